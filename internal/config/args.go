@@ -1,0 +1,117 @@
+package config
+
+import (
+	"strings"
+)
+
+// Command is what a command line asks for.
+type Command struct {
+	// Config is what was configured; nil with Help and Version.
+	Config *Config
+	// File is the configuration file as it was named; empty if none was.
+	File string
+	// Help and Version ask for that text instead of a server.
+	Help, Version bool
+}
+
+// ParseArgs reads a command line (without the program's name) in redis-server's form:
+//
+//	[file] [-] [--directive value ...] ... [-]
+//
+// The file is read first, then standard input if there is a "-" in the first or last place, then the options;
+// later lines win. The word behind an option is its value whatever it looks like, further words up to the next
+// one that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "".
+// -v, --version, -h and --help count when they stand alone. The error is a *LineError, or that of Files.Read.
+func ParseArgs(args []string, files Files) (Command, error) {
+	if len(args) == 1 {
+		switch args[0] {
+		case "-v", "--version":
+			return Command{Version: true}, nil
+		case "-h", "--help":
+			return Command{Help: true}, nil
+		}
+	}
+	var cmd Command
+	l := newLoader(files)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
+		cmd.File = args[0]
+		data, err := files.Read(cmd.File)
+		if err != nil {
+			return Command{}, &LineError{Text: cmd.File, Reason: "can't open the configuration file: " + err.Error()}
+		}
+		if err := l.load(cmd.File, data, 0); err != nil {
+			return Command{}, err
+		}
+		args = args[1:]
+	}
+	options, fromStdin, err := splitOptions(args, cmd.File == "")
+	if err != nil {
+		return Command{}, err
+	}
+	if fromStdin {
+		data, err := files.Stdin()
+		if err != nil {
+			return Command{}, &LineError{Text: "-", Reason: "can't read standard input: " + err.Error()}
+		}
+		if err := l.load("standard input", data, 0); err != nil {
+			return Command{}, err
+		}
+	}
+	for _, o := range options {
+		reason, err := l.line(o.words, 0)
+		if err != nil {
+			return Command{}, err
+		}
+		if reason != "" {
+			return Command{}, &LineError{Text: o.text, Reason: reason}
+		}
+	}
+	cmd.Config = l.c
+	return cmd, nil
+}
+
+// option is one directive of the command line.
+type option struct {
+	words []string // name and values
+	text  string   // as it was typed, for errors
+}
+
+// splitOptions groups the words of a command line. first says that args[0] is the command line's first word.
+func splitOptions(args []string, first bool) (options []option, fromStdin bool, err error) {
+	open := false // the last option still has no value, so that the next word is one
+	for i, a := range args {
+		switch {
+		case a == "-" && !open && (i == 0 && first || i == len(args)-1):
+			fromStdin = true
+		case strings.HasPrefix(a, "--") && !open:
+			words, ok := splitWords(a[2:])
+			if !ok {
+				return nil, false, &LineError{Text: a, Reason: errUnbalanced.Error()}
+			}
+			if len(words) == 0 {
+				return nil, false, &LineError{Text: a, Reason: "an option needs a name"}
+			}
+			// A bare --save would be an error; scripts mean "never".
+			if strings.EqualFold(words[0], "save") && len(words) == 1 && (i == len(args)-1 || strings.HasPrefix(args[i+1], "--")) {
+				words = append(words, "")
+			}
+			open = len(words) == 1
+			options = append(options, option{words, a})
+		case len(options) == 0:
+			return nil, false, &LineError{Text: a, Reason: "unknown argument '" + a + "'; options start with --"}
+		default:
+			o := &options[len(options)-1]
+			o.words, o.text = append(o.words, a), o.text+" "+shown(a)
+			open = false
+		}
+	}
+	return options, fromStdin, nil
+}
+
+// shown is a word of the command line as an error repeats it: quoted only if it needs to be.
+func shown(word string) string {
+	if q := quote(word); word == "" || strings.ContainsAny(word, " ") || len(q) != len(word)+2 {
+		return q
+	}
+	return word
+}

@@ -1,0 +1,220 @@
+package config
+
+import (
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+)
+
+// Config holds the value of every directive that has an effect. Sizes are bytes, times are milliseconds,
+// whatever unit the directive itself is written in. Read the fields freely; change them through Parse,
+// ParseArgs or Set, which validate, or directly in an embedding program that knows what it does.
+type Config struct {
+	// Port is the TCP port; 0 picks a free one (see ListensTCP for the exception).
+	Port int
+	// Bind holds the addresses to listen on. A leading '-' marks an address that may be unavailable;
+	// "*" is every IPv4 address and "::*" every IPv6 one. Empty: no TCP at all.
+	Bind []string
+	// UnixSocket is the path of a unix socket to listen on too; empty for none.
+	UnixSocket string
+	// UnixSocketPerm is the mode of that socket; 0 leaves what the umask gives.
+	UnixSocketPerm fs.FileMode
+	// ProtectedMode refuses clients from other machines as long as there is no password.
+	ProtectedMode bool
+	// TCPBacklog is the length of the queue of connections that were not accepted yet.
+	TCPBacklog int
+	// TCPKeepaliveMS is the idle time before a keepalive probe; 0 turns probes off.
+	TCPKeepaliveMS int64
+	// TimeoutMS closes a client that was idle so long; 0 never.
+	TimeoutMS int64
+	// MaxClients is the number of clients that may be connected at once.
+	MaxClients int
+	// IOThreads is the number of event loops.
+	IOThreads int
+
+	// Databases is the number of databases that SELECT knows.
+	Databases int
+	// Dir is the working directory: where snapshots are saved and relative paths start.
+	Dir string
+	// DBFilename is the snapshot's name inside Dir; empty: no snapshot is loaded.
+	DBFilename string
+	// Save holds the points at which a snapshot is due; empty: never by itself, not even on shutdown.
+	Save []SavePoint
+	// RDBCompression compresses strings in snapshots with LZF.
+	RDBCompression bool
+	// RDBChecksum writes and checks the CRC at a snapshot's end.
+	RDBChecksum bool
+	// StopWritesOnBgsaveError refuses writes after a failed background save.
+	StopWritesOnBgsaveError bool
+	// AppendOnly keeps a log of every write.
+	AppendOnly bool
+	// AppendFsync says when that log is synced: "always", "everysec" or "no".
+	AppendFsync string
+
+	// RequirePass is the default user's password; empty for none.
+	RequirePass string
+	// EnableDebugCommand says who may call DEBUG.
+	EnableDebugCommand Access
+	// EnableProtectedConfigs says who may change protected directives (dir, dbfilename) at run time.
+	EnableProtectedConfigs Access
+
+	// LogLevel is the least severity that is logged.
+	LogLevel LogLevel
+	// LogFile is the log's path; empty is standard output.
+	LogFile string
+	// PIDFile is where the process writes its id; empty for nowhere.
+	PIDFile string
+	// HZ is accepted and reported; nothing here runs on a tick.
+	HZ int
+
+	// ProtoMaxBulkLen is the longest argument that a client may send, in bytes.
+	ProtoMaxBulkLen int64
+	// ClientQueryBufferLimit is the most unprocessed input kept for a client, in bytes.
+	ClientQueryBufferLimit int64
+	// ClientOutputBufferLimit bounds the replies that wait for clients that do not read.
+	ClientOutputBufferLimit OutputLimits
+
+	// HashMaxListpackEntries and HashMaxListpackValue bound what OBJECT ENCODING calls a listpack: number
+	// of fields, and bytes of the longest field or value.
+	HashMaxListpackEntries int64
+	HashMaxListpackValue   int64
+	// SetMaxIntsetEntries bounds a set of integers that is called an intset.
+	SetMaxIntsetEntries int64
+	// SetMaxListpackEntries and SetMaxListpackValue are the same bounds for other small sets.
+	SetMaxListpackEntries int64
+	SetMaxListpackValue   int64
+	// StreamNodeMaxBytes and StreamNodeMaxEntries bound one node of a stream; 0 is no bound.
+	StreamNodeMaxBytes   int64
+	StreamNodeMaxEntries int64
+
+	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
+	LockWatchdogTimeoutMS int64
+
+	// MaxMemory bounds the data in bytes; 0 is no bound.
+	MaxMemory int64
+	// MaxMemoryPolicy names what is evicted at that bound.
+	MaxMemoryPolicy string
+
+	// ShutdownTimeoutMS is how long a shutdown waits for replicas.
+	ShutdownTimeoutMS int64
+	// ShutdownOnSIGINT and ShutdownOnSIGTERM say how these signals end the server.
+	ShutdownOnSIGINT  ShutdownFlags
+	ShutdownOnSIGTERM ShutdownFlags
+
+	ignored []string // directives that were read and have no effect here; each once, in order
+}
+
+// SavePoint asks for a snapshot when at least Changes writes happened and PeriodMS has passed since the last.
+type SavePoint struct {
+	PeriodMS int64
+	Changes  int64
+}
+
+// OutputLimit bounds one class of clients' pending output. A client is closed when it has HardBytes pending,
+// or when it has had SoftBytes pending for SoftMS without a break. A zero of bytes is no bound.
+type OutputLimit struct {
+	HardBytes int64
+	SoftBytes int64
+	SoftMS    int64
+}
+
+// OutputLimits holds the limits of the three classes of clients.
+type OutputLimits struct {
+	Normal  OutputLimit
+	Replica OutputLimit
+	PubSub  OutputLimit
+}
+
+// ShutdownFlags are SHUTDOWN's modifiers. The zero value is "default": save if there are save points.
+type ShutdownFlags struct {
+	Save   bool // save even without save points
+	NoSave bool // do not save even with them
+	Now    bool // do not wait for replicas
+	Force  bool // exit although saving failed
+}
+
+// Access says which connections may do a thing: AccessNo, AccessYes, or AccessLocal (loopback and unix socket).
+type Access string
+
+// The three answers of an Access.
+const (
+	AccessNo    Access = "no"
+	AccessYes   Access = "yes"
+	AccessLocal Access = "local"
+)
+
+// Allows reports whether a connection may, local being true for loopback, unix and in-process ones.
+func (a Access) Allows(local bool) bool {
+	return a == AccessYes || a == AccessLocal && local
+}
+
+// LogLevel is the least severity that is logged.
+type LogLevel string
+
+// The log levels, chattiest first.
+const (
+	LogDebug   LogLevel = "debug"
+	LogVerbose LogLevel = "verbose"
+	LogNotice  LogLevel = "notice"
+	LogWarning LogLevel = "warning"
+)
+
+// SlogLevel is the level for log/slog: verbose lies between slog's debug and info, notice is info.
+func (l LogLevel) SlogLevel() slog.Level {
+	switch l {
+	case LogDebug:
+		return slog.LevelDebug
+	case LogVerbose:
+		return slog.LevelDebug / 2
+	case LogWarning:
+		return slog.LevelWarn
+	}
+	return slog.LevelInfo
+}
+
+// Default is the configuration of a server that was told nothing.
+func Default() *Config {
+	c := &Config{}
+	for i := range directives {
+		if d := &directives[i]; d.When != ignored {
+			if err := d.assign(c, d.defaultWords(), false); err != nil {
+				panic("config: the default of " + d.Name + " is refused by its own type: " + err.Error())
+			}
+		}
+	}
+	return c
+}
+
+// Clone is a copy that shares nothing with c.
+func (c *Config) Clone() *Config {
+	n := *c
+	n.Bind = slices.Clone(c.Bind)
+	n.Save = slices.Clone(c.Save)
+	n.ignored = slices.Clone(c.ignored)
+	return &n
+}
+
+// Ignored lists the directives that were given and accepted although they have no effect here, each once, in
+// the order met. They are only such as every stock redis.conf contains and as change no result.
+func (c *Config) Ignored() []string { return slices.Clone(c.ignored) }
+
+// ListensTCP reports whether a TCP port is to be opened. "port 0" alone means a free port, but beside a
+// unixsocket it keeps the meaning that it has for redis-server: the socket only.
+func (c *Config) ListensTCP() bool {
+	return len(c.Bind) > 0 && (c.Port != 0 || c.UnixSocket == "")
+}
+
+// String is the flags as the directives shutdown-on-sigint and -sigterm write them.
+func (f ShutdownFlags) String() string {
+	var words []string
+	for i, on := range []bool{f.Save, f.NoSave, f.Now, f.Force} {
+		if on {
+			words = append(words, shutdownWords[i+1])
+		}
+	}
+	if len(words) == 0 {
+		return shutdownWords[0]
+	}
+	return strings.Join(words, " ")
+}

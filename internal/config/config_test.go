@@ -1,0 +1,263 @@
+package config
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestDefaultsAreWhatTheTableSays(t *testing.T) {
+	c := Default()
+	require.Equal(t, 6379, c.Port)
+	require.Equal(t, []string{"127.0.0.1"}, c.Bind)
+	require.Equal(t, int64(300_000), c.TCPKeepaliveMS)
+	require.Equal(t, int64(10_000), c.ShutdownTimeoutMS)
+	require.Equal(t, int64(30_000), c.LockWatchdogTimeoutMS)
+	require.Equal(t, []SavePoint{{3600_000, 1}, {300_000, 100}, {60_000, 10000}}, c.Save)
+	require.Equal(t, OutputLimits{
+		Normal:  OutputLimit{HardBytes: 256 << 20},
+		Replica: OutputLimit{HardBytes: 256 << 20, SoftBytes: 64 << 20, SoftMS: 60_000},
+		PubSub:  OutputLimit{HardBytes: 32 << 20, SoftBytes: 8 << 20, SoftMS: 60_000},
+	}, c.ClientOutputBufferLimit)
+	require.Equal(t, int64(512<<20), c.ProtoMaxBulkLen)
+	require.Equal(t, AccessNo, c.EnableDebugCommand)
+	require.Empty(t, c.Ignored())
+}
+
+// A value that CONFIG GET shows must be one that a file may state, whatever the type.
+func TestEveryShownAndWrittenValueCanBeReadBack(t *testing.T) {
+	for i := range directives {
+		d := &directives[i]
+		if d.When == ignored {
+			continue
+		}
+		want := Default()
+		shown := Default()
+		require.NoError(t, d.assign(shown, []string{d.Kind.get(want)}, false), d.Name)
+		require.Equal(t, want, shown, d.Name)
+		for n, line := range d.Kind.lines(want, &Config{}) {
+			words, ok := splitWords(line)
+			require.True(t, ok)
+			require.NoError(t, d.assign(shown, words, n > 0), d.Name)
+		}
+		require.Equal(t, want, shown, d.Name)
+	}
+}
+
+func TestCloneSharesNothing(t *testing.T) {
+	c := Default()
+	n := c.Clone()
+	require.Equal(t, c, n)
+	n.Bind[0], n.Save[0].Changes = "::1", 77
+	require.Equal(t, Default(), c)
+}
+
+func TestListensTCP(t *testing.T) {
+	c := Default()
+	require.True(t, c.ListensTCP())
+	c.Port = 0
+	require.True(t, c.ListensTCP(), "port 0 picks a free one")
+	c.UnixSocket = "/tmp/s"
+	require.False(t, c.ListensTCP(), "as redis-server --port 0 --unixsocket /tmp/s")
+	c.Port = 1
+	require.True(t, c.ListensTCP())
+	c.Bind = nil
+	require.False(t, c.ListensTCP())
+}
+
+func TestLogLevelsAreInOrder(t *testing.T) {
+	levels := []LogLevel{LogDebug, LogVerbose, LogNotice, LogWarning}
+	for i := range levels[1:] {
+		require.Less(t, levels[i].SlogLevel(), levels[i+1].SlogLevel())
+	}
+	require.Equal(t, slog.LevelInfo, LogNotice.SlogLevel())
+}
+
+func TestGet(t *testing.T) {
+	c := Default()
+	require.Equal(t, []string{"port", "6379"}, c.Get("PORT", "por?", "port"))
+	require.Equal(t, []string{"hash-max-listpack-entries", "512", "hash-max-ziplist-entries", "512"}, c.Get("hash-max-*entries"))
+	require.Equal(t, []string{"proto-max-bulk-len", "536870912"}, c.Get("proto*"))
+	require.Equal(t, []string{"lock-watchdog-timeout", "30000"}, c.Get("lock-*"))
+	require.Empty(t, c.Get("nope", "list-max-listpack-size"))
+	require.Empty(t, c.Get())
+}
+
+// What does not work yet must not be believed in.
+func TestSetRefusesWhatDoesNotExist(t *testing.T) {
+	c := Default()
+	for _, p := range [][2]string{{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"appendonly", "yes"}, {"notify-keyspace-events", "KEA"}} {
+		_, err := c.Set(p[:], true)
+		var refused *SetError
+		require.ErrorAs(t, err, &refused)
+		require.Equal(t, p[0], refused.Name)
+		require.Contains(t, refused.Reason, p[0]+": only ")
+	}
+	_, err := Parse("x", []byte("daemonize yes"), Files{})
+	require.ErrorContains(t, err, "daemonize: only 'no' is supported")
+	_, err = c.Set([]string{"list-max-listpack-size", "5"}, true)
+	require.EqualError(t, err, "ERR Unknown option or number of arguments for CONFIG SET - 'list-max-listpack-size'")
+	require.Equal(t, Default(), c)
+}
+
+func TestProtectedDirectives(t *testing.T) {
+	for _, x := range []struct {
+		access Access
+		local  bool
+		ok     bool
+	}{{AccessNo, true, false}, {AccessYes, false, true}, {AccessLocal, false, false}, {AccessLocal, true, true}} {
+		c := Default()
+		c.EnableProtectedConfigs = x.access
+		names, err := c.Set([]string{"DBFilename", "x.rdb"}, x.local)
+		if !x.ok {
+			require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument 'DBFilename') - can't set protected config")
+			continue
+		}
+		require.NoError(t, err)
+		require.Equal(t, []string{"dbfilename"}, names)
+		require.Equal(t, "x.rdb", c.DBFilename)
+	}
+}
+
+// fakeFiles serves Read and Glob from a map and standard input from the name "-".
+func fakeFiles(m map[string]string) Files {
+	return Files{
+		Read: func(name string) ([]byte, error) {
+			if s, ok := m[name]; ok {
+				return []byte(s), nil
+			}
+			return nil, os.ErrNotExist
+		},
+		Glob: func(pattern string) (names []string, err error) {
+			for name := range m {
+				if ok, err := filepath.Match(pattern, name); ok {
+					names = append(names, name)
+				} else if err != nil {
+					return nil, err
+				}
+			}
+			return names, nil
+		},
+		Stdin: func() ([]byte, error) { return []byte(m["-"]), nil },
+	}
+}
+
+func TestInclude(t *testing.T) {
+	files := fakeFiles(map[string]string{
+		"one.conf": "timeout 7\nsave 5 5\n", "bad.conf": "\nhz x\n", "loop.conf": "include loop.conf", "top.conf": "include bad.conf",
+	})
+	c, err := Parse("f", []byte("save 1 1\ninclude one.conf\ninclude \"o*.conf\"\nINCLUDE none-*.conf\nhz 20"), files)
+	require.NoError(t, err)
+	require.Equal(t, int64(7000), c.TimeoutMS)
+	require.Equal(t, "1 1 5 5 5 5", c.Get("save")[1])
+	require.Equal(t, 20, c.HZ)
+
+	for text, want := range map[string]string{
+		"hz 10\ninclude nofile.conf": "at line 2 of f\n>>> 'include nofile.conf'\ncan't include: file does not exist",
+		"include bad.conf":           "at line 2 of bad.conf\n>>> 'hz x'\nargument couldn't be parsed into an integer",
+		"include top.conf":           "at line 2 of bad.conf\n>>> 'hz x'\n",
+		"include loop.conf":          "at line 1 of loop.conf\n>>> 'include loop.conf'\nincludes are nested too deeply",
+		"include [":                  "at line 1 of f\n>>> 'include ['\ncan't include: syntax error in pattern",
+		"include a b":                "wrong number of arguments",
+	} {
+		_, err := Parse("f", []byte(text), files)
+		require.ErrorContains(t, err, want, text)
+	}
+}
+
+func TestParseArgs(t *testing.T) {
+	files := fakeFiles(map[string]string{"a.conf": "hz 20\ntimeout 3\nzset-max-listpack-entries 5\n", "b.conf": "x 1", "-": "hz 30\nsave 7 7\n"})
+	parse := func(line ...string) *Config {
+		cmd, err := ParseArgs(line, files)
+		require.NoError(t, err, line)
+		return cmd.Config
+	}
+	require.Equal(t, Default(), parse())
+	require.Equal(t, 20, parse("a.conf").HZ)
+	require.Equal(t, 40, parse("a.conf", "--hz", "40").HZ, "options are read after the file")
+	require.Equal(t, 30, parse("a.conf", "-").HZ, "standard input is read after the file")
+	require.Equal(t, 30, parse("-").HZ)
+	require.Equal(t, 40, parse("-", "--hz", "40").HZ)
+	require.Equal(t, 40, parse("--hz", "40", "-").HZ)
+	require.Equal(t, "-", parse("--logfile", "-").LogFile)
+	require.Equal(t, "7 7", parse("-").Get("save")[1])
+	require.Empty(t, parse("a.conf", "--save", "").Save)
+	require.Equal(t, 20, parse("--include", "a.conf").HZ)
+	require.Equal(t, []string{"zset-max-listpack-entries", "lua-time-limit"},
+		parse("a.conf", "--lua-time-limit", "5", "--zset-max-listpack-entries", "1").Ignored())
+
+	cmd, err := ParseArgs([]string{"a.conf", "--port", "0"}, files)
+	require.NoError(t, err)
+	require.Equal(t, "a.conf", cmd.File)
+	for _, w := range []string{"-v", "--version"} {
+		cmd, err = ParseArgs([]string{w}, files)
+		require.NoError(t, err)
+		require.Equal(t, Command{Version: true}, cmd)
+	}
+	for _, w := range []string{"-h", "--help"} {
+		cmd, err = ParseArgs([]string{w}, files)
+		require.NoError(t, err)
+		require.Equal(t, Command{Help: true}, cmd)
+	}
+}
+
+func TestParseArgsNamesWhatIsWrong(t *testing.T) {
+	files := fakeFiles(map[string]string{"b.conf": "# x\nfoo 1", "b2.conf": ""})
+	for want, line := range map[string][]string{
+		"command line\n>>> '--foo 1 \"a b\"'\nunknown directive 'foo'":                 {"--hz", "1", "--foo", "1", "a b"},
+		"command line\n>>> '--port'\nwrong number of arguments":                        {"--port"},
+		"command line\n>>> 'nofile'\ncan't open the configuration file: file does not": {"nofile"},
+		"at line 2 of b.conf\n>>> 'foo 1'\nunknown directive 'foo'":                    {"b.conf", "--hz", "1"},
+		"command line\n>>> '-p'\nunknown argument '-p'":                                {"-p", "5"},
+		"command line\n>>> 'extra'\nunknown argument 'extra'":                          {"b2.conf", "extra"},
+		"command line\n>>> '-'\nunknown argument '-'":                                  {"b2.conf", "-", "--hz", "1"},
+		"command line\n>>> '--'\nan option needs a name":                               {"--"},
+		"command line\n>>> '--\"a'\nUnbalanced quotes":                                 {"--\"a"},
+		"command line\n>>> '--requirepass \"\" \"\\x01\"'\nwrong number of arguments":  {"--requirepass", "", "\x01"},
+	} {
+		_, err := ParseArgs(line, files)
+		require.ErrorContains(t, err, want, line)
+	}
+	_, err := ParseArgs([]string{"--include", "b.conf"}, files)
+	require.ErrorContains(t, err, "at line 2 of b.conf\n>>> 'foo 1'\nunknown directive 'foo'")
+}
+
+// A stock file must start the server once what cannot be done is taken out, with the idle lines reported.
+func TestStockFile(t *testing.T) {
+	c, err := Parse("redis.conf", []byte(`
+bind 127.0.0.1 -::1
+protected-mode yes
+port 6379
+daemonize no
+supervised no
+pidfile /run/redis/redis-server.pid
+set-proc-title yes
+proc-title-template "{title} {listen-addr} {server-mode}"
+notify-keyspace-events ""
+appendonly no
+appendfilename "appendonly.aof"
+oom-score-adj-values 0 200 800
+maxmemory-policy noeviction
+client-output-buffer-limit normal 0 0 0
+client-output-buffer-limit replica 256mb 64mb 60
+client-output-buffer-limit pubsub 32mb 8mb 60
+jemalloc-bg-thread yes
+`), Files{})
+	require.NoError(t, err)
+	require.Equal(t, "set-proc-title proc-title-template appendfilename oom-score-adj-values jemalloc-bg-thread", strings.Join(c.Ignored(), " "))
+	require.Equal(t, []string{"127.0.0.1", "-::1"}, c.Bind)
+	require.Zero(t, c.ClientOutputBufferLimit.Normal)
+}
+
+func FuzzQuote(f *testing.F) {
+	f.Add("a b\"\\\x00\xff\n")
+	f.Fuzz(func(t *testing.T, s string) {
+		words, ok := splitWords("x " + quote(s) + "\t")
+		require.True(t, ok)
+		require.Equal(t, []string{"x", s}, words)
+	})
+}

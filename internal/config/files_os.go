@@ -1,0 +1,54 @@
+package config
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// OSFiles reads the real files and standard input.
+func OSFiles() Files {
+	return Files{
+		Read:  os.ReadFile,
+		Glob:  filepath.Glob,
+		Stdin: func() ([]byte, error) { return io.ReadAll(os.Stdin) },
+	}
+}
+
+// RewriteFile is CONFIG REWRITE on the file at path, which need not exist. The new text is written beside it,
+// synced and renamed over it, so that a crash leaves the old or the new one; its mode is kept.
+func (c *Config) RewriteFile(path string) error {
+	mode := fs.FileMode(0o644)
+	old, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if info, err := os.Stat(path); err == nil {
+		mode = info.Mode().Perm()
+	}
+	// Through a link, so that the link stays one.
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		path = target
+	}
+	return replaceFile(path, c.Rewrite(old), mode)
+}
+
+func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {
+	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			os.Remove(tmp.Name())
+		}
+	}()
+	_, err = tmp.Write(data)
+	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,181 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// bindLimit is how many addresses Redis listens on at most.
+const bindLimit = 16
+
+// splitBlanks cuts a list that came as one argument. Redis cuts at each single blank, so blanks in a row, in front
+// or behind leave an empty word, which the lists then refuse.
+func splitBlanks(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(s, " ")
+}
+
+// addresses is bind.
+type addresses struct{}
+
+func (addresses) set(c *Config, args []string, _ bool) error {
+	if len(args) > bindLimit {
+		return errBindCount
+	}
+	c.Bind = append([]string(nil), args...) // nil when empty
+	return nil
+}
+func (addresses) get(c *Config) string { return strings.Join(c.Bind, " ") }
+func (k addresses) lines(c, _ *Config) []string {
+	if len(c.Bind) == 0 {
+		return []string{quote("")}
+	}
+	return []string{k.get(c)}
+}
+func (addresses) shape() shape { return wordList }
+
+// savePoints is save: pairs of seconds and changes. The first line of a load replaces the defaults, later ones
+// add, and an empty one clears.
+type savePoints struct{}
+
+func (savePoints) set(c *Config, args []string, again bool) error {
+	if len(args)%2 != 0 {
+		return errSavePoints
+	}
+	var points []SavePoint
+	for i := 0; i < len(args); i += 2 {
+		period, ok1 := parseInteger(args[i])
+		changes, ok2 := parseInteger(args[i+1])
+		if !ok1 || !ok2 || period < 1 || period > maxInt64/1000 || changes < 0 {
+			return errSavePoints
+		}
+		points = append(points, SavePoint{PeriodMS: period * 1000, Changes: changes})
+	}
+	if again && len(args) > 0 {
+		points = append(slices.Clone(c.Save), points...)
+	}
+	c.Save = points
+	return nil
+}
+func (k savePoints) get(c *Config) string {
+	if len(c.Save) == 0 {
+		return ""
+	}
+	return strings.Join(k.lines(c, nil), " ")
+}
+func (savePoints) lines(c, _ *Config) []string {
+	if len(c.Save) == 0 {
+		return []string{quote("")}
+	}
+	var lines []string
+	for _, p := range c.Save {
+		lines = append(lines, fmt.Sprintf("%d %d", p.PeriodMS/1000, p.Changes))
+	}
+	return lines
+}
+func (savePoints) shape() shape { return lineByLine }
+
+// outputLimits is client-output-buffer-limit: any number of class, hard, soft, seconds. A class that is not
+// named stays as it is.
+type outputLimits struct{}
+
+// limitClasses are the classes as CONFIG GET names them, in its order.
+var limitClasses = [...]string{"normal", "slave", "pubsub"}
+
+func (l *OutputLimits) class(i int) *OutputLimit {
+	return [...]*OutputLimit{&l.Normal, &l.Replica, &l.PubSub}[i]
+}
+
+func (outputLimits) set(c *Config, args []string, _ bool) error {
+	if len(args)%4 != 0 {
+		return errLimitCount
+	}
+	for ; len(args) > 0; args = args[4:] {
+		name := strings.ToLower(args[0])
+		if name == "replica" {
+			name = "slave"
+		}
+		class := slices.Index(limitClasses[:], name)
+		if class < 0 {
+			return errLimitClass
+		}
+		hard, ok1 := parseMemory(args[1])
+		soft, ok2 := parseMemory(args[2])
+		secs, ok3 := parseInteger(args[3])
+		if !ok1 || !ok2 || !ok3 || hard > maxInt64 || soft > maxInt64 || secs < 0 || secs > maxInt64/1000 {
+			return errLimitValue
+		}
+		*c.ClientOutputBufferLimit.class(class) = OutputLimit{HardBytes: int64(hard), SoftBytes: int64(soft), SoftMS: secs * 1000}
+	}
+	return nil
+}
+
+func (outputLimits) get(c *Config) string {
+	var words []string
+	for i, name := range limitClasses {
+		l := c.ClientOutputBufferLimit.class(i)
+		words = append(words, fmt.Sprintf("%s %d %d %d", name, l.HardBytes, l.SoftBytes, l.SoftMS/1000))
+	}
+	return strings.Join(words, " ")
+}
+
+func (outputLimits) lines(c, def *Config) []string {
+	var lines []string
+	for i, name := range limitClasses {
+		l := c.ClientOutputBufferLimit.class(i)
+		if *l == *def.ClientOutputBufferLimit.class(i) {
+			continue
+		}
+		if name == "slave" {
+			name = "replica"
+		}
+		lines = append(lines, name+" "+formatMemory(l.HardBytes)+" "+formatMemory(l.SoftBytes)+" "+
+			strconv.FormatInt(l.SoftMS/1000, 10))
+	}
+	return lines
+}
+func (outputLimits) shape() shape { return lineByLine }
+
+// shutdownWords are the words of shutdown-on-sigint and -sigterm; the first stands for none of the others.
+var shutdownWords = []string{"default", "save", "nosave", "now", "force"}
+
+type shutdownKind struct {
+	field func(*Config) *ShutdownFlags
+}
+
+// shutdown is a set of SHUTDOWN's modifiers.
+func shutdown(field func(*Config) *ShutdownFlags) kind { return shutdownKind{field} }
+
+func (k shutdownKind) set(c *Config, args []string, _ bool) error {
+	var f ShutdownFlags
+	if len(args) == 0 {
+		return errNoneOf(shutdownWords)
+	}
+	for _, a := range args {
+		switch strings.ToLower(a) {
+		case "default":
+		case "save":
+			f.Save = true
+		case "nosave":
+			f.NoSave = true
+		case "now":
+			f.Now = true
+		case "force":
+			f.Force = true
+		default:
+			return errNoneOf(shutdownWords)
+		}
+	}
+	if f.Save && f.NoSave {
+		return errSaveNoSave
+	}
+	*k.field(c) = f
+	return nil
+}
+func (k shutdownKind) get(c *Config) string        { return k.field(c).String() }
+func (k shutdownKind) lines(c, _ *Config) []string { return []string{k.get(c)} }
+func (k shutdownKind) shape() shape                { return wordList }

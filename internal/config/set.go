@@ -1,0 +1,69 @@
+package config
+
+import (
+	"slices"
+	"strings"
+
+	"lockserver/internal/glob"
+)
+
+// Set is CONFIG SET: pairs holds name, value, name, value ... (an even number). Either all of them are set, or
+// none and the error says which was refused: an *UnknownError or a *SetError, whose texts are whole replies.
+// local says that the asking connection is one that "local" of enable-protected-configs means. The result
+// names the directives that were given, each once and by its first name.
+//
+// Applying is the owner's business: Set on a Clone, apply what changed, and keep the clone if that worked.
+func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
+	if len(pairs)%2 != 0 {
+		panic("config: Set needs pairs")
+	}
+	given := make(map[string]bool)
+	for i := 0; i < len(pairs); i += 2 {
+		name := strings.ToLower(pairs[i])
+		d := byName[name]
+		switch {
+		case d == nil || d.When == ignored:
+			return nil, &UnknownError{pairs[i]}
+		case d.When == atStart:
+			return nil, &SetError{pairs[i], errImmutable.Error()}
+		case d.When == protected && !c.EnableProtectedConfigs.Allows(local):
+			return nil, &SetError{pairs[i], errProtected.Error()}
+		case given[name]:
+			return nil, &SetError{pairs[i], errDuplicate.Error()}
+		}
+		// An old name beside the new one is no duplicate for Redis; the later one wins.
+		given[name] = true
+		if !slices.Contains(names, d.Name) {
+			names = append(names, d.Name)
+		}
+	}
+	next := c.Clone()
+	for i := 0; i < len(pairs); i += 2 {
+		if err := lookup(pairs[i]).assign(next, []string{pairs[i+1]}, false); err != nil {
+			return nil, &SetError{strings.ToLower(pairs[i]), err.Error()}
+		}
+	}
+	*c = *next
+	return names, nil
+}
+
+// Get is CONFIG GET: name, value, name, value ... of the directives that any of the patterns matches, each
+// once, in the table's order. Names match in any case; old names stand beside new ones.
+func (c *Config) Get(patterns ...string) []string {
+	var pairs []string
+	for i := range directives {
+		d := &directives[i]
+		if d.When == ignored {
+			continue
+		}
+		for _, name := range append([]string{d.Name}, d.Aliases...) {
+			for _, p := range patterns {
+				if glob.Match([]byte(p), []byte(name), true) {
+					pairs = append(pairs, name, d.Kind.get(c))
+					break
+				}
+			}
+		}
+	}
+	return pairs
+}

@@ -1,0 +1,221 @@
+package glob_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/glob"
+	"lockserver/internal/resp"
+)
+
+var oracle = flag.String("oracle", "", "host:port of an empty Redis 7.0 that makes the golden file anew")
+
+const golden = "testdata/match.golden"
+
+// subjects are the keys that every pattern of the golden file was matched against.
+func subjects() [][]byte {
+	var keys [][]byte
+	for _, s := range []string{
+		"", "a", "b", "c", "aa", "ab", "ba", "bb", "abc", "acb", "aab", "bab", "abab", "aabb", "abcabc", "aaaaaa",
+		"*", "?", "[", "]", "^", "-", "\\", "a*", "a-b", "[a]", "a]", "]b", "a\\b", "^a", "-a", "A", "Ab", "AB",
+		"\x00", "a\x00b", "\x7f", "\x80", "\xff", "a\xff", "\xffb", " ", "a b", "a\nb", "abba", "bcab", "cacb",
+	} {
+		keys = append(keys, []byte(s))
+	}
+	return keys
+}
+
+// randomPattern is made of what decides in patterns, so that most are odd.
+func randomPattern(r *rand.Rand) []byte {
+	const alphabet = "aaabbc*?[]^-\\-[]*AB\x80\xff"
+	p := make([]byte, 1+r.IntN(9))
+	for i := range p {
+		p[i] = alphabet[r.IntN(len(alphabet))]
+	}
+	if r.IntN(3) == 0 { // a whole class
+		p = append(append([]byte("*["), p...), ']', '*')
+		p = p[r.IntN(2) : len(p)-r.IntN(2)]
+	}
+	return p
+}
+
+// makeGolden asks Redis' KEYS which subjects match random patterns. A line: the pattern in hexadecimal, then 1
+// or 0 for each subject. KEYS takes "*" alone for all keys without matching, so that pattern is left out.
+func makeGolden(t *testing.T) {
+	c, err := net.Dial("tcp", *oracle)
+	require.NoError(t, err)
+	defer c.Close()
+	in := bufio.NewReader(c)
+	call := func(args ...[]byte) resp.Value {
+		_, err := c.Write(resp.AppendCommand(nil, args...))
+		require.NoError(t, err)
+		v, err := resp.ReadValue(in)
+		require.NoError(t, err)
+		return v
+	}
+	require.Equal(t, "0", call([]byte("DBSIZE")).String(), "the oracle must be empty")
+	keys := subjects()
+	for _, k := range keys {
+		call([]byte("SET"), k, nil)
+	}
+	r := rand.New(rand.NewPCG(1, 7015))
+	var out bytes.Buffer
+	for range 1500 {
+		p := randomPattern(r)
+		if string(p) == "*" {
+			continue
+		}
+		matched := map[string]bool{}
+		for _, e := range call([]byte("KEYS"), p).Elems {
+			matched[e.Str] = true
+		}
+		fmt.Fprintf(&out, "%x ", p)
+		for _, k := range keys {
+			out.WriteByte("01"[map[bool]int{true: 1}[matched[string(k)]]])
+		}
+		out.WriteByte('\n')
+	}
+	call([]byte("FLUSHALL"))
+	require.NoError(t, os.MkdirAll("testdata", 0o755))
+	require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o644))
+}
+
+// TestAsRedis compares with what Redis 7.0.15 answered to KEYS.
+func TestAsRedis(t *testing.T) {
+	if *oracle != "" {
+		makeGolden(t)
+	}
+	file, err := os.ReadFile(golden)
+	require.NoError(t, err)
+	keys := subjects()
+	lines := strings.Fields(string(file))
+	require.Greater(t, len(lines), 2000)
+	hits := 0
+	for i := 0; i < len(lines); i += 2 {
+		pattern, err := hex.DecodeString(lines[i])
+		require.NoError(t, err)
+		require.Len(t, lines[i+1], len(keys))
+		prefix, exact := glob.Literal(pattern)
+		for k, key := range keys {
+			want := lines[i+1][k] == '1'
+			require.Equal(t, want, glob.Match(pattern, key, false), "pattern %q, key %q", pattern, key)
+			if want {
+				hits++
+				require.True(t, bytes.HasPrefix(key, prefix), "pattern %q, key %q, prefix %q", pattern, key, prefix)
+			}
+			if exact {
+				require.Equal(t, bytes.Equal(key, prefix), want, "pattern %q, key %q is literal", pattern, key)
+			}
+		}
+	}
+	require.Greater(t, hits, 3000, "the golden file should also have matches")
+}
+
+func TestMatch(t *testing.T) {
+	long := strings.Repeat("a", 300)
+	for _, c := range []struct {
+		pattern, s string
+		nocase     bool
+		want       bool
+	}{
+		{"", "", false, true},
+		{"*", "", false, false}, // as Redis; KEYS * does not come here
+		{"*", "x", false, true},
+		{"", "x", false, false},
+		{"h?llo", "hello", false, true},
+		{"h[^e]llo", "hello", false, false},
+		{"h[a-b]llo", "hbllo", false, true},
+		{"h*llo", "heeeello", false, true},
+		{"news.*", "news.", false, true},
+		{"*.*.c", "a.b.c", false, true},
+		{"*ab*ab", "abab", false, true},
+		{"*aab", "aaab", false, true},
+		{`a\*b`, "a*b", false, true},
+		{`a\*b`, "axb", false, false},
+		{`a\`, `a\`, false, true},
+		{"A?C", "abc", true, true},
+		{"A?C", "abc", false, false},
+		{"[A]", "a", true, true},
+		{`[\A]`, "a", true, false}, // as CONFIG GET [\A]ppendonly finds nothing
+		{`\A`, "a", true, true},
+		{"[^A]", "a", true, false},
+		{"[Y-a]", "a", true, false}, // y..a after the ends lost their case
+		{"[a-A]", "a", true, true},
+		{"[A-_]", "a", true, false},
+		{"[z-a]", "m", false, true},
+		{long + "*", long, false, true},
+	} {
+		require.Equal(t, c.want, glob.Match([]byte(c.pattern), []byte(c.s), c.nocase), "%+v", c)
+	}
+}
+
+func TestLiteral(t *testing.T) {
+	for _, c := range []struct {
+		pattern, prefix string
+		exact           bool
+	}{
+		{"", "", true},
+		{"user:1", "user:1", true},
+		{"user:*", "user:", false},
+		{"*", "", false},
+		{"a?", "a", false},
+		{"a[b]", "a", false},
+		{`a\*b`, "a*b", true},
+		{`a\*b*`, "a*b", false},
+		{`a\\\[`, `a\[`, true},
+		{`a\`, `a\`, true},
+		{"a]", "a]", true},
+	} {
+		prefix, exact := glob.Literal([]byte(c.pattern))
+		require.Equal(t, c.prefix, string(prefix), "%q", c.pattern)
+		require.Equal(t, c.exact, exact, "%q", c.pattern)
+	}
+}
+
+// TestLiteralLeavesThePatternAlone: the prefix of an escaped pattern is built, not written into the pattern.
+func TestLiteralLeavesThePatternAlone(t *testing.T) {
+	pattern := []byte(`ab\*cd`)
+	prefix, _ := glob.Literal(pattern)
+	require.Equal(t, "ab*cd", string(prefix))
+	require.Equal(t, `ab\*cd`, string(pattern))
+}
+
+// TestBomb: patterns on which backtracking over every star would not end within the age of the universe.
+func TestBomb(t *testing.T) {
+	s := bytes.Repeat([]byte("a"), 4096)
+	start := time.Now()
+	require.False(t, glob.Match([]byte(strings.Repeat("a*", 50)+"b"), s, false))
+	require.False(t, glob.Match([]byte(strings.Repeat("*a", 500)+"*[b-z]"), s, false))
+	require.True(t, glob.Match([]byte(strings.Repeat("*a", 500)+"*"), s, false))
+	require.False(t, glob.Match([]byte("*"+strings.Repeat("a", 2000)+"b"), s, false))
+	require.Less(t, time.Since(start), 5*time.Second)
+}
+
+func FuzzMatch(f *testing.F) {
+	f.Add([]byte("a*[^b-c]?\\"), []byte("abcd"), true)
+	f.Add([]byte("[a-"), []byte("-"), false)
+	f.Fuzz(func(t *testing.T, pattern, s []byte, nocase bool) {
+		prefix, exact := glob.Literal(pattern)
+		got := glob.Match(pattern, s, nocase)
+		if !nocase && got {
+			require.True(t, bytes.HasPrefix(s, prefix))
+		}
+		if !nocase && exact {
+			require.Equal(t, bytes.Equal(s, prefix), got)
+		}
+		if got && len(s) > 0 && !nocase {
+			require.True(t, glob.Match(append([]byte("*"), pattern...), append([]byte("x"), s...), nocase))
+		}
+	})
+}

@@ -1,0 +1,339 @@
+package resp
+
+import "bytes"
+
+// Decoder splits a client's byte stream into commands. Its zero value is ready, with the default [Limits] and
+// without the small ones of a client that has yet to log in; see [Decoder.SetAuthenticated].
+//
+// One read is handled as: Feed, Next until it says false, Keep. Arguments are views into the fed bytes, so
+// whoever stores one copies it before Keep. A caller may stop calling Next while commands are left (its client
+// is parked), call Keep, and go on with Next later, with or without another Feed.
+//
+// A Decoder that holds nothing keeps no buffer. It is not safe for use by several goroutines.
+type Decoder struct {
+	// data is the fed slice, borrowed, or the decoder's own buffer when own is set. data[pos:] is not yet
+	// consumed; pos only moves past whole commands, so a command that has begun starts at data[pos].
+	data []byte
+	pos  int
+	// part is what is known of the command at pos, nil when nothing is. Its offsets count from pos, so that
+	// moving the bytes does not disturb them. Invariant: part == nil when pos == len(data).
+	part *partial
+	// err is latched: the stream has no next command after a protocol error.
+	err    error
+	limits Limits
+	own    bool
+	// unauth is negative sense so that the zero value suits readers of logs, which have nobody to log in.
+	unauth bool
+}
+
+// partial is the state of a command of which some bytes are missing. Offsets count from the command's start.
+type partial struct {
+	began bool   // the '*' header has been read
+	count int    // arguments to come, the one in bulk included
+	next  int    // where the current header line or argument begins
+	seen  int    // the current line holds no line end before here
+	bulk  int    // the length of the argument at next, -1 while its header is awaited
+	spans []span // the arguments read so far
+}
+
+type span struct{ from, to int }
+
+// SetLimits replaces the limits, from the next header on.
+func (d *Decoder) SetLimits(l Limits) { d.limits = l }
+
+// SetAuthenticated(false) puts a client that must log in first under Redis' limits for strangers: 10 arguments,
+// 16384 bytes each. SetAuthenticated(true) lifts them, from the next command on, so a large command may follow
+// AUTH in one pipeline.
+func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
+
+// Pending returns how many bytes are held and not yet consumed.
+func (d *Decoder) Pending() int { return len(d.data) - d.pos }
+
+// Feed adds bytes from the client. They are borrowed, not copied, when nothing is pending, and must then stay
+// as they are until Keep. Arguments that Next returned before become invalid.
+func (d *Decoder) Feed(data []byte) {
+	switch {
+	case d.err != nil:
+	case d.Pending() == 0:
+		d.data, d.pos, d.own = data, 0, false
+	default:
+		d.adopt(data)
+	}
+}
+
+// Next appends the next command's arguments to args. It returns false when the command is not whole yet, and an
+// error, a [ProtocolError] or [ErrQueryTooLong], when there is no going on; the same error is then returned for
+// ever. Empty commands ("*0", "*-1", blank lines) are passed over. The arguments are valid until the next Feed
+// or Keep and must not be written to.
+func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
+	if d.err != nil {
+		return args, false, d.err
+	}
+	for d.pos < len(d.data) {
+		if d.part == nil && d.data[d.pos] == '*' {
+			if out, n := d.whole(args); n > 0 {
+				d.pos += n
+				return out, true, nil
+			}
+		}
+		p := partial{bulk: -1}
+		if d.part != nil {
+			p = *d.part
+		}
+		out, n, err := d.step(&p, args)
+		if err != nil {
+			d.fail(err)
+			return args, false, err
+		}
+		if n == 0 {
+			d.save(p)
+			return args, false, nil
+		}
+		d.part = nil
+		d.pos += n
+		if len(out) > len(args) {
+			return out, true, nil
+		}
+	}
+	return args, false, nil
+}
+
+// Keep ends the use of the fed slice: what is not consumed moves to a buffer of the decoder's own, or stays
+// there. The bytes of a long tail are moved only when at least as many have been consumed before it, so that
+// taking one command at a time costs no more than taking all. Arguments that Next returned become invalid.
+func (d *Decoder) Keep() {
+	tail := d.data[d.pos:]
+	switch {
+	case len(tail) == 0:
+		d.data, d.pos, d.own = nil, 0, false
+	case len(tail) > d.limits.maxQuery():
+		d.fail(ErrQueryTooLong)
+	case !d.own:
+		d.move(d.room(len(tail)), nil)
+	case d.pos < len(tail):
+	case cap(d.data) > 4096 && cap(d.data) > 4*len(tail):
+		d.move(d.room(len(tail)), nil)
+	default:
+		d.data, d.pos = d.data[:copy(d.data, tail)], 0
+	}
+}
+
+// adopt appends data to what is pending, in the decoder's own buffer.
+func (d *Decoder) adopt(data []byte) {
+	tail := d.data[d.pos:]
+	need := len(tail) + len(data)
+	switch {
+	case d.own && cap(d.data)-len(d.data) >= len(data):
+		d.data = append(d.data, data...)
+	case d.own && cap(d.data) >= need && d.pos >= len(tail):
+		n := copy(d.data, tail)
+		d.data, d.pos = append(d.data[:n], data...), 0
+	default:
+		d.move(d.room(need), data)
+	}
+}
+
+// move copies the tail and data to a new buffer of the given capacity.
+func (d *Decoder) move(capacity int, data []byte) {
+	buf := make([]byte, 0, capacity)
+	buf = append(buf, d.data[d.pos:]...)
+	d.data, d.pos, d.own = append(buf, data...), 0, true
+}
+
+// room returns the capacity for a buffer that must hold need bytes now. It doubles while a command is arriving,
+// but not beyond the end of the announced argument; and an announcement alone never gets more than 16 KiB, or a
+// client could have 512 MiB for a dozen bytes.
+func (d *Decoder) room(need int) int {
+	switch p := d.part; {
+	case p == nil:
+		return need
+	case p.bulk < 0:
+		return max(2*need, 64)
+	default:
+		return max(need, min(p.next+p.bulk+2, max(2*need, 16<<10)))
+	}
+}
+
+func (d *Decoder) save(p partial) {
+	if d.part == nil {
+		d.part = new(partial)
+	}
+	*d.part = p
+}
+
+func (d *Decoder) fail(err error) {
+	d.err = err
+	d.data, d.pos, d.own, d.part = nil, 0, false, nil
+}
+
+// whole reads a command of which every byte is there, in the form that clients send. It returns the command's
+// length, or 0 when anything is unusual: step then finds out what, from the start. This is the path that
+// pipelines take, so it allocates nothing and keeps no state.
+func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
+	b := d.data[d.pos:]
+	maxArgs, maxBulk := d.limits.maxArgs(), d.limits.maxBulk()
+	if d.unauth {
+		maxArgs, maxBulk = min(maxArgs, unauthMaxArgs), min(maxBulk, unauthMaxBulk)
+	}
+	count, i := length(b, 1)
+	if i == 0 || count == 0 || count > maxArgs {
+		return args, 0
+	}
+	for ; count > 0; count-- {
+		if i >= len(b) || b[i] != '$' {
+			return args, 0
+		}
+		n, from := length(b, i+1)
+		if from == 0 || n > maxBulk || n > len(b)-from-2 {
+			return args, 0
+		}
+		to := from + n
+		args = append(args, b[from:to:to])
+		i = to + 2
+	}
+	if i > d.limits.maxQuery() {
+		return args, 0
+	}
+	return args, i
+}
+
+// length reads digits and CR LF at b[i:] and returns the number and the offset after the line, 0 if it is
+// anything but a number of at most nine digits without leading zeros.
+func length(b []byte, i int) (n, next int) {
+	if i+2 < len(b) && b[i+1] == '\r' && b[i+2] == '\n' { // one digit, as most are
+		n = int(b[i] - '0')
+		if n > 9 {
+			return 0, 0
+		}
+		return n, i + 3
+	}
+	if i >= len(b) || b[i] == '0' {
+		return 0, 0
+	}
+	for start := i; i < len(b) && i < start+10; i++ {
+		c := b[i] - '0'
+		if c <= 9 {
+			n = n*10 + int(c)
+			continue
+		}
+		if i == start || b[i] != '\r' || i+1 >= len(b) || b[i+1] != '\n' {
+			return 0, 0
+		}
+		return n, i + 2
+	}
+	return 0, 0
+}
+
+// step goes on with the command at pos from where p stands. It returns the command's length once it is whole
+// (perhaps without arguments), 0 while bytes are missing.
+func (d *Decoder) step(p *partial, args [][]byte) ([][]byte, int, error) {
+	b := d.data[d.pos:]
+	if b[0] != '*' {
+		return d.inline(p, b, args)
+	}
+	if !p.began {
+		ok, err := d.countHeader(p, b)
+		if !ok || err != nil {
+			return args, 0, err
+		}
+	}
+	for p.count > 0 {
+		if p.bulk < 0 {
+			ok, err := d.bulkHeader(p, b)
+			if !ok || err != nil {
+				return args, 0, err
+			}
+		}
+		// Redis steps over the two bytes after an argument without looking at them.
+		if len(b)-p.next-2 < p.bulk {
+			return args, 0, nil
+		}
+		p.spans = append(p.spans, span{p.next, p.next + p.bulk})
+		p.next += p.bulk + 2
+		p.seen, p.bulk = p.next, -1
+		p.count--
+	}
+	for _, s := range p.spans {
+		args = append(args, b[s.from:s.to:s.to])
+	}
+	return args, p.next, nil
+}
+
+// countHeader reads the '*' line. Zero and negative counts are an empty command.
+func (d *Decoder) countHeader(p *partial, b []byte) (bool, error) {
+	line, ok, err := d.header(p, b, ErrMultibulkTooBig)
+	if !ok || err != nil {
+		return false, err
+	}
+	n, valid := ParseInt(line[1:])
+	switch {
+	case !valid || n > int64(d.limits.maxArgs()):
+		return false, ErrMultibulkLength
+	case n > unauthMaxArgs && d.unauth:
+		return false, ErrUnauthMultibulk
+	}
+	p.began, p.count = true, int(n)
+	return true, nil
+}
+
+// bulkHeader reads a '$' line.
+func (d *Decoder) bulkHeader(p *partial, b []byte) (bool, error) {
+	line, ok, err := d.header(p, b, ErrBulkTooBig)
+	if !ok || err != nil {
+		return false, err
+	}
+	if len(line) == 0 {
+		return false, errExpectedBulk('\r')
+	}
+	if line[0] != '$' {
+		return false, errExpectedBulk(line[0])
+	}
+	n, valid := ParseInt(line[1:])
+	switch {
+	case !valid || n < 0 || n > int64(d.limits.maxBulk()):
+		return false, ErrBulkLength
+	case n > unauthMaxBulk && d.unauth:
+		return false, ErrUnauthBulk
+	case n > int64(d.limits.maxQuery()-p.next-2):
+		return false, ErrQueryTooLong
+	}
+	p.bulk = int(n)
+	return true, nil
+}
+
+// header returns the line at p.next without its end and moves p past it. Redis looks for the CR only and takes
+// whatever byte follows it for the LF.
+func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bool, err error) {
+	end, err := d.lineEnd(p, b, '\r', tooBig)
+	if end < 0 || err != nil || end+2 > len(b) {
+		return nil, false, err
+	}
+	line = b[p.next:end]
+	p.next = end + 2
+	p.seen = p.next
+	return line, true, nil
+}
+
+// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if it is
+// not within the limit. As in Redis, whose search is that of C strings, nothing behind a NUL is found: such a
+// line can only grow too big.
+func (d *Decoder) lineEnd(p *partial, b []byte, end byte, tooBig error) (int, error) {
+	limit := d.limits.maxInline()
+	to := max(p.seen, min(len(b), p.next+limit+1)) // p.seen may be beyond a limit lowered since
+	if window := b[p.seen:to]; len(window) > 0 && window[0] != 0 {
+		i := bytes.IndexByte(window, end)
+		line := window
+		if i >= 0 {
+			line = window[:i]
+		}
+		if nul := bytes.IndexByte(line, 0); nul >= 0 {
+			p.seen += nul
+		} else if p.seen += len(line); i >= 0 {
+			return p.seen, nil
+		}
+	}
+	if len(b)-p.next > limit {
+		return -1, tooBig
+	}
+	return -1, nil
+}

@@ -1,0 +1,141 @@
+package resp
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+)
+
+// ParseInt reads a signed 64-bit integer as strictly as Redis does: no space, no '+', no leading zeros, no "-0".
+// What it accepts prints back as the same bytes.
+func ParseInt(b []byte) (int64, bool) {
+	digits := b
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		digits = b[1:]
+	}
+	n, ok := ParseUint(digits)
+	switch {
+	case !ok:
+		return 0, false
+	case !negative:
+		return int64(n), n <= math.MaxInt64
+	default:
+		return -int64(n), n != 0 && n <= 1<<63 // -int64(1<<63) wraps to the smallest
+	}
+}
+
+// ParseUint is ParseInt for unsigned 64-bit integers, without a sign.
+func ParseUint(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 20 || b[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	var n uint64
+	for i, c := range b {
+		c -= '0'
+		if c > 9 {
+			return 0, false
+		}
+		if i == 19 && (n > math.MaxUint64/10 || n == math.MaxUint64/10 && c > math.MaxUint64%10) {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, true
+}
+
+// ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text:
+// decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no space.
+// Not a number, beyond the range, and so small that it would become zero are all refused.
+func ParseFloat(b []byte) (float64, bool) {
+	if len(b) == 0 {
+		return 0, false
+	}
+	if len(b) < 16 { // integers, as most are; exact below 2^53
+		if n, ok := ParseInt(b); ok && n < 1<<53 && n > -1<<53 {
+			return float64(n), true
+		}
+	}
+	text := string(b)
+	hex := isHex(b)
+	if hex && bytes.IndexAny(b, "pP") < 0 {
+		text += "p0" // C does not need the exponent, Go does
+	}
+	if bytes.IndexByte(b, '_') >= 0 {
+		return 0, false // C has no digit separators
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || f == 0 && !isZero(b, hex) {
+		return 0, false
+	}
+	return f, true
+}
+
+// isHex reports whether b has the form of a hexadecimal number.
+func isHex(b []byte) bool {
+	b = unsigned(b)
+	return len(b) > 1 && b[0] == '0' && b[1]|0x20 == 'x'
+}
+
+// unsigned returns b without its sign.
+func unsigned(b []byte) []byte {
+	if len(b) > 0 && (b[0] == '-' || b[0] == '+') {
+		return b[1:]
+	}
+	return b
+}
+
+// isZero reports whether the number b, known to be well-formed, has no digit but 0 before its exponent.
+func isZero(b []byte, hex bool) bool {
+	b = unsigned(b)
+	exponent := "eE"
+	if hex {
+		b, exponent = b[2:], "pP"
+	}
+	if i := bytes.IndexAny(b, exponent); i >= 0 {
+		b = b[:i]
+	}
+	return len(bytes.Trim(b, "0.")) == 0
+}
+
+// AppendDouble appends f as Redis 7.0 writes doubles: C's %.17g, with inf, -inf and nan.
+func AppendDouble(dst []byte, f float64) []byte {
+	switch {
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	}
+	if n := int64(f); float64(n) == f && n < 1e17 && n > -1e17 && (n != 0 || !math.Signbit(f)) {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	return strconv.AppendFloat(dst, f, 'g', 17, 64)
+}
+
+// AppendFixed appends f as Redis writes the coordinates of GEOPOS: 17 digits after the point, less the zeros at
+// the end.
+func AppendFixed(dst []byte, f float64) []byte {
+	if math.IsInf(f, 0) || math.IsNaN(f) {
+		return AppendDouble(dst, f)
+	}
+	start := len(dst)
+	return trimFixed(strconv.AppendFloat(dst, f, 'f', 17, 64), start)
+}
+
+// trimFixed drops the zeros at the end of the number at dst[start:], which has a point, and the sign of "-0".
+func trimFixed(dst []byte, start int) []byte {
+	end := len(dst)
+	for dst[end-1] == '0' {
+		end--
+	}
+	if dst[end-1] == '.' {
+		end--
+	}
+	dst = dst[:end]
+	if string(dst[start:]) == "-0" {
+		dst = append(dst[:start], '0')
+	}
+	return dst
+}

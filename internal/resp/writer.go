@@ -1,0 +1,220 @@
+package resp
+
+import (
+	"strconv"
+
+	"github.com/tidwall/redcon"
+)
+
+// Writer appends replies to Buf. A method names what the value means; Proto picks the encoding. Any Proto below
+// 3 is version 2.
+//
+// An aggregate (Array, Map, Set, Push) is a header that says how many values follow; the caller writes them.
+type Writer struct {
+	// Buf holds what has been written. Whoever sends it takes it and puts an empty one in its place.
+	Buf []byte
+	// Proto is the protocol version the client asked for with HELLO: 2 or 3.
+	Proto int
+}
+
+// Len returns how many bytes have been written.
+func (w *Writer) Len() int { return len(w.Buf) }
+
+// Mark returns a position for Rollback.
+func (w *Writer) Mark() int { return len(w.Buf) }
+
+// Rollback removes everything written since Mark returned mark.
+func (w *Writer) Rollback(mark int) { w.Buf = w.Buf[:mark] }
+
+// Raw appends bytes that are encoded already.
+func (w *Writer) Raw(b []byte) { w.Buf = append(w.Buf, b...) }
+
+// OK appends the status OK.
+func (w *Writer) OK() { w.Buf = redcon.AppendOK(w.Buf) }
+
+// Simple appends a status. Line breaks in it become spaces.
+func (w *Writer) Simple(s string) { w.Buf = redcon.AppendString(w.Buf, s) }
+
+// Error appends an error. msg begins with its code word, such as "ERR" or "WRONGTYPE". Line breaks at the end
+// are dropped, others become spaces, as in Redis.
+func (w *Writer) Error(msg string) {
+	for len(msg) > 0 && (msg[len(msg)-1] == '\n' || msg[len(msg)-1] == '\r') {
+		msg = msg[:len(msg)-1]
+	}
+	w.Buf = redcon.AppendError(w.Buf, msg)
+}
+
+// Int appends an integer.
+func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
+
+// Bulk appends a string. A nil slice is the empty string; see Null for the absence of one.
+func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
+
+// BulkString appends a string.
+func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }
+
+// BulkInt appends an integer in the form of a string. redcon's AppendBulkInt allocates, so this does not use it.
+func (w *Writer) BulkInt(n int64) {
+	var text [20]byte
+	w.Bulk(strconv.AppendInt(text[:0], n, 10))
+}
+
+// Null appends the absence of a value.
+func (w *Writer) Null() {
+	if w.Proto >= 3 {
+		w.null3()
+		return
+	}
+	w.Buf = redcon.AppendNull(w.Buf)
+}
+
+// NullArray appends the absence of an array, which only version 2 tells from that of a value.
+func (w *Writer) NullArray() {
+	if w.Proto >= 3 {
+		w.null3()
+		return
+	}
+	w.Buf = append(w.Buf, "*-1\r\n"...)
+}
+
+func (w *Writer) null3() { w.Buf = append(w.Buf, "_\r\n"...) }
+
+// Array begins an array of n values.
+func (w *Writer) Array(n int) { w.Buf = redcon.AppendArray(w.Buf, n) }
+
+// Map begins a map of n pairs; 2n values follow. In version 2 it is an array of 2n.
+func (w *Writer) Map(n int) { w.aggregate('%', n) }
+
+// Set begins a set of n values; in version 2 an array.
+func (w *Writer) Set(n int) { w.aggregate('~', n) }
+
+// Push begins an out-of-band message of n values; in version 2 an array.
+func (w *Writer) Push(n int) { w.aggregate('>', n) }
+
+// aggregate appends the header of the RESP3 aggregate kind, or of the array that stands for it in version 2.
+func (w *Writer) aggregate(kind byte, n int) {
+	kind, n = w.header(kind, n)
+	w.line(kind, n)
+}
+
+func (w *Writer) header(kind byte, n int) (byte, int) {
+	if w.Proto >= 3 {
+		return kind, n
+	}
+	if kind == '%' {
+		n *= 2
+	}
+	return '*', n
+}
+
+// line appends kind, n and a line end.
+func (w *Writer) line(kind byte, n int) {
+	w.Buf = strconv.AppendInt(append(w.Buf, kind), int64(n), 10)
+	w.Buf = append(w.Buf, "\r\n"...)
+}
+
+// Double appends a floating point number; in version 2 its text as a string. See [AppendDouble].
+func (w *Writer) Double(f float64) {
+	var space [32]byte
+	text := AppendDouble(space[:0], f)
+	if w.Proto < 3 {
+		w.Bulk(text)
+		return
+	}
+	w.Buf = append(w.Buf, ',')
+	w.Buf = append(w.Buf, text...)
+	w.Buf = append(w.Buf, "\r\n"...)
+}
+
+// Bool appends true or false; in version 2 the integer 1 or 0.
+func (w *Writer) Bool(b bool) {
+	text := ":0\r\n"
+	switch {
+	case w.Proto >= 3 && b:
+		text = "#t\r\n"
+	case w.Proto >= 3:
+		text = "#f\r\n"
+	case b:
+		text = ":1\r\n"
+	}
+	w.Buf = append(w.Buf, text...)
+}
+
+// Verbatim appends text meant to be shown as it is. format is three bytes, "txt" or "mkd". In version 2 it is a
+// string without the format.
+func (w *Writer) Verbatim(format, text string) {
+	if len(format) != 3 {
+		panic("resp: a verbatim string's format is three bytes, not " + strconv.Quote(format))
+	}
+	if w.Proto < 3 {
+		w.BulkString(text)
+		return
+	}
+	w.line('=', len(format)+1+len(text))
+	w.Buf = append(w.Buf, format...)
+	w.Buf = append(w.Buf, ':')
+	w.Buf = append(w.Buf, text...)
+	w.Buf = append(w.Buf, "\r\n"...)
+}
+
+// BigNumber appends an integer of any size, given as its decimal digits; in version 2 a string.
+func (w *Writer) BigNumber(digits string) {
+	if w.Proto < 3 {
+		w.BulkString(digits)
+		return
+	}
+	w.Buf = append(w.Buf, '(')
+	w.Buf = append(w.Buf, digits...)
+	w.Buf = append(w.Buf, "\r\n"...)
+}
+
+// Deferred is the place of an aggregate whose length is known only after its values have been written. It ends
+// with the matching Set method, or with a Rollback to before it. The ones within another end before it.
+type Deferred struct {
+	at   int
+	kind byte
+}
+
+// placeholder holds a Deferred's place: the size of a header with one digit, in bytes that no reply begins with,
+// so that a Deferred that has moved is noticed.
+const placeholder = "\x00?\x00?"
+
+// DeferArray begins an array; SetArray says how many values it has.
+func (w *Writer) DeferArray() Deferred { return w.deferHeader('*') }
+
+// DeferMap begins a map; SetMap says how many pairs it has.
+func (w *Writer) DeferMap() Deferred { return w.deferHeader('%') }
+
+// DeferSet begins a set; SetSet says how many values it has.
+func (w *Writer) DeferSet() Deferred { return w.deferHeader('~') }
+
+// SetArray ends what DeferArray began: n values have been written since.
+func (w *Writer) SetArray(d Deferred, n int) { w.setHeader(d, '*', n) }
+
+// SetMap ends what DeferMap began: n pairs have been written since.
+func (w *Writer) SetMap(d Deferred, n int) { w.setHeader(d, '%', n) }
+
+// SetSet ends what DeferSet began: n values have been written since.
+func (w *Writer) SetSet(d Deferred, n int) { w.setHeader(d, '~', n) }
+
+func (w *Writer) deferHeader(kind byte) Deferred {
+	d := Deferred{at: len(w.Buf), kind: kind}
+	w.Buf = append(w.Buf, placeholder...)
+	return d
+}
+
+// setHeader writes the header over the placeholder and moves the bytes behind it when it has more digits.
+func (w *Writer) setHeader(d Deferred, kind byte, n int) {
+	body := d.at + len(placeholder)
+	if d.kind != kind || body > len(w.Buf) || string(w.Buf[d.at:body]) != placeholder {
+		panic("resp: a deferred header was ended twice, after an outer one, or as another kind")
+	}
+	kind, n = w.header(kind, n)
+	var space [24]byte
+	header := append(strconv.AppendInt(append(space[:0], kind), int64(n), 10), "\r\n"...)
+	if grow := len(header) - len(placeholder); grow > 0 {
+		w.Buf = append(w.Buf, header[:grow]...) // only to make room; overwritten by the move
+		copy(w.Buf[body+grow:], w.Buf[body:len(w.Buf)-grow])
+	}
+	copy(w.Buf[d.at:], header)
+}
