@@ -1,0 +1,359 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// binary is the program under test, built once.
+var binary string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "lockserver")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		binary = filepath.Join(dir, "lockserver.exe")
+		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// child is a running program.
+type child struct {
+	*exec.Cmd
+	stdout, stderr output
+	exited         chan struct{} // closed after exit
+	dir            string
+}
+
+// output is what a child has written so far.
+type output struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.b.String()
+}
+
+// start runs the program in dir and ends it with the test.
+func start(t *testing.T, dir string, args ...string) *child {
+	t.Helper()
+	c := &child{Cmd: exec.Command(binary, args...), exited: make(chan struct{}), dir: dir}
+	c.Dir, c.Stdout, c.Stderr = dir, &c.stdout, &c.stderr
+	require.NoError(t, c.Start())
+	go func() {
+		_ = c.Wait()
+		close(c.exited)
+	}()
+	t.Cleanup(func() {
+		_ = c.Process.Kill()
+		<-c.exited
+		if t.Failed() {
+			t.Logf("stdout:\n%s\nstderr:\n%s", c.stdout.String(), c.stderr.String())
+		}
+	})
+	return c
+}
+
+var readyLine = regexp.MustCompile(`\* Ready to accept connections (tcp|unix) addr=(\S+)\n`)
+
+// startReady runs the program on a free port in dir and returns it with the address from its log.
+func startReady(t *testing.T, dir string, args ...string) (*child, string) {
+	t.Helper()
+	c := start(t, dir, append([]string{"--port", "0"}, args...)...)
+	return c, c.ready(t, &c.stdout)
+}
+
+func (c *child) ready(t *testing.T, log fmt.Stringer) string {
+	t.Helper()
+	var m []string
+	c.eventually(t, func() bool {
+		m = readyLine.FindStringSubmatch(log.String())
+		return m != nil
+	}, "ready")
+	return m[2]
+}
+
+func (c *child) eventually(t *testing.T, ok func() bool, what string) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+		require.True(t, time.Now().Before(end), "waited too long for: %s", what)
+		select {
+		case <-c.exited:
+			require.True(t, ok(), "the program has ended without: %s", what)
+			return
+		default:
+		}
+	}
+}
+
+// exit waits for the program's end and returns its code.
+func (c *child) exit(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-c.exited:
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the program does not end")
+	}
+	return c.ProcessState.ExitCode()
+}
+
+// ask sends inline commands, one a connection, and returns the first line of each reply, or the second for a bulk.
+func ask(t *testing.T, addr string, lines ...string) (replies []string) {
+	t.Helper()
+	network := "tcp"
+	if strings.Contains(addr, "/") {
+		network = "unix"
+	}
+	for _, line := range lines {
+		conn, err := net.Dial(network, addr)
+		require.NoError(t, err)
+		_, err = fmt.Fprintf(conn, "%s\r\n", line)
+		require.NoError(t, err)
+		r := bufio.NewReader(conn)
+		reply, err := r.ReadString('\n')
+		if err == nil && reply[0] == '$' && reply[1] != '-' {
+			reply, err = r.ReadString('\n')
+		}
+		require.NoError(t, err, line)
+		require.NoError(t, conn.Close())
+		replies = append(replies, strings.TrimSpace(reply))
+	}
+	return replies
+}
+
+func TestHelpAndVersion(t *testing.T) {
+	for _, flag := range []string{"--help", "-h"} {
+		c := start(t, t.TempDir(), flag)
+		require.Zero(t, c.exit(t))
+		require.Contains(t, c.stdout.String(), "Usage: lockserver [redis.conf]")
+	}
+	for _, flag := range []string{"--version", "-v"} {
+		c := start(t, t.TempDir(), flag)
+		require.Zero(t, c.exit(t))
+		require.Regexp(t, `^lockserver v=\d+\.\d+\.\d+ commit=\w+ go\S+ \w+/\w+\n$`, c.stdout.String())
+	}
+}
+
+func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "bad.conf"), []byte("hz 10\n\nfoo bar\n"), 0o644))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "value.conf"), []byte("port 70000"), 0o644))
+	for want, args := range map[string][]string{
+		"Reading the command line\n>>> '--foo 1'\nunknown directive 'foo'\nTry: lockserver --help":        {"--foo", "1"},
+		"Reading the command line\n>>> '-p'\nunknown argument '-p'":                                       {"-p", "1"},
+		">>> '--port x'\nargument couldn't be parsed into an integer":                                     {"--port", "x"},
+		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo bar'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
+		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":     {"value.conf"},
+		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                      {"nothing.conf"},
+		"dir '/no/such': ":                   {"--dir", "/no/such"},
+		"logfile 'no/such/x.log': ":          {"--logfile", "no/such/x.log"},
+		"appendonly: only 'no' is supported": {"--appendonly", "yes"},
+	} {
+		c := start(t, dir, args...)
+		require.Equal(t, 1, c.exit(t), args)
+		require.Contains(t, c.stderr.String(), want)
+		require.Contains(t, c.stderr.String(), "*** FATAL CONFIG FILE ERROR (lockserver ")
+		require.Empty(t, c.stdout.String())
+	}
+}
+
+func TestPortInUseIsOneClearLine(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	c := start(t, t.TempDir(), "--port", port)
+	require.Equal(t, 1, c.exit(t))
+	lines := strings.Split(strings.TrimSpace(c.stdout.String()), "\n")
+	require.Contains(t, lines[len(lines)-1], "# Could not start cause=\"could not listen on 127.0.0.1:"+port)
+	require.Contains(t, lines[len(lines)-1], "in use")
+	require.Len(t, lines, 2, "the start, and why it failed")
+	require.Empty(t, c.stderr.String())
+}
+
+func TestBareProgramSaysWhatItDoes(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	require.NoError(t, err)
+	c := start(t, dir)
+	want := "Nothing configured: listening on 127.0.0.1:6379, saving to " + filepath.Join(dir, "dump.rdb") + "\n"
+	// Whether the port is free on this machine does not matter.
+	c.eventually(t, func() bool { return strings.Contains(c.stdout.String(), want) }, want)
+}
+
+func TestSIGTERMSavesAndTheNextStartLoads(t *testing.T) {
+	dir := t.TempDir()
+	c, addr := startReady(t, dir, "--pidfile", "x.pid")
+	pid, err := os.ReadFile(filepath.Join(dir, "x.pid"))
+	if err != nil {
+		c.eventually(t, func() bool { pid, err = os.ReadFile(filepath.Join(dir, "x.pid")); return err == nil }, "pid file")
+	}
+	require.Equal(t, fmt.Sprintln(c.Process.Pid), string(pid))
+	require.Equal(t, []string{"+PONG", "+OK", "v"}, ask(t, addr, "PING", "SET k v", "GET k"))
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	require.Contains(t, c.stdout.String(), "# Received SIGTERM, shutting down\n")
+	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
+	require.NoFileExists(t, filepath.Join(dir, "x.pid"))
+
+	c, addr = startReady(t, dir)
+	require.Equal(t, []string{"v"}, ask(t, addr, "GET k"))
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Zero(t, c.exit(t))
+	require.Contains(t, c.stdout.String(), "# Received SIGINT, shutting down\n")
+}
+
+func TestSignalsObeyTheirDirectives(t *testing.T) {
+	dir := t.TempDir()
+	c, addr := startReady(t, dir, "--shutdown-on-sigterm", "nosave", "--shutdown-on-sigint", "save", "force", "--save", "")
+	ask(t, addr, "SET k v")
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	require.NoFileExists(t, filepath.Join(dir, "dump.rdb"))
+
+	c, addr = startReady(t, dir, "--shutdown-on-sigint", "save", "--save", "")
+	ask(t, addr, "SET k v")
+	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.Zero(t, c.exit(t))
+	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
+}
+
+func TestServerGoesOnWhenItCannotSave(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	c, addr := startReady(t, dir, "--stop-writes-on-bgsave-error", "no")
+	ask(t, addr, "SET k v")
+	require.NoError(t, os.RemoveAll(dir))
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	c.eventually(t, func() bool {
+		return strings.Contains(c.stdout.String(), "# Could not shut down; the server goes on cause=")
+	}, "refusal")
+	require.Equal(t, []string{"v"}, ask(t, addr, "GET k"), "the data is still there")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
+}
+
+func TestShutdownCommandEndsTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	c, addr := startReady(t, dir)
+	ask(t, addr, "SET k v")
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	defer conn.Close()
+	fmt.Fprint(conn, "SHUTDOWN NOSAVE\r\n")
+	require.Zero(t, c.exit(t))
+	require.NoFileExists(t, filepath.Join(dir, "dump.rdb"))
+}
+
+func TestDamagedSnapshotIsRefusedAndLeftAlone(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "dump.rdb")
+	damaged := []byte("REDIS0010\xfa\x09redis-ver")
+	require.NoError(t, os.WriteFile(path, damaged, 0o644))
+	c := start(t, dir, "--port", "0")
+	require.Equal(t, 1, c.exit(t))
+	require.Regexp(t, `# Could not start cause=".*dump\.rdb.*"\n$`, c.stdout.String())
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, damaged, data)
+}
+
+func TestLogFile(t *testing.T) {
+	dir := t.TempDir()
+	log := logFile(filepath.Join(dir, "x.log"))
+	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--slowlog-max-len", "5")
+	addr := c.ready(t, log)
+	require.Contains(t, log.String(), "These directives were accepted but have no effect here: slowlog-max-len\n")
+	require.NoError(t, c.Process.Signal(syscall.SIGHUP))
+	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"), "a hang-up ends nothing")
+	require.Empty(t, c.stdout.String()+c.stderr.String())
+}
+
+func TestLogLevel(t *testing.T) {
+	dir, err := os.MkdirTemp("", "sock")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "s")
+	c := start(t, dir, "--port", "0", "--unixsocket", socket, "--loglevel", "warning")
+	c.eventually(t, func() bool {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			err = conn.Close()
+		}
+		return err == nil
+	}, "the socket")
+	require.Equal(t, []string{"+PONG"}, ask(t, socket, "PING"))
+	require.Empty(t, c.stdout.String())
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	require.Contains(t, c.stdout.String(), "# Received SIGTERM, shutting down\n")
+	require.NotContains(t, c.stdout.String(), " * ")
+}
+
+// logFile is a log on disk, read when it is printed.
+type logFile string
+
+func (name logFile) String() string {
+	data, _ := os.ReadFile(string(name))
+	return string(data)
+}
+
+func TestUnixSocketOnly(t *testing.T) {
+	dir, err := os.MkdirTemp("", "sock")
+	require.NoError(t, err)
+	defer os.RemoveAll(dir)
+	c, addr := startReady(t, dir, "--unixsocket", filepath.Join(dir, "s"), "--unixsocketperm", "700")
+	require.Equal(t, filepath.Join(dir, "s"), addr)
+	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"))
+	info, err := os.Stat(addr)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	require.NoFileExists(t, addr)
+}
+
+func TestConfigFileIsRewrittenWhereItLies(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.conf"), []byte("# mine\ndir data\nport 0\nhz 10\n"), 0o644))
+	c := start(t, dir, "x.conf")
+	addr := c.ready(t, &c.stdout)
+	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "CONFIG SET hz 77", "CONFIG REWRITE"))
+	data, err := os.ReadFile(filepath.Join(dir, "x.conf"))
+	require.NoError(t, err)
+	require.Contains(t, string(data), "# mine\n")
+	require.Contains(t, string(data), "\nhz 77\n")
+}

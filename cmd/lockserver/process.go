@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"lockserver/internal/config"
+	"lockserver/server"
+)
+
+// process is the program between reading its configuration and exiting.
+type process struct {
+	config     *config.Config
+	configFile string // absolute; empty if there is none
+	level      *slog.LevelVar
+	log        *slog.Logger
+}
+
+// newProcess changes into the configured directory and opens the log. The error says which directive it is about.
+func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
+	p := &process{config: cmd.Config, level: new(slog.LevelVar)}
+	p.level.Set(cmd.Config.LogLevel.SlogLevel())
+	var err error
+	if cmd.File != "" {
+		if p.configFile, err = filepath.Abs(cmd.File); err != nil {
+			return nil, err
+		}
+	}
+	// As in Redis, every relative path but the configuration file's own starts in dir.
+	if err := os.Chdir(p.config.Dir); err != nil {
+		return nil, fmt.Errorf("dir '%s': %w", p.config.Dir, reason(err))
+	}
+	if p.config.Dir, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("dir: %w", err)
+	}
+	out := stdout
+	if name := p.config.LogFile; name != "" {
+		path, err := filepath.Abs(name)
+		if err != nil {
+			return nil, fmt.Errorf("logfile '%s': %w", name, err)
+		}
+		f, err := reopened(path).open()
+		if err != nil {
+			return nil, fmt.Errorf("logfile '%s': %w", name, reason(err))
+		}
+		// What the runtime writes when the process crashes goes there too.
+		err = errors.Join(debug.SetCrashOutput(f, debug.CrashOptions{}), f.Close())
+		if err != nil {
+			return nil, fmt.Errorf("logfile '%s': %w", name, err)
+		}
+		out = reopened(path)
+	}
+	p.log = slog.New(newLineLog(out, p.level))
+	return p, nil
+}
+
+// reason is a file error without the call and the path, which the message has already.
+func reason(err error) error {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return pe.Err
+	}
+	return err
+}
+
+// serve runs a server until a signal or the SHUTDOWN command ends it, and returns the exit code. bare says that
+// nothing at all was configured.
+func (p *process) serve(stderr io.Writer, bare bool) (code int) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.log.Error("panic", "value", v, "stack", debug.Stack())
+			code = 2
+		}
+	}()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	// A closed terminal or log pipe is no reason to lose the server.
+	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
+
+	p.announce(bare)
+	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log, Version: version})
+	if err == nil {
+		err = srv.Start()
+	}
+	if err != nil {
+		p.log.Error("Could not start", "cause", err)
+		if p.config.LogFile != "" {
+			fmt.Fprintln(stderr, "lockserver:", err)
+		}
+		return 1
+	}
+	p.writePIDFile()
+	defer p.removePIDFile()
+	p.ready(srv.Addr())
+	return p.wait(srv, signals)
+}
+
+// announce logs what runs, and what it was told to do.
+func (p *process) announce(bare bool) {
+	c := p.config
+	p.log.Info("lockserver "+version+" is starting", "pid", os.Getpid(), "go", runtime.Version(), "config", shownFile(p.configFile))
+	if bare {
+		p.log.Info(fmt.Sprintf("Nothing configured: listening on %s, saving to %s",
+			net.JoinHostPort(c.Bind[0], strconv.Itoa(c.Port)), filepath.Join(c.Dir, c.DBFilename)))
+	}
+	if names := c.Ignored(); len(names) > 0 {
+		p.log.Info("These directives were accepted but have no effect here: " + strings.Join(names, ", "))
+	}
+}
+
+func shownFile(path string) string {
+	if path == "" {
+		return "none"
+	}
+	return path
+}
+
+// ready logs the line that scripts wait for. addr is the first address, with the port that was picked.
+func (p *process) ready(addr net.Addr) {
+	if addr == nil {
+		p.log.Warn("Ready, but nothing is listened on: neither bind nor unixsocket names anything")
+		return
+	}
+	line := []any{"addr", addr.String()}
+	if p.config.UnixSocket != "" && addr.Network() != "unix" {
+		line = append(line, "unixsocket", p.config.UnixSocket)
+	}
+	p.log.Info("Ready to accept connections "+addr.Network(), line...)
+}
+
+// wait serves signals until the server has ended.
+func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
+	for {
+		select {
+		case <-srv.Done():
+			p.log.Info("lockserver has ended, bye", "code", srv.ExitCode())
+			return srv.ExitCode()
+		case sig := <-signals:
+			p.log.Warn("Received " + signalName(sig) + ", shutting down")
+			ended := make(chan error, 1)
+			go func() { ended <- srv.Shutdown(p.shutdownOptions(sig)) }()
+			if code, done := p.waitShutdown(ended, signals); done {
+				return code
+			}
+		}
+	}
+}
+
+// waitShutdown waits for a shutdown that a signal has begun; done is false when it failed and the server goes on.
+func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal) (code int, done bool) {
+	for {
+		select {
+		case err := <-ended:
+			if err != nil {
+				p.log.Error("Could not shut down; the server goes on", "cause", err)
+				return 0, false
+			}
+			p.log.Warn("lockserver has ended, bye")
+			return 0, true
+		case sig := <-signals:
+			if sig == os.Interrupt {
+				p.log.Error("Interrupted again: ending at once, what was not saved is lost")
+				return 1, true
+			}
+		}
+	}
+}
+
+// shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
+func (p *process) shutdownOptions(sig os.Signal) server.ShutdownOptions {
+	f := p.config.ShutdownOnSIGTERM
+	if sig == os.Interrupt {
+		f = p.config.ShutdownOnSIGINT
+	}
+	return server.ShutdownOptions{Save: f.Save, NoSave: f.NoSave, Now: f.Now, Force: f.Force}
+}
+
+func signalName(sig os.Signal) string {
+	if sig == os.Interrupt {
+		return "SIGINT"
+	}
+	return "SIGTERM"
+}
+
+// writePIDFile fails with a warning only: the server itself does not need the file.
+func (p *process) writePIDFile() {
+	if p.config.PIDFile == "" {
+		return
+	}
+	if err := os.WriteFile(p.config.PIDFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
+		p.log.Warn("Could not write the pid file", "cause", err)
+	}
+}
+
+func (p *process) removePIDFile() {
+	if p.config.PIDFile != "" {
+		_ = os.Remove(p.config.PIDFile)
+	}
+}

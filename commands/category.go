@@ -1,0 +1,72 @@
+package commands
+
+// Category is a set of ACL categories.
+type Category uint32
+
+// The ACL categories in the order in which Redis prints them, then ours.
+const (
+	CatKeyspace Category = 1 << iota
+	CatRead
+	CatWrite
+	CatSet
+	CatSortedSet
+	CatList
+	CatHash
+	CatString
+	CatBitmap
+	CatHyperLogLog
+	CatGeo
+	CatStream
+	CatPubSub
+	CatAdmin
+	CatFast
+	CatSlow
+	CatBlocking
+	CatDangerous
+	CatConnection
+	CatTransaction
+	CatScripting
+	CatLock
+	CatSale
+
+	// CatInstead, in Row.Cats, says that the other categories given there replace the group's own
+	// (SORT is generic, but not @keyspace).
+	CatInstead Category = 1 << 31
+)
+
+var categoryNames = [...]string{
+	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
+	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction",
+	"scripting", "lock", "sale",
+}
+
+// Names lists the categories without their @, as ACL CAT prints them.
+func (c Category) Names() []string {
+	var names []string
+	for i, n := range categoryNames {
+		if c&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// CategoryByName finds one category by its name without the @, in any case. The second result is false if
+// there is none.
+func CategoryByName(name []byte) (Category, bool) {
+	for i, n := range categoryNames {
+		if equalFold(name, n) {
+			return 1 << i, true
+		}
+	}
+	return 0, false
+}
+
+// groupCategories is what a command's group says about its ACL categories. Server and Cluster have none of
+// their own.
+var groupCategories = [...]Category{
+	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
+	PubSub: CatPubSub, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
+	Scripting: CatScripting, HyperLogLog: CatHyperLogLog, Cluster: 0, Geo: CatGeo, Stream: CatStream,
+	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale,
+}

@@ -1,0 +1,110 @@
+package commands
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// TestContainersAgainstRedis sends the same random commands to us and to Redis. Few keys, fields and values make most
+// of them meet something; many make the containers outgrow their compact forms.
+func TestContainersAgainstRedis(t *testing.T) {
+	redis := startOracle(t)
+	r := testRand(t)
+	for _, universe := range []int{4, 40, 1200} {
+		for _, proto := range []string{"2", "3"} {
+			f := newFixture(t, HashRows, SetRows, StringRows)
+			reset(redis)
+			f.do("HELLO", proto)
+			redis.do("HELLO", proto)
+			for range 1500 {
+				args := randomContainerCall(r, universe)
+				want, got := unordered(redis.do(args...)), unordered(f.do(args...))
+				require.Equal(t, want.String(), got.String(), "universe %d, RESP%s: %q", universe, proto, args)
+			}
+		}
+	}
+}
+
+// randomContainerCall is a command whose reply does not depend on chance, apart from its order.
+func randomContainerCall(r *rand.Rand, universe int) []string {
+	pick := func(list string) string { f := strings.Fields(list); return f[r.IntN(len(f))] }
+	key := func() string { return pick("h1 h2 h3 s1 s2 s3 s4 s5 none str") }
+	element := func() string {
+		switch n := r.IntN(universe); r.IntN(12) {
+		case 0:
+			return pick("e e\x00 -0 007 1.5 -3.25e2 inf nan 9223372036854775807 -9223372036854775808 0x1p3")
+		case 1:
+			return ""
+		case 2:
+			return strings.Repeat("long", 15+n%3)
+		case 3, 4, 5, 6:
+			return strconv.Itoa(n)
+		default:
+			return "m" + strconv.Itoa(n)
+		}
+	}
+	number := func() string {
+		return pick("0 1 -1 5 100 x 1.5 -2.75 3e2 9223372036854775807 -9223372036854775808 99999999999999999999")
+	}
+	several := func(most int, of func() string) (list []string) {
+		for range 1 + r.IntN(most) {
+			list = append(list, of())
+		}
+		return list
+	}
+	call := strings.Fields(pick("HSET,+ HSET,+ HSET,+ HMSET,+ HSETNX,k,e,e HGET,k,e HMGET,+ HGETALL,k HKEYS,k HVALS,k HLEN,k " +
+		"HSTRLEN,k,e HEXISTS,k,e HDEL,+ HINCRBY,k,e,n HINCRBY,k,e,n HINCRBYFLOAT,k,e,n HINCRBYFLOAT,k,e,n " +
+		"HSCAN,k,0,COUNT,99999 HSCAN,k,0,MATCH,*1*,COUNT,99999 HRANDFIELD,k,99999 HRANDFIELD,k,99999,WITHVALUES HRANDFIELD,k,0 " +
+		"SADD,+ SADD,+ SADD,+ SADD,+ SREM,+ SISMEMBER,k,e SMISMEMBER,+ SMEMBERS,k SCARD,k SMOVE,k,k,e SMOVE,k,k,e " +
+		"SSCAN,k,0,COUNT,99999 SSCAN,k,0,COUNT,99999,MATCH,m*[02468] SRANDMEMBER,k,99999 SRANDMEMBER,k,0 SPOP,k,99999 SPOP,k,n " +
+		"SINTER,* SUNION,* SDIFF,* SINTERSTORE,k,* SUNIONSTORE,k,* SDIFFSTORE,k,* SINTERCARD,2,k,k SINTERCARD,2,k,k,LIMIT,n " +
+		"SET,str,e GETDEL,k"))[0]
+	var args []string
+	for i, word := range strings.Split(call, ",") {
+		switch {
+		case i == 0:
+			args = append(args, word)
+		case word == "k":
+			args = append(args, key())
+		case word == "e":
+			args = append(args, element())
+		case word == "n" && args[0] == "SPOP": // what it pops must not depend on chance
+			args = append(args, pick("0 -1 x 99999"))
+		case word == "n":
+			args = append(args, number())
+		case word == "*":
+			args = append(args, several(6, key)...)
+		case word == "+":
+			args = append(append(args, key()), several(12, element)...)
+		default:
+			args = append(args, word)
+		}
+	}
+	return args
+}
+
+// unordered sorts the strings of arrays and sets and the pairs of maps, whose order Redis leaves to its tables. What is
+// flat, as HGETALL in version 2, is sorted as well: all of one reply's strings together.
+func unordered(v resp.Value) resp.Value {
+	byText := func(a, b resp.Value) int { return cmp.Compare(a.String(), b.String()) }
+	for i := range v.Elems {
+		v.Elems[i] = unordered(v.Elems[i])
+	}
+	if v.Kind == resp.Map {
+		var pairs []resp.Value
+		for i := 0; i < len(v.Elems); i += 2 {
+			pairs = append(pairs, resp.Value{Kind: resp.Array, Elems: v.Elems[i : i+2]})
+		}
+		v = resp.Value{Kind: resp.Map, Elems: pairs}
+	}
+	slices.SortFunc(v.Elems, byText)
+	return v
+}

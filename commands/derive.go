@@ -1,0 +1,325 @@
+package commands
+
+import (
+	"fmt"
+	"slices"
+)
+
+// KeySpec says where the keys of a call are and how they are used, as COMMAND INFO describes it. Positions
+// count the words of the call, the command's name being 0.
+type KeySpec struct {
+	Flags KeyFlags
+
+	// Where the search begins: at word Index; or, if Keyword is not empty, behind that word, which is looked for
+	// from StartFrom on; or, if Unknown, nobody can tell.
+	Index     int
+	Keyword   string
+	StartFrom int
+	Unknown   bool
+
+	// A range of keys: LastKey is counted from the first, or, if negative, from the end of the call, and Limit,
+	// if not 0, says that only the 1/Limit-th part of the words up to there are keys.
+	LastKey, Step, Limit int
+
+	// With KeyNum the number of keys stands at the beginning, and FirstKey is where they start, counted from there.
+	KeyNum   bool
+	FirstKey int
+}
+
+// legacyRange is the position of the keys as Redis gave it before it had key specs, and clients still read it:
+// first, last (negative: from the end) and step; zeros if there are no keys or they cannot be described so.
+type legacyRange struct{ first, last, step int }
+
+// nameRow gives a row its place in the table and the names that follow from it.
+func nameRow(r *Row, parent *Row) {
+	r.parent = parent
+	r.fullName = r.Name
+	if parent != nil {
+		r.fullName = parent.Name + "|" + r.Name
+	}
+}
+
+// derive fills in what follows from a row's literal fields, which checkStated has found free of contradictions. r and
+// its arguments are the table's own copies.
+func derive(r *Row) {
+	r.arity = arityOf(r)
+	k := keyFinder{row: r}
+	k.sequence(r.Args, position{at: r.nameWords(), exact: true}, followers{})
+	r.keys = k.specs
+	r.legacy = legacyOf(r.keys)
+	r.words = optionWords(nil, r.Args)
+	if slices.ContainsFunc(r.keys, func(s KeySpec) bool { return !s.plainRange() }) {
+		r.Flags |= MovableKeys
+	}
+	r.cats = categoriesOf(r)
+}
+
+// arityOf counts the words that a call needs.
+func arityOf(r *Row) int {
+	if len(r.Sub) > 0 {
+		if r.Run != nil {
+			return -1
+		}
+		return -2
+	}
+	least, exact := sequenceSpan(r.Args)
+	least += r.nameWords()
+	if r.MinArgs != 0 {
+		if !exact && r.MinArgs == least {
+			contradiction(r, "MinArgs says nothing new")
+		}
+		return -r.MinArgs
+	}
+	if exact {
+		return least
+	}
+	return -least
+}
+
+// categoriesOf adds up the ACL categories, by the rules of Redis: a container has none of its own but @slow.
+func categoriesOf(r *Row) Category {
+	cats := r.Cats &^ CatInstead
+	if len(r.Sub) == 0 && r.Cats&CatInstead == 0 {
+		cats |= groupCategories[r.Group]
+	}
+	for _, rule := range []struct {
+		flag Flags
+		cats Category
+	}{
+		{Write, CatWrite}, {ReadOnly, CatRead}, {Admin, CatAdmin | CatDangerous}, {UsesPubSub, CatPubSub},
+		{Fast, CatFast}, {Blocking, CatBlocking},
+	} {
+		if r.Flags&rule.flag != 0 {
+			cats |= rule.cats
+		}
+	}
+	if r.Group == Scripting {
+		cats &^= CatRead // what a read-only script is, its commands tell
+	}
+	if cats&CatFast == 0 {
+		cats |= CatSlow
+	}
+	return cats
+}
+
+// legacyOf describes the specs that are plain ranges by one range, if they adjoin. This is Redis'
+// populateCommandLegacyRangeSpec, seen from outside.
+func legacyOf(specs []KeySpec) legacyRange {
+	if len(specs) == 1 && specs[0].plainRange() {
+		s := specs[0]
+		if s.LastKey >= 0 {
+			return legacyRange{s.Index, s.Index + s.LastKey, s.Step}
+		}
+		return legacyRange{s.Index, s.LastKey, s.Step}
+	}
+	var l legacyRange
+	for _, s := range specs {
+		if !s.plainRange() {
+			continue
+		}
+		if s.Step != 1 || (l.last != 0 && l.last != s.Index-1) {
+			return legacyRange{}
+		}
+		if l.first == 0 {
+			l.first = s.Index
+		}
+		l.last, l.step = s.LastKey, 1
+		if s.LastKey >= 0 {
+			l.last += s.Index
+		}
+	}
+	return l
+}
+
+func (s *KeySpec) plainRange() bool { return s.Keyword == "" && !s.Unknown && !s.KeyNum }
+
+// position is a place in the call: exact, or the earliest possible one.
+type position struct {
+	at    int
+	exact bool
+}
+
+// followers is what still comes behind the sequence at hand, on all levels above it.
+type followers struct {
+	words   int
+	inexact bool
+}
+
+// keyFinder walks a grammar and collects the key specs.
+type keyFinder struct {
+	row   *Row
+	specs []KeySpec
+	last  *Arg // the key before, if its spec can be extended by a key that follows it at once
+}
+
+// sequence walks arguments that follow each other from pos on, and returns the position behind them.
+func (k *keyFinder) sequence(args []Arg, pos position, after followers) position {
+	for i := range args {
+		a := &args[i]
+		rest, exact := sequenceSpan(args[i+1:])
+		behind := followers{words: rest + after.words, inexact: !exact || after.inexact}
+		var before *Arg
+		if i > 0 {
+			before = &args[i-1]
+		}
+		k.argument(a, before, pos, behind)
+		least, exact := a.span()
+		pos = position{pos.at + least, pos.exact && exact}
+	}
+	return pos
+}
+
+// argument finds the keys in one argument.
+func (k *keyFinder) argument(a, before *Arg, pos position, behind followers) {
+	start := pos
+	if a.Token != "" && a.Kind != KindPureToken {
+		start.at++
+	}
+	switch a.Kind {
+	case KindKey:
+		k.add(a, k.keySpec(a, before, pos, start, behind))
+	case KindPattern:
+		if a.Access != 0 {
+			k.addUnknown(a)
+		}
+	case KindString:
+		k.last = nil
+		if a.Access == NotKey {
+			k.specs = append(k.specs, k.keySpec(a, before, pos, start, behind)) // the documentation does not refer to it
+		}
+	case KindOneOf:
+		k.last = nil
+		for i := range a.Args {
+			k.argument(&a.Args[i], nil, start, behind)
+			k.last = nil
+		}
+	case KindBlock:
+		k.block(a, pos, start, behind)
+	default:
+		k.last = nil
+	}
+}
+
+// block finds the keys of a block: in a repeated one they stand at every so many words, and behind a word that
+// floats they are found by it.
+func (k *keyFinder) block(a *Arg, pos, start position, behind followers) {
+	k.last = nil
+	if !holdsKey(a) {
+		return
+	}
+	from := len(k.specs)
+	switch {
+	case a.Multiple:
+		size, exact := sequenceSpan(a.Args)
+		if !exact || behind.inexact || !start.exact {
+			contradiction(k.row, "the keys of block %q cannot be found", a.Name)
+		}
+		k.sequence(a.Args, start, followers{words: behind.words})
+		for i := from; i < len(k.specs); i++ {
+			k.specs[i].LastKey, k.specs[i].Step = -1-behind.words, size
+		}
+	case a.Token != "" && !pos.exact:
+		// The range of STREAMS key... id...: as many keys as other words, up to the end of the call.
+		if len(a.Args) == 0 || a.Args[0].Kind != KindKey || !a.Args[0].Multiple || behind.words > 0 || behind.inexact {
+			contradiction(k.row, "the keys of block %q cannot be found", a.Name)
+		}
+		for i := range a.Args[1:] {
+			if !a.Args[i+1].Multiple {
+				contradiction(k.row, "block %q mixes repeated and single words", a.Name)
+			}
+		}
+		k.add(&a.Args[0], KeySpec{Flags: a.Args[0].Access, Keyword: a.Token, StartFrom: pos.at,
+			LastKey: -1, Step: 1, Limit: len(a.Args)})
+	default:
+		k.sequence(a.Args, start, behind)
+	}
+	k.last = nil
+}
+
+// keySpec describes one key, or a repeated one.
+func (k *keyFinder) keySpec(a, before *Arg, pos, start position, behind followers) KeySpec {
+	s := KeySpec{Flags: a.Access, Step: 1}
+	switch {
+	case a.Access&unknownPlace != 0:
+		s = KeySpec{Flags: a.Access &^ unknownPlace, Unknown: true}
+	case a.Multiple && before != nil && before.Kind == KindInteger && before.Name == "numkeys":
+		if !pos.exact && !a.Optional || before.Optional || before.Token != "" {
+			contradiction(k.row, "numkeys stands nowhere in particular")
+		}
+		s.Index, s.KeyNum, s.FirstKey = pos.at-1, true, 1
+	case !pos.exact:
+		if a.Token == "" || a.Multiple && (behind.words > 0 || behind.inexact) {
+			contradiction(k.row, "key %q stands nowhere in particular", a.Name)
+		}
+		s.Keyword, s.StartFrom = a.Token, pos.at
+		if a.Multiple {
+			s.LastKey = -1
+		}
+	case a.Multiple:
+		if behind.inexact {
+			contradiction(k.row, "the last key %q cannot be found", a.Name)
+		}
+		s.Index, s.LastKey = start.at, -1-behind.words
+	default:
+		s.Index = start.at
+	}
+	return s
+}
+
+// add appends a spec, or extends the one before by a key that follows it at once and is used alike (LCS).
+func (k *keyFinder) add(a *Arg, s KeySpec) {
+	if n := len(k.specs); k.last != nil && !a.Multiple && !a.Optional && a.Token == "" && s.plainRange() {
+		prev := &k.specs[n-1]
+		if prev.plainRange() && prev.Flags == s.Flags && prev.LastKey >= 0 && s.Index == prev.Index+prev.LastKey+1 {
+			prev.LastKey++
+			a.keySpec = n
+			return
+		}
+	}
+	k.specs = append(k.specs, s)
+	a.keySpec = len(k.specs)
+	k.last = nil
+	if !a.Multiple && !a.Optional {
+		k.last = a
+	}
+}
+
+// addUnknown gives the patterns of a row that name keys one spec together.
+func (k *keyFinder) addUnknown(a *Arg) {
+	s := KeySpec{Flags: a.Access &^ unknownPlace, Unknown: true}
+	if i := slices.Index(k.specs, s); i >= 0 {
+		a.keySpec = i + 1
+		return
+	}
+	k.last = nil
+	k.specs = append(k.specs, s)
+	a.keySpec = len(k.specs)
+}
+
+func holdsKey(a *Arg) bool {
+	if a.Access != 0 {
+		return true
+	}
+	for i := range a.Args {
+		if holdsKey(&a.Args[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// optionWords collects the words of a grammar, each once, in the order of their appearance.
+func optionWords(words []string, args []Arg) []string {
+	for i := range args {
+		if t := args[i].Token; t != "" && !slices.Contains(words, t) {
+			words = append(words, t)
+		}
+		words = optionWords(words, args[i].Args)
+	}
+	return words
+}
+
+// contradiction panics: the row is wrong, which no input can cause.
+func contradiction(r *Row, format string, args ...any) {
+	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
+}

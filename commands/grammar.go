@@ -1,0 +1,249 @@
+package commands
+
+// Arg is one element of a command's grammar, built with the functions and methods of this file, which all
+// work on values: a row reads like the usage line of its command.
+type Arg struct {
+	// Name is what the documentation calls the argument.
+	Name string
+	// Token is the word, in upper case, that precedes the argument, or the whole of a pure token.
+	Token string
+	// Since is the version that added this argument to its command, empty if it was there from the start.
+	Since string
+	Kind  Kind
+	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell. On a
+	// string: NotKey, see Channel.
+	Access   KeyFlags
+	Optional bool
+	// Multiple arguments may be repeated; with MultipleToken their token is repeated with each.
+	Multiple, MultipleToken bool
+	// Args are the alternatives of a OneOf, or the sequence of a Block.
+	Args []Arg
+
+	noToken bool // a pure token that is the empty word
+	keySpec int  // derived: index into the row's key specs plus one, 0 for none
+}
+
+// Kind is the type of an argument.
+type Kind uint8
+
+// The kinds of arguments, named as COMMAND DOCS names them.
+const (
+	KindString Kind = iota
+	KindInteger
+	KindDouble
+	KindKey
+	KindPattern
+	KindUnixTime
+	KindPureToken
+	KindOneOf
+	KindBlock
+)
+
+var kindNames = [...]string{
+	"string", "integer", "double", "key", "pattern", "unix-time", "pure-token", "oneof", "block",
+}
+
+// String is the kind's name in COMMAND DOCS.
+func (k Kind) String() string { return kindNames[k] }
+
+// KeyFlags say how a command uses a key. Exactly one of RO, RW, OW, RM is given, except for what is not a key.
+type KeyFlags uint16
+
+// How a key is used, in the order in which Redis prints it.
+const (
+	RO            KeyFlags = 1 << iota // the value is read, and not changed
+	RW                                 // the value is changed in place
+	OW                                 // the value is overwritten whatever it was
+	RM                                 // the key is removed
+	Access                             // user data of the value is returned, copied or used
+	Update                             // user data of the value is changed
+	Insert                             // user data is added, none is removed
+	Delete                             // user data is removed
+	NotKey                             // no key, but it is routed like one (a sharded channel)
+	Incomplete                         // this spec may miss keys of the call
+	VariableFlags                      // how it is used depends on other arguments: see Row.FindKeys
+	unknownPlace                       // set by Anywhere
+)
+
+var keyFlagNames = [...]string{
+	"RO", "RW", "OW", "RM", "access", "update", "insert", "delete", "not_key", "incomplete", "variable_flags",
+}
+
+// Names lists the flags as COMMAND INFO prints them.
+func (f KeyFlags) Names() []string {
+	var names []string
+	for i, n := range keyFlagNames {
+		if f&(1<<i) != 0 {
+			names = append(names, n)
+		}
+	}
+	return names
+}
+
+// Key is a key, with how it is used: Key("key", RW|Access|Update).
+func Key(name string, access KeyFlags) Arg { return Arg{Name: name, Kind: KindKey, Access: access} }
+
+// Str is a binary-safe string.
+func Str(name string) Arg { return Arg{Name: name, Kind: KindString} }
+
+// Channel is a channel's name that is routed to a shard as a key is.
+func Channel(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
+
+// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many() counts those keys.
+func Int(name string) Arg { return Arg{Name: name, Kind: KindInteger} }
+
+// Double is a floating point number.
+func Double(name string) Arg { return Arg{Name: name, Kind: KindDouble} }
+
+// Pattern is a glob pattern.
+func Pattern(name string) Arg { return Arg{Name: name, Kind: KindPattern} }
+
+// UnixTime is a point in time, in seconds or milliseconds since 1970.
+func UnixTime(name string) Arg { return Arg{Name: name, Kind: KindUnixTime} }
+
+// Flag is a word that stands for itself. The documentation calls it by the word in lower case, unless Named.
+func Flag(word string) Arg {
+	return Arg{Name: lower(word), Token: word, Kind: KindPureToken, noToken: word == ""}
+}
+
+// OneOf is exactly one of its alternatives.
+func OneOf(name string, alternatives ...Arg) Arg {
+	return Arg{Name: name, Kind: KindOneOf, Args: alternatives}
+}
+
+// Block is its arguments in this order.
+func Block(name string, args ...Arg) Arg { return Arg{Name: name, Kind: KindBlock, Args: args} }
+
+// Opt makes an argument optional, together with its token.
+func Opt(a Arg) Arg {
+	a.Optional = true
+	return a
+}
+
+// After puts a word before the argument: Int("milliseconds").After("PX").
+func (a Arg) After(token string) Arg {
+	a.Token = token
+	return a
+}
+
+// Many lets the argument be repeated; a token is written once, before the first.
+func (a Arg) Many() Arg {
+	a.Multiple = true
+	return a
+}
+
+// ManyTokens lets the argument be repeated together with its token.
+func (a Arg) ManyTokens() Arg {
+	a.Multiple, a.MultipleToken = true, true
+	return a
+}
+
+// Named gives the argument another name than its word's: Flag("CH").Named("change").
+func (a Arg) Named(name string) Arg {
+	a.Name = name
+	return a
+}
+
+// From says which version added the argument.
+func (a Arg) From(version string) Arg {
+	a.Since = version
+	return a
+}
+
+// Anywhere says that the key can stand at any place after its token, so that no key specification can find it
+// (SORT ... STORE key); the row then needs FindKeys.
+func (a Arg) Anywhere() Arg {
+	a.Access |= unknownPlace
+	return a
+}
+
+// NamesKeys says that a pattern is turned into names of keys by the command (SORT ... BY pattern).
+func (a Arg) NamesKeys(access KeyFlags) Arg {
+	a.Access = access | unknownPlace
+	return a
+}
+
+// span is the least number of words that the argument takes, and whether it always takes just as many.
+func (a *Arg) span() (least int, exact bool) {
+	least, exact = a.once()
+	if a.Multiple {
+		exact = false
+	}
+	if a.Optional {
+		return 0, false
+	}
+	return least, exact
+}
+
+// once is the span of one occurrence, with its token.
+func (a *Arg) once() (least int, exact bool) {
+	switch a.Kind {
+	case KindPureToken:
+		return 1, true
+	case KindOneOf:
+		least, exact = a.Args[0].span()
+		for i := range a.Args[1:] {
+			n, same := a.Args[i+1].span()
+			exact = exact && same && n == least
+			least = min(least, n)
+		}
+	case KindBlock:
+		least, exact = sequenceSpan(a.Args)
+	default:
+		least, exact = 1, true
+	}
+	if a.Token != "" {
+		least++
+	}
+	return least, exact
+}
+
+// sequenceSpan is the span of arguments that follow each other.
+func sequenceSpan(args []Arg) (least int, exact bool) {
+	exact = true
+	for i := range args {
+		n, same := args[i].span()
+		least += n
+		exact = exact && same
+	}
+	return least, exact
+}
+
+// lower is strings.ToLower for the ASCII words of a grammar.
+func lower(word string) string {
+	b := []byte(word)
+	for i, c := range b {
+		if 'A' <= c && c <= 'Z' {
+			b[i] = c + 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// upper is the opposite of lower.
+func upper(word string) string {
+	b := []byte(word)
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			b[i] = c - ('a' - 'A')
+		}
+	}
+	return string(b)
+}
+
+// equalFold reports whether b is the ASCII word, in any case. word may be in either case itself.
+func equalFold(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i := range len(word) {
+		c, w := b[i], word[i]
+		if c == w {
+			continue
+		}
+		if c^w != 0x20 || c|0x20 < 'a' || c|0x20 > 'z' {
+			return false
+		}
+	}
+	return true
+}

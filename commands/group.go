@@ -1,0 +1,37 @@
+package commands
+
+// Group is the family of commands in which the documentation lists a command.
+type Group uint8
+
+// The groups. Those of Redis keep its names; Lock and Sale are ours.
+const (
+	NoGroup Group = iota
+	Generic
+	String
+	List
+	Set
+	SortedSet
+	Hash
+	PubSub
+	Transactions
+	Connection
+	Server
+	Scripting
+	HyperLogLog
+	Cluster
+	Geo
+	Stream
+	Bitmap
+	Lock
+	Sale
+)
+
+var groupNames = [...]string{
+	Generic: "generic", String: "string", List: "list", Set: "set", SortedSet: "sorted-set", Hash: "hash",
+	PubSub: "pubsub", Transactions: "transactions", Connection: "connection", Server: "server",
+	Scripting: "scripting", HyperLogLog: "hyperloglog", Cluster: "cluster", Geo: "geo", Stream: "stream",
+	Bitmap: "bitmap", Lock: "lock", Sale: "sale",
+}
+
+// String is the group's name in COMMAND DOCS.
+func (g Group) String() string { return groupNames[g] }

@@ -1,0 +1,68 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+)
+
+func hincrby(c *Ctx) error {
+	a := c.Args()
+	key, field, by := a.Key(), a.Bytes(), a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenHash(key)
+	if !ok {
+		return ErrWrongType
+	}
+	var n int64
+	if h := e.Hash(); h != nil {
+		old, isInt, found := h.GetInt(field)
+		if found && !isInt {
+			return ErrHashInteger
+		}
+		n = old
+	}
+	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
+		return ErrOverflow
+	}
+	e.SetInt(field, n+by)
+	c.Out.Int(n + by)
+	return nil
+}
+
+func hincrbyfloat(c *Ctx) error {
+	a := c.Args()
+	key, field, text := a.Key(), a.Bytes(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	by, ok := resp.ParseLongDouble(text)
+	switch {
+	case !ok:
+		return ErrNotFloat
+	case by.IsInf():
+		return ErrIncrNaN
+	}
+	e, ok := c.DB.OpenHash(key)
+	if !ok {
+		return ErrWrongType
+	}
+	var n resp.LongDouble
+	if h := e.Hash(); h != nil {
+		if old, found := h.Get(c.Scratch(), field); found {
+			if n, ok = resp.ParseLongDouble(old); !ok {
+				return ErrHashFloat
+			}
+		}
+	}
+	sum, ok := n.Add(by)
+	if !ok {
+		return ErrNaNOrInfinity
+	}
+	val := sum.Append(c.Scratch())
+	e.Set(field, val)
+	c.Out.Bulk(val)
+	return nil
+}

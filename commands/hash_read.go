@@ -1,0 +1,150 @@
+package commands
+
+import "lockserver/store/hash"
+
+// openHash reads the key of a call that has nothing else, and looks it up.
+func openHash(c *Ctx) (*hash.Hash, error) {
+	a := c.Args()
+	key := a.Key()
+	if err := a.Err(); err != nil {
+		return nil, err
+	}
+	return c.findHash(key)
+}
+
+// openField reads the key and the field of a call that has nothing else, and looks the key up.
+func openField(c *Ctx) (h *hash.Hash, field []byte, err error) {
+	a := c.Args()
+	key, field := a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return nil, nil, err
+	}
+	h, err = c.findHash(key)
+	return h, field, err
+}
+
+func hget(c *Ctx) error {
+	h, field, err := openField(c)
+	if err != nil {
+		return err
+	}
+	writeField(c, h, field)
+	return nil
+}
+
+func hmget(c *Ctx) error {
+	a := c.Args()
+	key, fields := a.Key(), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	h, err := c.findHash(key)
+	if err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	for _, field := range fields {
+		writeField(c, h, field)
+	}
+	return nil
+}
+
+// writeField writes a field's value, or null if there is none; h may be nil.
+func writeField(c *Ctx, h *hash.Hash, field []byte) {
+	if h != nil {
+		if val, ok := h.Get(c.Scratch(), field); ok {
+			c.Out.Bulk(val)
+			return
+		}
+	}
+	c.Out.Null()
+}
+
+func hlen(c *Ctx) error {
+	h, err := openHash(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Int(int64(fieldCount(h)))
+	return nil
+}
+
+// fieldCount is the size of a hash that may be missing.
+func fieldCount(h *hash.Hash) int {
+	if h == nil {
+		return 0
+	}
+	return h.Len()
+}
+
+func hstrlen(c *Ctx) error {
+	h, field, err := openField(c)
+	if err != nil {
+		return err
+	}
+	n := 0
+	if h != nil {
+		n = h.ValueLen(field)
+	}
+	c.Out.Int(int64(n))
+	return nil
+}
+
+func hexists(c *Ctx) error {
+	h, field, err := openField(c)
+	if err != nil {
+		return err
+	}
+	var n int64
+	if h != nil && h.Has(field) {
+		n = 1
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+func hgetall(c *Ctx) error {
+	h, err := openHash(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Map(fieldCount(h))
+	if h != nil {
+		h.Each(func(field, val []byte) bool {
+			c.Out.Bulk(field)
+			c.Out.Bulk(val)
+			return true
+		})
+	}
+	return nil
+}
+
+func hkeys(c *Ctx) error {
+	h, err := openHash(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Array(fieldCount(h))
+	if h != nil {
+		h.Each(func(field, _ []byte) bool {
+			c.Out.Bulk(field)
+			return true
+		})
+	}
+	return nil
+}
+
+func hvals(c *Ctx) error {
+	h, err := openHash(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Array(fieldCount(h))
+	if h != nil {
+		h.Each(func(_, val []byte) bool {
+			c.Out.Bulk(val)
+			return true
+		})
+	}
+	return nil
+}

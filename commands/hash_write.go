@@ -1,0 +1,81 @@
+package commands
+
+func hset(c *Ctx) error {
+	added, err := setFields(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Int(added)
+	return nil
+}
+
+func hmset(c *Ctx) error {
+	if _, err := setFields(c); err != nil {
+		return err
+	}
+	c.Out.OK()
+	return nil
+}
+
+// setFields gives the fields of a call their values and returns how many of them are new. A field without its value
+// is an error of arity, and found before the key is looked at.
+func setFields(c *Ctx) (added int64, err error) {
+	a := c.Args()
+	key := a.Key()
+	if a.Left()%2 != 0 {
+		a.Arity()
+	}
+	pairs := a.Rest()
+	if err := a.Err(); err != nil {
+		return 0, err
+	}
+	e, ok := c.DB.OpenHash(key)
+	if !ok {
+		return 0, ErrWrongType
+	}
+	for i := 0; i < len(pairs); i += 2 {
+		if e.Set(pairs[i], pairs[i+1]) {
+			added++
+		}
+	}
+	return added, nil
+}
+
+func hsetnx(c *Ctx) error {
+	a := c.Args()
+	key, field, val := a.Key(), a.Bytes(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenHash(key)
+	if !ok {
+		return ErrWrongType
+	}
+	if h := e.Hash(); h != nil && h.Has(field) {
+		c.Out.Int(0)
+		return nil
+	}
+	e.Set(field, val)
+	c.Out.Int(1)
+	return nil
+}
+
+func hdel(c *Ctx) error {
+	a := c.Args()
+	key, fields := a.Key(), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenHash(key)
+	if !ok {
+		return ErrWrongType
+	}
+	var removed int64
+	for _, field := range fields {
+		if e.Delete(field) {
+			removed++
+		}
+	}
+	c.Out.Int(removed)
+	return nil
+}

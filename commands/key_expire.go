@@ -1,0 +1,116 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+)
+
+func expire(c *Ctx) error { return setDeadline(c, 1000, c.NowMS()) }
+
+func pexpire(c *Ctx) error { return setDeadline(c, 1, c.NowMS()) }
+
+func expireat(c *Ctx) error { return setDeadline(c, 1000, 0) }
+
+func pexpireat(c *Ctx) error { return setDeadline(c, 1, 0) }
+
+// setDeadline is EXPIRE with times that count in units of unitMS from baseMS on. A time that is past removes the key,
+// and counts as success. What Redis finds fault with first: the options, the time, then nothing: a missing key is 0.
+func setDeadline(c *Ctx, unitMS, baseMS int64) error {
+	a := c.Args()
+	key, num := a.Key(), a.Bytes()
+	cond := readExpireCond(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	n, ok := resp.ParseInt(num)
+	if !ok {
+		return ErrNotInteger
+	}
+	if n > math.MaxInt64/unitMS || n < math.MinInt64/unitMS || n*unitMS > math.MaxInt64-baseMS {
+		return ErrInvalidExpire(c.Row.FullName())
+	}
+	atMS := n*unitMS + baseMS
+	r := c.DB.Peek(key)
+	if !r.OK() || !cond.allows(r.DeadlineMS(), atMS) {
+		c.Out.Int(0)
+		return nil
+	}
+	c.DB.Expire(key, atMS)
+	c.Out.Int(1)
+	return nil
+}
+
+// expireCond are the conditions of EXPIRE; several may be given.
+type expireCond struct{ nx, xx, gt, lt bool }
+
+func readExpireCond(a *Scanner) expireCond {
+	var cond expireCond
+	for a.More() {
+		switch a.MaybeOption() {
+		case "NX":
+			cond.nx = true
+		case "XX":
+			cond.xx = true
+		case "GT":
+			cond.gt = true
+		case "LT":
+			cond.lt = true
+		default:
+			a.Fail(ErrUnsupportedOption(a.Bytes()))
+		}
+	}
+	switch {
+	case cond.nx && (cond.xx || cond.gt || cond.lt):
+		a.Fail(ErrExpireNXWithOthers)
+	case cond.gt && cond.lt:
+		a.Fail(ErrExpireGTAndLT)
+	}
+	return cond
+}
+
+// allows reports whether a deadline may be replaced, oldMS being 0 if there is none, which is later than any time.
+func (cond expireCond) allows(oldMS, newMS int64) bool {
+	switch {
+	case cond.nx && oldMS != 0, cond.xx && oldMS == 0:
+		return false
+	case cond.gt && (oldMS == 0 || newMS <= oldMS):
+		return false
+	case cond.lt && oldMS != 0 && newMS >= oldMS:
+		return false
+	}
+	return true
+}
+
+func persist(c *Ctx) error {
+	if c.DB.Persist(c.Argv[1]) {
+		c.Out.Int(1)
+	} else {
+		c.Out.Int(0)
+	}
+	return nil
+}
+
+func ttl(c *Ctx) error { return replyDeadline(c, 1000, c.NowMS()) }
+
+func pttl(c *Ctx) error { return replyDeadline(c, 1, c.NowMS()) }
+
+func expiretime(c *Ctx) error { return replyDeadline(c, 1000, 0) }
+
+func pexpiretime(c *Ctx) error { return replyDeadline(c, 1, 0) }
+
+// replyDeadline replies a key's deadline in units of unitMS from baseMS on, rounded to the nearest: -1 if it has
+// none, -2 if there is no such key.
+func replyDeadline(c *Ctx, unitMS, baseMS int64) error {
+	r := c.DB.Look(c.Argv[1])
+	switch {
+	case !r.OK():
+		c.Out.Int(-2)
+	case r.DeadlineMS() == 0:
+		c.Out.Int(-1)
+	default:
+		leftMS := max(r.DeadlineMS()-baseMS, 0)
+		c.Out.Int(leftMS/unitMS + (leftMS%unitMS+unitMS/2)/unitMS)
+	}
+	return nil
+}

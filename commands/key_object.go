@@ -1,0 +1,56 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// lookObject is the key that an OBJECT command asks about; without one it replies null and returns false.
+func (c *Ctx) lookObject() (store.Ref, bool) {
+	r := c.DB.Look(c.Argv[2])
+	if !r.OK() {
+		c.Out.Null()
+	}
+	return r, r.OK()
+}
+
+func objectEncoding(c *Ctx) error {
+	if r, ok := c.lookObject(); ok {
+		c.Out.BulkString(r.Encoding())
+	}
+	return nil
+}
+
+func objectIdletime(c *Ctx) error {
+	if r, ok := c.lookObject(); ok {
+		c.Out.Int(r.IdleS(c.NowMS()))
+	}
+	return nil
+}
+
+// objectFreq has no answer for a key that exists: no eviction policy of ours counts uses.
+func objectFreq(c *Ctx) error {
+	if _, ok := c.lookObject(); ok {
+		return ErrNoLFU
+	}
+	return nil
+}
+
+// objectRefcount answers as Redis does, whose small integers are shared by everyone and so have this count for ever.
+func objectRefcount(c *Ctx) error {
+	const shared = 10000
+	r, ok := c.lookObject()
+	if !ok {
+		return nil
+	}
+	if r.Kind() == store.String && r.Encoding() == "int" {
+		if n, _ := resp.ParseInt(r.Bytes()); n >= 0 && n < shared {
+			c.Out.Int(math.MaxInt32)
+			return nil
+		}
+	}
+	c.Out.Int(1)
+	return nil
+}

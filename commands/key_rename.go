@@ -1,0 +1,92 @@
+package commands
+
+import (
+	"bytes"
+	"math"
+
+	"lockserver/store"
+)
+
+func rename(c *Ctx) error {
+	key, newKey := c.Argv[1], c.Argv[2]
+	if !c.DB.Peek(key).OK() {
+		return ErrNoSuchKey
+	}
+	if !bytes.Equal(key, newKey) {
+		c.DB.Rename(key, newKey)
+	}
+	c.Out.OK()
+	return nil
+}
+
+// renamenx finds a key's own name taken.
+func renamenx(c *Ctx) error {
+	key, newKey := c.Argv[1], c.Argv[2]
+	if !c.DB.Peek(key).OK() {
+		return ErrNoSuchKey
+	}
+	if c.DB.Peek(newKey).OK() {
+		c.Out.Int(0)
+		return nil
+	}
+	c.DB.Rename(key, newKey)
+	c.Out.Int(1)
+	return nil
+}
+
+func move(c *Ctx) error {
+	a := c.Args()
+	key, to := a.Key(), readDB(c, a)
+	if to == c.DB {
+		a.Fail(ErrSameObject)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if c.DB.Move(key, to) {
+		c.Out.Int(1)
+	} else {
+		c.Out.Int(0)
+	}
+	return nil
+}
+
+// readDB reads the number of a database. The result is nil after an error.
+func readDB(c *Ctx, a *Scanner) *store.DB {
+	id := a.IntRange(math.MinInt32, math.MaxInt32)
+	if a.Err() != nil {
+		return nil
+	}
+	db := c.DB.Store().DB(int(id))
+	if db == nil {
+		a.Fail(ErrDBIndex)
+	}
+	return db
+}
+
+func copyKey(c *Ctx) error {
+	a := c.Args()
+	key, newKey, to := a.Key(), a.Key(), c.DB
+	replace := false
+	for a.More() {
+		switch a.Option() {
+		case "REPLACE":
+			replace = true
+		case "DB":
+			to = readDB(c, a)
+		}
+	}
+	if to == c.DB && bytes.Equal(key, newKey) {
+		a.Fail(ErrSameObject)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if !c.DB.Find(key).OK() || to.Peek(newKey).OK() && !replace {
+		c.Out.Int(0)
+		return nil
+	}
+	c.DB.Copy(key, to, newKey)
+	c.Out.Int(1)
+	return nil
+}

@@ -1,0 +1,105 @@
+package commands
+
+import (
+	"strconv"
+
+	"lockserver/internal/glob"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+func keys(c *Ctx) error {
+	f := keyFilter{pattern: c.Argv[1]}
+	list, n := c.Out.DeferArray(), 0
+	c.DB.Each(func(key string, r store.Ref) bool {
+		if f.takes(key, r) {
+			c.Out.BulkString(key)
+			n++
+		}
+		return true
+	})
+	c.Out.SetArray(list, n)
+	return nil
+}
+
+// keyFilter is what KEYS and SCAN ask of a key. Its zero value takes none.
+type keyFilter struct {
+	pattern []byte
+	kind    []byte // as TYPE answers it, in any case; nil: every type
+}
+
+// takes asks for the pattern "*" itself because no pattern matches the empty key.
+func (f *keyFilter) takes(key string, r store.Ref) bool {
+	if f.kind != nil && !equalFold(f.kind, r.Kind().String()) {
+		return false
+	}
+	return string(f.pattern) == "*" || glob.Match(f.pattern, []byte(key), false)
+}
+
+const scanDefaultCount = 10
+
+func scan(c *Ctx) error {
+	a := c.Args()
+	cursor, ok := parseCursor(a.Bytes())
+	if !ok {
+		a.Fail(ErrCursor)
+	}
+	f, count := keyFilter{pattern: []byte("*")}, int64(scanDefaultCount)
+	for a.More() {
+		switch a.Option() {
+		case "MATCH":
+			f.pattern = a.Bytes()
+		case "TYPE":
+			f.kind = a.Bytes()
+		case "COUNT":
+			if count = a.Int(); count < 1 {
+				a.Syntax()
+			}
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	var found []string
+	cursor = c.DB.Scan(cursor, int(count), func(key string, r store.Ref) {
+		if f.takes(key, r) {
+			found = append(found, key)
+		}
+	})
+	c.Out.Array(2)
+	c.Out.Bulk(strconv.AppendUint(c.Scratch(), cursor, 10))
+	c.Out.Array(len(found))
+	for _, key := range found {
+		c.Out.BulkString(key)
+	}
+	return nil
+}
+
+// parseCursor reads what C's strtoul does: a sign is allowed, a negative number counts from 2^64 down, and nothing
+// at all is 0. Space is not allowed.
+func parseCursor(b []byte) (uint64, bool) {
+	if len(b) == 0 {
+		return 0, true
+	}
+	negative := b[0] == '-'
+	if negative || b[0] == '+' {
+		b = b[1:]
+	}
+	for len(b) > 1 && b[0] == '0' {
+		b = b[1:]
+	}
+	n, ok := resp.ParseUint(b)
+	if negative {
+		n = -n
+	}
+	return n, ok
+}
+
+func randomkey(c *Ctx) error {
+	if key, ok := c.DB.RandomKey(c.Rand.IntN); ok {
+		c.Out.BulkString(key)
+	} else {
+		c.Out.Null()
+	}
+	return nil
+}

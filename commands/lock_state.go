@@ -1,0 +1,126 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/store"
+	"lockserver/store/hash"
+)
+
+// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its holds the value,
+// and the key's deadline the lease. One more field holds the fencing token; Redisson's scripts never look at it.
+var (
+	tokenField = []byte("$token")
+	// modeField marks Redisson's read-write lock, whose other fields mean something else.
+	modeField = []byte("mode")
+)
+
+// heldLock is what an owner has of a lock.
+type heldLock struct {
+	hash  *hash.Hash // nil: nobody holds the lock
+	holds int64      // of the owner that was asked for; 0: it holds nothing
+	token int64      // 0: none, as Redisson's own locks have
+}
+
+// findLock reads the lock at key as owner sees it. ErrWrongType: what is there is no lock.
+func findLock(db *store.DB, key, owner []byte) (l heldLock, err error) {
+	r := db.Find(key)
+	if !r.Is(store.Hash) {
+		return l, ErrWrongType
+	}
+	if l.hash = r.Hash(); l.hash == nil {
+		return l, nil
+	}
+	token, isInt, has := l.hash.GetInt(tokenField)
+	others := l.hash.Len()
+	if has {
+		others--
+	}
+	if has && !isInt || others > 1 || l.hash.Has(modeField) {
+		return heldLock{}, ErrWrongType
+	}
+	l.token = token
+	if others == 0 {
+		l.hash = nil // a token that nobody holds
+		return l, nil
+	}
+	holds, isInt, held := l.hash.GetInt(owner)
+	if held && isInt && holds > 0 {
+		l.holds = holds
+		return l, nil
+	}
+	if held || !holderCounts(l.hash) {
+		return heldLock{}, ErrWrongType
+	}
+	return l, nil
+}
+
+// holderCounts reports whether the one field beside the token is a count of holds.
+func holderCounts(h *hash.Hash) bool {
+	ok := true
+	h.Each(func(field, _ []byte) bool {
+		if string(field) != string(tokenField) {
+			n, isInt, _ := h.GetInt(field)
+			ok = isInt && n > 0
+		}
+		return true
+	})
+	return ok
+}
+
+// checkOwner refuses the names that mean something else in the lock's hash.
+func checkOwner(owner []byte) error {
+	switch {
+	case len(owner) == 0:
+		return ErrOwnerEmpty
+	case string(owner) == string(tokenField), string(owner) == string(modeField):
+		return ErrOwnerReserved
+	}
+	return nil
+}
+
+// lease is the time that a lock is held without being renewed.
+type lease struct {
+	unit string // "PX", "EX", or "": the default, which the server renews
+	ms   int64
+}
+
+// read takes the time behind PX or EX.
+func (l *lease) read(a *Scanner, unit string) {
+	if l.unit != "" {
+		a.Syntax()
+		return
+	}
+	n := a.IntOr(ErrInvalidExpire(a.row.fullName))
+	if unit == "EX" {
+		if n > math.MaxInt64/1000 {
+			n = 0
+		}
+		n *= 1000
+	}
+	l.unit, l.ms = unit, n
+}
+
+// endMS returns when a lease that begins now ends.
+func (l *lease) endMS(c *Ctx) (int64, error) {
+	if l.unit == "" {
+		return c.NowMS() + c.Settings.LockWatchdogMS, nil
+	}
+	if l.ms <= 0 || l.ms > math.MaxInt64-c.NowMS() {
+		return 0, ErrInvalidExpire(c.Row.fullName)
+	}
+	return c.NowMS() + l.ms, nil
+}
+
+// ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it; token 0
+// stands for any token. It never brings back a lock, and never shortens a lease.
+func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) bool {
+	l, err := findLock(db, key, owner)
+	if err != nil || l.holds == 0 || token != 0 && token != l.token {
+		return false
+	}
+	if at := db.Peek(key).DeadlineMS(); at == 0 || at >= endMS {
+		return true
+	}
+	return db.Expire(key, endMS)
+}

@@ -1,0 +1,91 @@
+package commands
+
+// Row states one command. The exported fields are written by hand in a family's table; everything else that
+// is known about a command is derived from them by [NewTable], which works on copies: a literal row is never
+// changed.
+type Row struct {
+	// Name is the command's name in lower case, without the container's: "list" for CLIENT LIST.
+	Name  string
+	Group Group
+	// Since is the version of Redis that brought the command, or, for native ones, of lockserver.
+	Since string
+	// Summary is one sentence in our own words; redis-cli shows it as help.
+	Summary    string
+	Complexity string
+	// Deprecated is the version that deprecated the command, or empty; ReplacedBy says what to use instead.
+	Deprecated, ReplacedBy string
+	Flags                  Flags
+	// Cats are ACL categories beyond those that follow from Group and Flags.
+	Cats Category
+	Args []Arg
+	// Run executes the command. It is nil only for a container that cannot be called without a subcommand.
+	Run func(*Ctx) error
+	// Sub are the subcommands of a container (CLIENT, CONFIG, ...). HELP is added to them by the table.
+	Sub []Row
+	// Tips are hints for proxies and clients, such as "nondeterministic_output".
+	Tips []string
+	// MinArgs, if not 0, is the number of words, names included, that a call needs at least. It is for the few
+	// commands whose arity is not what their grammar says, because Redis leaves them more to check (QUIT, CLIENT
+	// KILL), and makes the arity -MinArgs.
+	MinArgs int
+	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
+	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
+	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
+
+	derived
+}
+
+// derived is what the table works out for a row. Arity follows Redis' convention: the exact number of words,
+// command and subcommand included, or, negative, the least number.
+type derived struct {
+	fullName string // "client|list"
+	parent   *Row
+	arity    int
+	keys     []KeySpec
+	legacy   legacyRange
+	cats     Category
+	subs     []*Row
+	words    []string // option words, upper case
+	index    int
+}
+
+// Index is a number below Table.Size that only this row has, subcommands included.
+func (r *Row) Index() int { return r.index }
+
+// FullName is the name with its container's before it: "client|list".
+func (r *Row) FullName() string { return r.fullName }
+
+// Parent is the container of a subcommand, nil for a command.
+func (r *Row) Parent() *Row { return r.parent }
+
+// Arity is the number of words of a call, command and subcommand names included; negative: at least that many.
+func (r *Row) Arity() int { return r.arity }
+
+// Keys are the derived key specifications. The slice belongs to the table and must not be changed.
+func (r *Row) Keys() []KeySpec { return r.keys }
+
+// Categories are all ACL categories of the command.
+func (r *Row) Categories() Category { return r.cats }
+
+// Subcommands are the derived rows of a container, HELP included. The slice belongs to the table.
+func (r *Row) Subcommands() []*Row { return r.subs }
+
+// Words are the option words of the grammar in upper case, in the order of their first appearance. The slice
+// belongs to the table.
+func (r *Row) Words() []string { return r.words }
+
+// Accepts reports whether a call of argc words, names included, satisfies the arity.
+func (r *Row) Accepts(argc int) bool {
+	if r.arity >= 0 {
+		return argc == r.arity
+	}
+	return argc >= -r.arity
+}
+
+// nameWords is how many words of a call the name takes: 1, or 2 for a subcommand.
+func (r *Row) nameWords() int {
+	if r.parent != nil {
+		return 2
+	}
+	return 1
+}

@@ -1,0 +1,106 @@
+package commands
+
+import (
+	"lockserver/internal/resp"
+	"lockserver/store"
+	"lockserver/store/stream"
+)
+
+// A sale on bare keys is what the classic script keeps: the stock is a string, the buyers are a set, and each order
+// is an entry of one stream.
+const (
+	stockPrefix = "seckill:stock:"
+	buyerPrefix = "seckill:order:"
+	orderStream = "stream.orders"
+)
+
+// SECKILL's replies.
+const (
+	saleSold      = 0
+	saleNoStock   = 1
+	saleHasBought = 2
+)
+
+// SaleRows are the native commands for flash sales.
+func SaleRows() []Row {
+	return []Row{
+		{Name: "seckill", Group: Sale, Since: "1.0.0", Flags: Write | DenyOOM | Fast | TouchesArbitraryKeys, Run: seckill,
+			Summary:    "Sells one piece to a user: 0 sold, 1 not enough stock, 2 the user has bought already.",
+			Complexity: "O(1)",
+			Args:       []Arg{Str("voucher"), Str("user"), Str("order")}},
+	}
+}
+
+// seckill checks everything before it changes anything: stock deducted, user remembered, order appended, or nothing.
+func seckill(c *Ctx) error {
+	a := c.Args()
+	voucher, user, order := a.Bytes(), a.Bytes(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	var stockBuf, buyerBuf [64]byte
+	stockKey := append(append(stockBuf[:0], stockPrefix...), voucher...)
+	buyersKey := append(append(buyerBuf[:0], buyerPrefix...), voucher...)
+
+	text, exists, err := c.findString(stockKey)
+	if err != nil {
+		return err
+	}
+	if !exists {
+		return ErrNoSale(voucher)
+	}
+	stock, ok := resp.ParseInt(text)
+	if !ok {
+		return ErrStock
+	}
+	if stock <= 0 {
+		c.Out.Int(saleNoStock)
+		return nil
+	}
+	buyers, err := c.findSet(buyersKey)
+	if err != nil {
+		return err
+	}
+	if buyers != nil && buyers.Has(user) {
+		c.Out.Int(saleHasBought)
+		return nil
+	}
+	id, err := nextOrderID(c)
+	if err != nil {
+		return err
+	}
+	c.DB.SetInt(stockKey, stock-1)
+	set := c.DB.EditSet(buyersKey)
+	set.Add(user)
+	fields := [...][]byte{userField, user, voucherField, voucher, idField, order}
+	orders := c.DB.EditStream([]byte(orderStream))
+	orders.Add(id, fields[:])
+	c.Out.Int(saleSold)
+	return nil
+}
+
+// The fields of an order.
+var (
+	userField    = []byte("userId")
+	voucherField = []byte("voucherId")
+	idField      = []byte("id")
+)
+
+// nextOrderID is the id that XADD with * would give the next order.
+func nextOrderID(c *Ctx) (stream.ID, error) {
+	r := c.DB.Find([]byte(orderStream))
+	if !r.Is(store.Stream) {
+		return stream.ID{}, ErrWrongType
+	}
+	last := stream.ID{}
+	if s := r.Stream(); s != nil {
+		last = s.LastID()
+	}
+	if last.IsMax() {
+		return stream.ID{}, ErrStreamExhausted
+	}
+	if now := uint64(c.NowMS()); now > last.MS {
+		return stream.ID{MS: now}, nil
+	}
+	return last.Next(), nil
+}

@@ -1,0 +1,155 @@
+package commands
+
+import "lockserver/store/set"
+
+func sadd(c *Ctx) error {
+	a := c.Args()
+	key, members := a.Key(), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenSet(key)
+	if !ok {
+		return ErrWrongType
+	}
+	var added int64
+	for _, member := range members {
+		if e.Add(member) {
+			added++
+		}
+	}
+	c.Out.Int(added)
+	return nil
+}
+
+func srem(c *Ctx) error {
+	a := c.Args()
+	key, members := a.Key(), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenSet(key)
+	if !ok {
+		return ErrWrongType
+	}
+	var removed int64
+	for _, member := range members {
+		if e.Remove(member) {
+			removed++
+		}
+	}
+	c.Out.Int(removed)
+	return nil
+}
+
+// smove looks at the destination's type only if there is a source, as Redis does.
+func smove(c *Ctx) error {
+	a := c.Args()
+	source, destination, member := a.Key(), a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	from, ok := c.DB.OpenSet(source)
+	if !ok {
+		return ErrWrongType
+	}
+	if from.Set() == nil {
+		c.Out.Int(0)
+		return nil
+	}
+	to, ok := c.DB.OpenSet(destination)
+	if !ok {
+		return ErrWrongType
+	}
+	switch {
+	case from.Set() == to.Set():
+		c.Out.Int(memberCount(from.Set(), member))
+	case from.Remove(member):
+		to.Add(member)
+		c.Out.Int(1)
+	default:
+		c.Out.Int(0)
+	}
+	return nil
+}
+
+// memberCount is how often a set has a member, 0 or 1; s may be nil.
+func memberCount(s *set.Set, member []byte) int64 {
+	if s != nil && s.Has(member) {
+		return 1
+	}
+	return 0
+}
+
+func sismember(c *Ctx) error {
+	a := c.Args()
+	key, member := a.Key(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findSet(key)
+	if err != nil {
+		return err
+	}
+	c.Out.Int(memberCount(s, member))
+	return nil
+}
+
+func smismember(c *Ctx) error {
+	a := c.Args()
+	key, members := a.Key(), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findSet(key)
+	if err != nil {
+		return err
+	}
+	c.Out.Array(len(members))
+	for _, member := range members {
+		c.Out.Int(memberCount(s, member))
+	}
+	return nil
+}
+
+func smembers(c *Ctx) error {
+	a := c.Args()
+	key := a.Key()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findSet(key)
+	if err != nil {
+		return err
+	}
+	c.Out.Set(cardinality(s))
+	if s != nil {
+		s.Each(func(member []byte) bool {
+			c.Out.Bulk(member)
+			return true
+		})
+	}
+	return nil
+}
+
+func scard(c *Ctx) error {
+	a := c.Args()
+	key := a.Key()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findSet(key)
+	if err != nil {
+		return err
+	}
+	c.Out.Int(int64(cardinality(s)))
+	return nil
+}
+
+// cardinality is the size of a set that may be missing.
+func cardinality(s *set.Set) int {
+	if s == nil {
+		return 0
+	}
+	return s.Len()
+}

@@ -1,0 +1,51 @@
+package commands
+
+import "lockserver/store"
+
+func appendString(c *Ctx) error {
+	key, val := c.Argv[1], c.Argv[2]
+	r := c.DB.Peek(key)
+	if !r.Is(store.String) {
+		return ErrWrongType
+	}
+	if r.OK() {
+		if err := c.checkStringLength(int64(len(r.Bytes())), val); err != nil {
+			return err
+		}
+	}
+	c.Out.Int(int64(c.DB.Append(key, val)))
+	return nil
+}
+
+// setrange with nothing to write changes nothing, however far behind the end its offset is.
+func setrange(c *Ctx) error {
+	a := c.Args()
+	key, offset, val := a.Key(), a.Int(), a.Bytes()
+	if offset < 0 {
+		a.Fail(ErrOffsetRange)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	r := c.DB.Peek(key)
+	if !r.Is(store.String) {
+		return ErrWrongType
+	}
+	if len(val) == 0 {
+		c.Out.Int(int64(len(r.Bytes())))
+		return nil
+	}
+	if err := c.checkStringLength(offset, val); err != nil {
+		return err
+	}
+	c.Out.Int(int64(c.DB.SetRange(key, int(offset), val)))
+	return nil
+}
+
+// checkStringLength refuses a string that becomes too long when tail stands behind its first n bytes, n >= 0.
+func (c *Ctx) checkStringLength(n int64, tail []byte) error {
+	if n > c.Settings.MaxStringBytes-int64(len(tail)) {
+		return ErrStringTooBig
+	}
+	return nil
+}

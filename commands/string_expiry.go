@@ -1,0 +1,49 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+)
+
+// expiry is a deadline as the options of SET and GETEX state it. The number is kept as it was sent, because Redis
+// finds fault with it only after the syntax of the whole command. The zero value is no deadline.
+type expiry struct {
+	unit  string // EX, PX, EXAT or PXAT; or a word that excludes them; or empty
+	num   []byte
+	timed bool // unit is one of the four
+}
+
+// read notes the option w, which is one of the four units, and its number. Anything else is a syntax error.
+func (e *expiry) read(a *Scanner, w string) {
+	switch w {
+	case "EX", "PX", "EXAT", "PXAT":
+		Choose(a, &e.unit, w)
+		e.num, e.timed = a.Bytes(), true
+	default:
+		a.Syntax()
+	}
+}
+
+// deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for what is
+// no integer, and for what makes no time.
+func (e *expiry) deadlineMS(c *Ctx) (int64, error) {
+	n, ok := resp.ParseInt(e.num)
+	if !ok {
+		return 0, ErrNotInteger
+	}
+	inSeconds := e.unit == "EX" || e.unit == "EXAT"
+	if n <= 0 || inSeconds && n > math.MaxInt64/1000 {
+		return 0, ErrInvalidExpire(c.Row.FullName())
+	}
+	if inSeconds {
+		n *= 1000
+	}
+	if e.unit == "EX" || e.unit == "PX" {
+		if n > math.MaxInt64-c.NowMS() {
+			return 0, ErrInvalidExpire(c.Row.FullName())
+		}
+		n += c.NowMS()
+	}
+	return n, nil
+}

@@ -1,0 +1,78 @@
+package commands
+
+import (
+	"errors"
+	"math"
+
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+func incr(c *Ctx) error { return addInt(c, c.Argv[1], 1) }
+
+func decr(c *Ctx) error { return addInt(c, c.Argv[1], -1) }
+
+func incrby(c *Ctx) error {
+	a := c.Args()
+	key, n := a.Key(), a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return addInt(c, key, n)
+}
+
+func decrby(c *Ctx) error {
+	a := c.Args()
+	key, n := a.Key(), a.Int()
+	if n == math.MinInt64 {
+		a.Fail(ErrDecrOverflow)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return addInt(c, key, -n)
+}
+
+// addInt adds n to the integer at key and replies the sum. The key's deadline stays.
+func addInt(c *Ctx, key []byte, n int64) error {
+	r := c.DB.Peek(key)
+	if !r.Is(store.String) {
+		return ErrWrongType
+	}
+	var old int64
+	if r.OK() {
+		var isInt bool
+		if old, isInt = resp.ParseInt(r.Bytes()); !isInt {
+			return ErrNotInteger
+		}
+	}
+	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
+		return ErrOverflow
+	}
+	c.DB.SetInt(key, old+n)
+	c.Out.Int(old + n)
+	return nil
+}
+
+// incrbyfloat finds fault with the number at the key first, then with its argument, then with the sum.
+func incrbyfloat(c *Ctx) error {
+	key, n := c.Argv[1], c.Argv[2]
+	r := c.DB.Peek(key)
+	if !r.Is(store.String) {
+		return ErrWrongType
+	}
+	old := []byte("0")
+	if r.OK() {
+		old = r.Bytes()
+	}
+	sum, err := resp.AddLongDouble(old, n)
+	switch {
+	case errors.Is(err, resp.ErrNaNOrInf):
+		return ErrNaNOrInfinity
+	case err != nil:
+		return ErrNotFloat
+	}
+	c.DB.SetString(key, sum, store.KeepTTL)
+	c.Out.Bulk(sum)
+	return nil
+}

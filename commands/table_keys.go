@@ -1,0 +1,121 @@
+package commands
+
+import "lockserver/internal/resp"
+
+// KeyRef is one key of a call: the number of its word, and how the call uses it.
+type KeyRef struct {
+	Pos   int
+	Flags KeyFlags
+}
+
+// KeyRefs appends the keys of a call to dst. args is the whole call and must satisfy the row's arity. The error
+// says that the arguments contradict themselves, as a numkeys that exceeds them; dst is then returned as it came.
+// A command that needs no keys (EVAL) has none then.
+func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error) {
+	refs, ok := dst, true
+	if row.FindKeys != nil {
+		refs, ok = row.FindKeys(args, dst)
+	} else {
+		ok = row.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) })
+	}
+	if !ok {
+		return dst, row.unfound()
+	}
+	return refs, nil
+}
+
+// KeyPositions appends the numbers of the words of a call that are keys to dst; see KeyRefs.
+func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) {
+	found := dst
+	if row.FindKeys != nil {
+		refs, err := t.KeyRefs(row, args, nil)
+		for _, ref := range refs {
+			found = append(found, ref.Pos)
+		}
+		return found, err
+	}
+	if !row.eachKey(args, func(pos int, _ KeyFlags) { found = append(found, pos) }) {
+		return dst, row.unfound()
+	}
+	return found, nil
+}
+
+// unfound is the error for a call whose arguments contradict themselves.
+func (r *Row) unfound() error {
+	if r.Flags.Has(NoMandatoryKeys) {
+		return nil
+	}
+	return ErrCommandInvalidArgs
+}
+
+// eachKey calls found for each key that the row's specs find, and returns false if they do not fit the call.
+func (r *Row) eachKey(args [][]byte, found func(pos int, use KeyFlags)) bool {
+	for i := range r.keys {
+		s := &r.keys[i]
+		if s.Flags&NotKey != 0 || s.Unknown {
+			continue
+		}
+		first := s.Index
+		if s.Keyword != "" {
+			if first = s.behindKeyword(args); first == 0 {
+				continue // an option that this call does not use
+			}
+		}
+		first, last, ok := s.locate(args, first)
+		if !ok {
+			return false
+		}
+		for at := first; at <= last; at += s.Step {
+			found(at, s.Flags)
+		}
+	}
+	return true
+}
+
+// locate finds the first and the last key from where the search has begun. ok is false if what the call says
+// about its keys does not fit its length; a numkeys of 0 counts as that, too.
+func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
+	first = begin
+	switch {
+	case s.KeyNum:
+		if begin >= len(args) {
+			return 0, 0, false
+		}
+		n, isInt := resp.ParseInt(args[begin])
+		if !isInt || n <= 0 || n > int64(len(args)) {
+			return 0, 0, false
+		}
+		first = begin + s.FirstKey
+		last = first + (int(n)-1)*s.Step
+	case s.LastKey >= 0:
+		last = first + s.LastKey
+	case s.Limit > 0:
+		last = first + (len(args)-first)/s.Limit + s.LastKey
+	default:
+		last = len(args) + s.LastKey
+	}
+	return first, last, first <= last && last < len(args)
+}
+
+// behindKeyword is the place behind the spec's word, or 0 if the call does not have it.
+func (s *KeySpec) behindKeyword(args [][]byte) int {
+	for i := s.StartFrom; i < len(args)-1; i++ {
+		if equalFold(args[i], s.Keyword) {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// takesKeys reports whether calls of this command can have keys.
+func (r *Row) takesKeys() bool {
+	if r.FindKeys != nil {
+		return true
+	}
+	for i := range r.keys {
+		if r.keys[i].Flags&NotKey == 0 {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,36 @@
+package tabletest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+func TestGoldenIsReadAsItIsWritten(t *testing.T) {
+	all := Golden()
+	require.Greater(t, len(all), 300)
+	require.Equal(t, golden, Format(all))
+	require.Contains(t, all["get"], `keys 0: RO access; index {"index":1}; range {"lastkey":0 "keystep":1 "limit":0}`)
+}
+
+func text(s string) resp.Value { return resp.Value{Kind: resp.Bulk, Str: s} }
+
+func mapOf(pairs ...resp.Value) resp.Value { return resp.Value{Kind: resp.Map, Elems: pairs} }
+
+// Arguments and deprecations that are newer than the golden file are left out.
+func TestNewerArgumentsAreLeftOut(t *testing.T) {
+	arg := func(name, since string) resp.Value {
+		return mapOf(text("name"), text(name), text("type"), text("string"), text("since"), text(since))
+	}
+	docs := mapOf(text("x"), mapOf(text("summary"), text("-"), text("group"), text("generic"), text("since"), text("1.0.0"),
+		text("deprecated_since"), text("7.2.0"),
+		text("arguments"), resp.Value{Kind: resp.Array, Elems: []resp.Value{
+			arg("old", "6.2.0"), arg("same", "7.0.15"), arg("newer", "7.0.16"), arg("newest", "8"),
+		}}))
+	all := map[string]Facts{}
+	DescribeDocs(t, all, docs)
+	require.Equal(t, Facts{"group generic", "since 1.0.0", `arg "old" string`, `arg "same" string`}, all["x"])
+	require.Equal(t, Facts{"group generic", "since 1.0.0"}, all["x"].Without("arg"))
+}

@@ -1,0 +1,424 @@
+package commands
+
+import (
+	"bufio"
+	"bytes"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/store"
+	"lockserver/store/hash"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+)
+
+// fixture runs commands without a server: a store, a table, a clock that only the test moves, clients that may wait,
+// and a host that remembers what it was asked.
+//
+//	f := newFixture(t, StringRows, KeyRows)
+//	f.want(`"v"`, "GET", "k")          // a reply as resp.Value.String() writes it
+//	f.advance(10)                      // milliseconds; keys die and waits end at their times
+//	f.client(2).do("LOCK", ...)        // another client; see fakeClient
+type fixture struct {
+	t        testing.TB
+	store    *store.Store
+	table    *Table
+	settings Settings
+	rand     *rand.Rand
+	nowMS    int64
+	clients  map[int64]*fakeClient
+	fakeHost
+	ready []changedKey
+}
+
+// startMS is the time at which a fixture begins.
+const startMS = 1_700_000_000_000
+
+// newFixture makes a fixture whose table has the rows of these families: newFixture(t, StringRows, KeyRows).
+func newFixture(t testing.TB, families ...func() []Row) *fixture {
+	t.Helper()
+	var groups [][]Row
+	for _, rows := range families {
+		groups = append(groups, rows())
+	}
+	f := &fixture{
+		t: t,
+		store: store.New(16, store.Limits{
+			Hash:   hash.Limits{Entries: 512, Value: 64},
+			Set:    set.Limits{IntsetEntries: 512, Entries: 128, Value: 64},
+			Stream: stream.DefaultLimits(),
+		}),
+		table:    NewTable(groups...),
+		settings: Settings{MaxStringBytes: 512 << 20, LockWatchdogMS: 30_000, StreamNodeMaxEntries: 100},
+		rand:     rand.New(rand.NewPCG(1, 2)),
+		nowMS:    startMS,
+		clients:  map[int64]*fakeClient{},
+	}
+	f.store.SetNow(f.nowMS * 1000)
+	f.store.Record(true)
+	f.store.SetObserver((*keyObserver)(f))
+	return f
+}
+
+// fakeClient is one session of a fixture.
+type fakeClient struct {
+	f     *fixture
+	id    int64
+	proto int
+	db    *store.DB
+	// noBlock: waits time out at once, as in a transaction.
+	noBlock bool
+	// replies are those that came after a wait, oldest first; answer takes them.
+	replies []resp.Value
+}
+
+// ID makes the client a Session.
+func (cl *fakeClient) ID() int64 { return cl.id }
+
+// client returns client id, which is made at the first call: version 2 of the protocol, database 0.
+func (f *fixture) client(id int64) *fakeClient {
+	if f.clients[id] == nil {
+		f.clients[id] = &fakeClient{f: f, id: id, proto: 2, db: f.store.DB(0)}
+	}
+	return f.clients[id]
+}
+
+// do runs a command for client 1.
+func (f *fixture) do(args ...string) resp.Value {
+	f.t.Helper()
+	return f.client(1).do(args...)
+}
+
+// want runs a command for client 1 and requires its reply, written as resp.Value.String() does.
+func (f *fixture) want(reply string, args ...string) {
+	f.t.Helper()
+	f.client(1).want(reply, args...)
+}
+
+func (cl *fakeClient) want(reply string, args ...string) {
+	cl.f.t.Helper()
+	require.Equal(cl.f.t, reply, cl.do(args...).String(), "%q", args)
+}
+
+// do runs one command and, after it, whatever it made others do. The reply of a command that waits has Kind 0.
+func (cl *fakeClient) do(args ...string) resp.Value {
+	cl.f.t.Helper()
+	require.False(cl.f.t, cl.f.isParked(cl), "client %d is still waiting", cl.id)
+	reply := cl.run(words(args...))
+	cl.f.settle()
+	return reply
+}
+
+// answer takes the oldest reply that came after a wait.
+func (cl *fakeClient) answer() resp.Value {
+	cl.f.t.Helper()
+	require.NotEmpty(cl.f.t, cl.replies, "client %d has no answer yet", cl.id)
+	v := cl.replies[0]
+	cl.replies = cl.replies[1:]
+	return v
+}
+
+// run is what the executor does with one command, and what a session does with HELLO and SELECT.
+func (cl *fakeClient) run(argv [][]byte) resp.Value {
+	f := cl.f
+	if name := strings.ToUpper(string(argv[0])); name == "HELLO" || name == "SELECT" {
+		n, err := strconv.Atoi(string(argv[1]))
+		require.NoError(f.t, err)
+		if name == "HELLO" {
+			cl.proto = n
+		} else {
+			cl.db = f.store.DB(n)
+		}
+		return resp.Value{Kind: resp.Simple, Str: "OK"}
+	}
+	row, err := f.table.Resolve(argv)
+	if f.table.Lookup(argv[0]) == nil && len(argv) > 2 {
+		if v, ok := cl.plant(argv); ok {
+			return v
+		}
+	}
+	c := cl.context(argv, row)
+	waiting := len(f.parked)
+	if err == nil {
+		err = row.Run(c)
+	}
+	if len(f.parked) > waiting {
+		require.NoError(f.t, err)
+		require.Zero(f.t, c.Out.Len(), "a command that waits has not replied")
+		return resp.Value{}
+	}
+	return f.reply(c, err)
+}
+
+func (cl *fakeClient) context(argv [][]byte, row *Row) *Ctx {
+	f := cl.f
+	return &Ctx{Argv: argv, Row: row, Table: f.table, Out: &resp.Writer{Proto: cl.proto}, DB: cl.db, Rand: f.rand,
+		Session: cl, Host: f, Settings: &f.settings, MayBlock: !cl.noBlock}
+}
+
+// reply reads what a command has written, or was refused with.
+func (f *fixture) reply(c *Ctx, err error) resp.Value {
+	f.t.Helper()
+	if err != nil {
+		c.Out.Rollback(0)
+		c.Out.Error(err.Error())
+	}
+	in := bufio.NewReader(bytes.NewReader(c.Out.Buf))
+	v, err := resp.ReadValue(in)
+	require.NoError(f.t, err, "%q", c.Argv)
+	require.Zero(f.t, in.Buffered(), "%q replied more than once", c.Argv)
+	return v
+}
+
+// plant makes a value of a type whose family is not in the table: HSET, SADD and XADD, for tests of wrong types.
+func (cl *fakeClient) plant(argv [][]byte) (resp.Value, bool) {
+	key := argv[1]
+	name := strings.ToUpper(string(argv[0]))
+	kind := map[string]store.Kind{"HSET": store.Hash, "SADD": store.Set, "XADD": store.Stream}[name]
+	if kind != store.None && !cl.db.Peek(key).Is(kind) {
+		return resp.Value{Kind: resp.Error, Str: ErrWrongType.Error()}, true
+	}
+	switch name {
+	case "HSET":
+		e := cl.db.EditHash(key)
+		n := 0
+		for i := 2; i < len(argv); i += 2 {
+			if e.Set(argv[i], argv[i+1]) {
+				n++
+			}
+		}
+		return resp.Value{Kind: resp.Integer, Int: int64(n)}, true
+	case "SADD":
+		e := cl.db.EditSet(key)
+		n := 0
+		for _, member := range argv[2:] {
+			if e.Add(member) {
+				n++
+			}
+		}
+		return resp.Value{Kind: resp.Integer, Int: int64(n)}, true
+	case "XADD":
+		ms, seq, _ := strings.Cut(string(argv[2]), "-")
+		id := stream.ID{MS: mustUint(cl.f.t, ms), Seq: mustUint(cl.f.t, seq)}
+		e := cl.db.EditStream(key)
+		e.Add(id, argv[3:])
+		return resp.Value{Kind: resp.Bulk, Str: string(argv[2])}, true
+	}
+	return resp.Value{}, false
+}
+
+func mustUint(t testing.TB, s string) uint64 {
+	n, err := strconv.ParseUint(s, 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// advance moves the clock, stopping at every time at which a key dies or a wait ends.
+func (f *fixture) advance(ms int64) {
+	f.t.Helper()
+	for end := f.nowMS + ms; ; {
+		f.nowMS = min(end, max(f.nowMS, f.nextEventMS(end)))
+		f.store.SetNow(f.nowMS * 1000)
+		for f.store.ExpireDue(100) == 100 {
+		}
+		f.settle()
+		f.timeOut()
+		if f.nowMS == end && f.nextEventMS(end+1) > end {
+			return
+		}
+	}
+}
+
+// nextEventMS is when the next key dies or wait ends, or otherwise.
+func (f *fixture) nextEventMS(otherwise int64) int64 {
+	next := otherwise
+	if at, ok := f.store.NextDeadlineMS(); ok {
+		next = min(next, at)
+	}
+	for _, p := range f.parked {
+		if p.wait.DeadlineMS != 0 {
+			next = min(next, p.wait.DeadlineMS)
+		}
+	}
+	return next
+}
+
+// effects returns what has been recorded since the last call, one a line: "0 SET k v".
+func (f *fixture) effects() []string {
+	var lines []string
+	for _, e := range f.store.TakeEffects() {
+		line := strconv.Itoa(e.DB)
+		for _, arg := range e.Args {
+			line += " " + string(arg)
+		}
+		lines = append(lines, line)
+	}
+	return lines
+}
+
+// allocsOf is how many allocations one run of a command makes; the reply's buffer and the context are reused.
+func (f *fixture) allocsOf(args ...string) float64 {
+	f.t.Helper()
+	f.store.Record(false)
+	f.store.SetObserver(nil)
+	argv := words(args...)
+	row, err := f.table.Resolve(argv)
+	require.NoError(f.t, err)
+	c := f.client(1).context(argv, row)
+	require.NoError(f.t, row.Run(c))
+	return testing.AllocsPerRun(100, func() {
+		c.Out.Rollback(0)
+		if err := row.Run(c); err != nil {
+			f.t.Error(err)
+		}
+	})
+}
+
+// keyObserver notes what changed, for those who wait.
+type keyObserver fixture
+
+type changedKey struct {
+	db  int
+	key string // empty with all set
+	all bool
+}
+
+func (o *keyObserver) KeyChanged(db int, key []byte) {
+	o.ready = append(o.ready, changedKey{db: db, key: string(key)})
+}
+
+func (o *keyObserver) DatabaseChanged(db int) {
+	o.ready = append(o.ready, changedKey{db: db, all: true})
+}
+
+// fakeHost is the part of a fixture that is a Host.
+type fakeHost struct {
+	parked    []*parkedWait
+	lastToken int64
+	renewals  map[string]renewal // by key
+}
+
+type renewal struct {
+	session int64
+	owner   string
+	token   int64
+}
+
+type parkedWait struct {
+	client *fakeClient
+	db     *store.DB
+	argv   [][]byte
+	row    *Row
+	wait   Wait
+}
+
+func (h *fakeHost) Park(c *Ctx, w Wait) {
+	argv := make([][]byte, len(c.Argv))
+	for i, arg := range c.Argv {
+		argv[i] = Own(arg)
+	}
+	h.parked = append(h.parked, &parkedWait{c.Session.(*fakeClient), c.DB, argv, c.Row, w})
+	for i := range c.Argv { // what still points into Argv would show
+		clear(c.Argv[i])
+	}
+}
+
+func (h *fakeHost) NextToken(floor int64) int64 {
+	h.lastToken = max(h.lastToken, floor) + 1
+	return h.lastToken
+}
+
+func (h *fakeHost) Renew(c *Ctx, key, owner []byte, token int64) {
+	if h.renewals == nil {
+		h.renewals = map[string]renewal{}
+	}
+	h.renewals[string(key)] = renewal{c.Session.ID(), string(owner), token}
+}
+
+func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
+
+func (h *fakeHost) Awaited(db *store.DB, key []byte) bool {
+	return slices.ContainsFunc(h.parked, func(p *parkedWait) bool {
+		return p.db == db && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
+	})
+}
+
+func (f *fixture) isParked(cl *fakeClient) bool {
+	return slices.ContainsFunc(f.parked, func(p *parkedWait) bool { return p.client == cl })
+}
+
+// settle lets those who wait for changed keys try, until nothing changes any more.
+func (f *fixture) settle() {
+	f.t.Helper()
+	for len(f.ready) > 0 {
+		changed := f.ready
+		f.ready = nil
+		held := map[changedKey]bool{} // keys at whose queue the first was not served
+		for _, p := range slices.Clone(f.parked) {
+			if p.concerns(changed) && !p.behind(held) {
+				f.try(p, held)
+			}
+		}
+	}
+}
+
+func (p *parkedWait) concerns(changed []changedKey) bool {
+	return slices.ContainsFunc(changed, func(ch changedKey) bool {
+		return ch.db == p.db.ID() && (ch.all || slices.ContainsFunc(p.wait.Keys, func(k []byte) bool {
+			return string(k) == ch.key
+		}))
+	})
+}
+
+// behind reports whether p has to wait for one before it in a queue.
+func (p *parkedWait) behind(held map[changedKey]bool) bool {
+	return p.wait.Queue && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool {
+		return held[changedKey{db: p.db.ID(), key: string(k)}]
+	})
+}
+
+func (f *fixture) try(p *parkedWait, held map[changedKey]bool) {
+	f.t.Helper()
+	c := p.client.context(p.argv, p.row)
+	c.DB = p.db
+	done, err := p.wait.Try(c)
+	if done || err != nil {
+		f.unpark(p, c, err)
+		return
+	}
+	require.Zero(f.t, c.Out.Len(), "not done, but replied")
+	if p.wait.Queue {
+		for _, k := range p.wait.Keys {
+			held[changedKey{db: p.db.ID(), key: string(k)}] = true
+		}
+	}
+}
+
+func (f *fixture) unpark(p *parkedWait, c *Ctx, err error) {
+	f.t.Helper()
+	f.parked = slices.DeleteFunc(f.parked, func(q *parkedWait) bool { return q == p })
+	p.client.replies = append(p.client.replies, f.reply(c, err))
+	for _, k := range p.wait.Keys { // one who leaves a queue lets the next one try
+		f.ready = append(f.ready, changedKey{db: p.db.ID(), key: string(k)})
+	}
+}
+
+// timeOut ends the waits whose time has come.
+func (f *fixture) timeOut() {
+	f.t.Helper()
+	for _, p := range slices.Clone(f.parked) {
+		if p.wait.DeadlineMS != 0 && p.wait.DeadlineMS <= f.nowMS {
+			c := p.client.context(p.argv, p.row)
+			c.DB = p.db
+			p.wait.TimedOut(c)
+			f.unpark(p, c, nil)
+		}
+	}
+	f.settle()
+}

@@ -1,0 +1,207 @@
+package tidy
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "lockserver"
+
+// maxLines is how long a file may be; tests and their tables may be longer.
+const maxLines = 500
+
+// source is one Go file of the module.
+type source struct {
+	path string // from the root, with slashes
+	pkg  string // import path of its folder
+	test bool
+	file *ast.File
+	fset *token.FileSet
+	text []byte
+}
+
+func (s *source) imports() []string {
+	var list []string
+	for _, spec := range s.file.Imports {
+		path, err := strconv.Unquote(spec.Path.Value)
+		if err == nil {
+			list = append(list, path)
+		}
+	}
+	return list
+}
+
+// sources parses every Go file of the module.
+func sources(t *testing.T) []*source {
+	t.Helper()
+	root := filepath.Join("..", "..")
+	var list []*source
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && (d.Name() == ".git" || d.Name() == "testdata" || d.Name() == "bin") {
+			return fs.SkipDir
+		}
+		if filepath.Ext(path) != ".go" {
+			return nil
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		pkg := module
+		if dir := filepath.ToSlash(filepath.Dir(rel)); dir != "." {
+			pkg += "/" + dir
+		}
+		list = append(list, &source{rel, pkg, strings.HasSuffix(rel, "_test.go"), file, fset, text})
+		return nil
+	})
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	return list
+}
+
+// layers says which of our packages a package may import, by the first element of their path. Whatever is missing
+// may import anything (tests, examples).
+var layers = map[string][]string{
+	"cmd":         {"server", "internal"},
+	"server":      {"commands", "persistence", "store", "internal"},
+	"commands":    {"store", "internal"},
+	"persistence": {"store", "internal"},
+	"store":       {"store"},
+	"internal":    {"internal"},
+}
+
+// generators are programs for the tree itself that may look at everything.
+var generators = []string{module + "/internal/gendocs"}
+
+func layer(pkg string) string {
+	rest, ok := strings.CutPrefix(pkg, module+"/")
+	if !ok {
+		return ""
+	}
+	first, _, _ := strings.Cut(rest, "/")
+	return first
+}
+
+func TestImportsGoDownwards(t *testing.T) {
+	for _, s := range sources(t) {
+		from := layer(s.pkg)
+		allowed, ruled := layers[from]
+		if !ruled || s.test || slices.Contains(generators, s.pkg) {
+			continue
+		}
+		for _, path := range s.imports() {
+			to := layer(path)
+			if to == "" {
+				continue
+			}
+			ok := slices.Contains(allowed, to) || to == from && from != "internal"
+			require.Truef(t, ok, "%s imports %s: %s may import %v", s.path, path, from, allowed)
+		}
+	}
+}
+
+func TestStoreNeedsOnlyBtree(t *testing.T) {
+	for _, s := range sources(t) {
+		if layer(s.pkg) != "store" || s.test {
+			continue
+		}
+		for _, path := range s.imports() {
+			external := strings.Contains(strings.Split(path, "/")[0], ".")
+			require.Falsef(t, external && path != "github.com/tidwall/btree", "%s imports %s", s.path, path)
+		}
+	}
+}
+
+// TestNoClockNoChanceNoNetwork: what decides data gets time and chance handed in, so that a test can own them.
+func TestNoClockNoChanceNoNetwork(t *testing.T) {
+	forbidden := []string{"net", "os", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "net/http", "sync", "io/fs"}
+	for _, s := range sources(t) {
+		if l := layer(s.pkg); s.test || l != "commands" && l != "store" {
+			continue
+		}
+		for _, path := range s.imports() {
+			require.NotContainsf(t, forbidden, path, "%s imports %s", s.path, path)
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if g, ok := n.(*ast.GoStmt); ok {
+				require.Failf(t, "go statement", "%s", s.fset.Position(g.Pos()))
+			}
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				if x, ok := sel.X.(*ast.Ident); ok && x.Name == "time" {
+					require.NotContainsf(t, []string{"Now", "Since", "Until", "Sleep", "After", "NewTimer"}, sel.Sel.Name,
+						"%s", s.fset.Position(sel.Pos()))
+				}
+			}
+			return true
+		})
+	}
+}
+
+func TestFilesAreShort(t *testing.T) {
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		lines := strings.Count(string(s.text), "\n")
+		require.LessOrEqualf(t, lines, maxLines, "%s has %d lines", s.path, lines)
+	}
+}
+
+func TestEveryPackageSaysWhatItOwns(t *testing.T) {
+	documented := make(map[string]bool)
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		documented[s.pkg] = documented[s.pkg] || s.file.Doc != nil
+	}
+	for pkg, ok := range documented {
+		require.Truef(t, ok, "package %s has no comment", pkg)
+	}
+}
+
+// TestNothingRegistersItself: no init functions, so that what a program does follows from what main calls.
+func TestNothingRegistersItself(t *testing.T) {
+	for _, s := range sources(t) {
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil {
+				require.NotEqualf(t, "init", f.Name.Name, "%s", s.path)
+			}
+		}
+	}
+}
+
+// TestNoSkippedTests: what cannot run must fail, or stand behind a build tag and a make target.
+func TestNoSkippedTests(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.test || s.pkg == module+"/internal/tidy" {
+			continue
+		}
+		for _, word := range []string{"t.Skip(", "t.Skipf(", "t.SkipNow(", "b.Skip("} {
+			require.Falsef(t, strings.Contains(string(s.text), word), "%s has %s", s.path, word)
+		}
+	}
+}

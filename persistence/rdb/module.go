@@ -1,0 +1,60 @@
+package rdb
+
+// moduleName spells out the name and version of a module's type: nine letters of six bits each, and ten bits.
+func moduleName(id uint64) (name string, version int) {
+	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	var b [9]byte
+	for i := range b {
+		b[i] = letters[id>>(64-6*(i+1))&63]
+	}
+	return string(b[:]), int(id & 1023)
+}
+
+// skipModule reads past a module's data, which describes itself, up to its end mark.
+func (d *decoder) skipModule() error {
+	for {
+		at := d.src.offset()
+		op, err := d.length()
+		if err != nil {
+			return err
+		}
+		switch op {
+		case moduleEOF:
+			return nil
+		case moduleSInt, moduleUInt:
+			_, err = d.length()
+		case moduleFloat:
+			_, err = d.fixed(4)
+		case moduleDouble:
+			_, err = d.fixed(8)
+		case moduleString:
+			err = d.skipString()
+		default:
+			return d.corrupt(at, "module data: unknown opcode %d", op)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// skipModuleAux reads past the data that a module keeps beside the keys and returns the module's name.
+func (d *decoder) skipModuleAux() (string, error) {
+	id, err := d.length()
+	if err != nil {
+		return "", err
+	}
+	at := d.src.offset()
+	when, err := d.length()
+	if err != nil {
+		return "", err
+	}
+	if when != moduleUInt {
+		return "", d.corrupt(at, "module data: %d where its time of loading should begin", when)
+	}
+	if _, err = d.length(); err != nil {
+		return "", err
+	}
+	name, _ := moduleName(id)
+	return name, d.skipModule()
+}

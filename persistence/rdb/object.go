@@ -1,0 +1,204 @@
+package rdb
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+
+	"lockserver/store/listpack"
+)
+
+// maxSizeHint bounds SizeHint, so that a container sized by it cannot be blown up by a length that is a lie.
+const maxSizeHint = 1 << 16
+
+// Object is the value of one key. A string is there at once; the elements of everything else are pulled one by one
+// with the iterator of its kind:
+//
+//	String        Bytes
+//	List, Set     NextMember
+//	Hash          NextField
+//	ZSet          NextScored
+//	Stream        NextNode, then StreamInfo, then NextGroup
+//
+// An iterator returns false at the end and after an error; Err tells which. Elements left over are read past by the
+// reader's Next. The object and every slice it gives are valid until the next call on it or on its reader, unless
+// said otherwise. That members and fields differ from one another is checked here for listpacks, ziplists, zipmaps and
+// intsets; for the others it is found by the container they are added to, and reported with Duplicate.
+type Object struct {
+	Kind Kind
+	// SizeHint is about how many elements there are, at most 65536; it is the file's claim and not to be relied on.
+	SizeHint int
+	// Bytes is the value of a String.
+	Bytes []byte
+	// Int is the same value as a number, when IsInt says that it was stored as one.
+	Int   int64
+	IsInt bool
+	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may keep. They are copied
+	// otherwise.
+	Owned bool
+	// Listpack is the whole value of a Hash (field, value, ...), Set (member, ...) or ZSet (member, score, ... in
+	// order) that is stored as one and may be taken over as it is; nil otherwise. It is valid, not empty, and free of
+	// duplicates.
+	Listpack listpack.List
+	// Intset is the whole value of a Set that is stored as one: width and count (32 bits each), then the members
+	// ascending, all little endian; nil otherwise. It is valid and not empty.
+	Intset []byte
+
+	d        *decoder
+	left     uint64 // elements, pairs or nodes that are still in the input
+	blob     blob   // of the container, or of the list node at hand
+	plain    []byte // a list node that is one element
+	hasPlain bool   // plain is to be handed out
+	leastMS  uint64 // what field deadlines are relative to
+	stream   streamState
+	a, b     [24]byte
+}
+
+// Err gives the error that ended an iteration, nil if it came to its end. It is the reader's: Next returns it too.
+func (o *Object) Err() error { return o.d.err }
+
+// Duplicate makes the error for a member or field that the object has held before. It fails the reader.
+func (o *Object) Duplicate(member []byte) error {
+	if len(member) > 64 {
+		member = member[:64]
+	}
+	return o.d.corrupt(o.d.src.offset(), "%q occurs twice", member)
+}
+
+// begin reads as much of a value as is needed before the first element. It returns false for a container without
+// elements, which Redis writes never and drops when it loads one.
+func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
+	*o = Object{d: d, Kind: typeKind(d.typ)}
+	switch d.typ {
+	case typeString:
+		t, err := d.text()
+		o.Bytes, o.Int, o.IsInt, o.Owned = t.bytes, t.num, t.isInt, d.owned
+		return true, err
+	case typeHashFields:
+		if o.leastMS, err = d.uint64LE(); err != nil {
+			return false, err
+		}
+		if o.leastMS > maxFieldDeadlineMS+1 {
+			return false, d.corrupt(d.src.offset()-8, "no field has the deadline %d", o.leastMS)
+		}
+	case typeHashListpackEx:
+		if _, err = d.uint64LE(); err != nil { // the least deadline; each field has its own as well
+			return false, err
+		}
+		return o.beginBlob(listpackBlob, 3)
+	case typeHashPackExPreGA:
+		return o.beginBlob(listpackBlob, 3)
+	case typeHashListpack, typeZSetListpack:
+		return o.beginBlob(listpackBlob, 2)
+	case typeHashZiplist, typeZSetZiplist:
+		return o.beginBlob(ziplistBlob, 2)
+	case typeHashZipmap:
+		return o.beginBlob(zipmapBlob, 2)
+	case typeSetListpack:
+		return o.beginBlob(listpackBlob, 1)
+	case typeSetIntset:
+		return o.beginBlob(intsetBlob, 1)
+	case typeListZiplist:
+		return o.beginBlob(ziplistBlob, 1)
+	}
+	if o.left, err = d.length(); err != nil {
+		return false, err
+	}
+	o.SizeHint = int(min(o.left, maxSizeHint))
+	switch d.typ {
+	case typeStream, typeStream2, typeStream3:
+		return true, nil
+	case typeListQuicklist, typeListQuicklist2:
+		for o.left > 0 && o.blob.done() && !o.hasPlain {
+			if err := o.nextListNode(); err != nil {
+				return false, err
+			}
+		}
+		return o.hasPlain || !o.blob.done(), nil
+	}
+	return o.left > 0, nil
+}
+
+// beginBlob reads a container that is one string of elements, width of which belong together.
+func (o *Object) beginBlob(format blobFormat, width int) (notEmpty bool, err error) {
+	d := o.d
+	at := d.src.offset()
+	w, err := d.blob(format)
+	if err != nil {
+		return false, err
+	}
+	if w.n%width != 0 {
+		return false, d.corrupt(at, "%v: %d elements do not come in groups of %d", format, w.n, width)
+	}
+	o.blob, o.Owned = w, d.owned
+	o.SizeHint = min(w.n/width, maxSizeHint)
+	if o.Kind != List {
+		if twice, found := d.dups.find(w, width); found {
+			return false, d.corrupt(at, "%v: %.64q occurs twice", format, twice)
+		}
+	}
+	ordered := true
+	switch {
+	case o.Kind == ZSet:
+		ordered, err = o.checkScores(at, w)
+	case width == 3:
+		ordered, err = false, o.checkDeadlines(at, w)
+	}
+	if err != nil {
+		return false, err
+	}
+	switch {
+	case format == intsetBlob:
+		o.Intset = w.b
+	case format == listpackBlob && ordered:
+		o.Listpack = w.b
+	}
+	return w.n > 0, nil
+}
+
+// checkScores checks the scores of a compact sorted set and tells whether its members are in order.
+func (o *Object) checkScores(at int64, w blob) (ordered bool, err error) {
+	ordered = true
+	lastScore := math.Inf(-1)
+	var last element
+	for m, ok := w.next(); ok; m, ok = w.next() {
+		s, _ := w.next()
+		score, ok := s.score()
+		if !ok {
+			return false, o.d.corrupt(at, "%v: %.64q is not a score", w.format, s.text(o.a[:]))
+		}
+		if score < lastScore || score == lastScore && bytes.Compare(last.text(o.a[:]), m.text(o.b[:])) > 0 {
+			ordered = false
+		}
+		last, lastScore = m, score
+	}
+	return ordered, nil
+}
+
+// checkDeadlines checks the deadlines of a compact hash whose fields have them.
+func (o *Object) checkDeadlines(at int64, w blob) error {
+	for _, ok := w.next(); ok; _, ok = w.next() {
+		w.next()
+		if t, _ := w.next(); !t.isInt || t.num < 0 || t.num > maxFieldDeadlineMS {
+			return o.d.corrupt(at, "%v: %.64q is not a deadline", w.format, t.text(o.a[:]))
+		}
+	}
+	return nil
+}
+
+// score reads an element as a score; NaN is none.
+func (e element) score() (float64, bool) {
+	if e.isInt {
+		return float64(e.num), true
+	}
+	return parseScore(e.bytes)
+}
+
+// parseScore reads a score from text. One that is out of range is infinite, as for strtod.
+func parseScore(b []byte) (float64, bool) {
+	f, err := strconv.ParseFloat(string(b), 64)
+	if err != nil && !math.IsInf(f, 0) {
+		return 0, false
+	}
+	return f, !math.IsNaN(f)
+}

@@ -1,0 +1,204 @@
+//go:build oracle
+
+package rdb
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// redis is a real redis-server with a directory of its own.
+type redis struct {
+	t      *testing.T
+	dir    string
+	socket string
+	cmd    *exec.Cmd
+}
+
+// startRedis starts a server, on the snapshot if one is given.
+func startRedis(t *testing.T, snapshot []byte, args ...string) *redis {
+	dir, err := os.MkdirTemp("", "rdb") // t.TempDir may be too long for a socket's path
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	r := &redis{t: t, dir: dir, socket: filepath.Join(dir, "s")}
+	if snapshot != nil {
+		require.NoError(t, os.WriteFile(r.dump(), snapshot, 0o644))
+	}
+	all := append([]string{"--port", "0", "--unixsocket", r.socket, "--dir", dir, "--save", "",
+		"--logfile", filepath.Join(dir, "log"), "--enable-debug-command", "yes"}, args...)
+	r.cmd = exec.Command("redis-server", all...)
+	require.NoError(t, r.cmd.Start())
+	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
+	for range 500 {
+		out, err := exec.Command("redis-cli", "-s", r.socket, "PING").CombinedOutput()
+		if err == nil && strings.TrimSpace(string(out)) == "PONG" {
+			return r
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	require.Fail(t, "redis-server does not answer", r.log())
+	return nil
+}
+
+func (r *redis) dump() string { return filepath.Join(r.dir, "dump.rdb") }
+
+func (r *redis) log() string {
+	b, _ := os.ReadFile(filepath.Join(r.dir, "log"))
+	return string(b)
+}
+
+// run gives redis-cli lines of commands; none may fail.
+func (r *redis) run(lines ...string) string {
+	cmd := exec.Command("redis-cli", "-s", r.socket)
+	cmd.Stdin = strings.NewReader(strings.Join(lines, "\n") + "\n")
+	out, err := cmd.CombinedOutput()
+	require.NoError(r.t, err)
+	require.NotContains(r.t, string(out), "ERR", "%s", lines)
+	return string(out)
+}
+
+// save makes the server write its snapshot and returns it.
+func (r *redis) save() []byte {
+	require.Equal(r.t, "OK\n", r.run("SAVE"))
+	b, err := os.ReadFile(r.dump())
+	require.NoError(r.t, err)
+	return b
+}
+
+// checkRDB runs redis-check-rdb.
+func checkRDB(t *testing.T, data []byte) {
+	path := filepath.Join(t.TempDir(), "x.rdb")
+	require.NoError(t, os.WriteFile(path, data, 0o644))
+	out, err := exec.Command("redis-check-rdb", path).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "RDB looks OK")
+}
+
+// rewrite reads a snapshot and writes it again.
+func rewrite(t *testing.T, data []byte, opts WriterOptions) []byte {
+	var out bytes.Buffer
+	require.NoError(t, copySnapshot(&out, bytes.NewReader(data), opts))
+	return out.Bytes()
+}
+
+func TestOracleGolden(t *testing.T) {
+	for _, g := range goldens {
+		t.Run(g.name, func(t *testing.T) {
+			r := startRedis(t, nil, g.args...)
+			if len(g.commands) > 0 {
+				r.run(g.commands...)
+			}
+			data := r.save()
+			if os.Getenv("RDB_GOLDEN") == "write" {
+				require.NoError(t, os.MkdirAll(filepath.Dir(g.path()), 0o755))
+				require.NoError(t, os.WriteFile(g.path(), data, 0o644))
+			}
+			got, _, err := readAll(bytes.NewReader(data), ReaderOptions{})
+			require.NoError(t, err)
+			require.Equal(t, g.want, got)
+			digest := r.run("DEBUG DIGEST")
+			for _, opts := range []WriterOptions{{}, {Compress: true}, {NoChecksum: true}} {
+				again := rewrite(t, data, opts)
+				checkRDB(t, again)
+				second := startRedis(t, again, g.args...)
+				require.Equal(t, digest, second.run("DEBUG DIGEST"))
+				got, _, err := readAll(bytes.NewReader(second.save()), ReaderOptions{})
+				require.NoError(t, err)
+				require.Equal(t, g.want, got)
+			}
+		})
+	}
+}
+
+// TestOracleOldEncodings makes redis-server read the files that are put together by hand, as far as it can.
+func TestOracleOldEncodings(t *testing.T) {
+	for _, h := range handmades {
+		if h.version > Version7 || h.err != nil {
+			continue
+		}
+		t.Run(h.name, func(t *testing.T) {
+			r := startRedis(t, h.data())
+			got, _, err := readAll(bytes.NewReader(r.save()), ReaderOptions{})
+			require.NoError(t, err)
+			want := h.want
+			if h.redis != nil {
+				want = h.redis
+			}
+			require.Equal(t, want, got)
+		})
+	}
+}
+
+func TestOracleRandomSnapshot(t *testing.T) {
+	for seed := range uint64(4) {
+		t.Logf("seed %d", seed)
+		data, want := randomSnapshot(t, seed, WriterOptions{Compress: seed%2 == 0})
+		checkRDB(t, data)
+		r := startRedis(t, data, "--sanitize-dump-payload", "yes")
+		got, _, err := readAll(bytes.NewReader(r.save()), ReaderOptions{})
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+	}
+}
+
+// quoted spells out bytes as redis-cli reads them.
+func quoted(b []byte) string {
+	var s strings.Builder
+	s.WriteByte('"')
+	for _, c := range b {
+		fmt.Fprintf(&s, `\x%02x`, c)
+	}
+	return s.String() + `"`
+}
+
+// TestOraclePayloads reads what DUMP gives and has RESTORE read what we make of it.
+func TestOraclePayloads(t *testing.T) {
+	for _, g := range goldens {
+		t.Run(g.name, func(t *testing.T) {
+			data, err := os.ReadFile(g.path())
+			require.NoError(t, err)
+			r := startRedis(t, data, g.args...)
+			rd := NewReader(bytes.NewReader(data), ReaderOptions{})
+			for {
+				e, err := rd.Next()
+				if err == io.EOF {
+					break
+				}
+				require.NoError(t, err)
+				if e.DB != 0 {
+					continue
+				}
+				want, err := describeObject(&e.Object)
+				require.NoError(t, err)
+				key := quoted(e.Key)
+				dumped, err := exec.Command("redis-cli", "-s", r.socket, "--no-raw", "DUMP", string(e.Key)).Output()
+				require.NoError(t, err)
+				raw, err := strconv.Unquote(strings.TrimSpace(string(dumped)))
+				require.NoError(t, err)
+				p, err := ParsePayload([]byte(raw))
+				require.NoError(t, err)
+				got, err := describeObject(&p.Object)
+				require.NoError(t, err)
+				require.NoError(t, p.Finish())
+				require.Equal(t, want, got)
+
+				p, err = ParsePayload([]byte(raw))
+				require.NoError(t, err)
+				again, err := DumpPayload(nil, WriterOptions{Compress: true}, func(w *Writer) { copyObject(w, &p.Object) })
+				require.NoError(t, err)
+				r.run("RESTORE again 0 "+quoted(again)+" REPLACE", "PERSIST "+key)
+				require.Equal(t, r.run("DEBUG DIGEST-VALUE "+key), r.run("DEBUG DIGEST-VALUE again"))
+			}
+		})
+	}
+}

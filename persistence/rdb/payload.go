@@ -1,0 +1,80 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"fmt"
+)
+
+// footerBytes is what follows type and value in a payload: the version (16 bits) and the checksum of all before it
+// (64 bits), little endian. Format, do not change.
+const footerBytes = 10
+
+// Payload is the value that a DUMP payload holds.
+type Payload struct{ Object }
+
+// ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an *Error when the
+// value is malformed. p must not change while the payload is in use; Finish tells whether it was well-formed to its end.
+func ParsePayload(p []byte) (*Payload, error) {
+	if len(p) < footerBytes {
+		return nil, ErrPayloadFooter
+	}
+	body, footer := p[:len(p)-footerBytes], p[len(p)-footerBytes:]
+	if v := binary.LittleEndian.Uint16(footer); v > MaxVersion {
+		return nil, fmt.Errorf("%w: version %d, the newest known is %d", ErrPayloadFooter, v, MaxVersion)
+	}
+	want := binary.LittleEndian.Uint64(footer[2:])
+	if sum := updateCRC(0, p[:len(p)-8]); want != sum {
+		return nil, fmt.Errorf("%w: checksum is %016x, its bytes give %016x", ErrPayloadFooter, want, sum)
+	}
+	d := &decoder{}
+	d.src.buf, d.src.end = body, len(body)
+	typ, err := d.byte()
+	if err != nil {
+		return nil, err
+	}
+	if typeKind(typ) == 0 {
+		if typ == typeModule2 || typ == typeModulePreGA {
+			return nil, d.fail(0, ErrUnsupported, "value of a module")
+		}
+		return nil, d.corrupt(0, "unknown type %d", typ)
+	}
+	d.typ = typ
+	payload := new(Payload)
+	notEmpty, err := payload.begin(d)
+	if err != nil {
+		return nil, err
+	}
+	if !notEmpty {
+		return nil, d.corrupt(0, "%s without elements", typeName(typ))
+	}
+	return payload, nil
+}
+
+// Finish reads past what was not pulled and tells whether the value ended where the payload does.
+func (p *Payload) Finish() error {
+	if err := p.drain(); err != nil {
+		return err
+	}
+	if left := p.d.src.end - p.d.src.pos; left > 0 {
+		return p.d.corrupt(p.d.src.offset(), "%d bytes behind the value", left)
+	}
+	return nil
+}
+
+// DumpPayload appends to dst the payload of the value that write writes, with exactly one value and no key. The error
+// says that write did something else.
+func DumpPayload(dst []byte, opts WriterOptions, write func(*Writer)) ([]byte, error) {
+	start := len(dst)
+	w := newWriter(nil, opts)
+	w.buf = dst
+	write(w)
+	w.endValue()
+	if w.err == nil && w.values != 1 {
+		w.misuse("payload of %d values", w.values)
+	}
+	if w.err != nil {
+		return dst, w.err
+	}
+	dst = binary.LittleEndian.AppendUint16(w.buf, uint16(w.version))
+	return binary.LittleEndian.AppendUint64(dst, updateCRC(0, dst[start:])), nil
+}

@@ -1,0 +1,323 @@
+package rdb
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"math"
+)
+
+const (
+	magic       = "REDIS"
+	headerBytes = len(magic) + 4
+	// checksumSince is the first version with a checksum behind the EOF opcode.
+	checksumSince = 5
+	// maxAux bounds how many AUX fields are kept; more are read past.
+	maxAux = 1024
+)
+
+// ReaderOptions says how strictly to read.
+type ReaderOptions struct {
+	// NoChecksum leaves the checksum at the end unverified.
+	NoChecksum bool
+	// Databases is how many databases there are, 0 for any number. A file that selects another is ErrUnsupported.
+	Databases int
+	// SkipModuleKeys reads past keys that hold a module's value, instead of failing with ErrUnsupported.
+	SkipModuleKeys bool
+}
+
+// Entry is one key and its value. It is valid until the next call of Next, with every slice in it.
+type Entry struct {
+	DB  int
+	Key []byte
+	// ExpireAtMS is the key's deadline in Unix milliseconds, 0 if it has none. A deadline at or before 1970 is 1.
+	ExpireAtMS int64
+	IdleSec    int64 // since the last access, -1 if the file does not say
+	Freq       int   // logarithmic access frequency 0..255, -1 if the file does not say
+	Object
+}
+
+// AuxField is one of the facts that a file states of itself, such as redis-ver, ctime or used-mem.
+type AuxField struct{ Name, Value string }
+
+// Skipped counts what was read past because there is no place for it.
+type Skipped struct {
+	EmptyKeys  int      // containers without elements, which Redis drops too
+	ModuleKeys int      // see ReaderOptions.SkipModuleKeys
+	ModuleAux  []string // modules whose data beside the keys was passed over, at most 1024 names
+}
+
+// Reader reads a snapshot entry by entry. It reads ahead of what it has handed out.
+type Reader struct {
+	d         *decoder
+	opts      ReaderOptions
+	version   int
+	entry     Entry
+	open      bool // entry may have elements that were not pulled
+	done      bool // the end was seen
+	aux       []AuxField
+	functions [][]byte
+	skipped   Skipped
+	keys      uint64
+	expires   uint64
+}
+
+// NewReader makes a reader of the snapshot that r holds. Nothing is read before the first Next.
+func NewReader(r io.Reader, opts ReaderOptions) *Reader {
+	return &Reader{d: newDecoder(r), opts: opts}
+}
+
+// Next gives the next key. At the end it returns io.EOF, once the checksum was found right; any other error is an
+// *Error, after which every call returns the same. What is left of the entry before is read past.
+func (r *Reader) Next() (*Entry, error) {
+	if r.open {
+		r.open = false
+		if err := r.entry.drain(); err != nil {
+			return nil, err
+		}
+	}
+	r.d.busy = false
+	if r.d.err != nil {
+		return nil, r.d.err
+	}
+	if r.done {
+		return nil, io.EOF
+	}
+	if r.version == 0 {
+		if err := r.header(); err != nil {
+			return nil, err
+		}
+	}
+	r.d.release()
+	e := &r.entry
+	e.ExpireAtMS, e.IdleSec, e.Freq = 0, -1, -1
+	for {
+		op, err := r.d.byte()
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case op == opEOF:
+			return nil, r.end()
+		case op >= opSlotInfo:
+			err = r.opcode(op)
+		default:
+			keep := false
+			if keep, err = r.key(op); keep && err == nil {
+				r.open = e.Kind != String
+				return e, nil
+			}
+			e.ExpireAtMS, e.IdleSec, e.Freq = 0, -1, -1
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Version is the file's version of the format, 0 before the first Next.
+func (r *Reader) Version() int { return r.version }
+
+// Offset is how many bytes of the input were consumed; after io.EOF, where the snapshot ends.
+func (r *Reader) Offset() int64 { return r.d.src.offset() }
+
+// Aux gives the AUX fields met so far, in their order; at most the first 1024. Those that Redis writes stand before
+// the first key.
+func (r *Reader) Aux() []AuxField { return r.aux }
+
+// Functions gives the code of the function libraries met so far.
+func (r *Reader) Functions() [][]byte { return r.functions }
+
+// SizeHint gives the file's claim of how many keys the database of the last entry has, and how many of them expire;
+// 0 if it makes none. It is not to be relied on.
+func (r *Reader) SizeHint() (keys, expires uint64) { return r.keys, r.expires }
+
+// Skipped tells what was read past so far.
+func (r *Reader) Skipped() Skipped { return r.skipped }
+
+// DuplicateKey makes the error for an entry whose key its database has already. It fails the reader.
+func (r *Reader) DuplicateKey() error {
+	return r.d.corrupt(r.d.src.offset(), "the key occurs twice in database %d", r.entry.DB)
+}
+
+// header reads the magic and the version.
+func (r *Reader) header() error {
+	b, err := r.d.fixed(headerBytes)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(b, []byte(magic)) {
+		return r.d.corrupt(0, "begins with %q, not with %s and a version", b, magic)
+	}
+	for _, c := range b[len(magic):] {
+		if c < '0' || c > '9' {
+			return r.d.corrupt(int64(len(magic)), "version is %q", b[len(magic):])
+		}
+		r.version = r.version*10 + int(c-'0')
+	}
+	if v := r.version; v < 1 || v > MaxVersion {
+		r.version = 0
+		return r.d.fail(int64(len(magic)), ErrUnsupported, "version %d; known are 1 to %d", v, MaxVersion)
+	}
+	r.d.src.checksum = r.version >= checksumSince && !r.opts.NoChecksum
+	return nil
+}
+
+// key reads a key and begins its value. keep is false if it is to be passed over.
+func (r *Reader) key(typ byte) (keep bool, err error) {
+	d := r.d
+	at := d.src.offset() - 1
+	e := &r.entry
+	if typeKind(typ) == 0 && typ != typeModule2 && typ != typeModulePreGA {
+		return false, d.corrupt(at, "unknown type %d", typ)
+	}
+	key, err := d.string()
+	if err != nil {
+		return false, err
+	}
+	d.key = append(d.key[:0], key...)
+	d.typ, d.busy = typ, true
+	e.Key = d.key
+	if typ == typeModule2 || typ == typeModulePreGA {
+		return false, r.moduleKey(at)
+	}
+	keep, err = e.begin(d)
+	if err == nil && !keep {
+		d.busy = false
+		r.skipped.EmptyKeys++
+	}
+	return keep, err
+}
+
+// moduleKey passes over the value of a module, or refuses it.
+func (r *Reader) moduleKey(at int64) error {
+	d := r.d
+	if d.typ == typeModulePreGA {
+		return d.fail(at, ErrUnsupported, "value of a module in a form that cannot be read past")
+	}
+	id, err := d.length()
+	if err != nil {
+		return err
+	}
+	if !r.opts.SkipModuleKeys {
+		name, version := moduleName(id)
+		return d.fail(at, ErrUnsupported, "value of module type %q version %d", name, version)
+	}
+	if err := d.skipModule(); err != nil {
+		return err
+	}
+	d.busy = false
+	r.skipped.ModuleKeys++
+	return nil
+}
+
+// opcode reads what stands between keys.
+func (r *Reader) opcode(op byte) error {
+	d := r.d
+	at := d.src.offset() - 1
+	e := &r.entry
+	switch op {
+	case opExpireMS:
+		t, err := d.uint64LE()
+		e.ExpireAtMS = deadline(int64(t))
+		return err
+	case opExpireSec:
+		b, err := d.fixed(4)
+		if err == nil {
+			e.ExpireAtMS = deadline(int64(int32(binary.LittleEndian.Uint32(b))) * 1000)
+		}
+		return err
+	case opIdle:
+		sec, err := d.length()
+		e.IdleSec = int64(min(sec, math.MaxInt64))
+		return err
+	case opFreq:
+		freq, err := d.byte()
+		e.Freq = int(freq)
+		return err
+	case opSelectDB:
+		return r.selectDB(at)
+	case opResizeDB:
+		var err error
+		if r.keys, err = d.length(); err == nil {
+			r.expires, err = d.length()
+		}
+		return err
+	case opSlotInfo: // slot, keys and expires in it: of use to a cluster only
+		for range 3 {
+			if _, err := d.length(); err != nil {
+				return err
+			}
+		}
+		return nil
+	case opAux:
+		return r.auxField()
+	case opFunction2:
+		code, err := d.string()
+		if err == nil {
+			r.functions = append(r.functions, bytes.Clone(code))
+		}
+		return err
+	case opFunctionPreGA:
+		return d.fail(at, ErrUnsupported, "functions in the form of a release candidate of Redis 7")
+	}
+	name, err := d.skipModuleAux() // opModuleAux, the only one left
+	if err == nil && len(r.skipped.ModuleAux) < maxAux {
+		r.skipped.ModuleAux = append(r.skipped.ModuleAux, name)
+	}
+	return err
+}
+
+// deadline gives a key's deadline as Entry has it. -1 is what Redis takes for none.
+func deadline(ms int64) int64 {
+	if ms == -1 {
+		return 0
+	}
+	return max(ms, 1)
+}
+
+// selectDB reads which database the keys that follow are in.
+func (r *Reader) selectDB(at int64) error {
+	n, err := r.d.length()
+	if err != nil {
+		return err
+	}
+	if n > math.MaxInt32 {
+		return r.d.corrupt(at, "no database has the number %d", n)
+	}
+	if r.opts.Databases > 0 && n >= uint64(r.opts.Databases) {
+		return r.d.fail(at, ErrUnsupported, "database %d; there are %d", n, r.opts.Databases)
+	}
+	r.entry.DB = int(n)
+	r.keys, r.expires = 0, 0
+	return nil
+}
+
+// auxField reads a fact about the file.
+func (r *Reader) auxField() error {
+	name, value, err := r.d.pair()
+	if err == nil && len(r.aux) < maxAux {
+		r.aux = append(r.aux, AuxField{Name: string(name), Value: string(value)})
+	}
+	return err
+}
+
+// end verifies the checksum behind the EOF opcode.
+func (r *Reader) end() error {
+	d := r.d
+	if r.version >= checksumSince {
+		at := d.src.offset()
+		d.src.sumConsumed()
+		sum := d.src.sum
+		d.src.checksum = false
+		want, err := d.uint64LE()
+		if err != nil {
+			return err
+		}
+		if !r.opts.NoChecksum && want != 0 && want != sum {
+			return d.corrupt(at, "checksum: file says %016x, its bytes give %016x", want, sum)
+		}
+	}
+	r.done = true
+	return io.EOF
+}

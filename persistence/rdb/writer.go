@@ -1,0 +1,386 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+)
+
+const (
+	// writerBuffer is how much is gathered before it is summed and written. The buffer grows to it.
+	writerBuffer = 256 << 10
+	// writeThrough is the size from which on a string is not copied into the buffer.
+	writeThrough = 64 << 10
+	// compressFrom is the shortest string that LZF is tried on, and compressGain what it has to save, as in Redis.
+	compressFrom = 21
+	compressGain = 4
+	// maxIntText is the longest text that is tried as an integer: "-2147483648".
+	maxIntText = 11
+)
+
+// WriterOptions says how to write.
+type WriterOptions struct {
+	// Compress stores strings over 20 bytes as LZF where that is smaller ("rdbcompression yes").
+	Compress bool
+	// NoChecksum writes 0 for the checksum of a snapshot, which means "not computed" ("rdbchecksum no").
+	NoChecksum bool
+	// Version is Version7 (or 0) or VersionFieldExpiry.
+	Version int
+}
+
+// Writer writes a snapshot. The calls follow the format:
+//
+//	Header, Aux*, Function*, { SelectDB, ResizeDB, { [Idle] [Freq] Key, one value }* }*, Close
+//
+// A value is one call (String, HashListpack, ...) or one that announces a number of parts and then as many calls (Hash
+// and Field, ...). Slices are used only during the call they are given to, except that of Key, which has to stay
+// unchanged until the value's first call. The first error, be it of the io.Writer or a call out of order, is latched,
+// makes every further call do nothing, and is returned by Close and Err.
+type Writer struct {
+	w        io.Writer // nil for a payload: everything stays in buf
+	buf      []byte
+	sum      uint64
+	written  int64 // bytes that left buf
+	err      error
+	version  int
+	compress bool
+	checksum bool
+	lzf      *lzfCompressor
+
+	key     []byte // of the value to come, when hasKey
+	hasKey  bool
+	values  int       // begun so far
+	typ     byte      // of the value being written
+	part    valuePart // what the value is in the middle of
+	left    uint64    // parts that were announced and not written yet
+	leastMS uint64    // what field deadlines are relative to
+	lastID  ID        // master of the stream's last node
+}
+
+// valuePart is what may be written next within a value.
+type valuePart uint8
+
+const (
+	noPart valuePart = iota
+	memberPart
+	elementPart
+	nodePart
+	fieldPart
+	expiringPart
+	scoredPart
+	streamNodePart
+	streamInfoPart
+	groupPart
+)
+
+// NewWriter makes a writer on w and writes the magic and the version.
+func NewWriter(w io.Writer, opts WriterOptions) *Writer {
+	rw := newWriter(w, opts)
+	rw.buf = fmt.Appendf(rw.buf, "%s%04d", magic, rw.version)
+	return rw
+}
+
+func newWriter(w io.Writer, opts WriterOptions) *Writer {
+	rw := &Writer{w: w, compress: opts.Compress, checksum: !opts.NoChecksum, version: opts.Version}
+	if rw.version == 0 {
+		rw.version = Version7
+	}
+	if rw.version != Version7 && rw.version != VersionFieldExpiry {
+		rw.misuse("version %d is not written", rw.version)
+	}
+	return rw
+}
+
+// Err gives the error that the writer stopped at, nil if there was none.
+func (w *Writer) Err() error { return w.err }
+
+// Written is how many bytes the snapshot has so far.
+func (w *Writer) Written() int64 { return w.written + int64(len(w.buf)) }
+
+// Aux states a fact about the file. Redis reads redis-ver, redis-bits, ctime (Unix seconds), used-mem (bytes) and
+// aof-base (1 for the base of an append-only directory), among others.
+func (w *Writer) Aux(name, value string) {
+	w.between()
+	w.byte(opAux)
+	w.text([]byte(name))
+	w.text([]byte(value))
+}
+
+// AuxInt is Aux for a number.
+func (w *Writer) AuxInt(name string, value int64) { w.Aux(name, strconv.FormatInt(value, 10)) }
+
+// Function writes the code of a function library.
+func (w *Writer) Function(code []byte) {
+	w.between()
+	w.byte(opFunction2)
+	w.text(code)
+}
+
+// SelectDB says which database the keys that follow are in.
+func (w *Writer) SelectDB(db int) {
+	w.between()
+	w.byte(opSelectDB)
+	w.length(uint64(db))
+}
+
+// ResizeDB says how many keys the database has, and how many of them have deadlines.
+func (w *Writer) ResizeDB(keys, expires int) {
+	w.between()
+	w.byte(opResizeDB)
+	w.length(uint64(keys))
+	w.length(uint64(expires))
+}
+
+// Idle says how many seconds ago the key that comes next was used.
+func (w *Writer) Idle(seconds uint64) {
+	w.between()
+	w.byte(opIdle)
+	w.length(seconds)
+}
+
+// Freq says the access frequency of the key that comes next.
+func (w *Writer) Freq(freq uint8) {
+	w.between()
+	w.byte(opFreq)
+	w.byte(freq)
+}
+
+// Key begins an entry. expireAtMS is its deadline in Unix milliseconds, 0 if it has none.
+func (w *Writer) Key(key []byte, expireAtMS int64) {
+	w.between()
+	if w.err != nil {
+		return
+	}
+	if w.w == nil {
+		w.misuse("key in a payload")
+		return
+	}
+	if expireAtMS != 0 {
+		w.byte(opExpireMS)
+		w.uint64LE(uint64(expireAtMS))
+	}
+	w.key, w.hasKey = key, true
+}
+
+// Close ends the snapshot with the checksum and writes out what is buffered. It does not close the io.Writer.
+func (w *Writer) Close() error {
+	w.between()
+	if w.err == nil && w.w == nil {
+		w.misuse("a payload is not closed")
+	}
+	w.byte(opEOF)
+	w.flush()
+	sum := w.sum
+	if !w.checksum {
+		sum = 0
+	}
+	w.uint64LE(sum)
+	w.flush()
+	if w.err == nil {
+		w.err = errClosed
+		return nil
+	}
+	return w.err
+}
+
+var errClosed = fmt.Errorf("rdb: writer: closed")
+
+// misuse latches an error about the order of calls.
+func (w *Writer) misuse(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf("rdb: writer: "+format, args...)
+	}
+}
+
+// between makes sure that the value before is complete and no key waits for one.
+func (w *Writer) between() {
+	w.endValue()
+	if w.hasKey {
+		w.misuse("key %.64q without a value", w.key)
+	}
+}
+
+// endValue makes sure that everything a value announced was written.
+func (w *Writer) endValue() {
+	if w.part == streamInfoPart {
+		w.misuse("stream without its info")
+	} else if w.left > 0 {
+		w.misuse("%s lacks %d of its parts", typeName(w.typ), w.left)
+	}
+	w.part = noPart
+}
+
+// begin writes the type, and the key when there is one, of a value whose calls to come are n of part.
+func (w *Writer) begin(typ byte, part valuePart, n int) {
+	w.endValue()
+	if !w.hasKey && w.w != nil {
+		w.misuse("value without a key")
+	}
+	if n < 1 {
+		w.misuse("%s without elements", typeName(typ))
+	}
+	if w.err != nil {
+		return
+	}
+	w.values++
+	w.byte(typ)
+	if w.hasKey {
+		w.text(w.key)
+		w.key, w.hasKey = nil, false
+	}
+	w.typ, w.part, w.left = typ, part, uint64(n)
+	if part == noPart {
+		w.left = 0
+	}
+}
+
+// take counts one part of the value and tells whether it may be written.
+func (w *Writer) take(part valuePart) bool {
+	if w.err == nil && (w.part != part || w.left == 0) {
+		w.misuse("a part that %s did not announce", typeName(w.typ))
+	}
+	if w.err != nil {
+		return false
+	}
+	w.left--
+	return true
+}
+
+// flush sums and writes what is buffered.
+func (w *Writer) flush() {
+	if w.w == nil {
+		return
+	}
+	if w.err == nil {
+		w.write(w.buf)
+	}
+	w.buf = w.buf[:0]
+}
+
+// write sums p and hands it to the io.Writer.
+func (w *Writer) write(p []byte) {
+	if w.checksum {
+		w.sum = updateCRC(w.sum, p)
+	}
+	n, err := w.w.Write(p)
+	if err == nil && n != len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		w.err = fmt.Errorf("rdb: writer: %w", err)
+		return
+	}
+	w.written += int64(n)
+}
+
+// room makes room for n more bytes, n being far less than the buffer.
+func (w *Writer) room(n int) {
+	if w.w != nil && len(w.buf)+n > writerBuffer {
+		w.flush()
+	}
+}
+
+func (w *Writer) byte(b byte) {
+	w.room(1)
+	w.buf = append(w.buf, b)
+}
+
+func (w *Writer) uint64LE(n uint64) {
+	w.room(8)
+	w.buf = binary.LittleEndian.AppendUint64(w.buf, n)
+}
+
+// length writes a number in as few bytes as a length takes.
+func (w *Writer) length(n uint64) {
+	w.room(9)
+	switch {
+	case n < 1<<6:
+		w.buf = append(w.buf, len6Bit|byte(n))
+	case n < 1<<14:
+		w.buf = append(w.buf, len14Bit|byte(n>>8), byte(n))
+	case n <= math.MaxUint32:
+		w.buf = binary.BigEndian.AppendUint32(append(w.buf, len32Bit), uint32(n))
+	default:
+		w.buf = binary.BigEndian.AppendUint64(append(w.buf, len64Bit), n)
+	}
+}
+
+// text writes a string in its shortest encoding.
+func (w *Writer) text(b []byte) {
+	if len(b) <= maxIntText {
+		if n, ok := canonicalInt32(b); ok {
+			w.int32(n)
+			return
+		}
+	}
+	w.bytes(b)
+}
+
+// bytes writes a string raw or, if that is smaller, as LZF.
+func (w *Writer) bytes(b []byte) {
+	if w.compress && len(b) >= compressFrom && w.err == nil {
+		if w.lzf == nil {
+			w.lzf = new(lzfCompressor)
+		}
+		if block, ok := w.lzf.compress(b, len(b)-compressGain); ok {
+			w.byte(encLZF)
+			w.length(uint64(len(block)))
+			w.length(uint64(len(b)))
+			w.raw(block)
+			return
+		}
+	}
+	w.length(uint64(len(b)))
+	w.raw(b)
+}
+
+// raw writes bytes as they stand.
+func (w *Writer) raw(b []byte) {
+	if w.w != nil && len(b) >= writeThrough {
+		w.flush()
+		if w.err == nil {
+			w.write(b)
+		}
+		return
+	}
+	w.room(len(b))
+	w.buf = append(w.buf, b...)
+}
+
+// int32 writes a string that is an integer.
+func (w *Writer) int32(n int32) {
+	w.room(5)
+	switch {
+	case n == int32(int8(n)):
+		w.buf = append(w.buf, encInt8, byte(n))
+	case n == int32(int16(n)):
+		w.buf = binary.LittleEndian.AppendUint16(append(w.buf, encInt16), uint16(n))
+	default:
+		w.buf = binary.LittleEndian.AppendUint32(append(w.buf, encInt32), uint32(n))
+	}
+}
+
+// canonicalInt32 reads b as an integer if formatting that gives b again.
+func canonicalInt32(b []byte) (int32, bool) {
+	digits := b
+	negative := len(b) > 0 && b[0] == '-'
+	if negative {
+		digits = b[1:]
+	}
+	if len(digits) == 0 || len(digits) > 10 || digits[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	n := int64(0)
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if negative {
+		n = -n
+	}
+	return int32(n), n >= math.MinInt32 && n <= math.MaxInt32
+}

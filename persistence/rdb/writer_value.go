@@ -1,0 +1,193 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// String writes a string.
+func (w *Writer) String(value []byte) {
+	w.begin(typeString, noPart, 1)
+	w.text(value)
+}
+
+// StringInt writes a string that is the decimal text of n.
+func (w *Writer) StringInt(n int64) {
+	w.begin(typeString, noPart, 1)
+	if n == int64(int32(n)) {
+		w.int32(int32(n))
+		return
+	}
+	var b [24]byte
+	w.bytes(strconv.AppendInt(b[:0], n, 10))
+}
+
+// HashListpack writes a hash that is a listpack of field, value, and so on. It is not checked.
+func (w *Writer) HashListpack(lp []byte) {
+	w.begin(typeHashListpack, noPart, 1)
+	w.bytes(lp)
+}
+
+// Hash announces a hash of n fields, n > 0; Field writes each.
+func (w *Writer) Hash(n int) {
+	w.begin(typeHash, fieldPart, n)
+	w.length(uint64(n))
+}
+
+// Field writes a field of what Hash announced.
+func (w *Writer) Field(name, value []byte) {
+	if w.take(fieldPart) {
+		w.text(name)
+		w.text(value)
+	}
+}
+
+// HashExpiring announces a hash of n fields, n > 0, of which some have deadlines; ExpiringField writes each. leastMS is
+// the least of the deadlines, in Unix milliseconds, greater than 0. The writer's version has to be VersionFieldExpiry.
+func (w *Writer) HashExpiring(n int, leastMS int64) {
+	if w.version < VersionFieldExpiry {
+		w.misuse("version %d has no deadlines of fields", w.version)
+	}
+	if leastMS <= 0 || leastMS > maxFieldDeadlineMS {
+		w.misuse("%d is no deadline of a field", leastMS)
+	}
+	w.begin(typeHashFields, expiringPart, n)
+	w.leastMS = uint64(leastMS)
+	w.uint64LE(w.leastMS)
+	w.length(uint64(n))
+}
+
+// ExpiringField writes a field of what HashExpiring announced; expireAtMS is its deadline, 0 if it has none.
+func (w *Writer) ExpiringField(name, value []byte, expireAtMS int64) {
+	if !w.take(expiringPart) {
+		return
+	}
+	relative := uint64(0)
+	if expireAtMS != 0 {
+		if expireAtMS < int64(w.leastMS) || expireAtMS > maxFieldDeadlineMS {
+			w.misuse("deadline %d of a field is not within %d and 2^48", expireAtMS, w.leastMS)
+			return
+		}
+		relative = uint64(expireAtMS) - w.leastMS + 1
+	}
+	w.length(relative)
+	w.text(name)
+	w.text(value)
+}
+
+// SetIntset writes a set that is an intset (see Object.Intset). It is not checked.
+func (w *Writer) SetIntset(intset []byte) {
+	w.begin(typeSetIntset, noPart, 1)
+	w.bytes(intset)
+}
+
+// SetInts writes a set of integers, ascending and not empty, as an intset of the least width that holds them.
+func (w *Writer) SetInts(members []int64) {
+	w.begin(typeSetIntset, noPart, len(members))
+	if w.err != nil {
+		return
+	}
+	least, most := members[0], members[len(members)-1]
+	width := 8
+	switch {
+	case least >= math.MinInt16 && most <= math.MaxInt16:
+		width = 2
+	case least >= math.MinInt32 && most <= math.MaxInt32:
+		width = 4
+	}
+	b := make([]byte, 0, intsetHeader+width*len(members))
+	b = binary.LittleEndian.AppendUint32(b, uint32(width))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(members)))
+	for i, n := range members {
+		if i > 0 && n <= members[i-1] {
+			w.misuse("members of an intset do not ascend")
+			return
+		}
+		switch width {
+		case 2:
+			b = binary.LittleEndian.AppendUint16(b, uint16(n))
+		case 4:
+			b = binary.LittleEndian.AppendUint32(b, uint32(n))
+		default:
+			b = binary.LittleEndian.AppendUint64(b, uint64(n))
+		}
+	}
+	w.bytes(b)
+}
+
+// Set announces a set of n members, n > 0; Member writes each.
+func (w *Writer) Set(n int) {
+	w.begin(typeSet, memberPart, n)
+	w.length(uint64(n))
+}
+
+// Member writes a member of what Set announced.
+func (w *Writer) Member(member []byte) {
+	if w.take(memberPart) {
+		w.text(member)
+	}
+}
+
+// List announces a list of n nodes, n > 0; ListPacked or ListPlain write each.
+func (w *Writer) List(nodes int) {
+	w.begin(typeListQuicklist2, nodePart, nodes)
+	w.length(uint64(nodes))
+}
+
+// ListPacked writes a node of what List announced: a listpack of elements, not empty. It is not checked.
+func (w *Writer) ListPacked(lp []byte) {
+	if w.take(nodePart) {
+		w.length(packedNode)
+		w.bytes(lp)
+	}
+}
+
+// ListPlain writes a node of what List announced that is a single element, not empty, too large for a listpack.
+func (w *Writer) ListPlain(element []byte) {
+	if len(element) == 0 {
+		w.misuse("plain node without bytes")
+	}
+	if w.take(nodePart) {
+		w.length(plainNode)
+		w.bytes(element)
+	}
+}
+
+// ListElements announces a list of n elements, n > 0, in the plain encoding of the first Redis, which all read;
+// Element writes each.
+func (w *Writer) ListElements(n int) {
+	w.begin(typeList, elementPart, n)
+	w.length(uint64(n))
+}
+
+// Element writes an element of what ListElements announced.
+func (w *Writer) Element(element []byte) {
+	if w.take(elementPart) {
+		w.text(element)
+	}
+}
+
+// ZSetListpack writes a sorted set that is a listpack of member, score, and so on, in order. It is not checked.
+func (w *Writer) ZSetListpack(lp []byte) {
+	w.begin(typeZSetListpack, noPart, 1)
+	w.bytes(lp)
+}
+
+// ZSet announces a sorted set of n members, n > 0; Scored writes each. Redis loads fastest what comes with the highest
+// score first.
+func (w *Writer) ZSet(n int) {
+	w.begin(typeZSet2, scoredPart, n)
+	w.length(uint64(n))
+}
+
+// Scored writes a member of what ZSet announced. The score is not NaN.
+func (w *Writer) Scored(member []byte, score float64) {
+	if math.IsNaN(score) {
+		w.misuse("score is not a number")
+	}
+	if w.take(scoredPart) {
+		w.text(member)
+		w.uint64LE(math.Float64bits(score))
+	}
+}

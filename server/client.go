@@ -1,0 +1,91 @@
+package server
+
+import (
+	"net"
+
+	"lockserver/commands"
+)
+
+// clientInfo is what CLIENT LIST tells of a session besides what the session does.
+type clientInfo struct {
+	name, libName, libVersion string
+	addr, localAddr           string
+	fd                        int
+	createdUS                 int64
+	lastUS                    int64 // when its last batch ran
+}
+
+// errMaxClients is what a client gets instead of a connection, as Redis words it.
+const errMaxClients = "-ERR max number of clients reached\r\n"
+
+// open makes a session for a new connection, or says what to answer before closing it.
+func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session, refusal string) {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	if ex.failed != nil {
+		return nil, "-" + string(commands.ErrInternal) + "\r\n"
+	}
+	srv.stats.connections++
+	if len(srv.clients) >= srv.config.MaxClients {
+		srv.stats.refused++
+		return nil, errMaxClients
+	}
+	srv.lastID++
+	now := ex.clock.NowUS()
+	s = &session{server: srv, transport: t, id: srv.lastID, db: ex.store.DB(0)}
+	s.info = clientInfo{addr: addrText(remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
+	s.out.Proto = 2
+	s.decoder.SetLimits(srv.settings.decoder)
+	s.setAuthenticated(srv.config.RequirePass == "")
+	srv.clients[s.id] = s
+	return s, ""
+}
+
+func (s *session) setAuthenticated(ok bool) {
+	s.authenticated = ok
+	s.decoder.SetAuthenticated(ok)
+}
+
+// addrText is an address as CLIENT LIST writes it; a unix socket's peer has none of its own.
+func addrText(a net.Addr) string {
+	if a == nil {
+		return ""
+	}
+	if a.Network() == "unix" {
+		return a.String() + ":0"
+	}
+	return a.String()
+}
+
+// close ends a session whose connection is gone: its command no longer waits, the leases that were renewed for it
+// run out. It may be called more than once.
+func (srv *Server) close(s *session) {
+	ex := &srv.executor
+	ex.mu.Lock()
+	if s.dead {
+		ex.mu.Unlock()
+		return
+	}
+	s.dead, s.closing = true, true
+	delete(srv.clients, s.id)
+	ex.begin()
+	if s.waiter != nil {
+		ex.unpark(s.waiter)
+	}
+	if s.granted != nil {
+		ex.undo(s.granted)
+		s.granted = nil
+	}
+	ex.watchdog.forget(ex, s)
+	ex.endUnit()
+	touched := ex.end()
+	ex.mu.Unlock()
+	kick(touched, nil)
+}
+
+// kill ends another session's connection without waiting for what it still has to be sent.
+func (s *session) kill() {
+	s.closing = true
+	s.transport.hangUp()
+}

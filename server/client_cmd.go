@@ -1,0 +1,299 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+func clientRows() []commands.Row {
+	admin := whenever | commands.Admin
+	row := func(name, since string, flags commands.Flags, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Connection, Since: since, Flags: flags, Run: run,
+			Summary: summary, Complexity: "O(1)", Args: args}
+	}
+	list := row("list", "2.4.0", admin, clientList, "Lists the connections, a line each.",
+		commands.Opt(commands.OneOf("normal_master_replica_pubsub", commands.Flag("NORMAL"), commands.Flag("MASTER"),
+			commands.Flag("REPLICA"), commands.Flag("PUBSUB")).After("TYPE").From("5.0.0")),
+		commands.Opt(commands.Block("id", commands.Int("client-id").Many()).After("ID").From("6.2.0")))
+	list.Complexity = "O(N) where N is the number of connections"
+	list.Tips = []string{"nondeterministic_output"}
+	info := row("info", "6.2.0", whenever, clientInfoCmd, "Tells about this connection, as CLIENT LIST does.")
+	info.Tips = []string{"nondeterministic_output"}
+	kill := row("kill", "2.4.0", admin, clientKill, "Closes connections.", killGrammar())
+	kill.Complexity = list.Complexity
+	unblock := row("unblock", "5.0.0", admin, clientUnblock, "Ends another connection's waiting command.",
+		commands.Int("client-id"), commands.Opt(commands.OneOf("timeout_error", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
+	unblock.Complexity = "O(log N) where N is the number of connections"
+	onOff := commands.OneOf("enabled", commands.Flag("ON"), commands.Flag("OFF"))
+	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0",
+		Summary: "Commands about connections.", Complexity: "Depends on the subcommand.",
+		Sub: []commands.Row{
+			row("id", "5.0.0", whenever, clientID, "Returns this connection's number."),
+			row("getname", "2.6.9", whenever, clientGetName, "Returns this connection's name."),
+			row("setname", "2.6.9", whenever, clientSetName, "Names this connection.", commands.Str("connection-name")),
+			row("setinfo", "7.2.0", whenever, clientSetInfo, "Tells which client library uses this connection.",
+				commands.OneOf("attr", commands.Str("libname").After("LIB-NAME"), commands.Str("libver").After("LIB-VER"))),
+			info, list, kill, unblock,
+			row("no-evict", "7.0.0", admin, clientNoEvict, "Exempts this connection from being closed to save memory.", onOff),
+			row("no-touch", "7.2.0", whenever, clientNoTouch, "Decides whether this connection's reads count as uses of a key.", onOff),
+			row("reply", "3.2.0", whenever, clientReply, "Decides whether this connection is answered.",
+				commands.OneOf("on_off_skip", commands.Flag("ON"), commands.Flag("OFF"), commands.Flag("SKIP"))),
+		}}}
+}
+
+func killGrammar() commands.Arg {
+	types := commands.OneOf("normal_master_slave_pubsub", commands.Flag("NORMAL"), commands.Flag("MASTER").From("3.2.0"),
+		commands.Flag("SLAVE"), commands.Flag("REPLICA").From("5.0.0"), commands.Flag("PUBSUB"))
+	return commands.OneOf("filter", commands.Str("ip:port"), commands.OneOf("new-format",
+		commands.Opt(commands.Int("client-id").After("ID").From("2.8.12")),
+		commands.Opt(types.After("TYPE").From("2.8.12")),
+		commands.Opt(commands.Str("username").After("USER")),
+		commands.Opt(commands.Str("ip:port").After("ADDR")),
+		commands.Opt(commands.Str("ip:port").After("LADDR").From("6.2.0")),
+		commands.Opt(commands.Str("yes/no").After("SKIPME"))).Many())
+}
+
+func clientID(c *commands.Ctx) error {
+	c.Out.Int(c.Session.ID())
+	return nil
+}
+
+func clientGetName(c *commands.Ctx) error {
+	if name := sessionOf(c).info.name; name != "" {
+		c.Out.BulkString(name)
+	} else {
+		c.Out.Null()
+	}
+	return nil
+}
+
+func clientSetName(c *commands.Ctx) error {
+	name := c.Args().Bytes()
+	if !validName(name) {
+		return commands.ErrClientName
+	}
+	sessionOf(c).info.name = string(name)
+	c.Out.OK()
+	return nil
+}
+
+func clientSetInfo(c *commands.Ctx) error {
+	a := c.Args()
+	what := a.Bytes()
+	val := a.Bytes()
+	info := &sessionOf(c).info
+	switch {
+	case equalWord(what, "lib-name"):
+		if !validName(val) {
+			return commands.ErrClientAttribute("lib-name")
+		}
+		info.libName = string(val)
+	case equalWord(what, "lib-ver"):
+		if !validName(val) {
+			return commands.ErrClientAttribute("lib-ver")
+		}
+		info.libVersion = string(val)
+	default:
+		return commands.ErrUnrecognizedOption(what)
+	}
+	c.Out.OK()
+	return nil
+}
+
+// onOrOff reads ON or OFF.
+func onOrOff(c *commands.Ctx) (on bool, err error) {
+	a := c.Args()
+	on = a.Option() == "ON"
+	return on, a.Err()
+}
+
+func clientNoEvict(c *commands.Ctx) error {
+	on, err := onOrOff(c)
+	if err != nil {
+		return err
+	}
+	sessionOf(c).noEvict = on
+	c.Out.OK()
+	return nil
+}
+
+func clientNoTouch(c *commands.Ctx) error {
+	on, err := onOrOff(c)
+	if err != nil {
+		return err
+	}
+	sessionOf(c).noTouch = on
+	c.Out.OK()
+	return nil
+}
+
+func clientReply(c *commands.Ctx) error {
+	a := c.Args()
+	word := a.Option()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s := sessionOf(c)
+	switch {
+	case word == "ON":
+		s.replies = replyOn
+		c.Out.OK()
+	case word == "OFF":
+		s.replies = replyOff
+	case s.replies != replyOff:
+		s.replies = replySkipNext
+	}
+	return nil
+}
+
+func clientUnblock(c *commands.Ctx) error {
+	a := c.Args()
+	id := a.IntOr(commands.ErrNotInteger)
+	asError := false
+	if a.More() {
+		switch reason := a.Bytes(); {
+		case equalWord(reason, "timeout"):
+		case equalWord(reason, "error"):
+			asError = true
+		default:
+			return commands.ErrUnblockReason
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	srv := sessionOf(c).server
+	other := srv.clients[id]
+	if other == nil || other.waiter == nil {
+		c.Out.Int(0)
+		return nil
+	}
+	if asError {
+		srv.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
+	} else {
+		srv.timeOut(other.waiter)
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+// equalWord compares an argument with a lower-case word, ignoring case.
+func equalWord(arg []byte, word string) bool {
+	if len(arg) != len(word) {
+		return false
+	}
+	for i := range arg {
+		b := arg[i]
+		if 'A' <= b && b <= 'Z' {
+			b += 'a' - 'A'
+		}
+		if b != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// killFilter is what CLIENT KILL selects connections by; every part that is set must fit.
+type killFilter struct {
+	id         int64
+	hasID      bool
+	kind       string
+	user       string
+	addr       string
+	localAddr  string
+	maxAgeS    int64
+	includesMe bool
+}
+
+func clientKill(c *commands.Ctx) error {
+	a := c.Args()
+	if a.Left() == 1 {
+		return killByAddr(c, string(a.Bytes()))
+	}
+	f, err := readKillFilter(a)
+	if err != nil {
+		return err
+	}
+	me := sessionOf(c)
+	n := int64(0)
+	for _, s := range me.server.sortedClients() {
+		if !f.fits(s) || s == me && !f.includesMe {
+			continue
+		}
+		n++
+		if s == me {
+			s.closing = true // after the reply
+		} else {
+			s.kill()
+		}
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+func killByAddr(c *commands.Ctx, addr string) error {
+	me := sessionOf(c)
+	for _, s := range me.server.sortedClients() {
+		if s.info.addr != addr {
+			continue
+		}
+		if s == me {
+			s.closing = true
+		} else {
+			s.kill()
+		}
+		c.Out.OK()
+		return nil
+	}
+	return commands.ErrNoSuchClient
+}
+
+func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
+	for a.More() {
+		if a.Left()%2 != 0 {
+			return f, commands.ErrSyntax
+		}
+		word, val := a.Bytes(), a.Bytes()
+		switch {
+		case equalWord(word, "id"):
+			id, ok := resp.ParseInt(val)
+			if !ok || id < 1 {
+				return f, commands.ErrClientIDSign
+			}
+			f.id, f.hasID = id, true
+		case equalWord(word, "type"):
+			if f.kind = clientType(val); f.kind == "" {
+				return f, commands.ErrClientType(val)
+			}
+		case equalWord(word, "addr"):
+			f.addr = string(val)
+		case equalWord(word, "laddr"):
+			f.localAddr = string(val)
+		case equalWord(word, "user"):
+			if f.user = string(val); f.user != "default" {
+				return f, commands.ErrNoSuchUser(val)
+			}
+		case equalWord(word, "maxage"):
+			n, ok := resp.ParseInt(val)
+			if !ok || n < 1 {
+				return f, commands.ErrMaxAge
+			}
+			f.maxAgeS = n
+		case equalWord(word, "skipme") && equalWord(val, "yes"):
+			f.includesMe = false
+		case equalWord(word, "skipme") && equalWord(val, "no"):
+			f.includesMe = true
+		default:
+			return f, commands.ErrSyntax
+		}
+	}
+	return f, a.Err()
+}
+
+func (f *killFilter) fits(s *session) bool {
+	age := (s.server.store.NowUS() - s.info.createdUS) / 1_000_000
+	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
+		(f.addr == "" || s.info.addr == f.addr) && (f.localAddr == "" || s.info.localAddr == f.localAddr) &&
+		(f.user == "" || s.authenticated) && (f.maxAgeS == 0 || age >= f.maxAgeS)
+}

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+func clientList(c *commands.Ctx) error {
+	a := c.Args()
+	kind, ids := "", []int64(nil)
+	switch {
+	case a.Left() == 2 && a.IsNext("TYPE"):
+		word := a.Bytes()
+		if kind = clientType(word); kind == "" {
+			return commands.ErrClientType(word)
+		}
+	case a.Left() > 1 && a.IsNext("ID"):
+		for a.More() {
+			id, ok := resp.ParseInt(a.Bytes())
+			if !ok || id < 0 {
+				return commands.ErrClientID
+			}
+			ids = append(ids, id)
+		}
+	case a.More():
+		return commands.ErrSyntax
+	}
+	srv := sessionOf(c).server
+	var b strings.Builder
+	if ids != nil {
+		for _, id := range ids {
+			if s := srv.clients[id]; s != nil {
+				s.describe(&b)
+			}
+		}
+	} else {
+		for _, s := range srv.sortedClients() {
+			if kind == "" || s.kind() == kind {
+				s.describe(&b)
+			}
+		}
+	}
+	c.Out.Verbatim("txt", b.String())
+	return nil
+}
+
+func clientInfoCmd(c *commands.Ctx) error {
+	var b strings.Builder
+	sessionOf(c).describe(&b)
+	c.Out.Verbatim("txt", b.String())
+	return nil
+}
+
+// sortedClients returns the sessions in the order in which they connected.
+func (srv *Server) sortedClients() []*session {
+	list := make([]*session, 0, len(srv.clients))
+	for _, s := range srv.clients {
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b *session) int { return int(a.id - b.id) })
+	return list
+}
+
+// clientType returns the type of connections that a word of CLIENT LIST TYPE means; empty: none.
+func clientType(word []byte) string {
+	switch {
+	case equalWord(word, "normal"):
+		return "normal"
+	case equalWord(word, "master"):
+		return "master"
+	case equalWord(word, "replica"), equalWord(word, "slave"):
+		return "replica"
+	case equalWord(word, "pubsub"):
+		return "pubsub"
+	}
+	return ""
+}
+
+// kind is the session's type of connection.
+func (s *session) kind() string { return "normal" }
+
+// describe writes the session's line of CLIENT LIST. Figures that only make sense for another implementation's
+// buffers are zero.
+func (s *session) describe(b *strings.Builder) {
+	nowUS := s.server.store.NowUS()
+	flags := ""
+	if s.waiter != nil {
+		flags += "b"
+	}
+	if s.closing {
+		flags += "c"
+	}
+	if strings.HasSuffix(s.info.addr, ":0") {
+		flags += "U"
+	}
+	if s.noEvict {
+		flags += "e"
+	}
+	if s.noTouch {
+		flags += "T"
+	}
+	if flags == "" {
+		flags = "N"
+	}
+	cmd := "NULL"
+	if s.lastRow != nil {
+		cmd = s.lastRow.FullName()
+	}
+	output := s.pendingBytes + len(s.out.Buf)
+	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 "+
+		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=0 omem=%d tot-mem=%d events=r cmd=%s "+
+		"user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
+		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
+		(nowUS-s.info.lastUS)/1_000_000, flags, s.db.ID(), output, output, output, cmd, s.out.Proto,
+		s.info.libName, s.info.libVersion)
+}

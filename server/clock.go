@@ -1,0 +1,102 @@
+package server
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock tells the time that leases, deadlines and tokens go by.
+type Clock interface {
+	// NowUS returns microseconds since 1970.
+	NowUS() int64
+}
+
+// systemClock is the machine's wall clock, as Redis uses it.
+type systemClock struct{}
+
+func (systemClock) NowUS() int64 { return time.Now().UnixMicro() }
+
+// ManualClock stands still until a test moves it. Servers that run on it do nothing by themselves: Advance carries
+// out what falls due, in order, before it returns.
+type ManualClock struct {
+	mu       sync.Mutex
+	us       int64
+	watchers []timeWatcher
+}
+
+// timeWatcher is a server that runs on a ManualClock.
+type timeWatcher interface {
+	nextDueUS() (us int64, ok bool)
+	runDue()
+}
+
+// NewManualClock returns a clock that shows t.
+func NewManualClock(t time.Time) *ManualClock { return &ManualClock{us: t.UnixMicro()} }
+
+// NowUS returns microseconds since 1970.
+func (c *ManualClock) NowUS() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.us
+}
+
+// Set moves the clock to t, forwards or backwards, without carrying anything out.
+func (c *ManualClock) Set(t time.Time) {
+	c.mu.Lock()
+	c.us = t.UnixMicro()
+	c.mu.Unlock()
+}
+
+// Advance moves the clock forwards by d, stopping at every deadline on the way to carry out what is due at it.
+func (c *ManualClock) Advance(d time.Duration) {
+	target := c.NowUS() + d.Microseconds()
+	for {
+		due, ok := c.earliest()
+		if !ok || due > target {
+			break
+		}
+		c.moveTo(due)
+	}
+	c.moveTo(target)
+}
+
+func (c *ManualClock) earliest() (us int64, ok bool) {
+	for _, w := range c.list() {
+		if at, has := w.nextDueUS(); has && (!ok || at < us) {
+			us, ok = at, true
+		}
+	}
+	return us, ok
+}
+
+func (c *ManualClock) moveTo(us int64) {
+	c.mu.Lock()
+	c.us = max(c.us, us)
+	c.mu.Unlock()
+	for _, w := range c.list() {
+		w.runDue()
+	}
+}
+
+func (c *ManualClock) list() []timeWatcher {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]timeWatcher(nil), c.watchers...)
+}
+
+func (c *ManualClock) attach(w timeWatcher) {
+	c.mu.Lock()
+	c.watchers = append(c.watchers, w)
+	c.mu.Unlock()
+}
+
+func (c *ManualClock) detach(w timeWatcher) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, x := range c.watchers {
+		if x == w {
+			c.watchers = append(c.watchers[:i:i], c.watchers[i+1:]...)
+			return
+		}
+	}
+}

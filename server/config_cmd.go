@@ -1,0 +1,103 @@
+package server
+
+import (
+	"errors"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+)
+
+func configRows() []commands.Row {
+	admin := whenever | commands.Admin
+	perParameter := "O(N) where N is the number of parameters given"
+	row := func(name string, run func(*commands.Ctx) error, summary, complexity string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Server, Since: "2.0.0", Flags: admin, Run: run, Summary: summary,
+			Complexity: complexity, Args: args}
+	}
+	set := row("set", configSet, "Changes directives; all of them, or none.", perParameter,
+		commands.Block("parameter_value", commands.Str("parameter"), commands.Str("value")).Many())
+	set.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	rewrite := row("rewrite", configRewrite, "Writes the directives in force into the configuration file.", "O(1)")
+	rewrite.Since = "2.8.0"
+	return []commands.Row{{Name: "config", Group: commands.Server, Since: "2.0.0",
+		Summary: "Commands about the configuration.", Complexity: "Depends on the subcommand.",
+		Sub: []commands.Row{
+			row("get", configGet, "Returns the directives that patterns match.", perParameter,
+				commands.Block("parameter", commands.Str("parameter")).Many()),
+			set, rewrite,
+			row("resetstat", configResetStat, "Sets the counts of INFO to zero.", "O(1)"),
+		}}}
+}
+
+func configGet(c *commands.Ctx) error {
+	var patterns []string
+	for _, p := range c.Args().Rest() {
+		patterns = append(patterns, string(p))
+	}
+	pairs := sessionOf(c).server.config.Get(patterns...)
+	c.Out.Map(len(pairs) / 2)
+	for _, word := range pairs {
+		c.Out.BulkString(word)
+	}
+	return nil
+}
+
+func configSet(c *commands.Ctx) error {
+	a := c.Args()
+	if a.Left()%2 != 0 {
+		return commands.ErrArity("config|set")
+	}
+	var pairs []string
+	for _, word := range a.Rest() {
+		pairs = append(pairs, string(word))
+	}
+	s := sessionOf(c)
+	srv := s.server
+	next := srv.config.Clone()
+	if _, err := next.Set(pairs, s.isLocal()); err != nil {
+		return configError(err)
+	}
+	srv.config = next
+	srv.applyConfig()
+	c.Out.OK()
+	return nil
+}
+
+// configError turns a refusal into what the client sees.
+func configError(err error) error {
+	var unknown *config.UnknownError
+	if errors.As(err, &unknown) {
+		return commands.Error(unknown.Error())
+	}
+	var set *config.SetError
+	if errors.As(err, &set) {
+		return commands.Error(set.Error())
+	}
+	return err
+}
+
+func configRewrite(c *commands.Ctx) error {
+	srv := sessionOf(c).server
+	if srv.opts.ConfigFile == "" {
+		return commands.ErrNoConfigFile
+	}
+	if err := srv.config.RewriteFile(srv.opts.ConfigFile); err != nil {
+		srv.log.Error("CONFIG REWRITE failed", "cause", err)
+		return commands.ErrRewrite(err)
+	}
+	c.Out.OK()
+	return nil
+}
+
+func configResetStat(c *commands.Ctx) error {
+	srv := sessionOf(c).server
+	srv.store.ResetStats()
+	srv.stats = stats{}
+	srv.total = 0
+	clear(srv.calls)
+	c.Out.OK()
+	return nil
+}
+
+// isLocal reports whether the client is on this machine, in the sense of the directives that say "local".
+func (s *session) isLocal() bool { return isLocalAddr(s.info.addr) }

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"crypto/subtle"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+// compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
+const compatibleVersion = "7.4.0"
+
+func connectionRows() []commands.Row {
+	anyone := whenever | commands.Fast | commands.NoAuth | commands.AllowBusy
+	easy := commands.Loading | commands.Stale | commands.Fast
+	return []commands.Row{
+		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: hello,
+			Summary: "Chooses the protocol version, logs in, and tells about the server.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Opt(commands.Block("arguments", commands.Int("protover"),
+				commands.Opt(commands.Block("username_password", commands.Str("username"), commands.Str("password")).After("AUTH")),
+				commands.Opt(commands.Str("clientname").After("SETNAME"))))}},
+		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: auth,
+			Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords of the user",
+			Args: []commands.Arg{commands.Opt(commands.Str("username").From("6.0.0")), commands.Str("password")}},
+		{Name: "ping", Group: commands.Connection, Since: "1.0.0", Flags: commands.Fast, Run: ping,
+			Tips:    []string{"request_policy:all_shards", "response_policy:all_succeeded"},
+			Summary: "Answers PONG, or what it was sent.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Opt(commands.Str("message"))}},
+		{Name: "echo", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: echo,
+			Summary: "Answers what it was sent.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Str("message")}},
+		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: selectDB,
+			Summary: "Chooses the database that the connection works on.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Int("index")}},
+		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: quit,
+			Summary: "Closes the connection after the replies so far.", Complexity: "O(1)", Deprecated: "7.2.0",
+			ReplacedBy: "just closing the connection", MinArgs: 1},
+		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: anyone, Run: reset,
+			Summary: "Makes the connection as it was when it was opened.", Complexity: "O(1)"},
+	}
+}
+
+func ping(c *commands.Ctx) error {
+	a := c.Args()
+	if a.Left() > 1 {
+		return commands.ErrArity("ping")
+	}
+	if a.More() {
+		c.Out.Bulk(a.Bytes())
+	} else {
+		c.Out.Simple("PONG")
+	}
+	return nil
+}
+
+func echo(c *commands.Ctx) error {
+	c.Out.Bulk(c.Args().Bytes())
+	return nil
+}
+
+func selectDB(c *commands.Ctx) error {
+	a := c.Args()
+	id := a.IntOr(commands.ErrNotInteger)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s := sessionOf(c)
+	db := s.server.store.DB(int(max(-1, min(id, 1<<30))))
+	if db == nil {
+		return commands.ErrDBIndex
+	}
+	s.db = db
+	c.Out.OK()
+	return nil
+}
+
+func quit(c *commands.Ctx) error {
+	c.Out.OK()
+	sessionOf(c).closing = true
+	return nil
+}
+
+func auth(c *commands.Ctx) error {
+	a := c.Args()
+	if a.Left() > 2 {
+		return commands.ErrSyntax
+	}
+	user := []byte("default")
+	named := a.Left() == 2
+	if named {
+		user = a.Bytes()
+	}
+	s := sessionOf(c)
+	if !named && s.server.config.RequirePass == "" {
+		return commands.ErrNoPassword
+	}
+	if err := s.logIn(user, a.Bytes()); err != nil {
+		return err
+	}
+	c.Out.OK()
+	return nil
+}
+
+// logIn checks a name and password. Without a configured password the default user may use any.
+func (s *session) logIn(user, password []byte) error {
+	want := s.server.config.RequirePass
+	ok := string(user) == "default"
+	if want != "" {
+		ok = subtle.ConstantTimeCompare(password, []byte(want)) == 1 && ok
+	}
+	if !ok {
+		return commands.ErrWrongPass
+	}
+	s.setAuthenticated(true)
+	return nil
+}
+
+// hello checks everything before it changes anything but the login, in Redis' order.
+func hello(c *commands.Ctx) error {
+	a := c.Args()
+	s := sessionOf(c)
+	proto := c.Out.Proto
+	if a.More() {
+		v, ok := resp.ParseInt(a.Bytes())
+		if !ok {
+			return commands.ErrProtoInteger
+		}
+		if v < 2 || v > 3 {
+			return commands.ErrNoProto
+		}
+		proto = int(v)
+	}
+	var user, password, name []byte
+	setName := false
+	for a.More() {
+		switch left := a.Left(); {
+		case left >= 3 && a.IsNext("AUTH"):
+			user, password = a.Bytes(), a.Bytes()
+		case left >= 2 && a.IsNext("SETNAME"):
+			name, setName = a.Bytes(), true
+		default:
+			return commands.ErrHelloOption(a.Peek())
+		}
+	}
+	if user != nil {
+		if err := s.logIn(user, password); err != nil {
+			return err
+		}
+	}
+	if !s.authenticated {
+		return commands.ErrNoAuthHello
+	}
+	if setName {
+		if !validName(name) {
+			return commands.ErrClientName
+		}
+		s.info.name = string(name)
+	}
+	c.Out.Proto = proto
+	s.greet(c.Out)
+	return nil
+}
+
+func (s *session) greet(out *resp.Writer) {
+	out.Map(7)
+	out.BulkString("server")
+	out.BulkString("redis")
+	out.BulkString("version")
+	out.BulkString(compatibleVersion)
+	out.BulkString("proto")
+	out.Int(int64(out.Proto))
+	out.BulkString("id")
+	out.Int(s.id)
+	out.BulkString("mode")
+	out.BulkString("standalone")
+	out.BulkString("role")
+	out.BulkString("master")
+	out.BulkString("modules")
+	out.Array(0)
+}
+
+// validName reports whether a client's name may be set: printable ASCII without blanks.
+func validName(name []byte) bool {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func reset(c *commands.Ctx) error {
+	s := sessionOf(c)
+	s.db = s.server.store.DB(0)
+	s.info.name = ""
+	s.replies = replyOn
+	s.noTouch, s.noEvict = false, false
+	c.Out.Proto = 2
+	s.setAuthenticated(s.server.config.RequirePass == "")
+	c.Out.Simple("RESET")
+	return nil
+}

@@ -1,0 +1,163 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"sync"
+
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// executor is the one place where data is touched. Whoever has work for it (an event loop with a batch of commands,
+// the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets go. With one loop the
+// lock is never contended.
+//
+// A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of the keys
+// that it changed are served, and its effects go to the journal as a whole.
+type executor struct {
+	mu       sync.Mutex
+	clock    Clock
+	store    *store.Store
+	table    *commands.Table
+	settings commands.Settings
+	rand     *rand.Rand
+	host     *Server
+	journal  Journal // nil: none
+	parking  *parking
+	timers   timers
+	watchdog watchdog
+	tokens   tokens
+
+	ctx     commands.Ctx // of the running command
+	waiting commands.Ctx // of a waiter that is being served
+	// touched are sessions other than the running one that have got output or may go on; their owners are told
+	// after the lock is released.
+	touched []*session
+	calls   []int64 // by commands.Row.Index()
+	total   int64   // commands run
+
+	armedMS int64         // when the ticker will wake by itself; 0: when poked
+	poke    chan struct{} // wakes the ticker
+	failed  error         // a write command panicked: the data may be damaged, nothing runs any more
+}
+
+// Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
+type Journal interface {
+	Append(unit []store.Effect)
+}
+
+// begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
+func (ex *executor) begin() {
+	ex.store.SetNow(ex.clock.NowUS())
+}
+
+// end closes a slice; it returns the sessions whose owners must be told, which the caller does after unlocking.
+func (ex *executor) end() []*session {
+	ex.arm()
+	if len(ex.touched) == 0 {
+		return nil
+	}
+	t := ex.touched
+	ex.touched = nil
+	return t
+}
+
+// touch notes that a session has output or may go on.
+func (ex *executor) touch(s *session) {
+	if !s.touched {
+		s.touched = true
+		ex.touched = append(ex.touched, s)
+	}
+}
+
+// endUnit serves who waited for what the unit changed and hands its effects on.
+func (ex *executor) endUnit() {
+	if len(ex.parking.ready) > 0 {
+		ex.serve()
+	}
+	if ex.journal != nil {
+		if effects := ex.store.TakeEffects(); effects != nil {
+			ex.journal.Append(effects)
+		}
+	}
+}
+
+// prepare fills a context for one command of s.
+func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv [][]byte) {
+	c.Argv, c.Row, c.Table = argv, row, ex.table
+	c.Out, c.DB = &s.out, s.db
+	c.Rand, c.Session, c.Host, c.Settings = ex.rand, s, ex.host, &ex.settings
+	c.MayBlock = true
+}
+
+// run executes one command of a session as a unit.
+func (ex *executor) run(s *session, argv [][]byte) {
+	row, err := ex.table.Resolve(argv)
+	s.lastRow = row
+	mark := s.out.Mark()
+	ex.total++
+	if err == nil {
+		err = s.admit(row)
+	}
+	if err == nil {
+		ex.calls[row.Index()]++
+		if s.noTouch {
+			ex.store.SetNoTouch(true)
+			err = ex.call(s, row, argv)
+			ex.store.SetNoTouch(false)
+		} else {
+			err = ex.call(s, row, argv)
+		}
+	}
+	if err != nil {
+		s.out.Rollback(mark)
+		s.out.Error(err.Error())
+		ex.host.stats.errors++
+	}
+	s.afterReply(mark)
+	ex.endUnit()
+}
+
+// call runs a handler and contains its panic.
+func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(row, p)
+		}
+	}()
+	c := &ex.ctx
+	ex.prepare(c, s, row, argv)
+	return row.Run(c)
+}
+
+// panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything; after one
+// that writes, going on could make wrong data permanent, so the server stops without saving.
+func (ex *executor) panicked(row *commands.Row, p any) error {
+	ex.host.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
+	if row.Flags.Has(commands.Write) {
+		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))
+	}
+	return commands.ErrInternal
+}
+
+// fail stops the server for good: the data in memory can no longer be trusted.
+func (ex *executor) fail(err error) {
+	if ex.failed == nil {
+		ex.failed = err
+		ex.host.log.Error("stopping without saving: the data may be damaged", "cause", err)
+		ex.host.requestStop(1)
+	}
+}
+
+// do runs f as a unit of its own, from outside any session.
+func (ex *executor) do(f func()) {
+	ex.mu.Lock()
+	ex.begin()
+	f()
+	ex.endUnit()
+	touched := ex.end()
+	ex.mu.Unlock()
+	kick(touched, nil)
+}

@@ -1,0 +1,250 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// How a command waits. A handler that cannot answer yet calls Ctx.Block, which lands in park: the command's arguments
+// are kept, and a waiter stands in the queue of each of its keys. While anybody waits, the store tells parking about
+// every key that changes; a changed key with a queue becomes ready. After the unit that changed it, and before any
+// other command, serve lets the waiters of the ready keys try, first come first served. A waiter leaves all its
+// queues at once when it is answered, times out, is unblocked, or its client goes.
+//
+// To add a blocking command: write its handler so that one function tries (and does nothing if it cannot), call it
+// once, and hand it to Ctx.Block. Nothing here needs to know the command.
+
+// waiter is one parked command.
+type waiter struct {
+	session *session
+	row     *commands.Row
+	argv    [][]byte
+	db      *store.DB
+	wait    commands.Wait
+	places  []*place
+	timer   timer
+	sinceMS int64
+	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
+}
+
+// place is a waiter's stand in one key's queue.
+type place struct {
+	waiter     *waiter
+	queue      *queue
+	prev, next *place
+}
+
+// queue is the waiters of one key, oldest first.
+type queue struct {
+	db          int
+	key         string
+	first, last *place
+	ready       bool // stands in parking.ready
+}
+
+// parking holds every waiter. It is only touched under the executor.
+type parking struct {
+	queues []map[string]*queue // a database each
+	count  int
+	ready  []*queue
+}
+
+func newParking(databases int) *parking {
+	p := &parking{queues: make([]map[string]*queue, databases)}
+	for i := range p.queues {
+		p.queues[i] = make(map[string]*queue)
+	}
+	return p
+}
+
+// KeyChanged implements store.Observer.
+func (p *parking) KeyChanged(db int, key []byte) {
+	if q := p.queues[db][string(key)]; q != nil {
+		p.makeReady(q)
+	}
+}
+
+// DatabaseChanged implements store.Observer.
+func (p *parking) DatabaseChanged(db int) {
+	for _, q := range p.queues[db] {
+		p.makeReady(q)
+	}
+}
+
+func (p *parking) makeReady(q *queue) {
+	if !q.ready {
+		q.ready = true
+		p.ready = append(p.ready, q)
+	}
+}
+
+// enter puts a waiter at the end of the queue of each of its keys.
+func (p *parking) enter(w *waiter) {
+	for _, key := range w.wait.Keys {
+		q := p.queues[w.db.ID()][string(key)]
+		if q == nil {
+			q = &queue{db: w.db.ID(), key: string(key)}
+			p.queues[q.db][q.key] = q
+		} else if q.last.waiter == w {
+			continue // the same key twice in one command
+		}
+		pl := &place{waiter: w, queue: q, prev: q.last}
+		if q.last != nil {
+			q.last.next = pl
+		} else {
+			q.first = pl
+		}
+		q.last = pl
+		w.places = append(w.places, pl)
+	}
+	p.count++
+}
+
+// leave takes a waiter out of all its queues.
+func (p *parking) leave(w *waiter) {
+	for _, pl := range w.places {
+		q := pl.queue
+		if pl.prev != nil {
+			pl.prev.next = pl.next
+		} else {
+			q.first = pl.next
+		}
+		if pl.next != nil {
+			pl.next.prev = pl.prev
+		} else {
+			q.last = pl.prev
+		}
+		if q.first == nil {
+			delete(p.queues[q.db], q.key)
+		} else if pl.prev == nil && w.wait.Queue {
+			p.makeReady(q) // a new head: it may be able to go where the old one could not
+		}
+	}
+	w.places = nil
+	p.count--
+}
+
+// Park implements commands.Host: it is called by Ctx.Block, at the end of a handler that wrote nothing.
+func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) {
+	s := c.Session.(*session)
+	w := &waiter{session: s, row: c.Row, argv: ownAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
+		muted: s.replies == replyOff || s.replies == replySkip}
+	w.timer = timer{pos: -1, fire: func() { ex.timeOut(w) }}
+	s.waiter = w
+	ex.parking.enter(w)
+	if ex.parking.count == 1 {
+		ex.store.SetObserver(ex.parking)
+	}
+	if wait.DeadlineMS != 0 {
+		ex.timers.set(&w.timer, wait.DeadlineMS)
+	}
+}
+
+// unpark ends a wait, however it ended; the session goes on with its next command.
+func (ex *executor) unpark(w *waiter) {
+	ex.parking.leave(w)
+	if ex.parking.count == 0 {
+		ex.store.SetObserver(nil)
+	}
+	ex.timers.stop(&w.timer)
+	w.session.waiter = nil
+	ex.touch(w.session)
+}
+
+// timeOut answers a waiter whose time is up.
+func (ex *executor) timeOut(w *waiter) {
+	ex.answer(w, func(c *commands.Ctx) error {
+		w.wait.TimedOut(c)
+		return nil
+	})
+}
+
+// answer ends a wait with what reply writes.
+func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
+	c := ex.waiterCtx(w)
+	mark := c.Out.Mark()
+	if err := reply(c); err != nil {
+		c.Out.Rollback(mark)
+		c.Out.Error(err.Error())
+	}
+	ex.answered(w, mark)
+}
+
+// answered is the end of a wait whose reply stands behind mark.
+func (ex *executor) answered(w *waiter, mark int) {
+	if w.muted {
+		w.session.out.Rollback(mark)
+	}
+	w.session.checkOutput()
+	ex.unpark(w)
+}
+
+// serve lets the waiters of every ready key try until nothing more happens. It is the end of each unit.
+func (ex *executor) serve() {
+	p := ex.parking
+	for len(p.ready) > 0 {
+		q := p.ready[0]
+		p.ready = p.ready[1:]
+		q.ready = false
+		ex.serveQueue(q)
+	}
+	p.ready = p.ready[:0]
+}
+
+func (ex *executor) serveQueue(q *queue) {
+	headFailed := false
+	for pl := q.first; pl != nil; {
+		w, next := pl.waiter, pl.next
+		if (!headFailed || !w.wait.Queue) && !ex.try(w) && w.wait.Queue {
+			headFailed = true
+		}
+		if headFailed && (next == nil || next.waiter.wait.Queue) {
+			return
+		}
+		pl = next
+	}
+}
+
+// try gives a waiter its chance and says whether it has been answered.
+func (ex *executor) try(w *waiter) bool {
+	c := ex.waiterCtx(w)
+	mark := c.Out.Mark()
+	done, err := w.wait.Try(c)
+	if err != nil {
+		c.Out.Rollback(mark)
+		c.Out.Error(err.Error())
+	} else if !done {
+		c.Out.Rollback(mark)
+		return false
+	}
+	if w.wait.Undo != nil && err == nil {
+		w.session.granted = w
+	}
+	ex.answered(w, mark)
+	return true
+}
+
+// undo takes back what a waiter was given, because its client went before it could be told.
+func (ex *executor) undo(w *waiter) { w.wait.Undo(ex.waiterCtx(w)) }
+
+// waiterCtx is the context of a waiter's own command.
+func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
+	c := &ex.waiting
+	ex.prepare(c, w.session, w.row, w.argv)
+	c.DB = w.db
+	c.MayBlock = false
+	return c
+}
+
+func ownAll(argv [][]byte) [][]byte {
+	own := make([][]byte, len(argv))
+	for i, a := range argv {
+		own[i] = commands.Own(a)
+	}
+	return own
+}
+
+// Awaited implements commands.Host.
+func (ex *executor) Awaited(db *store.DB, key []byte) bool {
+	return ex.parking.count > 0 && ex.parking.queues[db.ID()][string(key)] != nil
+}

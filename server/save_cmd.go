@@ -1,0 +1,151 @@
+package server
+
+import (
+	"lockserver/commands"
+)
+
+func saveRows() []commands.Row {
+	admin := commands.Admin | commands.NoScript
+	return []commands.Row{
+		{Name: "save", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading | commands.NoMulti, Run: save,
+			Summary: "Writes a snapshot while everything else waits.", Complexity: "O(N) where N is the number of keys"},
+		{Name: "bgsave", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading, Run: bgsave,
+			Summary: "Writes a snapshot in the background.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Opt(commands.Flag("SCHEDULE").From("3.2.2"))}},
+		{Name: "lastsave", Group: commands.Server, Since: "1.0.0", Flags: commands.Loading | commands.Stale | commands.Fast,
+			Cats: commands.CatAdmin | commands.CatDangerous, Run: lastsave, Tips: []string{"nondeterministic_output"},
+			Summary: "Tells when the last snapshot succeeded.", Complexity: "O(1)"},
+		{Name: "shutdown", Group: commands.Server, Since: "1.0.0", Flags: admin | whenever | commands.NoMulti | commands.AllowBusy, Run: shutdown,
+			Summary: "Saves, if save points are set, and ends the server.", Complexity: "O(N) where N is the number of keys when saving, otherwise O(1)",
+			Args: []commands.Arg{
+				commands.Opt(commands.OneOf("nosave_save", commands.Flag("NOSAVE"), commands.Flag("SAVE"))),
+				commands.Opt(commands.Flag("NOW").From("7.0.0")), commands.Opt(commands.Flag("FORCE").From("7.0.0")),
+				commands.Opt(commands.Flag("ABORT").From("7.0.0"))}},
+	}
+}
+
+func save(c *commands.Ctx) error {
+	srv := sessionOf(c).server
+	if srv.snapshots.running {
+		return commands.ErrSaveInProgress
+	}
+	if srv.config.DBFilename == "" {
+		return commands.ErrNoSnapshotFile
+	}
+	if err := srv.saveNow(); err != nil {
+		return commands.ErrSaveFailed
+	}
+	c.Out.OK()
+	return nil
+}
+
+func bgsave(c *commands.Ctx) error {
+	a := c.Args()
+	schedule := false
+	if a.More() {
+		schedule = a.Option() == "SCHEDULE"
+		if a.More() {
+			a.Syntax()
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	srv := sessionOf(c).server
+	switch {
+	case srv.config.DBFilename == "":
+		return commands.ErrNoSnapshotFile
+	case srv.snapshots.running && schedule:
+		srv.snapshots.scheduled = true
+		c.Out.Simple("Background saving scheduled")
+	case srv.snapshots.running:
+		return commands.ErrSaveInProgress
+	default:
+		srv.startSave()
+		c.Out.Simple("Background saving started")
+	}
+	return nil
+}
+
+func lastsave(c *commands.Ctx) error {
+	c.Out.Int(sessionOf(c).server.snapshots.lastSaveS)
+	return nil
+}
+
+// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value saves if there are save points.
+type ShutdownOptions struct {
+	Save, NoSave bool
+	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
+	Now bool
+	// Force ends the server even if saving fails.
+	Force bool
+}
+
+// Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error says why,
+// unless Force is set.
+func (srv *Server) Shutdown(o ShutdownOptions) error {
+	if err := srv.prepareShutdown(o); err != nil {
+		return err
+	}
+	return srv.Close()
+}
+
+func (srv *Server) prepareShutdown(o ShutdownOptions) error {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.begin()
+	return srv.saveForShutdown(o)
+}
+
+// saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
+func (srv *Server) saveForShutdown(o ShutdownOptions) error {
+	ex := &srv.executor
+	wanted := (o.Save || len(srv.config.Save) > 0) && !o.NoSave && srv.config.DBFilename != ""
+	if wanted && ex.failed == nil {
+		if err := srv.saveNow(); err != nil && !o.Force {
+			return err
+		}
+	}
+	if ex.failed == nil {
+		ex.failed = errClosed
+	}
+	return nil
+}
+
+func shutdown(c *commands.Ctx) error {
+	a := c.Args()
+	var o ShutdownOptions
+	abort, words := false, 0
+	for ; a.More(); words++ {
+		switch a.Option() {
+		case "SAVE":
+			o.Save = true
+		case "NOSAVE":
+			o.NoSave = true
+		case "NOW":
+			o.Now = true
+		case "FORCE":
+			o.Force = true
+		case "ABORT":
+			abort = true
+		}
+	}
+	if o.Save && o.NoSave || abort && words > 1 {
+		a.Syntax()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if abort {
+		return commands.ErrNoShutdown
+	}
+	s := sessionOf(c)
+	if err := s.server.saveForShutdown(o); err != nil {
+		return commands.ErrShutdown
+	}
+	s.server.log.Info("ending by SHUTDOWN")
+	s.closing = true
+	s.server.requestStop(0)
+	return nil
+}

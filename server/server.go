@@ -1,0 +1,239 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// Options say what a server is like. The zero value is a server for tests: it listens on a free port of 127.0.0.1,
+// reads and writes no files, and logs nothing.
+type Options struct {
+	// Config holds the directives; nil: the defaults, on a free port, without snapshots. The server keeps its own copy.
+	Config *config.Config
+	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
+	ConfigFile string
+	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request but take half a
+	// second to stop. Otherwise every connection has goroutines of its own. The server program sets it.
+	EventLoops bool
+	// Listener is served in addition to what Config says; Close closes it. A TLS listener is one.
+	Listener net.Listener
+	// Log takes what an operator should know; nil: nothing is logged.
+	Log *slog.Logger
+	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
+	Clock Clock
+	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
+	Seed uint64
+	// Journal takes the effects of every unit; nil: they are not recorded.
+	Journal Journal
+	// Version is what INFO and HELLO call this build; empty: "dev".
+	Version string
+}
+
+// Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
+type Server struct {
+	executor
+	opts      Options
+	log       *slog.Logger
+	config    *config.Config
+	settings  settings
+	startedUS int64
+	runID     string
+
+	// The fields down to the next blank line are only touched under the executor's lock.
+	clients      map[int64]*session
+	lastID       int64
+	stats        stats
+	snapshots    snapshots
+	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
+	housekeeping timer
+
+	life      sync.Mutex
+	state     lifeState
+	loops     *loops
+	listeners []net.Listener
+	conns     map[io.Closer]struct{} // those that are not on an event loop
+	addr      net.Addr
+	group     sync.WaitGroup
+	stopTick  chan struct{}
+	done      chan struct{}
+	exitCode  int
+	stopOnce  sync.Once
+}
+
+type lifeState uint8
+
+const (
+	stateNew lifeState = iota
+	stateRunning
+	stateClosed
+)
+
+// settings are directives in the form in which the hot path uses them. They change only under the executor's lock.
+type settings struct {
+	keepAlive       time.Duration
+	outputHardBytes int64
+	decoder         resp.Limits
+}
+
+// stats are counts since the start, or since CONFIG RESETSTAT.
+type stats struct {
+	connections int64 // accepted
+	refused     int64 // by maxclients
+	errors      int64 // error replies
+}
+
+// errClosed is returned by Start, Dial and Shutdown of a server that has ended.
+var errClosed = errors.New("server: closed")
+
+// New returns a server with empty databases; it neither listens nor loads anything until Start. The error says what
+// is wrong with the options.
+func New(o Options) (*Server, error) {
+	if o.Config == nil {
+		o.Config = config.Default()
+		o.Config.Port = 0
+		o.Config.Save = nil
+		o.Config.DBFilename = ""
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	if o.Clock == nil {
+		o.Clock = systemClock{}
+	}
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	if o.Version == "" {
+		o.Version = "dev"
+	}
+	srv := &Server{
+		opts: o, log: o.Log, config: o.Config.Clone(),
+		clients: make(map[int64]*session), conns: make(map[io.Closer]struct{}),
+		stopTick: make(chan struct{}), done: make(chan struct{}),
+	}
+	ex := &srv.executor
+	ex.clock, ex.host, ex.journal = o.Clock, srv, o.Journal
+	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	ex.table = newTable()
+	ex.calls = make([]int64, ex.table.Size())
+	ex.store = store.New(srv.config.Databases, store.Limits{})
+	ex.store.Record(o.Journal != nil)
+	ex.parking = newParking(srv.config.Databases)
+	ex.watchdog.renewals = make(map[lockKey]*renewal)
+	ex.poke = make(chan struct{}, 1)
+	srv.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+	srv.applyConfig()
+	ex.store.SetNow(ex.clock.NowUS())
+	return srv, nil
+}
+
+// newTable holds every command: those on data, and the server's own.
+func newTable() *commands.Table {
+	return commands.NewTable(append(commands.Families(), serverRows()...)...)
+}
+
+// Start loads the snapshot, if there is one, binds the addresses and begins to serve; it returns when clients can
+// connect.
+func (srv *Server) Start() error {
+	srv.life.Lock()
+	defer srv.life.Unlock()
+	if srv.state != stateNew {
+		return errClosed
+	}
+	srv.startedUS = srv.clock.NowUS()
+	if err := srv.openFiles(); err != nil {
+		return err
+	}
+	if err := srv.listen(); err != nil {
+		srv.closeListeners()
+		return err
+	}
+	srv.state = stateRunning
+	srv.startTime()
+	return nil
+}
+
+// startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
+func (srv *Server) startTime() {
+	if manual, ok := srv.clock.(*ManualClock); ok {
+		manual.attach(&srv.executor)
+		return
+	}
+	srv.group.Go(func() { srv.tick(srv.stopTick) })
+}
+
+// Addr returns the address of the first TCP listener, or of the unix socket if there is no other; nil before Start.
+func (srv *Server) Addr() net.Addr {
+	srv.life.Lock()
+	defer srv.life.Unlock()
+	return srv.addr
+}
+
+// Dial returns a new connection to the server that needs no port. It fits go-redis' Dialer option.
+func (srv *Server) Dial() (net.Conn, error) {
+	client, end := pipe()
+	if !srv.goServe(end) {
+		return nil, errClosed
+	}
+	return client, nil
+}
+
+// Done is closed when the server has ended, by SHUTDOWN or by a call.
+func (srv *Server) Done() <-chan struct{} { return srv.done }
+
+// ExitCode is what the process should exit with after Done: 0, or 1 after a failure.
+func (srv *Server) ExitCode() int {
+	srv.life.Lock()
+	defer srv.life.Unlock()
+	return srv.exitCode
+}
+
+// Close ends the server at once, without saving: connections are closed, and everything it started has ended when
+// Close returns. It may be called more than once.
+func (srv *Server) Close() error {
+	srv.life.Lock()
+	was := srv.state
+	srv.state = stateClosed
+	srv.life.Unlock()
+	if was == stateClosed {
+		<-srv.done
+		return nil
+	}
+	if manual, ok := srv.clock.(*ManualClock); ok {
+		manual.detach(&srv.executor)
+	}
+	close(srv.stopTick)
+	srv.closeListeners()
+	srv.life.Lock()
+	for c := range srv.conns {
+		_ = c.Close()
+	}
+	srv.life.Unlock()
+	srv.group.Wait()
+	srv.closeFiles()
+	close(srv.done)
+	return nil
+}
+
+// requestStop ends the server from inside a command; code becomes the exit code.
+func (srv *Server) requestStop(code int) {
+	srv.stopOnce.Do(func() {
+		go func() {
+			srv.life.Lock()
+			srv.exitCode = code
+			srv.life.Unlock()
+			_ = srv.Close()
+		}()
+	})
+}

@@ -1,0 +1,261 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+const (
+	// batchCommands is how many commands are decoded and run in one hold of the executor.
+	batchCommands = 128
+	// batchOutput ends a batch whose replies have grown to this many bytes, so that they are sent before more are
+	// made.
+	batchOutput = 1 << 20
+)
+
+// transport is what carries a session's bytes. Its methods may be called from any goroutine, without the executor's
+// lock, unless they say otherwise.
+type transport interface {
+	// kick makes the session's owner call pump soon: there is output, or a reason to go on. from is the event loop
+	// that calls, nil for any other caller.
+	kick(from *loop)
+	// send writes output, or keeps it until the client takes it; an error says that the client is gone. Only the
+	// owner calls it.
+	send(b []byte) error
+	// buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
+	buffered() int
+	// guardPeer makes a dead peer noticed within ms milliseconds; the executor calls it once, under its lock.
+	guardPeer(ms int64)
+	// hangUp closes the connection at once, whatever it is doing.
+	hangUp()
+}
+
+// session is one client: bytes in, bytes out. Nothing above it knows which transport carries them.
+//
+// The decoder and the backlog belong to the owner, the loop or goroutine that reads from the connection. Everything
+// else is only touched under the executor's lock.
+type session struct {
+	server    *Server
+	transport transport
+	decoder   resp.Decoder
+	backlog   [][][]byte // commands that were decoded but stand behind one that waits
+
+	out    resp.Writer
+	db     *store.DB
+	waiter *waiter // the command that waits, nil if none
+	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
+	granted *waiter
+	touched bool // stands in executor.touched
+	closing bool // no further command runs; the owner closes the connection when the output is out
+	dead    bool // closed: it is in no list any more
+
+	id            int64
+	authenticated bool
+	noTouch       bool
+	noEvict       bool
+	replies       replyMode
+	guarded       bool // transport.guardPeer was called
+	pendingBytes  int  // output that the transport held at the start of the batch
+
+	info clientInfo
+	// lastRow is the row of the running or last command, nil if there was no such command.
+	lastRow *commands.Row
+	// watched are the locks whose leases the server renews because this session holds them.
+	watched map[lockKey]*renewal
+}
+
+// ID implements commands.Session.
+func (s *session) ID() int64 { return s.id }
+
+// replyMode is what CLIENT REPLY has set.
+type replyMode uint8
+
+const (
+	replyOn replyMode = iota
+	replyOff
+	replySkipNext // CLIENT REPLY SKIP was just run: the next command's reply is dropped
+	replySkip     // this command's reply is dropped
+)
+
+// batch is room for decoded commands, reused by every batch of one owner.
+type batch struct {
+	args     [][]byte
+	commands [][][]byte
+	out      []byte // room for replies
+}
+
+// decode fills the batch with at most that many commands; more says that there may be another whole one behind them.
+func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
+	b.args, b.commands = b.args[:0], b.commands[:0]
+	starts := [batchCommands + 1]int{}
+	n := 0
+	for n < most {
+		args, ok, e := d.Next(b.args)
+		if e != nil {
+			err = e
+			break
+		}
+		if !ok {
+			break
+		}
+		b.args = args
+		n++
+		starts[n] = len(args)
+	}
+	for i := range n {
+		b.commands = append(b.commands, b.args[starts[i]:starts[i+1]:starts[i+1]])
+	}
+	return n == most, err
+}
+
+// feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends the
+// output. It returns true if the connection is to be closed. Only the owner calls it.
+func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
+	if data != nil {
+		s.decoder.Feed(data)
+	}
+	for {
+		again, closing := s.slice(b, from)
+		if closing {
+			return true
+		}
+		if !again {
+			break
+		}
+	}
+	s.decoder.Keep()
+	return false
+}
+
+// slice decodes and runs one batch.
+func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
+	var err error
+	fresh := false
+	todo := s.backlog
+	s.backlog = nil
+	if todo == nil {
+		fresh = true
+		most := batchCommands
+		if !s.authenticated {
+			most = 1 // the limits of the next command depend on whether this one logs in
+		}
+		again, err = b.decode(&s.decoder, most)
+		todo = b.commands
+	} else {
+		again = true // the decoder may hold more
+	}
+	ex := &s.server.executor
+	ex.mu.Lock()
+	if s.dead {
+		ex.mu.Unlock()
+		return false, true
+	}
+	if s.out.Buf == nil {
+		s.out.Buf = b.out[:0]
+	}
+	s.pendingBytes = s.transport.buffered()
+	s.touched = false
+	ran := 0
+	if len(todo) > 0 {
+		ex.begin()
+		s.info.lastUS = ex.store.NowUS()
+		ran = s.runAll(ex, todo)
+	}
+	if ran < len(todo) {
+		again = s.waiter == nil && !s.closing
+	} else if err != nil && s.waiter == nil && !s.closing {
+		s.out.Error(err.Error())
+		s.closing = true
+	}
+	if s.waiter != nil {
+		again = false
+	}
+	out, granted := s.out.Buf, s.granted
+	s.out.Buf, s.granted = nil, nil
+	hangUp = s.closing
+	touched := ex.end()
+	ex.mu.Unlock()
+
+	if len(out) > 0 {
+		if err := s.transport.send(out); err != nil && granted != nil {
+			ex.do(func() { ex.undo(granted) })
+		}
+	}
+	if cap(out) <= batchOutput {
+		b.out = out[:0]
+	}
+	if ran < len(todo) && !hangUp {
+		s.keep(todo[ran:], fresh)
+	}
+	kick(touched, from)
+	return again, hangUp
+}
+
+// runAll runs commands until one waits, the connection is to be closed, or the output is large; it returns how many
+// it ran.
+func (s *session) runAll(ex *executor, todo [][][]byte) int {
+	for i, argv := range todo {
+		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
+			s.closing = s.closing || ex.failed != nil
+			return i
+		}
+		ex.run(s, argv)
+	}
+	return len(todo)
+}
+
+// keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.
+func (s *session) keep(rest [][][]byte, fresh bool) {
+	if !fresh {
+		s.backlog = rest
+		return
+	}
+	s.backlog = make([][][]byte, len(rest))
+	for i, argv := range rest {
+		s.backlog[i] = ownAll(argv)
+	}
+}
+
+// admit says whether the session may run a command now.
+func (s *session) admit(row *commands.Row) error {
+	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
+		return commands.ErrNoAuth
+	}
+	if row.Flags.Has(commands.Write) && s.server.snapshots.refuseWrites {
+		return commands.ErrMisconf
+	}
+	return nil
+}
+
+// afterReply drops a reply that the client does not want and closes on a client that takes none.
+func (s *session) afterReply(mark int) {
+	switch s.replies {
+	case replyOff, replySkip:
+		s.out.Rollback(mark)
+		if s.replies == replySkip {
+			s.replies = replyOn
+		}
+	case replySkipNext:
+		s.replies = replySkip
+	}
+	s.checkOutput()
+}
+
+// checkOutput closes a client whose unread output has passed client-output-buffer-limit.
+func (s *session) checkOutput() {
+	limit := s.server.settings.outputHardBytes
+	if limit > 0 && int64(s.pendingBytes+len(s.out.Buf)) > limit {
+		s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id,
+			"bytes", s.pendingBytes+len(s.out.Buf), "limit", limit)
+		s.closing = true
+		s.out.Buf = nil
+	}
+}
+
+// kick tells the owners of sessions that there is something for them.
+func kick(touched []*session, from *loop) {
+	for _, s := range touched {
+		s.transport.kick(from)
+	}
+}

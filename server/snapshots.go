@@ -1,0 +1,183 @@
+package server
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+
+	"lockserver/persistence"
+	"lockserver/store"
+)
+
+// housekeepingMS is how often save points, idle clients and the token reservation are looked at.
+const housekeepingMS = 1000
+
+// snapshots is the state of saving. It is only touched under the executor.
+type snapshots struct {
+	running      bool
+	scheduled    bool // BGSAVE SCHEDULE came while one was running
+	refuseWrites bool // the last background save failed, and stop-writes-on-bgsave-error is on
+	lastErr      error
+	lastSaveS    int64 // when the last one succeeded, or the server started
+	lastTryMS    int64 // when the last one began
+	durationMS   int64 // of the last one; -1: none yet
+	dirtyAtSave  int64 // changes that the last successful one holds
+	startedDirty int64 // changes at the cut of the running one
+	saves        int64
+}
+
+// retrySaveMS is how long a failed background save keeps the save points from trying again, as in Redis.
+const retrySaveMS = 5000
+
+// openFiles loads the snapshot and the token limit, at start. The caller holds life.
+func (srv *Server) openFiles() error {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.begin()
+	srv.snapshots.lastSaveS = ex.store.NowMS() / 1000
+	srv.snapshots.durationMS = -1
+	if err := srv.loadSnapshot(); err != nil {
+		return err
+	}
+	if srv.opts.ConfigFile != "" || srv.config.DBFilename != "" {
+		if err := ex.tokens.load(srv.config.Dir, ex.store.NowUS()); err != nil {
+			return err
+		}
+	}
+	srv.housekeeping.fire = srv.keepHouse
+	srv.housekeeping.pos = -1
+	ex.timers.set(&srv.housekeeping, ex.store.NowMS()+housekeepingMS)
+	return nil
+}
+
+func (srv *Server) snapshotPath() string { return filepath.Join(srv.config.Dir, srv.config.DBFilename) }
+
+func (srv *Server) loadSnapshot() error {
+	if srv.config.DBFilename == "" {
+		return nil
+	}
+	st := srv.store
+	st.SetFrozenTime(true)
+	st.Record(false)
+	defer func() {
+		st.SetFrozenTime(false)
+		st.Record(srv.journal != nil)
+	}()
+	begun := srv.clock.NowUS()
+	got, err := persistence.LoadFile(srv.snapshotPath(), st, srv.config.RDBChecksum)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	srv.log.Info("DB loaded from disk", "file", srv.snapshotPath(), "keys", got.Keys, "expired", got.Expired,
+		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (srv.clock.NowUS()-begun)/1000)
+	return nil
+}
+
+// closeFiles ends what Start opened.
+func (srv *Server) closeFiles() {}
+
+// keepHouse is what happens once a second, under the executor.
+func (srv *Server) keepHouse() {
+	ex := &srv.executor
+	now := ex.store.NowMS()
+	ex.timers.set(&srv.housekeeping, now+housekeepingMS)
+	sn := &srv.snapshots
+	if !sn.running && (sn.scheduled || srv.saveDue(now)) {
+		sn.scheduled = false
+		srv.startSave()
+	}
+	if ex.tokens.due(ex.store.NowUS()) {
+		if err := ex.tokens.reserve(ex.store.NowUS()); err != nil {
+			srv.log.Warn("fencing tokens now rely on the clock alone", "cause", err)
+		}
+	}
+	srv.closeIdle()
+}
+
+// saveDue says whether a save point has been reached.
+func (srv *Server) saveDue(nowMS int64) bool {
+	sn := &srv.snapshots
+	if sn.lastErr != nil && nowMS-sn.lastTryMS < retrySaveMS {
+		return false
+	}
+	changes := srv.store.Dirty() - sn.dirtyAtSave
+	for _, p := range srv.config.Save {
+		if changes >= p.Changes && nowMS-sn.lastSaveS*1000 > p.PeriodMS {
+			srv.log.Info("a save point was reached", "changes", changes, "ms", p.PeriodMS)
+			return true
+		}
+	}
+	return false
+}
+
+func (srv *Server) saveOptions() persistence.SaveOptions {
+	return persistence.SaveOptions{
+		Compress: srv.config.RDBCompression, Checksum: srv.config.RDBChecksum,
+		CreatedS: srv.store.NowMS() / 1000, Version: compatibleVersion,
+	}
+}
+
+// startSave takes a cut and writes it out in the background. It runs under the executor, which it holds up only for
+// the cut.
+func (srv *Server) startSave() {
+	sn := &srv.snapshots
+	sn.running = true
+	sn.startedDirty = srv.store.Dirty()
+	sn.lastTryMS = srv.store.NowMS()
+	snap, path, o := srv.store.Cut(), srv.snapshotPath(), srv.saveOptions()
+	srv.group.Go(func() {
+		bytes, err := persistence.SaveFile(path, snap, o)
+		srv.do(func() { srv.endSave(snap, bytes, err) })
+	})
+}
+
+// endSave notes how a background save went; under the executor.
+func (srv *Server) endSave(snap *store.Snapshot, bytes int64, err error) {
+	snap.Release()
+	sn := &srv.snapshots
+	sn.running = false
+	sn.durationMS = srv.store.NowMS() - sn.lastTryMS
+	srv.noteSave(sn.startedDirty, bytes, err)
+}
+
+func (srv *Server) noteSave(dirty, bytes int64, err error) {
+	sn := &srv.snapshots
+	sn.lastErr = err
+	sn.refuseWrites = err != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0
+	if err != nil {
+		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
+		return
+	}
+	sn.saves++
+	sn.dirtyAtSave = dirty
+	sn.lastSaveS = srv.store.NowMS() / 1000
+	srv.log.Info("DB saved on disk", "file", srv.snapshotPath(), "bytes", bytes)
+}
+
+// saveNow writes a snapshot while everything else waits; under the executor.
+func (srv *Server) saveNow() error {
+	snap := srv.store.Cut()
+	bytes, err := persistence.SaveFile(srv.snapshotPath(), snap, srv.saveOptions())
+	snap.Release()
+	srv.noteSave(srv.store.Dirty(), bytes, err)
+	return err
+}
+
+// closeIdle closes clients that have been idle longer than the timeout directive allows; one that waits in a command
+// is not idle.
+func (srv *Server) closeIdle() {
+	if srv.config.TimeoutMS == 0 {
+		return
+	}
+	now := srv.store.NowUS()
+	for _, s := range srv.clients {
+		if s.waiter == nil && now-s.info.lastUS > srv.config.TimeoutMS*1000 {
+			srv.log.Debug("closing an idle client", "client", s.id)
+			s.kill()
+		}
+	}
+}

@@ -1,0 +1,19 @@
+//go:build !linux
+
+package server
+
+import (
+	"net"
+	"time"
+)
+
+// guardSocket does what this system lets us do without its own socket options: nothing.
+func guardSocket(int, int64) {}
+
+// guardNetConn makes a vanished peer noticed within about ms by keepalive probes.
+func guardNetConn(nc net.Conn, ms int64) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		step := max(time.Second, time.Duration(ms/4)*time.Millisecond)
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: step, Interval: step, Count: 2})
+	}
+}

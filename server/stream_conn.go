@@ -1,0 +1,152 @@
+package server
+
+import (
+	"net"
+	"sync"
+)
+
+const readBufferBytes = 16 << 10
+
+// streamConn is the transport of a connection that is not on an event loop: a pipe inside the process, or what any
+// net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client which does not read
+// never keeps the server from reading, or from noticing that the client has gone.
+type streamConn struct {
+	conn    net.Conn
+	session *session
+
+	// mu makes its holder the session's owner.
+	mu    sync.Mutex
+	batch batch
+
+	outMu   sync.Mutex
+	out     []byte // waits to be written
+	writing int    // bytes that the writer has taken and not yet written
+	ended   bool   // the connection is to be closed when out is empty
+
+	signal chan struct{} // there is output, a kick, or an end
+	pumped bool          // a kick is due (under outMu)
+}
+
+// serveConn serves one connection until it ends. It returns when both its goroutines have.
+func (srv *Server) serveConn(nc net.Conn) {
+	t := &streamConn{conn: nc, signal: make(chan struct{}, 1)}
+	s, refusal := srv.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
+	if refusal != "" {
+		_, _ = nc.Write([]byte(refusal))
+		_ = nc.Close()
+		return
+	}
+	t.session = s
+	var writer sync.WaitGroup
+	writer.Go(t.write)
+	t.read()
+	srv.close(s)
+	t.end()
+	writer.Wait()
+	_ = nc.Close()
+}
+
+func (t *streamConn) read() {
+	buf := make([]byte, readBufferBytes)
+	for {
+		n, err := t.conn.Read(buf)
+		if n > 0 && t.pump(buf[:n]) {
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end.
+func (t *streamConn) pump(data []byte) (hangUp bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.session.feed(data, &t.batch, nil) {
+		t.end()
+		return true
+	}
+	return false
+}
+
+// write is the writer's goroutine.
+func (t *streamConn) write() {
+	var spare []byte
+	for range t.signal {
+		for {
+			t.outMu.Lock()
+			kicked := t.pumped
+			t.pumped = false
+			t.outMu.Unlock()
+			if kicked {
+				t.pump(nil)
+			}
+			t.outMu.Lock()
+			out := t.out
+			t.out = spare[:0]
+			t.writing = len(out)
+			ended := t.ended
+			t.outMu.Unlock()
+			if len(out) == 0 {
+				spare = out
+				if ended {
+					_ = t.conn.Close()
+					return
+				}
+				break
+			}
+			if _, err := t.conn.Write(out); err != nil {
+				_ = t.conn.Close()
+				return
+			}
+			if spare = out; cap(spare) > batchOutput {
+				spare = nil
+			}
+		}
+	}
+}
+
+func (t *streamConn) wake() {
+	select {
+	case t.signal <- struct{}{}:
+	default:
+	}
+}
+
+// end closes the connection once everything has been written.
+func (t *streamConn) end() {
+	t.outMu.Lock()
+	t.ended = true
+	t.outMu.Unlock()
+	t.wake()
+}
+
+func (t *streamConn) kick(*loop) {
+	t.outMu.Lock()
+	t.pumped = true
+	t.outMu.Unlock()
+	t.wake()
+}
+
+func (t *streamConn) send(b []byte) error {
+	t.outMu.Lock()
+	t.out = append(t.out, b...)
+	t.outMu.Unlock()
+	t.wake()
+	return nil
+}
+
+func (t *streamConn) buffered() int {
+	t.outMu.Lock()
+	n := len(t.out) + t.writing
+	t.outMu.Unlock()
+	if p, ok := t.conn.(*pipeEnd); ok {
+		n += p.out.pending()
+	}
+	return n
+}
+
+func (t *streamConn) hangUp() { _ = t.conn.Close() }
+
+func (t *streamConn) guardPeer(ms int64) { guardNetConn(t.conn, ms) }

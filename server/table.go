@@ -1,0 +1,16 @@
+package server
+
+import "lockserver/commands"
+
+// serverRows are the tables of the commands that need the server itself.
+func serverRows() [][]commands.Row {
+	return [][]commands.Row{
+		connectionRows(), clientRows(), configRows(), infoRows(), saveRows(), debugRows(),
+	}
+}
+
+// sessionOf is the session that runs the command.
+func sessionOf(c *commands.Ctx) *session { return c.Session.(*session) }
+
+// whenever are the flags of a command that works at any time and only from a client itself.
+const whenever = commands.NoScript | commands.Loading | commands.Stale

@@ -1,0 +1,99 @@
+package server
+
+import "time"
+
+const (
+	// dueBudget is how many keys or timers one slice works off: well below a millisecond.
+	dueBudget = 256
+	// longestSleepMS bounds a sleep, so that a wall clock that is set forwards is noticed.
+	longestSleepMS = 1000
+)
+
+// runDue works off everything that has fallen due, in slices between which others get their turn.
+func (ex *executor) runDue() {
+	for more := true; more; {
+		ex.mu.Lock()
+		if ex.failed != nil {
+			ex.mu.Unlock()
+			return
+		}
+		ex.begin()
+		more = ex.dueSlice()
+		touched := ex.end()
+		ex.mu.Unlock()
+		kick(touched, nil)
+	}
+}
+
+// dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed in the
+// millisecond in which it ends goes on.
+func (ex *executor) dueSlice() (more bool) {
+	now := ex.store.NowMS()
+	fired := ex.timers.fireDue(now, dueBudget)
+	ex.endUnit()
+	expired := 0
+	if !ex.host.expiryPaused {
+		expired = ex.store.ExpireDue(dueBudget)
+		ex.endUnit()
+	}
+	return fired == dueBudget || expired == dueBudget
+}
+
+// nextMS returns when something falls due, in milliseconds since 1970.
+func (ex *executor) nextMS() (int64, bool) {
+	at, ok := ex.timers.nextMS()
+	if key, has := ex.store.NextDeadlineMS(); has && !ex.host.expiryPaused && (!ok || key < at) {
+		at, ok = key, true
+	}
+	return at, ok
+}
+
+// nextDueUS implements timeWatcher.
+func (ex *executor) nextDueUS() (int64, bool) {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	at, ok := ex.nextMS()
+	return at * 1000, ok
+}
+
+// arm wakes the ticker if something now falls due before it would wake by itself.
+func (ex *executor) arm() {
+	at, ok := ex.nextMS()
+	if !ok || at >= ex.armedMS {
+		return
+	}
+	ex.armedMS = at
+	select {
+	case ex.poke <- struct{}{}:
+	default:
+	}
+}
+
+// tick is the ticker's goroutine: it sleeps until the next deadline, or until it is poked because there is an
+// earlier one.
+func (ex *executor) tick(stop <-chan struct{}) {
+	alarm := time.NewTimer(0)
+	defer alarm.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-ex.poke:
+		case <-alarm.C:
+			ex.runDue()
+		}
+		alarm.Reset(ex.sleep())
+	}
+}
+
+// sleep decides how long the ticker may sleep and notes it for arm.
+func (ex *executor) sleep() time.Duration {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	nowUS := ex.clock.NowUS()
+	ex.armedMS = nowUS/1000 + longestSleepMS
+	if at, ok := ex.nextMS(); ok && at < ex.armedMS {
+		ex.armedMS = at
+	}
+	return max(0, time.Duration(ex.armedMS*1000-nowUS)*time.Microsecond)
+}

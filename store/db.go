@@ -1,0 +1,165 @@
+package store
+
+import "unsafe"
+
+// DB is one numbered database.
+type DB struct {
+	id    int
+	store *Store
+	space *space
+}
+
+func (db *DB) attach(sp *space) { db.space, sp.db = sp, db }
+
+// ID returns the database's number.
+func (db *DB) ID() int { return db.id }
+
+// Store returns the store that the database belongs to.
+func (db *DB) Store() *Store { return db.store }
+
+// Len returns the number of keys, those that are overdue but not yet removed included, as DBSIZE counts.
+func (db *DB) Len() int { return db.space.keys.Len() }
+
+// Timed returns the number of keys that have a deadline.
+func (db *DB) Timed() int { return db.space.timed }
+
+// view is b as a string that is only read during the call.
+func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// find returns the slot of a live key, or -1. An overdue key is removed on the way.
+func (db *DB) find(key []byte) int {
+	keys := db.space.keys
+	slot := keys.Find(keys.Hash(key), key)
+	if slot < 0 {
+		return -1
+	}
+	if name, v := keys.At(slot); v.exp != nil && v.exp.atMS <= db.store.nowMS && !db.store.frozenTime {
+		db.expire(name)
+		return -1
+	}
+	return slot
+}
+
+// expire removes a key whose time has come.
+func (db *DB) expire(key string) {
+	b := []byte(key)
+	if db.remove(b) {
+		db.store.stats.Expired++
+	}
+}
+
+// remove takes a key out, records it and reports it; it does not look at the key's time.
+func (db *DB) remove(key []byte) bool {
+	keys := db.space.keys
+	h := keys.Hash(key)
+	slot := keys.Find(h, key)
+	if slot < 0 {
+		return false
+	}
+	if _, v := keys.At(slot); v.exp != nil {
+		db.store.deadlines.remove(v.exp)
+		db.space.timed--
+	}
+	keys.Delete(h, slot)
+	db.store.record(db, "DEL", key)
+	db.changed(key)
+	return true
+}
+
+// put inserts a key that is known to be absent.
+func (db *DB) put(key []byte, v value) *value {
+	keys := db.space.keys
+	v.access = uint32(db.store.nowMS / 1000)
+	return keys.Mut(keys.Insert(keys.Hash(key), key, v))
+}
+
+// changed is the end of every mutation.
+func (db *DB) changed(key []byte) {
+	db.store.dirty++
+	if db.store.observer != nil {
+		db.store.observer.KeyChanged(db.id, key)
+	}
+}
+
+// Delete removes a live key and says whether there was one. Memory is given back in the background by the collector,
+// so UNLINK is the same.
+func (db *DB) Delete(key []byte) bool {
+	return db.find(key) >= 0 && db.remove(key)
+}
+
+// Expire makes key die at atMS (milliseconds since 1970), at once if that is past, and says whether there is such a
+// key.
+func (db *DB) Expire(key []byte, atMS int64) bool {
+	slot := db.find(key)
+	if slot < 0 {
+		return false
+	}
+	if atMS <= db.store.nowMS && !db.store.frozenTime {
+		return db.remove(key)
+	}
+	name, _ := db.space.keys.At(slot)
+	db.space.setDeadline(name, db.space.keys.Mut(slot), atMS)
+	if db.store.effects != nil {
+		db.store.record(db, "PEXPIREAT", key, appendInt(nil, atMS))
+	}
+	db.changed(key)
+	return true
+}
+
+// Persist takes a key's deadline away and says whether it had one.
+func (db *DB) Persist(key []byte) bool {
+	slot := db.find(key)
+	if slot < 0 {
+		return false
+	}
+	name, v := db.space.keys.At(slot)
+	if v.exp == nil {
+		return false
+	}
+	db.space.setDeadline(name, db.space.keys.Mut(slot), 0)
+	db.store.record(db, "PERSIST", key)
+	db.changed(key)
+	return true
+}
+
+// Flush removes every key and returns how many there were.
+func (db *DB) Flush() int {
+	n := db.drop()
+	db.store.record(db, "FLUSHDB")
+	db.store.dirty += int64(n)
+	return n
+}
+
+// drop empties the database without recording it.
+func (db *DB) drop() int {
+	old := db.space
+	n := old.keys.Len()
+	if old.timed > 0 {
+		db.store.deadlines.forget(old)
+	}
+	db.attach(db.store.newSpace())
+	if db.store.observer != nil {
+		db.store.observer.DatabaseChanged(db.id)
+	}
+	return n
+}
+
+// forget removes every deadline of a space in one pass.
+func (h *deadlines) forget(sp *space) {
+	kept := h.heap[:0]
+	for _, c := range h.heap {
+		if c.node.space != sp {
+			kept = append(kept, c)
+		}
+	}
+	clear(h.heap[len(kept):])
+	h.heap = kept
+	for i := range h.heap {
+		h.heap[i].node.pos = i
+	}
+	for i := len(h.heap)/heapArity + 1; i >= 0; i-- {
+		if i < len(h.heap) {
+			h.down(i)
+		}
+	}
+}

@@ -1,0 +1,127 @@
+package dict
+
+import "fmt"
+
+// checkNow runs check under the build tag invariants: on every change of a
+// small dict, and at some lengths of a large one.
+func (d *Dict[V]) checkNow() {
+	if !invariants || d.n > 64 && d.n&(d.n-1) != 0 {
+		return
+	}
+	if err := d.check(); err != nil {
+		panic(err)
+	}
+}
+
+// check walks everything and returns the first invariant that does not hold.
+func (d *Dict[V]) check() error {
+	if err := d.checkSlots(); err != nil {
+		return err
+	}
+	if d.index.dir == nil {
+		if d.n > indexAbove {
+			return fmt.Errorf("dict: no index for %d entries", d.n)
+		}
+		return nil
+	}
+	if err := d.index.check(d.n); err != nil {
+		return err
+	}
+	for i := range d.n {
+		key := d.slot(i).key
+		if at := d.FindString(d.HashString(key), key); at != i {
+			return fmt.Errorf("dict: key %q of slot %d is found at %d", key, i, at)
+		}
+	}
+	return nil
+}
+
+// checkSlots checks that the chunks hold n entries, have no gaps, take no more
+// than they should, and that what lies beyond is zero.
+func (d *Dict[V]) checkSlots() error {
+	total := 0
+	for i, p := range d.pages {
+		if i < len(d.pages)-1 && len(p.chunks) != pageSize {
+			return fmt.Errorf("dict: page %d has %d chunks", i, len(p.chunks))
+		}
+		for j, c := range p.chunks {
+			lastChunk := i == len(d.pages)-1 && j == len(p.chunks)-1
+			if !lastChunk && len(c.slots) != chunkSize {
+				return fmt.Errorf("dict: chunk %d of page %d has %d slots", j, i, len(c.slots))
+			}
+			for k := range c.slots {
+				if total+k >= d.n && c.slots[k].key != "" {
+					return fmt.Errorf("dict: free slot %d is not zero", total+k)
+				}
+			}
+			total += len(c.slots)
+		}
+	}
+	if total < d.n || total > 2*d.n+chunkSize {
+		return fmt.Errorf("dict: %d slots for %d entries", total, d.n)
+	}
+	return nil
+}
+
+func (x *index) check(n int) error {
+	if x.shift > 32 || len(x.dir) != 1<<x.depth() {
+		return fmt.Errorf("dict: directory of %d with shift %d", len(x.dir), x.shift)
+	}
+	total, deepest := 0, 0
+	for i := 0; i < len(x.dir); {
+		s := x.dir[i]
+		if s.depth > x.depth() {
+			return fmt.Errorf("dict: segment of depth %d in a directory of %d", s.depth, x.depth())
+		}
+		first := uint32(uint64(i) << x.shift)
+		if err := s.check(first); err != nil {
+			return err
+		}
+		from, to := x.span(s, first)
+		if from != i {
+			return fmt.Errorf("dict: segment of depth %d begins at entry %d", s.depth, i)
+		}
+		for ; i < to; i++ {
+			if x.dir[i] != s {
+				return fmt.Errorf("dict: entry %d is not of the segment it should be", i)
+			}
+		}
+		total += int(s.n)
+		if to-from == 1 && len(x.dir) > 1 {
+			deepest++
+		}
+	}
+	if total != n || deepest != x.deepest {
+		return fmt.Errorf("dict: index counts %d of %d entries, %d of %d deepest segments", total, n, x.deepest, deepest)
+	}
+	return nil
+}
+
+// check verifies a segment; first is the smallest tag that belongs to it.
+func (s *segment) check(first uint32) error {
+	if s.cells[len(s.cells)-1] != empty {
+		return fmt.Errorf("dict: the last cell of a segment is taken")
+	}
+	used, run, tag := uint32(0), 0, uint32(0)
+	for i, c := range s.cells {
+		if c == empty {
+			run = i + 1
+			continue
+		}
+		used++
+		if tagOf(c) < tag {
+			return fmt.Errorf("dict: cell %d is out of order", i)
+		}
+		tag = tagOf(c)
+		if s.depth > 0 && (tag^first)>>(32-s.depth) != 0 {
+			return fmt.Errorf("dict: tag %08x stands in the segment of %08x/%d", tag, first, s.depth)
+		}
+		if home := s.home(tag); home > i || home < run {
+			return fmt.Errorf("dict: cell %d has its home at %d, its run begins at %d", i, home, run)
+		}
+	}
+	if used != s.n {
+		return fmt.Errorf("dict: segment counts %d of %d cells", s.n, used)
+	}
+	return nil
+}

@@ -1,0 +1,118 @@
+package dict
+
+const (
+	chunkBits = 8 // 256 slots: at 40 bytes a slot a clone copies 10 KB, some microseconds. 128 and 512 cost the same by the entry.
+	chunkSize = 1 << chunkBits
+	chunkMask = chunkSize - 1
+	pageBits  = 8 // 256 chunks: a cloned page copies 8 KB
+	pageSize  = 1 << pageBits
+	pageMask  = pageSize - 1
+	minSlots  = 4 // the first chunk of a dict starts with so many slots
+)
+
+// slot is one entry. The value stands first because a zero-size value at the
+// end of a struct would be padded to a word.
+type slot[V any] struct {
+	val V
+	key string
+}
+
+// chunk is a run of slots that is shared and cloned as one. Slots at and beyond
+// the dict's length are zero (checked by check), so that nothing is kept alive.
+type chunk[V any] struct {
+	slots []slot[V]
+	stamp uint64 // epoch at which slots was allocated
+}
+
+// page is a run of chunks; its clone copies their headers, not their slots.
+type page[V any] struct {
+	chunks []chunk[V]
+	stamp  uint64 // epoch at which chunks was allocated
+}
+
+// slot returns an entry for reading.
+func (d *Dict[V]) slot(i int) *slot[V] {
+	return &d.pages[i>>(chunkBits+pageBits)].chunks[i>>chunkBits&pageMask].slots[i&chunkMask]
+}
+
+// ownPage returns a page for writing: a clone if a snapshot reads it.
+func (d *Dict[V]) ownPage(i int) *page[V] {
+	p := d.pages[i]
+	if !d.ep.Shared(p.stamp) {
+		return p
+	}
+	fresh := &page[V]{chunks: make([]chunk[V], len(p.chunks)), stamp: d.ep.Now()}
+	copy(fresh.chunks, p.chunks)
+	d.pages[i] = fresh
+	return fresh
+}
+
+// own returns an entry for writing; its page and chunk are cloned first if a
+// snapshot reads them.
+func (d *Dict[V]) own(i int) *slot[V] {
+	p := d.ownPage(i >> (chunkBits + pageBits))
+	c := &p.chunks[i>>chunkBits&pageMask]
+	if d.ep.Shared(c.stamp) {
+		d.recopy(c, min(chunkSize, d.n-i&^chunkMask), len(c.slots))
+	}
+	return &c.slots[i&chunkMask]
+}
+
+// recopy moves the live slots of a chunk that may be written to a fresh array.
+func (d *Dict[V]) recopy(c *chunk[V], live, size int) {
+	fresh := make([]slot[V], size)
+	copy(fresh, c.slots[:live])
+	if d.onClone != nil && d.ep.Shared(c.stamp) {
+		for i := range fresh[:live] {
+			d.onClone(&fresh[i].val)
+		}
+	}
+	c.slots, c.stamp = fresh, d.ep.Now()
+}
+
+// room returns the slot behind the last, for writing. Chunks of small dicts
+// grow, so that a dict never takes much more than twice what it holds.
+func (d *Dict[V]) room() *slot[V] {
+	number, live := d.n>>chunkBits, d.n&chunkMask
+	if number>>pageBits == len(d.pages) {
+		d.pages = append(d.pages, &page[V]{stamp: d.ep.Now()})
+	}
+	p := d.ownPage(number >> pageBits)
+	if number&pageMask == len(p.chunks) {
+		size := max(minSlots, min(chunkSize, number*chunkSize/4))
+		p.chunks = append(p.chunks, chunk[V]{slots: make([]slot[V], size), stamp: d.ep.Now()})
+	}
+	c := &p.chunks[number&pageMask]
+	switch {
+	case live == len(c.slots):
+		d.recopy(c, live, min(chunkSize, 2*live))
+	case d.ep.Shared(c.stamp):
+		d.recopy(c, live, len(c.slots))
+	}
+	return &c.slots[live]
+}
+
+// trim gives back what the last entries have left. A chunk is kept until the
+// one before it is half empty, so that a dict that sways around a boundary
+// does not allocate each time.
+func (d *Dict[V]) trim() {
+	last := len(d.pages) - 1
+	number := last<<pageBits + len(d.pages[last].chunks) - 1
+	if number > 0 {
+		if d.n > number<<chunkBits-chunkSize/2 {
+			return
+		}
+		p := d.ownPage(last)
+		tail := len(p.chunks) - 1
+		p.chunks[tail] = chunk[V]{}
+		p.chunks = p.chunks[:tail]
+		if tail == 0 {
+			d.pages[last] = nil
+			d.pages = d.pages[:last]
+		}
+		return
+	}
+	if size := len(d.pages[0].chunks[0].slots); size > minSlots && d.n <= size/4 {
+		d.recopy(&d.ownPage(0).chunks[0], d.n, size/2)
+	}
+}

@@ -1,0 +1,167 @@
+package dict
+
+import (
+	"hash/maphash"
+	"slices"
+	"unsafe"
+
+	"lockserver/store/cow"
+)
+
+const (
+	// A dict gets an index with its 9th entry and loses it with its 4th last.
+	indexAbove = 8
+	indexBelow = 4
+)
+
+// Dict maps keys to values of type V; see the package comment for its shape.
+// It holds up to 2^32-2 entries. Use New; one goroutine at a time.
+type Dict[V any] struct {
+	pages   []*page[V]
+	n       int
+	index   index
+	ep      *cow.Epoch
+	seed    maphash.Seed
+	onClone func(*V)
+}
+
+// New returns an empty dict that shares memory with snapshots by ep's clock.
+// All dicts of a store may have the same seed: it only guards against keys
+// that are chosen to collide.
+func New[V any](ep *cow.Epoch, seed maphash.Seed) *Dict[V] {
+	return &Dict[V]{ep: ep, seed: seed}
+}
+
+// SetOnClone has fn called for every value of a chunk that was just cloned
+// because a snapshot reads the original: what the value refers to is now shared
+// as well, and fn can note that in the value.
+func (d *Dict[V]) SetOnClone(fn func(v *V)) { d.onClone = fn }
+
+// Len returns the number of entries.
+func (d *Dict[V]) Len() int { return d.n }
+
+// Hash returns the hash by which this dict, and every dict with its seed, knows
+// a key.
+func (d *Dict[V]) Hash(key []byte) uint64 { return maphash.Bytes(d.seed, key) }
+
+// HashString is Hash for a string.
+func (d *Dict[V]) HashString(key string) uint64 { return maphash.String(d.seed, key) }
+
+// Find returns the slot of a key, or -1. h is the key's Hash. A slot is valid
+// until the next Delete.
+func (d *Dict[V]) Find(h uint64, key []byte) int {
+	return d.FindString(h, unsafe.String(unsafe.SliceData(key), len(key)))
+}
+
+// FindString is Find for a string.
+func (d *Dict[V]) FindString(h uint64, key string) int {
+	if d.index.dir == nil {
+		return d.findUnindexed(key)
+	}
+	tag := uint32(h >> 32)
+	s := d.index.segment(tag)
+	for _, c := range s.cells[s.seek(tag):] {
+		if tagOf(c) != tag || c == empty {
+			break
+		}
+		if d.slot(slotOf(c)).key == key {
+			return slotOf(c)
+		}
+	}
+	return -1
+}
+
+func (d *Dict[V]) findUnindexed(key string) int {
+	if d.n == 0 {
+		return -1
+	}
+	slots := d.pages[0].chunks[0].slots[:d.n]
+	for i := range slots {
+		if slots[i].key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+// At returns the entry of a slot, 0..Len-1. The value is to be read only, and
+// only until the next change of the dict.
+func (d *Dict[V]) At(slot int) (key string, v *V) {
+	s := d.slot(slot)
+	return s.key, &s.val
+}
+
+// Mut returns the value of a slot for writing, until the next change of the
+// dict or the next cut.
+func (d *Dict[V]) Mut(slot int) *V { return &d.own(slot).val }
+
+// Insert adds an entry and returns its slot. The key must be absent, h must be
+// its Hash. The key's bytes are copied.
+func (d *Dict[V]) Insert(h uint64, key []byte, v V) int {
+	return d.InsertString(h, string(key), v)
+}
+
+// InsertString is Insert for a string, which is kept, not copied.
+func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
+	if invariants && d.FindString(h, key) >= 0 {
+		panic("dict: Insert of a key that is present")
+	}
+	at := d.n
+	if int64(at) >= 1<<32-1 {
+		panic("dict: more than 2^32-2 entries")
+	}
+	s := d.room()
+	s.key, s.val = key, v
+	d.n++
+	switch {
+	case d.index.dir != nil:
+		d.index.insert(uint32(h>>32), at, d.n)
+	case d.n > indexAbove:
+		d.buildIndex()
+	}
+	d.checkNow()
+	return at
+}
+
+func (d *Dict[V]) buildIndex() {
+	d.index = newIndex(d.n)
+	for i := range d.n {
+		d.index.insert(uint32(d.HashString(d.slot(i).key)>>32), i, d.n)
+	}
+}
+
+// Delete removes the entry of a slot; h is its key's Hash. The last entry takes
+// the slot, so all other slots remain valid.
+func (d *Dict[V]) Delete(h uint64, at int) {
+	last := d.n - 1
+	if d.index.dir != nil {
+		d.index.remove(uint32(h>>32), at)
+		if at != last {
+			d.index.move(uint32(d.HashString(d.slot(last).key)>>32), last, at)
+		}
+	}
+	// Both chunks are made our own before the entry moves: onClone has to have
+	// seen it.
+	from := d.own(last)
+	if at != last {
+		*d.own(at) = *from
+	}
+	*from = slot[V]{}
+	d.n--
+	if d.n <= indexBelow {
+		d.index = index{}
+	}
+	d.trim()
+	d.checkNow()
+}
+
+// Clone returns a dict with the same entries that shares pages with this one.
+// It is for a container whose header a snapshot reads: call it after the cut,
+// before the first write, and write to the clone only. The index goes over to
+// the clone, it is no part of a snapshot: from then on the old dict is a mere
+// view, good for Len, At, Scan and Each, not for Find. O(Len/65536).
+func (d *Dict[V]) Clone() *Dict[V] {
+	clone := *d
+	clone.pages = slices.Clone(d.pages)
+	return &clone
+}

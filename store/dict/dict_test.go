@@ -1,0 +1,320 @@
+package dict
+
+import (
+	"fmt"
+	"hash/maphash"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/cow"
+)
+
+// newRand returns a random source whose seed the test's output names.
+func newRand(t testing.TB) *rand.Rand {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	return rand.New(rand.NewPCG(seed, 0))
+}
+
+// model is a dict beside the map that says what it should hold.
+type model struct {
+	t    testing.TB
+	d    *Dict[int]
+	want map[string]int
+}
+
+func newModel(t testing.TB, ep *cow.Epoch) *model {
+	return &model{t: t, d: New[int](ep, maphash.MakeSeed()), want: map[string]int{}}
+}
+
+func (m *model) put(key string, v int) {
+	h := m.d.Hash([]byte(key))
+	at := m.d.Find(h, []byte(key))
+	_, present := m.want[key]
+	if present != (at >= 0) {
+		m.t.Fatalf("key %q: found at %d, in the model: %v", key, at, present)
+	}
+	if present {
+		*m.d.Mut(at) = v
+	} else {
+		m.d.Insert(h, []byte(key), v)
+	}
+	m.want[key] = v
+}
+
+func (m *model) remove(key string) {
+	h := m.d.HashString(key)
+	at := m.d.FindString(h, key)
+	_, present := m.want[key]
+	if present != (at >= 0) {
+		m.t.Fatalf("key %q: found at %d, in the model: %v", key, at, present)
+	}
+	if present {
+		m.d.Delete(h, at)
+		delete(m.want, key)
+	}
+}
+
+func (m *model) verify() {
+	m.t.Helper()
+	require.NoError(m.t, m.d.check())
+	require.Equal(m.t, len(m.want), m.d.Len())
+	got := map[string]int{}
+	m.d.Each(func(key string, v *int) bool { got[key] = *v; return true })
+	requireSame(m.t, m.want, got)
+}
+
+// requireSame compares maps and names one difference: a full report of large
+// ones takes longer than the test.
+func requireSame(t testing.TB, want, got map[string]int) {
+	t.Helper()
+	require.Equal(t, len(want), len(got), "entries")
+	for k, v := range want {
+		have, ok := got[k]
+		require.True(t, ok, "key %q is missing", k)
+		require.Equal(t, v, have, "value of key %q", k)
+	}
+}
+
+func TestEmpty(t *testing.T) {
+	d := New[int](&cow.Epoch{}, maphash.MakeSeed())
+	require.Equal(t, -1, d.FindString(d.HashString("k"), "k"))
+	require.Zero(t, d.Len())
+	require.Zero(t, d.Scan(0, 10, func(string, *int) { t.Fatal("entry in an empty dict") }))
+	d.Each(func(string, *int) bool { t.Fatal("entry in an empty dict"); return true })
+	require.Zero(t, d.View().Len())
+	require.NoError(t, d.check())
+}
+
+func TestAgainstModel(t *testing.T) {
+	rng := newRand(t)
+	for _, keys := range []int{6, 12, 100, 700, 5000, 20000} {
+		t.Run(strconv.Itoa(keys), func(t *testing.T) {
+			m := newModel(t, &cow.Epoch{})
+			key := func() string { return "key:" + strconv.Itoa(rng.IntN(keys)) }
+			for phase := range 5 {
+				// Phases lean towards inserting and deleting in turn, so that the
+				// table passes through all sizes in both directions.
+				lean := []int{9, 5, 1, 5}[phase%4]
+				for i := range 3 * keys {
+					if rng.IntN(10) < lean {
+						m.put(key(), i)
+					} else {
+						m.remove(key())
+					}
+				}
+				m.verify()
+			}
+			for len(m.want) > 0 {
+				k, _ := m.d.At(rng.IntN(m.d.Len()))
+				m.remove(k)
+				if len(m.want)%257 == 0 {
+					m.verify()
+				}
+			}
+		})
+	}
+}
+
+func TestOrderDependsOnHistoryOnly(t *testing.T) {
+	var orders [2][]string
+	for i := range orders {
+		d := New[struct{}](&cow.Epoch{}, maphash.MakeSeed())
+		for k := range 1000 {
+			key := strconv.Itoa(k)
+			d.InsertString(d.HashString(key), key, struct{}{})
+		}
+		for k := 0; k < 1000; k += 3 {
+			key := strconv.Itoa(k)
+			h := d.HashString(key)
+			d.Delete(h, d.FindString(h, key))
+		}
+		d.Each(func(key string, _ *struct{}) bool { orders[i] = append(orders[i], key); return true })
+	}
+	require.Equal(t, orders[0], orders[1])
+}
+
+func TestMemoryComesBack(t *testing.T) {
+	d := New[int](&cow.Epoch{}, maphash.MakeSeed())
+	const n = 200_000
+	for i := range n {
+		k := strconv.Itoa(i)
+		d.InsertString(d.HashString(k), k, i)
+	}
+	require.Greater(t, len(d.index.dir), 32)
+	require.Len(t, d.pages, (n+65535)/65536)
+	rng := newRand(t)
+	for d.Len() > 3 {
+		at := rng.IntN(d.Len())
+		k, _ := d.At(at)
+		d.Delete(d.HashString(k), at)
+		if n := d.Len(); n&(n-1) == 0 {
+			require.NoError(t, d.check())
+			cells := 0
+			for i, s := range d.index.dir {
+				if i == 0 || s != d.index.dir[i-1] {
+					cells += len(s.cells)
+				}
+			}
+			require.Less(t, cells, 8*n+2*maxCells, "cells at %d entries", n)
+			require.LessOrEqual(t, len(d.index.dir), 1+n/dirPerEntry, "directory at %d entries", n)
+		}
+	}
+	require.Nil(t, d.index.dir)
+	require.Len(t, d.pages, 1)
+	require.Len(t, d.pages[0].chunks, 1)
+	require.LessOrEqual(t, len(d.pages[0].chunks[0].slots), 8)
+}
+
+// TestScanGuarantee: whatever is inserted and deleted between the calls, an
+// entry that stays is returned.
+func TestScanGuarantee(t *testing.T) {
+	rng := newRand(t)
+	for round := range 60 {
+		m := newModel(t, &cow.Epoch{})
+		for i := range 1 + rng.IntN(2000) {
+			m.put("k"+strconv.Itoa(i), i)
+		}
+		stays := map[string]bool{}
+		for k := range m.want {
+			stays[k] = true
+		}
+		seen := map[string]int{}
+		cursor, calls := uint64(0), 0
+		for {
+			cursor = m.d.Scan(cursor, 1+rng.IntN(40), func(key string, v *int) {
+				require.Equal(t, m.want[key], *v)
+				seen[key]++
+			})
+			if cursor == 0 {
+				break
+			}
+			calls++
+			require.Less(t, calls, 10_000, "the scan ends")
+			for range rng.IntN(60) {
+				if k := "k" + strconv.Itoa(rng.IntN(3000)); rng.IntN(3) == 0 {
+					m.put(k, round)
+				} else {
+					m.remove(k)
+					delete(stays, k)
+				}
+			}
+		}
+		for k := range stays {
+			require.NotZero(t, seen[k], "%s stayed and was not seen", k)
+		}
+	}
+}
+
+func TestScanOfAQuietDictSeesAllOnce(t *testing.T) {
+	m := newModel(t, &cow.Epoch{})
+	for i := range 777 {
+		m.put(strconv.Itoa(i), i)
+	}
+	seen := map[string]int{}
+	cursor := uint64(0)
+	for {
+		before := len(seen)
+		cursor = m.d.Scan(cursor, 10, func(key string, v *int) { seen[key]++ })
+		require.LessOrEqual(t, len(seen)-before, 10)
+		if cursor == 0 {
+			break
+		}
+	}
+	require.Len(t, seen, 777)
+	for k, times := range seen {
+		require.Equal(t, 1, times, k)
+	}
+	require.Zero(t, m.d.Scan(1<<63, 1000, func(string, *int) {}), "a cursor from elsewhere is clamped")
+	require.Equal(t, uint64(776), m.d.Scan(1<<63, -5, func(string, *int) {}), "a count below 1 counts as 1")
+}
+
+// TestCollidingTags feeds the index with tags that a random hash does not
+// give: it must stay correct and must not grow without end.
+func TestCollidingTags(t *testing.T) {
+	tags := map[string]func(i int) uint32{
+		"one":      func(int) uint32 { return 0xdeadbeef },
+		"largest":  func(int) uint32 { return ^uint32(0) },
+		"zero":     func(int) uint32 { return 0 },
+		"low bits": func(i int) uint32 { return uint32(i) },
+		"two":      func(i int) uint32 { return uint32(i%2) << 31 },
+	}
+	const n = 6_000
+	for name, tag := range tags {
+		t.Run(name, func(t *testing.T) {
+			x := newIndex(1)
+			for i := range n {
+				x.insert(tag(i), i, i+1)
+			}
+			require.NoError(t, x.check(n))
+			require.LessOrEqual(t, len(x.dir), 2*n/dirPerEntry+2)
+			for i := range n {
+				require.GreaterOrEqual(t, x.segment(tag(i)).locate(tag(i), i), 0)
+			}
+			for i := range n {
+				x.remove(tag(i), i)
+			}
+			require.NoError(t, x.check(0))
+			require.Len(t, x.dir, 1)
+			require.Less(t, len(x.dir[0].cells), maxCells)
+		})
+	}
+}
+
+func TestInsertOfPresentKeyPanicsUnderInvariants(t *testing.T) {
+	if !invariants {
+		t.Skip("needs the build tag invariants")
+	}
+	d := New[int](&cow.Epoch{}, maphash.MakeSeed())
+	d.InsertString(d.HashString("a"), "a", 1)
+	require.Panics(t, func() { d.InsertString(d.HashString("a"), "a", 2) })
+}
+
+func TestFindAndMutDoNotAllocate(t *testing.T) {
+	m := newModel(t, &cow.Epoch{})
+	for i := range 5000 {
+		m.put(fmt.Sprintf("key:%06d", i), i)
+	}
+	key := []byte("key:004321")
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		*m.d.Mut(m.d.Find(m.d.Hash(key), key))++
+	}))
+}
+
+// TestNoInsertStalls bounds the slowest single insert. A busy machine or the
+// collector can hold up any operation, but not the same one in every run: with
+// the same seed the runs do the same work, and of each insert the fastest of
+// three times counts. A table that is doubled at once takes hundreds of
+// milliseconds at this size.
+func TestNoInsertStalls(t *testing.T) {
+	if testing.Short() || invariants {
+		t.Skip("2M entries")
+	}
+	const n, bound = 2_000_000, 5 * time.Millisecond
+	keys := make([]byte, 0, n*8)
+	for i := range n {
+		keys = strconv.AppendInt(keys, int64(10_000_000+i), 10)
+	}
+	seed := maphash.MakeSeed()
+	best := make([]time.Duration, n)
+	for run := range 3 {
+		d := New[[3]uint64](&cow.Epoch{}, seed)
+		for i := range n {
+			key := keys[i*8 : i*8+8]
+			h := d.Hash(key)
+			began := time.Now()
+			d.Insert(h, key, [3]uint64{})
+			if took := time.Since(began); run == 0 || took < best[i] {
+				best[i] = took
+			}
+		}
+	}
+	worst := slices.Max(best)
+	t.Logf("slowest insert %v", worst)
+	require.Less(t, worst, bound)
+}

@@ -1,0 +1,45 @@
+// Package dict is the store's hash table: dense, copy-on-write, and without a
+// pause at any size. The keyspace, hashes, sets and the members of sorted sets
+// are all made of it.
+//
+// # Entries
+//
+// The entries lie densely in slots 0..Len-1. A new entry takes the slot at the
+// end; a deletion moves the last entry into the hole. Hence a uniform random
+// pick is a random slot, SCAN is a walk downward over slot numbers, iteration
+// is in memory order, and the order depends on the history of inserts and
+// deletes alone, never on the hash seed.
+//
+//	Dict.pages -> page: up to 256 chunks -> chunk: up to 256 slots -> key, value
+//
+// Pages and chunks carry the epoch at which they were made (package cow). A
+// View copies the page pointers only, one for 65536 entries. A writer that
+// meets a page or chunk from before the latest cut clones it first.
+//
+// # Index
+//
+// The index maps 32 bits of a key's hash, the tag, to a slot. It is extendible
+// hashing: a directory on the leading bits of the tag points to segments of at
+// most 4096 cells. A cell is tag and slot in one word, so an entry is touched
+// only when all 32 bits agree, and splitting or resizing a segment touches no
+// key. Within a segment the home cell of a tag grows with the tag and cells are
+// kept in tag order (linear probing with Robin Hood placement, which for an
+// order-preserving home is a sorted array with gaps); so a lookup ends at the
+// first larger tag, and rebuilding is one sequential copy. A segment grows by a
+// quarter at a time and splits at its maximum: the index takes 9.5 to 12 bytes
+// an entry at any size, and no single operation does more than to rebuild one
+// segment or double the directory (a pointer for ~2500 entries). Deleting undoes
+// each step: segments shrink, buddies merge, the directory halves, chunks go.
+//
+// A dict of up to 8 entries has no index and is searched in slot order.
+//
+// Sources: R. Fagin et al., "Extendible Hashing", TODS 1979; P. Celis, "Robin
+// Hood Hashing", 1986; O. Amble and D. Knuth, "Ordered hash tables", 1974.
+//
+// # Rules
+//
+// The package knows nothing of commands, expiry or the types of values. Only
+// one goroutine may use a Dict; a View may be read anywhere. New operations
+// reach entries through slot (to read) and own (to write), and keep check true,
+// which the build tag invariants runs after mutations.
+package dict

@@ -1,0 +1,169 @@
+package dict
+
+// index maps tags to slots by extendible hashing. The zero value is "no index".
+//
+// Invariants (checked by check): len(dir) is a power of two, 1<<(32-shift); a
+// segment of depth d stands in 1<<(32-shift-d) adjacent entries; deepest counts
+// the segments that stand in one entry only.
+type index struct {
+	dir     []*segment
+	shift   uint8 // a tag belongs to dir[tag>>shift]
+	deepest int   // 0 while dir has one entry: it cannot be halved
+}
+
+// dirPerEntry bounds the directory at one pointer for so many entries. A random
+// hash needs one for 1700 to 3400; only tags that collide in masses get here,
+// and they must not make the directory grow without end.
+const dirPerEntry = 256
+
+func newIndex(n int) index {
+	return index{dir: []*segment{newSegment(0, n)}, shift: 32}
+}
+
+// segment returns the segment that a tag belongs to.
+func (x *index) segment(tag uint32) *segment { return x.dir[uint64(tag)>>x.shift] }
+
+// depth returns how many leading bits of a tag choose the directory entry.
+func (x *index) depth() uint8 { return 32 - x.shift }
+
+// insert adds an entry; total is the number of entries in the whole index.
+func (x *index) insert(tag uint32, slot, total int) {
+	for {
+		s := x.segment(tag)
+		if s.insert(tag, slot) {
+			return
+		}
+		x.grow(s, tag, total)
+	}
+}
+
+// grow makes room in a segment by the gentlest means that is left.
+func (x *index) grow(s *segment, tag uint32, total int) {
+	switch {
+	case len(s.cells) < maxCells:
+		// A segment may also be short of room because its end is crowded:
+		// then n alone would not make it larger.
+		s.resize(max(int(s.n)+1, int(s.homes)*3/4))
+	case s.depth < x.depth():
+		x.split(s, tag)
+	case len(x.dir) <= total/dirPerEntry:
+		x.double()
+		x.split(s, tag)
+	default:
+		s.extend()
+	}
+}
+
+// span returns the directory entries of a segment that tag belongs to.
+func (x *index) span(s *segment, tag uint32) (from, to int) {
+	width := 1 << (x.depth() - s.depth)
+	from = int(uint64(tag)>>x.shift) &^ (width - 1)
+	return from, from + width
+}
+
+// split divides a segment that stands in two directory entries or more.
+func (x *index) split(s *segment, tag uint32) {
+	from, to := x.span(s, tag)
+	old, bit := s.cells, uint32(1)<<(31-s.depth)
+	cut, left := len(old), int(s.n) // the cells are in tag order: the halves are a prefix and a suffix
+	right := 0
+	for cut > 0 && (old[cut-1] == empty || tagOf(old[cut-1])&bit != 0) {
+		cut--
+		if old[cut] != empty {
+			right++
+		}
+	}
+	left -= right
+	s.depth++
+	s.alloc(left)
+	s.pack(old[:cut], 0)
+	other := newSegment(s.depth, right)
+	other.pack(old[cut:], 0)
+	for i := (from + to) / 2; i < to; i++ {
+		x.dir[i] = other
+	}
+	if s.depth == x.depth() {
+		x.deepest += 2
+	}
+}
+
+// double makes the directory twice as large, each segment in twice the entries.
+func (x *index) double() {
+	dir := make([]*segment, 2*len(x.dir))
+	for i, s := range x.dir {
+		dir[2*i], dir[2*i+1] = s, s
+	}
+	x.dir = dir
+	x.shift--
+	x.deepest = 0
+}
+
+// move says that the entry of a tag has gone from one slot to another.
+func (x *index) move(tag uint32, from, to int) {
+	s := x.segment(tag)
+	i := s.locate(tag, from)
+	if i < 0 {
+		panic("dict: the moved entry is not in the index")
+	}
+	s.cells[i] = cellOf(tag, to)
+}
+
+// remove takes an entry out and gives memory back when enough has gone.
+func (x *index) remove(tag uint32, slot int) {
+	s := x.segment(tag)
+	i := s.locate(tag, slot)
+	if i < 0 {
+		panic("dict: the deleted entry is not in the index")
+	}
+	s.removeAt(i)
+	// Looking at the buddy costs a cache miss: not on every removal.
+	if s.n <= mergeMax && s.n%16 == 0 && x.merge(s, tag) {
+		return
+	}
+	if s.sparse() {
+		s.resize(int(s.n))
+	}
+}
+
+// merge unites a segment with its buddy if they are small enough together.
+func (x *index) merge(s *segment, tag uint32) bool {
+	if s.depth == 0 {
+		return false
+	}
+	buddy := x.segment(tag ^ 1<<(32-s.depth))
+	if buddy.depth != s.depth || s.n+buddy.n > mergeMax {
+		return false
+	}
+	if s.depth == x.depth() {
+		x.deepest -= 2
+	}
+	low, high := s, buddy
+	if tag&(1<<(32-s.depth)) != 0 {
+		low, high = buddy, s
+	}
+	lowCells, highCells := low.cells, high.cells
+	s.depth--
+	s.alloc(int(low.n + high.n))
+	s.pack(highCells, s.pack(lowCells, 0))
+	from, to := x.span(s, tag)
+	for i := from; i < to; i++ {
+		x.dir[i] = s
+	}
+	for x.deepest == 0 && len(x.dir) > 1 {
+		x.halve()
+	}
+	return true
+}
+
+// halve makes the directory half as large; no segment may be at full depth.
+func (x *index) halve() {
+	dir := make([]*segment, len(x.dir)/2)
+	x.shift++
+	for i := range dir {
+		dir[i] = x.dir[2*i]
+		if dir[i].depth == x.depth() && len(dir) > 1 {
+			x.deepest++
+		}
+	}
+	x.dir = dir
+}

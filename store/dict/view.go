@@ -1,0 +1,66 @@
+package dict
+
+import "slices"
+
+// View is the content of a dict at one moment: what it held when View was
+// called, for as long as the snapshot it belongs to is not released. It may be
+// read from another goroutine with no lock.
+type View[V any] struct {
+	pages []*page[V]
+	n     int
+}
+
+// View freezes the content. Call it after cow.Epoch.Cut and before the next
+// write. O(Len/65536).
+func (d *Dict[V]) View() View[V] {
+	return View[V]{pages: slices.Clone(d.pages), n: d.n}
+}
+
+// Len returns the number of entries.
+func (w View[V]) Len() int { return w.n }
+
+// At returns the entry of a slot, 0..Len-1. The value is to be read only.
+func (w View[V]) At(slot int) (key string, v *V) {
+	s := &w.pages[slot>>(chunkBits+pageBits)].chunks[slot>>chunkBits&pageMask].slots[slot&chunkMask]
+	return s.key, &s.val
+}
+
+// Each calls fn for every entry, oldest slot first, until fn returns false.
+func (w View[V]) Each(fn func(key string, v *V) bool) { each(w.pages, w.n, fn) }
+
+// Each calls fn for every entry, oldest slot first, until fn returns false. fn
+// reads the value only and must not change the dict.
+func (d *Dict[V]) Each(fn func(key string, v *V) bool) { each(d.pages, d.n, fn) }
+
+func each[V any](pages []*page[V], n int, fn func(key string, v *V) bool) {
+	for _, p := range pages {
+		for i := range p.chunks {
+			live := min(n, len(p.chunks[i].slots))
+			slots := p.chunks[i].slots[:live]
+			for j := range slots {
+				if !fn(slots[j].key, &slots[j].val) {
+					return
+				}
+			}
+			n -= live
+		}
+	}
+}
+
+// Scan calls fn for up to count entries and returns the cursor for the next
+// call; 0 begins and 0 says that all was seen. It walks downward from the last
+// slot and the cursor is the number of slots still to visit. An entry that
+// stays for the whole scan is seen at least once: deletion moves entries
+// downward only, that is, to where the scan has yet to come, and new ones go on
+// top. fn reads the value only and must not change the dict.
+func (d *Dict[V]) Scan(cursor uint64, count int, fn func(key string, v *V)) (next uint64) {
+	left := d.n
+	if cursor != 0 && cursor < uint64(left) {
+		left = int(cursor)
+	}
+	for stop := max(0, left-max(count, 1)); left > stop; left-- {
+		s := d.slot(left - 1)
+		fn(s.key, &s.val)
+	}
+	return uint64(left)
+}

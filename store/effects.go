@@ -1,0 +1,96 @@
+package store
+
+import "strconv"
+
+// Effect is one absolute, deterministic change, written as a command that a plain Redis understands. The closed list:
+//
+//	SET key value [PXAT ms | KEEPTTL]   APPEND key value        SETRANGE key offset value
+//	DEL key                             PEXPIREAT key ms        PERSIST key
+//	RENAME key newkey                   MOVE key db             COPY key newkey DB db REPLACE
+//	FLUSHDB  FLUSHALL                   SWAPDB a b
+//	HSET key field value [...]          HDEL key field [...]
+//	SADD key member [...]               SREM key member [...]
+//	XADD key id field value [...]    XDEL key id [...]       XTRIM key MAXLEN n
+//	XSETID key id ENTRIESADDED n MAXDELETEDID id
+//
+// Replaying the effects of a run, in order and with time frozen, into an empty store gives the same data.
+type Effect struct {
+	DB   int
+	Args [][]byte
+}
+
+// maxMerged bounds the arguments of one merged effect.
+const maxMerged = 1024
+
+// recorder collects the effects of a unit.
+type recorder struct {
+	effects []Effect
+}
+
+// Record decides whether effects are kept. Off, a mutator pays for one nil check.
+func (s *Store) Record(on bool) {
+	switch {
+	case !on:
+		s.effects = nil
+	case s.effects == nil:
+		s.effects = &recorder{}
+	}
+}
+
+// TakeEffects returns what has been recorded since the last call; the caller owns it.
+func (s *Store) TakeEffects() []Effect {
+	if s.effects == nil || len(s.effects.effects) == 0 {
+		return nil
+	}
+	taken := s.effects.effects
+	s.effects.effects = nil
+	return taken
+}
+
+// record notes one effect; the arguments are copied.
+func (s *Store) record(db *DB, name string, args ...[]byte) {
+	if s.effects == nil {
+		return
+	}
+	s.effects.add(db.id, name, false, args...)
+}
+
+// recordMember notes an effect that joins the one before it when that has the same name and key: HSET, SADD, ...
+func (s *Store) recordMember(db *DB, name string, args ...[]byte) {
+	if s.effects == nil {
+		return
+	}
+	s.effects.add(db.id, name, true, args...)
+}
+
+func (r *recorder) add(db int, name string, merge bool, args ...[]byte) {
+	if last := len(r.effects) - 1; merge && last >= 0 {
+		e := &r.effects[last]
+		if e.DB == db && len(e.Args) < maxMerged && string(e.Args[0]) == name && string(e.Args[1]) == string(args[0]) {
+			for _, a := range args[1:] {
+				e.Args = append(e.Args, append([]byte(nil), a...))
+			}
+			return
+		}
+	}
+	list := make([][]byte, 0, len(args)+1)
+	list = append(list, []byte(name))
+	for _, a := range args {
+		list = append(list, append([]byte(nil), a...))
+	}
+	r.effects = append(r.effects, Effect{DB: db, Args: list})
+}
+
+func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+
+// parseInt reads a canonical decimal int64: no sign but '-', no leading zero, no space.
+func parseInt(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > 20 {
+		return 0, false
+	}
+	if b[0] == '+' || (b[0] == '0' && len(b) > 1) || (b[0] == '-' && (len(b) == 1 || b[1] == '0')) {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(view(b), 10, 64)
+	return n, err == nil
+}

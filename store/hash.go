@@ -1,0 +1,71 @@
+package store
+
+import "lockserver/store/hash"
+
+// HashEdit writes to one key's hash. The key is made by the first Set and removed with the last field. The caller has
+// checked that the key is missing or a hash.
+type HashEdit struct {
+	db  *DB
+	key []byte
+	h   *hash.Hash // nil: no such key yet
+}
+
+// EditHash opens key's hash for writing.
+func (db *DB) EditHash(key []byte) HashEdit {
+	e := HashEdit{db: db, key: key}
+	if slot := db.find(key); slot >= 0 {
+		v := db.space.keys.Mut(slot)
+		v.own(db.store)
+		v.access = uint32(db.store.nowMS / 1000)
+		e.h = v.hash()
+	}
+	return e
+}
+
+// Hash returns the hash to read; nil if there is none.
+func (e *HashEdit) Hash() *hash.Hash { return e.h }
+
+func (e *HashEdit) make() {
+	if e.h != nil {
+		return
+	}
+	e.h = hash.New(&e.db.store.epoch, e.db.store.seed)
+	var v value
+	v.setHash(e.h)
+	e.db.put(e.key, v)
+}
+
+// Set gives field a value and says whether the field is new.
+func (e *HashEdit) Set(field, val []byte) bool {
+	e.make()
+	added := e.h.Set(e.db.store.limits.Hash, field, val)
+	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
+	e.db.changed(e.key)
+	return added
+}
+
+// SetInt gives field the text of n as value and says whether the field is new.
+func (e *HashEdit) SetInt(field []byte, n int64) bool {
+	e.make()
+	added := e.h.SetInt(e.db.store.limits.Hash, field, n)
+	if e.db.store.effects != nil {
+		e.db.store.recordMember(e.db, "HSET", e.key, field, appendInt(nil, n))
+	}
+	e.db.changed(e.key)
+	return added
+}
+
+// Delete removes a field and says whether there was one.
+func (e *HashEdit) Delete(field []byte) bool {
+	if e.h == nil || !e.h.Delete(field) {
+		return false
+	}
+	if e.h.Len() == 0 {
+		e.h = nil
+		e.db.remove(e.key)
+		return true
+	}
+	e.db.store.recordMember(e.db, "HDEL", e.key, field)
+	e.db.changed(e.key)
+	return true
+}

@@ -1,0 +1,15 @@
+// Package hash is the value of a hash key: fields with values, both strings of
+// bytes.
+//
+// A small hash is one listpack, field, value, field, value: a lock with its
+// owner and its token is one allocation of 80 bytes beside the header. A hash
+// that outgrows its limits becomes a dict, for good, as in Redis.
+//
+// The package owns the two forms and the change from one to the other. It knows
+// nothing of keys, commands, expiry or files. Methods that read write nothing,
+// not even scratch memory, so a snapshot's goroutine may call them on a header
+// that writers have replaced by its Clone.
+//
+// To add an operation, write its listpack form in small.go and branch in
+// hash.go.
+package hash

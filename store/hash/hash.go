@@ -1,0 +1,266 @@
+package hash
+
+import (
+	"hash/maphash"
+	"strconv"
+	"unsafe"
+
+	"lockserver/store/cow"
+	"lockserver/store/dict"
+	"lockserver/store/listpack"
+)
+
+// Limits say up to which size a hash stays a listpack: hash-max-listpack-entries
+// and hash-max-listpack-value.
+type Limits struct {
+	Entries int // fields
+	Value   int // bytes of a field or of a value
+}
+
+// Hash maps fields to values. One goroutine at a time may use it, except that
+// after Clone the old header may be read elsewhere.
+//
+// Invariant: exactly one of lp and table is not nil once a field was set.
+type Hash struct {
+	ep    *cow.Epoch
+	seed  maphash.Seed
+	lp    listpack.List // small form; nil while there was never a field
+	table *dict.Dict[string]
+	stamp uint64
+}
+
+// New returns an empty hash. The dict it may grow into hashes with seed.
+func New(ep *cow.Epoch, seed maphash.Seed) *Hash {
+	return &Hash{ep: ep, seed: seed, stamp: ep.Now()}
+}
+
+// Stamp returns the epoch at which this header was made. If it is shared, the
+// hash must be replaced by its Clone before it is written to.
+func (h *Hash) Stamp() uint64 { return h.stamp }
+
+// Clone returns a header for writing, after a cut that shares this one. The old
+// header remains for the snapshot: Len, Encoding, At, Each and Listpack.
+func (h *Hash) Clone() *Hash {
+	clone := &Hash{ep: h.ep, seed: h.seed, stamp: h.ep.Now()}
+	switch {
+	case h.table != nil:
+		clone.table = h.table.Clone()
+	case h.lp != nil:
+		clone.lp = h.lp.Clone()
+	}
+	return clone
+}
+
+// Len returns the number of fields.
+func (h *Hash) Len() int {
+	switch {
+	case h.table != nil:
+		return h.table.Len()
+	case h.lp != nil:
+		return h.lp.Len() / 2
+	}
+	return 0
+}
+
+// Encoding returns what OBJECT ENCODING calls the form: "listpack" or
+// "hashtable".
+func (h *Hash) Encoding() string {
+	if h.table != nil {
+		return "hashtable"
+	}
+	return "listpack"
+}
+
+// Listpack returns the bytes of the small form, field, value, field, value;
+// false if the hash is a table. The list is to be read only.
+func (h *Hash) Listpack() (listpack.List, bool) {
+	switch {
+	case h.table != nil:
+		return nil, false
+	case h.lp == nil:
+		return listpack.New(), true
+	}
+	return h.lp, true
+}
+
+// Get returns a field's value. It aliases the hash, or the storage of dst where
+// an integer has to be spelled out; it must not be written to and is valid until
+// the next change of the hash. dst is scratch and may be nil.
+func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
+	if h.table == nil {
+		v, ok := h.smallGet(field)
+		if !ok {
+			return nil, false
+		}
+		return spell(dst[:0], v), true
+	}
+	slot := h.slot(field)
+	if slot < 0 {
+		return nil, false
+	}
+	_, v := h.table.At(slot)
+	return bytesOf(*v), true
+}
+
+// GetInt returns a field's value as a number. isInt is false for a value that is
+// not the one canonical spelling of a 64-bit integer, ok if there is no such
+// field.
+func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
+	if h.table == nil {
+		v, ok := h.smallGet(field)
+		return v.Int, v.IsInt, ok
+	}
+	slot := h.slot(field)
+	if slot < 0 {
+		return 0, false, false
+	}
+	_, v := h.table.At(slot)
+	n, isInt = parseInt(*v)
+	return n, isInt, true
+}
+
+// Has reports whether there is such a field.
+func (h *Hash) Has(field []byte) bool {
+	if h.table == nil {
+		return h.smallFind(field) >= 0
+	}
+	return h.slot(field) >= 0
+}
+
+// ValueLen returns the length of a field's value in bytes, 0 if there is no such
+// field.
+func (h *Hash) ValueLen(field []byte) int {
+	if h.table == nil {
+		v, _ := h.smallGet(field) // the zero value is empty
+		return v.Len()
+	}
+	slot := h.slot(field)
+	if slot < 0 {
+		return 0
+	}
+	_, v := h.table.At(slot)
+	return len(*v)
+}
+
+// Set gives a field a value and reports whether the field is new. Both are
+// copied; neither may alias the hash.
+func (h *Hash) Set(lim Limits, field, value []byte) (added bool) {
+	h.mustOwn()
+	if h.table == nil {
+		if h.fits(lim, field, len(value)) {
+			added = h.smallSet(field, value)
+			h.outgrown(lim)
+			return added
+		}
+		h.convert()
+	}
+	return h.put(field, string(value))
+}
+
+// SetInt is Set with the decimal spelling of n as value.
+func (h *Hash) SetInt(lim Limits, field []byte, n int64) (added bool) {
+	h.mustOwn()
+	if h.table == nil {
+		digits := 0
+		if lim.Value < maxIntLen {
+			digits = listpack.Value{Int: n, IsInt: true}.Len()
+		}
+		if h.fits(lim, field, digits) {
+			added = h.smallSetInt(field, n)
+			h.outgrown(lim)
+			return added
+		}
+		h.convert()
+	}
+	return h.put(field, strconv.FormatInt(n, 10))
+}
+
+// put sets a field of the table.
+func (h *Hash) put(field []byte, value string) (added bool) {
+	sum := h.table.Hash(field)
+	if slot := h.table.Find(sum, field); slot >= 0 {
+		*h.table.Mut(slot) = value
+		return false
+	}
+	h.table.Insert(sum, field, value)
+	return true
+}
+
+// Delete removes a field and reports whether there was one.
+func (h *Hash) Delete(field []byte) bool {
+	h.mustOwn()
+	if h.table == nil {
+		return h.smallDelete(field)
+	}
+	sum := h.table.Hash(field)
+	slot := h.table.Find(sum, field)
+	if slot < 0 {
+		return false
+	}
+	h.table.Delete(sum, slot)
+	return true
+}
+
+// At returns field number i, 0..Len-1, and its value, as Get does; dst serves
+// both. A random i is a fair pick. O(i) for a listpack, which is small.
+func (h *Hash) At(i int, dst []byte) (field, value []byte) {
+	if h.table != nil {
+		key, v := h.table.At(i)
+		return bytesOf(key), bytesOf(*v)
+	}
+	return h.smallAt(i, dst)
+}
+
+// Each calls fn for every field until fn returns false. The slices are valid
+// during the call only and must not be written to; fn must not change the hash.
+func (h *Hash) Each(fn func(field, value []byte) bool) {
+	if h.table == nil {
+		h.smallEach(fn)
+		return
+	}
+	h.table.Each(func(key string, v *string) bool { return fn(bytesOf(key), bytesOf(*v)) })
+}
+
+// Scan calls fn for about count fields from cursor on and returns the cursor for
+// the next call; 0 begins and ends. A field that stays for the whole scan is
+// seen at least once. A listpack is small and comes all at once. The rules for
+// fn are those of Each.
+func (h *Hash) Scan(cursor uint64, count int, fn func(field, value []byte)) uint64 {
+	if h.table == nil {
+		h.smallEach(func(field, value []byte) bool {
+			fn(field, value)
+			return true
+		})
+		return 0
+	}
+	return h.table.Scan(cursor, count, func(key string, v *string) { fn(bytesOf(key), bytesOf(*v)) })
+}
+
+func (h *Hash) slot(field []byte) int { return h.table.Find(h.table.Hash(field), field) }
+
+func (h *Hash) mustOwn() {
+	if h.ep.Shared(h.stamp) {
+		panic("hash: write to a header that a snapshot reads")
+	}
+}
+
+// maxIntLen is the longest spelling of a 64-bit integer.
+const maxIntLen = 20
+
+// parseInt accepts the one spelling of an integer that Redis takes for a number:
+// no plus sign, no leading zero, no space, no "-0".
+func parseInt(s string) (int64, bool) {
+	if len(s) == 0 || len(s) > maxIntLen {
+		return 0, false
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < '0' || c > '9') && (i > 0 || c != '-') {
+			return 0, false // strconv would say so too, but allocate its error
+		}
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	return n, err == nil && listpack.Value{Int: n, IsInt: true}.Equal(bytesOf(s))
+}
+
+// bytesOf returns the bytes of a string, which must not be written to.
+func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

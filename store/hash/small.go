@@ -1,0 +1,161 @@
+package hash
+
+import (
+	"slices"
+	"strconv"
+
+	"lockserver/store/dict"
+	"lockserver/store/listpack"
+)
+
+const (
+	// maxListpack bounds the small form whatever the limits say: a listpack's
+	// own size field has 32 bits. Redis stops at the same size.
+	maxListpack = 1 << 30
+	// spare is what a new hash has room for beyond its first field: a lock's
+	// "$token" and a 64-bit integer.
+	spare = 18
+	// intRoom is the most that an integer takes.
+	intRoom = 10
+)
+
+// room returns how many bytes of a listpack a string takes at most.
+func room(length int) int {
+	if length < 64 {
+		return length + 2
+	}
+	return length + 10
+}
+
+// fits reports whether a field may be set while the hash stays a listpack.
+func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
+	return len(field) <= lim.Value && valueLen <= lim.Value &&
+		len(h.lp)+room(len(field))+room(valueLen) < maxListpack
+}
+
+// outgrown turns the hash into a table if it has too many fields.
+func (h *Hash) outgrown(lim Limits) {
+	if h.lp.Len() > 2*lim.Entries {
+		h.convert()
+	}
+}
+
+// convert turns the listpack into a table.
+func (h *Hash) convert() {
+	table := dict.New[string](h.ep, h.seed)
+	h.smallEach(func(field, value []byte) bool {
+		table.Insert(table.Hash(field), field, string(value))
+		return true
+	})
+	h.table, h.lp = table, nil
+}
+
+// smallFind returns the position of a field, or -1.
+func (h *Hash) smallFind(field []byte) int {
+	if h.lp == nil {
+		return -1
+	}
+	return h.lp.Find(h.lp.First(), field, 1)
+}
+
+func (h *Hash) smallGet(field []byte) (v listpack.Value, ok bool) {
+	pos := h.smallFind(field)
+	if pos < 0 {
+		return v, false
+	}
+	return h.lp.Get(h.lp.Next(pos)), true
+}
+
+func (h *Hash) smallSet(field, value []byte) (added bool) {
+	if pos := h.smallFind(field); pos >= 0 {
+		h.lp = h.lp.Replace(h.lp.Next(pos), value)
+		return false
+	}
+	h.reserve(room(len(field)) + room(len(value)))
+	h.lp = h.lp.Append(field).Append(value)
+	return true
+}
+
+func (h *Hash) smallSetInt(field []byte, n int64) (added bool) {
+	if pos := h.smallFind(field); pos >= 0 {
+		h.lp = h.lp.ReplaceInt(h.lp.Next(pos), n)
+		return false
+	}
+	h.reserve(room(len(field)) + intRoom)
+	h.lp = h.lp.Append(field).AppendInt(n)
+	return true
+}
+
+// reserve makes room for so many more bytes: a quarter of the list over what is
+// needed, so that filling a hash copies it a few times only.
+func (h *Hash) reserve(n int) {
+	switch {
+	case h.lp == nil:
+		h.lp = listpack.NewSize(n + spare)
+	case cap(h.lp)-len(h.lp) < n:
+		larger := slices.Grow(listpack.List(nil), len(h.lp)+n+len(h.lp)/4)
+		h.lp = append(larger, h.lp...)
+	}
+}
+
+func (h *Hash) smallDelete(field []byte) bool {
+	pos := h.smallFind(field)
+	if pos < 0 {
+		return false
+	}
+	h.lp = h.lp.Delete(pos, 2)
+	if cap(h.lp) > 256 && len(h.lp) < cap(h.lp)/4 {
+		h.lp = h.lp.Clone()
+	}
+	return true
+}
+
+func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
+	pos := h.lp.First()
+	for range 2 * i {
+		pos = h.lp.Next(pos)
+	}
+	f, v := h.lp.Get(pos), h.lp.Get(h.lp.Next(pos))
+	field, value, dst = f.Bytes, v.Bytes, dst[:0]
+	if f.IsInt {
+		dst = strconv.AppendInt(dst, f.Int, 10)
+		field = dst
+	}
+	if v.IsInt { // behind the field, if that stands in dst
+		value = strconv.AppendInt(dst, v.Int, 10)[len(dst):]
+	}
+	return field, value
+}
+
+func (h *Hash) smallEach(fn func(field, value []byte) bool) {
+	if h.lp == nil {
+		return
+	}
+	var fieldText, valueText []byte // only integers need them
+	for pos := h.lp.First(); pos >= 0; {
+		field := h.lp.Get(pos)
+		pos = h.lp.Next(pos)
+		value := h.lp.Get(pos)
+		pos = h.lp.Next(pos)
+		f, v := field.Bytes, value.Bytes
+		if field.IsInt {
+			fieldText = strconv.AppendInt(fieldText[:0], field.Int, 10)
+			f = fieldText
+		}
+		if value.IsInt {
+			valueText = strconv.AppendInt(valueText[:0], value.Int, 10)
+			v = valueText
+		}
+		if !fn(f, v) {
+			return
+		}
+	}
+}
+
+// spell returns the bytes of a value; those of an integer are appended to dst.
+func spell(dst []byte, v listpack.Value) []byte {
+	if v.IsInt {
+		return strconv.AppendInt(dst, v.Int, 10)
+	}
+	return v.Bytes
+}

@@ -1,0 +1,137 @@
+package store
+
+import (
+	"lockserver/store/hash"
+	"lockserver/store/set"
+)
+
+// Rename gives key's value and deadline to newKey, whatever that held. key must exist.
+func (db *DB) Rename(key, newKey []byte) {
+	v, atMS := db.take(key)
+	db.discard(newKey)
+	db.place(newKey, v, atMS)
+	db.store.record(db, "RENAME", key, newKey)
+	db.changed(key)
+	db.changed(newKey)
+}
+
+// Move gives key's value and deadline to the same key of another database and says whether it did: not if key is
+// missing here or present there.
+func (db *DB) Move(key []byte, to *DB) bool {
+	if db.find(key) < 0 || to.find(key) >= 0 {
+		return false
+	}
+	v, atMS := db.take(key)
+	to.place(key, v, atMS)
+	db.store.record(db, "MOVE", key, appendInt(nil, int64(to.id)))
+	db.changed(key)
+	to.changed(key)
+	return true
+}
+
+// Copy gives newKey of database to a deep copy of key's value, with its deadline, whatever newKey held. key must
+// exist, and the two must differ.
+func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
+	_, from := db.space.keys.At(db.find(key))
+	v, atMS := from.copy(db.store), from.deadlineMS()
+	to.discard(newKey)
+	to.place(newKey, v, atMS)
+	if db.store.effects != nil {
+		db.store.record(db, "COPY", key, newKey, []byte("DB"), appendInt(nil, int64(to.id)), []byte("REPLACE"))
+	}
+	to.changed(newKey)
+}
+
+// take removes a key that exists and returns its value without its deadline node. It records nothing.
+func (db *DB) take(key []byte) (v value, atMS int64) {
+	keys := db.space.keys
+	h := keys.Hash(key)
+	slot := keys.Find(h, key)
+	_, p := keys.At(slot)
+	v, atMS = *p, p.deadlineMS()
+	if v.exp != nil {
+		db.store.deadlines.remove(v.exp)
+		db.space.timed--
+		v.exp = nil
+	}
+	keys.Delete(h, slot)
+	return v, atMS
+}
+
+// discard removes a key, if it is there, without recording it.
+func (db *DB) discard(key []byte) {
+	keys := db.space.keys
+	if keys.Find(keys.Hash(key), key) >= 0 {
+		db.take(key)
+	}
+}
+
+func (db *DB) place(key []byte, v value, atMS int64) {
+	keys := db.space.keys
+	slot := keys.Insert(keys.Hash(key), key, v)
+	if atMS != 0 {
+		name, _ := keys.At(slot)
+		db.space.setDeadline(name, keys.Mut(slot), atMS)
+	}
+}
+
+// copy returns a value that shares nothing that anyone writes to.
+func (v *value) copy(s *Store) (c value) {
+	c.access = v.access
+	switch v.tag() {
+	case String:
+		c.ptr, c.meta = v.ptr, v.meta
+	case buffer:
+		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
+	case Hash:
+		h := hash.New(&s.epoch, s.seed)
+		v.hash().Each(func(field, val []byte) bool {
+			h.Set(s.limits.Hash, field, val)
+			return true
+		})
+		c.setHash(h)
+	case Set:
+		n := set.New(&s.epoch, s.seed)
+		v.set().Each(func(member []byte) bool {
+			n.Add(s.limits.Set, member)
+			return true
+		})
+		c.setSet(n)
+	case Stream:
+		c.setStream(v.stream().Copy())
+	}
+	return c
+}
+
+// Scan visits at least count keys (fewer at the end) from cursor on and returns the cursor to go on with; 0 starts
+// and ends. A key that exists during the whole scan is visited at least once. Overdue keys are passed over.
+func (db *DB) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
+	return db.space.keys.Scan(cursor, count, func(key string, v *value) {
+		if db.live(v) {
+			visit(key, Ref{v})
+		}
+	})
+}
+
+// Each visits every live key until visit returns false.
+func (db *DB) Each(visit func(key string, r Ref) bool) {
+	db.space.keys.Each(func(key string, v *value) bool {
+		return !db.live(v) || visit(key, Ref{v})
+	})
+}
+
+func (db *DB) live(v *value) bool {
+	return v.exp == nil || v.exp.atMS > db.store.nowMS || db.store.frozenTime
+}
+
+// RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in [0, n).
+func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
+	for db.Len() > 0 {
+		key, v := db.space.keys.At(intN(db.Len()))
+		if db.live(v) {
+			return key, true
+		}
+		db.expire(key)
+	}
+	return "", false
+}

@@ -1,0 +1,42 @@
+// Package listpack holds short sequences of byte strings and integers in one
+// flat byte slice, in the byte format that Redis 7 uses in memory, in RDB files
+// and in DUMP payloads.
+//
+// It owns that format: encoding, walking, editing and the check of bytes that
+// come from outside. It must not know what the elements mean (fields of a hash,
+// entries of a stream), who shares a list, or where it is stored: copy-on-write
+// is the caller's business, which calls [List.Clone] first.
+//
+// # Format, do not change
+//
+//	total bytes  uint32, little endian, everything from here to the end byte
+//	count        uint16, little endian; 65535 says "not known, walk and count"
+//	elements     see below, repeated
+//	end          0xFF
+//
+// An element is a head (with the value or a length in it), the data, and the
+// "back length": the size of head and data, so that the list can be walked from
+// its end. All integers are little endian two's complement:
+//
+//	0xxxxxxx             integer 0..127
+//	10xxxxxx             string of 0..63 bytes
+//	110xxxxx b           integer of 13 bits, -4096..4095, high bits first
+//	1110xxxx b           string of up to 4095 bytes, high bits first
+//	0xF0 uint32          string of any length
+//	0xF1 .. 0xF4         integer of 16, 24, 32, 64 bits follows
+//
+// A string that is the canonical decimal spelling of an int64 is always stored
+// as an integer, in the smallest form that holds it; so equal values have equal
+// bytes, and what this package writes is what Redis writes for the same
+// operations. One exception: Redis repairs an "unknown" count when it happens to
+// walk the list; reading never writes here, so the mark stays.
+//
+// The back length is written seven bits a byte, most significant first; every
+// byte but the first has its top bit set, which tells a reader that comes from
+// behind to go on. Its own length follows from the size (see backlenSize).
+//
+// # To add an element kind
+//
+// There is none left to add: the format is Redis'. A new operation is a function
+// over positions that uses sizeAt to walk and splice to make room.
+package listpack

@@ -1,0 +1,148 @@
+package listpack
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// Given the path of a Redis 7.0 server, TestGolden compares every state with its
+// and writes its file anew:
+//
+//	go test ./store/listpack -run Golden -oracle /usr/bin/redis-server
+var redisServer = flag.String("oracle", "", "redis-server to compare with and to make testdata from")
+
+const (
+	goldenFile  = "testdata/redis70.golden"
+	goldenSeed  = 20240301
+	goldenSteps = 1500
+	goldenEvery = 25
+)
+
+// The bytes that Redis 7.0.15 has for HSET k f1 v 2 -70000 f3 "" lock 1, whole.
+func TestHashOfRedis(t *testing.T) {
+	want := "23000000" + "0800" + "82663103" + "817602" + "0201" + "f290eefe04" + "82663303" + "8001" + "846c6f636b05" + "0101" + "ff"
+	l := New()
+	for _, s := range []string{"f1", "v", "2", "-70000", "f3", "", "lock", "1"} {
+		l = l.Append([]byte(s))
+	}
+	require.Equal(t, want, hex.EncodeToString(l))
+}
+
+// hash does what HSET and HDEL do to a hash in a listpack.
+type hash struct{ l List }
+
+func (h *hash) set(field, value []byte) {
+	if pos := h.l.Find(h.l.First(), field, 1); pos >= 0 {
+		h.l = h.l.Replace(h.l.Next(pos), value)
+		return
+	}
+	h.l = h.l.Append(field).Append(value)
+}
+
+func (h *hash) del(field []byte) {
+	if pos := h.l.Find(h.l.First(), field, 1); pos >= 0 {
+		h.l = h.l.Delete(pos, 2)
+	}
+}
+
+// hashElement returns fields and values at the borders of all encodings.
+func hashElement(r *rand.Rand, all [][]byte, field bool) []byte {
+	if r.IntN(3) == 0 {
+		return randomElement(r)
+	}
+	b := all[r.IntN(len(all))]
+	if len(b) > 4096 && r.IntN(10) > 0 || len(b) > 20_000 || field && len(b) > 200 {
+		return randomElement(r)
+	}
+	return b
+}
+
+// TestGolden: after the same changes the bytes are those of Redis 7.0.
+func TestGolden(t *testing.T) {
+	var db *redis.Client
+	if *redisServer != "" {
+		db = startRedis(t)
+	}
+	do := func(args ...any) any {
+		if db == nil {
+			return nil
+		}
+		v, err := db.Do(context.Background(), args...).Result()
+		require.NoError(t, err)
+		return v
+	}
+	do("CONFIG", "SET", "hash-max-listpack-value", 1<<20, "hash-max-listpack-entries", 10_000)
+	r := rand.New(rand.NewPCG(goldenSeed, 0))
+	h, all := hash{New()}, samples()
+	var lines []string
+	for i := range goldenSteps {
+		field := hashElement(r, all, true)
+		if r.IntN(5) < 2 {
+			h.del(field)
+			do("HDEL", "k", field)
+		} else {
+			value := hashElement(r, all, false)
+			h.set(field, value)
+			do("HSET", "k", field, value)
+		}
+		if db != nil && h.l.Len() > 0 {
+			require.Equal(t, "listpack", do("OBJECT", "ENCODING", "k"))
+			require.Equal(t, inDump(t, do("DUMP", "k").(string)), string(h.l), "step %d", i)
+		}
+		if i%goldenEvery == 0 {
+			sum := sha256.Sum256(h.l)
+			lines = append(lines, fmt.Sprintf("%d %d %x", h.l.Len(), h.l.Bytes(), sum[:12]))
+		}
+	}
+	if db != nil {
+		require.NoError(t, os.MkdirAll(filepath.Dir(goldenFile), 0o755))
+		require.NoError(t, os.WriteFile(goldenFile, []byte(strings.Join(lines, "\n")+"\n"), 0o644))
+	}
+	want, err := os.ReadFile(goldenFile)
+	require.NoError(t, err)
+	require.Equal(t, strings.Split(strings.TrimSpace(string(want)), "\n"), lines)
+}
+
+// inDump returns the listpack of a dumped hash: type 16, a length, the bytes, ten
+// bytes of version and checksum.
+func inDump(t *testing.T, dump string) string {
+	require.Equal(t, byte(16), dump[0])
+	body := dump[1 : len(dump)-10]
+	switch n := body[0]; {
+	case n < 1<<6:
+		return body[1:]
+	case n < 2<<6:
+		return body[2:]
+	}
+	require.Equal(t, uint32(len(body)-5), binary.BigEndian.Uint32([]byte(body[1:5])))
+	return body[5:]
+}
+
+func startRedis(t *testing.T) *redis.Client {
+	socket := filepath.Join(t.TempDir(), "redis.sock")
+	cmd := exec.Command(*redisServer, "--port", "0", "--unixsocket", socket, "--save", "", "--rdbcompression", "no")
+	require.NoError(t, cmd.Start())
+	db := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2})
+	t.Cleanup(func() {
+		db.Close()
+		require.NoError(t, cmd.Process.Kill())
+		cmd.Wait()
+	})
+	require.Eventually(t, func() bool { return db.Ping(context.Background()).Err() == nil },
+		5*time.Second, 10*time.Millisecond)
+	return db
+}

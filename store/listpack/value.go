@@ -1,0 +1,108 @@
+package listpack
+
+import (
+	"encoding/binary"
+	"strconv"
+)
+
+// Value is one element: an integer, or a string of bytes.
+type Value struct {
+	// Bytes is the string, if IsInt is false. It aliases the list and has no spare
+	// capacity: it is valid until the list changes, and must not be written to.
+	Bytes []byte
+	// Int is the integer, if IsInt is true.
+	Int   int64
+	IsInt bool
+}
+
+// Get returns the element at pos. It does not allocate.
+func (l List) Get(pos int) Value {
+	c := l[pos]
+	if c < 0x80 {
+		return Value{Int: int64(c), IsInt: true}
+	}
+	if c&maskString6 == headString6 {
+		return l.str(pos+1, int(c&0x3F))
+	}
+	return l.getLong(pos)
+}
+
+// getLong is Get for the heads that are longer than a byte.
+func (l List) getLong(pos int) Value {
+	switch c := l[pos]; {
+	case c&maskInt13 == headInt13:
+		// The sign is bit 12: shift it to the top and back.
+		return integer(int64(uint64(c&0x1F)<<8|uint64(l[pos+1])) << 51 >> 51)
+	case c&maskString12 == headString12:
+		return l.str(pos+2, int(c&0x0F)<<8+int(l[pos+1]))
+	case c == headString32:
+		return l.str(pos+5, int(binary.LittleEndian.Uint32(l[pos+1:])))
+	case c == headInt16:
+		return integer(int64(int16(binary.LittleEndian.Uint16(l[pos+1:]))))
+	case c == headInt24:
+		low := binary.LittleEndian.Uint16(l[pos+1:])
+		return integer(int64(int8(l[pos+3]))<<16 | int64(low))
+	case c == headInt32:
+		return integer(int64(int32(binary.LittleEndian.Uint32(l[pos+1:]))))
+	case c == headInt64:
+		return integer(int64(binary.LittleEndian.Uint64(l[pos+1:])))
+	}
+	panic("listpack: no element at " + strconv.Itoa(pos))
+}
+
+func integer(n int64) Value { return Value{Int: n, IsInt: true} }
+
+func (l List) str(from, n int) Value { return Value{Bytes: l[from : from+n : from+n]} }
+
+// Int returns the integer at pos, which must be one, and the offset where its
+// element ends: the next element's position, or that of the end byte.
+func (l List) Int(pos int) (n int64, next int) {
+	if c := l[pos]; c < 0x80 {
+		return int64(c), pos + 2
+	}
+	return l.getLong(pos).Int, pos + l.longSizeAt(pos)
+}
+
+// EqualAt reports whether the element at pos equals b, as Get(pos).Equal(b) does.
+func (l List) EqualAt(pos int, b []byte) bool {
+	c := l[pos]
+	if c&maskString6 == headString6 { // by far the most common
+		n := int(c & 0x3F)
+		return n == len(b) && string(l[pos+1:pos+1+n]) == string(b)
+	}
+	v := l.Get(pos)
+	return v.Equal(b)
+}
+
+// Append appends the value to dst, an integer as its decimal spelling, and
+// returns the result.
+func (v Value) Append(dst []byte) []byte {
+	if v.IsInt {
+		return strconv.AppendInt(dst, v.Int, 10)
+	}
+	return append(dst, v.Bytes...)
+}
+
+// Len returns how many bytes Append adds.
+func (v Value) Len() int {
+	if !v.IsInt {
+		return len(v.Bytes)
+	}
+	n, rest := 1, uint64(v.Int)
+	if v.Int < 0 {
+		n, rest = 2, -rest
+	}
+	for ; rest >= 10; rest /= 10 {
+		n++
+	}
+	return n
+}
+
+// Equal reports whether Append would append exactly b.
+func (v Value) Equal(b []byte) bool {
+	if !v.IsInt {
+		return string(v.Bytes) == string(b)
+	}
+	n, ok := parseInt(b)
+	return ok && n == v.Int
+}

@@ -1,0 +1,44 @@
+package store
+
+// OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own: false, and
+// nothing to write to, if the key holds something else than a hash.
+func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
+	v, ok := db.open(key, Hash)
+	if !ok {
+		return e, false
+	}
+	e = HashEdit{db: db, key: key}
+	if v != nil {
+		e.h = v.hash()
+	}
+	return e, true
+}
+
+// OpenSet is OpenHash for sets.
+func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
+	v, ok := db.open(key, Set)
+	if !ok {
+		return e, false
+	}
+	e = SetEdit{db: db, key: key}
+	if v != nil {
+		e.s = v.set()
+	}
+	return e, true
+}
+
+// open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It does not
+// count as a hit or a miss, which are for commands that read.
+func (db *DB) open(key []byte, k Kind) (v *value, ok bool) {
+	slot := db.find(key)
+	if slot < 0 {
+		return nil, true
+	}
+	if _, v = db.space.keys.At(slot); v.kind() != k {
+		return nil, false
+	}
+	v = db.space.keys.Mut(slot)
+	v.own(db.store)
+	v.access = uint32(db.store.nowMS / 1000)
+	return v, true
+}

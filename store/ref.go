@@ -1,0 +1,122 @@
+package store
+
+import (
+	"lockserver/store/hash"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+)
+
+// Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until the next mutation of the store.
+type Ref struct {
+	v *value
+}
+
+// Find looks a key up for a command that uses its value: the time of last access moves.
+func (db *DB) Find(key []byte) Ref {
+	slot := db.find(key)
+	if slot < 0 {
+		db.store.stats.Misses++
+		return Ref{}
+	}
+	db.store.stats.Hits++
+	_, v := db.space.keys.At(slot)
+	if !db.store.noTouch {
+		// Written only when it differs: a read of a hot key then does not dirty its cache line.
+		if now := uint32(db.store.nowMS / 1000); v.access != now {
+			v.access = now
+		}
+	}
+	return Ref{v}
+}
+
+// Peek looks a key up without touching anything but overdue keys, as TTL, TYPE and OBJECT do.
+func (db *DB) Peek(key []byte) Ref {
+	slot := db.find(key)
+	if slot < 0 {
+		return Ref{}
+	}
+	_, v := db.space.keys.At(slot)
+	return Ref{v}
+}
+
+// OK reports whether the key exists.
+func (r Ref) OK() bool { return r.v != nil }
+
+// Kind returns the value's type; None if the key does not exist.
+func (r Ref) Kind() Kind {
+	if r.v == nil {
+		return None
+	}
+	return r.v.kind()
+}
+
+// Is reports whether the key is missing or of kind k: what a command for type k accepts.
+func (r Ref) Is(k Kind) bool { return r.v == nil || r.v.kind() == k }
+
+// Bytes returns a string's bytes, which must not be written to; nil if the key does not exist.
+func (r Ref) Bytes() []byte {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.bytes()
+}
+
+// Hash returns the hash to read; nil if the key does not exist.
+func (r Ref) Hash() *hash.Hash {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.hash()
+}
+
+// Set returns the set to read; nil if the key does not exist.
+func (r Ref) Set() *set.Set {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.set()
+}
+
+// Stream returns the stream to read; nil if the key does not exist.
+func (r Ref) Stream() *stream.Stream {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.stream()
+}
+
+// DeadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
+func (r Ref) DeadlineMS() int64 {
+	if r.v == nil {
+		return 0
+	}
+	return r.v.deadlineMS()
+}
+
+// IdleS returns how many seconds ago the value was last used.
+func (r Ref) IdleS(nowMS int64) int64 {
+	return int64(uint32(nowMS/1000) - r.v.access)
+}
+
+// Encoding returns what OBJECT ENCODING answers.
+func (r Ref) Encoding() string {
+	switch r.v.tag() {
+	case buffer:
+		return "raw"
+	case String:
+		b := r.v.bytes()
+		if _, ok := parseInt(b); ok {
+			return "int"
+		}
+		if len(b) <= embstrMax {
+			return "embstr"
+		}
+		return "raw"
+	case Hash:
+		return r.v.hash().Encoding()
+	case Set:
+		return r.v.set().Encoding()
+	default:
+		return "stream"
+	}
+}

@@ -1,0 +1,63 @@
+package store
+
+import "lockserver/store/set"
+
+// SetEdit writes to one key's set. The key is made by the first Add and removed with the last member. The caller has
+// checked that the key is missing or a set.
+type SetEdit struct {
+	db  *DB
+	key []byte
+	s   *set.Set // nil: no such key yet
+}
+
+// EditSet opens key's set for writing.
+func (db *DB) EditSet(key []byte) SetEdit {
+	e := SetEdit{db: db, key: key}
+	if slot := db.find(key); slot >= 0 {
+		v := db.space.keys.Mut(slot)
+		v.own(db.store)
+		v.access = uint32(db.store.nowMS / 1000)
+		e.s = v.set()
+	}
+	return e
+}
+
+// Set returns the set to read; nil if there is none.
+func (e *SetEdit) Set() *set.Set { return e.s }
+
+// Add puts a member in and says whether it is new.
+func (e *SetEdit) Add(member []byte) bool {
+	if e.s == nil {
+		e.s = set.New(&e.db.store.epoch, e.db.store.seed)
+		var v value
+		v.setSet(e.s)
+		e.db.put(e.key, v)
+	}
+	if !e.s.Add(e.db.store.limits.Set, member) {
+		return false
+	}
+	e.db.store.recordMember(e.db, "SADD", e.key, member)
+	e.db.changed(e.key)
+	return true
+}
+
+// Remove takes a member out and says whether there was one. member may alias the set.
+func (e *SetEdit) Remove(member []byte) bool {
+	if e.s == nil {
+		return false
+	}
+	if e.db.store.effects != nil {
+		member = append([]byte(nil), member...)
+	}
+	if !e.s.Remove(member) {
+		return false
+	}
+	if e.s.Len() == 0 {
+		e.s = nil
+		e.db.remove(e.key)
+		return true
+	}
+	e.db.store.recordMember(e.db, "SREM", e.key, member)
+	e.db.changed(e.key)
+	return true
+}

@@ -1,0 +1,13 @@
+// Package set is the value of a set key: distinct members, strings of bytes.
+//
+// A set has one of three forms and changes from one to the next for good, by the
+// rules of Redis 7.2 and later: an intset while all members are integers, a
+// listpack while it is small, else a dict.
+//
+// The package owns the forms and the changes. It knows nothing of keys,
+// commands, expiry or files. Methods that read write nothing, so a snapshot's
+// goroutine may call them on a header that writers have replaced by its Clone.
+//
+// To add an operation, give intset its part in intset.go and branch by form in
+// set.go.
+package set

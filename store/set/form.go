@@ -1,0 +1,101 @@
+package set
+
+import (
+	"slices"
+	"strconv"
+	"unsafe"
+
+	"lockserver/store/dict"
+	"lockserver/store/listpack"
+)
+
+const (
+	// maxListpack bounds a listpack whatever the limits say: its own size field
+	// has 32 bits. Redis stops at the same size.
+	maxListpack = 1 << 30
+	// maxIntsetEntries bounds an intset in the same way: 8 GB of 8 bytes each.
+	maxIntsetEntries = 1 << 30
+	// maxElement is the most that an element of a listpack takes beyond its bytes.
+	maxElement = 10
+	// maxIntLen is the longest spelling of a 64-bit integer.
+	maxIntLen = 20
+)
+
+func (s *Set) intset() intset      { return s.compact }
+func (s *Set) list() listpack.List { return s.compact }
+
+// find returns the position of a member in the listpack, or -1.
+func (s *Set) find(member []byte) int {
+	lp := s.list()
+	return lp.Find(lp.First(), member, 0)
+}
+
+// fits reports whether a compact set of n members may have one more, of so many
+// bytes, in a listpack.
+func (s *Set) fits(lim Limits, n, length int) bool {
+	return n < lim.Entries && length <= lim.Value && len(s.compact)+length+maxElement*(n+1) < maxListpack
+}
+
+// push appends a member to the listpack. It makes a quarter more room than is
+// needed, so that filling a set copies it a few times only.
+func (s *Set) push(member []byte) {
+	lp := s.list()
+	if need := len(member) + maxElement; cap(lp)-len(lp) < need {
+		larger := slices.Grow(listpack.List(nil), len(lp)+need+len(lp)/4)
+		lp = append(larger, lp...)
+	}
+	s.compact = lp.Append(member)
+}
+
+// toListpack turns an intset into a listpack that has room for one more member
+// of so many bytes.
+func (s *Set) toListpack(length int) {
+	old := s.intset()
+	lp := listpack.NewSize(length + maxElement + old.len()*(old.width()+2))
+	for i := range old.len() {
+		lp = lp.AppendInt(old.at(i))
+	}
+	s.compact, s.form = lp, packed
+}
+
+// toTable turns a compact set into a dict.
+func (s *Set) toTable() {
+	members := dict.New[struct{}](s.ep, s.seed)
+	s.Each(func(member []byte) bool {
+		members.Insert(members.Hash(member), member, struct{}{})
+		return true
+	})
+	s.table, s.compact, s.form = members, nil, table
+}
+
+func eachElement(lp listpack.List, fn func(member []byte) bool) {
+	var text []byte // only integers need it
+	for pos := lp.First(); pos >= 0; pos = lp.Next(pos) {
+		v := lp.Get(pos)
+		member := v.Bytes
+		if v.IsInt {
+			text = strconv.AppendInt(text[:0], v.Int, 10)
+			member = text
+		}
+		if !fn(member) {
+			return
+		}
+	}
+}
+
+func number(n int64) listpack.Value { return listpack.Value{Int: n, IsInt: true} }
+
+// parseInt accepts the one spelling of an integer that Redis takes for a number:
+// no plus sign, no leading zero, no space, no "-0".
+func parseInt(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > maxIntLen {
+		return 0, false
+	}
+	for i, c := range b {
+		if (c < '0' || c > '9') && (i > 0 || c != '-') {
+			return 0, false // strconv would say so too, but allocate its error
+		}
+	}
+	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(b), len(b)), 10, 64)
+	return n, err == nil && number(n).Equal(b)
+}

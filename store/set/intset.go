@@ -1,0 +1,124 @@
+package set
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// intset is a sorted array of distinct integers in Redis' own bytes: the width
+// of a member (2, 4 or 8) and their number, four bytes each, then the members,
+// all little endian. Format, do not change. nil is the empty set.
+//
+// The width is that of the widest member there ever was; it does not shrink.
+type intset []byte
+
+const intsetHeader = 8
+
+func (s intset) len() int { return max(0, len(s)-intsetHeader) / s.width() }
+
+func (s intset) width() int {
+	if s == nil {
+		return 2
+	}
+	return int(s[0])
+}
+
+// at returns member i in ascending order.
+func (s intset) at(i int) int64 {
+	switch data := s[intsetHeader:]; s[0] {
+	case 2:
+		return int64(int16(binary.LittleEndian.Uint16(data[2*i:])))
+	case 4:
+		return int64(int32(binary.LittleEndian.Uint32(data[4*i:])))
+	default:
+		return int64(binary.LittleEndian.Uint64(data[8*i:]))
+	}
+}
+
+func (s intset) put(i int, n int64) {
+	switch data := s[intsetHeader:]; s[0] {
+	case 2:
+		binary.LittleEndian.PutUint16(data[2*i:], uint16(n))
+	case 4:
+		binary.LittleEndian.PutUint32(data[4*i:], uint32(n))
+	default:
+		binary.LittleEndian.PutUint64(data[8*i:], uint64(n))
+	}
+}
+
+// search returns where n stands, or where it would be inserted.
+func (s intset) search(n int64) (at int, found bool) {
+	low, high := 0, s.len()
+	if high > 0 && n > s.at(high-1) { // ascending insertion is common
+		return high, false
+	}
+	for low < high {
+		middle := int(uint(low+high) / 2)
+		if s.at(middle) < n {
+			low = middle + 1
+		} else {
+			high = middle
+		}
+	}
+	return low, low < s.len() && s.at(low) == n
+}
+
+func widthOf(n int64) int {
+	switch {
+	case n >= math.MinInt16 && n <= math.MaxInt16:
+		return 2
+	case n >= math.MinInt32 && n <= math.MaxInt32:
+		return 4
+	}
+	return 8
+}
+
+// add inserts n and returns the set, as append does, and whether n is new.
+func (s intset) add(n int64) (_ intset, added bool) {
+	if s == nil {
+		s = make(intset, intsetHeader, 2*intsetHeader)
+		s[0] = 2
+	}
+	if w := widthOf(n); w > s.width() {
+		s = s.widen(w)
+	}
+	at, found := s.search(n)
+	if found {
+		return s, false
+	}
+	width := s.width()
+	s = append(s, make([]byte, width)...)
+	from := intsetHeader + at*width
+	copy(s[from+width:], s[from:])
+	s.put(at, n)
+	s.count()
+	return s, true
+}
+
+// widen returns a copy with wider members.
+func (s intset) widen(width int) intset {
+	n := s.len()
+	wide := make(intset, intsetHeader+n*width, intsetHeader+(n+2)*width)
+	wide[0] = byte(width)
+	for i := range n {
+		wide.put(i, s.at(i))
+	}
+	wide.count()
+	return wide
+}
+
+// remove takes n out and returns the set and whether n was in it.
+func (s intset) remove(n int64) (_ intset, removed bool) {
+	at, found := s.search(n)
+	if !found {
+		return s, false
+	}
+	width := s.width()
+	from := intsetHeader + at*width
+	s = append(s[:from], s[from+width:]...)
+	s.count()
+	return s, true
+}
+
+// count writes the number of members to the header.
+func (s intset) count() { binary.LittleEndian.PutUint32(s[4:], uint32(s.len())) }

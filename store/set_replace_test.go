@@ -1,0 +1,95 @@
+package store
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/set"
+)
+
+func membersOf(s *set.Set) (members []string) {
+	s.Each(func(member []byte) bool {
+		members = append(members, string(member))
+		return true
+	})
+	return members
+}
+
+// effectLines takes the effects recorded since the last call, one a line.
+func effectLines(s *Store) (lines []string) {
+	for _, e := range s.TakeEffects() {
+		line := ""
+		for _, arg := range e.Args {
+			line += " " + string(arg)
+		}
+		lines = append(lines, line[1:])
+	}
+	return lines
+}
+
+func TestReplaceSet(t *testing.T) {
+	s, db := openTestStore()
+	s.Record(true)
+	key := []byte("k")
+	h, _ := db.OpenHash(key)
+	h.Set([]byte("f"), []byte("v"))
+	require.True(t, db.Expire(key, 5000))
+	effectLines(s)
+
+	fresh := s.NewSet()
+	fresh.Add(s.Limits().Set, []byte("1"))
+	fresh.Add(s.Limits().Set, []byte("2"))
+	db.ReplaceSet(key, fresh)
+	require.Equal(t, []string{"DEL k", "SADD k 1 2"}, effectLines(s))
+	require.Equal(t, []string{"1", "2"}, membersOf(db.Peek(key).Set()))
+	require.Zero(t, db.Peek(key).DeadlineMS())
+	require.Zero(t, db.Timed())
+
+	db.ReplaceSet(key, s.NewSet())
+	require.Equal(t, []string{"DEL k"}, effectLines(s))
+	require.Zero(t, db.Len())
+	dirty := s.Dirty()
+	db.ReplaceSet(key, s.NewSet())
+	require.Empty(t, effectLines(s))
+	require.Equal(t, dirty, s.Dirty(), "nothing in the place of nothing is no change")
+}
+
+// A large set is recorded in effects of bounded size.
+func TestReplaceSetSplitsItsEffect(t *testing.T) {
+	s, db := openTestStore()
+	s.Record(true)
+	fresh := s.NewSet()
+	for i := range 3000 {
+		fresh.Add(s.Limits().Set, []byte("m"+strconv.Itoa(i)))
+	}
+	db.ReplaceSet([]byte("k"), fresh)
+	effects := s.TakeEffects()
+	require.Greater(t, len(effects), 1)
+	n := 0
+	for _, e := range effects {
+		require.LessOrEqual(t, len(e.Args), maxMerged+1)
+		require.Equal(t, "SADD", string(e.Args[0]))
+		n += len(e.Args) - 2
+	}
+	require.Equal(t, 3000, n)
+}
+
+func TestReplaceSetUnderACut(t *testing.T) {
+	s, db := openTestStore()
+	m, _ := db.OpenSet([]byte("k"))
+	m.Add([]byte("old"))
+	cut := s.Cut()
+	fresh := s.NewSet()
+	fresh.Add(s.Limits().Set, []byte("new"))
+	db.ReplaceSet([]byte("k"), fresh)
+	cut.Each(0, func(key string, r Ref) bool {
+		require.Equal(t, []string{"old"}, membersOf(r.Set()))
+		return true
+	})
+	keys, _ := cut.Len(0)
+	require.Equal(t, 1, keys)
+	cut.Release()
+	require.Equal(t, []string{"new"}, membersOf(db.Peek([]byte("k")).Set()))
+}

@@ -1,0 +1,147 @@
+package store
+
+import (
+	"hash/maphash"
+
+	"lockserver/store/cow"
+	"lockserver/store/dict"
+	"lockserver/store/hash"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+)
+
+// Limits are the sizes up to which containers stay compact, as Redis' *-max-listpack-* and stream-node-* settings.
+type Limits struct {
+	Hash   hash.Limits
+	Set    set.Limits
+	Stream stream.Limits
+}
+
+// Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may note
+// the key but not touch the store.
+type Observer interface {
+	// KeyChanged: the key was created, written, given another deadline or removed.
+	KeyChanged(db int, key []byte)
+	// DatabaseChanged: every key of the database may have changed (FLUSHDB, FLUSHALL, SWAPDB).
+	DatabaseChanged(db int)
+}
+
+// Stats are counts since the start or the last ResetStats.
+type Stats struct {
+	Expired int64 // keys removed because their time had come
+	Hits    int64 // look-ups by reading commands that found a key
+	Misses  int64
+}
+
+// Store is the data of one server.
+type Store struct {
+	nowMS, nowUS int64
+	dbs          []*DB
+	deadlines    deadlines
+	epoch        cow.Epoch
+	seed         maphash.Seed
+	limits       Limits
+	effects      *recorder // nil: nobody keeps a journal
+	observer     Observer  // nil: nobody is waiting or watching
+	dirty        int64
+	stats        Stats
+	noTouch      bool
+	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
+	frozenTime bool
+}
+
+// New returns an empty store of n databases (at least 1).
+func New(n int, limits Limits) *Store {
+	s := &Store{seed: maphash.MakeSeed(), limits: limits}
+	for id := range n {
+		db := &DB{id: id, store: s}
+		db.attach(s.newSpace())
+		s.dbs = append(s.dbs, db)
+	}
+	return s
+}
+
+// space is the content of a database. SWAPDB exchanges the spaces of two databases and leaves the databases, which
+// sessions point at, where they are.
+type space struct {
+	store *Store
+	db    *DB // the database that holds this space now
+	keys  *dict.Dict[value]
+	timed int // keys with a deadline
+}
+
+func (s *Store) newSpace() *space {
+	return &space{store: s, keys: dict.New[value](&s.epoch, s.seed)}
+}
+
+// SetNow fixes the time for the units that follow, in microseconds since 1970. Time never goes back within a store:
+// an earlier time is taken as the last one.
+func (s *Store) SetNow(us int64) {
+	s.nowUS = us
+	s.nowMS = us / 1000
+}
+
+// NowMS returns the time of this unit in milliseconds since 1970.
+func (s *Store) NowMS() int64 { return s.nowMS }
+
+// NowUS returns the time of this unit in microseconds since 1970.
+func (s *Store) NowUS() int64 { return s.nowUS }
+
+// Len returns the number of databases.
+func (s *Store) Len() int { return len(s.dbs) }
+
+// DB returns database id, or nil if there is no such database.
+func (s *Store) DB(id int) *DB {
+	if id < 0 || id >= len(s.dbs) {
+		return nil
+	}
+	return s.dbs[id]
+}
+
+// SetLimits changes the sizes up to which containers stay compact; what exists is converted when next written to.
+func (s *Store) SetLimits(l Limits) { s.limits = l }
+
+// SetObserver attaches o, or detaches the present one when o is nil.
+func (s *Store) SetObserver(o Observer) { s.observer = o }
+
+// SetNoTouch decides whether look-ups leave the time of last access alone (CLIENT NO-TOUCH).
+func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
+
+// SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
+func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
+
+// Dirty returns the number of changes since the store was made.
+func (s *Store) Dirty() int64 { return s.dirty }
+
+// Stats returns the counts since the last ResetStats.
+func (s *Store) Stats() Stats { return s.stats }
+
+// ResetStats sets every count to zero.
+func (s *Store) ResetStats() { s.stats = Stats{} }
+
+// FlushAll removes every key of every database and returns how many there were.
+func (s *Store) FlushAll() int {
+	n := 0
+	for _, db := range s.dbs {
+		n += db.drop()
+	}
+	s.record(s.dbs[0], "FLUSHALL")
+	s.dirty += int64(n)
+	return n
+}
+
+// SwapDB exchanges the contents of two databases.
+func (s *Store) SwapDB(a, b *DB) {
+	if a == b {
+		return
+	}
+	sa, sb := a.space, b.space
+	a.attach(sb)
+	b.attach(sa)
+	s.record(a, "SWAPDB", appendInt(nil, int64(a.id)), appendInt(nil, int64(b.id)))
+	s.dirty++
+	if s.observer != nil {
+		s.observer.DatabaseChanged(a.id)
+		s.observer.DatabaseChanged(b.id)
+	}
+}

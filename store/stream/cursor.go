@@ -1,0 +1,156 @@
+package stream
+
+import "lockserver/store/listpack"
+
+// cursor walks the entries of one node, which must be in good form (inspect).
+type cursor struct {
+	list     listpack.List
+	master   ID
+	pairs    int // fields of the master entry
+	fieldsAt int // position of the first of them; of the zero behind if there are none
+	start    int // position of the first entry, -1 if there is none
+}
+
+// entry is the fixed part of an entry and where the rest of it stands.
+type entry struct {
+	at    int // position of the flags
+	items int // position of the first value, or of the first field if it has its own fields
+	flags int64
+	id    ID
+	pairs int
+}
+
+func (e *entry) deleted() bool { return e.flags&flagDeleted != 0 }
+
+// open returns a cursor for the node.
+func (n *node) open() cursor {
+	l := n.list
+	pos := l.Next(l.Next(countAt))
+	c := cursor{list: l, master: n.master, pairs: int(l.Get(pos).Int)}
+	pos = l.Next(pos)
+	c.fieldsAt = pos
+	for range c.pairs {
+		pos = l.Next(pos)
+	}
+	c.start = l.Next(pos)
+	return c
+}
+
+// read returns the entry whose flags stand at pos.
+func (c *cursor) read(pos int) entry {
+	e := entry{at: pos, pairs: c.pairs}
+	var ms, seq int64
+	e.flags, pos = c.list.Int(pos)
+	ms, pos = c.list.Int(pos)
+	seq, pos = c.list.Int(pos)
+	// The differences wrap around: a sequence number may be below the master's.
+	e.id = ID{c.master.MS + uint64(ms), c.master.Seq + uint64(seq)}
+	if e.flags&flagSameFields == 0 {
+		var n int64
+		n, pos = c.list.Int(pos)
+		e.pairs = int(n)
+	}
+	e.items = pos
+	return e
+}
+
+// first returns the first entry, deleted or not.
+func (c *cursor) first() (entry, bool) {
+	if c.start < 0 {
+		return entry{}, false
+	}
+	return c.read(c.start), true
+}
+
+// next returns the entry after e.
+func (c *cursor) next(e entry) (entry, bool) {
+	pos, n := e.items, e.pairs
+	if e.flags&flagSameFields == 0 {
+		n *= 2
+	}
+	for range n {
+		pos = c.list.Next(pos)
+	}
+	pos = c.list.Next(pos) // over lp-count
+	if pos < 0 {
+		return entry{}, false
+	}
+	return c.read(pos), true
+}
+
+// last returns the last entry, deleted or not.
+func (c *cursor) last() (entry, bool) {
+	if c.start < 0 {
+		return entry{}, false
+	}
+	return c.back(c.list.Last()), true
+}
+
+// prev returns the entry before e.
+func (c *cursor) prev(e entry) (entry, bool) {
+	if e.at == c.start {
+		return entry{}, false
+	}
+	return c.back(c.list.Prev(e.at)), true
+}
+
+// back returns the entry whose lp-count stands at pos.
+func (c *cursor) back(pos int) entry {
+	for n := c.list.Get(pos).Int; n > 0; n-- {
+		pos = c.list.Prev(pos)
+	}
+	return c.read(pos)
+}
+
+// scratch holds the spelling of a field and of a value that are stored as
+// integers.
+type scratch struct{ field, value [20]byte }
+
+// FieldValues are the pairs of one entry. It is a value: a copy starts where the
+// original stands.
+type FieldValues struct {
+	list    listpack.List
+	field   int // position of the next field of the master entry, 0 if the entry has its own
+	item    int
+	left    int
+	scratch *scratch
+}
+
+// values returns e's fields and values.
+func (c *cursor) values(e entry, sc *scratch) FieldValues {
+	fv := FieldValues{list: c.list, item: e.items, left: e.pairs, scratch: sc}
+	if e.flags&flagSameFields != 0 {
+		fv.field = c.fieldsAt
+	}
+	return fv
+}
+
+// Len returns how many pairs Next has yet to return.
+func (fv *FieldValues) Len() int { return fv.left }
+
+// Next returns the next field and value, and false when there are no more. The
+// bytes are valid until the next call and must not be written to.
+func (fv *FieldValues) Next() (field, value []byte, ok bool) {
+	if fv.left == 0 {
+		return nil, nil, false
+	}
+	fv.left--
+	l := fv.list
+	if fv.field != 0 {
+		field = spell(l.Get(fv.field), &fv.scratch.field)
+		fv.field = l.Next(fv.field)
+	} else {
+		field = spell(l.Get(fv.item), &fv.scratch.field)
+		fv.item = l.Next(fv.item)
+	}
+	value = spell(l.Get(fv.item), &fv.scratch.value)
+	fv.item = l.Next(fv.item)
+	return field, value, true
+}
+
+func spell(v listpack.Value, buf *[20]byte) []byte {
+	if v.IsInt {
+		return v.Append(buf[:0])
+	}
+	return v.Bytes
+}

@@ -1,0 +1,195 @@
+package stream
+
+import (
+	"lockserver/store/cow"
+	"lockserver/store/listpack"
+
+	"github.com/tidwall/btree"
+)
+
+// MaxEntryBytes is the most that fields and values of one entry may add up to.
+// Callers check it before Add.
+const MaxEntryBytes = 1 << 30
+
+// Limits say when a node is full: stream-node-max-bytes and
+// stream-node-max-entries. Zero means no limit of that kind (the bytes are then
+// bounded by MaxEntryBytes).
+type Limits struct {
+	NodeMaxBytes   int
+	NodeMaxEntries int
+}
+
+// DefaultLimits returns Redis' defaults.
+func DefaultLimits() Limits { return Limits{NodeMaxBytes: 4096, NodeMaxEntries: 100} }
+
+// Stream is a stream without its name. Make one with New. Only one goroutine may
+// change it; any number may read one that is not changed any more (see the package
+// comment).
+type Stream struct {
+	epoch *cow.Epoch
+	stamp uint64
+
+	// nodes is ordered by master ID. A node's pointer is replaced, never changed in
+	// place, once the node is shared.
+	nodes *btree.BTreeG[slot]
+	tail  *node // the last of nodes, nil if there are none
+
+	length     int // living entries; the sum of the nodes' counts
+	firstID    ID  // the first living entry's, 0-0 if there is none
+	lastID     ID  // the highest ever added, or what SetID said
+	maxDeleted ID  // the highest ever given to Delete; trimming does not count
+	added      uint64
+}
+
+// slot is a node in the index. The ID stands beside the pointer so that a search
+// needs no node to compare with and touches only the index.
+type slot struct {
+	master ID
+	node   *node
+}
+
+func slotLess(a, b slot) bool { return a.master.Less(b.master) }
+
+// New returns an empty stream whose parts are shared and copied by ep.
+func New(ep *cow.Epoch) *Stream {
+	return &Stream{
+		epoch: ep,
+		stamp: ep.Now(),
+		nodes: btree.NewBTreeGOptions(slotLess, btree.Options{NoLocks: true}),
+	}
+}
+
+// Stamp returns the epoch in which this header was made.
+func (s *Stream) Stamp() uint64 { return s.stamp }
+
+// Clone returns a header for writing, after a cut shared s with a snapshot. The
+// entries are not copied. s may be read on, but not be changed any more.
+func (s *Stream) Clone() *Stream {
+	c := *s
+	c.stamp = s.epoch.Now()
+	c.nodes = s.nodes.Copy()
+	return &c
+}
+
+// Copy returns a copy with nodes of its own: another stream with the same entries
+// and numbers, as COPY makes it.
+func (s *Stream) Copy() *Stream {
+	d := New(s.epoch)
+	d.length, d.firstID, d.lastID = s.length, s.firstID, s.lastID
+	d.maxDeleted, d.added = s.maxDeleted, s.added
+	s.nodes.Scan(func(sl slot) bool {
+		d.push(sl.node.clone(d.stamp, 0))
+		return true
+	})
+	return d
+}
+
+// Len returns the number of entries.
+func (s *Stream) Len() int { return s.length }
+
+// LastID returns the highest ID ever added, or what SetID said. The next ID has to
+// be above it.
+func (s *Stream) LastID() ID { return s.lastID }
+
+// FirstID returns the ID of the first entry, 0-0 if there is none.
+func (s *Stream) FirstID() ID { return s.firstID }
+
+// MaxDeletedID returns the highest ID that Delete removed, 0-0 if none.
+func (s *Stream) MaxDeletedID() ID { return s.maxDeleted }
+
+// EntriesAdded returns how many entries were ever added, or what SetID said and
+// those added since.
+func (s *Stream) EntriesAdded() uint64 { return s.added }
+
+// TopID returns the ID of the last entry that is still there; 0-0 if there is
+// none. XSETID may not go below it.
+func (s *Stream) TopID() ID {
+	var top ID
+	s.Range(ID{}, MaxID(), true, func(id ID, _ FieldValues) bool {
+		top = id
+		return false
+	})
+	return top
+}
+
+// SetID sets the last ID, and the entries ever added and the highest deleted ID
+// where they are given. A highest deleted ID of 0-0 changes nothing, as in Redis.
+// The caller has checked last against TopID.
+func (s *Stream) SetID(last ID, added *uint64, maxDeleted *ID) {
+	s.lastID = last
+	if added != nil {
+		s.added = *added
+	}
+	if maxDeleted != nil && !maxDeleted.IsZero() {
+		s.maxDeleted = *maxDeleted
+	}
+}
+
+// own returns n, or a copy of it that has taken its place if a snapshot shares n,
+// with room for another room bytes. The result may be written to.
+func (s *Stream) own(n *node, room int) *node {
+	if !s.epoch.Shared(n.stamp) {
+		return n
+	}
+	c := n.clone(s.epoch.Now(), room)
+	s.nodes.Set(slot{c.master, c})
+	if n == s.tail {
+		s.tail = c
+	}
+	return c
+}
+
+// push appends a node to the index. Its master ID is above all others.
+func (s *Stream) push(n *node) {
+	s.nodes.Load(slot{n.master, n})
+	s.tail = n
+}
+
+// drop takes a node from the index.
+func (s *Stream) drop(n *node) {
+	s.nodes.Delete(slot{master: n.master})
+	if n == s.tail {
+		last, _ := s.nodes.Max()
+		s.tail = last.node
+	}
+}
+
+// floor returns the node in which id stands if it is there: the last one whose
+// master ID is not above id, nil if there is none.
+func (s *Stream) floor(id ID) *node {
+	if s.tail != nil && !id.Less(s.tail.master) {
+		return s.tail
+	}
+	var n *node
+	s.nodes.Descend(slot{master: id}, func(sl slot) bool {
+		n = sl.node
+		return false
+	})
+	return n
+}
+
+// setFirst finds the first living entry after the old one went.
+func (s *Stream) setFirst() {
+	s.firstID = ID{}
+	if s.length == 0 {
+		return
+	}
+	s.nodes.Scan(func(sl slot) bool {
+		id, ok := sl.node.firstLive()
+		if ok {
+			s.firstID = id
+		}
+		return !ok
+	})
+}
+
+// Nodes returns an iterator over the master ID and the bytes of every node, in
+// order, for snapshot files. The bytes alias the stream and must not be written to.
+func (s *Stream) Nodes() func(yield func(ID, listpack.List) bool) {
+	return func(yield func(ID, listpack.List) bool) {
+		s.nodes.Scan(func(sl slot) bool { return yield(sl.master, sl.node.list) })
+	}
+}
+
+// NodeCount returns the number of nodes.
+func (s *Stream) NodeCount() int { return s.nodes.Len() }

@@ -1,0 +1,114 @@
+package stream
+
+// TrimBy is what trimming goes by.
+type TrimBy uint8
+
+const (
+	// ByMaxLen removes the first entries until MaxLen are left.
+	ByMaxLen TrimBy = iota
+	// ByMinID removes the entries whose ID is below MinID.
+	ByMinID
+)
+
+// DefaultLimit as Strategy.Limit is the limit that Redis takes when ~ is given
+// without LIMIT: a hundred nodes' worth of entries.
+const DefaultLimit = -1
+
+// Strategy says which entries Trim removes.
+type Strategy struct {
+	By     TrimBy
+	MaxLen int
+	MinID  ID
+	// Approx removes whole nodes only, and so leaves a few entries more.
+	Approx bool
+	// Limit is the most entries that an approximate trim removes; 0 for no limit, or
+	// DefaultLimit. Exact trimming knows none.
+	Limit int
+}
+
+// limit returns the most entries that t may remove, 0 for no limit.
+func (t *Strategy) limit(lim Limits) int {
+	if !t.Approx {
+		return 0
+	}
+	if t.Limit >= 0 {
+		return t.Limit
+	}
+	n := 100 * lim.NodeMaxEntries
+	if n <= 0 {
+		n = 10_000
+	}
+	return min(n, 1_000_000)
+}
+
+// Trim removes entries from the front and returns how many. What an approximate
+// trim did is said exactly, and in a way that gives the same again, by trimming to
+// the Len that it left: nodes that it removed whole go whole then too. Trimming is
+// not deleting: MaxDeletedID stays.
+func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
+	limit := t.limit(lim)
+	for {
+		if t.By == ByMaxLen && s.length <= t.MaxLen {
+			break
+		}
+		first, ok := s.nodes.Min()
+		if !ok {
+			break
+		}
+		n := first.node
+		live := n.live()
+		if limit > 0 && removed+live > limit {
+			break
+		}
+		if s.wholeGoes(n, live, &t) {
+			s.drop(n)
+			s.length -= live
+			removed += live
+			continue
+		}
+		if !t.Approx {
+			removed += s.trimNode(n, &t)
+		}
+		break
+	}
+	if removed > 0 {
+		s.setFirst()
+	}
+	return removed
+}
+
+// wholeGoes reports whether all of n, the first node with live entries alive, is to
+// be removed. By ID its last entry decides, even if that one is deleted.
+func (s *Stream) wholeGoes(n *node, live int, t *Strategy) bool {
+	if t.By == ByMaxLen {
+		return s.length-live >= t.MaxLen
+	}
+	e, ok := n.lastEntry()
+	return !ok || e.id.Less(t.MinID)
+}
+
+// trimNode marks the first entries of n, the first node, as deleted and returns how
+// many lived.
+func (s *Stream) trimNode(n *node, t *Strategy) int {
+	done := 0
+	c := n.open()
+	for e, ok := c.first(); ok; e, ok = c.next(e) {
+		if t.By == ByMaxLen && s.length <= t.MaxLen || t.By == ByMinID && !e.id.Less(t.MinID) {
+			break
+		}
+		if e.deleted() {
+			continue
+		}
+		if done == 0 {
+			n = s.own(n, 0)
+			c.list = n.list // the copy: c goes on there, and sees what is marked
+		}
+		n.mark(e)
+		s.length--
+		done++
+	}
+	if done > 0 {
+		n.addCounts(-done, done)
+	}
+	return done
+}

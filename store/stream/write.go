@@ -1,0 +1,155 @@
+package stream
+
+import (
+	"slices"
+
+	"lockserver/store/listpack"
+)
+
+// maxInitialBytes bounds what the first node of a stream, or one that grew, gets in
+// advance.
+const maxInitialBytes = 4096
+
+// Add appends an entry of alternating fields and values, at least one pair. It
+// panics if id is not above LastID or the bytes are more than MaxEntryBytes: the
+// caller has checked both.
+func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
+	if !s.lastID.Less(id) {
+		panic("stream: added ID is not above the last one")
+	}
+	total := 0
+	for _, b := range fields {
+		total += len(b)
+	}
+	if total > MaxEntryBytes || len(fields) < 2 || len(fields)%2 != 0 {
+		panic("stream: entry of a size that the caller must refuse")
+	}
+	// Encoding adds at most 10 bytes an element (head of 5, back length of 5), but
+	// two or three in most cases; this is a guess that only saves reallocations.
+	room := total + 3*len(fields) + 24
+	s.dropDeadAbove(id)
+	n := s.tail
+	if n == nil || n.full(lim, total) {
+		n = s.startNode(id, fields, room)
+	} else {
+		n = s.own(n, room)
+		n.reserve(room)
+	}
+	n.append(id, fields)
+	s.length++
+	s.added++
+	s.lastID = id
+	if s.length == 1 {
+		s.firstID = id
+	}
+}
+
+// dropDeadAbove removes nodes without living entries whose master ID is not below
+// id. They come about only if exact trimming by ID emptied the node and XSETID then
+// went back behind it. Redis would add the entry there, where no search finds it.
+func (s *Stream) dropDeadAbove(id ID) {
+	for s.tail != nil && !s.tail.master.Less(id) {
+		s.drop(s.tail)
+	}
+}
+
+// full reports whether an entry with total bytes in fields and values has to go
+// into a new node. As in Redis the bytes of the encoding do not count for the new
+// entry, and deleted entries count.
+func (n *node) full(lim Limits, total int) bool {
+	limit := lim.NodeMaxBytes
+	if limit <= 0 || limit > MaxEntryBytes {
+		limit = MaxEntryBytes
+	}
+	if len(n.list)+total >= limit {
+		return true
+	}
+	return lim.NodeMaxEntries > 0 && n.live()+n.marked() >= lim.NodeMaxEntries
+}
+
+// startNode appends an empty node. The node before it is the best guess of how large
+// it will be; the first one of a stream starts small.
+func (s *Stream) startNode(id ID, fields [][]byte, room int) *node {
+	size := 2*room + 8
+	if t := s.tail; t != nil {
+		size = max(size, min(len(t.list), maxInitialBytes))
+		s.seal()
+	}
+	n := newNode(id, s.epoch.Now(), fields, size)
+	s.push(n)
+	return n
+}
+
+// seal gives back what the tail did not use, before another node follows it.
+func (s *Stream) seal() {
+	t := s.tail
+	if spare := cap(t.list) - len(t.list); spare > len(t.list)/8+64 && !s.epoch.Shared(t.stamp) {
+		t.list = t.list.Clone()
+	}
+}
+
+// reserve makes room for another room bytes, doubling what is there up to the
+// usual size of a node.
+func (n *node) reserve(room int) {
+	if need := len(n.list) + room; need > cap(n.list) {
+		n.list = n.list.Grow(max(room, min(len(n.list), maxInitialBytes-len(n.list))))
+	}
+}
+
+// Delete removes the entry with the given ID and reports whether there was one. The
+// entry is only marked, or its node removed if it was the last one alive there.
+func (s *Stream) Delete(id ID) bool {
+	if s.length == 0 || id.Less(s.firstID) {
+		return false
+	}
+	n := s.floor(id)
+	if n == nil {
+		return false
+	}
+	e, ok := n.find(id)
+	if !ok {
+		return false
+	}
+	if n.live() == 1 {
+		s.drop(n)
+	} else {
+		n = s.own(n, 0)
+		n.mark(e)
+		n.addCounts(-1, 1)
+	}
+	s.length--
+	if s.maxDeleted.Less(id) {
+		s.maxDeleted = id
+	}
+	if id == s.firstID {
+		s.setFirst()
+	}
+	return true
+}
+
+// AppendNode appends a node from a snapshot file: its master ID and its bytes,
+// which the stream keeps and writes to. Length, first ID and last ID follow; the numbers that are
+// not in the nodes are set afterwards with SetID. The error, which wraps
+// ErrCorrupt, says what is wrong with the bytes; the stream is then as before.
+func (s *Stream) AppendNode(master ID, list []byte) error {
+	in, err := inspect(master, list)
+	if err != nil {
+		return err
+	}
+	if s.tail != nil && !s.tail.master.Less(master) {
+		return corrupt("node %v does not follow node %v", master, s.tail.master)
+	}
+	if in.live > 0 && s.length > 0 && !s.lastID.Less(in.first) {
+		return corrupt("node %v begins with %v, not above %v", master, in.first, s.lastID)
+	}
+	s.push(&node{master: master, stamp: s.epoch.Now(), list: listpack.List(slices.Clip(list))})
+	if in.live == 0 {
+		return nil
+	}
+	if s.length == 0 {
+		s.firstID = in.first
+	}
+	s.lastID = in.last
+	s.length += in.live
+	return nil
+}

@@ -1,0 +1,116 @@
+package store
+
+// TTL says what becomes of a key's deadline when its value is replaced.
+type TTL int64
+
+// KeepTTL leaves the deadline as it is; NoTTL takes it away; any other value is the new one in milliseconds since
+// 1970.
+const (
+	NoTTL   TTL = 0
+	KeepTTL TTL = -1
+)
+
+// SetString makes key a string holding a copy of val, whatever it held before. A deadline that is not in the future
+// removes the key instead.
+func (db *DB) SetString(key, val []byte, ttl TTL) {
+	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
+		db.Delete(key)
+		return
+	}
+	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl)
+}
+
+// setOwned is SetString for bytes that nobody else holds.
+func (db *DB) setOwned(key, val []byte, ttl TTL) {
+	keys := db.space.keys
+	h := keys.Hash(key)
+	slot := keys.Find(h, key)
+	var v *value
+	if slot < 0 {
+		slot = keys.Insert(h, key, value{})
+		v = keys.Mut(slot)
+	} else {
+		v = keys.Mut(slot)
+		if ttl == KeepTTL && v.exp != nil && v.exp.atMS <= db.store.nowMS && !db.store.frozenTime {
+			ttl = NoTTL // overdue: as if it had not been there
+		}
+	}
+	v.setString(val)
+	v.access = uint32(db.store.nowMS / 1000)
+	if ttl != KeepTTL && (ttl != NoTTL || v.exp != nil) {
+		name, _ := keys.At(slot)
+		db.space.setDeadline(name, v, int64(ttl))
+	}
+	if db.store.effects != nil {
+		db.recordSet(key, val, ttl)
+	}
+	db.changed(key)
+}
+
+func (db *DB) recordSet(key, val []byte, ttl TTL) {
+	switch ttl {
+	case NoTTL:
+		db.store.record(db, "SET", key, val)
+	case KeepTTL:
+		db.store.record(db, "SET", key, val, []byte("KEEPTTL"))
+	default:
+		db.store.record(db, "SET", key, val, []byte("PXAT"), appendInt(nil, int64(ttl)))
+	}
+}
+
+// SetInt makes key the string of n and keeps its deadline: what INCR does.
+func (db *DB) SetInt(key []byte, n int64) {
+	var text [20]byte
+	db.SetString(key, appendInt(text[:0], n), KeepTTL)
+}
+
+// writableBuffer returns key's string as a buffer that may be written anywhere, making an empty one if there is no
+// such key. room is how many more bytes it will need.
+func (db *DB) writableBuffer(key []byte, room int) *growable {
+	slot := db.find(key)
+	if slot < 0 {
+		g := &growable{b: make([]byte, 0, room), stamp: db.store.epoch.Now()}
+		var v value
+		v.setBuffer(g)
+		db.put(key, v)
+		return g
+	}
+	v := db.space.keys.Mut(slot)
+	v.access = uint32(db.store.nowMS / 1000)
+	if v.tag() == buffer && !db.store.epoch.Shared(v.growable().stamp) {
+		return v.growable()
+	}
+	old := v.bytes()
+	g := &growable{b: append(make([]byte, 0, len(old)+room), old...), stamp: db.store.epoch.Now()}
+	v.setBuffer(g)
+	return g
+}
+
+// Append adds val to the end of key's string, which it makes if there is none, and returns the new length in bytes.
+// Like Redis, a key that is made by it is kept as it would be by SET.
+func (db *DB) Append(key, val []byte) int {
+	if !db.Peek(key).OK() {
+		db.SetString(key, val, NoTTL)
+		return len(val)
+	}
+	g := db.writableBuffer(key, len(val))
+	g.b = append(g.b, val...)
+	db.store.record(db, "APPEND", key, val)
+	db.changed(key)
+	return len(g.b)
+}
+
+// SetRange overwrites key's string from offset on, filling a gap with zero bytes, and returns the new length in bytes.
+func (db *DB) SetRange(key []byte, offset int, val []byte) int {
+	end := offset + len(val)
+	g := db.writableBuffer(key, end)
+	if grow := end - len(g.b); grow > 0 {
+		g.b = append(g.b, make([]byte, grow)...)
+	}
+	copy(g.b[offset:end], val)
+	if db.store.effects != nil {
+		db.store.record(db, "SETRANGE", key, appendInt(nil, int64(offset)), val)
+	}
+	db.changed(key)
+	return len(g.b)
+}

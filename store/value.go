@@ -1,0 +1,143 @@
+package store
+
+import (
+	"unsafe"
+
+	"lockserver/store/hash"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+)
+
+// Kind is the type of a value.
+type Kind uint8
+
+// The kinds of value, named as TYPE answers them.
+const (
+	None Kind = iota
+	String
+	Hash
+	Set
+	Stream
+	// buffer is a String that has been appended to or written into: it owns a slice with room to grow.
+	buffer
+)
+
+// String returns what TYPE answers: "none", "string", "hash", "set" or "stream".
+func (k Kind) String() string {
+	switch k {
+	case String, buffer:
+		return "string"
+	case Hash:
+		return "hash"
+	case Set:
+		return "set"
+	case Stream:
+		return "stream"
+	default:
+		return "none"
+	}
+}
+
+// value is what a key of the keyspace holds: 24 bytes, so that a million small keys cost little more than their
+// bytes. It is a tagged union over one pointer; this file is the only one that reads or makes the pointer.
+type value struct {
+	ptr unsafe.Pointer
+	exp *deadline // nil: no deadline
+	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes while
+	// a cut shares the chunk, because a snapshot reads it.
+	meta uint32
+	// access is the time of the last access, in seconds since 1970 modulo 2^32. No snapshot reads it.
+	access uint32
+}
+
+const (
+	kindShift = 28
+	// maxInline is the longest string that is kept as pointer and length; a longer one is a growable buffer.
+	maxInline = 1<<kindShift - 1
+	// embstrMax is the longest string that Redis calls "embstr".
+	embstrMax = 44
+)
+
+// growable is a string that APPEND, SETRANGE or SETBIT has written to. Its bytes are shared with a snapshot when
+// stamp says so; appending behind the length that a snapshot saw is always safe, writing before it is not.
+type growable struct {
+	b     []byte
+	stamp uint64
+}
+
+func (v *value) tag() Kind { return Kind(v.meta >> kindShift) }
+
+func (v *value) kind() Kind {
+	if k := v.tag(); k != buffer {
+		return k
+	}
+	return String
+}
+
+// setString makes v an immutable string; b must not be written to by anyone afterwards.
+func (v *value) setString(b []byte) {
+	if len(b) > maxInline {
+		v.setBuffer(&growable{b: b})
+		return
+	}
+	v.ptr = unsafe.Pointer(unsafe.SliceData(b))
+	v.meta = uint32(String)<<kindShift | uint32(len(b))
+}
+
+func (v *value) setBuffer(g *growable) {
+	v.ptr = unsafe.Pointer(g)
+	v.meta = uint32(buffer) << kindShift
+}
+
+func (v *value) bytes() []byte {
+	if v.tag() == buffer {
+		return (*growable)(v.ptr).b
+	}
+	return unsafe.Slice((*byte)(v.ptr), int(v.meta&maxInline))
+}
+
+func (v *value) growable() *growable { return (*growable)(v.ptr) }
+
+func (v *value) setHash(h *hash.Hash) {
+	v.ptr, v.meta = unsafe.Pointer(h), uint32(Hash)<<kindShift
+}
+
+func (v *value) hash() *hash.Hash { return (*hash.Hash)(v.ptr) }
+
+func (v *value) setSet(s *set.Set) {
+	v.ptr, v.meta = unsafe.Pointer(s), uint32(Set)<<kindShift
+}
+
+func (v *value) set() *set.Set { return (*set.Set)(v.ptr) }
+
+func (v *value) setStream(s *stream.Stream) {
+	v.ptr, v.meta = unsafe.Pointer(s), uint32(Stream)<<kindShift
+}
+
+func (v *value) stream() *stream.Stream { return (*stream.Stream)(v.ptr) }
+
+// deadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
+func (v *value) deadlineMS() int64 {
+	if v.exp == nil {
+		return 0
+	}
+	return v.exp.atMS
+}
+
+// own makes a container writable: one whose header a cut still reads is replaced by a clone.
+func (v *value) own(s *Store) {
+	switch v.tag() {
+	case Hash:
+		if s.epoch.Shared(v.hash().Stamp()) {
+			v.setHash(v.hash().Clone())
+		}
+	case Set:
+		if s.epoch.Shared(v.set().Stamp()) {
+			v.setSet(v.set().Clone())
+		}
+	case Stream:
+		if s.epoch.Shared(v.stream().Stamp()) {
+			v.setStream(v.stream().Clone())
+		}
+	}
+}
