@@ -13,8 +13,11 @@ import (
 	"lockserver/internal/resp"
 )
 
-// TestContainersAgainstRedis sends the same random commands to us and to Redis. Few keys, fields and values make most
-// of them meet something; many make the containers outgrow their compact forms.
+// containerKeys are the keys of random commands.
+const containerKeys = "h1 h2 h3 s1 s2 s3 s4 s5 none str"
+
+// TestContainersAgainstRedis sends the same random commands to us and to Redis, and then our effects to an empty Redis.
+// With few fields and members most calls meet something; with many the containers outgrow their compact forms.
 func TestContainersAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	r := testRand(t)
@@ -24,19 +27,58 @@ func TestContainersAgainstRedis(t *testing.T) {
 			reset(redis)
 			f.do("HELLO", proto)
 			redis.do("HELLO", proto)
-			for range 1500 {
-				args := randomContainerCall(r, universe)
-				want, got := unordered(redis.do(args...)), unordered(f.do(args...))
+			both := func(args ...string) {
+				want, got := redis.do(args...), f.do(args...)
+				if args[0] != "HMGET" && args[0] != "SMISMEMBER" {
+					want, got = unordered(want), unordered(got)
+				}
 				require.Equal(t, want.String(), got.String(), "universe %d, RESP%s: %q", universe, proto, args)
 			}
+			var all []string
+			for i := range universe {
+				all = append(all, strconv.Itoa(i))
+			}
+			both(append([]string{"SADD", "s1"}, all...)...)
+			both(append([]string{"HSET", "h1"}, all...)...)
+			for range 1500 {
+				both(randomContainerCall(r, universe)...)
+			}
+			reset(redis)
+			redis.do("HELLO", proto)
+			for _, e := range f.store.TakeEffects() {
+				var args []string
+				for _, arg := range e.Args {
+					args = append(args, string(arg))
+				}
+				require.False(t, redis.do(args...).IsError(), "%q", args)
+			}
+			for _, key := range strings.Fields(containerKeys) {
+				both("HGETALL", key)
+				both("SMEMBERS", key)
+				both("GET", key)
+			}
+			require.Equal(t, int64(f.store.DB(0).Len()), redis.do("DBSIZE").Int)
 		}
 	}
 }
 
+// containerCalls are shapes of calls: k is a key, e a field, value or member, n a number, * some keys, + a key and some
+// elements.
+const containerCalls = `
+	HSET,+ HSET,+ HSET,+ HMSET,+ HSETNX,k,e,e HDEL,+ HINCRBY,k,e,n HINCRBY,k,e,n HINCRBYFLOAT,k,e,n HINCRBYFLOAT,k,e,n
+	HGET,k,e HMGET,+ HGETALL,k HKEYS,k HVALS,k HLEN,k HSTRLEN,k,e HEXISTS,k,e
+	HSCAN,k,0,COUNT,99999 HSCAN,k,0,MATCH,*1*,COUNT,99999
+	HRANDFIELD,k,99999 HRANDFIELD,k,99999,WITHVALUES HRANDFIELD,k,0
+	SADD,+ SADD,+ SADD,+ SADD,+ SREM,+ SMOVE,k,k,e SMOVE,k,k,e SISMEMBER,k,e SMISMEMBER,+ SMEMBERS,k SCARD,k
+	SSCAN,k,0,COUNT,99999 SSCAN,k,0,COUNT,99999,MATCH,m*[02468]
+	SRANDMEMBER,k,99999 SRANDMEMBER,k,0 SPOP,k,99999 SPOP,k,n
+	SINTER,* SUNION,* SDIFF,* SINTERSTORE,k,* SUNIONSTORE,k,* SDIFFSTORE,k,* SINTERCARD,2,k,k SINTERCARD,2,k,k,LIMIT,n
+	SET,str,e GETDEL,k`
+
 // randomContainerCall is a command whose reply does not depend on chance, apart from its order.
 func randomContainerCall(r *rand.Rand, universe int) []string {
 	pick := func(list string) string { f := strings.Fields(list); return f[r.IntN(len(f))] }
-	key := func() string { return pick("h1 h2 h3 s1 s2 s3 s4 s5 none str") }
+	key := func() string { return pick(containerKeys) }
 	element := func() string {
 		switch n := r.IntN(universe); r.IntN(12) {
 		case 0:
@@ -60,13 +102,7 @@ func randomContainerCall(r *rand.Rand, universe int) []string {
 		}
 		return list
 	}
-	call := strings.Fields(pick("HSET,+ HSET,+ HSET,+ HMSET,+ HSETNX,k,e,e HGET,k,e HMGET,+ HGETALL,k HKEYS,k HVALS,k HLEN,k " +
-		"HSTRLEN,k,e HEXISTS,k,e HDEL,+ HINCRBY,k,e,n HINCRBY,k,e,n HINCRBYFLOAT,k,e,n HINCRBYFLOAT,k,e,n " +
-		"HSCAN,k,0,COUNT,99999 HSCAN,k,0,MATCH,*1*,COUNT,99999 HRANDFIELD,k,99999 HRANDFIELD,k,99999,WITHVALUES HRANDFIELD,k,0 " +
-		"SADD,+ SADD,+ SADD,+ SADD,+ SREM,+ SISMEMBER,k,e SMISMEMBER,+ SMEMBERS,k SCARD,k SMOVE,k,k,e SMOVE,k,k,e " +
-		"SSCAN,k,0,COUNT,99999 SSCAN,k,0,COUNT,99999,MATCH,m*[02468] SRANDMEMBER,k,99999 SRANDMEMBER,k,0 SPOP,k,99999 SPOP,k,n " +
-		"SINTER,* SUNION,* SDIFF,* SINTERSTORE,k,* SUNIONSTORE,k,* SDIFFSTORE,k,* SINTERCARD,2,k,k SINTERCARD,2,k,k,LIMIT,n " +
-		"SET,str,e GETDEL,k"))[0]
+	call := pick(containerCalls)
 	var args []string
 	for i, word := range strings.Split(call, ",") {
 		switch {

@@ -11,8 +11,8 @@ import (
 // maxProbedSets is up to how many sets SUNION asks each whether a member was there before; beyond, it collects them.
 const maxProbedSets = 4
 
-// operation visits the members of a result, each once, until visit returns false. The operands stand in the order of the
-// call and nil is a missing one; the slice is the operation's to reorder.
+// operation visits the members of a result, each once, until visit returns false. The operands stand in the order of
+// the call and nil is a missing one; the slice is the operation's to reorder.
 type operation func(st *store.Store, operands []*set.Set, visit func(member []byte) bool)
 
 func sinter(c *Ctx) error      { return replySet(c, intersection) }
@@ -171,9 +171,9 @@ func unionOfMany(st *store.Store, operands []*set.Set, visit func(member []byte)
 	}
 }
 
-// difference walks the first set and leaves out what any other one has. It either looks each member up in all others, or,
-// where they are many and small, first collects what they have in common with the first: then it takes time in proportion
-// to the sum of all sizes.
+// difference walks the first set and leaves out what any other one has. It either looks each member up in all others,
+// or, where they are many and small, first collects what they have in common with the first: then it takes time in
+// proportion to the sum of all sizes.
 func difference(st *store.Store, operands []*set.Set, visit func(member []byte) bool) {
 	first := operands[0]
 	if first == nil {

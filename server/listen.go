@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"syscall"
 )
 
 // listen binds every configured address. The caller holds life.
@@ -16,82 +17,63 @@ func (srv *Server) listen() error {
 	if c.ListensTCP() {
 		tcp = c.Bind
 	}
-	if srv.opts.Listener != nil {
-		srv.accept(srv.opts.Listener)
+	if ln := srv.opts.Listener; ln != nil {
+		srv.addr = ln.Addr()
+		srv.accept(ln)
 	}
 	if c.UnixSocket != "" {
 		if err := removeStaleSocket(c.UnixSocket); err != nil {
 			return err
 		}
 	}
-	if srv.opts.EventLoops {
-		return srv.listenOnLoops(tcp, c.UnixSocket)
-	}
+	var lns []net.Listener
 	for _, bind := range tcp {
 		host, optional := bindHost(bind)
 		ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(c.Port)))
-		if err != nil {
-			if optional {
-				srv.log.Warn("could not bind an optional address", "address", host, "cause", err)
-				continue
-			}
+		if err == nil {
+			lns = append(lns, ln)
+		} else if optional {
+			srv.log.Warn("could not bind an optional address", "address", host, "cause", err)
+		} else {
+			closeAll(lns)
 			return listenError(err)
 		}
-		srv.accept(ln)
 	}
 	if c.UnixSocket != "" {
 		ln, err := net.Listen("unix", c.UnixSocket)
 		if err != nil {
+			closeAll(lns)
 			return listenError(err)
 		}
-		srv.accept(ln)
+		lns = append(lns, ln)
 	}
-	return srv.socketMode()
-}
-
-// listenOnLoops binds the addresses on event loops.
-func (srv *Server) listenOnLoops(tcp []string, unixSocket string) error {
-	var addrs []string
-	for _, bind := range tcp {
-		host, optional := bindHost(bind)
-		hostPort := net.JoinHostPort(host, strconv.Itoa(srv.config.Port))
-		// The event loops report a busy port late and tersely: a listener of our own that is closed again does better.
-		probe, err := net.Listen("tcp", hostPort)
-		if err != nil {
-			if optional {
-				srv.log.Warn("could not bind an optional address", "address", host, "cause", err)
-				continue
-			}
-			return listenError(err)
-		}
-		_ = probe.Close()
-		addrs = append(addrs, "tcp://"+hostPort)
-	}
-	if unixSocket != "" {
-		addrs = append(addrs, "unix://"+unixSocket)
-	}
-	if len(addrs) == 0 {
-		return nil
-	}
-	ls, err := listenLoops(srv, addrs, srv.config.IOThreads)
-	if err != nil {
+	if err := srv.socketMode(); err != nil {
+		closeAll(lns)
 		return err
 	}
-	srv.loops = ls
-	if srv.addr == nil {
-		if srv.addr, err = ls.addr(); err != nil {
-			return err
-		}
+	if srv.addr == nil && len(lns) > 0 {
+		srv.addr = lns[0].Addr()
 	}
-	return srv.socketMode()
+	if !srv.opts.EventLoops {
+		for _, ln := range lns {
+			srv.accept(ln)
+		}
+		return nil
+	}
+	var err error
+	srv.loops, err = listenLoops(srv, lns, c.IOThreads)
+	return err
+}
+
+func closeAll(lns []net.Listener) {
+	for _, ln := range lns {
+		_ = ln.Close()
+	}
 }
 
 // accept serves a listener until it is closed. The caller holds life.
 func (srv *Server) accept(ln net.Listener) {
 	srv.listeners = append(srv.listeners, ln)
-	if srv.addr == nil {
-		srv.addr = ln.Addr()
-	}
 	srv.group.Go(func() {
 		for {
 			nc, err := ln.Accept()
@@ -205,4 +187,9 @@ func (srv *Server) port() int {
 		return tcp.Port
 	}
 	return 0
+}
+
+// isResourceShortage reports whether accepting may work again later.
+func isResourceShortage(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }

@@ -3,9 +3,22 @@ package server
 import (
 	"net"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
+
+// keepSocketAlive probes an idle connection after idle, and three times as often from then on; 0: never.
+func keepSocketAlive(fd int, idle time.Duration) {
+	seconds := int(idle / time.Second)
+	if seconds <= 0 {
+		return
+	}
+	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, seconds)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, max(1, seconds/3))
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
+}
 
 // guardSocket sees to it that a peer which vanished without a word (power, cable) is noticed within ms: unanswered
 // data is given up after that time, and an idle connection is probed three times within it.

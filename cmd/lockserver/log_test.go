@@ -55,22 +55,3 @@ func TestLogFileMayBeMovedAway(t *testing.T) {
 		require.Equal(t, 1, strings.Count(string(data), "\n"))
 	}
 }
-
-func TestSecondInterruptEndsAtOnce(t *testing.T) {
-	p := &process{log: slog.New(slog.DiscardHandler)}
-	signals := make(chan os.Signal, 2)
-	signals <- os.Interrupt
-	code, done := p.waitShutdown(make(chan error), signals)
-	require.Equal(t, 1, code)
-	require.True(t, done)
-
-	ended := make(chan error, 1)
-	ended <- nil
-	code, done = p.waitShutdown(ended, nil)
-	require.Zero(t, code)
-	require.True(t, done)
-
-	ended <- errors.New("disk full")
-	_, done = p.waitShutdown(ended, nil)
-	require.False(t, done, "a server that cannot save goes on")
-}

@@ -15,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	"lockserver/internal/config"
 	"lockserver/server"
@@ -152,15 +153,21 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 			p.log.Warn("Received " + signalName(sig) + ", shutting down")
 			ended := make(chan error, 1)
 			go func() { ended <- srv.Shutdown(p.shutdownOptions(sig)) }()
-			if code, done := p.waitShutdown(ended, signals); done {
+			if code, done := p.waitShutdown(ended, signals, time.Now()); done {
 				return code
 			}
 		}
 	}
 }
 
-// waitShutdown waits for a shutdown that a signal has begun; done is false when it failed and the server goes on.
-func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal) (code int, done bool) {
+// insistence is how long after the first signal a second SIGINT begins to mean "at once". timeout(1) and some
+// supervisors signal the process and its group, so that one request arrives twice within a millisecond; that must
+// not cost the snapshot.
+const insistence = 200 * time.Millisecond
+
+// waitShutdown waits for a shutdown that a signal began at begun; done is false when it failed and the server goes
+// on.
+func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, begun time.Time) (code int, done bool) {
 	for {
 		select {
 		case err := <-ended:
@@ -171,7 +178,7 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal) (co
 			p.log.Warn("lockserver has ended, bye")
 			return 0, true
 		case sig := <-signals:
-			if sig == os.Interrupt {
+			if sig == os.Interrupt && time.Since(begun) >= insistence {
 				p.log.Error("Interrupted again: ending at once, what was not saved is lost")
 				return 1, true
 			}

@@ -292,8 +292,8 @@ func TestFindAndMutDoNotAllocate(t *testing.T) {
 // three times counts. A table that is doubled at once takes hundreds of
 // milliseconds at this size.
 func TestNoInsertStalls(t *testing.T) {
-	if testing.Short() || invariants {
-		t.Skip("2M entries")
+	if testing.Short() || invariants || raceDetector {
+		t.Skip("2M entries, and times that mean something")
 	}
 	const n, bound = 2_000_000, 5 * time.Millisecond
 	keys := make([]byte, 0, n*8)

@@ -12,9 +12,9 @@ type index struct {
 }
 
 // dirPerEntry bounds the directory at one pointer for so many entries. A random
-// hash needs one for 1700 to 3400; only tags that collide in masses get here,
+// hash needs one for 430 to 860; only tags that collide in masses get here,
 // and they must not make the directory grow without end.
-const dirPerEntry = 256
+const dirPerEntry = 64
 
 func newIndex(n int) index {
 	return index{dir: []*segment{newSegment(0, n)}, shift: 32}

@@ -1,13 +1,11 @@
+//go:build !linux || gnet
+
 package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"os"
-	"syscall"
 )
 
 // gnetLog hands what the event loops have to say to our log. Their chatter about connections that went away is
@@ -25,21 +23,4 @@ func ctxDone() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	return ctx
-}
-
-// boundAddr is the local address of a listening socket; it closes fd.
-func boundAddr(fd int) (net.Addr, error) {
-	f := os.NewFile(uintptr(fd), "listener")
-	defer func() { _ = f.Close() }()
-	ln, err := net.FileListener(f)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = ln.Close() }()
-	return ln.Addr(), nil
-}
-
-// isResourceShortage reports whether accepting may work again later.
-func isResourceShortage(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }

@@ -1,0 +1,186 @@
+package testkit
+
+import (
+	"bufio"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// defaultTimeout is how long a reply may take on a busy machine before the test is told that it never came.
+const defaultTimeout = 20 * time.Second
+
+// Client is a connection on which a test sends commands and reads replies. Do, Send and Receive fail the test when
+// the connection breaks, so they belong to the test's goroutine; Call returns the error and may be used on any one.
+type Client struct {
+	// Timeout bounds the wait for one reply.
+	Timeout time.Duration
+
+	t    testing.TB
+	conn net.Conn
+	in   *bufio.Reader
+	out  []byte
+}
+
+// NewClient returns a client on conn, which is closed at the end of the test if it is not before.
+func NewClient(t testing.TB, conn net.Conn) *Client {
+	t.Cleanup(func() { _ = conn.Close() })
+	return &Client{Timeout: defaultTimeout, t: t, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// Dial returns a client on what dial connects to.
+func Dial(t testing.TB, dial func() (net.Conn, error)) *Client {
+	t.Helper()
+	conn, err := dial()
+	require.NoError(t, err)
+	return NewClient(t, conn)
+}
+
+// Conn is the connection, for tests that write bytes of their own.
+func (c *Client) Conn() net.Conn { return c.conn }
+
+// Close closes the connection.
+func (c *Client) Close() { _ = c.conn.Close() }
+
+// Do sends a command and returns its reply.
+func (c *Client) Do(args ...string) resp.Value {
+	c.t.Helper()
+	v, err := c.Call(args...)
+	require.NoError(c.t, err, "%s", Line(args))
+	return v
+}
+
+// Call is Do that returns the connection's error instead of failing the test. An error reply is a value.
+func (c *Client) Call(args ...string) (resp.Value, error) {
+	c.queue(args)
+	if err := c.flush(); err != nil {
+		return resp.Value{}, err
+	}
+	return c.receive(c.Timeout)
+}
+
+// Send sends a command without waiting for its reply.
+func (c *Client) Send(args ...string) {
+	c.t.Helper()
+	c.queue(args)
+	require.NoError(c.t, c.flush(), "%s", Line(args))
+}
+
+// Receive returns the next reply.
+func (c *Client) Receive() resp.Value {
+	c.t.Helper()
+	v, err := c.receive(c.Timeout)
+	require.NoError(c.t, err)
+	return v
+}
+
+// ReceiveWithin returns the next reply if it begins within d; false: there is none.
+func (c *Client) ReceiveWithin(d time.Duration) (resp.Value, bool) {
+	c.t.Helper()
+	require.NoError(c.t, c.conn.SetReadDeadline(time.Now().Add(d)))
+	if _, err := c.in.Peek(1); errors.Is(err, os.ErrDeadlineExceeded) {
+		return resp.Value{}, false
+	}
+	return c.Receive(), true
+}
+
+// Pipeline sends all commands at once and returns their replies.
+func (c *Client) Pipeline(commands [][]string) []resp.Value {
+	c.t.Helper()
+	replies, err := c.CallPipeline(commands)
+	require.NoError(c.t, err)
+	return replies
+}
+
+// CallPipeline is Pipeline that returns the connection's error instead of failing the test.
+func (c *Client) CallPipeline(commands [][]string) ([]resp.Value, error) {
+	for _, args := range commands {
+		c.queue(args)
+	}
+	if err := c.flush(); err != nil {
+		return nil, err
+	}
+	replies := make([]resp.Value, 0, len(commands))
+	for range commands {
+		v, err := c.receive(c.Timeout)
+		if err != nil {
+			return replies, err
+		}
+		replies = append(replies, v)
+	}
+	return replies, nil
+}
+
+// Hello chooses the version of the protocol, 2 or 3.
+func (c *Client) Hello(version int) {
+	c.t.Helper()
+	word := map[int]string{2: "2", 3: "3"}[version]
+	require.NotEmpty(c.t, word, "no such version: %d", version)
+	v := c.Do("HELLO", word)
+	require.False(c.t, v.IsError(), "%s", v)
+}
+
+func (c *Client) queue(args []string) {
+	words := make([][]byte, len(args))
+	for i, a := range args {
+		words[i] = []byte(a)
+	}
+	c.out = resp.AppendCommand(c.out, words...)
+}
+
+func (c *Client) flush() error {
+	_, err := c.conn.Write(c.out)
+	c.out = c.out[:0]
+	return err
+}
+
+func (c *Client) receive(within time.Duration) (resp.Value, error) {
+	if err := c.conn.SetReadDeadline(time.Now().Add(within)); err != nil {
+		return resp.Value{}, err
+	}
+	return resp.ReadValue(c.in)
+}
+
+// Line is a command as redis-cli takes it, so that a report can be pasted there.
+func Line(args []string) string {
+	var b strings.Builder
+	for i, arg := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		writeWord(&b, arg)
+	}
+	return b.String()
+}
+
+func writeWord(b *strings.Builder, word string) {
+	if word != "" && strings.IndexFunc(word, needsQuotes) < 0 {
+		b.WriteString(word)
+		return
+	}
+	const hex = "0123456789abcdef"
+	b.WriteByte('"')
+	for i := range len(word) {
+		switch c := word[i]; {
+		case c == '"' || c == '\\':
+			b.WriteByte('\\')
+			b.WriteByte(c)
+		case c < ' ' || c > '~':
+			b.WriteString(`\x`)
+			b.WriteByte(hex[c>>4])
+			b.WriteByte(hex[c&15])
+		default:
+			b.WriteByte(c)
+		}
+	}
+	b.WriteByte('"')
+}
+
+func needsQuotes(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '\'' || r == '\\' }

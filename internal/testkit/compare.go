@@ -1,0 +1,100 @@
+package testkit
+
+import (
+	"slices"
+	"strings"
+
+	"lockserver/internal/resp"
+)
+
+// order is what is unspecified about the order of a reply.
+type order int
+
+const (
+	fixed order = iota
+	// anyElements: the elements come in any order.
+	anyElements
+	// anyPairs: the elements are pairs that come in any order.
+	anyPairs
+	// alike: the elements are lists, each of which is anyElements inside.
+	alike
+)
+
+// orderOf says which commands reply in no particular order.
+func orderOf(args []string) order {
+	if len(args) == 0 {
+		return fixed
+	}
+	switch strings.ToUpper(args[0]) {
+	case "KEYS", "SMEMBERS", "SINTER", "SUNION", "SDIFF", "HKEYS", "HVALS":
+		return anyElements
+	case "HGETALL":
+		return anyPairs
+	case "COMMAND":
+		return commandOrder(args[1:])
+	case "CONFIG":
+		if len(args) > 1 && strings.EqualFold(args[1], "GET") {
+			return anyPairs
+		}
+	}
+	return fixed
+}
+
+func commandOrder(args []string) order {
+	switch {
+	case len(args) > 0 && strings.EqualFold(args[0], "LIST"):
+		return anyElements
+	case len(args) > 0 && strings.EqualFold(args[0], "DOCS"):
+		return anyPairs
+	case len(args) > 0 && strings.EqualFold(args[0], "GETKEYSANDFLAGS"):
+		return alike
+	}
+	return fixed
+}
+
+// Normalise brings a reply to a command whose order is unspecified into one that can be compared.
+func Normalise(args []string, v resp.Value) resp.Value {
+	switch orderOf(args) {
+	case anyElements:
+		v.Elems = sortGroups(v.Elems, 1)
+	case anyPairs:
+		v.Elems = sortGroups(v.Elems, 2)
+	case alike:
+		v.Elems = slices.Clone(v.Elems)
+		for i := range v.Elems {
+			if pair := v.Elems[i].Elems; len(pair) == 2 {
+				flags := pair[1]
+				flags.Elems = sortGroups(flags.Elems, 1)
+				v.Elems[i].Elems = []resp.Value{pair[0], flags}
+			}
+		}
+	}
+	return v
+}
+
+// SameReply reports whether two servers have answered a command alike: the same types and bytes, and the same order
+// where the command has one.
+func SameReply(args []string, a, b resp.Value) bool {
+	return a.Equal(b) || Normalise(args, a).Equal(Normalise(args, b))
+}
+
+// sortGroups sorts groups of n elements by their first, and by the rest where those are the same.
+func sortGroups(elems []resp.Value, n int) []resp.Value {
+	if len(elems)%n != 0 || len(elems) == 0 {
+		return elems
+	}
+	type group struct {
+		text  string
+		elems []resp.Value
+	}
+	var groups []group
+	for g := range slices.Chunk(elems, n) {
+		groups = append(groups, group{resp.Value{Kind: resp.Array, Elems: g}.String(), g})
+	}
+	slices.SortFunc(groups, func(a, b group) int { return strings.Compare(a.text, b.text) })
+	sorted := make([]resp.Value, 0, len(elems))
+	for _, g := range groups {
+		sorted = append(sorted, g.elems...)
+	}
+	return sorted
+}

@@ -1,0 +1,158 @@
+package testkit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// Place is a key of one database.
+type Place struct {
+	DB  int
+	Key string
+}
+
+// Entry is what a key holds.
+type Entry struct {
+	Type string
+	// Value is the whole value in one text that does not depend on the order in which the server keeps it.
+	Value string
+	// DeadlineMS is when the key dies, in milliseconds since 1970; -1: never.
+	DeadlineMS int64
+}
+
+// Dataset is everything that a server holds.
+type Dataset map[Place]Entry
+
+// ReadDataset reads all databases through a connection that it leaves in another database, and in version 2 or 3 of
+// the protocol as it was. Nobody may write meanwhile.
+func ReadDataset(c *Client) Dataset {
+	c.t.Helper()
+	databases, err := strconv.Atoi(c.Do("CONFIG", "GET", "databases").Elems[1].Str)
+	require.NoError(c.t, err)
+	var listing [][]string
+	for db := range databases {
+		listing = append(listing, []string{"SELECT", strconv.Itoa(db)}, []string{"KEYS", "*"})
+	}
+	data := Dataset{}
+	for i, keys := range c.Pipeline(listing) {
+		if i%2 == 0 || len(keys.Elems) == 0 {
+			require.False(c.t, keys.IsError(), "%s", keys)
+			continue
+		}
+		c.Do("SELECT", strconv.Itoa(i/2))
+		c.readDB(data, i/2, keys.Elems)
+	}
+	return data
+}
+
+func (c *Client) readDB(data Dataset, db int, keys []resp.Value) {
+	c.t.Helper()
+	var ask [][]string
+	for _, k := range keys {
+		ask = append(ask, []string{"TYPE", k.Str}, []string{"PEXPIRETIME", k.Str})
+	}
+	facts := c.Pipeline(ask)
+	for i, k := range keys {
+		typ, deadline := facts[2*i].Str, facts[2*i+1].Int
+		if typ == "none" {
+			continue // died since
+		}
+		require.NotContains(c.t, data, Place{db, k.Str}, "KEYS lists a key twice")
+		data[Place{db, k.Str}] = Entry{typ, c.readValue(typ, k.Str), deadline}
+	}
+}
+
+// readValue reads a value as a text.
+func (c *Client) readValue(typ, key string) string {
+	c.t.Helper()
+	switch typ {
+	case "string":
+		return c.Do("GET", key).String()
+	case "hash":
+		v := c.Do("HGETALL", key)
+		return texts(Normalise([]string{"HGETALL"}, v).Elems)
+	case "set":
+		v := c.Do("SMEMBERS", key)
+		return texts(Normalise([]string{"SMEMBERS"}, v).Elems)
+	case "list":
+		return texts(c.Do("LRANGE", key, "0", "-1").Elems)
+	case "zset":
+		return texts(c.Do("ZRANGE", key, "0", "-1", "WITHSCORES").Elems)
+	case "stream":
+		return c.readStream(key)
+	}
+	require.Failf(c.t, "unknown type", "%q is a %s", key, typ)
+	return ""
+}
+
+// readStream reads the entries, and what else a stream remembers.
+func (c *Client) readStream(key string) string {
+	c.t.Helper()
+	var b strings.Builder
+	info := c.Do("XINFO", "STREAM", key)
+	require.False(c.t, info.IsError(), "XINFO STREAM %q: %s", key, info)
+	for i := 0; i+1 < len(info.Elems); i += 2 {
+		switch name := info.Elems[i].Str; name {
+		case "length", "last-generated-id", "entries-added", "max-deleted-entry-id", "groups", "recorded-first-entry-id":
+			fmt.Fprintf(&b, "%s=%s ", name, info.Elems[i+1])
+		}
+	}
+	b.WriteString(texts(c.Do("XRANGE", key, "-", "+").Elems))
+	return b.String()
+}
+
+// texts writes values without the types of the lists around them, which differ between the versions of the protocol.
+func texts(elems []resp.Value) string { return resp.Value{Kind: resp.Array, Elems: elems}.String() }
+
+// Diff lists the places where two datasets differ, one line each; deadlines may be toleranceMS apart.
+func (d Dataset) Diff(other Dataset, toleranceMS int64) []string {
+	places := slices.Collect(maps.Keys(d))
+	for p := range other {
+		if _, ok := d[p]; !ok {
+			places = append(places, p)
+		}
+	}
+	slices.SortFunc(places, func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.DB, b.DB), cmp.Compare(a.Key, b.Key))
+	})
+	var lines []string
+	for _, p := range places {
+		a, inA := d[p]
+		b, inB := other[p]
+		switch {
+		case !inB:
+			lines = append(lines, fmt.Sprintf("db %d key %q: %s | missing", p.DB, p.Key, a))
+		case !inA:
+			lines = append(lines, fmt.Sprintf("db %d key %q: missing | %s", p.DB, p.Key, b))
+		case a.Type != b.Type || a.Value != b.Value || !sameDeadline(a.DeadlineMS, b.DeadlineMS, toleranceMS):
+			lines = append(lines, fmt.Sprintf("db %d key %q: %s | %s", p.DB, p.Key, a, b))
+		}
+	}
+	return lines
+}
+
+// String is the entry on one line, shortened if it is long.
+func (e Entry) String() string {
+	const longest = 2000
+	val := e.Value
+	if len(val) > longest {
+		val = val[:longest] + "..."
+	}
+	return fmt.Sprintf("%s %s dies %d", e.Type, val, e.DeadlineMS)
+}
+
+func sameDeadline(a, b, toleranceMS int64) bool {
+	if a < 0 || b < 0 {
+		return a == b
+	}
+	d := a - b
+	return -toleranceMS <= d && d <= toleranceMS
+}

@@ -1,0 +1,152 @@
+//go:build linux && !gnet
+
+package server
+
+import (
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// loopConn is the transport of one connection on an event loop. Only the loop touches it, but for wake.
+type loopConn struct {
+	loop    *loop
+	session *session
+	fd      int    // -1: closed
+	pending []byte // output that the socket did not take
+	leaving bool   // to be closed when pending is out
+}
+
+// ready does what an event asks for.
+func (c *loopConn) ready(events uint32) {
+	if events&unix.EPOLLOUT != 0 {
+		c.flush()
+		if c.fd < 0 {
+			return
+		}
+	}
+	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+		c.read()
+	}
+}
+
+// read takes what the socket has, once: level-triggered polling brings the rest.
+func (c *loopConn) read() {
+	buf := c.loop.driver.buf
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	switch {
+	case errno == unix.EAGAIN, errno == unix.EINTR:
+	case errno != 0, n == 0:
+		c.close()
+	case c.leaving: // what it sends now is not read
+	default:
+		c.pump(buf[:n])
+	}
+}
+
+// pump feeds the session and sees to the connection's end.
+func (c *loopConn) pump(data []byte) {
+	if c.fd < 0 || c.leaving {
+		return
+	}
+	if !c.session.feed(data, &c.loop.batch, c.loop) || c.fd < 0 {
+		return
+	}
+	if len(c.pending) > 0 {
+		c.leaving = true
+		return
+	}
+	c.close()
+}
+
+// send writes to the socket and keeps what it does not take.
+func (c *loopConn) send(b []byte) error {
+	if c.fd < 0 {
+		return unix.EPIPE
+	}
+	if len(c.pending) > 0 {
+		c.pending = append(c.pending, b...)
+		return nil
+	}
+	n, err := c.write(b)
+	if err != nil {
+		c.close()
+		return err
+	}
+	if n < len(b) {
+		c.pending = append(c.pending, b[n:]...)
+		return c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLOUT)
+	}
+	return nil
+}
+
+// write writes as much as the socket takes.
+func (c *loopConn) write(b []byte) (n int, err error) {
+	for n < len(b) {
+		wrote, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&b[n])), uintptr(len(b)-n))
+		switch errno {
+		case 0:
+			n += int(wrote)
+		case unix.EINTR:
+		case unix.EAGAIN:
+			return n, nil
+		default:
+			return n, errno
+		}
+	}
+	return n, nil
+}
+
+// flush goes on with output that was kept.
+func (c *loopConn) flush() {
+	n, err := c.write(c.pending)
+	if err != nil {
+		c.close()
+		return
+	}
+	if n < len(c.pending) {
+		c.pending = c.pending[n:]
+		return
+	}
+	c.pending = nil
+	if c.leaving {
+		c.close()
+		return
+	}
+	_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN)
+}
+
+// close ends the connection and its session. It may be called more than once.
+func (c *loopConn) close() {
+	if c.fd < 0 {
+		return
+	}
+	d := &c.loop.driver
+	if c.fd < len(d.conns) && d.conns[c.fd] == c {
+		d.conns[c.fd] = nil
+	}
+	fd := c.fd
+	c.fd, c.pending = -1, nil
+	d.owner.server.close(c.session) // before the descriptor can be another connection's: see hangUp
+	_ = unix.Close(fd)              // takes it out of epoll as well: nobody has duplicated it
+}
+
+// wake makes the loop pump the connection; any goroutine may call it.
+func (c *loopConn) wake() {
+	d := &c.loop.driver
+	d.mu.Lock()
+	d.kicked = append(d.kicked, c)
+	d.ring()
+	d.mu.Unlock()
+}
+
+func (c *loopConn) buffered() int { return len(c.pending) }
+
+// hangUp lets the loop find the socket shut; any goroutine may call it, under the executor's lock.
+func (c *loopConn) hangUp() {
+	if fd := c.session.info.fd; !c.session.dead {
+		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+	}
+}
+
+func (c *loopConn) guardPeer(ms int64) { guardSocket(c.session.info.fd, ms) }

@@ -1,0 +1,324 @@
+//go:build linux && !gnet
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"sync"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// The event loops on Linux. A connection belongs to one loop for its life. Sockets never block, so they are read and
+// written with raw system calls that the scheduler need not know of; only an idle loop's epoll_wait is a blocking
+// one. docs/decisions tells what this saves over a general event loop.
+
+const (
+	// loopReadBytes is how much one read takes from a socket.
+	loopReadBytes = 64 << 10
+	// loopEvents is how many ready sockets one wait returns.
+	loopEvents = 256
+	// acceptPause is how long a loop that has no descriptors left leaves new connections waiting.
+	acceptPause = 100 * time.Millisecond
+)
+
+// loops is the transport for TCP and unix sockets.
+type loops struct {
+	server *Server
+	loops  []*loop
+	next   int // the loop that gets the next connection; loop 0 counts
+	group  sync.WaitGroup
+}
+
+// loopDriver is what one loop waits with.
+type loopDriver struct {
+	owner     *loops
+	epoll     int
+	bell      int // an eventfd: rung when there is something in kicked or arrived, or at the end
+	listeners map[int]string
+	conns     []*loopConn // by descriptor
+	buf       []byte
+	events    [loopEvents]unix.EpollEvent
+	resumeAt  time.Time // accepting was paused until then; zero: it was not
+
+	mu      sync.Mutex
+	kicked  []*loopConn
+	arrived []*loopConn
+	rung    bool
+	ended   bool
+}
+
+// listenLoops serves listeners, which it takes over, on n event loops.
+func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
+	ls := &loops{server: s}
+	for range n {
+		l := &loop{}
+		if err := l.driver.open(ls); err != nil {
+			ls.stop()
+			return nil, err
+		}
+		ls.loops = append(ls.loops, l)
+	}
+	for _, ln := range lns {
+		fd, err := takeDescriptor(ln)
+		if err == nil {
+			ls.loops[0].driver.listeners[fd] = ln.Addr().Network()
+			err = ls.loops[0].driver.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
+		}
+		if err != nil {
+			ls.stop()
+			return nil, fmt.Errorf("listen on %s: %w", ln.Addr(), err)
+		}
+	}
+	for _, l := range ls.loops {
+		ls.group.Go(l.run)
+	}
+	return ls, nil
+}
+
+// takeDescriptor returns a listener's socket and closes the listener, so that the runtime's own poller leaves it be.
+func takeDescriptor(ln net.Listener) (int, error) {
+	if u, ok := ln.(*net.UnixListener); ok {
+		u.SetUnlinkOnClose(false)
+	}
+	filer, ok := ln.(interface{ File() (*os.File, error) })
+	if !ok {
+		return -1, fmt.Errorf("%T has no descriptor", ln)
+	}
+	f, err := filer.File()
+	if err != nil {
+		return -1, err
+	}
+	defer func() { _ = f.Close() }()
+	_ = ln.Close()
+	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		return -1, err
+	}
+	return fd, unix.SetNonblock(fd, true)
+}
+
+// stop ends the loops and closes every connection; it returns when nothing runs any more.
+func (ls *loops) stop() {
+	for _, l := range ls.loops {
+		l.driver.mu.Lock()
+		l.driver.ended = true
+		l.driver.ring()
+		l.driver.mu.Unlock()
+	}
+	ls.group.Wait()
+	for _, l := range ls.loops {
+		l.close()
+	}
+	ls.loops = nil
+}
+
+func (d *loopDriver) open(owner *loops) (err error) {
+	d.owner, d.listeners = owner, make(map[int]string)
+	d.buf = make([]byte, loopReadBytes)
+	if d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if d.bell, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
+		_ = unix.Close(d.epoll)
+		return os.NewSyscallError("eventfd", err)
+	}
+	return d.control(unix.EPOLL_CTL_ADD, d.bell, unix.EPOLLIN)
+}
+
+// close closes everything that an ended loop holds.
+func (l *loop) close() {
+	d := &l.driver
+	for _, c := range d.conns {
+		if c != nil {
+			c.close()
+		}
+	}
+	for _, c := range d.arrived {
+		c.close()
+	}
+	for fd := range d.listeners {
+		_ = unix.Close(fd)
+	}
+	_ = unix.Close(d.bell)
+	_ = unix.Close(d.epoll)
+}
+
+func (d *loopDriver) control(op, fd int, events uint32) error {
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(d.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
+}
+
+// ring wakes the loop; the caller holds mu.
+func (d *loopDriver) ring() {
+	if d.rung {
+		return
+	}
+	d.rung = true
+	one := [8]byte{1}
+	_, _ = unix.Write(d.bell, one[:])
+}
+
+// run is the loop's goroutine.
+func (l *loop) run() {
+	d := &l.driver
+	busy := false
+	for {
+		n := d.wait(busy)
+		for i := range n {
+			ev := &d.events[i]
+			fd := int(ev.Fd)
+			switch {
+			case fd < len(d.conns) && d.conns[fd] != nil:
+				d.conns[fd].ready(ev.Events)
+				if len(l.queue) > 0 {
+					l.drain()
+				}
+			case fd == d.bell:
+				if l.answerBell() {
+					return
+				}
+			case d.listeners[fd] != "":
+				l.accept(fd)
+			}
+		}
+		busy = n > 1
+	}
+}
+
+// wait returns how many events there are. A loop that was just busy looks without blocking first, which spares the
+// scheduler a round trip.
+func (d *loopDriver) wait(busy bool) int {
+	for {
+		if busy {
+			if n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(d.epoll),
+				uintptr(unsafe.Pointer(&d.events[0])), loopEvents, 0, 0, 0); errno == 0 && n > 0 {
+				return int(n)
+			}
+			busy = false
+		}
+		n, err := unix.EpollWait(d.epoll, d.events[:], d.patience())
+		if err == nil && n > 0 {
+			return n
+		}
+		if err != nil && err != unix.EINTR {
+			panic("server: epoll_wait: " + err.Error())
+		}
+	}
+}
+
+// patience is how long the loop may sleep, in milliseconds; it resumes accepting when the pause is over.
+func (d *loopDriver) patience() int {
+	if d.resumeAt.IsZero() {
+		return -1
+	}
+	left := time.Until(d.resumeAt)
+	if left > 0 {
+		return int(left.Milliseconds()) + 1
+	}
+	d.resumeAt = time.Time{}
+	for fd := range d.listeners {
+		_ = d.control(unix.EPOLL_CTL_MOD, fd, unix.EPOLLIN)
+	}
+	return -1
+}
+
+// answerBell does what others have left for the loop and says whether it is to end.
+func (l *loop) answerBell() (ended bool) {
+	d := &l.driver
+	var count [8]byte
+	_, _ = unix.Read(d.bell, count[:])
+	d.mu.Lock()
+	kicked, arrived := d.kicked, d.arrived
+	d.kicked, d.arrived, d.rung = nil, nil, false
+	ended = d.ended
+	d.mu.Unlock()
+	for _, c := range arrived {
+		l.register(c)
+	}
+	for _, c := range kicked {
+		c.pump(nil)
+	}
+	l.drain()
+	return ended
+}
+
+// accept takes every connection that waits at a listener.
+func (l *loop) accept(listener int) {
+	d := &l.driver
+	for {
+		fd, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		switch {
+		case err == nil:
+			l.welcome(fd, d.listeners[listener])
+		case err == unix.EINTR, err == unix.ECONNABORTED:
+		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOBUFS):
+			d.owner.server.log.Warn("could not accept a connection, trying again shortly", "cause", err)
+			_ = d.control(unix.EPOLL_CTL_MOD, listener, 0)
+			d.resumeAt = time.Now().Add(acceptPause)
+			return
+		default:
+			return
+		}
+	}
+}
+
+// welcome makes a session for a new connection and hands it to the loop whose turn it is.
+func (l *loop) welcome(fd int, network string) {
+	ls := l.driver.owner
+	target := ls.loops[ls.next%len(ls.loops)]
+	ls.next++
+	if network == "tcp" {
+		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
+		keepSocketAlive(fd, ls.server.settings.keepAlive)
+	}
+	c := &loopConn{loop: target, fd: fd}
+	s, refusal := ls.server.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
+	if refusal != "" {
+		_, _ = unix.Write(fd, []byte(refusal))
+		_ = unix.Close(fd)
+		return
+	}
+	c.session = s
+	if target == l {
+		l.register(c)
+		return
+	}
+	target.driver.mu.Lock()
+	target.driver.arrived = append(target.driver.arrived, c)
+	target.driver.ring()
+	target.driver.mu.Unlock()
+}
+
+func (l *loop) register(c *loopConn) {
+	d := &l.driver
+	for c.fd >= len(d.conns) {
+		d.conns = append(d.conns, nil)
+	}
+	d.conns[c.fd] = c
+	if err := d.control(unix.EPOLL_CTL_ADD, c.fd, unix.EPOLLIN); err != nil {
+		d.owner.server.log.Warn("could not watch a connection", "cause", err)
+		c.close()
+	}
+}
+
+// socketAddr is an end of a socket as a net.Addr.
+func socketAddr(fd int, get func(int) (unix.Sockaddr, error)) net.Addr {
+	sa, err := get(fd)
+	if err != nil {
+		return nil
+	}
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
+	case *unix.SockaddrInet6:
+		return &net.TCPAddr{IP: sa.Addr[:], Port: sa.Port}
+	case *unix.SockaddrUnix:
+		return &net.UnixAddr{Name: sa.Name, Net: "unix"}
+	}
+	return nil
+}

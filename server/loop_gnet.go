@@ -1,0 +1,143 @@
+//go:build !linux || gnet
+
+package server
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+
+	"github.com/panjf2000/gnet/v2"
+)
+
+// The event loops elsewhere than on Linux, and there with the build tag gnet: those of github.com/panjf2000/gnet.
+
+// loopDriver is empty: gnet waits for us.
+type loopDriver struct{}
+
+// loops is the transport for TCP and unix sockets: gnet's event loops. It implements gnet.EventHandler.
+type loops struct {
+	gnet.BuiltinEventEngine
+	server *Server
+	engine gnet.Engine
+	booted chan struct{}
+	done   chan error
+
+	mu    sync.Mutex
+	loops map[gnet.EventLoop]*loop
+}
+
+// listenLoops starts n event loops on the addresses of listeners, which it closes: gnet binds them anew.
+func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
+	var addrs []string
+	for _, ln := range lns {
+		addrs = append(addrs, ln.Addr().Network()+"://"+ln.Addr().String())
+		_ = ln.Close()
+	}
+	ls := &loops{server: s, booted: make(chan struct{}), done: make(chan error, 1), loops: make(map[gnet.EventLoop]*loop)}
+	go func() {
+		ls.done <- gnet.Rotate(ls, addrs,
+			gnet.WithNumEventLoop(n),
+			gnet.WithReuseAddr(true),
+			gnet.WithTCPNoDelay(gnet.TCPNoDelay),
+			gnet.WithTCPKeepAlive(s.settings.keepAlive),
+			gnet.WithLogger(gnetLog{s.log}))
+	}()
+	select {
+	case err := <-ls.done:
+		if err == nil {
+			err = errors.New("the event loop ended at once")
+		}
+		return nil, fmt.Errorf("listen on %v: %w", addrs, err)
+	case <-ls.booted:
+		return ls, nil
+	}
+}
+
+// OnBoot is called when the addresses are bound, before the loops run.
+func (ls *loops) OnBoot(e gnet.Engine) gnet.Action {
+	ls.engine = e
+	close(ls.booted)
+	return gnet.None
+}
+
+// stop ends the loops and closes every connection.
+func (ls *loops) stop() {
+	// The engine notices the end by polling every half second; the loops themselves are gone long before, and
+	// done tells when.
+	go ls.engine.Stop(ctxDone())
+	<-ls.done
+}
+
+func (ls *loops) of(c gnet.Conn) *loop {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	el := c.EventLoop()
+	l := ls.loops[el]
+	if l == nil {
+		l = &loop{}
+		ls.loops[el] = l
+	}
+	return l
+}
+
+// OnOpen is called when a connection was accepted.
+func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
+	t := &loopConn{conn: c, loop: ls.of(c)}
+	s, refusal := ls.server.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
+	if refusal != "" {
+		return []byte(refusal), gnet.Close
+	}
+	t.session = s
+	c.SetContext(t)
+	return nil, gnet.None
+}
+
+// OnTraffic is called when a connection has data, or was woken by kick.
+func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
+	t, ok := c.Context().(*loopConn)
+	if !ok {
+		return gnet.Close
+	}
+	data, _ := c.Next(-1)
+	t.pump(data)
+	t.loop.drain()
+	return gnet.None
+}
+
+// OnClose is called when a connection is gone, whoever closed it.
+func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
+	if t, ok := c.Context().(*loopConn); ok {
+		ls.server.close(t.session)
+		t.loop.drain()
+	}
+	return gnet.None
+}
+
+// loopConn is the transport of one connection on an event loop.
+type loopConn struct {
+	conn    gnet.Conn
+	loop    *loop
+	session *session
+}
+
+// pump feeds the session and closes the connection if that was its end; gnet sends what is left before it does.
+func (t *loopConn) pump(data []byte) {
+	if t.session.feed(data, &t.loop.batch, t.loop) {
+		_ = t.conn.Close()
+	}
+}
+
+func (t *loopConn) wake() { _ = t.conn.Wake(nil) }
+
+func (t *loopConn) send(b []byte) error {
+	_, err := t.conn.Write(b)
+	return err
+}
+
+func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
+func (t *loopConn) hangUp()            { _ = t.conn.Close() }
+func (t *loopConn) guardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
+
+var _ gnet.EventHandler = (*loops)(nil)
