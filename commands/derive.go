@@ -323,3 +323,6 @@ func optionWords(words []string, args []Arg) []string {
 func contradiction(r *Row, format string, args ...any) {
 	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
 }
+
+// FirstKey is the position of the first key among the words of a call, 0 if the row alone does not tell.
+func (r *Row) FirstKey() int { return r.legacy.first }

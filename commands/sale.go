@@ -1,10 +1,6 @@
 package commands
 
-import (
-	"lockserver/internal/resp"
-	"lockserver/store"
-	"lockserver/store/stream"
-)
+import "lockserver/internal/resp"
 
 // A sale on bare keys is what the classic script keeps: the stock is a string, the buyers are a set, and each order
 // is an entry of one stream.
@@ -65,7 +61,12 @@ func seckill(c *Ctx) error {
 		c.Out.Int(saleHasBought)
 		return nil
 	}
-	id, err := nextOrderID(c)
+	orderKey := []byte(orderStream)
+	placed, err := c.findStream(orderKey)
+	if err != nil {
+		return err
+	}
+	id, err := nextStreamID(c, placed)
 	if err != nil {
 		return err
 	}
@@ -73,7 +74,7 @@ func seckill(c *Ctx) error {
 	set := c.DB.EditSet(buyersKey)
 	set.Add(user)
 	fields := [...][]byte{userField, user, voucherField, voucher, idField, order}
-	orders := c.DB.EditStream([]byte(orderStream))
+	orders := c.DB.EditStream(orderKey)
 	orders.Add(id, fields[:])
 	c.Out.Int(saleSold)
 	return nil
@@ -85,22 +86,3 @@ var (
 	voucherField = []byte("voucherId")
 	idField      = []byte("id")
 )
-
-// nextOrderID is the id that XADD with * would give the next order.
-func nextOrderID(c *Ctx) (stream.ID, error) {
-	r := c.DB.Find([]byte(orderStream))
-	if !r.Is(store.Stream) {
-		return stream.ID{}, ErrWrongType
-	}
-	last := stream.ID{}
-	if s := r.Stream(); s != nil {
-		last = s.LastID()
-	}
-	if last.IsMax() {
-		return stream.ID{}, ErrStreamExhausted
-	}
-	if now := uint64(c.NowMS()); now > last.MS {
-		return stream.ID{MS: now}, nil
-	}
-	return last.Next(), nil
-}

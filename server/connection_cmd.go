@@ -2,6 +2,7 @@ package server
 
 import (
 	"crypto/subtle"
+	"math"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
@@ -60,12 +61,12 @@ func echo(c *commands.Ctx) error {
 
 func selectDB(c *commands.Ctx) error {
 	a := c.Args()
-	id := a.IntOr(commands.ErrNotInteger)
+	id := a.IntRange(math.MinInt32, math.MaxInt32)
 	if err := a.Err(); err != nil {
 		return err
 	}
 	s := sessionOf(c)
-	db := s.server.store.DB(int(max(-1, min(id, 1<<30))))
+	db := s.server.store.DB(int(id))
 	if db == nil {
 		return commands.ErrDBIndex
 	}

@@ -92,9 +92,12 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 	c.MayBlock = true
 }
 
-// run executes one command of a session as a unit.
-func (ex *executor) run(s *session, argv [][]byte) {
-	row, err := ex.table.Resolve(argv)
+// run executes one command of a session as a unit. row may be nil: it is then looked up.
+func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
+	var err error
+	if row == nil {
+		row, err = ex.table.Resolve(argv)
+	}
 	s.lastRow = row
 	mark := s.out.Mark()
 	ex.total++

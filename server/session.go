@@ -82,7 +82,9 @@ const (
 type batch struct {
 	args     [][]byte
 	commands [][][]byte
-	out      []byte // room for replies
+	rows     [batchCommands]*commands.Row // of the commands, where already looked up
+	keys     [batchCommands][]byte        // their first keys
+	out      []byte                       // room for replies
 }
 
 // decode fills the batch with at most that many commands; more says that there may be another whole one behind them.
@@ -160,7 +162,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if len(todo) > 0 {
 		ex.begin()
 		s.info.lastUS = ex.store.NowUS()
-		ran = s.runAll(ex, todo)
+		ran = s.runAll(ex, b, todo)
 	}
 	if ran < len(todo) {
 		again = s.waiter == nil && !s.closing
@@ -194,15 +196,46 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 
 // runAll runs commands until one waits, the connection is to be closed, or the output is large; it returns how many
 // it ran.
-func (s *session) runAll(ex *executor, todo [][][]byte) int {
+func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
+	todo = todo[:min(len(todo), batchCommands)]
+	rows := b.rows[:len(todo)]
+	if len(todo) >= warmLeast && s.db.WorthWarming() {
+		b.lookAhead(ex, s, todo)
+	} else {
+		clear(rows)
+	}
 	for i, argv := range todo {
 		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}
-		ex.run(s, argv)
+		ex.run(s, rows[i], argv)
 	}
 	return len(todo)
+}
+
+// warmLeast is the least number of commands that are worth looking ahead for.
+const warmLeast = 4
+
+// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together: pipelined
+// look-ups then wait for memory once instead of one after the other.
+func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
+	n := 0
+	for i, argv := range todo {
+		row, err := ex.table.Resolve(argv)
+		if b.rows[i] = row; err != nil {
+			b.rows[i] = nil
+			continue
+		}
+		if first := row.FirstKey(); first > 0 && first < len(argv) {
+			b.keys[n] = argv[first]
+			n++
+		}
+	}
+	if n >= warmLeast {
+		s.db.Warm(b.keys[:n])
+	}
+	clear(b.keys[:n])
 }
 
 // keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.

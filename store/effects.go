@@ -10,8 +10,8 @@ import "strconv"
 //	FLUSHDB  FLUSHALL                   SWAPDB a b
 //	HSET key field value [...]          HDEL key field [...]
 //	SADD key member [...]               SREM key member [...]
-//	XADD key id field value [...]    XDEL key id [...]       XTRIM key MAXLEN n
-//	XSETID key id ENTRIESADDED n MAXDELETEDID id
+//	XADD key id field value [...]    XDEL key id [...]       XTRIM key MAXLEN n | MINID id
+//	XSETID key id [ENTRIESADDED n] [MAXDELETEDID id]
 //
 // Replaying the effects of a run, in order and with time frozen, into an empty store gives the same data.
 type Effect struct {

@@ -46,6 +46,7 @@ type Store struct {
 	dirty        int64
 	stats        Stats
 	noTouch      bool
+	warmSum      uint64 // what Warm read: kept so that it does read
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool
 }
@@ -74,8 +75,8 @@ func (s *Store) newSpace() *space {
 	return &space{store: s, keys: dict.New[value](&s.epoch, s.seed)}
 }
 
-// SetNow fixes the time for the units that follow, in microseconds since 1970. Time never goes back within a store:
-// an earlier time is taken as the last one.
+// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock backwards too, as
+// Redis does: deadlines are points in time.
 func (s *Store) SetNow(us int64) {
 	s.nowUS = us
 	s.nowMS = us / 1000

@@ -1,6 +1,10 @@
 package store
 
-import "lockserver/store/stream"
+import (
+	"strconv"
+
+	"lockserver/store/stream"
+)
 
 // StreamEdit writes to one key's stream. Unlike other containers a stream stays when its last entry goes. The caller
 // has checked that the key is missing or a stream.
@@ -54,38 +58,54 @@ func (e *StreamEdit) Delete(id stream.ID) bool {
 	return true
 }
 
-// Trim removes entries from the front as the strategy says and returns how many. What is recorded is exact, however
-// approximate the strategy was: everything below the first entry that is left.
+// Trim removes entries from the front as the strategy says and returns how many. Whole nodes of deleted entries may go
+// without any that live.
 func (e *StreamEdit) Trim(t stream.Strategy) int {
 	if e.s == nil {
 		return 0
 	}
+	nodes := e.s.NodeCount()
 	n := e.s.Trim(e.db.store.limits.Stream, t)
-	if n == 0 {
+	if n == 0 && e.s.NodeCount() == nodes {
 		return 0
 	}
 	if e.db.store.effects != nil {
-		e.db.store.record(e.db, "XTRIM", e.key, []byte("MAXLEN"), appendInt(nil, int64(e.s.Len())))
+		by, threshold := exactTrim(e.s, t)
+		e.db.store.record(e.db, "XTRIM", e.key, []byte(by), threshold)
 	}
 	e.db.changed(e.key)
 	return n
 }
 
+// exactTrim is how to tell an exact trim what t has done, so that it leaves the same entries in the same nodes. What an
+// approximate trim does depends on its limit and on where nodes end, but it removes whole nodes: everything below the
+// node that is now the first.
+func exactTrim(s *stream.Stream, t stream.Strategy) (by string, threshold []byte) {
+	if t.Approx {
+		for master := range s.Nodes() {
+			return "MINID", master.AppendTo(nil)
+		}
+	}
+	if t.By == stream.ByMinID {
+		return "MINID", t.MinID.AppendTo(nil)
+	}
+	return "MAXLEN", appendInt(nil, int64(s.Len()))
+}
+
 // SetID sets the last id, and where they are not nil the count of entries ever added and the highest id ever deleted.
+// The key must exist. Only what was given is recorded: a highest deleted id that stands above the last id is legal, but
+// XSETID does not take it.
 func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID) {
 	e.s.SetID(last, added, maxDeleted)
 	if e.db.store.effects != nil {
-		e.db.store.record(e.db, "XSETID", e.key, last.AppendTo(nil),
-			[]byte("ENTRIESADDED"), appendInt(nil, int64(e.s.EntriesAdded())),
-			[]byte("MAXDELETEDID"), e.s.MaxDeletedID().AppendTo(nil))
+		args := [][]byte{e.key, last.AppendTo(nil)}
+		if added != nil {
+			args = append(args, []byte("ENTRIESADDED"), strconv.AppendUint(nil, *added, 10))
+		}
+		if maxDeleted != nil {
+			args = append(args, []byte("MAXDELETEDID"), maxDeleted.AppendTo(nil))
+		}
+		e.db.store.record(e.db, "XSETID", args...)
 	}
 	e.db.changed(e.key)
-}
-
-// Create makes an empty stream, as XADD with MAXLEN 0 leaves one. The key must be missing.
-func (e *StreamEdit) Create() {
-	e.s = stream.New(&e.db.store.epoch)
-	var v value
-	v.setStream(e.s)
-	e.db.put(e.key, v)
 }

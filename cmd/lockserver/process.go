@@ -91,6 +91,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	// A closed terminal or log pipe is no reason to lose the server.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 
+	tuneCollector()
 	p.announce(bare)
 	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log, Version: version})
 	if err == nil {

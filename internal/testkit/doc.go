@@ -11,5 +11,5 @@
 //	before := testkit.ReadDataset(redis.Client(t))
 //
 // To add a rule for a command whose replies come in no particular order, add it to the table in compare.go. To add a
-// type of value, add its case to Client.readEntry.
+// type of value, add its case to Client.readValue.
 package testkit

@@ -42,9 +42,9 @@ func (t *Strategy) limit(lim Limits) int {
 }
 
 // Trim removes entries from the front and returns how many. What an approximate
-// trim did is said exactly, and in a way that gives the same again, by trimming to
-// the Len that it left: nodes that it removed whole go whole then too. Trimming is
-// not deleting: MaxDeletedID stays.
+// trim did is said exactly by the master ID of the node that is then the first: an
+// exact trim to that as MinID removes the same nodes, and nothing of the first one.
+// Trimming is not deleting: MaxDeletedID stays.
 func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	limit := t.limit(lim)
 	for {

@@ -1,0 +1,175 @@
+package commands
+
+import (
+	"lockserver/store/stream"
+)
+
+// addCall is what an XADD asks for.
+type addCall struct {
+	key      []byte
+	onlyOld  bool // NOMKSTREAM
+	auto     bool // * for the ID
+	autoSeq  bool // ms-* for the ID
+	id       stream.ID
+	trim     trimCall
+	fields   [][]byte // alternating field and value
+	entryLen int
+}
+
+func xadd(c *Ctx) error {
+	a := c.Args()
+	call := addCall{key: a.Key()}
+	call.readOptions(a)
+	call.trim.check(a, false)
+	call.readFields(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findStream(call.key)
+	if err != nil {
+		return err
+	}
+	if s == nil && call.onlyOld {
+		c.Out.Null()
+		return nil
+	}
+	id, err := call.nextID(c, s)
+	if err != nil {
+		return err
+	}
+	edit := c.DB.EditStream(call.key)
+	edit.Add(id, call.fields)
+	if call.trim.given {
+		edit.Trim(call.trim.Strategy)
+	}
+	c.Out.Bulk(id.AppendTo(c.Scratch()))
+	return nil
+}
+
+// readOptions reads up to the ID, which is the first word that is no option. An option that lacks its argument is
+// taken for the ID, too.
+func (x *addCall) readOptions(a *Scanner) {
+	for a.More() {
+		switch {
+		case a.IsNext("*"):
+			x.auto = true
+			return
+		case a.IsNext("NOMKSTREAM"):
+			x.onlyOld = true
+		case a.Left() > 1 && x.trim.readNext(a):
+		default:
+			ok := false
+			if x.id, x.autoSeq, ok = parseNewStreamID(a.Bytes()); !ok {
+				a.Fail(ErrStreamID)
+			}
+			return
+		}
+	}
+}
+
+// readFields reads the entry. The lowest ID is refused here, before Redis looks at the key.
+func (x *addCall) readFields(a *Scanner) {
+	x.fields = a.Rest()
+	if len(x.fields) < 2 || len(x.fields)%2 != 0 {
+		a.Arity()
+	}
+	if !x.auto && !x.autoSeq && x.id.IsZero() {
+		a.Fail(ErrStreamIDZero)
+	}
+	for _, b := range x.fields {
+		x.entryLen += len(b)
+	}
+}
+
+// nextID is the ID of the new entry, once nothing speaks against it.
+func (x *addCall) nextID(c *Ctx, s *stream.Stream) (id stream.ID, err error) {
+	switch {
+	case x.auto:
+		id, err = nextStreamID(c, s)
+	case x.autoSeq:
+		id, err = nextSequence(s, x.id.MS)
+	default:
+		id = x.id
+	}
+	switch {
+	case s != nil && s.LastID().IsMax():
+		return id, ErrStreamExhausted
+	case err != nil:
+		return id, err
+	case s != nil && !s.LastID().Less(id):
+		return id, ErrStreamIDSmall
+	case x.entryLen > stream.MaxEntryBytes:
+		return id, ErrStreamEntry
+	}
+	return id, nil
+}
+
+// xdel looks at the IDs only if there is such a key, as Redis does.
+func xdel(c *Ctx) error {
+	a := c.Args()
+	key, ids := a.Key(), a.Rest()
+	s, err := c.findStream(key)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		c.Out.Int(0)
+		return nil
+	}
+	for _, text := range ids {
+		if _, ok := parseStreamID(text, 0); !ok {
+			return ErrStreamID
+		}
+	}
+	edit := c.DB.EditStream(key)
+	n := int64(0)
+	for _, text := range ids {
+		if id, _ := parseStreamID(text, 0); edit.Delete(id) {
+			n++
+		}
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+func xsetid(c *Ctx) error {
+	a := c.Args()
+	key, last := a.Key(), streamID(a)
+	var added *uint64
+	var maxDeleted *stream.ID
+	for a.More() {
+		switch a.Option() {
+		case "ENTRIESADDED":
+			n := a.Int()
+			if n < 0 {
+				a.Fail(ErrXSetIDEntries)
+			}
+			count := uint64(n)
+			added = &count
+		case "MAXDELETEDID":
+			id := streamID(a)
+			if last.Less(id) {
+				a.Fail(ErrXSetIDDeleted)
+			}
+			maxDeleted = &id
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findStream(key)
+	switch {
+	case err != nil:
+		return err
+	case s == nil:
+		return ErrNoSuchKey
+	case s.Len() > 0 && last.Less(s.TopID()):
+		return ErrXSetIDSmall
+	case s.Len() > 0 && added != nil && uint64(s.Len()) > *added:
+		return ErrXSetIDLength
+	}
+	edit := c.DB.EditStream(key)
+	edit.SetID(last, added, maxDeleted)
+	c.Out.OK()
+	return nil
+}

@@ -1,0 +1,133 @@
+package commands
+
+import (
+	"bytes"
+	"math"
+
+	"lockserver/internal/resp"
+	"lockserver/store/stream"
+)
+
+// maxIDBytes is the longest spelling of an ID that Redis reads.
+const maxIDBytes = 127
+
+// splitStreamID cuts an ID into its two halves. Redis works on C strings: a zero byte ends the ID.
+func splitStreamID(text []byte) (ms, seq []byte, hasSeq, ok bool) {
+	if len(text) > maxIDBytes {
+		return nil, nil, false, false
+	}
+	ms, seq, hasSeq = bytes.Cut(clip(text, len(text)), []byte("-"))
+	return ms, seq, hasSeq, true
+}
+
+// parseStreamID reads "ms-seq", or "ms" for ms-missingSeq.
+func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
+	ms, seq, hasSeq, ok := splitStreamID(text)
+	if !ok {
+		return id, false
+	}
+	if id.MS, ok = parseIDHalf(ms); !ok {
+		return id, false
+	}
+	id.Seq = missingSeq
+	if hasSeq {
+		id.Seq, ok = parseIDHalf(seq)
+	}
+	return id, ok
+}
+
+// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*", which leaves the sequence
+// number to the stream and is told by autoSeq.
+func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
+	ms, seq, hasSeq, ok := splitStreamID(text)
+	if ok && hasSeq && string(seq) == "*" {
+		id.MS, ok = parseIDHalf(ms)
+		return id, true, ok
+	}
+	id, ok = parseStreamID(text, 0)
+	return id, false, ok
+}
+
+// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest and the highest one there can be, or an
+// ID behind "(", which the interval then does not include.
+func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok bool) {
+	if len(text) > 1 && text[0] == '(' {
+		id, ok = parseStreamID(text[1:], missingSeq)
+		return id, true, ok
+	}
+	switch string(clip(text, len(text))) {
+	case "-":
+		return stream.ID{}, false, true
+	case "+":
+		return stream.MaxID(), false, true
+	}
+	id, ok = parseStreamID(text, missingSeq)
+	return id, false, ok
+}
+
+// parseIDHalf reads one half of an ID: an integer as strict as everywhere, or else what C's strtoull takes for one:
+// blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
+func parseIDHalf(b []byte) (uint64, bool) {
+	if n, ok := resp.ParseUint(b); ok {
+		return n, true
+	}
+	if _, ok := resp.ParseInt(b); ok {
+		return 0, false // a plain negative number
+	}
+	b = bytes.TrimLeft(b, " \t\n\v\f\r")
+	negative := len(b) > 0 && b[0] == '-'
+	if negative || len(b) > 0 && b[0] == '+' {
+		b = b[1:]
+	}
+	for len(b) > 1 && b[0] == '0' {
+		b = b[1:]
+	}
+	n, ok := resp.ParseUint(b)
+	if negative {
+		n = -n
+	}
+	return n, ok
+}
+
+// streamID reads an ID in one of a call's arguments.
+func streamID(a *Scanner) stream.ID {
+	id, ok := parseStreamID(a.Bytes(), 0)
+	if !ok {
+		a.Fail(ErrStreamID)
+	}
+	return id
+}
+
+// nextStreamID is the ID that XADD with * gives the next entry of s, which is nil if there is no such key: that of
+// this moment, or the one after the last if the clock has not gone on.
+func nextStreamID(c *Ctx, s *stream.Stream) (stream.ID, error) {
+	last := stream.ID{}
+	if s != nil {
+		last = s.LastID()
+	}
+	if last.IsMax() {
+		return stream.ID{}, ErrStreamExhausted
+	}
+	if now := uint64(c.NowMS()); now > last.MS {
+		return stream.ID{MS: now}, nil
+	}
+	return last.Next(), nil
+}
+
+// nextSequence is the ID that XADD with ms-* gives the next entry of s.
+func nextSequence(s *stream.Stream, ms uint64) (stream.ID, error) {
+	last := stream.ID{}
+	if s != nil {
+		last = s.LastID()
+	}
+	switch {
+	case last.MS != ms:
+		return stream.ID{MS: ms}, nil
+	case last.IsMax():
+		return stream.ID{}, ErrStreamExhausted
+	case last.Seq == math.MaxUint64:
+		return stream.ID{}, ErrStreamEntry // Redis says so, though the entry is not what is too large
+	default:
+		return last.Next(), nil
+	}
+}

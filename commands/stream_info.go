@@ -1,0 +1,85 @@
+package commands
+
+import (
+	"lockserver/store/stream"
+)
+
+// infoCount is how many entries XINFO STREAM FULL shows, if the client gave no COUNT.
+const infoCount = 10
+
+func xinfoStream(c *Ctx) error {
+	a := c.Args()
+	s, err := c.findStream(a.Key())
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		return ErrNoSuchKey
+	}
+	if !a.More() {
+		c.Out.Map(10)
+		writeStreamNumbers(c, s)
+		writeStreamEnds(c, s)
+		return nil
+	}
+	count := int64(infoCount)
+	full := a.IsNext("FULL") && (!a.More() || a.Left() == 2 && a.IsNext("COUNT"))
+	if !full {
+		return ErrSubcommandSyntax("xinfo", c.Argv[1])
+	}
+	if a.More() {
+		count = a.Int()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if count < 0 {
+		count = infoCount
+	}
+	c.Out.Map(9)
+	writeStreamNumbers(c, s)
+	c.Out.BulkString("entries")
+	writeEntries(c, s, stream.ID{}, stream.MaxID(), false, count)
+	c.Out.BulkString("groups")
+	c.Out.Array(0)
+	return nil
+}
+
+// writeStreamNumbers writes the seven pairs that both forms begin with.
+func writeStreamNumbers(c *Ctx, s *stream.Stream) {
+	number := func(name string, n int64) {
+		c.Out.BulkString(name)
+		c.Out.Int(n)
+	}
+	id := func(name string, id stream.ID) {
+		c.Out.BulkString(name)
+		c.Out.Bulk(id.AppendTo(c.Scratch()))
+	}
+	number("length", int64(s.Len()))
+	number("radix-tree-keys", int64(s.NodeCount()))
+	number("radix-tree-nodes", int64(s.RadixNodes()))
+	id("last-generated-id", s.LastID())
+	id("max-deleted-entry-id", s.MaxDeletedID())
+	number("entries-added", int64(s.EntriesAdded()))
+	id("recorded-first-entry-id", s.FirstID())
+}
+
+// writeStreamEnds writes the three pairs that the short form ends with.
+func writeStreamEnds(c *Ctx, s *stream.Stream) {
+	c.Out.BulkString("groups")
+	c.Out.Int(0)
+	for _, end := range [...]struct {
+		name    string
+		reverse bool
+	}{{"first-entry", false}, {"last-entry", true}} {
+		c.Out.BulkString(end.name)
+		if s.Len() == 0 {
+			c.Out.Null()
+			continue
+		}
+		s.Range(stream.ID{}, stream.MaxID(), end.reverse, func(id stream.ID, fv stream.FieldValues) bool {
+			writeEntry(c.Out, id, fv)
+			return false
+		})
+	}
+}

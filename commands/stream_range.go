@@ -1,0 +1,120 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+	"lockserver/store/stream"
+)
+
+func xlen(c *Ctx) error {
+	a := c.Args()
+	s, err := c.findStream(a.Key())
+	if err != nil {
+		return err
+	}
+	n := 0
+	if s != nil {
+		n = s.Len()
+	}
+	c.Out.Int(int64(n))
+	return nil
+}
+
+func xrange(c *Ctx) error { return entriesBetween(c, false) }
+
+func xrevrange(c *Ctx) error { return entriesBetween(c, true) }
+
+// entriesBetween is XRANGE, and with reverse XREVRANGE, which names the end first; errors come in the order of start
+// and end all the same.
+func entriesBetween(c *Ctx, reverse bool) error {
+	a := c.Args()
+	key, first, second := a.Key(), a.Bytes(), a.Bytes()
+	if reverse {
+		first, second = second, first
+	}
+	start, err := startOf(first)
+	if err != nil {
+		return err
+	}
+	end, err := endOf(second)
+	if err != nil {
+		return err
+	}
+	count := int64(-1)
+	for a.More() {
+		a.Option() // COUNT is the only one
+		count = max(a.Int(), 0)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findStream(key)
+	switch {
+	case err != nil:
+		return err
+	case s == nil:
+		c.Out.Array(0)
+	case count == 0:
+		c.Out.NullArray()
+	default:
+		writeEntries(c, s, start, end, reverse, max(count, 0))
+	}
+	return nil
+}
+
+// startOf reads where an interval begins.
+func startOf(text []byte) (stream.ID, error) {
+	id, exclusive, ok := parseBound(text, 0)
+	switch {
+	case !ok:
+		return id, ErrStreamID
+	case exclusive && id.IsMax():
+		return id, ErrStreamStart
+	case exclusive:
+		return id.Next(), nil
+	}
+	return id, nil
+}
+
+// endOf reads where an interval ends.
+func endOf(text []byte) (stream.ID, error) {
+	id, exclusive, ok := parseBound(text, math.MaxUint64)
+	switch {
+	case !ok:
+		return id, ErrStreamID
+	case exclusive && id.IsZero():
+		return id, ErrStreamEnd
+	case exclusive:
+		return id.Prev(), nil
+	}
+	return id, nil
+}
+
+// writeEntries writes an array of the entries from start to end, at most count of them unless that is 0.
+func writeEntries(c *Ctx, s *stream.Stream, start, end stream.ID, reverse bool, count int64) {
+	list := c.Out.DeferArray()
+	n := int64(0)
+	s.Range(start, end, reverse, func(id stream.ID, fv stream.FieldValues) bool {
+		writeEntry(c.Out, id, fv)
+		n++
+		return n != count
+	})
+	c.Out.SetArray(list, int(n))
+}
+
+// writeEntry writes an entry: its ID, and fields and values one behind the other, which are no map in version 3 either.
+func writeEntry(out *resp.Writer, id stream.ID, fv stream.FieldValues) {
+	var text [41]byte
+	out.Array(2)
+	out.Bulk(id.AppendTo(text[:0]))
+	out.Array(2 * fv.Len())
+	for {
+		field, val, ok := fv.Next()
+		if !ok {
+			return
+		}
+		out.Bulk(field)
+		out.Bulk(val)
+	}
+}

@@ -1,0 +1,218 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+	"lockserver/store"
+	"lockserver/store/stream"
+)
+
+// waitingCount is how many entries at most XREAD returns after it has waited, if the client gave no COUNT.
+const waitingCount = 1000
+
+// readCall is what an XREAD asks for: from each stream the entries after an ID.
+type readCall struct {
+	keys  [][]byte
+	after []stream.ID // one for each key
+	count int64       // most entries of each stream; 0: all
+	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
+	timeoutMS int64
+}
+
+func xread(c *Ctx) error {
+	a := c.Args()
+	call := readCall{timeoutMS: -1}
+	call.readOptions(a)
+	ids := call.readStreams(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := call.resolve(c, ids); err != nil {
+		return err
+	}
+	if call.reply(c) {
+		return nil
+	}
+	if call.timeoutMS < 0 {
+		c.Out.NullArray()
+		return nil
+	}
+	call.wait(c)
+	return nil
+}
+
+// readOptions reads up to STREAMS.
+func (x *readCall) readOptions(a *Scanner) {
+	for a.More() {
+		switch {
+		case a.IsNext("BLOCK"):
+			x.timeoutMS = a.IntOr(ErrTimeout)
+			if x.timeoutMS < 0 {
+				a.Fail(ErrTimeoutSign)
+			}
+		case a.IsNext("COUNT"):
+			x.count = max(a.Int(), 0)
+		case a.Left() > 1 && a.IsNext("STREAMS"):
+			return
+		case a.Left() > 2 && a.IsNext("GROUP"):
+			a.Fail(ErrXReadGroup)
+		case a.IsNext("NOACK"):
+			a.Fail(ErrXReadNoAck)
+		default:
+			a.Syntax()
+		}
+	}
+	a.Syntax() // no STREAMS
+}
+
+// readStreams reads the keys, and returns the IDs behind them.
+func (x *readCall) readStreams(a *Scanner) (ids [][]byte) {
+	if a.Left()%2 != 0 {
+		a.Fail(ErrXReadUnbalanced)
+	}
+	rest := a.Rest()
+	x.keys = rest[:len(rest)/2]
+	return rest[len(rest)/2:]
+}
+
+// resolve finds out after which entry to read in each stream.
+func (x *readCall) resolve(c *Ctx, ids [][]byte) error {
+	x.after = make([]stream.ID, len(ids))
+	for i, text := range ids {
+		s, err := c.findStream(x.keys[i])
+		if err != nil {
+			return err
+		}
+		if x.after[i], err = readAfter(s, text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readAfter is the ID after which text tells to read in s, which is nil if there is no such key.
+func readAfter(s *stream.Stream, text []byte) (stream.ID, error) {
+	switch string(clip(text, len(text))) {
+	case "$": // what is added from now on
+		if s == nil {
+			return stream.ID{}, nil
+		}
+		return s.LastID(), nil
+	case "+": // the last entry, or what is added if there is none
+		if s == nil || s.Len() == 0 {
+			return stream.ID{}, nil
+		}
+		return s.TopID().Prev(), nil
+	case ">":
+		return stream.ID{}, ErrXReadNewID
+	}
+	id, ok := parseStreamID(text, 0)
+	if !ok {
+		return id, ErrStreamID
+	}
+	return id, nil
+}
+
+// reply writes what there is in all streams, and reports whether that is anything; if not, nothing is written.
+func (x *readCall) reply(c *Ctx) bool {
+	n := 0
+	var streams resp.Deferred
+	for i, key := range x.keys {
+		s := newsIn(c.DB.Find(key), x.after[i])
+		if s == nil {
+			continue
+		}
+		if n++; n == 1 {
+			streams = beginStreams(c.Out)
+		}
+		x.writeStream(c, i, s)
+	}
+	if n > 0 {
+		endStreams(c.Out, streams, n)
+	}
+	return n > 0
+}
+
+// newsIn returns the stream at r if it has an entry after an ID, else nil. What is no stream has none: its key may have
+// changed hands while a client waited.
+func newsIn(r store.Ref, after stream.ID) *stream.Stream {
+	if r.Kind() != store.Stream {
+		return nil
+	}
+	if s := r.Stream(); s.Len() > 0 && after.Less(s.LastID()) && after.Less(s.TopID()) {
+		return s
+	}
+	return nil
+}
+
+// beginStreams begins the reply: a map of the streams in version 3, and an array of pairs in version 2.
+func beginStreams(out *resp.Writer) resp.Deferred {
+	if out.Proto >= 3 {
+		return out.DeferMap()
+	}
+	return out.DeferArray()
+}
+
+func endStreams(out *resp.Writer, streams resp.Deferred, n int) {
+	if out.Proto >= 3 {
+		out.SetMap(streams, n)
+	} else {
+		out.SetArray(streams, n)
+	}
+}
+
+// writeStream writes what is new in the i-th stream, which is s.
+func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
+	if c.Out.Proto < 3 {
+		c.Out.Array(2)
+	}
+	c.Out.Bulk(x.keys[i])
+	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
+}
+
+// wait makes the client wait until one of the streams has entries. The IDs are fixed by now: a stream that goes and
+// comes again answers only when its IDs have passed the one that was there. A key that is a value of another type for
+// some time is waited for on.
+func (x *readCall) wait(c *Ctx) {
+	w := Wait{TimedOut: func(c *Ctx) { c.Out.NullArray() }}
+	if x.timeoutMS > 0 && x.timeoutMS < math.MaxInt64-c.NowMS() {
+		w.DeadlineMS = c.NowMS() + x.timeoutMS
+	}
+	own := x.own()
+	w.Keys, w.Try = own.keys, func(c *Ctx) (bool, error) { return own.replyFirst(c), nil }
+	c.Block(w)
+}
+
+// own is a copy of the call that outlives it. Of a key that stands there twice only the first place counts.
+func (x *readCall) own() *readCall {
+	own := &readCall{count: x.count}
+	if own.count == 0 {
+		own.count = waitingCount
+	}
+	seen := make(map[string]struct{}, len(x.keys))
+	for i, key := range x.keys {
+		if _, twice := seen[string(key)]; twice {
+			continue
+		}
+		seen[string(key)] = struct{}{}
+		own.keys = append(own.keys, Own(key))
+		own.after = append(own.after, x.after[i])
+	}
+	return own
+}
+
+// replyFirst answers a client that has waited with one stream, the first in its own order that has entries, and reports
+// whether there is one. Redis 7.0 goes by the order in which one unit has changed several of the streams, and answers
+// with no entries at all if that unit took back what it had added; Redis 7.2 and this wait on then.
+func (x *readCall) replyFirst(c *Ctx) bool {
+	for i, key := range x.keys {
+		if s := newsIn(c.DB.Find(key), x.after[i]); s != nil {
+			streams := beginStreams(c.Out)
+			x.writeStream(c, i, s)
+			endStreams(c.Out, streams, 1)
+			return true
+		}
+	}
+	return false
+}

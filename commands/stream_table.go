@@ -1,0 +1,75 @@
+package commands
+
+// StreamRows are the commands on streams.
+func StreamRows() []Row {
+	rows := streamWriteRows()
+	rows = append(rows, streamReadRows()...)
+	return append(rows, xinfoRow())
+}
+
+func streamWriteRows() []Row {
+	trim := Block("trim",
+		OneOf("strategy", Flag("MAXLEN"), Flag("MINID").From("6.2.0")),
+		Opt(OneOf("operator", Flag("=").Named("equal"), Flag("~").Named("approximately"))),
+		Str("threshold"),
+		Opt(Int("count").After("LIMIT").From("6.2.0")))
+	return []Row{
+		{Name: "xadd", Group: Stream, Since: "5.0.0", Flags: Write | DenyOOM | Fast, Run: xadd,
+			Summary:    "Appends an entry to a stream and returns its ID; trims the stream if asked to.",
+			Complexity: "O(1), and O(N) for N entries that are trimmed",
+			Tips:       []string{"nondeterministic_output"},
+			Args: []Arg{Key("key", RW|Update), Opt(Flag("NOMKSTREAM")).From("6.2.0"), Opt(trim),
+				OneOf("id_or_auto", Flag("*").Named("auto_id"), Str("id")),
+				Block("field_value", Str("field"), Str("value")).Many()}},
+		{Name: "xdel", Group: Stream, Since: "5.0.0", Flags: Write | Fast, Run: xdel,
+			Summary:    "Removes entries from a stream and counts those that there were.",
+			Complexity: "O(1) for each ID",
+			Args:       []Arg{Key("key", RW|Delete), Str("id").Many()}},
+		{Name: "xtrim", Group: Stream, Since: "5.0.0", Flags: Write, Run: xtrim,
+			Summary:    "Removes the oldest entries of a stream, by number or by ID, and counts them.",
+			Complexity: "O(N) for N entries that are removed",
+			Tips:       []string{"nondeterministic_output"},
+			Args:       []Arg{Key("key", RW|Delete), trim}},
+		{Name: "xsetid", Group: Stream, Since: "5.0.0", Flags: Write | DenyOOM | Fast, Run: xsetid,
+			Summary:    "Sets the last ID of a stream, and the numbers kept beside it.",
+			Complexity: "O(1)",
+			Args: []Arg{Key("key", RW|Update), Str("last-id"),
+				Opt(Int("entries_added").After("ENTRIESADDED")).From("7.0.0"),
+				Opt(Str("max_deleted_entry_id").After("MAXDELETEDID")).From("7.0.0")}},
+	}
+}
+
+func streamReadRows() []Row {
+	count := Opt(Int("count").After("COUNT"))
+	return []Row{
+		{Name: "xlen", Group: Stream, Since: "5.0.0", Flags: ReadOnly | Fast, Run: xlen,
+			Summary:    "Counts the entries of a stream.",
+			Complexity: "O(1)",
+			Args:       []Arg{Key("key", RO)}},
+		{Name: "xrange", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xrange,
+			Summary:    "Reads the entries of a stream between two IDs, oldest first.",
+			Complexity: "O(log N + M) for M of N entries",
+			Args:       []Arg{Key("key", RO|Access), Str("start"), Str("end"), count}},
+		{Name: "xrevrange", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xrevrange,
+			Summary:    "Reads the entries of a stream between two IDs, newest first.",
+			Complexity: "O(log N + M) for M of N entries",
+			Args:       []Arg{Key("key", RO|Access), Str("end"), Str("start"), count}},
+		{Name: "xread", Group: Stream, Since: "5.0.0", Flags: ReadOnly | Blocking, Run: xread,
+			Summary:    "Reads from several streams what comes after an ID each; waits for it if asked to.",
+			Complexity: "O(log N + M) for each stream, for M of N entries",
+			Args: []Arg{count, Opt(Int("milliseconds").After("BLOCK")),
+				Block("streams", Key("key", RO|Access).Many(), Str("id").Many()).After("STREAMS")}},
+	}
+}
+
+func xinfoRow() Row {
+	return Row{Name: "xinfo", Group: Stream, Since: "5.0.0",
+		Summary: "Tells about a stream.", Complexity: "Depends on the subcommand.",
+		Sub: []Row{
+			{Name: "stream", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xinfoStream,
+				Summary:    "Shows the numbers kept with a stream and its first and last entry, or with FULL its entries.",
+				Complexity: "O(N) for N nodes of entries",
+				Args: []Arg{Key("key", RO|Access),
+					Opt(Block("full", Opt(Int("count").After("COUNT"))).After("FULL")).From("6.0.0")}},
+		}}
+}

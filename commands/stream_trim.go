@@ -1,0 +1,88 @@
+package commands
+
+import (
+	"lockserver/store/stream"
+)
+
+// trimCall is what MAXLEN, MINID and LIMIT say to XADD and XTRIM.
+type trimCall struct {
+	stream.Strategy
+	given   bool // MAXLEN or MINID
+	limited bool // LIMIT
+}
+
+// readNext reads one of the options if it comes next, and reports whether it did.
+func (t *trimCall) readNext(a *Scanner) bool {
+	switch {
+	case a.IsNext("MAXLEN"):
+		t.begin(a, stream.ByMaxLen)
+		n := a.Int()
+		if n < 0 {
+			a.Fail(ErrStreamMaxLen)
+		}
+		t.MaxLen = int(n)
+	case a.IsNext("MINID"):
+		t.begin(a, stream.ByMinID)
+		t.MinID = streamID(a)
+	case a.IsNext("LIMIT"):
+		n := a.Int()
+		if n < 0 {
+			a.Fail(ErrStreamLimit)
+		}
+		t.limited, t.Limit = true, int(n)
+	default:
+		return false
+	}
+	return true
+}
+
+// begin reads = or ~, unless the word is the last one.
+func (t *trimCall) begin(a *Scanner, by stream.TrimBy) {
+	if t.given {
+		a.Fail(ErrStreamMaxLenAndMinID) // also for the same one twice
+	}
+	t.given, t.By = true, by
+	if a.Left() > 1 && !a.IsNext("=") {
+		t.Approx = a.IsNext("~")
+	}
+}
+
+// check refuses options that do not go together, once all are read; need: there has to be a strategy.
+func (t *trimCall) check(a *Scanner, need bool) {
+	switch {
+	case t.Limit != 0 && !t.given:
+		a.Fail(ErrStreamLimitStrategy)
+	case need && !t.given:
+		a.Fail(ErrStreamTrim)
+	case t.limited && !t.Approx:
+		a.Fail(ErrStreamLimitApprox)
+	case !t.limited:
+		t.Limit = stream.DefaultLimit
+	}
+}
+
+func xtrim(c *Ctx) error {
+	a := c.Args()
+	key := a.Key()
+	var trim trimCall
+	for a.More() {
+		if a.Left() < 2 || !trim.readNext(a) {
+			a.Syntax()
+		}
+	}
+	trim.check(a, true)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	s, err := c.findStream(key)
+	if err != nil {
+		return err
+	}
+	if s == nil {
+		c.Out.Int(0)
+		return nil
+	}
+	edit := c.DB.EditStream(key)
+	c.Out.Int(int64(edit.Trim(trim.Strategy)))
+	return nil
+}

@@ -1,0 +1,301 @@
+//go:build oracle
+
+package differential
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// check plays a command on both servers and says what is wrong with the two replies; "": nothing.
+type check func(p *pair, args []string) string
+
+// checks are how commands are compared whose replies are by chance, or tell the time. All others must reply alike.
+var checks = map[string]check{
+	"spop":            checkSpop,
+	"srandmember":     checkMembers,
+	"hrandfield":      checkFields,
+	"randomkey":       checkRandomKey,
+	"scan":            func(p *pair, args []string) string { return checkScan(p, args, 1, 1) },
+	"sscan":           func(p *pair, args []string) string { return checkScan(p, args, 2, 1) },
+	"hscan":           func(p *pair, args []string) string { return checkScan(p, args, 2, 2) },
+	"ttl":             func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS/1000) },
+	"expiretime":      func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS/1000) },
+	"pttl":            func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS) },
+	"pexpiretime":     func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS) },
+	"object|idletime": checkIdle,
+	"object|encoding": checkEncoding,
+	"object|refcount": checkReferences,
+	"dbsize":          checkSize,
+}
+
+func differ(ours, redis resp.Value) string {
+	return fmt.Sprintf("lockserver: %s\n  redis:      %s", short(ours), short(redis))
+}
+
+func short(v resp.Value) string {
+	s := v.String()
+	if len(s) > 3000 {
+		s = s[:3000] + "..."
+	}
+	return s
+}
+
+// checkSame is the rule: both reply the same.
+func checkSame(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if !testkit.SameReply(args, ours, redis) {
+		return differ(ours, redis)
+	}
+	return ""
+}
+
+// checkAbout allows integers that both servers worked out from their clocks to be that far apart.
+func checkAbout(p *pair, args []string, tolerance int64) string {
+	ours, redis := p.do(args...)
+	d := ours.Int - redis.Int
+	both := ours.Kind == resp.Integer && redis.Kind == resp.Integer && ours.Int > 0 && redis.Int > 0
+	if ours.Equal(redis) || both && -tolerance <= d && d <= tolerance {
+		return ""
+	}
+	return differ(ours, redis)
+}
+
+// checkIdle allows Redis the coarse clock that it keeps for this.
+func checkIdle(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	d := ours.Int - redis.Int
+	if ours.Equal(redis) || ours.Kind == redis.Kind && ours.Kind == resp.Integer && -3 <= d && d <= 3 {
+		return ""
+	}
+	return differ(ours, redis)
+}
+
+// checkReferences knows D2: a small number is shared here whatever command made it.
+func checkReferences(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if ours.Equal(redis) || ours.Int == 1<<31-1 && redis.Int == 1 {
+		return ""
+	}
+	return differ(ours, redis)
+}
+
+// checkEncoding knows the encodings that are named otherwise here: D1, small sets, and D2, what INCRBYFLOAT made.
+func checkEncoding(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" ||
+		ours.Str == "listpack" && redis.Str == "hashtable" && len(args) == 3 && p.ours.Do("TYPE", args[2]).Str == "set" {
+		return ""
+	}
+	return differ(ours, redis)
+}
+
+// checkSize gives Redis the time to remove keys that were given a deadline in the past.
+func checkSize(p *pair, args []string) string {
+	for end := time.Now().Add(3 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		ours, redis := p.do(args...)
+		if ours.Equal(redis) {
+			return ""
+		}
+		if time.Now().After(end) {
+			return differ(ours, redis)
+		}
+	}
+}
+
+// alike reports whether two replies have the same types and lengths all through.
+func alike(a, b resp.Value) bool {
+	if a.IsError() || a.IsNull() {
+		return a.Equal(b)
+	}
+	return a.Kind == b.Kind && slices.EqualFunc(a.Elems, b.Elems, alike)
+}
+
+// checkMembers: SRANDMEMBER draws members, distinct ones unless the count is negative.
+func checkMembers(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if !alike(ours, redis) {
+		return differ(ours, redis)
+	}
+	return p.areMembers(args, ours)
+}
+
+func (p *pair) areMembers(args []string, v resp.Value) string {
+	if v.IsError() || v.IsNull() {
+		return ""
+	}
+	drawn := texts(v)
+	if len(drawn) == 0 {
+		return ""
+	}
+	for i, is := range p.redis.Do(append([]string{"SMISMEMBER", args[1]}, drawn...)...).Elems {
+		if is.Int != 1 {
+			return fmt.Sprintf("lockserver drew %q, which is no member", drawn[i])
+		}
+	}
+	if len(args) > 2 && !strings.HasPrefix(args[2], "-") {
+		return distinct(drawn)
+	}
+	return ""
+}
+
+// texts are the strings of a reply that is one or has some.
+func texts(v resp.Value) []string {
+	if v.Kind == resp.Bulk {
+		return []string{v.Str}
+	}
+	var list []string
+	for _, e := range v.Elems {
+		list = append(list, e.Str)
+	}
+	return list
+}
+
+func distinct(list []string) string {
+	sorted := slices.Sorted(slices.Values(list))
+	if len(slices.Compact(sorted)) != len(list) {
+		return fmt.Sprintf("lockserver drew one twice: %q", list)
+	}
+	return ""
+}
+
+// checkFields: HRANDFIELD draws fields, with their values if asked to.
+func checkFields(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if !alike(ours, redis) {
+		return differ(ours, redis)
+	}
+	if ours.IsError() || ours.IsNull() {
+		return ""
+	}
+	withValues := len(args) > 3
+	var fields []string
+	for i := 0; i < len(ours.Elems); i++ {
+		pair := ours.Elems[i:]
+		if e := ours.Elems[i]; e.Kind == resp.Array { // version 3 has lists of two
+			pair = e.Elems
+		} else if withValues {
+			i++
+		}
+		fields = append(fields, pair[0].Str)
+		if withValues && p.redis.Do("HGET", args[1], pair[0].Str).Str != pair[1].Str {
+			return fmt.Sprintf("lockserver drew %q with a wrong value %q", pair[0].Str, pair[1].Str)
+		}
+	}
+	if ours.Kind == resp.Bulk {
+		fields = []string{ours.Str}
+	}
+	for _, f := range fields {
+		if p.redis.Do("HEXISTS", args[1], f).Int != 1 {
+			return fmt.Sprintf("lockserver drew %q, which is no field", f)
+		}
+	}
+	if len(args) > 2 && !strings.HasPrefix(args[2], "-") {
+		return distinct(fields)
+	}
+	return ""
+}
+
+func checkRandomKey(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if !alike(ours, redis) {
+		return checkEmptied(p, ours, redis)
+	}
+	if ours.Kind == resp.Bulk && p.redis.Do("EXISTS", ours.Str).Int != 1 {
+		return fmt.Sprintf("lockserver drew %q, which is no key", ours.Str)
+	}
+	return ""
+}
+
+// checkEmptied forgives a null where the other server still drew a key that was overdue.
+func checkEmptied(p *pair, ours, redis resp.Value) string {
+	if ours.IsError() || redis.IsError() || p.redis.Do("EXISTS", redis.Str).Int+p.ours.Do("EXISTS", ours.Str).Int > 0 {
+		return differ(ours, redis)
+	}
+	return ""
+}
+
+// checkSpop lets lockserver draw, takes the same members from Redis, and lets Redis draw as many from a copy, which
+// shows the form of its reply.
+func checkSpop(p *pair, args []string) string {
+	const spare = "a copy of the set"
+	if len(args) < 2 || p.redis.Do("TYPE", args[1]).Str != "set" {
+		return checkSame(p, args)
+	}
+	p.redis.Do("COPY", args[1], spare, "REPLACE")
+	onCopy := slices.Clone(args)
+	onCopy[1] = spare
+	redis := p.redis.Do(onCopy...)
+	p.redis.Do("DEL", spare)
+	ours := p.ours.Do(args...)
+	if !alike(ours, redis) {
+		return differ(ours, redis)
+	}
+	drawn := texts(ours)
+	if ours.IsError() || len(drawn) == 0 {
+		return ""
+	}
+	if wrong := distinct(drawn); wrong != "" {
+		return wrong
+	}
+	if wrong := p.areMembers(args, ours); wrong != "" {
+		return wrong
+	}
+	n := p.redis.Do(append([]string{"SREM", args[1]}, drawn...)...).Int
+	if n != int64(len(drawn)) {
+		return "lockserver popped " + strconv.Itoa(len(drawn)) + " members, Redis had " + strconv.FormatInt(n, 10)
+	}
+	return ""
+}
+
+// checkScan compares whole walks: each server's cursor means something to itself only. at is where the cursor stands,
+// and size how many elements of the reply belong together.
+func checkScan(p *pair, args []string, at, size int) string {
+	ours, redis := p.do(args...)
+	if ours.IsError() || redis.IsError() || len(ours.Elems) != 2 || len(redis.Elems) != 2 {
+		if ours.Equal(redis) {
+			return ""
+		}
+		return differ(ours, redis)
+	}
+	if args[at] != "0" {
+		return ""
+	}
+	a, wrong := walk(&p.ours, args, at, size, ours)
+	if wrong != "" {
+		return wrong
+	}
+	b, _ := walk(&p.redis, args, at, size, redis)
+	if !slices.Equal(a, b) {
+		return fmt.Sprintf("a whole walk: lockserver: %q\n  redis:      %q", a, b)
+	}
+	return ""
+}
+
+// walk follows the cursors to the end and returns what was found, each once, sorted.
+func walk(s *side, args []string, at, size int, reply resp.Value) (found []string, wrong string) {
+	args = slices.Clone(args)
+	for steps := 0; ; steps++ {
+		if steps > 100_000 {
+			return nil, "the walk does not end"
+		}
+		for group := range slices.Chunk(reply.Elems[1].Elems, size) {
+			found = append(found, fmt.Sprintf("%s", resp.Value{Kind: resp.Array, Elems: group}))
+		}
+		cursor := reply.Elems[0].Str
+		if cursor == "0" {
+			slices.Sort(found)
+			return slices.Compact(found), ""
+		}
+		args[at] = cursor
+		if reply = s.Do(args...); len(reply.Elems) != 2 {
+			return nil, "the walk broke off: " + reply.String()
+		}
+	}
+}

@@ -1,0 +1,347 @@
+//go:build oracle
+
+package differential
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockserver/commands"
+	"lockserver/internal/testkit"
+)
+
+// generator makes commands out of the rows of the command table.
+type generator struct {
+	pool
+	rows []*commands.Row
+	// at is the sum of the weights of the rows up to each.
+	at []int
+}
+
+// excluded are commands that are not generated, with the reason. Rows of the server's own (CLIENT, CONFIG, INFO, ...)
+// are not walked at all: hand-written cases play them.
+var excluded = map[string]string{
+	"command":      "describes the table; compared with Redis in the commands package",
+	"command|docs": "summaries are our own", "command|info": "as command", "command|list": "there are fewer", "command|count": "there are fewer",
+	"command|help": "texts are our own", "object|help": "texts are our own", "xinfo|help": "texts are our own",
+}
+
+// weights of rows that would otherwise come too often, or too rarely; others have 20.
+var weights = map[string]int{
+	"flushall": 1, "flushdb": 2, "swapdb": 4, "dbsize": 5, "randomkey": 5, "select": 6, "echo": 3, "ping": 3,
+	"set": 40, "xadd": 80, "sadd": 40, "hset": 40, "copy": 30, "command|getkeys": 6, "command|getkeysandflags": 6,
+}
+
+// serverRows are the rows of the server's package that are generated, too.
+func serverRows() []commands.Row {
+	row := func(name string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Connection, Since: "1.0.0", Summary: name, Args: args,
+			Run: func(*commands.Ctx) error { return nil }}
+	}
+	return []commands.Row{
+		row("echo", commands.Str("message")),
+		row("ping", commands.Opt(commands.Str("message"))),
+		row("select", commands.Int("db")),
+	}
+}
+
+// newGenerator generates what the command table and known, which says what Redis has, have in common.
+func newGenerator(known func(fullName string) bool) *generator {
+	g := &generator{}
+	sum := 0
+	add := func(r *commands.Row) {
+		if _, no := excluded[r.FullName()]; no || !known(r.FullName()) {
+			return
+		}
+		w := weights[r.FullName()]
+		if w == 0 {
+			w = 20
+		}
+		sum += w
+		g.rows, g.at = append(g.rows, r), append(g.at, sum)
+	}
+	for _, r := range commands.NewTable(append(commands.Families(), serverRows())...).Rows() {
+		add(r)
+		for _, sub := range r.Subcommands() {
+			add(sub)
+		}
+	}
+	return g
+}
+
+// next makes one command and says which row it was made from.
+func (g *generator) next() (*commands.Row, []string) {
+	n := g.rand.IntN(g.at[len(g.at)-1])
+	i, _ := slices.BinarySearch(g.at, n+1)
+	row := g.rows[i]
+	name := strings.Split(row.FullName(), "|")
+	for i := range name {
+		name[i] = g.anyCase(name[i])
+	}
+	args := g.call(row)
+	if g.chance(12) {
+		args = g.mutate(row, args)
+	}
+	args = harmless(row, args)
+	return row, append(name, args...)
+}
+
+// call makes the arguments of one call.
+func (g *generator) call(row *commands.Row) []string {
+	if strings.HasPrefix(row.FullName(), "command|getkeys") {
+		_, args := g.next()
+		return args
+	}
+	return g.sequence(nil, row, row.Args)
+}
+
+// sequence makes arguments that follow each other; options that follow each other come in any order.
+func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Arg) []string {
+	for i := 0; i < len(args); i++ {
+		switch {
+		case args[i].Name == "numkeys" && i+1 < len(args) && args[i+1].Kind == commands.KindKey:
+			dst = g.counted(dst, row, &args[i+1])
+			i++
+		case args[i].Optional:
+			var options [][]string
+			for ; i < len(args) && args[i].Optional; i++ {
+				if g.uses(&args[i]) {
+					options = append(options, g.argument(nil, row, &args[i]))
+				}
+			}
+			i--
+			if g.chance(50) {
+				g.rand.Shuffle(len(options), func(i, j int) { options[i], options[j] = options[j], options[i] })
+			}
+			dst = append(dst, slices.Concat(options...)...)
+		default:
+			dst = g.argument(dst, row, &args[i])
+		}
+	}
+	return dst
+}
+
+// uses decides about an option: what is newer than the oracle, or would wait, is not used.
+func (g *generator) uses(a *commands.Arg) bool {
+	return g.chance(35) && !isNewer(a.Since) && a.Token != "BLOCK"
+}
+
+// counted makes a number of keys and as many keys, mostly.
+func (g *generator) counted(dst []string, row *commands.Row, keys *commands.Arg) []string {
+	n := 1 + g.rand.IntN(3)
+	said := strconv.Itoa(n)
+	if g.chance(10) {
+		said = g.integer()
+	}
+	dst = append(dst, said)
+	for range n {
+		dst = g.once(dst, row, keys)
+	}
+	return dst
+}
+
+// argument makes an argument with its token, and its repetitions.
+func (g *generator) argument(dst []string, row *commands.Row, a *commands.Arg) []string {
+	times := 1
+	if a.Multiple {
+		switch n := g.rand.IntN(100); {
+		case n < 50:
+		case n < 97:
+			times = 2 + g.rand.IntN(3)
+		default:
+			times = 30 + g.rand.IntN(200)
+		}
+	}
+	for i := range times {
+		if a.Token != "" && a.Kind != commands.KindPureToken && (i == 0 || a.MultipleToken) {
+			dst = append(dst, g.anyCase(a.Token))
+		}
+		dst = g.once(dst, row, a)
+	}
+	return dst
+}
+
+// once makes one occurrence of an argument without its token.
+func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []string {
+	switch a.Kind {
+	case commands.KindPureToken:
+		return append(dst, g.anyCase(a.Token))
+	case commands.KindOneOf:
+		for {
+			alternative := &a.Args[g.rand.IntN(len(a.Args))]
+			if !isNewer(alternative.Since) {
+				return g.argument(dst, row, alternative)
+			}
+		}
+	case commands.KindBlock:
+		return g.sequence(dst, row, a.Args)
+	case commands.KindKey:
+		return append(dst, g.key(row.Group))
+	case commands.KindInteger:
+		return append(dst, g.integerFor(row, a))
+	case commands.KindDouble:
+		return append(dst, g.double())
+	case commands.KindPattern:
+		return append(dst, g.pick(patterns))
+	case commands.KindUnixTime:
+		return append(dst, g.moment(perSecond(a)))
+	default:
+		return append(dst, g.text(row, a))
+	}
+}
+
+// perSecond is how many of its units an argument has to the second.
+func perSecond(a *commands.Arg) int64 {
+	if strings.Contains(a.Name, "milliseconds") {
+		return 1000
+	}
+	return 1
+}
+
+func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
+	switch {
+	case strings.Contains(a.Name, "seconds"):
+		return g.timeToLive(perSecond(a))
+	case a.Name == "cursor":
+		if g.chance(85) {
+			return "0"
+		}
+	case row.Group == commands.Server || a.Name == "db" || a.Name == "destination-db":
+		if g.chance(85) {
+			return strconv.Itoa(g.rand.IntN(3))
+		}
+	}
+	return g.integer()
+}
+
+// text makes a string by what it is called.
+func (g *generator) text(row *commands.Row, a *commands.Arg) string {
+	switch {
+	case row.Group == commands.Stream && row.Name == "xadd" && a.Name == "id":
+		return g.entryID()
+	case row.Group == commands.Stream && a.Name == "threshold":
+		if g.chance(50) {
+			return g.streamID()
+		}
+		return strconv.Itoa(g.rand.IntN(12))
+	case row.Group == commands.Stream && a.Name != "field" && a.Name != "value":
+		return g.streamID()
+	case a.Name == "field" || a.Name == "member":
+		return g.member()
+	case a.Name == "type":
+		return g.pick([]string{"string", "hash", "set", "stream", "list", "zset", "STRING", "none", ""})
+	case row.Group == commands.Hash && g.chance(40):
+		return g.number()
+	}
+	return g.value()
+}
+
+// mutate makes a mistake, as clients do.
+func (g *generator) mutate(row *commands.Row, args []string) []string {
+	args = slices.Clone(args)
+	at := g.rand.IntN(len(args) + 1)
+	word := g.garbage()
+	if known := row.Words(); len(known) > 0 && g.chance(50) {
+		if word = g.pick(known); isNewerWord(row.Args, word) {
+			word = "COUNT"
+		}
+	}
+	if at == len(args) {
+		return append(args, word)
+	}
+	switch g.rand.IntN(5) {
+	case 0:
+		return slices.Delete(args, at, at+1)
+	case 1:
+		return slices.Insert(args, at, word)
+	case 2:
+		args[at] = word
+	case 3:
+		args = slices.Insert(args, at, args[at])
+	default:
+		other := g.rand.IntN(len(args))
+		args[at], args[other] = args[other], args[at]
+	}
+	return args
+}
+
+func (g *generator) anyCase(word string) string {
+	switch n := g.rand.IntN(10); {
+	case n < 5:
+		return strings.ToUpper(word)
+	case n < 8:
+		return strings.ToLower(word)
+	}
+	b := []byte(strings.ToLower(word))
+	for i := range b {
+		if 'a' <= b[i] && b[i] <= 'z' && g.chance(50) {
+			b[i] -= 'a' - 'A'
+		}
+	}
+	return string(b)
+}
+
+// harmless changes what would make a command wait, or need gigabytes, or make a key die during the test.
+func harmless(row *commands.Row, args []string) []string {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		n, err := strconv.ParseInt(arg, 10, 64)
+		isInt := err == nil
+		switch row.Name {
+		case "xread", "xreadgroup":
+			if strings.EqualFold(arg, "BLOCK") {
+				args[i] = "BLOC"
+			}
+		case "xadd":
+			if arg == "*" {
+				args[i] = "1-*"
+			}
+		case "scan", "sscan", "hscan": // D3
+			args[i] = strings.ReplaceAll(arg, "\x00", "0")
+		case "setrange":
+			if isInt && n > 2000 && n < 1<<31 {
+				args[i] = "2000"
+			}
+		case "srandmember", "hrandfield":
+			if isInt && n < -50 && n > -1<<63 {
+				args[i] = "-50"
+			}
+		}
+		if isInt && 0 < n && n < 1_000_000 && setsDeadline(row) {
+			args[i] = strconv.FormatInt(n+1_000_000, 10)
+		}
+	}
+	return args
+}
+
+func setsDeadline(row *commands.Row) bool {
+	switch row.Name {
+	case "set", "setex", "psetex", "getex", "expire", "pexpire", "expireat", "pexpireat":
+		return true
+	}
+	return false
+}
+
+// isNewer reports whether a version of Redis comes after the oracle's, 7.0.
+func isNewer(version string) bool {
+	major, rest, _ := strings.Cut(version, ".")
+	minor, _, _ := strings.Cut(rest, ".")
+	a, _ := strconv.Atoi(major)
+	b, _ := strconv.Atoi(minor)
+	return a > 7 || a == 7 && b > 0
+}
+
+// isNewerWord reports whether only an argument that is newer than the oracle begins with the word.
+func isNewerWord(args []commands.Arg, word string) bool {
+	for i := range args {
+		a := &args[i]
+		if a.Token == word && isNewer(a.Since) || isNewerWord(a.Args, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// line is a command as redis-cli takes it.
+func line(args []string) string { return testkit.Line(args) }

@@ -1,0 +1,101 @@
+//go:build oracle
+
+package differential
+
+import (
+	"flag"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+var (
+	seedFlag     = flag.Uint64("seed", 0, "seed of the generated commands; 0: a new one")
+	commandsFlag = flag.Int("commands", 100000, "how many commands to generate")
+	sequenceFlag = flag.Int("sequence", -1, "generate this sequence only")
+)
+
+// side is one of the two servers that are compared, with the connection that plays the commands.
+type side struct {
+	*testkit.Client
+	// watch is a connection of its own, on which the data is read.
+	watch *testkit.Client
+	dial  func() *testkit.Client
+}
+
+// pair is lockserver and Redis.
+type pair struct {
+	t           *testing.T
+	ours, redis side
+	server      *server.Server
+}
+
+// startPair starts both servers for the length of the test. password, if not empty, is asked for by both.
+func startPair(t *testing.T, password string) *pair {
+	t.Helper()
+	p := &pair{t: t}
+	conf := config.Default()
+	conf.Port, conf.Save, conf.DBFilename, conf.RequirePass = 0, nil, "", password
+	srv, err := server.New(server.Options{Config: conf, Seed: 1})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	p.server = srv
+	var args []string
+	if password != "" {
+		args = []string{"--requirepass", password}
+	}
+	redis := testkit.StartRedis(t, args...)
+	p.ours.dial = func() *testkit.Client { return testkit.Dial(t, srv.Dial) }
+	p.redis.dial = func() *testkit.Client { return redis.Client(t) }
+	p.reconnect()
+	p.ours.watch, p.redis.watch = p.ours.dial(), p.redis.dial()
+	if password == "" {
+		require.Contains(t, p.redis.Do("INFO", "server").Str, "redis_version:7.0.", "the oracle must be a Redis 7.0")
+	}
+	return p
+}
+
+// reconnect gives both sides a new connection: database 0, version 2.
+func (p *pair) reconnect() {
+	if p.ours.Client != nil {
+		p.ours.Close()
+		p.redis.Close()
+	}
+	p.ours.Client, p.redis.Client = p.ours.dial(), p.redis.dial()
+}
+
+// begin empties both servers and starts on new connections in this version of the protocol.
+func (p *pair) begin(version int) {
+	p.t.Helper()
+	for _, s := range []side{p.ours, p.redis} {
+		require.Equal(p.t, "+OK", s.watch.Do("FLUSHALL").String())
+	}
+	p.reconnect()
+	if version == 3 {
+		p.ours.Hello(3)
+		p.redis.Hello(3)
+	}
+}
+
+// do sends one command to both and returns both replies.
+func (p *pair) do(args ...string) (ours, redis resp.Value) {
+	p.t.Helper()
+	p.redis.Send(args...)
+	p.ours.Send(args...)
+	return p.ours.Receive(), p.redis.Receive()
+}
+
+// toleranceMS is how far deadlines may be apart that both servers worked out from their clocks.
+const toleranceMS = 3000
+
+// diff lists how the data of the two servers differs.
+func (p *pair) diff() []string {
+	p.t.Helper()
+	return testkit.ReadDataset(p.ours.watch).Diff(testkit.ReadDataset(p.redis.watch), toleranceMS)
+}
