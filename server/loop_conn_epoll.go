@@ -13,6 +13,7 @@ type loopConn struct {
 	loop    *loop
 	session *session
 	fd      int    // -1: closed
+	held    []byte // output of this round, in the loop's room; written before pending grows
 	pending []byte // output that the socket did not take
 	leaving bool   // to be closed when pending is out
 }
@@ -52,6 +53,7 @@ func (c *loopConn) pump(data []byte) {
 	if !c.session.feed(data, &c.loop.batch, c.loop) || c.fd < 0 {
 		return
 	}
+	c.release()
 	if len(c.pending) > 0 {
 		c.leaving = true
 		return
@@ -59,8 +61,36 @@ func (c *loopConn) pump(data []byte) {
 	c.close()
 }
 
-// send writes to the socket and keeps what it does not take.
-func (c *loopConn) send(b []byte) error {
+// maxHeldBytes bounds what a loop holds back.
+const maxHeldBytes = 256 << 10
+
+// send holds output until the end of the round, or writes it now.
+func (c *loopConn) send(b []byte, now bool) (held bool, err error) {
+	d := &c.loop.driver
+	if c.held == nil && !now && c.fd >= 0 && d.heldBytes+len(b) <= maxHeldBytes {
+		if len(d.holding) == 0 {
+			d.room = b[:0]
+		}
+		d.holding = append(d.holding, c)
+		d.heldBytes += len(b)
+		c.held = b
+		return true, nil
+	}
+	c.release()
+	return false, c.sendNow(b)
+}
+
+// release writes what was held; an error closes the connection.
+func (c *loopConn) release() {
+	if c.held != nil {
+		b := c.held
+		c.held = nil
+		_ = c.sendNow(b)
+	}
+}
+
+// sendNow writes to the socket and keeps what it does not take.
+func (c *loopConn) sendNow(b []byte) error {
 	if c.fd < 0 {
 		return unix.EPIPE
 	}
@@ -126,7 +156,7 @@ func (c *loopConn) close() {
 		d.conns[c.fd] = nil
 	}
 	fd := c.fd
-	c.fd, c.pending = -1, nil
+	c.fd, c.held, c.pending = -1, nil, nil
 	d.owner.server.close(c.session) // before the descriptor can be another connection's: see hangUp
 	_ = unix.Close(fd)              // takes it out of epoll as well: nobody has duplicated it
 }
@@ -140,7 +170,7 @@ func (c *loopConn) wake() {
 	d.mu.Unlock()
 }
 
-func (c *loopConn) buffered() int { return len(c.pending) }
+func (c *loopConn) buffered() int { return len(c.held) + len(c.pending) }
 
 // hangUp lets the loop find the socket shut; any goroutine may call it, under the executor's lock.
 func (c *loopConn) hangUp() {

@@ -45,6 +45,11 @@ type loopDriver struct {
 	buf       []byte
 	events    [loopEvents]unix.EpollEvent
 	resumeAt  time.Time // accepting was paused until then; zero: it was not
+	// holding are the connections with output that is written at the end of the round; room is where the first of
+	// it begins, and the room of the next round.
+	holding   []*loopConn
+	heldBytes int
+	room      []byte
 
 	mu      sync.Mutex
 	kicked  []*loopConn
@@ -186,8 +191,24 @@ func (l *loop) run() {
 				l.accept(fd)
 			}
 		}
+		l.release()
 		busy = n > 1
 	}
+}
+
+// release writes the output that was held during the round. Clients that wait for replies on the same processors are
+// woken when all of a round's requests are done, not between one and the next.
+func (l *loop) release() {
+	d := &l.driver
+	if len(d.holding) == 0 {
+		return
+	}
+	for i, c := range d.holding {
+		c.release()
+		d.holding[i] = nil
+	}
+	d.holding, d.heldBytes = d.holding[:0], 0
+	l.batch.out, d.room = d.room, nil
 }
 
 // wait returns how many events there are. A loop that was just busy looks without blocking first, which spares the

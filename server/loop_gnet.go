@@ -131,9 +131,9 @@ func (t *loopConn) pump(data []byte) {
 
 func (t *loopConn) wake() { _ = t.conn.Wake(nil) }
 
-func (t *loopConn) send(b []byte) error {
-	_, err := t.conn.Write(b)
-	return err
+func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
+	_, err = t.conn.Write(b)
+	return false, err
 }
 
 func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }

@@ -20,9 +20,10 @@ type transport interface {
 	// kick makes the session's owner call pump soon: there is output, or a reason to go on. from is the event loop
 	// that calls, nil for any other caller.
 	kick(from *loop)
-	// send writes output, or keeps it until the client takes it; an error says that the client is gone. Only the
-	// owner calls it.
-	send(b []byte) error
+	// send writes output, or keeps it until the client takes it; an error says that the client is gone. held says
+	// that b is still to be written, at the end of the owner's round, and must stay as it is until then; it never is
+	// if now is set. Only the owner calls it.
+	send(b []byte, now bool) (held bool, err error)
 	// buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
 	buffered() int
 	// guardPeer makes a dead peer noticed within ms milliseconds; the executor calls it once, under its lock.
@@ -86,6 +87,21 @@ type batch struct {
 	keys     [batchCommands][]byte        // their first keys
 	out      []byte                       // room for replies
 }
+
+// reuse takes the room of a reply back, or what is left behind it if the reply is still to be written.
+func (b *batch) reuse(out []byte, held bool) {
+	switch {
+	case held && cap(out)-len(out) >= leastRoom:
+		b.out = out[len(out):]
+	case held || cap(out) > batchOutput:
+		b.out = nil
+	default:
+		b.out = out[:0]
+	}
+}
+
+// leastRoom is the least room for replies that is worth keeping.
+const leastRoom = 1 << 10
 
 // decode fills the batch with at most that many commands; more says that there may be another whole one behind them.
 func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
@@ -179,14 +195,15 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	touched := ex.end()
 	ex.mu.Unlock()
 
+	held := false
 	if len(out) > 0 {
-		if err := s.transport.send(out); err != nil && granted != nil {
+		// What can be taken back is sent at once: only then is it known whether it has to be.
+		var err error
+		if held, err = s.transport.send(out, granted != nil); err != nil && granted != nil {
 			ex.do(func() { ex.undo(granted) })
 		}
 	}
-	if cap(out) <= batchOutput {
-		b.out = out[:0]
-	}
+	b.reuse(out, held)
 	if ran < len(todo) && !hangUp {
 		s.keep(todo[ran:], fresh)
 	}

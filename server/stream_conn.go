@@ -129,12 +129,12 @@ func (t *streamConn) kick(*loop) {
 	t.wake()
 }
 
-func (t *streamConn) send(b []byte) error {
+func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
 	t.outMu.Lock()
 	t.out = append(t.out, b...)
 	t.outMu.Unlock()
 	t.wake()
-	return nil
+	return false, nil
 }
 
 func (t *streamConn) buffered() int {

@@ -14,3 +14,6 @@ func sessionOf(c *commands.Ctx) *session { return c.Session.(*session) }
 
 // whenever are the flags of a command that works at any time and only from a client itself.
 const whenever = commands.NoScript | commands.Loading | commands.Stale
+
+// Table returns every command that a server knows: what a generator of documentation reads.
+func Table() *commands.Table { return newTable() }
