@@ -46,8 +46,6 @@ type Session interface {
 type Settings struct {
 	MaxStringBytes int64 // proto-max-bulk-len
 	LockWatchdogMS int64 // lock-watchdog-timeout
-	// StreamNodeMaxEntries is stream-node-max-entries: an approximate trim looks at 100 times as many by default.
-	StreamNodeMaxEntries int64
 }
 
 // Host is what the server does for the commands that need more than data.

@@ -85,6 +85,8 @@ var provoked = []struct {
 	{"xadd stream maxlen ~ 5 limit -3 * a b", ErrStreamLimit},
 	{"xtrim stream maxlen 3 limit 3", ErrStreamLimitApprox},
 	{"xadd stream limit 3 * a b", ErrStreamLimitStrategy},
+	{"xtrim stream limit 0", ErrStreamTrim},
+	{"xadd high 5-18446744073709551615 a b; xadd high 5-* a b", ErrStreamEntry},
 	{"xadd stream maxlen 5 minid 3 * a b", ErrStreamMaxLenAndMinID},
 	{"xrange stream (18446744073709551615-18446744073709551615 +", ErrStreamStart},
 	{"xrange stream - (0-0", ErrStreamEnd},

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"math"
-
 )
 
 // lockCall is one call of LOCK.
@@ -11,6 +10,7 @@ type lockCall struct {
 	lease      lease
 	waits      bool
 	waitMS     int64 // 0: without limit
+	granted    int64 // the token, after a wait
 }
 
 func readLockCall(a *Scanner) (l lockCall, err error) {
@@ -103,6 +103,7 @@ func (l *lockCall) park(c *Ctx) {
 			if err != nil || token == 0 {
 				return false, err
 			}
+			own.granted = token
 			c.Out.Int(token)
 			return true, nil
 		},
@@ -115,9 +116,9 @@ func (l *lockCall) park(c *Ctx) {
 	c.Block(w)
 }
 
-// giveBack releases a lock whose grant never reached the client.
+// giveBack releases a lock whose grant never reached the client, unless the lock has been released since.
 func (l *lockCall) giveBack(c *Ctx) {
-	if held, err := findLock(c.DB, l.key, l.owner); err == nil && held.holds > 0 {
+	if held, err := findLock(c.DB, l.key, l.owner); err == nil && held.holds > 0 && held.token == l.granted {
 		release(c, l.key, l.owner, held)
 	}
 }
@@ -221,4 +222,3 @@ func renew(c *Ctx) error {
 	c.Out.Int(1)
 	return nil
 }
-

@@ -15,6 +15,10 @@ var (
 	modeField = []byte("mode")
 )
 
+// MaxToken is the largest fencing token: what a JavaScript number holds exactly. The clock reaches it in the year
+// 2255. A lock that claims a larger one was not made by us, and must not drive the counter up.
+const MaxToken = 1<<53 - 1
+
 // heldLock is what an owner has of a lock.
 type heldLock struct {
 	hash  *hash.Hash // nil: nobody holds the lock
@@ -36,7 +40,7 @@ func findLock(db *store.DB, key, owner []byte) (l heldLock, err error) {
 	if has {
 		others--
 	}
-	if has && !isInt || others > 1 || l.hash.Has(modeField) {
+	if has && (!isInt || token <= 0 || token > MaxToken) || others > 1 || l.hash.Has(modeField) {
 		return heldLock{}, ErrWrongType
 	}
 	l.token = token
@@ -93,8 +97,8 @@ func (l *lease) read(a *Scanner, unit string) {
 	}
 	n := a.IntOr(ErrInvalidExpire(a.row.fullName))
 	if unit == "EX" {
-		if n > math.MaxInt64/1000 {
-			n = 0
+		if n < 0 || n > math.MaxInt64/1000 {
+			n = 0 // refused later, as it would be if the product did not overflow
 		}
 		n *= 1000
 	}
