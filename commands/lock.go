@@ -2,6 +2,8 @@ package commands
 
 import (
 	"math"
+
+	"lockserver/store"
 )
 
 // lockCall is one call of LOCK.
@@ -67,24 +69,23 @@ func (l *lockCall) acquire(c *Ctx, awaited bool) (token int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	held, err := findLock(c.DB, l.key, l.owner)
+	held, edit, err := openLock(c.DB, l.key, l.owner)
 	if err != nil {
 		return 0, err
 	}
 	if held.holds == math.MaxInt64 {
 		return 0, ErrOverflow
 	}
-	if held.holds == 0 && (held.hash != nil || awaited) {
+	if held.holds == 0 && (held.taken || awaited) {
 		return 0, nil
 	}
 	token = held.token
-	edit := c.DB.EditHash(l.key)
 	edit.SetInt(l.owner, held.holds+1)
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
 		token = c.Host.NextToken(token)
 		edit.SetInt(tokenField, token)
 	}
-	c.DB.Expire(l.key, endMS)
+	edit.Expire(endMS)
 	if l.lease.unit == "" {
 		c.Host.Renew(c, l.key, l.owner, token)
 	} else {
@@ -118,19 +119,19 @@ func (l *lockCall) park(c *Ctx) {
 
 // giveBack releases a lock whose grant never reached the client, unless the lock has been released since.
 func (l *lockCall) giveBack(c *Ctx) {
-	if held, err := findLock(c.DB, l.key, l.owner); err == nil && held.holds > 0 && held.token == l.granted {
-		release(c, l.key, l.owner, held)
+	held, edit, err := openLock(c.DB, l.key, l.owner)
+	if err == nil && held.holds > 0 && held.token == l.granted {
+		release(c, l.key, l.owner, held, edit)
 	}
 }
 
 // release gives back one hold and returns 1 if it was the last, else 0.
-func release(c *Ctx, key, owner []byte, held heldLock) int64 {
+func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
 	if held.holds > 1 {
-		edit := c.DB.EditHash(key)
 		edit.SetInt(owner, held.holds-1)
 		return 0
 	}
-	c.DB.Delete(key)
+	edit.Remove()
 	c.Host.StopRenewing(c, key)
 	return 1
 }
@@ -146,7 +147,7 @@ func unlock(c *Ctx) error {
 	if err := checkOwner(owner); err != nil {
 		return err
 	}
-	held, err := findLock(c.DB, key, owner)
+	held, edit, err := openLock(c.DB, key, owner)
 	if err != nil {
 		return err
 	}
@@ -154,7 +155,7 @@ func unlock(c *Ctx) error {
 		c.Out.Null()
 		return nil
 	}
-	c.Out.Int(release(c, key, owner, held))
+	c.Out.Int(release(c, key, owner, held, edit))
 	return nil
 }
 
@@ -207,7 +208,7 @@ func renew(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	held, err := findLock(c.DB, key, owner)
+	held, edit, err := openLock(c.DB, key, owner)
 	if err != nil {
 		return err
 	}
@@ -215,7 +216,7 @@ func renew(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	c.DB.Expire(key, endMS)
+	edit.Expire(endMS)
 	if l.unit != "" {
 		c.Host.StopRenewing(c, key)
 	}

@@ -21,39 +21,45 @@ const MaxToken = 1<<53 - 1
 
 // heldLock is what an owner has of a lock.
 type heldLock struct {
-	hash  *hash.Hash // nil: nobody holds the lock
-	holds int64      // of the owner that was asked for; 0: it holds nothing
-	token int64      // 0: none, as Redisson's own locks have
+	taken bool  // somebody holds the lock
+	holds int64 // of the owner that was asked for; 0: it holds nothing
+	token int64 // 0: none, as Redisson's own locks have
 }
 
-// findLock reads the lock at key as owner sees it. ErrWrongType: what is there is no lock.
-func findLock(db *store.DB, key, owner []byte) (l heldLock, err error) {
-	r := db.Find(key)
-	if !r.Is(store.Hash) {
-		return l, ErrWrongType
+// openLock reads the lock at key as owner sees it, ready to be changed. ErrWrongType: what is there is no lock.
+func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
+	edit, ok := db.OpenHash(key)
+	if !ok {
+		return l, edit, ErrWrongType
 	}
-	if l.hash = r.Hash(); l.hash == nil {
+	l, err = readLock(edit.Hash(), owner)
+	return l, edit, err
+}
+
+// readLock is the lock that a hash holds, as owner sees it; nil: there is none.
+func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
+	if h == nil {
 		return l, nil
 	}
-	token, isInt, has := l.hash.GetInt(tokenField)
-	others := l.hash.Len()
+	token, isInt, has := h.GetInt(tokenField)
+	others := h.Len()
 	if has {
 		others--
 	}
-	if has && (!isInt || token <= 0 || token > MaxToken) || others > 1 || l.hash.Has(modeField) {
-		return heldLock{}, ErrWrongType
+	if has && !isInt || token == math.MaxInt64 || others > 1 || h.Has(modeField) {
+		return l, ErrWrongType
 	}
 	l.token = token
-	if others == 0 {
-		l.hash = nil // a token that nobody holds
+	if others == 0 { // a token that nobody holds
 		return l, nil
 	}
-	holds, isInt, held := l.hash.GetInt(owner)
+	l.taken = true
+	holds, isInt, held := h.GetInt(owner)
 	if held && isInt && holds > 0 {
 		l.holds = holds
 		return l, nil
 	}
-	if held || !holderCounts(l.hash) {
+	if held || !holderCounts(h) {
 		return heldLock{}, ErrWrongType
 	}
 	return l, nil
@@ -119,12 +125,12 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 // ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it; token 0
 // stands for any token. It never brings back a lock, and never shortens a lease.
 func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) bool {
-	l, err := findLock(db, key, owner)
+	l, edit, err := openLock(db, key, owner)
 	if err != nil || l.holds == 0 || token != 0 && token != l.token {
 		return false
 	}
-	if at := db.Peek(key).DeadlineMS(); at == 0 || at >= endMS {
-		return true
+	if at := db.Peek(key).DeadlineMS(); at != 0 && at < endMS {
+		edit.Expire(endMS)
 	}
-	return db.Expire(key, endMS)
+	return true
 }

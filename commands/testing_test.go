@@ -55,7 +55,7 @@ func newFixture(t testing.TB, families ...func() []Row) *fixture {
 			Stream: stream.DefaultLimits(),
 		}),
 		table:    NewTable(groups...),
-		settings: Settings{MaxStringBytes: 512 << 20, LockWatchdogMS: 30_000, StreamNodeMaxEntries: 100},
+		settings: Settings{MaxStringBytes: 512 << 20, LockWatchdogMS: 30_000},
 		rand:     rand.New(rand.NewPCG(1, 2)),
 		nowMS:    startMS,
 		clients:  map[int64]*fakeClient{},
@@ -225,7 +225,7 @@ func (f *fixture) advance(ms int64) {
 	for end := f.nowMS + ms; ; {
 		f.nowMS = min(end, max(f.nowMS, f.nextEventMS(end)))
 		f.store.SetNow(f.nowMS * 1000)
-		for f.store.ExpireDue(100) == 100 {
+		for f.store.ExpireDue(100) {
 		}
 		f.settle()
 		f.timeOut()

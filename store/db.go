@@ -1,6 +1,10 @@
 package store
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"lockserver/store/due"
+)
 
 // DB is one numbered database.
 type DB struct {
@@ -33,7 +37,7 @@ func (db *DB) find(key []byte) int {
 	if slot < 0 {
 		return -1
 	}
-	if name, v := keys.At(slot); v.exp != nil && v.exp.atMS <= db.store.nowMS && !db.store.frozenTime {
+	if name, v := keys.At(slot); v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
 		db.expire(name)
 		return -1
 	}
@@ -56,21 +60,25 @@ func (db *DB) remove(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	if _, v := keys.At(slot); v.exp != nil {
-		db.store.deadlines.remove(v.exp)
-		db.space.timed--
-	}
-	keys.Delete(h, slot)
-	db.store.record(db, "DEL", key)
-	db.changed(key)
+	db.removeAt(h, slot, key)
 	return true
 }
 
-// put inserts a key that is known to be absent.
-func (db *DB) put(key []byte, v value) *value {
+// removeAt is remove for a key whose place is known.
+func (db *DB) removeAt(h uint64, slot int, key []byte) {
+	_, v := db.space.keys.At(slot)
+	db.space.dropDeadline(v)
+	db.space.keys.Delete(h, slot)
+	db.store.record(db, "DEL", key)
+	db.changed(key)
+}
+
+// put inserts a key that is known to be absent, and returns where.
+func (db *DB) put(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
 	v.access = uint32(db.store.nowMS / 1000)
-	return keys.Mut(keys.Insert(keys.Hash(key), key, v))
+	slot = keys.Insert(keys.Hash(key), key, v)
+	return keys.Mut(slot), slot
 }
 
 // changed is the end of every mutation.
@@ -97,13 +105,18 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 	if atMS <= db.store.nowMS && !db.store.frozenTime {
 		return db.remove(key)
 	}
+	db.expireAt(slot, key, atMS)
+	return true
+}
+
+// expireAt is Expire for a key whose place is known and a time that is still to come.
+func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 	name, _ := db.space.keys.At(slot)
 	db.space.setDeadline(name, db.space.keys.Mut(slot), atMS)
 	if db.store.effects != nil {
 		db.store.record(db, "PEXPIREAT", key, appendInt(nil, atMS))
 	}
 	db.changed(key)
-	return true
 }
 
 // Persist takes a key's deadline away and says whether it had one.
@@ -134,32 +147,15 @@ func (db *DB) Flush() int {
 func (db *DB) drop() int {
 	old := db.space
 	n := old.keys.Len()
-	if old.timed > 0 {
-		db.store.deadlines.forget(old)
+	switch q := &db.store.deadlines; {
+	case old.timed == q.Len():
+		*q = due.Queue[timedKey]{} // the common case, at no cost
+	case old.timed > 0:
+		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {
 		db.store.observer.DatabaseChanged(db.id)
 	}
 	return n
-}
-
-// forget removes every deadline of a space in one pass.
-func (h *deadlines) forget(sp *space) {
-	kept := h.heap[:0]
-	for _, c := range h.heap {
-		if c.node.space != sp {
-			kept = append(kept, c)
-		}
-	}
-	clear(h.heap[len(kept):])
-	h.heap = kept
-	for i := range h.heap {
-		h.heap[i].node.pos = i
-	}
-	for i := len(h.heap)/heapArity + 1; i >= 0; i-- {
-		if i < len(h.heap) {
-			h.down(i)
-		}
-	}
 }

@@ -5,9 +5,10 @@ import "lockserver/store/hash"
 // HashEdit writes to one key's hash. The key is made by the first Set and removed with the last field. The caller has
 // checked that the key is missing or a hash.
 type HashEdit struct {
-	db  *DB
-	key []byte
-	h   *hash.Hash // nil: no such key yet
+	db   *DB
+	key  []byte
+	h    *hash.Hash // nil: no such key yet
+	slot int        // of the key in the keyspace, while h is not nil and no other key is removed
 }
 
 // EditHash opens key's hash for writing.
@@ -17,7 +18,7 @@ func (db *DB) EditHash(key []byte) HashEdit {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
 		v.access = uint32(db.store.nowMS / 1000)
-		e.h = v.hash()
+		e.h, e.slot = v.hash(), slot
 	}
 	return e
 }
@@ -32,7 +33,7 @@ func (e *HashEdit) make() {
 	e.h = hash.New(&e.db.store.epoch, e.db.store.seed)
 	var v value
 	v.setHash(e.h)
-	e.db.put(e.key, v)
+	_, e.slot = e.db.put(e.key, v)
 }
 
 // Set gives field a value and says whether the field is new.
@@ -68,4 +69,14 @@ func (e *HashEdit) Delete(field []byte) bool {
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
 	e.db.changed(e.key)
 	return true
+}
+
+// Expire makes the key die at atMS, milliseconds since 1970, which must still be to come. There must be a hash.
+func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
+
+// Remove removes the key with all its fields. There must be a hash.
+func (e *HashEdit) Remove() {
+	keys := e.db.space.keys
+	e.db.removeAt(keys.Hash(e.key), e.slot, e.key)
+	e.h = nil
 }

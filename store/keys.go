@@ -49,11 +49,8 @@ func (db *DB) take(key []byte) (v value, atMS int64) {
 	slot := keys.Find(h, key)
 	_, p := keys.At(slot)
 	v, atMS = *p, p.deadlineMS()
-	if v.exp != nil {
-		db.store.deadlines.remove(v.exp)
-		db.space.timed--
-		v.exp = nil
-	}
+	db.space.dropDeadline(&v)
+	v.exp = nil
 	keys.Delete(h, slot)
 	return v, atMS
 }
@@ -121,7 +118,7 @@ func (db *DB) Each(visit func(key string, r Ref) bool) {
 }
 
 func (db *DB) live(v *value) bool {
-	return v.exp == nil || v.exp.atMS > db.store.nowMS || db.store.frozenTime
+	return v.exp == nil || v.exp.AtMS() > db.store.nowMS || db.store.frozenTime
 }
 
 // RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in [0, n).

@@ -3,11 +3,11 @@ package store
 // OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own: false, and
 // nothing to write to, if the key holds something else than a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
-	v, ok := db.open(key, Hash)
+	v, slot, ok := db.open(key, Hash)
 	if !ok {
 		return e, false
 	}
-	e = HashEdit{db: db, key: key}
+	e = HashEdit{db: db, key: key, slot: slot}
 	if v != nil {
 		e.h = v.hash()
 	}
@@ -16,7 +16,7 @@ func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 
 // OpenSet is OpenHash for sets.
 func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
-	v, ok := db.open(key, Set)
+	v, _, ok := db.open(key, Set)
 	if !ok {
 		return e, false
 	}
@@ -29,16 +29,16 @@ func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
 
 // open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It does not
 // count as a hit or a miss, which are for commands that read.
-func (db *DB) open(key []byte, k Kind) (v *value, ok bool) {
-	slot := db.find(key)
+func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
+	slot = db.find(key)
 	if slot < 0 {
-		return nil, true
+		return nil, slot, true
 	}
 	if _, v = db.space.keys.At(slot); v.kind() != k {
-		return nil, false
+		return nil, slot, false
 	}
 	v = db.space.keys.Mut(slot)
 	v.own(db.store)
 	v.access = uint32(db.store.nowMS / 1000)
-	return v, true
+	return v, slot, true
 }

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/store/cow"
 	"lockserver/store/dict"
+	"lockserver/store/due"
 	"lockserver/store/hash"
 	"lockserver/store/set"
 	"lockserver/store/stream"
@@ -37,7 +38,7 @@ type Stats struct {
 type Store struct {
 	nowMS, nowUS int64
 	dbs          []*DB
-	deadlines    deadlines
+	deadlines    due.Queue[timedKey]
 	epoch        cow.Epoch
 	seed         maphash.Seed
 	limits       Limits

@@ -31,7 +31,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 		v = keys.Mut(slot)
 	} else {
 		v = keys.Mut(slot)
-		if ttl == KeepTTL && v.exp != nil && v.exp.atMS <= db.store.nowMS && !db.store.frozenTime {
+		if ttl == KeepTTL && v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
 			ttl = NoTTL // overdue: as if it had not been there
 		}
 	}

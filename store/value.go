@@ -121,7 +121,7 @@ func (v *value) deadlineMS() int64 {
 	if v.exp == nil {
 		return 0
 	}
-	return v.exp.atMS
+	return v.exp.AtMS()
 }
 
 // own makes a container writable: one whose header a cut still reads is replaced by a clone.

@@ -93,7 +93,8 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 
 	tuneCollector()
 	p.announce(bare)
-	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log, Version: version})
+	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
+		LogLevel: p.level, Version: version})
 	if err == nil {
 		err = srv.Start()
 	}
@@ -153,7 +154,8 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 		case sig := <-signals:
 			p.log.Warn("Received " + signalName(sig) + ", shutting down")
 			ended := make(chan error, 1)
-			go func() { ended <- srv.Shutdown(p.shutdownOptions(sig)) }()
+			// CONFIG SET may have changed what the signal asks for.
+			go func() { ended <- srv.Shutdown(shutdownOptions(srv.Config(), sig)) }()
 			if code, done := p.waitShutdown(ended, signals, time.Now()); done {
 				return code
 			}
@@ -188,10 +190,10 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 }
 
 // shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
-func (p *process) shutdownOptions(sig os.Signal) server.ShutdownOptions {
-	f := p.config.ShutdownOnSIGTERM
+func shutdownOptions(c *config.Config, sig os.Signal) server.ShutdownOptions {
+	f := c.ShutdownOnSIGTERM
 	if sig == os.Interrupt {
-		f = p.config.ShutdownOnSIGINT
+		f = c.ShutdownOnSIGINT
 	}
 	return server.ShutdownOptions{Save: f.Save, NoSave: f.NoSave, Now: f.Now, Force: f.Force}
 }

@@ -1,0 +1,180 @@
+// Package due keeps what falls due at a time in order: keys that expire, clients that stop waiting, leases to be renewed.
+//
+// It is a 4-ary min-heap whose items know their place, so that removing one needs no search. Items are mostly put in
+// with a later time than all others, and mostly moved to a later time before they fall due (a lease that is renewed);
+// neither moves anything in the heap: an item that has been put off stays where it was, early, and goes to its real
+// place when it comes to the front. So a renewal costs one write instead of a walk through the heap, and a million
+// items cost what a thousand do.
+//
+// It must not know what falls due, or the time of day. Times are milliseconds since 1970.
+package due
+
+// Item is one thing that falls due. The zero value, with Of set, is in no queue.
+type Item[T any] struct {
+	Of    T
+	atMS  int64
+	place int // index in the heap plus one; 0: in no queue
+}
+
+// AtMS returns when the item falls due.
+func (it *Item[T]) AtMS() int64 { return it.atMS }
+
+// Queued reports whether the item is in a queue.
+func (it *Item[T]) Queued() bool { return it.place > 0 }
+
+// Queue holds items. The zero value is empty; it is not safe for concurrent use.
+//
+// Invariants (checked by check): heap[i].item.place == i+1; heap[i].atMS <= heap[i].item.atMS; no cell is earlier than
+// its parent.
+type Queue[T any] struct {
+	heap []cell[T]
+}
+
+// cell repeats a time that the item is not due before, so that sifting follows no pointers.
+type cell[T any] struct {
+	atMS int64
+	item *Item[T]
+}
+
+const arity = 4
+
+// Len returns the number of items.
+func (q *Queue[T]) Len() int { return len(q.heap) }
+
+// Set makes an item fall due at atMS, whether it is in the queue already or not.
+func (q *Queue[T]) Set(it *Item[T], atMS int64) {
+	it.atMS = atMS
+	if it.place == 0 {
+		q.heap = append(q.heap, cell[T]{atMS, it})
+		q.up(len(q.heap) - 1)
+		return
+	}
+	if i := it.place - 1; atMS < q.heap[i].atMS {
+		q.heap[i].atMS = atMS
+		q.up(i)
+	}
+}
+
+// Replace puts fresh, which is in no queue, in the place of old, with a time of its own. Old is not written to but for
+// its place: a reader of its time on another goroutine is not disturbed.
+func (q *Queue[T]) Replace(old, fresh *Item[T], atMS int64) {
+	fresh.place, old.place = old.place, 0
+	q.heap[fresh.place-1].item = fresh
+	q.Set(fresh, atMS)
+}
+
+// Remove takes an item out; it does nothing if the item is in no queue.
+func (q *Queue[T]) Remove(it *Item[T]) {
+	if it.place == 0 {
+		return
+	}
+	i, last := it.place-1, len(q.heap)-1
+	it.place = 0
+	moved := q.heap[last]
+	q.heap[last] = cell[T]{}
+	q.heap = q.heap[:last]
+	if i == last {
+		return
+	}
+	q.heap[i] = moved
+	moved.item.place = i + 1
+	if i > 0 && moved.atMS < q.heap[(i-1)/arity].atMS {
+		q.up(i)
+		return
+	}
+	q.down(i)
+}
+
+// RemoveAll takes out every item that drop reports true for, in one pass.
+func (q *Queue[T]) RemoveAll(drop func(it *Item[T]) bool) {
+	kept := q.heap[:0]
+	for _, c := range q.heap {
+		if drop(c.item) {
+			c.item.place = 0
+		} else {
+			kept = append(kept, c)
+		}
+	}
+	clear(q.heap[len(kept):])
+	q.heap = kept
+	for i := range q.heap {
+		q.heap[i].item.place = i + 1
+	}
+	for i := len(q.heap)/arity + 1; i >= 0; i-- {
+		if i < len(q.heap) {
+			q.down(i)
+		}
+	}
+}
+
+// NextMS returns a time before which nothing falls due, false if the queue is empty. It may be early, when the first
+// item has been put off.
+func (q *Queue[T]) NextMS() (int64, bool) {
+	if len(q.heap) == 0 {
+		return 0, false
+	}
+	return q.heap[0].atMS, true
+}
+
+// Pop takes the first item out that is due at nowMS, nil if none is. steps bounds the work: it is counted down for
+// every item that turned out to have been put off, and Pop gives up at zero.
+func (q *Queue[T]) Pop(nowMS int64, steps *int) *Item[T] {
+	it := q.Peek(nowMS, steps)
+	if it != nil {
+		q.Remove(it)
+	}
+	return it
+}
+
+// Peek is Pop that leaves the item in the queue.
+func (q *Queue[T]) Peek(nowMS int64, steps *int) *Item[T] {
+	for len(q.heap) > 0 && q.heap[0].atMS <= nowMS && *steps > 0 {
+		it := q.heap[0].item
+		if it.atMS == q.heap[0].atMS {
+			return it
+		}
+		*steps--
+		q.heap[0].atMS = it.atMS
+		q.down(0)
+	}
+	return nil
+}
+
+func (q *Queue[T]) up(i int) {
+	c := q.heap[i]
+	for i > 0 {
+		p := (i - 1) / arity
+		if q.heap[p].atMS <= c.atMS {
+			break
+		}
+		q.heap[i] = q.heap[p]
+		q.heap[i].item.place = i + 1
+		i = p
+	}
+	q.heap[i] = c
+	c.item.place = i + 1
+}
+
+func (q *Queue[T]) down(i int) {
+	c, n := q.heap[i], len(q.heap)
+	for {
+		first := i*arity + 1
+		if first >= n {
+			break
+		}
+		least := first
+		for j := first + 1; j < min(first+arity, n); j++ {
+			if q.heap[j].atMS < q.heap[least].atMS {
+				least = j
+			}
+		}
+		if q.heap[least].atMS >= c.atMS {
+			break
+		}
+		q.heap[i] = q.heap[least]
+		q.heap[i].item.place = i + 1
+		i = least
+	}
+	q.heap[i] = c
+	c.item.place = i + 1
+}

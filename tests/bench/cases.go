@@ -1,0 +1,188 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// keyRange is how many different keys, fields or members the random ones are drawn from.
+const keyRange = 100_000
+
+// userRange is what the users of a sale are drawn from: so many that hardly any of them comes twice.
+const userRange = 1_000_000_000
+
+// stock of the measured sale: more than is sold.
+const stock = 1_000_000_000
+
+// owner has the form of Redisson's: client and thread.
+const owner = "5b1f0d6e-7a94-4c0b-9a3e-2f6f4f0c8d11:57"
+
+// leaseMS is Redisson's default. A measurement must take less.
+const leaseMS = "30000"
+
+// kase is a row of the CPU table ("case" is a word of the language). Exactly one of command and traffic is set.
+type kase struct {
+	name   string
+	native bool // held to the targets of the native commands; on Redis a script does the same
+
+	// command is what redis-benchmark sends; keys is the range of __rand_int__.
+	command func(p product) []string
+	keys    int
+
+	// traffic is what our own generator sends when redis-benchmark cannot; before is sent first, unmeasured.
+	// n is how many requests there will be.
+	traffic func(p product, n int) traffic
+	before  func(p product, n int) traffic
+
+	prepare func(ctx context.Context, s *server) error // before the first request
+	verify  func(s *server, requests int) error        // that the work was really done
+}
+
+// plain is a command that is the same on both servers.
+func plain(words ...string) func(product) []string {
+	return func(product) []string { return words }
+}
+
+// cases are the rows, in the order of the report.
+func cases() []kase {
+	return []kase{
+		{name: "PING", command: plain("PING"), keys: keyRange},
+		{name: "SET", command: plain("SET", "key:__rand_int__", value), keys: keyRange},
+		{name: "GET", command: plain("GET", "key:__rand_int__"), keys: keyRange, prepare: presetKeys},
+		{name: "INCR", command: plain("INCR", "key:__rand_int__"), keys: keyRange},
+		{name: "HSET", command: plain("HSET", "key:__rand_int__", "field", value), keys: keyRange},
+		{name: "HINCRBY", command: plain("HINCRBY", "key:__rand_int__", "field", "1"), keys: keyRange},
+		{name: "SADD", command: plain("SADD", "set", "element:__rand_int__"), keys: keyRange},
+		{name: "XADD", command: plain("XADD", "stream", "MAXLEN", "~", "10000", "*", "field", value), keys: keyRange},
+		{name: "LOCK", native: true, command: lockCommand, keys: keyRange},
+		{name: "LOCK-NEW", native: true, traffic: acquire, verify: keysLeft},
+		{name: "UNLOCK", native: true, before: acquire, traffic: release, verify: noKeysLeft},
+		{name: "LOCK+UNLOCK", native: true, traffic: acquireAndRelease, verify: noKeysLeft},
+		{name: "SECKILL", native: true, command: saleCommand, keys: userRange, prepare: openSale, verify: allSold},
+	}
+}
+
+func presetKeys(ctx context.Context, s *server) error {
+	_, err := s.fill(ctx, setKeys(), keyRange)
+	return err
+}
+
+// lockCommand acquires keys at random, so that most of it is the same owner entering again.
+func lockCommand(p product) []string {
+	if p.native {
+		return []string{"LOCK", "key:__rand_int__", owner, "PX", leaseMS}
+	}
+	return []string{"EVALSHA", scriptHash(lockScript), "1", "key:__rand_int__", leaseMS, owner}
+}
+
+// acquire takes every one of n free locks once.
+func acquire(p product, n int) traffic {
+	if p.native {
+		return traffic{want: always(":"), append: func(b []byte, i int) []byte { return appendLock(b, scatter(i, n)) }}
+	}
+	hash := scriptHash(lockScript)
+	return traffic{want: always("$-1"), append: func(b []byte, i int) []byte { return appendLockScript(b, hash, scatter(i, n)) }}
+}
+
+// release gives back every one of n locks.
+func release(p product, n int) traffic {
+	if p.native {
+		return traffic{want: always(":1"), append: func(b []byte, i int) []byte { return appendUnlock(b, scatter(i, n)) }}
+	}
+	hash := scriptHash(unlockScript)
+	return traffic{want: always(":1"), append: func(b []byte, i int) []byte { return appendUnlockScript(b, hash, scatter(i, n)) }}
+}
+
+// acquireAndRelease takes a free lock and gives it back, n/2 times; the figures are per command, not per pair.
+func acquireAndRelease(p product, n int) traffic {
+	take, give := acquire(p, n), release(p, n)
+	return traffic{
+		append: func(b []byte, i int) []byte {
+			if i%2 == 0 {
+				return take.append(b, i)
+			}
+			return give.append(b, i-1)
+		},
+		want: func(i int) string {
+			if i%2 == 0 {
+				return take.want(i)
+			}
+			return give.want(i - 1)
+		},
+	}
+}
+
+func appendLock(b []byte, key int) []byte {
+	b = appendBulk(appendArray(b, 5), "LOCK")
+	b = appendNumbered(b, "key:", key, "")
+	return appendBulk(appendBulk(appendBulk(b, owner), "PX"), leaseMS)
+}
+
+func appendLockScript(b []byte, hash string, key int) []byte {
+	b = appendBulk(appendBulk(appendBulk(appendArray(b, 6), "EVALSHA"), hash), "1")
+	b = appendNumbered(b, "key:", key, "")
+	return appendBulk(appendBulk(b, leaseMS), owner)
+}
+
+func appendUnlock(b []byte, key int) []byte {
+	b = appendBulk(appendArray(b, 3), "UNLOCK")
+	return appendBulk(appendNumbered(b, "key:", key, ""), owner)
+}
+
+func appendUnlockScript(b []byte, hash string, key int) []byte {
+	b = appendBulk(appendBulk(appendBulk(appendArray(b, 8), "EVALSHA"), hash), "2")
+	b = appendNumbered(b, "key:", key, "")
+	b = appendNumbered(b, "redisson_lock__channel:{key:", key, "}")
+	return appendBulk(appendBulk(appendBulk(b, "0"), leaseMS), owner)
+}
+
+func keysLeft(s *server, requests int) error   { return wantKeys(s, requests) }
+func noKeysLeft(s *server, requests int) error { return wantKeys(s, 0) }
+
+func wantKeys(s *server, n int) error {
+	got, err := s.do("DBSIZE")
+	if err == nil && got != strconv.Itoa(n) {
+		err = fmt.Errorf("%s: %s keys are left instead of %d", s.name, got, n)
+	}
+	return err
+}
+
+// The sale is voucher 10, on bare keys: all that both ways of selling need is the stock.
+func openSale(_ context.Context, s *server) error {
+	_, err := s.do("SET", "seckill:stock:10", strconv.Itoa(stock))
+	return err
+}
+
+func saleCommand(p product) []string {
+	if p.native {
+		return []string{"SECKILL", "10", "__rand_int__", "__rand_int__"}
+	}
+	return []string{"EVALSHA", scriptHash(saleScript), "0", "10", "__rand_int__", "__rand_int__"}
+}
+
+// allSold checks that stock, buyers and orders agree, and that nearly every request sold: a refusal is cheaper than
+// a sale.
+func allSold(s *server, requests int) error {
+	left, err := s.do("GET", "seckill:stock:10")
+	if err != nil {
+		return err
+	}
+	buyers, err := s.do("SCARD", "seckill:order:10")
+	if err != nil {
+		return err
+	}
+	orders, err := s.do("XLEN", "stream.orders")
+	if err != nil {
+		return err
+	}
+	rest, err := strconv.Atoi(left)
+	if err != nil {
+		return err
+	}
+	sold := stock - rest
+	if buyers != strconv.Itoa(sold) || orders != buyers || sold*100 < requests*99 {
+		return fmt.Errorf("%s: %d requests sold %d, to %s buyers, in %s orders", s.name, requests, sold, buyers, orders)
+	}
+	return nil
+}

@@ -1,0 +1,216 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const cpuSection = "cpu"
+
+// The targets: CPU per request as a share of Redis', without and with a pipeline of 16.
+const (
+	plainSingle, plainPipelined   = 1.0, 0.65
+	nativeSingle, nativePipelined = 0.6, 0.3
+)
+
+// sample is one measurement of one server.
+type sample struct {
+	rps   float64 // requests per second
+	cpuUS float64 // CPU of the server process per request, in microseconds
+}
+
+// comparison is one case at one pipeline depth.
+type comparison struct {
+	kase
+	rps, cpuUS rounds
+	err        error
+}
+
+// chosenCases are those that -only leaves.
+func (b *bench) chosenCases() []kase {
+	var list []kase
+	for _, c := range cases() {
+		if b.wants(cpuSection, c.name) {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// cpu measures every case without and with a pipeline.
+func (b *bench) cpu(ctx context.Context) {
+	b.report.text(fmt.Sprintf("## CPU per request\n\n%d clients, values of %d bytes, random keys, fields and members of %d, "+
+		"medians of %d round(s), the servers in turn. CPU is user and system time of the server process; in brackets "+
+		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again; LOCK-NEW takes free locks "+
+		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA.",
+		clients, valueBytes, keyRange, b.rounds))
+	for _, pipeline := range []int{1, 16} {
+		requests := b.sizes.singles
+		if pipeline > 1 {
+			requests = b.sizes.pipelined
+		}
+		b.report.text(fmt.Sprintf("### P=%d, %s requests", pipeline, grouped(float64(requests))))
+		var rows [][]string
+		for _, c := range b.chosenCases() {
+			got := b.compare(ctx, c, requests, pipeline)
+			rows = append(rows, b.row(got, pipeline))
+		}
+		b.report.table([]string{"command", "Redis req/s", "lockserver req/s", "ratio", "Redis CPU µs", "lockserver CPU µs",
+			"CPU ratio", "target"}, rows)
+	}
+}
+
+func (b *bench) row(c comparison, pipeline int) []string {
+	if c.err != nil {
+		what := fmt.Sprintf("%s at P=%d", c.name, pipeline)
+		b.report.failures = append(b.report.failures, oneLine(what+": "+c.err.Error()))
+		return []string{c.name, "", "", "", "", "", "", "could not run"}
+	}
+	redisRPS, oursRPS := c.rps.medians()
+	redisCPU, oursCPU := c.cpuUS.medians()
+	low, high := c.cpuUS.spread()
+	mark := b.report.hold(fmt.Sprintf("CPU of %s at P=%d", c.name, pipeline), c.cpuUS.ratio(), c.target(pipeline), times)
+	return []string{c.name, grouped(redisRPS), grouped(oursRPS), times(c.rps.ratio()), fixed(redisCPU, 2), fixed(oursCPU, 2),
+		fmt.Sprintf("%s (%s-%s)", times(c.cpuUS.ratio()), fixed(low, 2), fixed(high, 2)), mark}
+}
+
+func (c kase) target(pipeline int) float64 {
+	switch {
+	case c.native && pipeline > 1:
+		return nativePipelined
+	case c.native:
+		return nativeSingle
+	case pipeline > 1:
+		return plainPipelined
+	}
+	return plainSingle
+}
+
+// compare measures one case on two fresh servers: A B A B.
+func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) comparison {
+	got := comparison{kase: c}
+	var servers [2]*server
+	for i, p := range b.pair {
+		s, err := b.startFresh(ctx, p)
+		if err != nil {
+			got.err = err
+			return got
+		}
+		defer s.stop()
+		servers[i] = s
+	}
+	for range b.rounds {
+		for i, s := range servers {
+			m, err := b.measure(ctx, s, c, requests, pipeline)
+			if err != nil {
+				got.err = err
+				return got
+			}
+			b.say("%-12s P=%-2d %-10s %9.0f req/s %7.2f us", c.name, pipeline, s.name, m.rps, m.cpuUS)
+			got.rps[i] = append(got.rps[i], m.rps)
+			got.cpuUS[i] = append(got.cpuUS[i], m.cpuUS)
+		}
+	}
+	return got
+}
+
+// measure runs a case once on one server, which it empties first.
+func (b *bench) measure(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, error) {
+	if err := b.lay(ctx, s, c); err != nil {
+		return sample{}, err
+	}
+	var m sample
+	var err error
+	if c.traffic == nil {
+		m, requests, err = b.measureTool(ctx, s, c, requests, pipeline)
+	} else {
+		m, requests, err = measureTraffic(ctx, s, c, requests, pipeline)
+	}
+	if err == nil && c.verify != nil {
+		err = c.verify(s, requests)
+	}
+	return m, err
+}
+
+// lay empties the server and makes it ready for the case.
+func (b *bench) lay(ctx context.Context, s *server, c kase) error {
+	if _, err := s.do("FLUSHALL"); err != nil {
+		return err
+	}
+	if c.native && !s.native {
+		for _, script := range []string{lockScript, unlockScript, saleScript} {
+			hash, err := s.do("SCRIPT", "LOAD", script)
+			if err == nil && hash != scriptHash(script) {
+				err = errors.New("the server's hash of a script is another than ours: " + hash)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if c.prepare != nil {
+		return c.prepare(ctx, s)
+	}
+	return nil
+}
+
+// settle lets what set-up left behind, such as closed connections, come to rest before the clocks are read.
+const settle = 100 * time.Millisecond
+
+// measureTool has redis-benchmark do it, after a tenth of the requests as a warm-up.
+func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
+	command := c.command(s.product)
+	if _, err := b.tools.run(ctx, s, command, max(requests/10, clients), pipeline, c.keys); err != nil {
+		return sample{}, 0, fmt.Errorf("%s: %w", s.name, err)
+	}
+	time.Sleep(settle)
+	before, err := s.cpu()
+	if err != nil {
+		return sample{}, 0, err
+	}
+	rps, err := b.tools.run(ctx, s, command, requests, pipeline, c.keys)
+	if err != nil {
+		return sample{}, 0, fmt.Errorf("%s: %w", s.name, err)
+	}
+	after, err := s.cpu()
+	return sample{rps, perRequestUS(after-before, requests)}, requests, err
+}
+
+// measureTraffic has our own generator do it, after a tenth of the requests in locks that are taken and given back.
+func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
+	fail := func(err error) (sample, int, error) { return sample{}, 0, fmt.Errorf("%s: %w", s.name, err) }
+	f, err := dialFleet(s.addr, clients)
+	if err != nil {
+		return fail(err)
+	}
+	defer f.close()
+	warm := split(requests/10, clients, pipeline) * clients
+	if _, err := f.send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
+		return fail(err)
+	}
+	n := split(requests, clients, pipeline) * clients
+	if c.before != nil {
+		if _, err := f.send(ctx, c.before(s.product, n), n, pipeline); err != nil {
+			return fail(err)
+		}
+	}
+	time.Sleep(settle)
+	before, err := s.cpu()
+	if err != nil {
+		return fail(err)
+	}
+	begun := time.Now()
+	sent, err := f.send(ctx, c.traffic(s.product, n), n, pipeline)
+	elapsed := time.Since(begun)
+	if err != nil {
+		return fail(err)
+	}
+	after, err := s.cpu()
+	return sample{float64(sent) / elapsed.Seconds(), perRequestUS(after-before, sent)}, sent, err
+}
+
+func perRequestUS(cpu time.Duration, requests int) float64 {
+	return float64(cpu) / float64(time.Microsecond) / float64(requests)
+}

@@ -1,0 +1,199 @@
+// Command bench measures lockserver beside a real redis-server, both on this machine and in one run, and prints one
+// markdown report: CPU per request, resident memory, load time, what BGSAVE does to latency, and what an idle
+// connection costs. A figure of one server alone says little about a machine; the ratios are the result.
+//
+// It owns how load is made, how a process is measured, and the targets that the figures are held against. It must
+// not know how either server works inside: it starts two programs, talks the Redis protocol to them, and reads what
+// the operating system knows about the processes. Measuring a process needs Linux; the rest builds everywhere.
+//
+// To add a command to the CPU table, add a row in cases.go; to add a measurement, write a file with a method of
+// bench that ends in the report, and name it in sections. The two servers must be driven by the same generator, with
+// the same keys, and in turn.
+//
+// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2 for a
+// command line that makes no sense.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// sizes are how much work each measurement does.
+type sizes struct {
+	singles     int           // requests of a CPU measurement without pipelining
+	pipelined   int           // requests of a CPU measurement with a pipeline
+	keys        int           // keys that memory, snapshot and bgsave load
+	idle        time.Duration // how long a loaded server rests before its memory is read
+	span        time.Duration // how long latency is recorded, once without BGSAVE and once with it
+	connections int           // idle connections
+}
+
+func fullSizes() sizes {
+	return sizes{singles: 200_000, pipelined: 1_000_000, keys: 1_000_000, idle: 5 * time.Second, span: 10 * time.Second, connections: 5000}
+}
+
+// quickSizes show that everything works; their figures mean little.
+func quickSizes() sizes {
+	return sizes{singles: 20_000, pipelined: 100_000, keys: 200_000, idle: 2 * time.Second, span: 3 * time.Second, connections: 5000}
+}
+
+// options are the command line.
+type options struct {
+	rounds     int
+	quick      bool
+	strict     bool
+	only       []string // names of sections or cases; empty: all
+	binary     string   // a lockserver that is built already; empty: build ./cmd/lockserver
+	serverArgs []string // passed to lockserver besides our own
+	rate       int      // requests per second while latency is recorded
+}
+
+func (o options) sizes() sizes {
+	if o.quick {
+		return quickSizes()
+	}
+	return fullSizes()
+}
+
+// parseOptions reads the command line. The error has been printed to stderr already.
+func parseOptions(args []string, stderr io.Writer) (options, error) {
+	var o options
+	var only, serverArgs string
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.IntVar(&o.rounds, "rounds", 3, "how often each server is measured, in turn; medians are shown")
+	f.BoolVar(&o.quick, "quick", false, "one round of little work: shows that everything runs")
+	f.BoolVar(&o.strict, "strict", false, "a missed target makes the exit code 1")
+	f.StringVar(&only, "only", "", "comma-separated sections or commands: "+strings.Join(selectable(), ", "))
+	f.StringVar(&o.binary, "binary", "", "the lockserver to measure (default: build ./cmd/lockserver)")
+	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
+	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
+	if err := f.Parse(args); err != nil {
+		return o, err
+	}
+	o.serverArgs = strings.Fields(serverArgs)
+	if o.quick {
+		o.rounds = 1
+	}
+	err := o.choose(only)
+	switch {
+	case f.NArg() > 0:
+		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.rounds < 1 || o.rate < 1 || o.rate > 1_000_000:
+		err = errors.New("-rounds must be at least 1, and -rate from 1 to 1000000")
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+	}
+	return o, err
+}
+
+// choose sets only from a comma-separated list, in any case of letters.
+func (o *options) choose(list string) error {
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		i := slices.IndexFunc(selectable(), func(s string) bool { return strings.EqualFold(s, name) })
+		if i < 0 {
+			return fmt.Errorf("-only %s: there are %s", name, strings.Join(selectable(), ", "))
+		}
+		o.only = append(o.only, selectable()[i])
+	}
+	return nil
+}
+
+// section is one chapter of the report.
+type section struct {
+	name string
+	run  func(b *bench, ctx context.Context)
+}
+
+func sections() []section {
+	return []section{
+		{cpuSection, (*bench).cpu},
+		{"memory", (*bench).memory},
+		{"snapshot", (*bench).snapshot},
+		{"bgsave", (*bench).bgsave},
+		{"idle", (*bench).idle},
+	}
+}
+
+// selectable are the names that -only takes.
+func selectable() []string {
+	var names []string
+	for _, s := range sections() {
+		names = append(names, s.name)
+	}
+	for _, c := range cases() {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+// wants reports whether the section, or the case within its section, is to run.
+func (o options) wants(section, name string) bool {
+	return len(o.only) == 0 || slices.Contains(o.only, section) || name != "" && slices.Contains(o.only, name)
+}
+
+// bench is one run.
+type bench struct {
+	options
+	sizes    sizes
+	tools    tools
+	pair     [2]product // Redis first: figures of [1] are divided by those of [0]
+	dir      string     // temporary; everything lies below it
+	report   *report
+	progress io.Writer
+}
+
+// say tells the person who waits what is going on.
+func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
+
+// run is the program from its arguments to its exit code.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	o, err := parseOptions(args, stderr)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0
+	case err != nil:
+		return 2
+	}
+	b := &bench{options: o, sizes: o.sizes(), report: &report{w: stdout}, progress: stderr}
+	if b.dir, err = os.MkdirTemp("", "lockserver-bench"); err == nil {
+		defer func() { _ = os.RemoveAll(b.dir) }()
+		err = b.prepare(ctx)
+	}
+	if err != nil {
+		fmt.Fprintln(stderr, "bench:", err)
+		return 1
+	}
+	b.report.text("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
+		"\nRatios are lockserver divided by Redis; below 1 is less than Redis.")
+	for _, s := range sections() {
+		if ctx.Err() != nil {
+			b.report.failed(s.name, ctx.Err())
+		} else if b.wants(s.name, "") || s.name == cpuSection && len(b.chosenCases()) > 0 {
+			s.run(b, ctx)
+		}
+	}
+	b.report.summary()
+	return b.report.exitCode(o.strict)
+}

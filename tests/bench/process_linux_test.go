@@ -1,0 +1,60 @@
+package main
+
+import (
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func usage(t *testing.T) time.Duration {
+	t.Helper()
+	var u unix.Rusage
+	require.NoError(t, unix.Getrusage(unix.RUSAGE_SELF, &u))
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func TestCPUTimeIsWhatGetrusageSays(t *testing.T) {
+	for begun := time.Now(); time.Since(begun) < 30*time.Millisecond; {
+	}
+	before := usage(t)
+	got, err := cpuTime(os.Getpid())
+	require.NoError(t, err)
+	after := usage(t)
+	require.Positive(t, got)
+	// getrusage may lag by a tick of the scheduler.
+	const tick = 10 * time.Millisecond
+	require.GreaterOrEqual(t, got, before-tick)
+	require.LessOrEqual(t, got, after+tick)
+}
+
+func TestCPUTimeOfNobody(t *testing.T) {
+	_, err := cpuTime(1 << 22) // above pid_max
+	require.Error(t, err)
+	_, err = residentBytes(1 << 22)
+	require.Error(t, err)
+}
+
+func TestResidentGrowsWithWhatIsTouched(t *testing.T) {
+	before, err := residentBytes(os.Getpid())
+	require.NoError(t, err)
+	page, err := unix.Mmap(-1, 0, 32<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	for i := 0; i < len(page); i += 4096 {
+		page[i] = 1
+	}
+	after, err := residentBytes(os.Getpid())
+	require.NoError(t, err)
+	require.NoError(t, unix.Munmap(page))
+	require.Greater(t, after-before, int64(24<<20))
+}
+
+func TestParseResident(t *testing.T) {
+	n, err := parseResident("Name:\tx\nVmHWM:\t  900 kB\nVmRSS:\t  512 kB\nThreads:\t1\n")
+	require.NoError(t, err)
+	require.Equal(t, int64(512<<10), n)
+	_, err = parseResident("Name:\tx\n")
+	require.Error(t, err)
+}

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// loadTarget is how long lockserver may take to start on its snapshot, as a share of Redis'.
+const loadTarget = 1.0
+
+// snapshot has each server save many keys and then start on what it wrote, in turn.
+func (b *bench) snapshot(ctx context.Context) {
+	b.report.text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot: "+
+		"from the start of the process to the first PONG, and the load time that the server logs. Medians.",
+		grouped(float64(b.sizes.keys)), b.rounds))
+	var dirs [2]string
+	var saved [2]time.Duration
+	var sizes [2]int64
+	for i, p := range b.pair {
+		var err error
+		if dirs[i], saved[i], sizes[i], err = b.save(ctx, p); err != nil {
+			b.report.failed("snapshot", err)
+			return
+		}
+	}
+	var ready, logged rounds
+	for range b.rounds {
+		for i, p := range b.pair {
+			readyMS, loggedMS, err := b.restart(ctx, p, dirs[i])
+			if err != nil {
+				b.report.failed("snapshot", err)
+				return
+			}
+			b.say("snapshot: %s ready after %.1f ms", p.name, readyMS)
+			ready[i] = append(ready[i], readyMS)
+			logged[i] = append(logged[i], loggedMS...)
+		}
+	}
+	mark := b.report.hold("time to start on a snapshot", ready.ratio(), loadTarget, times)
+	var rows [][]string
+	for i, p := range b.pair {
+		cells := []string{p.name, milliseconds(inMS(saved[i])), mebibytes(float64(sizes[i])), milliseconds(median(ready[i])),
+			milliseconds(median(logged[i])), "", ""}
+		if i == 1 {
+			low, high := ready.spread()
+			cells[5], cells[6] = fmt.Sprintf("%s (%s-%s)", times(ready.ratio()), fixed(low, 2), fixed(high, 2)), mark
+		}
+		rows = append(rows, cells)
+	}
+	b.report.table([]string{"server", "SAVE", "file", "ready", "logged", "ratio", "target"}, rows)
+}
+
+// save loads a server, has it save, ends it, and returns its directory, how long SAVE took, and the size in bytes.
+func (b *bench) save(ctx context.Context, p product) (dir string, took time.Duration, size int64, err error) {
+	s, err := b.startFresh(ctx, p)
+	if err != nil {
+		return "", 0, 0, err
+	}
+	defer s.stop()
+	b.say("snapshot: loading %s", s.name)
+	if err := s.loadKeys(ctx, b.sizes.keys); err != nil {
+		return "", 0, 0, err
+	}
+	begun := time.Now()
+	if _, err := s.do("SAVE"); err != nil {
+		return "", 0, 0, err
+	}
+	took = time.Since(begun)
+	info, err := os.Stat(filepath.Join(s.dir, "dump.rdb"))
+	if err != nil {
+		return "", 0, 0, err
+	}
+	return s.dir, took, info.Size(), nil
+}
+
+// restart starts a server on its snapshot and returns the milliseconds until it was ready, and those that it logs if
+// it logs them.
+func (b *bench) restart(ctx context.Context, p product, dir string) (readyMS float64, loggedMS []float64, err error) {
+	s, err := b.start(ctx, p, dir)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer s.stop()
+	if err := wantKeys(s, b.sizes.keys); err != nil {
+		return 0, nil, err
+	}
+	if d, ok := s.loadTime(); ok {
+		loggedMS = append(loggedMS, inMS(d))
+	}
+	return inMS(s.ready), loggedMS, nil
+}
