@@ -1,14 +1,20 @@
 # Everything that a contributor runs is one target. `make help` lists them.
+SHELL := bash
 GO ?= go
 STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
+# How long each fuzz target runs, and how many of them at a time.
 FUZZTIME ?= 60s
+FUZZJOBS ?= 2
+# SEED replays a run of diff or snapshots, N is how many commands diff generates.
 SEED ?=
 N ?=
+# PKGS narrows test, race and invariants down: make race PKGS=./server/...
+PKGS ?= ./...
 
-.PHONY: help build run test race vet fmt lint deps diff snapshots bench fuzz cross docs invariants ci
+.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots bench fuzz docs ci
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 build: ## build bin/lockserver
 	$(GO) build -trimpath -o bin/lockserver ./cmd/lockserver
@@ -17,13 +23,16 @@ run: ## start the server on 127.0.0.1:6379
 	$(GO) run ./cmd/lockserver
 
 test: ## the tests; they need nothing but Go
-	$(GO) test ./...
+	$(GO) test $(PKGS)
 
 race: ## the tests under the race detector
-	$(GO) test -race ./...
+	$(GO) test -race $(PKGS)
 
 invariants: ## the tests with costly self-checks on
-	$(GO) test -tags invariants ./...
+	$(GO) test -tags invariants $(PKGS)
+
+gnet: ## the server's tests on the event loops that systems other than Linux use
+	$(GO) test -tags gnet ./server/...
 
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
@@ -31,43 +40,55 @@ fmt: ## fail if gofmt would change a file
 vet: ## go vet, with every build tag
 	$(GO) vet ./...
 	$(GO) vet -tags invariants,oracle ./...
+	$(GO) vet -tags gnet ./...
 
 cross: ## vet for macOS and Windows
 	GOOS=darwin $(GO) vet ./...
 	GOOS=windows $(GO) vet ./...
 
-lint: ## staticcheck
+lint: ## staticcheck, with every build tag
 	$(GO) run $(STATICCHECK) ./...
+	$(GO) run $(STATICCHECK) -tags invariants,oracle,gnet ./...
 
-deps: ## install what the targets below need (Debian: redis-server and its tools)
-	@if command -v redis-server >/dev/null && command -v redis-cli >/dev/null && command -v redis-benchmark >/dev/null && command -v redis-check-rdb >/dev/null; then \
-		echo "redis-server and its tools are there"; \
-	elif command -v apt-get >/dev/null; then \
-		apt-get update && DEBIAN_FRONTEND=noninteractive apt-get install -y redis-server redis-tools; \
-	else echo "install redis-server 7.0 and its tools by hand"; exit 1; fi
+tidy: ## fail if go mod tidy would change go.mod or go.sum
+	$(GO) mod tidy -diff
 
-diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n replays a run, N=commands)
-	$(GO) test -tags oracle -count=1 ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N)) -v
+deps: ## install what the targets below need: redis-server 7.0 and its tools (Debian, Ubuntu)
+	@missing=; for p in $(REDIS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
+	if [ -z "$$missing" ]; then echo "nothing is missing: $$(redis-server --version)"; exit 0; fi; \
+	echo "missing:$$missing"; \
+	if ! command -v apt-get >/dev/null; then echo "install redis-server 7.0 and its tools by hand"; exit 1; fi; \
+	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
+	$$sudo apt-get update && \
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends redis-server redis-tools
 
-snapshots: need-redis ## snapshots both ways with a real redis-server, and what else needs one
-	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./tests/snapshots/...
+REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
+
+.PHONY: need-redis
+need-redis:
+	@for p in $(REDIS); do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+
+diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n N=n)
+	$(GO) test -tags oracle -count=1 -v ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+
+snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), and the README by a real redis-cli
+	$(GO) test -tags oracle -count=1 ./tests/snapshots $(if $(SEED),-seed $(SEED))
+	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./internal/... ./tests/effects ./tests/readme
+	$(GO) test -count=1 ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
 
 bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
 	$(GO) run ./tests/bench
 
-fuzz: ## every fuzz target, FUZZTIME (60s) each
-	@set -e; for pkg in $$($(GO) list ./...); do \
-		for target in $$($(GO) test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "== $$pkg $$target"; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
-		done; done
+fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
+	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2|' | sort | \
+		xargs -P $(FUZZJOBS) -n 2 bash -c 'set -o pipefail; \
+			if out=$$($(GO) test -run "^$$" -fuzz "^$$1$$" -fuzztime $(FUZZTIME) -parallel 1 "$$0" 2>&1); \
+			then echo "ok  $$0 $$1: $$(grep "^fuzz:" <<<"$$out" | tail -n 1)"; \
+			else echo "FAILED  $$0 $$1"; echo "$$out"; \
+				find "$$0/testdata/fuzz/$$1" -type f -mmin -2 -exec tail -n +1 {} + 2>/dev/null; exit 255; fi'
 
 docs: ## generate docs/commands.md from the command table
-	$(GO) run ./internal/gendocs > docs/commands.md
+	@page=$$($(GO) run ./internal/gendocs) && printf '%s\n' "$$page" > docs/commands.md && echo "docs/commands.md"
 
-ci: ## what .ci/run runs
+ci: ## everything that continuous integration runs
 	bash .ci/run
-
-.PHONY: need-redis
-need-redis:
-	@for p in redis-server redis-cli redis-benchmark redis-check-rdb; do \
-		command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done

@@ -35,12 +35,3 @@ func TestHelp(t *testing.T) {
 	require.Equal(t, "ERR wrong number of arguments for 'thing|help' command", callValue(t, table, "thing", "help", "x").Str)
 	require.Equal(t, "(no subcommand)", callValue(t, table, "command", "help").Elems[1].Str)
 }
-
-// The first line and the last two are Redis' own.
-func TestHelpAgainstRedis(t *testing.T) {
-	redis := startOracle(t)
-	want := redis.do("COMMAND", "HELP").Elems
-	got := callValue(t, NewTable(CommandRows()), "COMMAND", "HELP").Elems
-	require.Equal(t, want[0], got[0])
-	require.Equal(t, want[len(want)-2:], got[len(got)-2:])
-}

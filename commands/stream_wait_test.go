@@ -198,6 +198,9 @@ func TestStreamWaits(t *testing.T) {
 			playWaitScene(t, scene.script, func(id int) waitClient { return f.client(int64(id)) })
 		})
 	}
+	if !withOracle {
+		return
+	}
 	t.Run("on redis", func(t *testing.T) {
 		redis := startOracle(t)
 		for _, scene := range waitScenes {

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -134,31 +133,6 @@ func TestHitsAndMisses(t *testing.T) {
 		f.store.ResetStats()
 		f.do(strings.Fields(c.call)...)
 		require.Equal(t, []int64{c.hits, c.misses}, []int64{f.store.Stats().Hits, f.store.Stats().Misses}, c.call)
-	}
-}
-
-// Replies that random calls get from Redis and from us are the same. On strings of few letters the choices that a
-// longest common subsequence leaves open come up all the time.
-func TestLCSLikeRedis(t *testing.T) {
-	redis := startOracle(t)
-	f := newStrings(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	word := func() string {
-		b := make([]byte, r.IntN(40))
-		letters := 2 + r.IntN(3)
-		for i := range b {
-			b[i] = 'a' + byte(r.IntN(letters))
-		}
-		return string(b)
-	}
-	for range 300 {
-		calls := [][]string{{"MSET", "a", word(), "b", word()}, {"LCS", "a", "b"}, {"LCS", "a", "b", "LEN"},
-			{"LCS", "a", "b", "IDX", "WITHMATCHLEN", "MINMATCHLEN", fmt.Sprint(r.IntN(4))}}
-		for _, call := range calls {
-			require.Equal(t, redis.do(call...).String(), f.do(call...).String(), "%q after %q", call, calls[0])
-		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
@@ -33,6 +34,9 @@ var checks = map[string]check{
 	"object|encoding": checkEncoding,
 	"object|refcount": checkReferences,
 	"dbsize":          checkSize,
+
+	"command|getkeys":         checkKeysOf,
+	"command|getkeysandflags": checkKeysOf,
 }
 
 func differ(ours, redis resp.Value) string {
@@ -74,13 +78,33 @@ func checkIdle(p *pair, args []string) string {
 	if ours.Equal(redis) || ours.Kind == redis.Kind && ours.Kind == resp.Integer && -3 <= d && d <= 3 {
 		return ""
 	}
+	if d < 0 && p.redis.Do("OBJECT", "REFCOUNT", args[2]).Int == sharedReferences { // D5
+		return ""
+	}
+	return differ(ours, redis)
+}
+
+// sharedReferences is the count of owners of a value that Redis shares among all.
+const sharedReferences = 1<<31 - 1
+
+// checkKeysOf knows D4: a numkeys that only begins as a number.
+func checkKeysOf(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if testkit.SameReply(args, ours, redis) {
+		return ""
+	}
+	if len(args) > 3 && ours.Str == commands.ErrCommandInvalidArgs.Error() {
+		if _, ok := resp.ParseInt([]byte(args[3])); !ok {
+			return ""
+		}
+	}
 	return differ(ours, redis)
 }
 
 // checkReferences knows D2: a small number is shared here whatever command made it.
 func checkReferences(p *pair, args []string) string {
 	ours, redis := p.do(args...)
-	if ours.Equal(redis) || ours.Int == 1<<31-1 && redis.Int == 1 {
+	if ours.Equal(redis) || ours.Int == sharedReferences && redis.Int == 1 {
 		return ""
 	}
 	return differ(ours, redis)
@@ -286,7 +310,7 @@ func walk(s *side, args []string, at, size int, reply resp.Value) (found []strin
 			return nil, "the walk does not end"
 		}
 		for group := range slices.Chunk(reply.Elems[1].Elems, size) {
-			found = append(found, fmt.Sprintf("%s", resp.Value{Kind: resp.Array, Elems: group}))
+			found = append(found, resp.Value{Kind: resp.Array, Elems: group}.String())
 		}
 		cursor := reply.Elems[0].Str
 		if cursor == "0" {

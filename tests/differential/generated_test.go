@@ -78,6 +78,7 @@ type sequence struct {
 func (s *sequence) play(version int) (name, failure string) {
 	s.t.Helper()
 	s.begin(version)
+	s.configure()
 	for range sequenceLength {
 		row, args := s.generator.next()
 		s.commands = append(s.commands, args)
@@ -90,6 +91,30 @@ func (s *sequence) play(version int) (name, failure string) {
 		return "data", s.report(version, nil, "the data differs (lockserver | redis):\n  "+strings.Join(diff, "\n  "))
 	}
 	return "", ""
+}
+
+// configure sets the sizes at which values are kept in another form, mostly to smaller ones than the default, so that a
+// short sequence meets them.
+func (s *sequence) configure() {
+	s.t.Helper()
+	g := s.generator
+	args := []string{"CONFIG", "SET"}
+	for _, d := range []struct {
+		name   string
+		values []string
+	}{
+		{"stream-node-max-entries", []string{"100", "100", "1", "3", "10"}},
+		{"stream-node-max-bytes", []string{"4096", "4096", "0", "60"}},
+		{"hash-max-listpack-entries", []string{"512", "2", "5"}},
+		{"hash-max-listpack-value", []string{"64", "2"}},
+		{"set-max-intset-entries", []string{"512", "3"}},
+	} {
+		args = append(args, d.name, g.pick(d.values))
+	}
+	s.commands = append(s.commands, args)
+	if wrong := checkSame(s.pair, args); wrong != "" {
+		s.t.Fatalf("%s\n  %s", line(args), wrong)
+	}
 }
 
 // settledDiff compares the data; Redis lists keys whose time has come for a moment.
@@ -132,7 +157,7 @@ func (s *sequence) report(version int, args []string, wrong string) string {
 // related reports whether an earlier command may have changed what a later one saw.
 func related(earlier, later []string) bool {
 	switch strings.ToUpper(earlier[0]) {
-	case "SELECT", "FLUSHALL", "FLUSHDB", "SWAPDB":
+	case "SELECT", "FLUSHALL", "FLUSHDB", "SWAPDB", "CONFIG":
 		return true
 	}
 	return slices.ContainsFunc(earlier[1:], func(word string) bool {

@@ -4,6 +4,7 @@ package differential
 
 import (
 	"flag"
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ type side struct {
 	*testkit.Client
 	// watch is a connection of its own, on which the data is read.
 	watch *testkit.Client
-	dial  func() *testkit.Client
+	dial  func() (net.Conn, error)
 }
 
 // pair is lockserver and Redis.
@@ -39,9 +40,7 @@ type pair struct {
 func startPair(t *testing.T, password string) *pair {
 	t.Helper()
 	p := &pair{t: t}
-	conf := config.Default()
-	conf.Port, conf.Save, conf.DBFilename, conf.RequirePass = 0, nil, "", password
-	srv, err := server.New(server.Options{Config: conf, Seed: 1})
+	srv, err := server.New(server.Options{Config: configOf(password), Seed: 1})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
@@ -51,35 +50,52 @@ func startPair(t *testing.T, password string) *pair {
 		args = []string{"--requirepass", password}
 	}
 	redis := testkit.StartRedis(t, args...)
-	p.ours.dial = func() *testkit.Client { return testkit.Dial(t, srv.Dial) }
-	p.redis.dial = func() *testkit.Client { return redis.Client(t) }
+	p.ours.dial, p.redis.dial = srv.Dial, redis.Dial
 	p.reconnect()
-	p.ours.watch, p.redis.watch = p.ours.dial(), p.redis.dial()
 	if password == "" {
 		require.Contains(t, p.redis.Do("INFO", "server").Str, "redis_version:7.0.", "the oracle must be a Redis 7.0")
 	}
 	return p
 }
 
-// reconnect gives both sides a new connection: database 0, version 2.
-func (p *pair) reconnect() {
-	if p.ours.Client != nil {
-		p.ours.Close()
-		p.redis.Close()
-	}
-	p.ours.Client, p.redis.Client = p.ours.dial(), p.redis.dial()
+// configOf is a configuration without files, on a free port.
+func configOf(password string) *config.Config {
+	conf := config.Default()
+	conf.Port, conf.Save, conf.DBFilename, conf.RequirePass = 0, nil, "", password
+	return conf
 }
 
-// begin empties both servers and starts on new connections in this version of the protocol.
+// in is the pair as a subtest sees it: the connections that it opens are the subtest's.
+func (p *pair) in(t *testing.T) *pair {
+	sub := &pair{t: t, server: p.server}
+	sub.ours.dial, sub.redis.dial = p.ours.dial, p.redis.dial
+	return sub
+}
+
+// sides are the two servers.
+func (p *pair) sides() []*side { return []*side{&p.ours, &p.redis} }
+
+// reconnect gives both sides new connections: database 0, version 2.
+func (p *pair) reconnect() {
+	p.t.Helper()
+	for _, s := range p.sides() {
+		if s.Client != nil {
+			s.Close()
+			s.watch.Close()
+		}
+		s.Client, s.watch = testkit.Dial(p.t, s.dial), testkit.Dial(p.t, s.dial)
+	}
+}
+
+// begin starts on new connections in this version of the protocol, and on empty servers.
 func (p *pair) begin(version int) {
 	p.t.Helper()
-	for _, s := range []side{p.ours, p.redis} {
-		require.Equal(p.t, "+OK", s.watch.Do("FLUSHALL").String())
-	}
 	p.reconnect()
-	if version == 3 {
-		p.ours.Hello(3)
-		p.redis.Hello(3)
+	for _, s := range p.sides() {
+		require.Equal(p.t, "+OK", s.watch.Do("FLUSHALL").String())
+		if version == 3 {
+			s.Hello(3)
+		}
 	}
 }
 

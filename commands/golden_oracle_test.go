@@ -1,0 +1,18 @@
+//go:build oracle
+
+package commands
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands/tabletest"
+)
+
+// The golden file is what the installed Redis says.
+func TestGoldenIsRedis(t *testing.T) {
+	redis := startOracle(t)
+	redis.do("HELLO", "3")
+	require.Equal(t, tabletest.Golden(), tabletest.Describe(t, redis.do))
+}

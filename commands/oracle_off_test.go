@@ -1,0 +1,5 @@
+//go:build !oracle
+
+package commands
+
+const withOracle = false

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockserver/commands"
+)
+
+const preamble = `# Commands
+
+Generated from the command table by ` + "`make docs`" + `; do not edit. COMMAND DOCS and the help of redis-cli tell the same.
+
+In a usage line, words in capitals are typed as they stand, others are replaced by a value; what stands in brackets
+may be left out, a bar separates alternatives (in angle brackets where one is needed), and dots say that what is before
+them may be repeated. "Since" is the version of Redis that brought the command, or of lockserver for the groups lock
+and sale.
+`
+
+// nativeGroups come first: they are what the other servers do not have.
+var nativeGroups = []commands.Group{commands.Lock, commands.Sale}
+
+// page is the whole document.
+func page(rows []*commands.Row) []byte {
+	var b bytes.Buffer
+	b.WriteString(preamble)
+	groups := groupsOf(rows)
+	b.WriteString("\n| group | commands |\n|---|---|\n")
+	for _, g := range groups {
+		var names []string
+		for _, r := range rows {
+			if r.Group == g {
+				names = append(names, fmt.Sprintf("[%s](#%s)", shown(r), anchor(shown(r))))
+			}
+		}
+		fmt.Fprintf(&b, "| [%s](#%s) | %s |\n", g, anchor(title(g)), strings.Join(names, ", "))
+	}
+	for _, g := range groups {
+		fmt.Fprintf(&b, "\n## %s\n", title(g))
+		for _, r := range rows {
+			if r.Group == g {
+				writeCommand(&b, r)
+			}
+		}
+	}
+	return b.Bytes()
+}
+
+// groupsOf lists the groups of rows, the native ones first.
+func groupsOf(rows []*commands.Row) []commands.Group {
+	var groups []commands.Group
+	for _, r := range rows {
+		if !slices.Contains(groups, r.Group) {
+			groups = append(groups, r.Group)
+		}
+	}
+	slices.SortFunc(groups, func(x, y commands.Group) int {
+		return cmp.Or(cmp.Compare(rank(x), rank(y)), cmp.Compare(x.String(), y.String()))
+	})
+	return groups
+}
+
+func rank(g commands.Group) int {
+	if i := slices.Index(nativeGroups, g); i >= 0 {
+		return i
+	}
+	return len(nativeGroups)
+}
+
+func title(g commands.Group) string { return "Group: " + g.String() }
+
+// shown is a command's name as people type it.
+func shown(r *commands.Row) string {
+	return strings.ToUpper(strings.ReplaceAll(r.FullName(), "|", " "))
+}
+
+// anchor is the name that GitHub gives a heading.
+func anchor(heading string) string {
+	heading = strings.ReplaceAll(strings.ToLower(heading), ":", "")
+	return strings.ReplaceAll(heading, " ", "-")
+}
+
+func writeCommand(b *bytes.Buffer, r *commands.Row) {
+	fmt.Fprintf(b, "\n### %s\n\n", shown(r))
+	if len(r.Subcommands()) == 0 || r.Run != nil {
+		fmt.Fprintf(b, "    %s\n\n", usage(r))
+	}
+	writeFacts(b, r)
+	for _, sub := range r.Subcommands() {
+		fmt.Fprintf(b, "\n#### %s\n\n    %s\n\n", shown(sub), usage(sub))
+		writeFacts(b, sub)
+	}
+}
+
+func writeFacts(b *bytes.Buffer, r *commands.Row) {
+	fmt.Fprintf(b, "%s\n", r.Summary)
+	if r.Deprecated != "" {
+		fmt.Fprintf(b, "Deprecated since %s", r.Deprecated)
+		if r.ReplacedBy != "" {
+			fmt.Fprintf(b, ": use %s", r.ReplacedBy)
+		}
+		b.WriteString(".\n")
+	}
+	fmt.Fprintf(b, "\nComplexity: %s. Since: %s.", strings.TrimSuffix(r.Complexity, "."), r.Since)
+	if flags := r.Flags.Names(); len(flags) > 0 {
+		fmt.Fprintf(b, " Flags: %s.", strings.Join(flags, ", "))
+	}
+	b.WriteString("\n")
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/server"
+)
+
+func TestCommittedPageIsUpToDate(t *testing.T) {
+	committed, err := os.ReadFile(filepath.Join("..", "..", "docs", "commands.md"))
+	require.NoError(t, err)
+	text := strings.ReplaceAll(string(committed), "\r\n", "\n") // as Windows may check it out
+	require.True(t, text == string(page(server.Table().Rows())), "docs/commands.md is not what the command table says: run 'make docs'")
+}
+
+func TestUsage(t *testing.T) {
+	run := func(*commands.Ctx) error { return nil }
+	table := commands.NewTable([]commands.Row{{
+		Name: "try", Group: commands.Lock, Since: "1.0.0", Summary: "Tries.", Complexity: "O(1)", Run: run,
+		Args: []commands.Arg{
+			commands.Str("first"),
+			commands.OneOf("how", commands.Flag("FAST"), commands.Int("speed").After("AT")),
+			commands.Opt(commands.OneOf("lease", commands.Int("ms").After("PX"), commands.Int("s").After("EX"))),
+			commands.Opt(commands.OneOf("by", commands.Str("a").After("A"), commands.Str("b").After("B")).After("FILTERBY")),
+			commands.Opt(commands.Int("id").After("ID").Many()),
+			commands.Opt(commands.Str("tag").After("TAG").ManyTokens()),
+			commands.OneOf("filter", commands.Str("addr").After("ADDR"), commands.Str("user").After("USER")).Many(),
+			commands.Block("pair", commands.Str("field"), commands.Str("value")).Many(),
+		},
+	}, {
+		Name: "box", Group: commands.Server, Since: "1.0.0", Summary: "Holds.", Complexity: "O(1)",
+		Sub: []commands.Row{{Name: "open", Group: commands.Server, Since: "1.0.0", Summary: "Opens.", Complexity: "O(1)", Run: run}},
+	}})
+	require.Equal(t, "TRY first <FAST|AT speed> [PX ms|EX s] [FILTERBY <A a|B b>] [ID id [id ...]] [TAG tag [TAG tag ...]] "+
+		"<ADDR addr|USER user> ... field value [field value ...]", usage(table.Lookup([]byte("try"))))
+	require.Equal(t, "BOX OPEN", usage(table.LookupFull([]byte("box|open"))))
+
+	text := string(page(table.Rows()))
+	require.Contains(t, text, "\n### BOX\n\nHolds.\n", "a container that is no command by itself has no usage line")
+	require.Contains(t, text, "\n#### BOX OPEN\n\n    BOX OPEN\n\nOpens.\n\nComplexity: O(1). Since: 1.0.0.\n")
+	require.Less(t, strings.Index(text, "## Group: lock"), strings.Index(text, "## Group: server"), "native commands come first")
+}
+
+// TestEveryLinkHasItsHeading: the table of contents leads to headings that exist, each of them once.
+func TestEveryLinkHasItsHeading(t *testing.T) {
+	text := string(page(server.Table().Rows()))
+	headings := make(map[string]int)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		headings[anchor(m[1])]++
+	}
+	links := regexp.MustCompile(`\]\(#([^)]*)\)`).FindAllStringSubmatch(text, -1)
+	require.NotEmpty(t, links)
+	for _, m := range links {
+		require.Equal(t, 1, headings[m[1]], "heading of #%s", m[1])
+	}
+}

@@ -1,0 +1,153 @@
+//go:build oracle
+
+package differential
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// play is a script for several connections, each with a letter, on both servers. A line is one of
+//
+//	A XADD s 1-1 f v       sends a command and compares the replies
+//	A* XREAD BLOCK 0 ...   sends a command that waits, and goes on when both servers say that it does
+//	A<                     compares the replies that a waiting command got
+//	A?                     a waiting command still waits
+//	A! D0                  a command still waits at lockserver, but was answered by Redis, see docs/DIFFERENCES.md
+//	A+ PING                sends a command; A< compares the replies
+//	A-                     closes the connection
+//	sleep 20               milliseconds
+//
+// {A} is the number of A's connection.
+type play string
+
+// TestBlocking plays commands that wait, on several connections.
+func TestBlocking(t *testing.T) {
+	p := startPair(t, "")
+	for _, c := range blockingCases() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, version := range []string{"2", "3"} {
+				here := p.in(t)
+				here.begin(2)
+				s := &stage{pair: here, version: version, ours: map[string]*actor{}, redis: map[string]*actor{}}
+				for _, l := range strings.Split(string(c.play), "\n") {
+					if l = strings.TrimSpace(l); l != "" && l[0] != '#' {
+						s.step(l)
+					}
+				}
+				require.Empty(t, here.diff(), "the data differs")
+			}
+		})
+	}
+}
+
+// stage is the connections of one play, by letter.
+type stage struct {
+	*pair
+	version     string
+	ours, redis map[string]*actor
+}
+
+// actor is one connection of a play, with its number.
+type actor struct {
+	*testkit.Client
+	id string
+}
+
+func newActor(t *testing.T, on side, version string) *actor {
+	t.Helper()
+	a := &actor{Client: testkit.Dial(t, on.dial)}
+	a.id = a.Do("CLIENT", "ID").String()
+	if version == "3" {
+		a.Hello(3)
+	}
+	return a
+}
+
+// actor returns both connections of a letter, which are made at its first line.
+func (s *stage) actor(name string) (ours, redis *actor) {
+	s.t.Helper()
+	if s.ours[name] == nil {
+		s.ours[name] = newActor(s.t, s.pair.ours, s.version)
+		s.redis[name] = newActor(s.t, s.pair.redis, s.version)
+	}
+	return s.ours[name], s.redis[name]
+}
+
+func (s *stage) step(l string) {
+	s.t.Helper()
+	who, rest, _ := strings.Cut(l, " ")
+	if who == "sleep" {
+		s.isStep(words(s.t, l))
+		return
+	}
+	ours, redis := s.actor(who[:1])
+	switch who[1:] {
+	case "":
+		s.send(rest, ours, redis)
+		s.compare(l, ours, redis)
+	case "*":
+		s.send(rest, ours, redis)
+		s.awaitBlocked(l, s.pair.ours.watch, ours.id)
+		s.awaitBlocked(l, s.pair.redis.watch, redis.id)
+	case "+":
+		s.send(rest, ours, redis)
+	case "<":
+		s.compare(l, ours, redis)
+	case "?":
+		for name, c := range map[string]*actor{"lockserver": ours, "redis": redis} {
+			v, got := c.ReceiveWithin(30 * time.Millisecond)
+			require.Falsef(s.t, got, "%s: %s was answered %s", l, name, v)
+		}
+	case "!":
+		redis.Receive()
+		v, got := ours.ReceiveWithin(30 * time.Millisecond)
+		require.Falsef(s.t, got, "%s: lockserver was answered %s", l, v)
+	case "-":
+		ours.Close()
+		redis.Close()
+	default:
+		require.Fail(s.t, "what is this line?", l)
+	}
+}
+
+// send sends a command to both; the clients' numbers are put in for {A}.
+func (s *stage) send(text string, ours, redis *actor) {
+	s.t.Helper()
+	ours.Send(words(s.t, withIDs(text, s.ours))...)
+	redis.Send(words(s.t, withIDs(text, s.redis))...)
+}
+
+func withIDs(text string, actors map[string]*actor) string {
+	for name, a := range actors {
+		text = strings.ReplaceAll(text, "{"+name+"}", a.id)
+	}
+	return text
+}
+
+func (s *stage) compare(l string, ours, redis *actor) {
+	s.t.Helper()
+	a, b := ours.Receive(), redis.Receive()
+	require.Truef(s.t, a.Equal(b), "version %s, %s\n  %s", s.version, l, differ(a, b))
+}
+
+// awaitBlocked returns when the server says that the connection with this number waits.
+func (s *stage) awaitBlocked(l string, watch *testkit.Client, id string) {
+	s.t.Helper()
+	require.Eventuallyf(s.t, func() bool {
+		list := watch.Do("CLIENT", "LIST", "ID", id)
+		return strings.Contains(flagsOf(list), "b")
+	}, 5*time.Second, time.Millisecond, "%s does not wait", l)
+}
+
+func flagsOf(list resp.Value) string {
+	_, rest, _ := strings.Cut(list.Str, " flags=")
+	flags, _, _ := strings.Cut(rest, " ")
+	return flags
+}

@@ -1,0 +1,234 @@
+package effects
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/store"
+)
+
+var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: a new one")
+
+const (
+	rounds     = 6 // of random clients, each on a server of its own: what a flush covers up in one shows in another
+	workers    = 4
+	eachClient = 1500 // commands
+)
+
+// start is when the server's clock begins: so late that nothing dies in a Redis that replays the effects with the
+// clock of the machine.
+func start() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
+
+// collector is a journal in memory.
+type collector struct {
+	mu      sync.Mutex
+	effects []store.Effect
+	units   int
+}
+
+// Append implements server.Journal.
+func (j *collector) Append(unit []store.Effect) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.effects = append(j.effects, unit...)
+	j.units++
+}
+
+// seedOf prints the seed with which the test can be repeated, as far as goroutines allow.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+func startServer(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	srv, err := server.New(o)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	return srv
+}
+
+// record lets random clients loose on a server and returns what it then holds, and the effects that made it so.
+func record(t *testing.T, seed uint64) (testkit.Dataset, []store.Effect) {
+	t.Helper()
+	clock := server.NewManualClock(start())
+	journal := &collector{}
+	srv := startServer(t, server.Options{Clock: clock, Seed: seed | 1, Journal: journal})
+
+	var unique atomic.Int64
+	errs := make([]error, workers)
+	var all sync.WaitGroup
+	for i := range workers {
+		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique,
+			startMS: start().UnixMilli()}
+		all.Go(func() {
+			errs[i] = w.run(func() (*testkit.Client, error) {
+				conn, err := srv.Dial()
+				if err != nil {
+					return nil, err
+				}
+				return testkit.NewClient(t, conn), nil
+			}, eachClient)
+		})
+	}
+	ended := make(chan struct{})
+	go func() {
+		all.Wait()
+		close(ended)
+	}()
+	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended)
+	require.NoError(t, errors.Join(errs...))
+	clock.Advance(0) // what is due by now has happened
+
+	data := testkit.ReadDataset(testkit.Dial(t, srv.Dial))
+	journal.mu.Lock()
+	defer journal.mu.Unlock()
+	t.Logf("%d commands, %d units, %d effects, %d keys left, %v passed", workers*eachClient, journal.units,
+		len(journal.effects), len(data), time.UnixMicro(clock.NowUS()).Sub(start()))
+	return data, slices.Clone(journal.effects)
+}
+
+// runTime lets the clock run in small steps until ended.
+func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		default:
+			clock.Advance(time.Duration(chance.IntN(20_000)) * time.Microsecond)
+			time.Sleep(200 * time.Microsecond)
+		}
+	}
+}
+
+// replay plays effects through a client, none of which may be refused, and returns what is there then.
+func replay(t *testing.T, c *testkit.Client, effects []store.Effect) testkit.Dataset {
+	t.Helper()
+	db := 0
+	c.Do("SELECT", "0")
+	var batch [][]string
+	flush := func() {
+		for i, v := range c.Pipeline(batch) {
+			require.Falsef(t, v.IsError(), "%s: %s", testkit.Line(batch[i]), v)
+		}
+		batch = batch[:0]
+	}
+	for _, e := range effects {
+		if e.DB != db {
+			db = e.DB
+			batch = append(batch, []string{"SELECT", strconv.Itoa(db)})
+		}
+		args := make([]string, len(e.Args))
+		for i, a := range e.Args {
+			args[i] = string(a)
+		}
+		batch = append(batch, args)
+		if len(batch) >= 200 {
+			flush()
+		}
+	}
+	flush()
+	return testkit.ReadDataset(c)
+}
+
+// replayHere replays into an empty lockserver whose clock stands at the beginning: only effects remove a key.
+func replayHere(t *testing.T, effects []store.Effect) testkit.Dataset {
+	t.Helper()
+	srv := startServer(t, server.Options{Clock: server.NewManualClock(start())})
+	return replay(t, testkit.Dial(t, srv.Dial), effects)
+}
+
+func TestReplayGivesTheSameData(t *testing.T) {
+	seed := seedOf(t)
+	kinds := map[string]int{}
+	for round := range uint64(rounds) {
+		data, effects := record(t, seed+round)
+		for _, e := range effects {
+			require.NoError(t, checkForm(e))
+			kinds[string(e.Args[0])]++
+		}
+		require.Empty(t, data.Diff(replayHere(t, effects), 0), "what clients did | what the effects did")
+	}
+	t.Logf("effects: %v", kinds)
+	for _, name := range []string{
+		"SET", "APPEND", "SETRANGE", "DEL", "PEXPIREAT", "PERSIST", "RENAME", "MOVE", "COPY", "HSET", "HDEL", "SADD", "SREM",
+		"XADD", "XDEL", "XTRIM", "XSETID", "SWAPDB", "FLUSHDB",
+	} {
+		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
+	}
+}
+
+// TestALostEffectIsSeen plants the fault that the other tests are there to find: one effect less.
+func TestALostEffectIsSeen(t *testing.T) {
+	seed := seedOf(t)
+	data, effects := record(t, seed)
+	last := lastingWrites(effects)
+	require.NotEmpty(t, last, "no effect that nothing covers later")
+	chance := rand.New(rand.NewPCG(seed, 99))
+	for range 3 {
+		lost := last[chance.IntN(len(last))]
+		without := slices.Delete(slices.Clone(effects), lost, lost+1)
+		diff := data.Diff(replayHere(t, without), 0)
+		require.NotEmptyf(t, diff, "nobody noticed that %q was lost", effects[lost].Args)
+		require.Contains(t, strings.Join(diff, "\n"), strconv.Quote(string(effects[lost].Args[1])))
+	}
+}
+
+// lastingWrites are the positions of effects that brought something new to a key which no later effect touches.
+func lastingWrites(effects []store.Effect) (positions []int) {
+	later := map[testkit.Place]bool{}
+	for i := len(effects) - 1; i >= 0; i-- {
+		e := effects[i]
+		switch name := string(e.Args[0]); name {
+		case "FLUSHDB", "FLUSHALL", "SWAPDB":
+			return positions
+		case "MOVE", "COPY", "RENAME": // the other key's database may be another one
+			for db := range 16 {
+				later[testkit.Place{DB: db, Key: string(e.Args[1])}] = true
+				later[testkit.Place{DB: db, Key: string(e.Args[2])}] = true
+			}
+		default:
+			place := testkit.Place{DB: e.DB, Key: string(e.Args[1])}
+			isNew := name == "XADD" || name == "SET" && strings.HasPrefix(string(e.Args[2]), "u") ||
+				name == "HSET" && strings.HasPrefix(string(e.Args[3]), "u")
+			if isNew && !later[place] {
+				positions = append(positions, i)
+			}
+			later[place] = true
+		}
+	}
+	return positions
+}
+
+func TestFormRefusesWhatIsNotListed(t *testing.T) {
+	for _, args := range [][]string{
+		{"LOCK", "k", "o"}, {"EXPIRE", "k", "5"}, {"PEXPIREAT", "k", "soon"}, {"SPOP", "k"}, {"SET", "k", "v", "EX", "5"}, {"SET", "k"},
+		{"XADD", "k", "1-1", "f"}, {"HSET", "k", "f"}, {"XTRIM", "k", "MAXLEN", "~", "5"}, {"DEL", "a", "b"}, {"INCR", "k"},
+	} {
+		e := store.Effect{}
+		for _, a := range args {
+			e.Args = append(e.Args, []byte(a))
+		}
+		require.Error(t, checkForm(e), "%q", args)
+	}
+}

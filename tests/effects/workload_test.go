@@ -1,0 +1,218 @@
+package effects
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// worker is one random client.
+type worker struct {
+	name   string
+	rand   *rand.Rand
+	unique *atomic.Int64 // shared: values that were not there before
+	// startMS is the time at which the server's clock began.
+	startMS int64
+	// added is the stream entry that this client added last: key and id.
+	added [2]string
+}
+
+// run plays n commands in pipelines of random length; now and then it hangs up and comes back, which ends what the
+// server did for its connection. The error is a broken connection: error replies are part of the game.
+func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
+	c, err := dial()
+	for n > 0 && err == nil {
+		var batch [][]string
+		for range 1 + w.rand.IntN(10) {
+			batch = append(batch, w.command())
+		}
+		n -= len(batch)
+		var replies []resp.Value
+		if replies, err = c.CallPipeline(batch); err != nil {
+			break
+		}
+		for i, v := range replies {
+			if batch[i][0] == "XADD" && v.Kind == resp.Bulk {
+				w.added = [2]string{batch[i][1], v.Str}
+			}
+		}
+		if w.rand.IntN(200) == 0 {
+			c.Close()
+			c, err = dial()
+		}
+	}
+	return err
+}
+
+func (w *worker) n(below int) string { return strconv.Itoa(w.rand.IntN(below)) }
+
+// key is a key of a kind, now and then one of another.
+func (w *worker) key(kind string) string {
+	if w.rand.IntN(12) == 0 {
+		kind = []string{"s", "n", "h", "t", "x", "l"}[w.rand.IntN(6)]
+	}
+	return kind + w.n(6)
+}
+
+func (w *worker) value() string {
+	u := "u" + strconv.FormatInt(w.unique.Add(1), 10)
+	switch w.rand.IntN(12) {
+	case 0:
+		return fmt.Sprintf("%s%*d", u, 100+w.rand.IntN(3000), 1) // a long one
+	case 1:
+		return u + "\x00\r\n\xff"
+	}
+	return u
+}
+
+func (w *worker) member() string {
+	if w.rand.IntN(4) == 0 {
+		return w.n(20)
+	}
+	return "m" + w.n(20)
+}
+
+// command makes one command.
+func (w *worker) command() []string {
+	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onSet, w.onStream, w.onLock, w.onSale}
+	return families[w.rand.IntN(len(families))]()
+}
+
+// ttl is a time to live in milliseconds: some are over soon.
+func (w *worker) ttl() string {
+	if w.rand.IntN(2) == 0 {
+		return strconv.Itoa(1 + w.rand.IntN(200))
+	}
+	return strconv.Itoa(100_000 + w.rand.IntN(1_000_000))
+}
+
+// moment is a time, some of which are past.
+func (w *worker) moment() string { return strconv.FormatInt(w.startMS+int64(w.rand.IntN(60_000)), 10) }
+
+func (w *worker) onString() []string {
+	key, num := w.key("s"), w.key("n")
+	options := [][]string{
+		{"SET", key, w.value()},
+		{"SET", key, w.value(), "PX", w.ttl()},
+		{"SET", key, w.value(), "EX", w.n(100)},
+		{"SET", key, w.value(), "PXAT", w.moment(), "GET"},
+		{"SET", key, w.value(), "KEEPTTL"},
+		{"SET", key, w.value(), "NX"},
+		{"SET", key, w.value(), "XX"},
+		{"SETNX", key, w.value()},
+		{"SETEX", key, "1000", w.value()},
+		{"PSETEX", key, w.ttl(), w.value()},
+		{"GETSET", key, w.value()},
+		{"GETDEL", key},
+		{"GETEX", key, "PX", w.ttl()},
+		{"GETEX", key, "PERSIST"},
+		{"GETEX", key, "PXAT", w.moment()},
+		{"APPEND", key, w.value()},
+		{"SETRANGE", key, w.n(50), w.value()},
+		{"MSET", key, w.value(), w.key("s"), w.value()},
+		{"MSETNX", key, w.value(), w.key("s"), w.value()},
+		{"SET", num, w.n(100)},
+		{"INCR", num}, {"DECR", num}, {"INCRBY", num, w.n(1000)}, {"DECRBY", num, "-" + w.n(1000)},
+		{"INCRBYFLOAT", num, "0." + w.n(100)},
+		{"INCR", key}, // often not a number
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onKey() []string {
+	a, b := w.key("s"), w.key("s")
+	if w.rand.IntN(2) == 0 {
+		kind := []string{"h", "t", "x", "l", "n"}[w.rand.IntN(5)]
+		a, b = kind+w.n(6), kind+w.n(6)
+	}
+	if w.rand.IntN(150) == 0 {
+		return [][]string{{"FLUSHDB"}, {"FLUSHALL"}, {"SWAPDB", "0", "1"}, {"SWAPDB", "1", "1"}}[w.rand.IntN(4)]
+	}
+	options := [][]string{
+		{"DEL", a, b}, {"UNLINK", a},
+		{"PEXPIRE", a, w.ttl()}, {"PEXPIRE", a, "-" + w.n(5)}, {"EXPIRE", a, "1000", "NX"}, {"EXPIRE", a, "2000", "GT"},
+		{"PEXPIREAT", a, w.moment()}, {"EXPIREAT", a, "1"}, {"PERSIST", a},
+		{"RENAME", a, b}, {"RENAMENX", a, b}, {"RENAME", a, a},
+		{"COPY", a, b}, {"COPY", a, b, "REPLACE"}, {"COPY", a, b, "DB", w.n(3), "REPLACE"}, {"COPY", a, a, "DB", "1"},
+		{"MOVE", a, w.n(3)},
+		{"SELECT", w.n(3)}, {"SELECT", "0"},
+		{"GET", a}, {"TYPE", a},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onHash() []string {
+	key := w.key("h")
+	options := [][]string{
+		{"HSET", key, w.member(), w.value()},
+		{"HSET", key, w.member(), w.value(), w.member(), w.value()},
+		{"HMSET", key, w.member(), w.value()},
+		{"HSETNX", key, w.member(), w.value()},
+		{"HDEL", key, w.member(), w.member()},
+		{"HDEL", key, "m0", "m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "m9"},
+		{"HINCRBY", key, "count", w.n(10)},
+		{"HINCRBYFLOAT", key, "sum", "1." + w.n(100)},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onSet() []string {
+	a, b, c := w.key("t"), w.key("t"), w.key("t")
+	options := [][]string{
+		{"SADD", a, w.member(), w.member()}, {"SADD", a, w.n(1000), w.n(1000), w.n(1000)}, {"SADD", a, w.value()},
+		{"SREM", a, w.member(), w.member()},
+		{"SPOP", a}, {"SPOP", a, w.n(5)}, {"SPOP", a, "1000"},
+		{"SMOVE", a, b, w.member()},
+		{"SINTERSTORE", a, b, c}, {"SUNIONSTORE", a, b, c}, {"SDIFFSTORE", a, b, c},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+// onStream raises last IDs only: for what Redis makes of lowered ones see D12 in docs/DIFFERENCES.md.
+func (w *worker) onStream() []string {
+	key := w.key("x")
+	late := strconv.FormatInt(w.startMS+int64(w.rand.IntN(100_000)), 10)
+	options := [][]string{
+		{"XADD", key, "*", "f", w.value()}, {"XADD", key, "*", "f", w.value(), "g", w.value()}, {"XADD", key, "*", "f", w.value()},
+		{"XADD", key, "MAXLEN", w.n(10), "*", "f", w.value()},
+		{"XADD", key, "MAXLEN", "~", w.n(10), "*", "f", w.value()},
+		{"XADD", key, "MINID", late, "*", "f", w.value()},
+		{"XADD", key, "NOMKSTREAM", "*", "f", w.value()},
+		{"XADD", key, late + "-*", "f", w.value()},
+		{"XTRIM", key, "MAXLEN", w.n(20)}, {"XTRIM", key, "MINID", "~", late},
+		{"XDEL", w.added[0], w.added[1], "5-5"}, {"XDEL", w.added[0], w.added[1]},
+		{"XSETID", key, strconv.FormatInt(w.startMS+150_000, 10)},
+		{"XSETID", key, strconv.FormatInt(w.startMS+200_000, 10) + "-" + w.n(100), "ENTRIESADDED", "100000", "MAXDELETEDID", "5-5"},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onLock() []string {
+	key, owner := w.key("l"), w.name
+	if w.rand.IntN(5) == 0 {
+		owner = "anyone"
+	}
+	options := [][]string{
+		{"LOCK", key, owner}, {"LOCK", key, owner, "PX", w.ttl()}, {"LOCK", key, owner, "EX", "100"},
+		{"LOCK", key, owner, "PX", w.ttl(), "WAIT", "30"}, {"LOCK", key, owner, "WAIT", "50"},
+		{"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner, "TOKEN", "1"},
+		{"RENEW", key, owner}, {"RENEW", key, owner, "PX", w.ttl()},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onSale() []string {
+	voucher := w.n(3)
+	options := [][]string{
+		{"SET", "seckill:stock:" + voucher, w.n(100)},
+		{"SECKILL", voucher, "user" + w.n(200), w.value()},
+		{"SECKILL", voucher, "user" + w.n(200), w.value()},
+		{"SECKILL", voucher, "user" + w.n(200), w.value()},
+		{"DEL", "seckill:order:" + voucher},
+	}
+	return options[w.rand.IntN(len(options))]
+}

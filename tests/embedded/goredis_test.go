@@ -1,0 +1,243 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+)
+
+// soon bounds how long a test waits for what must happen.
+const soon = 20 * time.Second
+
+// serve starts a server that ends with the test.
+func serve(t *testing.T, o server.Options) *server.Server {
+	t.Helper()
+	srv, err := server.New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	return srv
+}
+
+// ways are the ways from the library to the server.
+var ways = []struct {
+	name    string
+	options server.Options
+	port    bool
+}{
+	{name: "in-process"},
+	{name: "port", port: true},
+	{name: "event loops", options: server.Options{EventLoops: true}, port: true},
+}
+
+// overEveryWay runs a test with each of them and both versions of the protocol.
+func overEveryWay(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	for _, way := range ways {
+		for _, protocol := range []int{2, 3} {
+			t.Run(fmt.Sprintf("%s, RESP%d", way.name, protocol), func(t *testing.T) {
+				srv := serve(t, way.options)
+				o := &redis.Options{Protocol: protocol, PoolSize: 30, MaxRetries: -1, ContextTimeoutEnabled: true}
+				if way.port {
+					o.Addr = srv.Addr().String()
+				} else {
+					o.Dialer = func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }
+				}
+				rdb := redis.NewClient(o)
+				t.Cleanup(func() { _ = rdb.Close() })
+				test(t, rdb)
+			})
+		}
+	}
+}
+
+func TestCommands(t *testing.T) {
+	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		require.NoError(t, rdb.Set(ctx, "k", "v", time.Minute).Err())
+		require.Equal(t, "v", rdb.Get(ctx, "k").Val())
+		require.Equal(t, redis.Nil, rdb.Get(ctx, "none").Err())
+		require.NoError(t, rdb.HSet(ctx, "h", map[string]any{"a": 1, "b": "2"}).Err())
+		require.Equal(t, map[string]string{"a": "1", "b": "2"}, rdb.HGetAll(ctx, "h").Val())
+		require.EqualValues(t, 2, rdb.SAdd(ctx, "s", "x", "y").Val())
+		require.ElementsMatch(t, []string{"x", "y"}, rdb.SMembers(ctx, "s").Val())
+		ttl := rdb.PTTL(ctx, "k").Val()
+		require.True(t, 0 < ttl && ttl <= time.Minute, ttl)
+		require.ErrorContains(t, rdb.SAdd(ctx, "k", "x").Err(), "WRONGTYPE")
+		require.NotEmpty(t, rdb.Info(ctx).Val())
+		maxClients, err := rdb.ConfigGet(ctx, "maxclients").Result()
+		require.NoError(t, err)
+		require.Equal(t, map[string]string{"maxclients": "10000"}, maxClients)
+		commands, err := rdb.Command(ctx).Result()
+		require.NoError(t, err)
+		require.Contains(t, commands, "lock")
+		require.EqualValues(t, 2, commands["get"].Arity)
+	})
+}
+
+func TestPipelines(t *testing.T) {
+	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		replies, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+			for i := range 1000 {
+				p.Set(ctx, fmt.Sprint("k", i), i, 0)
+				p.Get(ctx, fmt.Sprint("k", i))
+			}
+			return nil
+		})
+		require.NoError(t, err)
+		for i := range 1000 {
+			require.Equal(t, strconv.Itoa(i), replies[2*i+1].(*redis.StringCmd).Val())
+		}
+		// Many at once over the pool.
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				for range 50 {
+					if err := rdb.Incr(ctx, "n").Err(); err != nil {
+						t.Errorf("INCR: %v", err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, "1000", rdb.Get(ctx, "n").Val())
+	})
+}
+
+// blocked returns how many clients wait in commands.
+func blocked(t *testing.T, rdb *redis.Client) int {
+	t.Helper()
+	fields, err := rdb.InfoMap(t.Context(), "clients").Result()
+	require.NoError(t, err)
+	n, err := strconv.Atoi(fields["Clients"]["blocked_clients"])
+	require.NoError(t, err)
+	return n
+}
+
+func awaitBlocked(t *testing.T, rdb *redis.Client, n int) {
+	t.Helper()
+	require.Eventually(t, func() bool { return blocked(t, rdb) == n }, soon, time.Millisecond, "%d clients should wait", n)
+}
+
+// A context ends while LOCK waits: the library closes the connection, and the waiter leaves the queue at once.
+func TestContextEndsWhileWaiting(t *testing.T) {
+	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
+		ctx := t.Context()
+		require.NoError(t, rdb.Do(ctx, "LOCK", "k", "holder").Err())
+		first, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+		defer cancel()
+		gone := make(chan error, 1)
+		go func() { gone <- rdb.Do(first, "LOCK", "k", "first", "WAIT", 0).Err() }()
+		awaitBlocked(t, rdb, 1)
+		second := make(chan error, 1)
+		go func() {
+			patient := rdb.WithTimeout(soon)
+			second <- patient.Do(ctx, "LOCK", "k", "second", "PX", 60_000, "WAIT", 0).Err()
+		}()
+		err := <-gone
+		require.Error(t, err)
+		var timeout net.Error
+		require.True(t, errors.Is(err, context.DeadlineExceeded) || errors.As(err, &timeout) && timeout.Timeout(), "%v", err)
+		awaitBlocked(t, rdb, 1)
+		require.EqualValues(t, 1, rdb.Do(ctx, "UNLOCK", "k", "holder").Val())
+		require.NoError(t, <-second)
+		require.Equal(t, "1", rdb.HGet(ctx, "k", "second").Val())
+		awaitBlocked(t, rdb, 0)
+	})
+}
+
+// A worker pool under a lock: nobody is lost, nobody is in twice, tokens rise.
+func TestWorkersUnderALock(t *testing.T) {
+	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
+		const workers, rounds = 10, 20
+		ctx := t.Context()
+		patient := rdb.WithTimeout(soon)
+		inside, last := 0, int64(0) // guarded by the lock: the race detector watches
+		var guard sync.Mutex        // tells the race detector what the server guarantees
+		var all sync.WaitGroup
+		for i := range workers {
+			all.Go(func() {
+				owner := fmt.Sprint("worker-", i)
+				for range rounds {
+					token, err := patient.Do(ctx, "LOCK", "k", owner, "PX", 60_000, "WAIT", 0).Int64()
+					if err != nil {
+						t.Errorf("LOCK: %v", err)
+						return
+					}
+					if !guard.TryLock() {
+						t.Error("two workers hold the lock")
+						return
+					}
+					inside++
+					if token <= last {
+						t.Errorf("token %d after %d", token, last)
+					}
+					last = token
+					guard.Unlock()
+					if n, err := patient.Do(ctx, "UNLOCK", "k", owner, "TOKEN", token).Int64(); err != nil || n != 1 {
+						t.Errorf("UNLOCK: %d %v", n, err)
+						return
+					}
+				}
+			})
+		}
+		all.Wait()
+		require.Equal(t, workers*rounds, inside)
+	})
+}
+
+// A server of its own for each of many parallel tests.
+func TestManyServersInOneTest(t *testing.T) {
+	for i := range 50 {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			srv := serve(t, server.Options{})
+			rdb := redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }})
+			defer func() { _ = rdb.Close() }()
+			require.NoError(t, rdb.Set(t.Context(), "k", i, 0).Err())
+			require.Equal(t, strconv.Itoa(i), rdb.Get(t.Context(), "k").Val())
+			require.EqualValues(t, 1, rdb.DBSize(t.Context()).Val())
+		})
+	}
+}
+
+// Time belongs to the test: a lease of an hour is over when the test says so.
+func TestClockOfTheTest(t *testing.T) {
+	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	srv := serve(t, server.Options{Clock: clock})
+	rdb := redis.NewClient(&redis.Options{Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }})
+	defer func() { _ = rdb.Close() }()
+	ctx := t.Context()
+	require.NoError(t, rdb.Do(ctx, "LOCK", "k", "a", "EX", 3600).Err())
+	clock.Advance(59 * time.Minute)
+	require.Equal(t, redis.Nil, rdb.Do(ctx, "LOCK", "k", "b").Err())
+	clock.Advance(time.Minute)
+	require.NoError(t, rdb.Do(ctx, "LOCK", "k", "b").Err())
+}
+
+// The library sees the server end as it sees a network fail, not as a hang.
+func TestServerEndsUnderTheLibrary(t *testing.T) {
+	srv := serve(t, server.Options{})
+	rdb := redis.NewClient(&redis.Options{MaxRetries: -1,
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }})
+	defer func() { _ = rdb.Close() }()
+	ctx := t.Context()
+	require.NoError(t, rdb.Do(ctx, "LOCK", "k", "a").Err())
+	waits := make(chan error, 1)
+	go func() { waits <- rdb.WithTimeout(soon).Do(ctx, "LOCK", "k", "b", "WAIT", 0).Err() }()
+	awaitBlocked(t, rdb, 1)
+	require.NoError(t, srv.Close())
+	require.Error(t, <-waits)
+	require.Error(t, rdb.Ping(ctx).Err())
+}

@@ -1,0 +1,180 @@
+package readme
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// terminal is where a person types commands and reads what is printed.
+type terminal interface {
+	// do types a command and returns what is printed for it.
+	do(t *testing.T, command string) string
+	// begin types a command that is not answered, and fails the test if it is answered at once.
+	begin(t *testing.T, command string)
+	// finish returns what is printed when the command that was begun is answered.
+	finish(t *testing.T) string
+	close()
+}
+
+// story plays the README's transcripts against a server that it starts, stops and starts again.
+type story struct {
+	t         *testing.T
+	dir       string
+	server    *program
+	chances   chances
+	terminals map[string]terminal
+	waiting   map[string]bool
+	open      func(*testing.T, *program) terminal
+	sell      func(t *testing.T, p *program, line string) string
+}
+
+// lookAgain is how long a command that should wait is given to prove that it does not.
+const lookAgain = 50 * time.Millisecond
+
+// play runs all blocks of the README from top to bottom.
+func (s *story) play() {
+	s.chances.actual = make(map[string]string)
+	s.terminals, s.waiting = make(map[string]terminal), make(map[string]bool)
+	s.dir = s.t.TempDir()
+	_, blocks := readREADME(s.t)
+	sold := ""
+	for _, b := range blocks {
+		switch b.use() {
+		case "sh server":
+			require.Equal(s.t, "go run ./cmd/lockserver\n", b.text)
+			s.server = startProgram(s.t, s.dir, 0)
+		case "sh restart":
+			require.Equal(s.t, "go run ./cmd/lockserver\n", b.text)
+			s.restart()
+		case "sh sale":
+			sold = s.sell(s.t, s.server, strings.TrimSpace(b.text))
+		case "text sale":
+			require.Equal(s.t, b.text, sold, "README.md:%d", b.line)
+		case "console alice", "console bob":
+			s.converse(b)
+		}
+	}
+	s.closeTerminals()
+	for name := range s.waiting {
+		s.t.Errorf("%s is left waiting for a reply", name)
+	}
+}
+
+func (s *story) restart() {
+	s.closeTerminals()
+	port := s.server.port(s.t)
+	s.server.interrupt(s.t)
+	s.server = startProgram(s.t, s.dir, port)
+}
+
+func (s *story) closeTerminals() {
+	for _, term := range s.terminals {
+		term.close()
+	}
+	clear(s.terminals)
+}
+
+// converse plays one block.
+func (s *story) converse(b block) {
+	s.t.Helper()
+	require.NotNil(s.t, s.server, "README.md:%d: the server was not started", b.line)
+	term := s.terminals[b.role]
+	if term == nil {
+		term = s.open(s.t, s.server)
+		s.terminals[b.role] = term
+	}
+	for _, st := range steps(b) {
+		var got string
+		switch {
+		case st.command == "":
+			require.True(s.t, s.waiting[b.role], "README.md:%d: a reply without its command", st.line)
+			delete(s.waiting, b.role)
+			got = term.finish(s.t)
+		case st.reply == "":
+			term.begin(s.t, s.chances.command(st.command))
+			s.waiting[b.role] = true
+			continue
+		default:
+			got = term.do(s.t, s.chances.command(st.command))
+		}
+		why := s.chances.compare(st.reply, got)
+		require.Empty(s.t, why, "README.md:%d: %s\nshown:\n%sgot:\n%s", st.line, st.command, st.reply, got)
+	}
+}
+
+// wire is a terminal without redis-cli: the protocol, and printed.
+type wire struct{ client *testkit.Client }
+
+func (w wire) do(_ *testing.T, command string) string { return printed(w.client.Do(words(command)...)) }
+
+func (w wire) begin(t *testing.T, command string) {
+	t.Helper()
+	w.client.Send(words(command)...)
+	v, early := w.client.ReceiveWithin(lookAgain)
+	require.False(t, early, "%s should wait, but got %s", command, v)
+}
+
+func (w wire) finish(*testing.T) string { return printed(w.client.Receive()) }
+
+func (w wire) close() { w.client.Close() }
+
+func TestFirstMinute(t *testing.T) {
+	s := story{t: t, sell: sellOverWire, open: func(t *testing.T, p *program) terminal {
+		return wire{testkit.Dial(t, p.dial)}
+	}}
+	s.play()
+}
+
+// saleLine is the shell's line: how many users, how many at a time, what stands for the number, and the command.
+var saleLine = regexp.MustCompile(`^seq (\d+) \| xargs -P (\d+) -I(\S+) redis-cli (.+) \| sort \| uniq -c$`)
+
+// sellOverWire does what the shell's line does, on as many connections as it has processes at a time.
+func sellOverWire(t *testing.T, p *program, line string) string {
+	t.Helper()
+	m := saleLine.FindStringSubmatch(line)
+	require.NotNil(t, m, "a line of another form: %s", line)
+	users, err := strconv.Atoi(m[1])
+	require.NoError(t, err)
+	atATime, err := strconv.Atoi(m[2])
+	require.NoError(t, err)
+	numbers := make(chan int)
+	var buyers sync.WaitGroup
+	var mu sync.Mutex
+	counts := make(map[string]int)
+	for range atATime {
+		c := testkit.Dial(t, p.dial)
+		buyers.Go(func() {
+			for u := range numbers {
+				v, err := c.Call(strings.Fields(strings.ReplaceAll(m[4], m[3], strconv.Itoa(u)))...)
+				mu.Lock()
+				if err != nil {
+					counts[err.Error()]++
+				} else {
+					counts[v.String()]++
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	for u := range users {
+		numbers <- u + 1
+	}
+	close(numbers)
+	buyers.Wait()
+	var b strings.Builder
+	for _, reply := range slices.Sorted(maps.Keys(counts)) {
+		fmt.Fprintf(&b, "%7d %s\n", counts[reply], reply)
+	}
+	return b.String()
+}

@@ -1,0 +1,208 @@
+//go:build oracle
+
+package snapshots
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+const fileName = "dump.rdb"
+
+// newServer makes a lockserver that keeps its snapshot in dir, with directives added ("rdbcompression", "no").
+func newServer(t *testing.T, dir string, directives ...string) *server.Server {
+	t.Helper()
+	args := []string{"--port", "0", "--dir", dir, "--save", ""}
+	for i := 0; i < len(directives); i += 2 {
+		args = append(args, "--"+directives[i], directives[i+1])
+	}
+	command, err := config.ParseArgs(args, config.OSFiles())
+	require.NoError(t, err)
+	srv, err := server.New(server.Options{Config: command.Config})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	return srv
+}
+
+// startServer is newServer, started.
+func startServer(t *testing.T, dir string, directives ...string) *testkit.Client {
+	t.Helper()
+	srv := newServer(t, dir, directives...)
+	require.NoError(t, srv.Start())
+	return testkit.Dial(t, srv.Dial)
+}
+
+// startRedis starts a real Redis that keeps its snapshot in dir, and waits until it has loaded it.
+func startRedis(t *testing.T, dir string, args ...string) *testkit.Client {
+	t.Helper()
+	redis := testkit.StartRedis(t, append([]string{"--dir", dir, "--dbfilename", fileName, "--enable-debug-command", "yes"}, args...)...)
+	c := redis.Client(t)
+	require.Eventually(t, func() bool { return c.Do("PING").Str == "PONG" }, 20*time.Second, 5*time.Millisecond)
+	return c
+}
+
+func save(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	require.Equal(t, "+OK", c.Do("SAVE").String())
+}
+
+// checkRDB has Redis' own tool look at the file.
+func checkRDB(t *testing.T, dir string) {
+	t.Helper()
+	tool, err := exec.LookPath("redis-check-rdb")
+	if err != nil {
+		t.Fatal("there is no redis-check-rdb: run 'make deps'")
+	}
+	out, err := exec.Command(tool, filepath.Join(dir, fileName)).CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "RDB looks OK!")
+}
+
+func requireSame(t *testing.T, want, got testkit.Dataset) {
+	t.Helper()
+	require.NotEmpty(t, want)
+	require.Empty(t, want.Diff(got, 0))
+}
+
+// variants are the ways in which a file can be written, with the directives that choose them.
+var variants = map[string][]string{
+	"defaults":         nil,
+	"no compression":   {"rdbcompression", "no"},
+	"no checksum":      {"rdbchecksum", "no"},
+	"nothing compact":  {"hash-max-listpack-entries", "0", "set-max-intset-entries", "0", "stream-node-max-entries", "1"},
+	"all compact":      {"hash-max-listpack-entries", "10000", "hash-max-listpack-value", "10000", "set-max-intset-entries", "10000"},
+	"nodes by bytes":   {"stream-node-max-entries", "0", "stream-node-max-bytes", "300"},
+	"one endless node": {"stream-node-max-entries", "0", "stream-node-max-bytes", "0"},
+}
+
+func TestRedisLoadsOurs(t *testing.T) {
+	for name, directives := range variants {
+		t.Run(name, func(t *testing.T) {
+			m := newMaker(t)
+			m.fill(3)
+			dir := t.TempDir()
+			ours := startServer(t, dir, directives...)
+			m.send(t, ours)
+			save(t, ours)
+			checkRDB(t, dir)
+			requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(startRedis(t, dir)))
+		})
+	}
+}
+
+// TestLocksAndSalesAreOrdinaryKeys: what the native commands keep can go to Redis and come back.
+func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
+	dir := t.TempDir()
+	ours := startServer(t, dir)
+	token := ours.Do("LOCK", "door", "alice", "EX", "3600")
+	require.Positive(t, token.Int, "%s", token)
+	require.Equal(t, token, ours.Do("LOCK", "door", "alice", "EX", "7200"))
+	ours.Do("SET", "seckill:stock:10", "300")
+	for user := range 301 {
+		require.Equal(t, int64(user/300), ours.Do("SECKILL", "10", fmt.Sprint("user-", user), fmt.Sprint("order-", user)).Int)
+	}
+	save(t, ours)
+	checkRDB(t, dir)
+
+	redis := startRedis(t, dir)
+	requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(redis))
+	require.Equal(t, "2", redis.Do("HGET", "door", "alice").Str)
+	require.Equal(t, strconv.FormatInt(token.Int, 10), redis.Do("HGET", "door", "$token").Str)
+	require.Equal(t, "0", redis.Do("GET", "seckill:stock:10").Str)
+	require.Equal(t, int64(300), redis.Do("SCARD", "seckill:order:10").Int)
+	require.Equal(t, int64(300), redis.Do("XLEN", "stream.orders").Int)
+	save(t, redis)
+
+	back := startServer(t, dir)
+	require.Equal(t, "$nil", back.Do("LOCK", "door", "bob").String())
+	require.Equal(t, int64(0), back.Do("UNLOCK", "door", "alice", "TOKEN", strconv.FormatInt(token.Int, 10)).Int)
+	require.Equal(t, int64(1), back.Do("UNLOCK", "door", "alice").Int)
+	require.Greater(t, back.Do("LOCK", "door", "bob").Int, token.Int)
+	require.Equal(t, int64(1), back.Do("SECKILL", "10", "user-0", "order-0").Int)
+}
+
+// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest of all data
+// must be the first one's.
+func TestWeLoadRedis(t *testing.T) {
+	for name, directives := range variants {
+		t.Run(name, func(t *testing.T) {
+			m := newMaker(t)
+			m.fill(3)
+			dir := t.TempDir()
+			var args []string
+			for i := 0; i < len(directives); i += 2 {
+				args = append(args, "--"+directives[i], directives[i+1])
+			}
+			redis := startRedis(t, dir, args...)
+			m.send(t, redis)
+			save(t, redis)
+			want := testkit.ReadDataset(redis)
+
+			ours := startServer(t, dir)
+			requireSame(t, want, testkit.ReadDataset(ours))
+			save(t, ours)
+			checkRDB(t, dir)
+
+			again := startRedis(t, dir)
+			requireSame(t, want, testkit.ReadDataset(again))
+			require.Equal(t, redis.Do("DEBUG", "DIGEST").Str, again.Do("DEBUG", "DIGEST").Str)
+		})
+	}
+}
+
+// TestWhatWeCannotHoldIsRefused: loading the rest of such a file would lose something at the next save.
+func TestWhatWeCannotHoldIsRefused(t *testing.T) {
+	for _, c := range []struct {
+		what    string
+		command []string
+		reason  string
+	}{
+		{"a list", []string{"RPUSH", "orders", "a", "b"},
+			`offset \d+: key "orders" of database 2 is a list, which this version cannot hold`},
+		{"a sorted set", []string{"ZADD", "scores", "1", "a"},
+			`offset \d+: key "scores" of database 2 is a (zset|sorted set), which this version cannot hold`},
+		{"a consumer group", []string{"XGROUP", "CREATE", "orders", "workers", "$", "MKSTREAM"},
+			`offset \d+: key "orders" of database 2 is a stream with consumer groups, which this version cannot hold`},
+		{"a function", []string{"FUNCTION", "LOAD", "#!lua name=mylib\nredis.register_function('f', function() return 1 end)"},
+			`the snapshot holds 1 function libraries, which this version cannot keep`},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			dir := t.TempDir()
+			redis := startRedis(t, dir)
+			for i := range 100 {
+				redis.Do("SET", fmt.Sprint("key:", i), "v")
+			}
+			redis.Do("SELECT", "2")
+			v := redis.Do(c.command...)
+			require.False(t, v.IsError(), "%s", v)
+			save(t, redis)
+			path := filepath.Join(dir, fileName)
+			before, err := os.ReadFile(path)
+			require.NoError(t, err)
+
+			err = newServer(t, dir).Start()
+			require.Error(t, err)
+			require.Regexp(t, c.reason, err.Error())
+			require.Contains(t, err.Error(), path)
+
+			after, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.True(t, bytes.Equal(before, after), "the file has changed")
+			files, err := os.ReadDir(dir)
+			require.NoError(t, err)
+			require.Len(t, files, 1, "a server that did not start leaves nothing behind")
+		})
+	}
+}
