@@ -58,7 +58,7 @@ func ParseFloat(b []byte) (float64, bool) {
 	}
 	text := string(b)
 	hex := isHex(b)
-	if hex && bytes.IndexAny(b, "pP") < 0 {
+	if hex && !bytes.ContainsAny(b, "pP") {
 		text += "p0" // C does not need the exponent, Go does
 	}
 	if bytes.IndexByte(b, '_') >= 0 {

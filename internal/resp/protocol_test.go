@@ -1,15 +1,10 @@
 package resp_test
 
 import (
-	"bufio"
-	"errors"
 	"flag"
 	"fmt"
-	"io"
-	"net"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -139,42 +134,5 @@ func TestProtocol(t *testing.T) {
 			require.Equal(t, resp.ProtocolError("Protocol error: "+c.err), whole.err, name)
 		}
 		require.Equal(t, whole, decode(new(resp.Decoder), bytewise([]byte(c.in))...), "a byte at a time: %s", name)
-	}
-}
-
-// TestOracleProtocol compares the table with a Redis: the same error, or else that it answers as many commands
-// as are expected.
-func TestOracleProtocol(t *testing.T) {
-	if *oracle == "" {
-		t.Skip("no -oracle given")
-	}
-	for _, c := range protocolCases {
-		name := fmt.Sprintf("%.60q", c.in)
-		conn, err := net.Dial("tcp", *oracle)
-		require.NoError(t, err)
-		_, err = io.WriteString(conn, c.in)
-		require.NoError(t, err)
-		require.NoError(t, conn.SetReadDeadline(time.Now().Add(50*time.Millisecond)))
-		in, got, n := bufio.NewReader(conn), "", 0
-		for {
-			v, err := resp.ReadValue(in)
-			if err != nil {
-				var timeout net.Error
-				require.True(t, errors.Is(err, io.EOF) || errors.As(err, &timeout), "%s: %v", name, err)
-				break
-			}
-			if strings.HasPrefix(v.Str, "ERR Protocol error: ") {
-				got = v.Str
-			} else {
-				n++
-			}
-		}
-		conn.Close()
-		want := ""
-		if c.err != "" {
-			want = "ERR Protocol error: " + strings.ReplaceAll(c.err, "\r", " ")
-		}
-		require.Equal(t, want, got, name)
-		require.Equal(t, len(decode(new(resp.Decoder), []byte(c.in)).commands), n, name)
 	}
 }

@@ -1,9 +1,7 @@
 package resp_test
 
 import (
-	"bufio"
 	"math"
-	"net"
 	"strings"
 	"testing"
 
@@ -140,55 +138,6 @@ func TestWriterAllocatesNothing(t *testing.T) {
 		w.SetMap(d, 1)
 		w.Error("ERR no")
 	}))
-}
-
-// TestOracleReplies compares the encodings with what Redis' DEBUG PROTOCOL sends.
-func TestOracleReplies(t *testing.T) {
-	if *oracle == "" {
-		t.Skip("no -oracle given")
-	}
-	three := func(w *resp.Writer, each func(int64)) {
-		for i := range int64(3) {
-			each(i)
-		}
-	}
-	replies := map[string]func(w *resp.Writer){
-		"string":  func(w *resp.Writer) { w.BulkString("Hello World") },
-		"integer": func(w *resp.Writer) { w.Int(12345) },
-		"double":  func(w *resp.Writer) { w.Double(3.141) },
-		"null":    (*resp.Writer).Null,
-		"array":   func(w *resp.Writer) { w.Array(3); three(w, w.Int) },
-		"set":     func(w *resp.Writer) { w.Set(3); three(w, w.Int) },
-		"map":     func(w *resp.Writer) { w.Map(3); three(w, func(i int64) { w.Int(i); w.Bool(i == 1) }) },
-		"verbatim": func(w *resp.Writer) {
-			w.Verbatim("txt", "This is a verbatim\nstring")
-		},
-		"true":   func(w *resp.Writer) { w.Bool(true) },
-		"false":  func(w *resp.Writer) { w.Bool(false) },
-		"bignum": func(w *resp.Writer) { w.BigNumber("1234567999999999999999999999999999999") },
-	}
-	for _, proto := range []int{2, 3} {
-		conn, err := net.Dial("tcp", *oracle)
-		require.NoError(t, err)
-		in := bufio.NewReader(conn)
-		_, err = conn.Write(resp.AppendCommand(nil, []byte("HELLO"), []byte{byte('0' + proto)}))
-		require.NoError(t, err)
-		_, err = resp.ReadValue(in)
-		require.NoError(t, err)
-		for name, write := range replies {
-			_, err = conn.Write(resp.AppendCommand(nil, []byte("DEBUG"), []byte("PROTOCOL"), []byte(name)))
-			require.NoError(t, err)
-			theirs, err := resp.ReadValue(in)
-			require.NoError(t, err)
-			require.Zero(t, in.Buffered())
-			w := resp.Writer{Proto: proto}
-			write(&w)
-			ours, err := resp.ReadValue(bufio.NewReader(strings.NewReader(string(w.Buf))))
-			require.NoError(t, err)
-			require.True(t, ours.Equal(theirs), "%s in version %d: %s, Redis %s", name, proto, ours, theirs)
-		}
-		conn.Close()
-	}
 }
 
 func BenchmarkWriter(b *testing.B) {

@@ -12,7 +12,7 @@ import (
 
 // record stands for the keyspace's value.
 type record struct {
-	body any
+	body any // a pointer for the collector, as the keyspace has
 	at   int64
 }
 
@@ -21,7 +21,7 @@ func benchDict(n int) (*Dict[record], [][]byte) {
 	keys := make([][]byte, n)
 	for i := range keys {
 		keys[i] = []byte(fmt.Sprintf("bench:key:%08d", i))
-		d.Insert(d.Hash(keys[i]), keys[i], record{at: int64(i)})
+		d.Insert(d.Hash(keys[i]), keys[i], record{body: &keys[i], at: int64(i)})
 	}
 	return d, keys
 }

@@ -1,5 +1,0 @@
-//go:build !race
-
-package dict
-
-const raceDetector = false

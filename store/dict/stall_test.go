@@ -1,0 +1,45 @@
+//go:build !race && !invariants
+
+package dict
+
+import (
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/cow"
+)
+
+// TestNoInsertStalls bounds the slowest single insert. A busy machine or the
+// collector can hold up any operation, but not the same one in every run: with
+// the same seed the runs do the same work, and of each insert the fastest of
+// three times counts. A table that is doubled at once takes hundreds of
+// milliseconds at this size.
+func TestNoInsertStalls(t *testing.T) {
+	const n, bound = 2_000_000, 5 * time.Millisecond
+	keys := make([]byte, 0, n*8)
+	for i := range n {
+		keys = strconv.AppendInt(keys, int64(10_000_000+i), 10)
+	}
+	seed := maphash.MakeSeed()
+	best := make([]time.Duration, n)
+	for run := range 3 {
+		d := New[[3]uint64](&cow.Epoch{}, seed)
+		for i := range n {
+			key := keys[i*8 : i*8+8]
+			h := d.Hash(key)
+			began := time.Now()
+			d.Insert(h, key, [3]uint64{})
+			if took := time.Since(began); run == 0 || took < best[i] {
+				best[i] = took
+			}
+		}
+	}
+	worst := slices.Max(best)
+	t.Logf("slowest insert %v", worst)
+	require.Less(t, worst, bound)
+}
