@@ -20,7 +20,7 @@ const (
 // SaleRows are the native commands for flash sales.
 func SaleRows() []Row {
 	return []Row{
-		{Name: "seckill", Group: Sale, Since: "1.0.0", Flags: Write | DenyOOM | Fast | TouchesArbitraryKeys, Run: seckill,
+		{Name: "seckill", Group: Sale, Since: "0.1.0", Flags: Write | DenyOOM | Fast | TouchesArbitraryKeys, Run: seckill,
 			Summary:    "Sells one piece to a user: 0 sold, 1 not enough stock, 2 the user has bought already.",
 			Complexity: "O(1)",
 			Args:       []Arg{Str("voucher"), Str("user"), Str("order")}},

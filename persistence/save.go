@@ -18,7 +18,12 @@ type SaveOptions struct {
 	// CreatedS is the time of the cut in seconds since 1970; Version is what the file says it was written for.
 	CreatedS int64
 	Version  string
+	// Breathe, if not nil, is called now and then: whoever writes in the background lets others have the processor.
+	Breathe func()
 }
+
+// breathBytes is how much is written between two calls of Breathe: some tenths of a millisecond's work.
+const breathBytes = 64 << 10
 
 // SaveFile writes a snapshot to path, replacing it as a whole, and returns the size in bytes.
 func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {
@@ -36,6 +41,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	out.AuxInt("redis-bits", 64)
 	out.AuxInt("ctime", o.CreatedS)
 	out.AuxInt("aof-base", 0)
+	lastBreath := int64(0)
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)
 		if keys == 0 {
@@ -45,6 +51,10 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		out.ResizeDB(keys, timed)
 		snap.Each(db, func(key string, r store.Ref) bool {
 			saveKey(out, key, r)
+			if o.Breathe != nil && out.Written()-lastBreath >= breathBytes {
+				lastBreath = out.Written()
+				o.Breathe()
+			}
 			return out.Err() == nil
 		})
 	}

@@ -18,6 +18,10 @@ type clientInfo struct {
 // errMaxClients is what a client gets instead of a connection, as Redis words it.
 const errMaxClients = "-ERR max number of clients reached\r\n"
 
+// errProtected is what a client on another machine gets as long as there is no password.
+const errProtected = "-DENIED this server is in protected mode: it has no password, so it serves clients on its own " +
+	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
+
 // open makes a session for a new connection, or says what to answer before closing it.
 func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session, refusal string) {
 	ex := &srv.executor
@@ -27,6 +31,10 @@ func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	srv.stats.connections++
+	if srv.config.ProtectedMode && srv.config.RequirePass == "" && !isLocalAddr(addrText(remote)) {
+		srv.stats.refused++
+		return nil, errProtected
+	}
 	if len(srv.clients) >= srv.config.MaxClients {
 		srv.stats.refused++
 		return nil, errMaxClients
@@ -36,7 +44,7 @@ func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session
 	s = &session{server: srv, transport: t, id: srv.lastID, db: ex.store.DB(0)}
 	s.info = clientInfo{addr: addrText(remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
 	s.out.Proto = 2
-	s.decoder.SetLimits(srv.settings.decoder)
+	t.attach(s)
 	s.setAuthenticated(srv.config.RequirePass == "")
 	srv.clients[s.id] = s
 	return s, ""
@@ -59,7 +67,7 @@ func addrText(a net.Addr) string {
 }
 
 // close ends a session whose connection is gone: its command no longer waits, the leases that were renewed for it
-// run out. It may be called more than once.
+// run out. The session's owner calls it; it may do so more than once.
 func (srv *Server) close(s *session) {
 	ex := &srv.executor
 	ex.mu.Lock()
@@ -67,15 +75,12 @@ func (srv *Server) close(s *session) {
 		ex.mu.Unlock()
 		return
 	}
+	ex.begin()
+	s.takeBack(ex)
 	s.dead, s.closing = true, true
 	delete(srv.clients, s.id)
-	ex.begin()
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
-	}
-	if s.granted != nil {
-		ex.undo(s.granted)
-		s.granted = nil
 	}
 	ex.watchdog.forget(ex, s)
 	ex.endUnit()
@@ -84,8 +89,13 @@ func (srv *Server) close(s *session) {
 	kick(touched, nil)
 }
 
-// kill ends another session's connection without waiting for what it still has to be sent.
+// kill ends a session's connection without waiting for what it still has to be sent; under the executor. From now on
+// it is in no list and waits for nothing; its owner closes it when it finds the connection shut.
 func (s *session) kill() {
 	s.closing = true
+	delete(s.server.clients, s.id)
+	if s.waiter != nil {
+		s.server.unpark(s.waiter)
+	}
 	s.transport.hangUp()
 }

@@ -21,6 +21,7 @@ func clientRows() []commands.Row {
 	info.Tips = []string{"nondeterministic_output"}
 	kill := row("kill", "2.4.0", admin, clientKill, "Closes connections.", killGrammar())
 	kill.Complexity = list.Complexity
+	kill.MinArgs = 3
 	unblock := row("unblock", "5.0.0", admin, clientUnblock, "Ends another connection's waiting command.",
 		commands.Int("client-id"), commands.Opt(commands.OneOf("timeout_error", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
 	unblock.Complexity = "O(log N) where N is the number of connections"

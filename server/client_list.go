@@ -21,7 +21,7 @@ func clientList(c *commands.Ctx) error {
 	case a.Left() > 1 && a.IsNext("ID"):
 		for a.More() {
 			id, ok := resp.ParseInt(a.Bytes())
-			if !ok || id < 0 {
+			if !ok {
 				return commands.ErrClientID
 			}
 			ids = append(ids, id)

@@ -2,6 +2,11 @@ package server
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
@@ -54,13 +59,46 @@ func configSet(c *commands.Ctx) error {
 	s := sessionOf(c)
 	srv := s.server
 	next := srv.config.Clone()
-	if _, err := next.Set(pairs, s.isLocal()); err != nil {
+	names, err := next.Set(pairs, s.isLocal())
+	if err == nil && slices.Contains(names, "dir") {
+		err = srv.moveTo(&next.Dir)
+	}
+	if err != nil {
 		return configError(err)
 	}
 	srv.config = next
 	srv.applyConfig()
 	c.Out.OK()
 	return nil
+}
+
+// moveTo makes a directory absolute, as seen from the present one, and reserves tokens there, so that they rise over
+// a restart in it. It changes nothing else. The error is a *config.SetError.
+func (srv *Server) moveTo(dir *string) error {
+	if !filepath.IsAbs(*dir) {
+		*dir = filepath.Join(srv.config.Dir, *dir)
+	}
+	st, err := os.Stat(*dir)
+	if err == nil && !st.IsDir() {
+		err = syscall.ENOTDIR
+	}
+	if err == nil && srv.tokens.path != "" && *dir != srv.config.Dir {
+		err = srv.tokens.load(*dir, srv.store.NowUS())
+	}
+	if err != nil {
+		return &config.SetError{Name: "dir", Reason: reasonOf(err)}
+	}
+	return nil
+}
+
+// reasonOf is a file error's reason, capitalised as Redis has it from C.
+func reasonOf(err error) string {
+	var no syscall.Errno
+	text := err.Error()
+	if errors.As(err, &no) {
+		text = no.Error()
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }
 
 // configError turns a refusal into what the client sees.

@@ -98,6 +98,10 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	if row == nil {
 		row, err = ex.table.Resolve(argv)
 	}
+	if err != nil && isHTTP(argv[0]) {
+		s.refuseHTTP()
+		return
+	}
 	s.lastRow = row
 	mark := s.out.Mark()
 	ex.total++
@@ -133,6 +137,16 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	c := &ex.ctx
 	ex.prepare(c, s, row, argv)
 	return row.Run(c)
+}
+
+// contain is call for what a command left to be done later.
+func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(row, p)
+		}
+	}()
+	return f()
 }
 
 // panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything; after one

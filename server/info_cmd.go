@@ -111,7 +111,7 @@ func infoServer(srv *Server, w *infoWriter) {
 
 func (srv *Server) multiplexing() string {
 	switch {
-	case srv.loops == nil:
+	case !srv.opts.EventLoops:
 		return "goroutines"
 	case runtime.GOOS == "linux":
 		return "epoll"

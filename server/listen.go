@@ -8,7 +8,11 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 )
+
+// acceptPause is how long new connections wait after there were no descriptors left.
+const acceptPause = 100 * time.Millisecond
 
 // listen binds every configured address. The caller holds life.
 func (srv *Server) listen() error {
@@ -60,9 +64,15 @@ func (srv *Server) listen() error {
 		}
 		return nil
 	}
-	var err error
-	srv.loops, err = listenLoops(srv, lns, c.IOThreads)
-	return err
+	if len(lns) == 0 {
+		return nil
+	}
+	loops, err := listenLoops(srv, lns, c.IOThreads)
+	if err != nil {
+		return err
+	}
+	srv.loops = loops
+	return srv.socketMode() // again: some loops bind the socket anew
 }
 
 func closeAll(lns []net.Listener) {
@@ -85,7 +95,12 @@ func (srv *Server) accept(ln net.Listener) {
 				if !isTemporary(err) {
 					return
 				}
-				continue
+				select {
+				case <-time.After(acceptPause):
+					continue
+				case <-srv.stopTick:
+					return
+				}
 			}
 			srv.tuneConn(nc)
 			if !srv.goServe(nc) {
@@ -96,11 +111,11 @@ func (srv *Server) accept(ln net.Listener) {
 	})
 }
 
-// goServe serves a connection on goroutines of its own; false if the server has ended.
+// goServe serves a connection on goroutines of its own; false if the server is not running.
 func (srv *Server) goServe(nc net.Conn) bool {
 	srv.life.Lock()
 	defer srv.life.Unlock()
-	if srv.state == stateClosed {
+	if srv.state != stateRunning {
 		return false
 	}
 	srv.conns[nc] = struct{}{}
@@ -121,14 +136,14 @@ func (srv *Server) closeListeners() {
 	if srv.loops != nil {
 		srv.loops.stop()
 	}
-	if srv.config.UnixSocket != "" && srv.loops != nil {
-		_ = os.Remove(srv.config.UnixSocket)
+	if path := srv.Config().UnixSocket; path != "" && srv.loops != nil {
+		_ = os.Remove(path)
 	}
 }
 
 func (srv *Server) tuneConn(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
-		idle := srv.settings.keepAlive
+		idle := srv.keepAlive()
 		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: idle / 3})
 	}
 }

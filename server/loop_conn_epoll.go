@@ -156,9 +156,10 @@ func (c *loopConn) close() {
 		d.conns[c.fd] = nil
 	}
 	fd := c.fd
-	c.fd, c.held, c.pending = -1, nil, nil
+	c.fd = -1
 	d.owner.server.close(c.session) // before the descriptor can be another connection's: see hangUp
-	_ = unix.Close(fd)              // takes it out of epoll as well: nobody has duplicated it
+	c.held, c.pending = nil, nil
+	_ = unix.Close(fd) // takes it out of epoll as well: nobody has duplicated it
 }
 
 // wake makes the loop pump the connection; any goroutine may call it.
@@ -180,3 +181,5 @@ func (c *loopConn) hangUp() {
 }
 
 func (c *loopConn) guardPeer(ms int64) { guardSocket(c.session.info.fd, ms) }
+func (c *loopConn) attach(s *session)  { c.session = s }
+func (c *loopConn) peerGone() bool     { return c.fd < 0 || socketPeerGone(c.fd) }

@@ -23,8 +23,6 @@ const (
 	loopReadBytes = 64 << 10
 	// loopEvents is how many ready sockets one wait returns.
 	loopEvents = 256
-	// acceptPause is how long a loop that has no descriptors left leaves new connections waiting.
-	acceptPause = 100 * time.Millisecond
 )
 
 // loops is the transport for TCP and unix sockets.
@@ -150,6 +148,9 @@ func (l *loop) close() {
 	for fd := range d.listeners {
 		_ = unix.Close(fd)
 	}
+	d.mu.Lock()
+	d.rung = true // nobody rings a bell whose descriptor may be another file by then
+	d.mu.Unlock()
 	_ = unix.Close(d.bell)
 	_ = unix.Close(d.epoll)
 }
@@ -295,16 +296,15 @@ func (l *loop) welcome(fd int, network string) {
 	ls.next++
 	if network == "tcp" {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		keepSocketAlive(fd, ls.server.settings.keepAlive)
+		keepSocketAlive(fd, ls.server.keepAlive())
 	}
 	c := &loopConn{loop: target, fd: fd}
-	s, refusal := ls.server.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
+	_, refusal := ls.server.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
 	if refusal != "" {
 		_, _ = unix.Write(fd, []byte(refusal))
 		_ = unix.Close(fd)
 		return
 	}
-	c.session = s
 	if target == l {
 		l.register(c)
 		return

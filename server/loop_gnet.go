@@ -41,7 +41,7 @@ func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 			gnet.WithNumEventLoop(n),
 			gnet.WithReuseAddr(true),
 			gnet.WithTCPNoDelay(gnet.TCPNoDelay),
-			gnet.WithTCPKeepAlive(s.settings.keepAlive),
+			gnet.WithTCPKeepAlive(s.keepAlive()),
 			gnet.WithLogger(gnetLog{s.log}))
 	}()
 	select {
@@ -85,11 +85,10 @@ func (ls *loops) of(c gnet.Conn) *loop {
 // OnOpen is called when a connection was accepted.
 func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	t := &loopConn{conn: c, loop: ls.of(c)}
-	s, refusal := ls.server.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
+	_, refusal := ls.server.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
 	if refusal != "" {
 		return []byte(refusal), gnet.Close
 	}
-	t.session = s
 	c.SetContext(t)
 	return nil, gnet.None
 }
@@ -139,5 +138,7 @@ func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
 func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
 func (t *loopConn) hangUp()            { _ = t.conn.Close() }
 func (t *loopConn) guardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
+func (t *loopConn) attach(s *session)  { t.session = s }
+func (t *loopConn) peerGone() bool     { return socketPeerGone(t.conn.Fd()) }
 
 var _ gnet.EventHandler = (*loops)(nil)

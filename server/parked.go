@@ -129,7 +129,7 @@ func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) {
 	s := c.Session.(*session)
 	w := &waiter{session: s, row: c.Row, argv: ownAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
 		muted: s.replies == replyOff || s.replies == replySkip}
-	w.timer = timer{pos: -1, fire: func() { ex.timeOut(w) }}
+	w.timer.Of = w
 	s.waiter = w
 	ex.parking.enter(w)
 	if ex.parking.count == 1 {
@@ -142,14 +142,21 @@ func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) {
 
 // unpark ends a wait, however it ended; the session goes on with its next command.
 func (ex *executor) unpark(w *waiter) {
+	if w.session.waiter != w {
+		return // its client was killed for the answer's size
+	}
 	ex.parking.leave(w)
 	if ex.parking.count == 0 {
 		ex.store.SetObserver(nil)
 	}
 	ex.timers.stop(&w.timer)
 	w.session.waiter = nil
+	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
 	ex.touch(w.session)
 }
+
+// fire implements firer: the waiter's time is up.
+func (w *waiter) fire(ex *executor) { ex.timeOut(w) }
 
 // timeOut answers a waiter whose time is up.
 func (ex *executor) timeOut(w *waiter) {
@@ -163,7 +170,7 @@ func (ex *executor) timeOut(w *waiter) {
 func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 	c := ex.waiterCtx(w)
 	mark := c.Out.Mark()
-	if err := reply(c); err != nil {
+	if err := ex.contain(w.row, func() error { return reply(c) }); err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
 	}
@@ -209,7 +216,11 @@ func (ex *executor) serveQueue(q *queue) {
 func (ex *executor) try(w *waiter) bool {
 	c := ex.waiterCtx(w)
 	mark := c.Out.Mark()
-	done, err := w.wait.Try(c)
+	done := false
+	err := ex.contain(w.row, func() (err error) {
+		done, err = w.wait.Try(c)
+		return err
+	})
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
@@ -225,7 +236,12 @@ func (ex *executor) try(w *waiter) bool {
 }
 
 // undo takes back what a waiter was given, because its client went before it could be told.
-func (ex *executor) undo(w *waiter) { w.wait.Undo(ex.waiterCtx(w)) }
+func (ex *executor) undo(w *waiter) {
+	_ = ex.contain(w.row, func() error {
+		w.wait.Undo(ex.waiterCtx(w))
+		return nil
+	})
+}
 
 // waiterCtx is the context of a waiter's own command.
 func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {

@@ -104,6 +104,12 @@ func (b *pipeBuffer) pending() int {
 	return len(b.data) - b.off
 }
 
+func (b *pipeBuffer) isClosed() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closed
+}
+
 // pipeEnd is one end; it implements net.Conn.
 type pipeEnd struct {
 	in, out *pipeBuffer

@@ -82,12 +82,21 @@ type ShutdownOptions struct {
 }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error says why,
-// unless Force is set.
+// unless Force is set. A server that was not started, or could not be, only ends.
 func (srv *Server) Shutdown(o ShutdownOptions) error {
-	if err := srv.prepareShutdown(o); err != nil {
-		return err
+	srv.life.Lock()
+	state := srv.state
+	srv.life.Unlock()
+	switch state {
+	case stateClosed:
+		<-srv.done
+		return errClosed
+	case stateRunning:
+		if err := srv.prepareShutdown(o); err != nil {
+			return err
+		}
 	}
-	return srv.Close()
+	return srv.Close() // what never ran has nothing to save
 }
 
 func (srv *Server) prepareShutdown(o ShutdownOptions) error {
@@ -103,6 +112,7 @@ func (srv *Server) saveForShutdown(o ShutdownOptions) error {
 	ex := &srv.executor
 	wanted := (o.Save || len(srv.config.Save) > 0) && !o.NoSave && srv.config.DBFilename != ""
 	if wanted && ex.failed == nil {
+		srv.awaitNoSave()
 		if err := srv.saveNow(); err != nil && !o.Force {
 			return err
 		}

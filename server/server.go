@@ -3,11 +3,12 @@ package server
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"lockserver/commands"
@@ -23,13 +24,14 @@ type Options struct {
 	Config *config.Config
 	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
 	ConfigFile string
-	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request but take half a
-	// second to stop. Otherwise every connection has goroutines of its own. The server program sets it.
+	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every connection has goroutines of its own. The server program sets it.
 	EventLoops bool
 	// Listener is served in addition to what Config says; Close closes it. A TLS listener is one.
 	Listener net.Listener
 	// Log takes what an operator should know; nil: nothing is logged.
 	Log *slog.Logger
+	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET; nil: the log has its own level.
+	LogLevel *slog.LevelVar
 	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
 	Clock Clock
 	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
@@ -49,12 +51,15 @@ type Server struct {
 	settings  settings
 	startedUS int64
 	runID     string
+	// decoderLimits are what every session's decoder has to obey, from the next read on.
+	decoderLimits atomic.Pointer[resp.Limits]
 
 	// The fields down to the next blank line are only touched under the executor's lock.
 	clients      map[int64]*session
 	lastID       int64
 	stats        stats
 	snapshots    snapshots
+	ending       bool // Close was called: no further command runs
 	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
 	housekeeping timer
 
@@ -62,7 +67,7 @@ type Server struct {
 	state     lifeState
 	loops     *loops
 	listeners []net.Listener
-	conns     map[io.Closer]struct{} // those that are not on an event loop
+	conns     map[net.Conn]struct{} // those that are not on an event loop
 	addr      net.Addr
 	group     sync.WaitGroup
 	stopTick  chan struct{}
@@ -76,6 +81,7 @@ type lifeState uint8
 const (
 	stateNew lifeState = iota
 	stateRunning
+	stateFailed // Start returned an error
 	stateClosed
 )
 
@@ -83,7 +89,6 @@ const (
 type settings struct {
 	keepAlive       time.Duration
 	outputHardBytes int64
-	decoder         resp.Limits
 }
 
 // stats are counts since the start, or since CONFIG RESETSTAT.
@@ -93,8 +98,12 @@ type stats struct {
 	errors      int64 // error replies
 }
 
-// errClosed is returned by Start, Dial and Shutdown of a server that has ended.
-var errClosed = errors.New("server: closed")
+var (
+	// errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
+	errClosed = errors.New("server: closed")
+	// errNotRunning is returned by Dial.
+	errNotRunning = errors.New("server: not running")
+)
 
 // New returns a server with empty databases; it neither listens nor loads anything until Start. The error says what
 // is wrong with the options.
@@ -119,13 +128,18 @@ func New(o Options) (*Server, error) {
 	}
 	srv := &Server{
 		opts: o, log: o.Log, config: o.Config.Clone(),
-		clients: make(map[int64]*session), conns: make(map[io.Closer]struct{}),
+		clients: make(map[int64]*session), conns: make(map[net.Conn]struct{}),
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
+	dir, err := filepath.Abs(srv.config.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("dir '%s': %w", srv.config.Dir, err)
+	}
+	srv.config.Dir = dir // an embedding program may change its own later
 	ex := &srv.executor
 	ex.clock, ex.host, ex.journal = o.Clock, srv, o.Journal
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
-	ex.table = newTable()
+	ex.table = sharedTable()
 	ex.calls = make([]int64, ex.table.Size())
 	ex.store = store.New(srv.config.Databases, store.Limits{})
 	ex.store.Record(o.Journal != nil)
@@ -138,10 +152,11 @@ func New(o Options) (*Server, error) {
 	return srv, nil
 }
 
-// newTable holds every command: those on data, and the server's own.
-func newTable() *commands.Table {
+// sharedTable holds every command: those on data, and the server's own. It never changes, so all servers of a process
+// have one.
+var sharedTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(commands.Families(), serverRows()...)...)
-}
+})
 
 // Start loads the snapshot, if there is one, binds the addresses and begins to serve; it returns when clients can
 // connect.
@@ -152,6 +167,7 @@ func (srv *Server) Start() error {
 		return errClosed
 	}
 	srv.startedUS = srv.clock.NowUS()
+	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	if err := srv.openFiles(); err != nil {
 		return err
 	}
@@ -180,11 +196,12 @@ func (srv *Server) Addr() net.Addr {
 	return srv.addr
 }
 
-// Dial returns a new connection to the server that needs no port. It fits go-redis' Dialer option.
+// Dial returns a new connection to the server that needs no port; it fails before Start and after Close. It fits
+// go-redis' Dialer option.
 func (srv *Server) Dial() (net.Conn, error) {
 	client, end := pipe()
 	if !srv.goServe(end) {
-		return nil, errClosed
+		return nil, errNotRunning
 	}
 	return client, nil
 }
@@ -214,10 +231,11 @@ func (srv *Server) Close() error {
 		manual.detach(&srv.executor)
 	}
 	close(srv.stopTick)
+	srv.hurry()
 	srv.closeListeners()
 	srv.life.Lock()
-	for c := range srv.conns {
-		_ = c.Close()
+	for nc := range srv.conns {
+		cut(nc)
 	}
 	srv.life.Unlock()
 	srv.group.Wait()

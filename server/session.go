@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/store"
@@ -30,17 +32,25 @@ type transport interface {
 	guardPeer(ms int64)
 	// hangUp closes the connection at once, whatever it is doing.
 	hangUp()
+	// attach tells the transport its session, before anybody else can know the session. Under the executor's lock.
+	attach(s *session)
+	// peerGone reports whether the client has closed its end: what is sent now will not be read. Only the owner
+	// calls it.
+	peerGone() bool
 }
 
 // session is one client: bytes in, bytes out. Nothing above it knows which transport carries them.
 //
-// The decoder and the backlog belong to the owner, the loop or goroutine that reads from the connection. Everything
-// else is only touched under the executor's lock.
+// The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the connection.
+// Everything else is only touched under the executor's lock.
 type session struct {
 	server    *Server
 	transport transport
 	decoder   resp.Decoder
-	backlog   [][][]byte // commands that were decoded but stand behind one that waits
+	backlog   [][][]byte   // commands that were decoded but stand behind one that waits
+	limits    *resp.Limits // those that the decoder has
+	sent      int64        // bytes of output given to the transport
+	unread    []grant      // what the client was given and may not have read yet
 
 	out    resp.Writer
 	db     *store.DB
@@ -62,8 +72,8 @@ type session struct {
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
-	// watched are the locks whose leases the server renews because this session holds them.
-	watched map[lockKey]*renewal
+	// renewals are the first of a list of the locks whose leases the server renews because this session holds them.
+	renewals *renewal
 }
 
 // ID implements commands.Session.
@@ -130,9 +140,14 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 // feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends the
 // output. It returns true if the connection is to be closed. Only the owner calls it.
 func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
+	if l := s.server.decoderLimits.Load(); l != s.limits {
+		s.limits = l
+		s.decoder.SetLimits(*l)
+	}
 	if data != nil {
 		s.decoder.Feed(data)
 	}
+	large := s.decoder.Pending() > largeInput
 	for {
 		again, closing := s.slice(b, from)
 		if closing {
@@ -142,9 +157,14 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 			break
 		}
 	}
-	s.decoder.Keep()
+	if s.decoder.Keep(); large {
+		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
+	}
 	return false
 }
+
+// largeInput is the size of a read buffer beyond which it is not kept for the sake of what points into it.
+const largeInput = 256 << 10
 
 // slice decodes and runs one batch.
 func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
@@ -165,7 +185,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	ex := &s.server.executor
 	ex.mu.Lock()
-	if s.dead {
+	if s.dead || s.server.ending {
 		ex.mu.Unlock()
 		return false, true
 	}
@@ -174,6 +194,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	s.pendingBytes = s.transport.buffered()
 	s.touched = false
+	if !s.authenticated && s.server.config.RequirePass == "" {
+		s.setAuthenticated(true) // the password was taken away
+	}
 	ran := 0
 	if len(todo) > 0 {
 		ex.begin()
@@ -183,7 +206,10 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if ran < len(todo) {
 		again = s.waiter == nil && !s.closing
 	} else if err != nil && s.waiter == nil && !s.closing {
-		s.out.Error(err.Error())
+		var broken resp.ProtocolError
+		if errors.As(err, &broken) { // Redis closes on too long a query without a word
+			s.out.Error(broken.Reply())
+		}
 		s.closing = true
 	}
 	if s.waiter != nil {
@@ -196,12 +222,13 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	ex.mu.Unlock()
 
 	held := false
-	if len(out) > 0 {
-		// What can be taken back is sent at once: only then is it known whether it has to be.
-		var err error
-		if held, err = s.transport.send(out, granted != nil); err != nil && granted != nil {
-			ex.do(func() { ex.undo(granted) })
-		}
+	switch {
+	case granted != nil:
+		s.hand(out, granted)
+	case len(out) > 0:
+		s.sent += int64(len(out))
+		held, err = s.transport.send(out, false)
+		hangUp = hangUp || err != nil
 	}
 	b.reuse(out, held)
 	if ran < len(todo) && !hangUp {
@@ -272,7 +299,7 @@ func (s *session) admit(row *commands.Row) error {
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
 		return commands.ErrNoAuth
 	}
-	if row.Flags.Has(commands.Write) && s.server.snapshots.refuseWrites {
+	if (row.Flags.Has(commands.Write) || row.Name == "ping") && s.server.refusesWrites() { // PING: so that monitors see it
 		return commands.ErrMisconf
 	}
 	return nil
@@ -298,8 +325,8 @@ func (s *session) checkOutput() {
 	if limit > 0 && int64(s.pendingBytes+len(s.out.Buf)) > limit {
 		s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id,
 			"bytes", s.pendingBytes+len(s.out.Buf), "limit", limit)
-		s.closing = true
 		s.out.Buf = nil
+		s.kill()
 	}
 }
 

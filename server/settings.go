@@ -1,7 +1,10 @@
 package server
 
 import (
+	"time"
+
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
@@ -16,12 +19,10 @@ func (srv *Server) applyConfig() {
 	srv.settings = settings{
 		keepAlive:       keepAliveOf(c.TCPKeepaliveMS),
 		outputHardBytes: c.ClientOutputBufferLimit.Normal.HardBytes,
-		decoder:         resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit},
 	}
 	srv.executor.settings = commands.Settings{
-		MaxStringBytes:       c.ProtoMaxBulkLen,
-		LockWatchdogMS:       c.LockWatchdogTimeoutMS,
-		StreamNodeMaxEntries: c.StreamNodeMaxEntries,
+		MaxStringBytes: c.ProtoMaxBulkLen,
+		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 	}
 	srv.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
@@ -29,7 +30,22 @@ func (srv *Server) applyConfig() {
 			Value: int(c.SetMaxListpackValue)},
 		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
 	})
-	for _, s := range srv.clients {
-		s.decoder.SetLimits(srv.settings.decoder)
+	srv.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
+	if srv.opts.LogLevel != nil {
+		srv.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
+}
+
+// keepAlive is how long a connection is idle before it is probed; 0: it never is.
+func (srv *Server) keepAlive() time.Duration {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.settings.keepAlive
+}
+
+// Config returns a copy of the directives as they are now.
+func (srv *Server) Config() *config.Config {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.config.Clone()
 }

@@ -15,14 +15,14 @@ const housekeepingMS = 1000
 // snapshots is the state of saving. It is only touched under the executor.
 type snapshots struct {
 	running      bool
-	scheduled    bool // BGSAVE SCHEDULE came while one was running
-	refuseWrites bool // the last background save failed, and stop-writes-on-bgsave-error is on
-	lastErr      error
-	lastSaveS    int64 // when the last one succeeded, or the server started
-	lastTryMS    int64 // when the last one began
-	durationMS   int64 // of the last one; -1: none yet
-	dirtyAtSave  int64 // changes that the last successful one holds
-	startedDirty int64 // changes at the cut of the running one
+	background   *backgroundSave // the running one, or the last
+	scheduled    bool            // BGSAVE SCHEDULE came while one was running
+	lastErr      error           // of the last background save; a save that succeeds takes it away
+	lastSaveS    int64           // when the last one succeeded, or the server started
+	lastTryMS    int64           // when the last one began
+	durationMS   int64           // of the last one; -1: none yet
+	dirtyAtSave  int64           // changes that the last successful one holds
+	startedDirty int64           // changes at the cut of the running one
 	saves        int64
 }
 
@@ -45,8 +45,10 @@ func (srv *Server) openFiles() error {
 			return err
 		}
 	}
-	srv.housekeeping.fire = srv.keepHouse
-	srv.housekeeping.pos = -1
+	if srv.tokens.path != "" {
+		srv.removeStaleFiles()
+	}
+	srv.housekeeping.Of = srv
 	ex.timers.set(&srv.housekeeping, ex.store.NowMS()+housekeepingMS)
 	return nil
 }
@@ -80,6 +82,9 @@ func (srv *Server) loadSnapshot() error {
 // closeFiles ends what Start opened.
 func (srv *Server) closeFiles() {}
 
+// fire implements firer.
+func (srv *Server) fire(*executor) { srv.keepHouse() }
+
 // keepHouse is what happens once a second, under the executor.
 func (srv *Server) keepHouse() {
 	ex := &srv.executor
@@ -91,7 +96,8 @@ func (srv *Server) keepHouse() {
 		srv.startSave()
 	}
 	if ex.tokens.due(ex.store.NowUS()) {
-		if err := ex.tokens.reserve(ex.store.NowUS()); err != nil {
+		known := ex.tokens.err != nil
+		if err := ex.tokens.reserve(ex.store.NowUS()); err != nil && !known {
 			srv.log.Warn("fencing tokens now rely on the clock alone", "cause", err)
 		}
 	}
@@ -129,8 +135,10 @@ func (srv *Server) startSave() {
 	sn.startedDirty = srv.store.Dirty()
 	sn.lastTryMS = srv.store.NowMS()
 	snap, path, o := srv.store.Cut(), srv.snapshotPath(), srv.saveOptions()
+	bg := &backgroundSave{written: make(chan struct{})}
+	sn.background = bg
 	srv.group.Go(func() {
-		bytes, err := persistence.SaveFile(path, snap, o)
+		bytes, err := bg.run(path, snap, o)
 		srv.do(func() { srv.endSave(snap, bytes, err) })
 	})
 }
@@ -140,18 +148,23 @@ func (srv *Server) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &srv.snapshots
 	sn.running = false
+	if errors.Is(err, errCalledOff) {
+		srv.log.Info("the background save was called off")
+		return
+	}
 	sn.durationMS = srv.store.NowMS() - sn.lastTryMS
-	srv.noteSave(sn.startedDirty, bytes, err)
-}
-
-func (srv *Server) noteSave(dirty, bytes int64, err error) {
-	sn := &srv.snapshots
-	sn.lastErr = err
-	sn.refuseWrites = err != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0
 	if err != nil {
+		sn.lastErr = err
 		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
 		return
 	}
+	srv.noteSave(sn.startedDirty, bytes)
+}
+
+// noteSave notes that a snapshot with so many of the changes is on disk.
+func (srv *Server) noteSave(dirty, bytes int64) {
+	sn := &srv.snapshots
+	sn.lastErr = nil
 	sn.saves++
 	sn.dirtyAtSave = dirty
 	sn.lastSaveS = srv.store.NowMS() / 1000
@@ -163,8 +176,17 @@ func (srv *Server) saveNow() error {
 	snap := srv.store.Cut()
 	bytes, err := persistence.SaveFile(srv.snapshotPath(), snap, srv.saveOptions())
 	snap.Release()
-	srv.noteSave(srv.store.Dirty(), bytes, err)
-	return err
+	if err != nil {
+		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
+		return err
+	}
+	srv.noteSave(srv.store.Dirty(), bytes)
+	return nil
+}
+
+// refusesWrites says whether a failed background save keeps clients from writing.
+func (srv *Server) refusesWrites() bool {
+	return srv.snapshots.lastErr != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0
 }
 
 // closeIdle closes clients that have been idle longer than the timeout directive allows; one that waits in a command

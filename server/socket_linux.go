@@ -35,6 +35,27 @@ func guardSocket(fd int, ms int64) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(ms))
 }
 
+// socketPeerGone reports whether the other end of a socket was closed, even if there is still something to read.
+func socketPeerGone(fd int) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n > 0 && p[0].Revents&(unix.POLLRDHUP|unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+}
+
+// netConnPeerGone is socketPeerGone for a connection of the net package.
+func netConnPeerGone(nc net.Conn) (gone bool) {
+	sc, ok := nc.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := sc.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) { gone = socketPeerGone(int(fd)) })
+	return gone || err != nil
+}
+
 // guardNetConn is guardSocket for a connection of the net package.
 func guardNetConn(nc net.Conn, ms int64) {
 	sc, ok := nc.(syscall.Conn)

@@ -10,6 +10,11 @@ import (
 // guardSocket does what this system lets us do without its own socket options: nothing.
 func guardSocket(int, int64) {}
 
+// socketPeerGone would need system calls of its own here; a client that has gone is noticed when it is read from.
+func socketPeerGone(int) bool { return false }
+
+func netConnPeerGone(net.Conn) bool { return false }
+
 // guardNetConn makes a vanished peer noticed within about ms by keepalive probes.
 func guardNetConn(nc net.Conn, ms int64) {
 	if tcp, ok := nc.(*net.TCPConn); ok {

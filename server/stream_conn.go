@@ -5,7 +5,11 @@ import (
 	"sync"
 )
 
-const readBufferBytes = 16 << 10
+const (
+	readBufferBytes = 16 << 10
+	// mostSpareBytes is the room for replies that a connection keeps while it is idle.
+	mostSpareBytes = 64 << 10
+)
 
 // streamConn is the transport of a connection that is not on an event loop: a pipe inside the process, or what any
 // net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client which does not read
@@ -22,6 +26,7 @@ type streamConn struct {
 	out     []byte // waits to be written
 	writing int    // bytes that the writer has taken and not yet written
 	ended   bool   // the connection is to be closed when out is empty
+	broken  bool   // nothing can be written any more
 
 	signal chan struct{} // there is output, a kick, or an end
 	pumped bool          // a kick is due (under outMu)
@@ -30,17 +35,18 @@ type streamConn struct {
 // serveConn serves one connection until it ends. It returns when both its goroutines have.
 func (srv *Server) serveConn(nc net.Conn) {
 	t := &streamConn{conn: nc, signal: make(chan struct{}, 1)}
-	s, refusal := srv.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
+	_, refusal := srv.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
 		_ = nc.Close()
 		return
 	}
-	t.session = s
 	var writer sync.WaitGroup
 	writer.Go(t.write)
 	t.read()
-	srv.close(s)
+	t.mu.Lock()
+	srv.close(t.session)
+	t.mu.Unlock()
 	t.end()
 	writer.Wait()
 	_ = nc.Close()
@@ -63,11 +69,14 @@ func (t *streamConn) read() {
 func (t *streamConn) pump(data []byte) (hangUp bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.session.feed(data, &t.batch, nil) {
-		t.end()
-		return true
+	hangUp = t.session.feed(data, &t.batch, nil)
+	if cap(t.batch.out) > mostSpareBytes {
+		t.batch.out = nil
 	}
-	return false
+	if hangUp {
+		t.end()
+	}
+	return hangUp
 }
 
 // write is the writer's goroutine.
@@ -96,11 +105,15 @@ func (t *streamConn) write() {
 				}
 				break
 			}
-			if _, err := t.conn.Write(out); err != nil {
+			if n, err := t.conn.Write(out); err != nil {
+				t.outMu.Lock()
+				t.writing -= n
+				t.broken = true
+				t.outMu.Unlock()
 				_ = t.conn.Close()
 				return
 			}
-			if spare = out; cap(spare) > batchOutput {
+			if spare = out; cap(spare) > mostSpareBytes {
 				spare = nil
 			}
 		}
@@ -131,8 +144,11 @@ func (t *streamConn) kick(*loop) {
 
 func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
 	t.outMu.Lock()
+	defer t.outMu.Unlock()
+	if t.broken {
+		return false, net.ErrClosed
+	}
 	t.out = append(t.out, b...)
-	t.outMu.Unlock()
 	t.wake()
 	return false, nil
 }
@@ -147,6 +163,26 @@ func (t *streamConn) buffered() int {
 	return n
 }
 
-func (t *streamConn) hangUp() { _ = t.conn.Close() }
+func (t *streamConn) hangUp() { cut(t.conn) }
 
-func (t *streamConn) guardPeer(ms int64) { guardNetConn(t.conn, ms) }
+func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
+
+func (t *streamConn) attach(s *session) { t.session = s }
+
+func (t *streamConn) peerGone() bool {
+	if p, ok := t.conn.(*pipeEnd); ok {
+		return p.in.isClosed()
+	}
+	return netConnPeerGone(carrier(t.conn))
+}
+
+// carrier is the connection underneath one that encrypts.
+func carrier(nc net.Conn) net.Conn {
+	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		return over.NetConn()
+	}
+	return nc
+}
+
+// cut closes a connection without the farewell of TLS, for which a peer that does not read could make us wait.
+func cut(nc net.Conn) { _ = carrier(nc).Close() }

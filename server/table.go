@@ -16,4 +16,4 @@ func sessionOf(c *commands.Ctx) *session { return c.Session.(*session) }
 const whenever = commands.NoScript | commands.Loading | commands.Stale
 
 // Table returns every command that a server knows: what a generator of documentation reads.
-func Table() *commands.Table { return newTable() }
+func Table() *commands.Table { return sharedTable() }

@@ -29,14 +29,13 @@ func (ex *executor) runDue() {
 // millisecond in which it ends goes on.
 func (ex *executor) dueSlice() (more bool) {
 	now := ex.store.NowMS()
-	fired := ex.timers.fireDue(now, dueBudget)
+	more = ex.timers.fireDue(ex, now, dueBudget)
 	ex.endUnit()
-	expired := 0
 	if !ex.host.expiryPaused {
-		expired = ex.store.ExpireDue(dueBudget)
+		more = ex.store.ExpireDue(dueBudget) || more
 		ex.endUnit()
 	}
-	return fired == dueBudget || expired == dueBudget
+	return more
 }
 
 // nextMS returns when something falls due, in milliseconds since 1970.
@@ -53,7 +52,7 @@ func (ex *executor) nextDueUS() (int64, bool) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	at, ok := ex.nextMS()
-	return at * 1000, ok
+	return at * 1000, ok && ex.failed == nil
 }
 
 // arm wakes the ticker if something now falls due before it would wake by itself.

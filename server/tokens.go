@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"lockserver/commands"
 	"lockserver/persistence"
 )
 
@@ -43,10 +44,10 @@ func (t *tokens) load(dir string, nowUS int64) error {
 		return err
 	default:
 		n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
-		if err != nil || n < 0 {
-			return fmt.Errorf("%s: not a token limit: %q", t.path, b)
+		if err != nil || n < 0 || n > commands.MaxToken {
+			return fmt.Errorf("%s: not a token limit: %.40q", t.path, b)
 		}
-		t.last, t.limit = n, n
+		t.last, t.limit = max(t.last, n), max(t.limit, n)
 	}
 	return t.reserve(nowUS)
 }
@@ -55,17 +56,19 @@ func (t *tokens) load(dir string, nowUS int64) error {
 func (t *tokens) next(nowUS, floor int64) int64 {
 	t.last = max(t.last+1, floor+1, nowUS)
 	if t.last > t.limit && t.path != "" && t.err == nil {
-		t.err = t.reserve(nowUS)
+		_ = t.reserve(nowUS) // after a failure the next try is due's
 	}
 	return t.last
 }
 
-// due says whether less than half of a block is left, so that the next is reserved before it is needed.
+// due says whether less than half of a reservation is left, so that the next is made before it is needed: of the time,
+// or of the tokens, which are what counts while the last token is ahead of the clock.
 func (t *tokens) due(nowUS int64) bool {
-	return t.path != "" && t.limit-max(t.last, nowUS) < tokenBlockUS/2
+	return t.path != "" && (t.limit-nowUS < tokenBlockUS/2 || t.limit-t.last < tokenReserve/2)
 }
 
-// reserve raises the limit in the file: written beside, synced, renamed, directory synced.
+// reserve raises the limit in the file: written beside, synced, renamed, directory synced. The error stays in err
+// until a reservation succeeds.
 func (t *tokens) reserve(nowUS int64) error {
 	limit := max(t.last+tokenReserve, nowUS+tokenBlockUS)
 	err := persistence.ReplaceFile(t.path, func(w io.Writer) error {
@@ -73,9 +76,10 @@ func (t *tokens) reserve(nowUS int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("reserve fencing tokens: %w", err)
+		t.err = fmt.Errorf("reserve fencing tokens: %w", err)
+		return t.err
 	}
-	t.limit = limit
+	t.limit, t.err = limit, nil
 	return nil
 }
 

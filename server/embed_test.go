@@ -1,0 +1,178 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// openFiles counts this process' descriptors; 0 where that is not known.
+func openFiles() int {
+	entries, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		return 0
+	}
+	return len(entries)
+}
+
+// Three hundred servers one after the other: each starts and stops in about a millisecond and leaves nothing behind.
+func TestManyServers(t *testing.T) {
+	for _, loops := range []bool{false, true} {
+		srv, err := New(Options{EventLoops: loops}) // what happens once in a process
+		require.NoError(t, err)
+		require.NoError(t, srv.Start())
+		require.NoError(t, srv.Close())
+		goroutines, files := runtime.NumGoroutine(), openFiles()
+		const servers = 300
+		begun := time.Now()
+		for range servers {
+			srv, err := New(Options{EventLoops: loops})
+			require.NoError(t, err)
+			require.NoError(t, srv.Start())
+			require.NoError(t, srv.Close())
+		}
+		each := time.Since(begun) / servers
+		t.Logf("event loops %v: %v to make, start and close", loops, each)
+		require.Less(t, each, 20*time.Millisecond) // a bound for the busiest machine; about 0.3 ms when it is idle
+		eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, "no goroutine is left behind")
+		require.Equal(t, files, openFiles(), "no descriptor is left behind")
+	}
+}
+
+func TestManyServersAtOnce(t *testing.T) {
+	goroutines, files := runtime.NumGoroutine(), openFiles()
+	var servers []*Server
+	for i := range 100 {
+		srv, err := New(Options{EventLoops: i%2 == 0})
+		require.NoError(t, err)
+		require.NoError(t, srv.Start())
+		servers = append(servers, srv)
+	}
+	var all sync.WaitGroup
+	for _, srv := range servers {
+		c := testkit.Dial(t, overPort(srv))
+		all.Go(func() {
+			v, err := c.Call("SET", "k", srv.Addr().String())
+			if noError(t, err) && equal(t, "+OK", v.String()) {
+				v, err = c.Call("GET", "k")
+				_ = noError(t, err) && equal(t, srv.Addr().String(), v.Str)
+			}
+			_ = noError(t, srv.Close())
+			c.Close()
+		})
+	}
+	all.Wait()
+	eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, "no goroutine is left behind")
+	require.Equal(t, files, openFiles(), "no descriptor is left behind")
+}
+
+// Close while clients wait in commands, send pipelines, and do not read.
+func TestCloseInTheMiddleOfThings(t *testing.T) {
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) {
+			goroutines := runtime.NumGoroutine()
+			srv, err := New(Options{EventLoops: tr.options.EventLoops})
+			require.NoError(t, err)
+			require.NoError(t, srv.Start())
+			dial := srv.Dial
+			if !tr.pipe {
+				dial = overPort(srv)
+			}
+			testkit.Dial(t, dial).Do("LOCK", "k", "holder")
+			testkit.Dial(t, dial).Do("SET", "big", strings.Repeat("x", 1<<20))
+			for i := range 10 {
+				testkit.Dial(t, dial).Send("LOCK", "k", "waiter", "WAIT", "0")
+				awaitParked(t, srv, i+1)
+			}
+			var busy sync.WaitGroup
+			for range 3 {
+				pipelines, deaf := testkit.Dial(t, dial), testkit.Dial(t, dial)
+				busy.Go(func() {
+					for {
+						if _, err := pipelines.CallPipeline([][]string{{"INCR", "n"}, {"LOCK", "j", "a"}, {"UNLOCK", "j", "a"}}); err != nil {
+							return
+						}
+					}
+				})
+				busy.Go(func() {
+					for range 200 {
+						if _, err := deaf.Conn().Write([]byte("GET big\r\n")); err != nil {
+							return
+						}
+					}
+				})
+			}
+			time.Sleep(5 * time.Millisecond)
+			begun := time.Now()
+			var closers sync.WaitGroup
+			for range 3 {
+				closers.Go(func() { _ = noError(t, srv.Close()) })
+			}
+			closers.Wait()
+			require.Less(t, time.Since(begun), 5*time.Second)
+			busy.Wait()
+			select {
+			case <-srv.Done():
+			default:
+				require.Fail(t, "Done is closed when Close has returned")
+			}
+			require.Zero(t, srv.ExitCode())
+			eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, "no goroutine is left behind")
+		})
+	}
+}
+
+func TestLifeOfAServer(t *testing.T) {
+	srv, err := New(Options{})
+	require.NoError(t, err)
+	require.Nil(t, srv.Addr())
+	_, err = srv.Dial()
+	require.Equal(t, errNotRunning, err)
+	require.NoError(t, srv.Start())
+	require.Equal(t, errClosed, srv.Start(), "it starts once")
+	require.NoError(t, srv.Close())
+	require.NoError(t, srv.Close())
+	require.Equal(t, errClosed, srv.Start())
+	require.Equal(t, errClosed, srv.Shutdown(ShutdownOptions{}))
+	_, err = srv.Dial()
+	require.Equal(t, errNotRunning, err)
+	_, err = overPort(srv)()
+	require.Error(t, err)
+
+	never, err := New(Options{})
+	require.NoError(t, err)
+	require.NoError(t, never.Close())
+	require.Equal(t, errClosed, never.Start())
+
+	// A server that was never started must not save what it has not loaded.
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), []byte("precious"), 0o644))
+	never, err = New(Options{Config: inDir(dir)})
+	require.NoError(t, err)
+	require.NoError(t, never.Shutdown(ShutdownOptions{Save: true}))
+	left, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
+	require.NoError(t, err)
+	require.Equal(t, "precious", string(left))
+}
+
+func TestShutdownSaves(t *testing.T) {
+	dir := t.TempDir()
+	srv := start(t, Options{Config: inDir(dir)})
+	c := client(t, srv)
+	c.Do("SET", "k", "v")
+	c.Do("LOCK", "l", "o", "PX", "60000")
+	require.NoError(t, srv.Shutdown(ShutdownOptions{Save: true}))
+	<-srv.Done()
+	awaitClosed(t, c.Conn())
+	again := client(t, start(t, Options{Config: inDir(dir)}))
+	require.Equal(t, "v", again.Do("GET", "k").Str)
+	require.EqualValues(t, 1, again.Do("UNLOCK", "l", "o").Int)
+}

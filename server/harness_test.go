@@ -1,0 +1,154 @@
+package server
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+)
+
+// soon bounds how long a test waits for what must happen.
+const soon = 20 * time.Second
+
+// start runs a server that ends with the test.
+func start(t testing.TB, o Options) *Server {
+	t.Helper()
+	srv, err := New(o)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	return srv
+}
+
+// startWith runs a server on a free port whose configuration change may alter; it keeps no files.
+func startWith(t testing.TB, o Options, change func(c *config.Config)) *Server {
+	t.Helper()
+	o.Config = quiet()
+	if change != nil {
+		change(o.Config)
+	}
+	return start(t, o)
+}
+
+// quiet is a configuration without files and with a free port.
+func quiet() *config.Config {
+	c := config.Default()
+	c.Port, c.Save, c.DBFilename = 0, nil, ""
+	return c
+}
+
+// inDir is a configuration that keeps its files in a directory, and saves when it is told to.
+func inDir(dir string) *config.Config {
+	c := config.Default()
+	c.Port, c.Save, c.Dir = 0, nil, dir
+	return c
+}
+
+// client is a connection through the process itself.
+func client(t testing.TB, srv *Server) *testkit.Client {
+	t.Helper()
+	return testkit.Dial(t, srv.Dial)
+}
+
+// overPort returns what dials a server through its port or socket.
+func overPort(srv *Server) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
+}
+
+// transports are all the ways on which bytes reach a session.
+var transports = []struct {
+	name    string
+	options Options
+	threads int
+	pipe    bool
+}{
+	{name: "pipe", pipe: true},
+	{name: "goroutines"},
+	{name: "loop", options: Options{EventLoops: true}, threads: 1},
+	{name: "4 loops", options: Options{EventLoops: true}, threads: 4},
+}
+
+// onEveryTransport runs a test on each of them.
+func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
+	for _, tr := range transports {
+		t.Run(tr.name, func(t *testing.T) {
+			own := o
+			own.EventLoops = tr.options.EventLoops
+			srv := startWith(t, own, func(c *config.Config) {
+				if tr.threads > 0 {
+					c.IOThreads = tr.threads
+				}
+				if o.Config != nil {
+					threads := c.IOThreads
+					*c = *o.Config.Clone()
+					c.IOThreads = threads
+				}
+			})
+			dial := srv.Dial
+			if !tr.pipe {
+				dial = overPort(srv)
+			}
+			test(t, srv, dial)
+		})
+	}
+}
+
+// parked returns how many commands wait.
+func (srv *Server) parked() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.parking.count
+}
+
+// connected returns how many sessions there are.
+func (srv *Server) connected() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return len(srv.clients)
+}
+
+// awaitParked waits until so many commands wait.
+func awaitParked(t testing.TB, srv *Server, n int) {
+	t.Helper()
+	eventually(t, func() bool { return srv.parked() == n }, "%d commands should wait", n)
+}
+
+// eventually is require.Eventually that looks often.
+func eventually(t testing.TB, is func() bool, format string, args ...any) {
+	t.Helper()
+	for end := time.Now().Add(soon); !is(); time.Sleep(200 * time.Microsecond) {
+		if time.Now().After(end) {
+			require.Failf(t, "it did not happen", format, args...)
+		}
+	}
+}
+
+// awaitClosed fails unless the server has closed the connection, or does soon, and sends nothing before.
+func awaitClosed(t testing.TB, conn net.Conn) {
+	t.Helper()
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
+	n, err := conn.Read(make([]byte, 64))
+	require.Zero(t, n)
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+// checkParking fails unless nothing is left behind by waiters.
+func checkParking(t testing.TB, srv *Server) {
+	t.Helper()
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	require.Zero(t, srv.parking.count)
+	for db, queues := range srv.parking.queues {
+		require.Empty(t, queues, "database %d", db)
+	}
+	require.Empty(t, srv.parking.ready)
+	for id, s := range srv.clients {
+		require.Nil(t, s.waiter, "client %d", id)
+	}
+}

@@ -1,0 +1,149 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// script is a conversation of several clients with one server whose clock stands still. A line is one of
+//
+//	A LOCK k a PX 1000 -> token     client A sends a command and gets a reply
+//	B LOCK k b WAIT 0 -> waits      the command is parked
+//	B <- token                      the reply to what was sent earlier
+//	B <- closed                     the server has closed the connection
+//	B sends UNLOCK k b              no reply is expected yet
+//	B pipelines PING ; PING         the same, of several in one write
+//	+500ms                          the clock moves on, and what falls due happens
+//	!500ms                          the clock moves on, and nobody has noticed yet
+//	close B                         the client goes
+//	parked 2                        so many commands wait
+//
+// An expected reply is written as resp.Value.String does, or is "token" (any fencing token), "token=x" (the one that x
+// stands for; the first time, x is given it) or "token>x" (one above it). "" is an empty argument.
+type script struct {
+	srv     *Server
+	clock   *ManualClock
+	dial    func() (net.Conn, error)
+	clients map[string]*testkit.Client
+	tokens  map[string]int64
+}
+
+func runScript(t *testing.T, srv *Server, clock *ManualClock, dial func() (net.Conn, error), text string) {
+	t.Helper()
+	sc := &script{srv, clock, dial, make(map[string]*testkit.Client), make(map[string]int64)}
+	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
+		if line = strings.TrimSpace(line); line != "" {
+			sc.line(t, fmt.Sprintf("line %d: %s", i+1, line), strings.Fields(line))
+		}
+	}
+}
+
+func (sc *script) line(t *testing.T, where string, words []string) {
+	t.Helper()
+	switch {
+	case words[0][0] == '+':
+		d, err := time.ParseDuration(words[0][1:])
+		require.NoError(t, err, where)
+		sc.clock.Advance(d)
+	case words[0][0] == '!':
+		d, err := time.ParseDuration(words[0][1:])
+		require.NoError(t, err, where)
+		sc.clock.Set(time.UnixMicro(sc.clock.NowUS()).Add(d))
+	case words[0] == "close":
+		before := sc.srv.connected()
+		sc.client(t, words[1]).Close()
+		delete(sc.clients, words[1])
+		eventually(t, func() bool { return sc.srv.connected() < before }, "%s", where)
+	case words[0] == "parked":
+		n, err := strconv.Atoi(words[1])
+		require.NoError(t, err, where)
+		awaitParked(t, sc.srv, n)
+	case words[1] == "<-":
+		sc.receive(t, where, sc.client(t, words[0]), strings.Join(words[2:], " "))
+	case words[1] == "pipelines":
+		var bytes []byte
+		for _, command := range strings.Split(strings.Join(words[2:], " "), " ; ") {
+			bytes = append(bytes, command+"\r\n"...)
+		}
+		_, err := sc.client(t, words[0]).Conn().Write(bytes)
+		require.NoError(t, err, where)
+	case words[1] == "sends":
+		sc.client(t, words[0]).Send(arguments(words[2:])...)
+	default:
+		sc.exchange(t, where, words)
+	}
+}
+
+func (sc *script) exchange(t *testing.T, where string, words []string) {
+	t.Helper()
+	arrow := 0
+	for i, w := range words {
+		if w == "->" {
+			arrow = i
+		}
+	}
+	require.NotZero(t, arrow, where)
+	c, want := sc.client(t, words[0]), strings.Join(words[arrow+1:], " ")
+	before := sc.srv.parked()
+	c.Send(arguments(words[1:arrow])...)
+	if want == "waits" {
+		awaitParked(t, sc.srv, before+1)
+		return
+	}
+	sc.receive(t, where, c, want)
+}
+
+func arguments(words []string) []string {
+	args := make([]string, len(words))
+	for i, w := range words {
+		if args[i] = w; w == `""` {
+			args[i] = ""
+		}
+	}
+	return args
+}
+
+func (sc *script) client(t *testing.T, name string) *testkit.Client {
+	t.Helper()
+	c := sc.clients[name]
+	if c == nil {
+		c = testkit.Dial(t, sc.dial)
+		c.Do("PING") // it is connected, for the counts
+		sc.clients[name] = c
+	}
+	return c
+}
+
+func (sc *script) receive(t *testing.T, where string, c *testkit.Client, want string) {
+	t.Helper()
+	if want == "closed" {
+		awaitClosed(t, c.Conn())
+		return
+	}
+	got := c.Receive()
+	if !strings.HasPrefix(want, "token") {
+		require.Equal(t, want, strings.TrimRight(got.String(), " "), where)
+		return
+	}
+	require.Equal(t, resp.Integer, got.Kind, "%s: %s", where, got)
+	require.Positive(t, got.Int, where)
+	switch name := want[len("token"):]; {
+	case name == "":
+	case name[0] == '>':
+		require.Greater(t, got.Int, sc.tokens[name[1:]], where)
+	case sc.tokens[name[1:]] == 0:
+		sc.tokens[name[1:]] = got.Int
+	default:
+		require.Equal(t, sc.tokens[name[1:]], got.Int, where)
+	}
+}

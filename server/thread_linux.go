@@ -1,0 +1,26 @@
+package server
+
+import (
+	"runtime"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	// backgroundNice is the niceness of work that may take as long as it likes.
+	backgroundNice = 10
+	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a thread
+	// keeps a processor for its slice of some milliseconds, unless it lets go by itself.
+	breathNS = 100_000
+)
+
+// becomeBackground makes the calling goroutine's thread give way to all others on the machine's processors, so that
+// writing a snapshot does not take the event loop's. The thread ends with the goroutine, which must not do anything
+// else.
+func becomeBackground() {
+	runtime.LockOSThread() // never unlocked: an ending goroutine takes its thread along
+	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), backgroundNice)
+}
+
+// breathe gives the processor away for a moment.
+func breathe() { _ = unix.Nanosleep(&unix.Timespec{Nsec: breathNS}, nil) }

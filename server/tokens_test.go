@@ -1,0 +1,179 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+)
+
+// takeToken acquires and releases a lock and returns its token.
+func takeToken(t *testing.T, srv *Server, key string) int64 {
+	t.Helper()
+	c := client(t, srv)
+	defer c.Close()
+	token := c.Do("LOCK", key, "o").Int
+	require.Positive(t, token)
+	require.EqualValues(t, 1, c.Do("UNLOCK", key, "o").Int)
+	return token
+}
+
+func TestTokensRise(t *testing.T) {
+	at := time.UnixMilli(1_750_000_000_000)
+	clock := NewManualClock(at)
+	srv := startWith(t, Options{Clock: clock}, nil)
+	first := takeToken(t, srv, "k")
+	require.Equal(t, at.UnixMicro(), first, "the clock's microseconds")
+	second := takeToken(t, srv, "j")
+	require.Equal(t, first+1, second)
+	client(t, srv).Do("FLUSHALL")
+	require.Equal(t, first+2, takeToken(t, srv, "k"))
+	clock.Advance(time.Second)
+	require.Equal(t, at.UnixMicro()+1_000_000, takeToken(t, srv, "k"))
+	clock.Set(at.Add(-24 * time.Hour))
+	require.Equal(t, at.UnixMicro()+1_000_001, takeToken(t, srv, "k"), "the clock was set back")
+}
+
+func TestTokenStartsAboveOneLeftInTheLock(t *testing.T) {
+	srv := startWith(t, Options{}, nil)
+	c := client(t, srv)
+	floor := time.Now().Add(24 * time.Hour).UnixMicro()
+	c.Do("HSET", "k", "$token", strconv.FormatInt(floor, 10))
+	require.Equal(t, floor+1, takeToken(t, srv, "k"))
+	require.Greater(t, takeToken(t, srv, "j"), floor+1)
+}
+
+func TestTokensRiseOverRestarts(t *testing.T) {
+	dir := t.TempDir()
+	at := time.UnixMilli(1_750_000_000_000)
+	last := int64(0)
+	// The clock is set back a day with each start.
+	for i := range 5 {
+		clock := NewManualClock(at.Add(-time.Duration(i) * 24 * time.Hour))
+		srv := start(t, Options{Config: inDir(dir), Clock: clock})
+		for range 10 {
+			token := takeToken(t, srv, "k")
+			require.Greater(t, token, last)
+			last = token
+			clock.Advance(20 * time.Minute) // past the reservation, several times
+		}
+		require.LessOrEqual(t, last, tokenLimit(t, dir), "no token is above what the file says")
+		require.NoError(t, srv.Close())
+	}
+}
+
+func tokenLimit(t *testing.T, dir string) int64 {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(dir, tokenFile))
+	require.NoError(t, err)
+	require.True(t, strings.HasSuffix(string(b), "\n"))
+	n, err := strconv.ParseInt(strings.TrimSpace(string(b)), 10, 64)
+	require.NoError(t, err)
+	return n
+}
+
+// A server that is killed leaves its directory as it stands: the next one starts on a copy of it, or in it.
+func TestTokensRiseOverKills(t *testing.T) {
+	dir := t.TempDir()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	last := int64(0)
+	for range 5 {
+		srv := start(t, Options{Config: inDir(dir), Clock: clock}) // the one before still runs
+		for range 1000 {
+			srv.do(func() { last = max(last, requireAbove(t, srv.NextToken(0), last)) })
+		}
+	}
+}
+
+func requireAbove(t *testing.T, token, last int64) int64 {
+	t.Helper()
+	require.Greater(t, token, last)
+	return token
+}
+
+// The reservation is raised before it is used up, by one write for many tokens.
+func TestTokenReservation(t *testing.T) {
+	dir := t.TempDir()
+	at := time.UnixMilli(1_750_000_000_000)
+	clock := NewManualClock(at)
+	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	limit := tokenLimit(t, dir)
+	require.Equal(t, at.UnixMicro()+tokenBlockUS, limit)
+	takeToken(t, srv, "k")
+	clock.Advance(29 * time.Minute)
+	takeToken(t, srv, "k")
+	require.Equal(t, limit, tokenLimit(t, dir), "half of the block is left")
+	clock.Advance(2 * time.Minute)
+	require.Greater(t, tokenLimit(t, dir), limit, "less than half of it is left")
+	require.Greater(t, tokenLimit(t, dir), takeToken(t, srv, "k"))
+
+	// The clock jumps over the whole block, and a token is wanted before housekeeping has looked.
+	clock.Set(at.Add(100 * time.Hour))
+	token := takeToken(t, srv, "k")
+	require.GreaterOrEqual(t, tokenLimit(t, dir), token)
+}
+
+func TestDamagedTokenFileIsRefused(t *testing.T) {
+	for _, text := range []string{"", "x\n", "-5\n", "12 13\n", "99999999999999999999\n", "9223372036854775807\n", "\x00\x00\x00"} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, tokenFile)
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
+		srv, err := New(Options{Config: inDir(dir)})
+		require.NoError(t, err)
+		err = srv.Start()
+		require.ErrorContains(t, err, path, "%q", text)
+		require.ErrorContains(t, err, "not a token limit", "%q", text)
+		require.NoError(t, srv.Close())
+		left, err := os.ReadFile(path)
+		require.NoError(t, err)
+		require.Equal(t, text, string(left), "it is left as it was")
+	}
+}
+
+func TestTokensWithoutAFile(t *testing.T) {
+	dir := t.TempDir()
+	srv := startWith(t, Options{}, func(c *config.Config) { c.Dir = dir })
+	takeToken(t, srv, "k")
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, entries, "a server without snapshots and configuration file writes nothing")
+}
+
+// Where the reservation cannot be written, tokens go by the clock, INFO says so, and it is tried again.
+func TestReservationThatFails(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	first := takeToken(t, srv, "k")
+	require.NoError(t, os.RemoveAll(dir))
+	clock.Advance(40 * time.Minute)
+	require.Contains(t, client(t, srv).Do("INFO", "locks").Str, "lock_token_reservation:err\r\n")
+	require.Greater(t, takeToken(t, srv, "k"), first)
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	clock.Advance(2 * time.Second)
+	require.Contains(t, client(t, srv).Do("INFO", "locks").Str, "lock_token_reservation:ok\r\n")
+	require.Greater(t, tokenLimit(t, dir), takeToken(t, srv, "k"))
+}
+
+// CONFIG SET dir takes the reservation along.
+func TestTokensMoveWithDir(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	at := time.UnixMilli(1_750_000_000_000)
+	require.NoError(t, os.WriteFile(filepath.Join(to, tokenFile), []byte("1900000000000000\n"), 0o644))
+	c := inDir(from)
+	c.EnableProtectedConfigs = config.AccessLocal
+	srv := start(t, Options{Config: c, Clock: NewManualClock(at)})
+	before := takeToken(t, srv, "k")
+	require.Equal(t, "+OK", client(t, srv).Do("CONFIG", "SET", "dir", to).String())
+	after := takeToken(t, srv, "k")
+	require.Greater(t, after, before)
+	require.Greater(t, after, int64(1_900_000_000_000_000), "above what was given out there")
+	require.GreaterOrEqual(t, tokenLimit(t, to), after)
+}
