@@ -24,7 +24,8 @@ type Options struct {
 	Config *config.Config
 	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
 	ConfigFile string
-	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every connection has goroutines of its own. The server program sets it.
+	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every
+	// connection has goroutines of its own. The server program sets it.
 	EventLoops bool
 	// Listener is served in addition to what Config says; Close closes it. A TLS listener is one.
 	Listener net.Listener

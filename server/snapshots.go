@@ -96,10 +96,7 @@ func (srv *Server) keepHouse() {
 		srv.startSave()
 	}
 	if ex.tokens.due(ex.store.NowUS()) {
-		known := ex.tokens.err != nil
-		if err := ex.tokens.reserve(ex.store.NowUS()); err != nil && !known {
-			srv.log.Warn("fencing tokens now rely on the clock alone", "cause", err)
-		}
+		srv.reserveTokens()
 	}
 	srv.closeIdle()
 }

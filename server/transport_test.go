@@ -63,7 +63,7 @@ func TestLargeArgument(t *testing.T) {
 func TestIdleConnectionsHoldLittle(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		before := heapBytes()
-		long := strings.Repeat("x", 32<<20)
+		long := strings.Repeat("x", 8<<20)
 		var idle []*testkit.Client
 		for range 4 {
 			c := testkit.Dial(t, dial)
@@ -73,9 +73,9 @@ func TestIdleConnectionsHoldLittle(t *testing.T) {
 			require.EqualValues(t, 1, c.Do("DEL", "k").Int)
 			idle = append(idle, c)
 		}
-		// The clients hold 32 MiB each themselves, and so does the test.
+		// The clients hold 8 MiB each themselves, and so does the test.
 		held := int64(heapBytes()) - int64(before)
-		require.Less(t, held, int64(5*32<<20+48<<20))
+		require.Less(t, held, int64(5*8<<20+16<<20))
 		runtime.KeepAlive(idle)
 	})
 }
