@@ -9,6 +9,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"lockserver/internal/config"
 )
 
 // acceptPause is how long new connections wait after there were no descriptors left.
@@ -51,7 +53,7 @@ func (srv *Server) listen() error {
 		}
 		lns = append(lns, ln)
 	}
-	if err := srv.socketMode(); err != nil {
+	if err := socketMode(c); err != nil {
 		closeAll(lns)
 		return err
 	}
@@ -72,7 +74,7 @@ func (srv *Server) listen() error {
 		return err
 	}
 	srv.loops = loops
-	return srv.socketMode() // again: some loops bind the socket anew
+	return socketMode(c) // again: some loops bind the socket anew
 }
 
 func closeAll(lns []net.Listener) {
@@ -148,8 +150,8 @@ func (srv *Server) tuneConn(nc net.Conn) {
 	}
 }
 
-func (srv *Server) socketMode() error {
-	if c := srv.config; c.UnixSocket != "" && c.UnixSocketPerm != 0 {
+func socketMode(c *config.Config) error {
+	if c.UnixSocket != "" && c.UnixSocketPerm != 0 {
 		return os.Chmod(c.UnixSocket, c.UnixSocketPerm)
 	}
 	return nil
