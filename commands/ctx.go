@@ -59,7 +59,7 @@ type Host interface {
 	Renew(c *Ctx, key, owner []byte, token int64)
 	// StopRenewing ends Renew for a lock, whoever asked for it.
 	StopRenewing(c *Ctx, key []byte)
-	// Awaited reports whether a client is parked for the key: what becomes free is theirs.
+	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key: what becomes free is theirs.
 	Awaited(db *store.DB, key []byte) bool
 }
 

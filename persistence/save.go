@@ -23,7 +23,7 @@ type SaveOptions struct {
 }
 
 // breathBytes is how much is written between two calls of Breathe: some tenths of a millisecond's work.
-const breathBytes = 64 << 10
+const breathBytes = 16 << 10
 
 // SaveFile writes a snapshot to path, replacing it as a whole, and returns the size in bytes.
 func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {

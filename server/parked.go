@@ -262,5 +262,17 @@ func ownAll(argv [][]byte) [][]byte {
 
 // Awaited implements commands.Host.
 func (ex *executor) Awaited(db *store.DB, key []byte) bool {
-	return ex.parking.count > 0 && ex.parking.queues[db.ID()][string(key)] != nil
+	if ex.parking.count == 0 {
+		return false
+	}
+	q := ex.parking.queues[db.ID()][string(key)]
+	if q == nil {
+		return false
+	}
+	for pl := q.first; pl != nil; pl = pl.next {
+		if pl.waiter.wait.Queue {
+			return true
+		}
+	}
+	return false
 }

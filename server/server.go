@@ -240,7 +240,6 @@ func (srv *Server) Close() error {
 	}
 	srv.life.Unlock()
 	srv.group.Wait()
-	srv.closeFiles()
 	close(srv.done)
 	return nil
 }

@@ -79,9 +79,6 @@ func (srv *Server) loadSnapshot() error {
 	return nil
 }
 
-// closeFiles ends what Start opened.
-func (srv *Server) closeFiles() {}
-
 // fire implements firer.
 func (srv *Server) fire(*executor) { srv.keepHouse() }
 

@@ -22,5 +22,8 @@ func becomeBackground() {
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), backgroundNice)
 }
 
-// breathe gives the processor away for a moment.
-func breathe() { _ = unix.Nanosleep(&unix.Timespec{Nsec: breathNS}, nil) }
+// breathe gives the processor away for a moment: to a goroutine that waits for its turn, and to other threads.
+func breathe() {
+	runtime.Gosched()
+	_ = unix.Nanosleep(&unix.Timespec{Nsec: breathNS}, nil)
+}
