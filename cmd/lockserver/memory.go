@@ -9,10 +9,10 @@ import (
 const (
 	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of 100 %
 	// a server with little data would collect hundreds of times a second.
-	gcHeadroomBytes = 48 << 20
+	gcHeadroomBytes = 64 << 20
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is made of,
 	// and twice the data would be too much.
-	gcPercentLarge = 20
+	gcPercentLarge = 33
 	// gcPercentMost bounds the headroom of a very small heap.
 	gcPercentMost = 2000
 )
@@ -36,10 +36,9 @@ func tuneCollector() {
 
 // gcPercent is the headroom for a heap of which so many bytes live.
 func gcPercent(live uint64) int {
-	percent := int(gcHeadroomBytes * 100 / max(live, 1))
-	percent = min(max(percent, gcPercentLarge), gcPercentMost)
-	if percent > 2*gcPercentLarge {
-		return percent / 20 * 20 // in steps, so that it does not change with every collection
+	percent := min(int(gcHeadroomBytes*100/max(live, 1)), gcPercentMost)
+	if percent <= gcPercentLarge {
+		return gcPercentLarge
 	}
-	return percent
+	return gcPercentLarge + (percent-gcPercentLarge)/20*20 // in steps, so that it does not change every time
 }

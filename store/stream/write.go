@@ -46,7 +46,7 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 
 // dropDeadAbove removes nodes without living entries whose master ID is not below
 // id. They come about only if exact trimming by ID emptied the node and XSETID then
-// went back behind it. Redis would add the entry there, where no search finds it.
+// went back behind it. Redis keeps such a node and makes another for every entry that is added before it.
 func (s *Stream) dropDeadAbove(id ID) {
 	for s.tail != nil && !s.tail.master.Less(id) {
 		s.drop(s.tail)
