@@ -79,9 +79,14 @@ const (
 	ErrNoLFU              Error = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 
 	// Strings.
-	ErrLCSLenAndIdx Error = "ERR If you want both the length and indexes, please just use IDX."
-	ErrLCSType      Error = "ERR The specified keys must contain string values"
-	ErrLCSMemory    Error = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+	ErrLCSLenAndIdx   Error = "ERR If you want both the length and indexes, please just use IDX."
+	ErrLCSType        Error = "ERR The specified keys must contain string values"
+	ErrLCSMemory      Error = "ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len"
+	ErrDigest         Error = "ERR must be exactly 16 hexadecimal characters"                // of Redis 8.4
+	ErrDelexType      Error = "ERR Key should be of string type if conditions are specified" // of Redis 8.4
+	ErrDelexCondition Error = "ERR Invalid condition. Use IFEQ, IFNE, IFDEQ, or IFDNE"       // of Redis 8.4
+	ErrNumKeys        Error = "ERR invalid numkeys value"                                    // of Redis 8.4
+	ErrKeyValuePairs  Error = "ERR wrong number of key-value pairs"                          // of Redis 8.4
 
 	// Streams.
 	ErrStreamID             Error = "ERR Invalid stream ID specified as stream command argument"
@@ -237,6 +242,11 @@ func ErrNoSale(voucher []byte) Error { return quoted("ERR no such seckill '", vo
 func quoted(before string, word []byte, after string) Error {
 	b := append([]byte(before), clip(word, len(word))...)
 	return oneLine(append(b, after...))
+}
+
+// ErrExecAbortedBy answers an EXEC that is refused itself; the transaction is gone.
+func ErrExecAbortedBy(err error) error {
+	return oneLine([]byte("EXECABORT Transaction discarded because of: " + strings.TrimPrefix(err.Error(), "ERR ")))
 }
 
 // clip shortens a client's word as C's "%.*s" does: to n bytes, and at a zero byte.

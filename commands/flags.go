@@ -26,6 +26,7 @@ const (
 	MovableKeys                            // derived: where the keys are depends on the arguments
 	AllowBusy                              // allowed while a script runs too long
 	TouchesArbitraryKeys                   // may change keys that it does not name (FLUSHALL, SWAPDB); not printed
+	Immediate                              // runs at once between MULTI and EXEC instead of being queued; not printed
 )
 
 var flagNames = [...]struct {

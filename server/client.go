@@ -82,6 +82,7 @@ func (srv *Server) close(s *session) {
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
 	}
+	s.discard()
 	ex.watchdog.forget(ex, s)
 	ex.endUnit()
 	touched := ex.end()

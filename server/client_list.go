@@ -97,6 +97,12 @@ func (s *session) describe(b *strings.Builder) {
 	if strings.HasSuffix(s.info.addr, ":0") {
 		flags += "U"
 	}
+	if s.multi != nil {
+		flags += "x"
+	}
+	if s.watchedChanged {
+		flags += "d"
+	}
 	if s.noEvict {
 		flags += "e"
 	}
@@ -110,11 +116,15 @@ func (s *session) describe(b *strings.Builder) {
 	if s.lastRow != nil {
 		cmd = s.lastRow.FullName()
 	}
+	queued := -1
+	if s.multi != nil {
+		queued = len(s.multi.queued)
+	}
 	output := s.pendingBytes + len(s.out.Buf)
-	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=-1 "+
+	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=0 omem=%d tot-mem=%d events=r cmd=%s "+
 		"user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
-		(nowUS-s.info.lastUS)/1_000_000, flags, s.db.ID(), output, output, output, cmd, s.out.Proto,
+		(nowUS-s.info.lastUS)/1_000_000, flags, s.db.ID(), queued, output, output, output, cmd, s.out.Proto,
 		s.info.libName, s.info.libVersion)
 }

@@ -33,10 +33,10 @@ func connectionRows() []commands.Row {
 		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: selectDB,
 			Summary: "Chooses the database that the connection works on.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Int("index")}},
-		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: quit,
+		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: anyone | commands.Immediate, Run: quit,
 			Summary: "Closes the connection after the replies so far.", Complexity: "O(1)", Deprecated: "7.2.0",
 			ReplacedBy: "just closing the connection", MinArgs: 1},
-		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: anyone, Run: reset,
+		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: anyone | commands.Immediate, Run: reset,
 			Summary: "Makes the connection as it was when it was opened.", Complexity: "O(1)"},
 	}
 }
@@ -196,6 +196,7 @@ func reset(c *commands.Ctx) error {
 	s.info.name = ""
 	s.replies = replyOn
 	s.noTouch, s.noEvict = false, false
+	s.discard()
 	c.Out.Proto = 2
 	s.setAuthenticated(s.server.config.RequirePass == "")
 	c.Out.Simple("RESET")

@@ -26,6 +26,7 @@ type executor struct {
 	host     *Server
 	journal  Journal // nil: none
 	parking  *parking
+	watching watching
 	timers   timers
 	watchdog watchdog
 	tokens   tokens
@@ -108,7 +109,11 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	if err == nil {
 		err = s.admit(row)
 	}
-	if err == nil {
+	queued := false
+	if s.multi != nil || err != nil {
+		queued, err = s.intercept(row, argv, err)
+	}
+	if err == nil && !queued {
 		ex.calls[row.Index()]++
 		if s.noTouch {
 			ex.store.SetNoTouch(true)

@@ -57,15 +57,15 @@ func newParking(databases int) *parking {
 	return p
 }
 
-// KeyChanged implements store.Observer.
-func (p *parking) KeyChanged(db int, key []byte) {
+// keyChanged makes the queue of a key ready, if there is one.
+func (p *parking) keyChanged(db int, key []byte) {
 	if q := p.queues[db][string(key)]; q != nil {
 		p.makeReady(q)
 	}
 }
 
-// DatabaseChanged implements store.Observer.
-func (p *parking) DatabaseChanged(db int) {
+// databaseChanged is keyChanged for every key of a database.
+func (p *parking) databaseChanged(db int) {
 	for _, q := range p.queues[db] {
 		p.makeReady(q)
 	}
@@ -133,7 +133,7 @@ func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) {
 	s.waiter = w
 	ex.parking.enter(w)
 	if ex.parking.count == 1 {
-		ex.store.SetObserver(ex.parking)
+		ex.observe()
 	}
 	if wait.DeadlineMS != 0 {
 		ex.timers.set(&w.timer, wait.DeadlineMS)
@@ -147,7 +147,7 @@ func (ex *executor) unpark(w *waiter) {
 	}
 	ex.parking.leave(w)
 	if ex.parking.count == 0 {
-		ex.store.SetObserver(nil)
+		ex.observe()
 	}
 	ex.timers.stop(&w.timer)
 	w.session.waiter = nil

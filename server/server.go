@@ -145,6 +145,7 @@ func New(o Options) (*Server, error) {
 	ex.store = store.New(srv.config.Databases, store.Limits{})
 	ex.store.Record(o.Journal != nil)
 	ex.parking = newParking(srv.config.Databases)
+	ex.watching = newWatching(srv.config.Databases)
 	ex.watchdog.renewals = make(map[lockKey]*renewal)
 	ex.poke = make(chan struct{}, 1)
 	srv.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())

@@ -72,6 +72,10 @@ type session struct {
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
+	multi   *transaction // since MULTI, nil outside
+	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
+	watched        []*watch
+	watchedChanged bool
 	// renewals are the first of a list of the locks whose leases the server renews because this session holds them.
 	renewals *renewal
 }
@@ -307,6 +311,12 @@ func (s *session) admit(row *commands.Row) error {
 
 // afterReply drops a reply that the client does not want and closes on a client that takes none.
 func (s *session) afterReply(mark int) {
+	s.muteReply(mark)
+	s.checkOutput()
+}
+
+// muteReply drops a reply that the client does not want.
+func (s *session) muteReply(mark int) {
 	switch s.replies {
 	case replyOff, replySkip:
 		s.out.Rollback(mark)
@@ -316,18 +326,22 @@ func (s *session) afterReply(mark int) {
 	case replySkipNext:
 		s.replies = replySkip
 	}
-	s.checkOutput()
 }
 
 // checkOutput closes a client whose unread output has passed client-output-buffer-limit.
 func (s *session) checkOutput() {
-	limit := s.server.settings.outputHardBytes
-	if limit > 0 && int64(s.pendingBytes+len(s.out.Buf)) > limit {
+	if s.outputTooLarge() {
 		s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id,
-			"bytes", s.pendingBytes+len(s.out.Buf), "limit", limit)
+			"bytes", s.pendingBytes+len(s.out.Buf), "limit", s.server.settings.outputHardBytes)
 		s.out.Buf = nil
 		s.kill()
 	}
+}
+
+// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit.
+func (s *session) outputTooLarge() bool {
+	limit := s.server.settings.outputHardBytes
+	return limit > 0 && int64(s.pendingBytes+len(s.out.Buf)) > limit
 }
 
 // kick tells the owners of sessions that there is something for them.

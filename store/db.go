@@ -44,6 +44,17 @@ func (db *DB) find(key []byte) int {
 	return slot
 }
 
+// Holds reports whether there is a live key, and touches nothing: an observer may call it in the middle of a mutation.
+func (db *DB) Holds(key []byte) bool {
+	keys := db.space.keys
+	slot := keys.Find(keys.Hash(key), key)
+	if slot < 0 {
+		return false
+	}
+	_, v := keys.At(slot)
+	return db.live(v)
+}
+
 // expire removes a key whose time has come.
 func (db *DB) expire(key string) {
 	b := []byte(key)

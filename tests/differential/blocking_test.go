@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,7 @@ type play string
 // TestBlocking plays commands that wait, on several connections.
 func TestBlocking(t *testing.T) {
 	p := startPair(t, "")
-	for _, c := range blockingCases() {
+	for _, c := range slices.Concat(blockingCases(), transactionCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			for _, version := range []string{"2", "3"} {
 				here := p.in(t)

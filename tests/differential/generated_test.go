@@ -79,7 +79,12 @@ func (s *sequence) play(version int) (name, failure string) {
 	s.t.Helper()
 	s.begin(version)
 	s.configure()
-	for range sequenceLength {
+	for len(s.commands) < sequenceLength {
+		if s.generator.chance(2) {
+			if name, wrong := s.transaction(); wrong != "" {
+				return name, s.report(version, s.commands[len(s.commands)-1], wrong)
+			}
+		}
 		row, args := s.generator.next()
 		s.commands = append(s.commands, args)
 		s.counts[row.FullName()]++

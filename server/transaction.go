@@ -1,0 +1,153 @@
+package server
+
+import "lockserver/commands"
+
+// A transaction is the commands that a client sent between MULTI and EXEC. They run as one unit: nobody else's command
+// runs between them, whoever waits for a key is served after the last of them, and their effects reach the journal
+// together. Nothing waits inside: a blocking command answers as if its time were up.
+//
+// What makes a command immediate (commands.Immediate) is that it is about the transaction or the connection itself;
+// everything else is queued as it came, after the checks that a command sent alone would have to pass.
+
+// transaction is what a client has queued since MULTI.
+type transaction struct {
+	queued  []queuedCommand
+	flags   commands.Flags // of all queued commands together
+	aborted bool           // a command was refused: EXEC will run nothing
+}
+
+// queuedCommand is a command that waits for EXEC.
+type queuedCommand struct {
+	row  *commands.Row
+	argv [][]byte
+}
+
+func transactionRows() []commands.Row {
+	easy := whenever | commands.Fast | commands.AllowBusy | commands.Immediate
+	return []commands.Row{
+		{Name: "multi", Group: commands.Transactions, Since: "1.2.0", Flags: easy, Run: multi,
+			Summary: "Begins a transaction: commands are queued until EXEC.", Complexity: "O(1)"},
+		{Name: "exec", Group: commands.Transactions, Since: "1.2.0", Run: exec,
+			Flags:      whenever | commands.SkipSlowlog | commands.Immediate,
+			Summary:    "Runs the queued commands as one, unless a watched key has changed.",
+			Complexity: "Depends on the queued commands"},
+		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy, Run: discard,
+			Summary: "Gives a transaction up.", Complexity: "O(N) where N is the number of queued commands"},
+		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchKeys,
+			Summary: "Makes the next EXEC depend on nobody having changed these keys.", Complexity: "O(1) a key",
+			Args: []commands.Arg{commands.Key("key", commands.RO).Many()}},
+		{Name: "unwatch", Group: commands.Transactions, Since: "2.2.0", Flags: easy &^ commands.Immediate, Run: unwatch,
+			Summary: "Forgets all watched keys.", Complexity: "O(1)"},
+	}
+}
+
+// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is immediate, neither. err
+// is what a command sent alone would be refused with. Outside a transaction it only words the refusal of EXEC.
+func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
+	tx := s.multi
+	if err == nil && row.Flags.Has(commands.Immediate) {
+		if row.Name != "exec" || !tx.flags.Has(commands.Write) || !s.server.refusesWrites() {
+			return false, nil
+		}
+		err = commands.ErrMisconf
+	}
+	switch {
+	case err != nil && s.server.table.Lookup(argv[0]).Is("exec"):
+		s.discard()
+		return false, commands.ErrExecAbortedBy(err)
+	case err == nil && row.Flags.Has(commands.NoMulti):
+		err = commands.ErrNotInsideMulti
+	}
+	if err != nil {
+		if tx != nil {
+			tx.aborted = true
+		}
+		return false, err
+	}
+	if !tx.aborted { // what will not run is not worth the memory
+		tx.queued = append(tx.queued, queuedCommand{row, ownAll(argv)})
+		tx.flags |= row.Flags
+	}
+	s.out.Simple("QUEUED")
+	return true, nil
+}
+
+func multi(c *commands.Ctx) error {
+	s := sessionOf(c)
+	if s.multi != nil {
+		return commands.ErrNestedMulti
+	}
+	s.multi = new(transaction)
+	c.Out.OK()
+	return nil
+}
+
+func discard(c *commands.Ctx) error {
+	s := sessionOf(c)
+	if s.multi == nil {
+		return commands.ErrDiscardNoMulti
+	}
+	s.discard()
+	c.Out.OK()
+	return nil
+}
+
+// discard leaves a transaction and forgets the watched keys.
+func (s *session) discard() {
+	s.multi = nil
+	s.unwatch()
+}
+
+// exec runs the queued commands. An error of one of them is its reply, and the others run all the same, as in Redis.
+func exec(c *commands.Ctx) error {
+	s := sessionOf(c)
+	tx := s.multi
+	if tx == nil {
+		return commands.ErrExecWithoutMulti
+	}
+	changed := s.hasWatchedChanged()
+	s.discard() // first: what the transaction itself changes is of no interest
+	switch {
+	case tx.aborted:
+		return commands.ErrExecAbort
+	case changed:
+		c.Out.NullArray()
+		return nil
+	}
+	ex := &s.server.executor
+	c.Out.Array(len(tx.queued))
+	start, overflown := c.Out.Mark(), false
+	var inner commands.Ctx
+	for _, q := range tx.queued {
+		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
+			return commands.ErrInternal
+		}
+		mark := c.Out.Mark()
+		ex.runQueued(&inner, s, q)
+		s.muteReply(mark)
+		if s.outputTooLarge() { // the transaction goes on, its client does not
+			overflown = true
+			c.Out.Rollback(start)
+		}
+	}
+	if overflown {
+		s.kill()
+	}
+	return nil
+}
+
+// runQueued runs one command of a transaction; its error becomes its reply.
+func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
+	ex.total++
+	ex.calls[q.row.Index()]++
+	s.lastRow = q.row
+	mark := s.out.Mark()
+	ex.prepare(c, s, q.row, q.argv)
+	c.MayBlock = false
+	err := ex.contain(q.row, func() error { return q.row.Run(c) })
+	if err != nil {
+		s.out.Rollback(mark)
+		s.out.Error(err.Error())
+		ex.host.stats.errors++
+	}
+}

@@ -1,0 +1,145 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// watch is one key that a session watches. The session hears of the first change of any of its keys, by whomever, its
+// own included; what changed is of no interest.
+type watch struct {
+	session *session
+	db      *store.DB
+	key     string
+	place   int  // in watching.watches[db][key]
+	existed bool // when it was watched
+}
+
+// watching holds every watched key. It is only touched under the executor.
+type watching struct {
+	watches []map[string][]*watch // a database each
+	count   int
+}
+
+func newWatching(databases int) watching {
+	w := watching{watches: make([]map[string][]*watch, databases)}
+	for i := range w.watches {
+		w.watches[i] = make(map[string][]*watch)
+	}
+	return w
+}
+
+// keyChanged makes the transactions of those who watch the key fail.
+func (w *watching) keyChanged(db int, key []byte) {
+	for _, watch := range w.watches[db][string(key)] {
+		watch.session.watchedChanged = true
+	}
+}
+
+// databaseChanged is keyChanged for every key of a database that was there before or is there now.
+func (w *watching) databaseChanged(db int) {
+	for _, list := range w.watches[db] {
+		for _, watch := range list {
+			if watch.existed || watch.db.Holds([]byte(watch.key)) {
+				watch.session.watchedChanged = true
+			}
+		}
+	}
+}
+
+func (w *watching) add(s *session, key []byte) {
+	for _, other := range s.watched {
+		if other.db == s.db && other.key == string(key) {
+			return
+		}
+	}
+	list := w.watches[s.db.ID()][string(key)]
+	one := &watch{session: s, db: s.db, key: string(key), place: len(list), existed: s.db.Peek(key).OK()}
+	w.watches[s.db.ID()][one.key] = append(list, one)
+	s.watched = append(s.watched, one)
+	w.count++
+}
+
+func (w *watching) remove(one *watch) {
+	keys := w.watches[one.db.ID()]
+	list := keys[one.key]
+	last := list[len(list)-1]
+	list[one.place], last.place = last, one.place
+	list[len(list)-1] = nil
+	if list = list[:len(list)-1]; len(list) == 0 {
+		delete(keys, one.key)
+	} else {
+		keys[one.key] = list
+	}
+	w.count--
+}
+
+// KeyChanged implements store.Observer.
+func (ex *executor) KeyChanged(db int, key []byte) {
+	if ex.parking.count > 0 {
+		ex.parking.keyChanged(db, key)
+	}
+	if ex.watching.count > 0 {
+		ex.watching.keyChanged(db, key)
+	}
+}
+
+// DatabaseChanged implements store.Observer.
+func (ex *executor) DatabaseChanged(db int) {
+	ex.parking.databaseChanged(db)
+	ex.watching.databaseChanged(db)
+}
+
+// observe makes the store tell of changed keys while anybody wants to know.
+func (ex *executor) observe() {
+	if ex.parking.count > 0 || ex.watching.count > 0 {
+		ex.store.SetObserver(ex)
+	} else {
+		ex.store.SetObserver(nil)
+	}
+}
+
+func watchKeys(c *commands.Ctx) error {
+	s := sessionOf(c)
+	if s.multi != nil {
+		return commands.ErrWatchInsideMulti
+	}
+	ex := &s.server.executor
+	if !s.watchedChanged { // otherwise the next EXEC fails whatever else is watched
+		for _, key := range c.Args().Rest() {
+			ex.watching.add(s, key)
+		}
+		ex.observe()
+	}
+	c.Out.OK()
+	return nil
+}
+
+// hasWatchedChanged reports whether a watched key is no longer as it was; one whose time has come dies here, if nobody
+// has noticed before.
+func (s *session) hasWatchedChanged() bool {
+	for _, one := range s.watched {
+		one.db.Peek([]byte(one.key))
+	}
+	return s.watchedChanged
+}
+
+func unwatch(c *commands.Ctx) error {
+	sessionOf(c).unwatch()
+	c.Out.OK()
+	return nil
+}
+
+// unwatch forgets the session's watched keys, and whether one of them has changed.
+func (s *session) unwatch() {
+	s.watchedChanged = false
+	if len(s.watched) == 0 {
+		return
+	}
+	ex := &s.server.executor
+	for _, one := range s.watched {
+		ex.watching.remove(one)
+	}
+	s.watched = nil
+	ex.observe()
+}
