@@ -48,6 +48,7 @@ func derive(r *Row) {
 	r.keys = k.specs
 	r.legacy = legacyOf(r.keys)
 	r.words = optionWords(nil, r.Args)
+	r.member = memberOf(r)
 	if slices.ContainsFunc(r.keys, func(s KeySpec) bool { return !s.plainRange() }) {
 		r.Flags |= MovableKeys
 	}
@@ -194,21 +195,27 @@ func (k *keyFinder) argument(a, before *Arg, pos position, behind followers) {
 			k.last = nil
 		}
 	case KindBlock:
-		k.block(a, pos, start, behind)
+		k.block(a, before, pos, start, behind)
 	default:
 		k.last = nil
 	}
 }
 
-// block finds the keys of a block: in a repeated one they stand at every so many words, and behind a word that
-// floats they are found by it.
-func (k *keyFinder) block(a *Arg, pos, start position, behind followers) {
+// block finds the keys of a block: in a repeated one they stand at every so many words, as many as a numkeys before it
+// says (MSETEX) or up to the end (MSET), and behind a word that floats they are found by it.
+func (k *keyFinder) block(a, before *Arg, pos, start position, behind followers) {
 	k.last = nil
 	if !holdsKey(a) {
 		return
 	}
 	from := len(k.specs)
 	switch {
+	case a.Multiple && countsKeys(before) && a.Args[0].Kind == KindKey && a.Token == "":
+		size, exact := sequenceSpan(a.Args)
+		if !exact || !pos.exact {
+			contradiction(k.row, "the keys of block %q cannot be found", a.Name)
+		}
+		k.add(&a.Args[0], KeySpec{Flags: a.Args[0].Access, Index: pos.at - 1, KeyNum: true, FirstKey: 1, Step: size})
 	case a.Multiple:
 		size, exact := sequenceSpan(a.Args)
 		if !exact || behind.inexact || !start.exact {
@@ -236,13 +243,16 @@ func (k *keyFinder) block(a *Arg, pos, start position, behind followers) {
 	k.last = nil
 }
 
+// countsKeys reports whether an argument says how many keys follow it.
+func countsKeys(a *Arg) bool { return a != nil && a.Kind == KindInteger && a.Name == "numkeys" }
+
 // keySpec describes one key, or a repeated one.
 func (k *keyFinder) keySpec(a, before *Arg, pos, start position, behind followers) KeySpec {
 	s := KeySpec{Flags: a.Access, Step: 1}
 	switch {
 	case a.Access&unknownPlace != 0:
 		s = KeySpec{Flags: a.Access &^ unknownPlace, Unknown: true}
-	case a.Multiple && before != nil && before.Kind == KindInteger && before.Name == "numkeys":
+	case a.Multiple && countsKeys(before):
 		if !pos.exact && !a.Optional || before.Optional || before.Token != "" {
 			contradiction(k.row, "numkeys stands nowhere in particular")
 		}
@@ -323,6 +333,25 @@ func optionWords(words []string, args []Arg) []string {
 func contradiction(r *Row, format string, args ...any) {
 	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
 }
+
+// memberOf is the position of the first member or field that a call names behind its only key, 0 if it names none there.
+func memberOf(r *Row) int {
+	if len(r.Args) < 2 || r.Args[0].Kind != KindKey || r.Args[0].Multiple || r.Args[0].Optional {
+		return 0
+	}
+	next := r.Args[1]
+	if next.Kind == KindBlock && !next.Optional && next.Token == "" {
+		next = next.Args[0]
+	}
+	if next.Kind != KindString || next.Optional || next.Token != "" || next.Name != "member" && next.Name != "field" {
+		return 0
+	}
+	return r.nameWords() + 1
+}
+
+// Member is the position among the words of a call of the first member or field that it names behind its only key, 0
+// if it names none.
+func (r *Row) Member() int { return r.member }
 
 // FirstKey is the position of the first key among the words of a call, 0 if the row alone does not tell.
 func (r *Row) FirstKey() int { return r.legacy.first }

@@ -198,3 +198,13 @@ func derivedFacts(t *testing.T, r *Row) tabletest.Facts {
 	require.Len(t, all, 1)
 	return all[r.fullName]
 }
+
+func TestMember(t *testing.T) {
+	table := NewTable(Families()...)
+	for name, want := range map[string]int{
+		"sadd": 2, "srem": 2, "sismember": 2, "hset": 2, "hget": 2, "hincrby": 2, "hsetnx": 2,
+		"get": 0, "smove": 0, "sinter": 0, "hgetall": 0, "lock": 0,
+	} {
+		require.Equal(t, want, table.Lookup([]byte(name)).Member(), name)
+	}
+}

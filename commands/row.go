@@ -47,6 +47,7 @@ type derived struct {
 	subs     []*Row
 	words    []string // option words, upper case
 	index    int
+	member   int
 }
 
 // Index is a number below Table.Size that only this row has, subcommands included.

@@ -1,13 +1,12 @@
 package store
 
-// MaxWarm is how many keys one Warm takes.
-const MaxWarm = 128
+import "lockserver/store/dict"
 
-// warmFrom is the number of keys from which on a database is too large for the processor's nearer caches.
-const warmFrom = 4096
+// MaxWarm is how many keys one Warm takes.
+const MaxWarm = dict.MaxWarm
 
 // WorthWarming reports whether look-ups in this database are likely to wait for memory.
-func (db *DB) WorthWarming() bool { return db.space.keys.Len() >= warmFrom }
+func (db *DB) WorthWarming() bool { return db.space.keys.LargeEnough() }
 
 // Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. It changes nothing
 // that anyone can observe.
@@ -28,6 +27,21 @@ func (db *DB) Warm(keys [][]byte) {
 	}
 }
 
+// WarmMembers is Warm for members of the set or fields of the hash at key, at most MaxWarm.
+func (db *DB) WarmMembers(key []byte, members [][]byte) {
+	keys := db.space.keys
+	slot := keys.Find(keys.Hash(key), key)
+	if slot < 0 {
+		return
+	}
+	switch _, v := keys.At(slot); v.tag() {
+	case Set:
+		db.store.warmSum += v.set().Warm(members)
+	case Hash:
+		db.store.warmSum += v.hash().Warm(members)
+	}
+}
+
 // touch reads the first bytes of what the value points to.
 func (v *value) touch() uint64 {
 	if v.ptr == nil || v.meta&maxInline == 0 && v.tag() == String {
@@ -45,6 +59,14 @@ func (v *value) touchCompact() uint64 {
 		}
 	case Set:
 		if lp, ok := v.set().Listpack(); ok {
+			return uint64(lp[0])
+		}
+	case List:
+		if lp, ok := v.list().Listpack(); ok {
+			return uint64(lp[0])
+		}
+	case ZSet:
+		if lp, ok := v.zset().Listpack(); ok {
 			return uint64(lp[0])
 		}
 	}

@@ -37,3 +37,25 @@ func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (s
 	}
 	return sum
 }
+
+// MaxWarm is how many keys one WarmKeys takes.
+const MaxWarm = 128
+
+// warmFrom is the number of entries from which on a dict is too large for the processor's nearer caches.
+const warmFrom = 4096
+
+// LargeEnough reports whether look-ups are likely to wait for memory, so that warming is worth its cost.
+func (d *Dict[V]) LargeEnough() bool { return d.Len() >= warmFrom }
+
+// WarmKeys is Warm for at most MaxWarm keys whose look-ups are about to come; in a small dict it does nothing.
+func (d *Dict[V]) WarmKeys(keys [][]byte, touch func(v *V) uint64) (sum uint64) {
+	if !d.LargeEnough() {
+		return 0
+	}
+	var hashes [MaxWarm]uint64
+	var slots [MaxWarm]int
+	for i, key := range keys {
+		hashes[i] = d.Hash(key)
+	}
+	return d.Warm(hashes[:len(keys)], slots[:len(keys)], touch)
+}

@@ -271,3 +271,11 @@ func (s *Set) mustOwn() {
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// Warm prepares the look-ups of members that are about to come: see dict.Dict.WarmKeys.
+func (s *Set) Warm(members [][]byte) uint64 {
+	if s.form != table {
+		return 0
+	}
+	return s.table.WarmKeys(members, func(*struct{}) uint64 { return 0 })
+}

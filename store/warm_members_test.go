@@ -1,0 +1,38 @@
+package store
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Warming reads for members that are there, that are not, in small and large containers and without any, and changes
+// nothing.
+func TestWarmMembers(t *testing.T) {
+	s := New(1, Limits{})
+	db := s.DB(0)
+	members := make([][]byte, MaxWarm)
+	for i := range members {
+		members[i] = []byte("m" + strconv.Itoa(100*i))
+	}
+	members[1] = nil
+	for _, n := range []int{1, 10_000} {
+		set, hash := db.EditSet([]byte("s")), db.EditHash([]byte("h"))
+		for i := range n {
+			m := []byte("m" + strconv.Itoa(i))
+			set.Add(m)
+			hash.Set(m, m)
+		}
+		hash.Set([]byte("m100"), nil)
+		dirty, sum := s.Dirty(), s.warmSum
+		for _, key := range []string{"s", "h", "gone"} {
+			db.WarmMembers([]byte(key), members)
+		}
+		db.WarmMembers([]byte("s"), nil)
+		require.Equal(t, dirty, s.Dirty())
+		require.Equal(t, n > 1, s.warmSum != sum, "only what is large is worth it")
+	}
+	db.SetString([]byte("text"), []byte("x"), NoTTL)
+	db.WarmMembers([]byte("text"), members)
+}
