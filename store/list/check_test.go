@@ -1,0 +1,55 @@
+package list
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/listpack"
+)
+
+// check verifies the whole structure: what the fields' comments promise.
+func check(t testing.TB, l *List, lim Limits) {
+	t.Helper()
+	if l.nodes == nil {
+		if l.small != nil {
+			require.NoError(t, listpack.Validate(l.small))
+			require.Positive(t, l.small.Len(), "a list without elements has no listpack")
+		}
+		return
+	}
+	require.Nil(t, l.small)
+	require.NotEmpty(t, l.nodes.segs)
+	total := 0
+	for _, s := range l.nodes.segs {
+		require.NotEmpty(t, s.nodes)
+		require.LessOrEqual(t, len(s.nodes), maxSegment)
+		length := 0
+		for _, n := range s.nodes {
+			length += n.len()
+			if n.plain {
+				require.True(t, lim.isLarge(n.lp))
+				continue
+			}
+			require.NoError(t, listpack.Validate(n.lp))
+			require.Positive(t, n.len())
+			require.LessOrEqual(t, n.len(), lim.count())
+			if n.len() > 1 {
+				require.LessOrEqual(t, len(n.lp), lim.bytes())
+			}
+		}
+		require.Equal(t, length, s.length)
+		total += length
+	}
+	require.Equal(t, total, l.nodes.length)
+}
+
+// content returns all elements from left to right.
+func content(l *List) []string {
+	got := []string{}
+	l.Range(0, l.Len(), Right, func(v Value) bool {
+		got = append(got, string(v.Append(nil)))
+		return true
+	})
+	return got
+}

@@ -1,0 +1,89 @@
+package list
+
+// toNodes turns a small list, which may be empty, into one with nodes.
+func (l *List) toNodes() {
+	l.nodes = &directory{}
+	if l.small != nil {
+		l.insertNode(place{}, &node{lp: l.small, stamp: l.ep.Now()})
+		l.small = nil
+	}
+}
+
+// toSmall turns a list with nodes back into a small one if it has become one, and
+// an empty one in any case.
+func (l *List) toSmall(lim Limits) {
+	d := l.nodes
+	if d.length == 0 {
+		l.nodes = nil
+		return
+	}
+	if len(d.segs) > 1 || len(d.segs[0].nodes) > 1 {
+		return
+	}
+	n := d.segs[0].nodes[0]
+	if n.plain || lim.Fill < 0 && len(n.lp) > lim.bytes()/2 || lim.Fill >= 0 && n.len() > lim.count()/2 {
+		return
+	}
+	l.nodes, l.small = nil, n.lp
+	if l.ep.Shared(n.stamp) || cap(n.lp) > len(n.lp)+len(n.lp)/2 {
+		l.small = n.lp.Clone()
+	}
+}
+
+// seal gives back what the node at p did not use, before another one follows it.
+func (l *List) seal(p place) {
+	n := l.nodes.at(p)
+	if spare := cap(n.lp) - len(n.lp); spare > len(n.lp)/8+64 && !l.ep.Shared(n.stamp) {
+		n.lp = n.lp.Clone()
+	}
+}
+
+// split makes two nodes of the one at p, which is not plain: the second begins
+// with element within, which is not 0. It returns the place of the second.
+func (l *List) split(p place, within int) place {
+	n := l.own(p, 0)
+	rest := n.len() - within
+	right := n.lp.Clone()
+	right = right.Delete(right.First(), within).Clone()
+	n.lp = n.lp.Delete(position(n.lp, within), rest).Clone()
+	l.count(p, -rest)
+	return l.insertNode(place{p.seg, p.node + 1}, &node{lp: right, stamp: l.ep.Now()})
+}
+
+// mergeAround joins the node at p with the one on its right and then with the one
+// on its left, where a pair has at most so many bytes.
+func (l *List) mergeAround(lim Limits, most int, p place) {
+	l.merge(lim, most, p)
+	if q, ok := l.nodes.next(p, Left); ok {
+		l.merge(lim, most, q)
+	}
+}
+
+// mergeAll joins small neighbours everywhere.
+func (l *List) mergeAll(lim Limits) {
+	if l.nodes.length == 0 {
+		return
+	}
+	for p, ok := (place{}), true; ok; p, ok = l.nodes.next(p, Right) {
+		for l.merge(lim, lim.bytes()/2, p) {
+		}
+	}
+}
+
+// merge joins the node at p and the one on its right if both are packed and have
+// together at most so many bytes and no more elements than the limit allows.
+func (l *List) merge(lim Limits, most int, p place) bool {
+	q, ok := l.nodes.next(p, Right)
+	if !ok {
+		return false
+	}
+	a, b := l.nodes.at(p), l.nodes.at(q)
+	if a.plain || b.plain || len(a.lp)+len(b.lp)-emptyBytes > most || a.len()+b.len() > lim.count() {
+		return false
+	}
+	a = l.own(p, len(b.lp))
+	a.lp = join(a.lp, b.lp)
+	l.count(p, b.len())
+	l.removeNode(q)
+	return true
+}

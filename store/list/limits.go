@@ -1,0 +1,84 @@
+package list
+
+import "lockserver/store/listpack"
+
+// Limits say how large a listpack of a list gets.
+type Limits struct {
+	// Fill is list-max-listpack-size: the most elements, or, from -1 to -5, the
+	// most bytes (4, 8, 16, 32, 64 KB). Below -5 is -5, and 0 is one element.
+	Fill int
+	// Large is from how many bytes on an element stands alone and plain; 0 for
+	// the largest that Redis puts into a listpack. Tests set it.
+	Large int
+}
+
+// DefaultLimits returns Redis' defaults.
+func DefaultLimits() Limits { return Limits{Fill: -2} }
+
+const (
+	// maxPacked bounds an element of a listpack, whose own size field has 32 bits.
+	// It is the bound of Redis 7.0.
+	maxPacked = 1 << 30
+	// safeBytes bounds a listpack of several elements where the limit is a number
+	// of elements.
+	safeBytes = 8192
+	// maxFill is the most elements that Redis takes for a limit.
+	maxFill = 1<<15 - 1
+	// emptyBytes is the size of a listpack without elements.
+	emptyBytes = 7
+	// overhead is more than most elements take beyond their bytes: an estimate
+	// that decides where a node ends, as in Redis.
+	overhead = 8
+)
+
+// bytes is the size that a listpack of several elements keeps below.
+func (l Limits) bytes() int {
+	if l.Fill >= 0 {
+		return safeBytes
+	}
+	return 2048 << min(-l.Fill, 5)
+}
+
+// count is the most elements of a listpack.
+func (l Limits) count() int {
+	if l.Fill < 0 {
+		return maxFill // more than fit into 64 KB
+	}
+	return min(max(l.Fill, 1), maxFill)
+}
+
+// fits reports whether a listpack of so many bytes and elements is within the
+// limit.
+func (l Limits) fits(bytes, count int) bool {
+	return bytes <= l.bytes() && (l.Fill < 0 || count <= l.count())
+}
+
+// isLarge reports whether an element cannot be in a listpack.
+func (l Limits) isLarge(element []byte) bool {
+	large := l.Large
+	if large == 0 {
+		large = maxPacked
+	}
+	return len(element) >= large
+}
+
+// takes reports whether a node may have one more element.
+func (l Limits) takes(n *node, element []byte) bool {
+	return !n.plain && !l.isLarge(element) && l.fits(len(n.lp)+len(element)+overhead, n.len()+1)
+}
+
+// outgrown reports whether a small list must have nodes when elements are added.
+// It goes by the bytes of the elements alone, as from Redis 7.2 on.
+func (l Limits) outgrown(lp listpack.List, elements ...[]byte) bool {
+	total, count := emptyBytes, len(elements)
+	if lp != nil {
+		total, count = len(lp), count+lp.Len()
+	}
+	for _, e := range elements {
+		if l.isLarge(e) {
+			return true
+		}
+		total += len(e)
+	}
+	return !l.fits(total, count)
+}

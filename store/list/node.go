@@ -1,0 +1,131 @@
+package list
+
+import (
+	"slices"
+
+	"lockserver/store/listpack"
+)
+
+// node is a run of elements. Once its stamp is shared nothing in it changes.
+type node struct {
+	lp    listpack.List // not empty; the bytes of the one element if plain is true
+	stamp uint64
+	plain bool
+}
+
+// newNode returns a node with one element, with room for size bytes.
+func newNode(lim Limits, stamp uint64, element []byte, size int) *node {
+	if lim.isLarge(element) {
+		return &node{lp: append([]byte(nil), element...), stamp: stamp, plain: true}
+	}
+	lp := listpack.NewSize(max(listpack.EncodedLen(element), size))
+	return &node{lp: lp.Append(element), stamp: stamp}
+}
+
+// clone returns a copy with room for another room bytes.
+func (n *node) clone(stamp uint64, room int) *node {
+	return &node{lp: resize(n.lp, len(n.lp)+room), stamp: stamp, plain: n.plain}
+}
+
+// len returns the number of elements.
+func (n *node) len() int {
+	if n.plain {
+		return 1
+	}
+	return n.lp.Len()
+}
+
+// walk calls fn for the elements from number i on, to the right or to the left,
+// and returns false if fn did.
+func (n *node) walk(i int, to Side, fn func(v Value) bool) bool {
+	if n.plain {
+		return fn(Value{Bytes: n.lp[:len(n.lp):len(n.lp)]})
+	}
+	return walkPacked(n.lp, position(n.lp, i), to, fn)
+}
+
+// walkPacked is walk for a listpack, from a position on.
+func walkPacked(lp listpack.List, pos int, to Side, fn func(v Value) bool) bool {
+	for pos >= 0 {
+		if !fn(lp.Get(pos)) {
+			return false
+		}
+		if to == Right {
+			pos = lp.Next(pos)
+		} else {
+			pos = lp.Prev(pos)
+		}
+	}
+	return true
+}
+
+// position returns where element number i of a listpack stands, found from the
+// nearer end.
+func position(lp listpack.List, i int) int {
+	n := lp.Len()
+	if i < n/2 {
+		pos := lp.First()
+		for range i {
+			pos = lp.Next(pos)
+		}
+		return pos
+	}
+	pos := lp.Last()
+	for range n - 1 - i {
+		pos = lp.Prev(pos)
+	}
+	return pos
+}
+
+// add puts an element at one end of a listpack. Room is made for more than that,
+// up to most bytes, so that filling a list copies it a few times only.
+func add(lp listpack.List, side Side, element []byte, most int) listpack.List {
+	lp = reserve(lp, element, most)
+	if first := lp.First(); side == Left && first >= 0 {
+		return lp.Insert(first, element)
+	}
+	return lp.Append(element)
+}
+
+// tight is up to which size a listpack has no spare room beyond what the
+// allocator gives: a million small lists are worth a few copies each.
+const tight = 256
+
+// reserve makes room for element: half as much again as there is in a listpack
+// that is not tiny, but not beyond most bytes if element fits below.
+func reserve(lp listpack.List, element []byte, most int) listpack.List {
+	need := len(lp) + listpack.EncodedLen(element)
+	if need <= cap(lp) || need <= tight {
+		return lp
+	}
+	return resize(lp, max(need, min(len(lp)+len(lp)/2, most)))
+}
+
+// resize returns a copy with the given capacity, or what the allocator makes of
+// it.
+func resize(lp listpack.List, capacity int) listpack.List {
+	return append(slices.Grow(listpack.List(nil), capacity), lp...)
+}
+
+// shrink gives back the memory of a listpack that has lost most of its elements.
+func shrink(lp listpack.List) listpack.List {
+	if cap(lp) > tight && len(lp) < cap(lp)/4 {
+		return lp.Clone()
+	}
+	return lp
+}
+
+// join returns the elements of two listpacks in one. a may be written to.
+func join(a, b listpack.List) listpack.List {
+	if len(a)+len(b) > cap(a) {
+		a = resize(a, len(a)+len(b))
+	}
+	for pos := b.First(); pos >= 0; pos = b.Next(pos) {
+		if v := b.Get(pos); v.IsInt {
+			a = a.AppendInt(v.Int)
+		} else {
+			a = a.Append(v.Bytes)
+		}
+	}
+	return a
+}
