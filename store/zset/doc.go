@@ -1,0 +1,37 @@
+// Package zset is the value of a sorted-set key: distinct members, strings of
+// bytes, each with a score, in ascending order of score and, among equal scores,
+// of bytes.
+//
+// A small sorted set is one listpack, member, score, member, score, in order, in
+// Redis' own bytes. One that outgrows its limits becomes a table for good, as in
+// Redis: a dict from member to score, and a tree of the same members in order.
+// Both point to the same bytes of a member.
+//
+// # The tree
+//
+// All items stand in leaves, at most 64 in each; an inner node has for each of
+// its kids the number of items below it and a lower bound of them. So a rank is
+// found, and an item of a rank, in O(log n), which is why every range here is a
+// range of ranks: ByScore and ByLex turn bounds into ranks, and counting,
+// skipping (LIMIT) and walking in either direction need no more than that. A
+// full node splits in two, except that one that is full because items come in
+// order stays full; neighbours that would fill three quarters of a node merge.
+// A bound may outlive the item that it was taken from.
+//
+// Source: D. Comer, "The Ubiquitous B-Tree", 1979 (the variant with all items in
+// the leaves), with counts as in the order statistic trees of Cormen et al.
+//
+// # Copy-on-write
+//
+// Header, nodes and the dict's chunks carry the epoch in which they were made
+// (package cow). A writer replaces a shared header by its Clone, and the tree
+// clones the shared nodes from the root to the leaf that it writes to. Methods
+// that read write nothing, so a snapshot's goroutine may call those that do not
+// look up a member (see ZSet.Clone).
+//
+// # Rules
+//
+// The package knows nothing of keys, commands, expiry or files. To add an
+// operation, write its listpack form in small.go, and branch in zset.go or
+// range.go; the tree's invariants stand in check.go.
+package zset

@@ -1,0 +1,316 @@
+package zset
+
+import (
+	"slices"
+	"sort"
+
+	"lockserver/store/cow"
+)
+
+const (
+	maxItems = 64 // 24 bytes each: a clone copies 1.5 KB
+	// Leaves grow by so many items; 16, 32, 48 and 64 of them are sizes that the
+	// allocator has.
+	stepItems = 16
+	maxKids   = 32
+	// Neighbours merge when together they fill three quarters of a node, which is
+	// far from where it would split again.
+	mergeItems = maxItems * 3 / 4
+	mergeKids  = maxKids * 3 / 4
+)
+
+// item is a member with its score.
+type item struct {
+	score  float64
+	member string
+}
+
+// less is the order of a sorted set. -0 and 0 are the same score.
+func (a *item) less(b *item) bool {
+	return a.score < b.score || a.score == b.score && a.member < b.member
+}
+
+// node is a leaf with items or an inner node with kids. All leaves are equally
+// deep.
+type node struct {
+	items []item
+	kids  []kid // nil for a leaf
+	stamp uint64
+}
+
+// kid is a node below another one.
+type kid struct {
+	// least is not above any item of the node and above all items of the kids
+	// before it. That of the first kid means nothing.
+	least item
+	n     int // items below
+	node  *node
+}
+
+// tree holds items in order. The zero value is empty. A copy of it is good for
+// reading while nodes are owned by epoch: see package cow.
+type tree struct {
+	root *node // nil while there was never an item
+	n    int
+}
+
+// own returns the node at p for writing: a clone if a snapshot reads it.
+func own(ep *cow.Epoch, p **node) *node {
+	n := *p
+	if !ep.Shared(n.stamp) {
+		return n
+	}
+	fresh := &node{stamp: ep.Now()}
+	if n.kids != nil {
+		fresh.kids = append(make([]kid, 0, cap(n.kids)), n.kids...)
+	} else {
+		fresh.items = append(make([]item, 0, cap(n.items)), n.items...)
+	}
+	*p = fresh
+	return fresh
+}
+
+// place returns where in the leaf it stands, or would be inserted.
+func (n *node) place(it *item) int {
+	return sort.Search(len(n.items), func(i int) bool { return !n.items[i].less(it) })
+}
+
+// kidFor returns the kid in which it stands if it is there.
+func (n *node) kidFor(it *item) int {
+	return sort.Search(len(n.kids)-1, func(i int) bool { return it.less(&n.kids[i+1].least) })
+}
+
+// insert adds an item that is not there.
+func (t *tree) insert(ep *cow.Epoch, it item) {
+	if t.root == nil {
+		t.root = &node{stamp: ep.Now()}
+	}
+	root := own(ep, &t.root)
+	split := root.insert(ep, it)
+	t.n++
+	if split.node != nil {
+		t.root = &node{stamp: ep.Now(), kids: append(make([]kid, 0, 4), kid{n: t.n - split.n, node: root}, split)}
+	}
+}
+
+// insert adds an item below a node that is owned. If the node had to be split it
+// returns what is now to the right of it.
+func (n *node) insert(ep *cow.Epoch, it item) (split kid) {
+	if n.kids == nil {
+		return n.insertItem(ep, it)
+	}
+	i := n.kidFor(&it)
+	below := own(ep, &n.kids[i].node)
+	n.kids[i].n++
+	over := below.insert(ep, it)
+	if over.node == nil {
+		return kid{}
+	}
+	n.kids[i].n -= over.n
+	i++
+	if len(n.kids) < maxKids {
+		n.kids = slices.Insert(n.kids, i, over)
+		return kid{}
+	}
+	cut := cutFor(i, len(n.kids))
+	right := &node{stamp: ep.Now(), kids: append(make([]kid, 0, maxKids), n.kids[cut:]...)}
+	clear(n.kids[cut:])
+	n.kids = n.kids[:cut]
+	if i > cut || cut == maxKids {
+		right.kids = slices.Insert(right.kids, i-cut, over)
+	} else {
+		n.kids = slices.Insert(n.kids, i, over)
+	}
+	return kid{least: right.kids[0].least, n: right.count(), node: right}
+}
+
+func (n *node) insertItem(ep *cow.Epoch, it item) (split kid) {
+	i := n.place(&it)
+	if len(n.items) < maxItems {
+		n.addItem(i, it)
+		return kid{}
+	}
+	cut := cutFor(i, maxItems)
+	right := &node{stamp: ep.Now()}
+	right.items = append(make([]item, 0, roundItems(maxItems-cut+1)), n.items[cut:]...)
+	clear(n.items[cut:])
+	n.items = n.items[:cut]
+	if i > cut || cut == maxItems {
+		right.addItem(i-cut, it)
+	} else {
+		n.addItem(i, it)
+	}
+	return kid{least: right.items[0], n: len(right.items), node: right}
+}
+
+// cutFor says how many of the n entries of a full node stay in it when another one
+// is to be inserted at i: all if it comes last, else half.
+func cutFor(i, n int) int {
+	if i == n {
+		return n
+	}
+	return n / 2
+}
+
+func (n *node) addItem(i int, it item) {
+	if len(n.items) == cap(n.items) {
+		n.items = append(make([]item, 0, roundItems(len(n.items)+1)), n.items...)
+	}
+	n.items = slices.Insert(n.items, i, it)
+}
+
+func roundItems(n int) int { return (n + stepItems - 1) / stepItems * stepItems }
+
+// count returns the number of items below an inner node.
+func (n *node) count() (total int) {
+	for i := range n.kids {
+		total += n.kids[i].n
+	}
+	return total
+}
+
+// remove takes out an item that is there.
+func (t *tree) remove(ep *cow.Epoch, it item) {
+	own(ep, &t.root).remove(ep, &it)
+	t.n--
+	for len(t.root.kids) == 1 {
+		t.root = t.root.kids[0].node
+	}
+	if t.n == 0 {
+		t.root = nil
+	}
+}
+
+// remove takes an item out below a node that is owned.
+func (n *node) remove(ep *cow.Epoch, it *item) {
+	if n.kids == nil {
+		i := n.place(it)
+		if i == len(n.items) || n.items[i].member != it.member {
+			panic("zset: the removed member is not in the tree")
+		}
+		n.items = slices.Delete(n.items, i, i+1)
+		if size := roundItems(len(n.items)); cap(n.items) >= size+2*stepItems {
+			n.items = append(make([]item, 0, size), n.items...)
+		}
+		return
+	}
+	i := n.kidFor(it)
+	own(ep, &n.kids[i].node).remove(ep, it)
+	n.kids[i].n--
+	if n.kids[i].n == 0 {
+		n.kids = slices.Delete(n.kids, i, i+1)
+		return
+	}
+	if i > 0 && n.merge(ep, i-1) {
+		i--
+	}
+	if i+1 < len(n.kids) {
+		n.merge(ep, i)
+	}
+}
+
+// merge unites kid i with the next one if they are small enough together.
+func (n *node) merge(ep *cow.Epoch, i int) bool {
+	a, b := n.kids[i].node, n.kids[i+1].node
+	if len(a.items)+len(b.items) > mergeItems || len(a.kids)+len(b.kids) > mergeKids {
+		return false
+	}
+	a = own(ep, &n.kids[i].node)
+	if a.kids == nil {
+		items := append(make([]item, 0, roundItems(len(a.items)+len(b.items))), a.items...)
+		a.items = append(items, b.items...)
+	} else {
+		from := len(a.kids)
+		a.kids = append(a.kids, b.kids...)
+		a.kids[from].least = n.kids[i+1].least
+	}
+	n.kids[i].n += n.kids[i+1].n
+	n.kids = slices.Delete(n.kids, i+1, i+2)
+	return true
+}
+
+// lead returns how many items stand before the first one for which before is
+// false. before is true for a first part of the items and false for the rest.
+func (t *tree) lead(before func(it *item) bool) (n int) {
+	if t.root == nil {
+		return 0
+	}
+	at := t.root
+	for at.kids != nil {
+		i := sort.Search(len(at.kids)-1, func(i int) bool { return !before(&at.kids[i+1].least) })
+		for j := range at.kids[:i] {
+			n += at.kids[j].n
+		}
+		at = at.kids[i].node
+	}
+	return n + sort.Search(len(at.items), func(i int) bool { return !before(&at.items[i]) })
+}
+
+// at returns the item of a rank, 0..n-1.
+func (t *tree) at(rank int) *item {
+	at := t.root
+	for at.kids != nil {
+		i := 0
+		for rank >= at.kids[i].n {
+			rank -= at.kids[i].n
+			i++
+		}
+		at = at.kids[i].node
+	}
+	return &at.items[rank]
+}
+
+// ascend calls fn for the items of ranks from..to-1 until fn returns false.
+func (t *tree) ascend(from, to int, fn func(it *item) bool) {
+	if from < to {
+		t.root.ascend(from, to, fn)
+	}
+}
+
+func (n *node) ascend(from, to int, fn func(it *item) bool) bool {
+	if n.kids == nil {
+		for i := from; i < to; i++ {
+			if !fn(&n.items[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := range n.kids {
+		k := &n.kids[i]
+		if from < k.n && !k.node.ascend(max(from, 0), min(to, k.n), fn) {
+			return false
+		}
+		if from, to = from-k.n, to-k.n; to <= 0 {
+			break
+		}
+	}
+	return true
+}
+
+// descend is ascend from to-1 down to from.
+func (t *tree) descend(from, to int, fn func(it *item) bool) {
+	if from < to {
+		t.root.descend(t.n, from, to, fn)
+	}
+}
+
+// descend walks a node that has total items below it.
+func (n *node) descend(total, from, to int, fn func(it *item) bool) bool {
+	if n.kids == nil {
+		for i := to - 1; i >= from; i-- {
+			if !fn(&n.items[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	for i := len(n.kids) - 1; i >= 0 && total > from; i-- {
+		k := &n.kids[i]
+		total -= k.n // items before this kid
+		if to > total && !k.node.descend(k.n, max(from-total, 0), min(to-total, k.n), fn) {
+			return false
+		}
+	}
+	return true
+}
