@@ -36,6 +36,6 @@
 //
 // A new way to read is a function over eachNode and cursor; a new way to change
 // entries goes through own and keeps length, firstID and tail right (checked by
-// check in the tests). Consumer groups belong into group.go, as a field of Stream
-// with its own stamp.
+// check in the tests). Consumer groups stand in group.go, each with its own stamp; they
+// know nothing of the entries but their IDs.
 package stream

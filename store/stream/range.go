@@ -15,6 +15,19 @@ func (s *Stream) Range(start, end ID, reverse bool, fn func(id ID, fv FieldValue
 	w.forward(s)
 }
 
+// Has reports whether the stream has an entry.
+func (s *Stream) Has(id ID) bool {
+	if s.length == 0 || id.Less(s.firstID) || s.lastID.Less(id) {
+		return false
+	}
+	n := s.floor(id)
+	if n == nil {
+		return false
+	}
+	_, ok := n.find(id)
+	return ok
+}
+
 // walk is one call of Range.
 type walk struct {
 	start, end ID

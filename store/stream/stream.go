@@ -1,6 +1,8 @@
 package stream
 
 import (
+	"slices"
+
 	"lockserver/store/cow"
 	"lockserver/store/listpack"
 
@@ -39,6 +41,8 @@ type Stream struct {
 	lastID     ID  // the highest ever added, or what SetID said
 	maxDeleted ID  // the highest ever given to Delete; trimming does not count
 	added      uint64
+
+	groups []*Group // by name
 }
 
 // slot is a node in the index. The ID stands beside the pointer so that a search
@@ -68,11 +72,12 @@ func (s *Stream) Clone() *Stream {
 	c := *s
 	c.stamp = s.epoch.Now()
 	c.nodes = s.nodes.Copy()
+	c.groups = slices.Clone(s.groups)
 	return &c
 }
 
-// Copy returns a copy with nodes of its own: another stream with the same entries
-// and numbers, as COPY makes it.
+// Copy returns a copy with nodes of its own: another stream with the same entries,
+// groups and numbers, as COPY makes it.
 func (s *Stream) Copy() *Stream {
 	d := New(s.epoch)
 	d.length, d.firstID, d.lastID = s.length, s.firstID, s.lastID
@@ -81,6 +86,9 @@ func (s *Stream) Copy() *Stream {
 		d.push(sl.node.clone(d.stamp, 0))
 		return true
 	})
+	for _, g := range s.groups {
+		d.groups = append(d.groups, g.clone())
+	}
 	return d
 }
 

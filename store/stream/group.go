@@ -1,0 +1,293 @@
+package stream
+
+import (
+	"slices"
+	"strings"
+
+	"lockserver/store/cow"
+
+	"github.com/tidwall/btree"
+)
+
+// UnknownRead as a group's count of entries read says that it cannot be told.
+const UnknownRead = -1
+
+// Group is a consumer group: how far it has read, its consumers, and the entries that were delivered and not yet
+// acknowledged. Like a stream's nodes it carries the epoch in which it was made; Stream.EditGroup gives one that may be
+// written to.
+type Group struct {
+	epoch *cow.Epoch
+	stamp uint64
+
+	name      string
+	last      ID
+	read      int64 // entries of the stream's whole history up to last, or UnknownRead
+	pending   *btree.BTreeG[Pending]
+	consumers []*Consumer // by name
+	byNumber  map[uint32]*Consumer
+	number    uint32 // the last consumer's that was added
+}
+
+// Consumer is a member of a group.
+type Consumer struct {
+	name    string
+	number  uint32 // what Pending names it by
+	pending *btree.BTreeG[ID]
+	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1: never), in
+	// milliseconds since 1970.
+	SeenMS, ActiveMS int64
+}
+
+// Pending is an entry that was delivered and not acknowledged. The entry itself may be gone from the stream.
+type Pending struct {
+	ID          ID
+	DeliveredMS int64 // milliseconds since 1970
+	Deliveries  uint64
+	consumer    uint32
+}
+
+func pendingLess(a, b Pending) bool { return a.ID.Less(b.ID) }
+
+func newTree[T any](less func(a, b T) bool) *btree.BTreeG[T] {
+	return btree.NewBTreeGOptions(less, btree.Options{NoLocks: true, Degree: 16})
+}
+
+func newGroup(ep *cow.Epoch, name string, last ID, read int64) *Group {
+	return &Group{epoch: ep, stamp: ep.Now(), name: name, last: last, read: read, pending: newTree(pendingLess),
+		byNumber: make(map[uint32]*Consumer)}
+}
+
+// clone returns a group for writing; g may be read on. Consumers are few, and their lists are shared until written to.
+func (g *Group) clone() *Group {
+	c := *g
+	c.stamp = g.epoch.Now()
+	c.pending = g.pending.Copy()
+	c.consumers = slices.Clone(g.consumers)
+	c.byNumber = make(map[uint32]*Consumer, len(g.consumers))
+	for i, one := range c.consumers {
+		own := *one
+		own.pending = one.pending.Copy()
+		c.consumers[i], c.byNumber[own.number] = &own, &own
+	}
+	return &c
+}
+
+// Groups returns the groups by name. The slice must not be changed.
+func (s *Stream) Groups() []*Group { return s.groups }
+
+// Group returns a group to read, nil if there is none of that name.
+func (s *Stream) Group(name []byte) *Group {
+	if i, ok := s.findGroup(name); ok {
+		return s.groups[i]
+	}
+	return nil
+}
+
+// EditGroup returns a group to write to, nil if there is none of that name.
+func (s *Stream) EditGroup(name []byte) *Group {
+	i, ok := s.findGroup(name)
+	if !ok {
+		return nil
+	}
+	if s.epoch.Shared(s.groups[i].stamp) {
+		s.groups[i] = s.groups[i].clone()
+	}
+	return s.groups[i]
+}
+
+// CreateGroup adds a group that has read up to last, which is the read-th entry ever added (or UnknownRead), and
+// reports whether the name was free.
+func (s *Stream) CreateGroup(name []byte, last ID, read int64) bool {
+	i, taken := s.findGroup(name)
+	if !taken {
+		s.groups = slices.Insert(s.groups, i, newGroup(s.epoch, string(name), last, read))
+	}
+	return !taken
+}
+
+// DestroyGroup removes a group and reports whether there was one of that name.
+func (s *Stream) DestroyGroup(name []byte) bool {
+	i, ok := s.findGroup(name)
+	if ok {
+		s.groups = slices.Delete(s.groups, i, i+1)
+	}
+	return ok
+}
+
+func (s *Stream) findGroup(name []byte) (int, bool) {
+	return slices.BinarySearchFunc(s.groups, name, func(g *Group, name []byte) int { return strings.Compare(g.name, string(name)) })
+}
+
+// Name returns the group's name.
+func (g *Group) Name() string { return g.name }
+
+// LastID returns the ID up to which entries were delivered.
+func (g *Group) LastID() ID { return g.last }
+
+// EntriesRead returns which of all entries ever added LastID is, counted from 1, or UnknownRead.
+func (g *Group) EntriesRead() int64 { return g.read }
+
+// SetID sets up to where entries were delivered, and which of all that is (or UnknownRead).
+func (g *Group) SetID(last ID, read int64) { g.last, g.read = last, read }
+
+// PendingLen returns how many entries are pending.
+func (g *Group) PendingLen() int { return g.pending.Len() }
+
+// Consumers returns the consumers by name. The slice must not be changed.
+func (g *Group) Consumers() []*Consumer { return g.consumers }
+
+// Consumer returns a consumer, nil if there is none of that name.
+func (g *Group) Consumer(name []byte) *Consumer {
+	if i, ok := g.findConsumer(name); ok {
+		return g.consumers[i]
+	}
+	return nil
+}
+
+func (g *Group) findConsumer(name []byte) (int, bool) {
+	return slices.BinarySearchFunc(g.consumers, name,
+		func(c *Consumer, name []byte) int { return strings.Compare(c.name, string(name)) })
+}
+
+// AddConsumer adds a consumer whose name is free.
+func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
+	i, taken := g.findConsumer(name)
+	if taken {
+		panic("stream: the consumer is there already")
+	}
+	g.number++
+	c := &Consumer{name: string(name), number: g.number, SeenMS: nowMS, ActiveMS: -1,
+		pending: newTree(func(a, b ID) bool { return a.Less(b) })}
+	g.consumers = slices.Insert(g.consumers, i, c)
+	g.byNumber[c.number] = c
+	return c
+}
+
+// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those were; false: there
+// was none of that name.
+func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
+	i, ok := g.findConsumer(name)
+	if !ok {
+		return 0, false
+	}
+	c := g.consumers[i]
+	c.pending.Scan(func(id ID) bool {
+		g.pending.Delete(Pending{ID: id})
+		return true
+	})
+	g.consumers = slices.Delete(g.consumers, i, i+1)
+	delete(g.byNumber, c.number)
+	return c.pending.Len(), true
+}
+
+// SetPending makes p pending for consumer c of this group, whomever it was pending for before.
+func (g *Group) SetPending(p Pending, c *Consumer) {
+	p.consumer = c.number
+	old, was := g.pending.Set(p)
+	if was && old.consumer == c.number {
+		return
+	}
+	if was {
+		g.Owner(old).pending.Delete(p.ID)
+	}
+	c.pending.Set(p.ID)
+}
+
+// Acknowledge makes an entry no longer pending and reports whether it was.
+func (g *Group) Acknowledge(id ID) bool {
+	p, ok := g.pending.Delete(Pending{ID: id})
+	if ok {
+		g.Owner(p).pending.Delete(id)
+	}
+	return ok
+}
+
+// Pending returns what is pending under an ID.
+func (g *Group) Pending(id ID) (Pending, bool) { return g.pending.Get(Pending{ID: id}) }
+
+// Owner returns the consumer for whom p, which this group returned, is pending.
+func (g *Group) Owner(p Pending) *Consumer {
+	c := g.byNumber[p.consumer]
+	if c == nil {
+		panic("stream: a pending entry of no consumer")
+	}
+	return c
+}
+
+// EachPending calls fn for what is pending from start on, by ID, until fn returns false. fn must not change the group.
+func (g *Group) EachPending(start ID, fn func(p Pending) bool) {
+	g.pending.Ascend(Pending{ID: start}, fn)
+}
+
+// PendingOf is EachPending for one consumer of this group.
+func (g *Group) PendingOf(c *Consumer, start ID, fn func(p Pending) bool) {
+	c.pending.Ascend(start, func(id ID) bool {
+		p, _ := g.Pending(id)
+		return fn(p)
+	})
+}
+
+// PendingEnds returns the least and the greatest ID that is pending, zeros if none is.
+func (g *Group) PendingEnds() (first, last ID) {
+	a, _ := g.pending.Min()
+	b, _ := g.pending.Max()
+	return a.ID, b.ID
+}
+
+// Name returns the consumer's name.
+func (c *Consumer) Name() string { return c.name }
+
+// PendingLen returns how many entries are pending for the consumer.
+func (c *Consumer) PendingLen() int { return c.pending.Len() }
+
+// Read notes that the group got the entry id, which is above its last one: LastID and EntriesRead go on. s is the
+// group's stream.
+func (g *Group) Read(s *Stream, id ID) {
+	switch {
+	case g.read != UnknownRead && !s.deletedSince(id):
+		g.read++
+	case s.added > 0:
+		g.read = s.ordinal(id)
+	}
+	g.last = id
+}
+
+// Lag returns how many entries of the stream the group has still to read; false if deletions make that unknown.
+func (g *Group) Lag(s *Stream) (int64, bool) {
+	if s.added == 0 {
+		return 0, true
+	}
+	read := g.read
+	if read == UnknownRead || s.deletedSince(g.last) {
+		if read = s.ordinal(g.last); read == UnknownRead {
+			return 0, false
+		}
+	}
+	return int64(s.added) - read, true
+}
+
+// deletedSince reports whether an entry may have been deleted from the middle of what stands at or behind id.
+func (s *Stream) deletedSince(id ID) bool {
+	return s.length > 0 && !s.maxDeleted.IsZero() && !s.maxDeleted.Less(s.firstID) && !s.maxDeleted.Less(id)
+}
+
+// ordinal returns which of all entries ever added id is, or would be if it had been one: UnknownRead if that cannot be
+// told without counting, because entries in between were deleted.
+func (s *Stream) ordinal(id ID) int64 {
+	added := int64(s.added)
+	switch {
+	case added == 0:
+		return 0
+	case s.length == 0 && !s.lastID.Less(id), id == s.lastID:
+		return added
+	case s.lastID.Less(id):
+		return UnknownRead
+	case !s.maxDeleted.IsZero() && !s.maxDeleted.Less(s.firstID):
+		return UnknownRead
+	case id.Less(s.firstID):
+		return added - int64(s.length)
+	case id == s.firstID:
+		return added - int64(s.length) + 1
+	}
+	return UnknownRead
+}
