@@ -27,21 +27,34 @@ func (db *DB) Len() int { return db.space.keys.Len() }
 // Timed returns the number of keys that have a deadline.
 func (db *DB) Timed() int { return db.space.timed }
 
+// TimedHashes returns the number of hashes of which a field has a deadline.
+func (db *DB) TimedHashes() int { return db.space.timedHashes }
+
 // view is b as a string that is only read during the call.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// find returns the slot of a live key, or -1. An overdue key is removed on the way.
+// find returns the slot of a live key, or -1. An overdue key, and overdue fields of a hash, are removed on the way.
 func (db *DB) find(key []byte) int {
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
 	if slot < 0 {
 		return -1
 	}
-	if name, v := keys.At(slot); v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
+	name, v := keys.At(slot)
+	switch {
+	case v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime:
 		db.expire(name)
 		return -1
+	case v.tag() == Hash && db.store.fieldsDue():
+		return db.purge(slot)
 	}
 	return slot
+}
+
+// overdue reports whether the time of the key in a slot has come.
+func (db *DB) overdue(slot int) bool {
+	_, v := db.space.keys.At(slot)
+	return v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime
 }
 
 // Holds reports whether there is a live key, and touches nothing: an observer may call it in the middle of a mutation.
@@ -60,6 +73,9 @@ func (db *DB) expire(key string) {
 	b := []byte(key)
 	if db.remove(b) {
 		db.store.stats.Expired++
+		if db.store.witness != nil {
+			db.store.witness.KeyExpired(db, b)
+		}
 	}
 }
 
@@ -78,18 +94,34 @@ func (db *DB) remove(key []byte) bool {
 // removeAt is remove for a key whose place is known.
 func (db *DB) removeAt(h uint64, slot int, key []byte) {
 	_, v := db.space.keys.At(slot)
-	db.space.dropDeadline(v)
-	db.space.keys.Delete(h, slot)
+	db.space.forget(v)
+	db.space.delete(h, slot)
 	db.store.record(db, "DEL", key)
 	db.changed(key)
 }
 
 // put inserts a key that is known to be absent, and returns where.
 func (db *DB) put(key []byte, v value) (p *value, slot int) {
+	p, slot = db.putAgain(key, v)
+	db.made(key)
+	return p, slot
+}
+
+// putAgain is put for a key that is absent only because its old value has been removed to make place for this one.
+func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
 	v.access = uint32(db.store.nowMS / 1000)
-	slot = keys.Insert(keys.Hash(key), key, v)
+	slot = db.space.insert(keys.Hash(key), key, v)
 	return keys.Mut(slot), slot
+}
+
+// replace puts v in the place of whatever key holds, without a deadline.
+func (db *DB) replace(key []byte, v value) {
+	if db.Delete(key) {
+		db.putAgain(key, v)
+	} else {
+		db.put(key, v)
+	}
 }
 
 // changed is the end of every mutation.
@@ -162,6 +194,12 @@ func (db *DB) drop() int {
 	case old.timed == q.Len():
 		*q = due.Queue[timedKey]{} // the common case, at no cost
 	case old.timed > 0:
+		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
+	}
+	switch q := &db.store.fields; {
+	case old.timedHashes == q.Len():
+		*q = due.Queue[timedKey]{}
+	case old.timedHashes > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
 	db.attach(db.store.newSpace())

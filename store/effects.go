@@ -9,9 +9,21 @@ import "strconv"
 //	RENAME key newkey                   MOVE key db             COPY key newkey DB db REPLACE
 //	FLUSHDB  FLUSHALL                   SWAPDB a b
 //	HSET key field value [...]          HDEL key field [...]
+//	HPEXPIREAT key ms FIELDS n field [...]                      HPERSIST key FIELDS n field [...]
+//	PFADD key [element ...]             PFMERGE key [sourcekey ...]
 //	SADD key member [...]               SREM key member [...]
+//	RPUSH key element [...]             LPUSH key element [...]
+//	RPOP key count                      LPOP key count
+//	LSET key index element              LINSERT key BEFORE | AFTER pivot element
+//	LTRIM key start stop                LREM key count element
+//	ZADD key score member [...]         ZREM key member [...]
 //	XADD key id field value [...]    XDEL key id [...]       XTRIM key MAXLEN n | MINID id
 //	XSETID key id [ENTRIESADDED n] [MAXDELETEDID id]
+//	XGROUP CREATE key group id MKSTREAM ENTRIESREAD n           XGROUP DESTROY key group
+//	XGROUP SETID key group id ENTRIESREAD n
+//	XGROUP CREATECONSUMER key group consumer                    XGROUP DELCONSUMER key group consumer
+//	XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n FORCE JUSTID
+//	XACK key group id
 //
 // Replaying the effects of a run, in order and with time frozen, into an empty store gives the same data.
 type Effect struct {

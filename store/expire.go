@@ -9,12 +9,21 @@ type deadline = due.Item[timedKey]
 type timedKey struct {
 	space *space
 	key   string
+	note  uint64 // see HashEdit.SetNote; no snapshot reads it
 }
 
-// NextDeadlineMS returns a time (milliseconds since 1970) before which no key dies, and false if none ever does.
-func (s *Store) NextDeadlineMS() (int64, bool) { return s.deadlines.NextMS() }
+// NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash dies, and false if
+// none ever does.
+func (s *Store) NextDeadlineMS() (int64, bool) {
+	atMS, ok := s.deadlines.NextMS()
+	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
+		return fieldMS, true
+	}
+	return atMS, ok
+}
 
-// ExpireDue removes at most budget keys whose time has come, earliest first, and says whether there may be more.
+// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes, and says
+// whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
 	for budget > 0 {
 		d := s.deadlines.Peek(s.nowMS, &budget)
@@ -24,6 +33,7 @@ func (s *Store) ExpireDue(budget int) (more bool) {
 		d.Of.space.db.expire(d.Of.key)
 		budget--
 	}
+	s.expireDueFields(&budget)
 	return budget == 0
 }
 
@@ -33,7 +43,7 @@ func (sp *space) setDeadline(key string, v *value, atMS int64) {
 	switch {
 	case v.exp == nil && atMS == 0:
 	case v.exp == nil:
-		v.exp = &deadline{Of: timedKey{sp, key}}
+		v.exp = &deadline{Of: timedKey{space: sp, key: key}}
 		sp.timed++
 		q.Set(v.exp, atMS)
 	case atMS == 0:

@@ -36,24 +36,52 @@ func (e *HashEdit) make() {
 	_, e.slot = e.db.put(e.key, v)
 }
 
-// Set gives field a value and says whether the field is new.
+// Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	e.make()
 	added := e.h.Set(e.db.store.limits.Hash, field, val)
+	if added {
+		e.noteToken(field)
+	} else if e.h.Persist(field) {
+		e.rewatch()
+	}
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	e.db.changed(e.key)
 	return added
 }
 
-// SetInt gives field the text of n as value and says whether the field is new.
+// Update is Set that leaves the field's deadline as it is.
+func (e *HashEdit) Update(field, val []byte) bool {
+	e.make()
+	added := e.h.Set(e.db.store.limits.Hash, field, val)
+	if added {
+		e.noteToken(field)
+	}
+	e.recordUpdate(field, val)
+	e.db.changed(e.key)
+	return added
+}
+
+// SetInt is Update with the text of n.
 func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	e.make()
 	added := e.h.SetInt(e.db.store.limits.Hash, field, n)
+	if added {
+		e.noteToken(field)
+	}
 	if e.db.store.effects != nil {
-		e.db.store.recordMember(e.db, "HSET", e.key, field, appendInt(nil, n))
+		e.recordUpdate(field, appendInt(nil, n))
 	}
 	e.db.changed(e.key)
 	return added
+}
+
+// recordUpdate notes a value and, since an HSET takes it away, the field's deadline.
+func (e *HashEdit) recordUpdate(field, val []byte) {
+	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
+	if atMS := e.h.Deadline(field); atMS != 0 {
+		e.recordDeadline(field, atMS)
+	}
 }
 
 // Delete removes a field and says whether there was one.
@@ -65,6 +93,9 @@ func (e *HashEdit) Delete(field []byte) bool {
 		e.h = nil
 		e.db.remove(e.key)
 		return true
+	}
+	if alarmOf(e.h) != nil {
+		e.rewatch()
 	}
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
 	e.db.changed(e.key)

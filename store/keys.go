@@ -1,7 +1,6 @@
 package store
 
 import (
-	"lockserver/store/hash"
 	"lockserver/store/set"
 )
 
@@ -11,6 +10,9 @@ func (db *DB) Rename(key, newKey []byte) {
 	db.discard(newKey)
 	db.place(newKey, v, atMS)
 	db.store.record(db, "RENAME", key, newKey)
+	if db.store.follower != nil {
+		db.store.follower.KeyMoved(db.id, key, db.id, newKey)
+	}
 	db.changed(key)
 	db.changed(newKey)
 }
@@ -24,6 +26,9 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	v, atMS := db.take(key)
 	to.place(key, v, atMS)
 	db.store.record(db, "MOVE", key, appendInt(nil, int64(to.id)))
+	if db.store.follower != nil {
+		db.store.follower.KeyMoved(db.id, key, to.id, key)
+	}
 	db.changed(key)
 	to.changed(key)
 	return true
@@ -49,9 +54,9 @@ func (db *DB) take(key []byte) (v value, atMS int64) {
 	slot := keys.Find(h, key)
 	_, p := keys.At(slot)
 	v, atMS = *p, p.deadlineMS()
-	db.space.dropDeadline(&v)
+	db.space.forget(&v)
 	v.exp = nil
-	keys.Delete(h, slot)
+	db.space.delete(h, slot)
 	return v, atMS
 }
 
@@ -65,11 +70,14 @@ func (db *DB) discard(key []byte) {
 
 func (db *DB) place(key []byte, v value, atMS int64) {
 	keys := db.space.keys
-	slot := keys.Insert(keys.Hash(key), key, v)
+	slot := db.space.insert(keys.Hash(key), key, v)
+	db.space.markToken(slot)
+	name, _ := keys.At(slot)
 	if atMS != 0 {
-		name, _ := keys.At(slot)
 		db.space.setDeadline(name, keys.Mut(slot), atMS)
 	}
+	db.space.remember(name, &v)
+	db.made(key)
 }
 
 // copy returns a value that shares nothing that anyone writes to.
@@ -81,12 +89,7 @@ func (v *value) copy(s *Store) (c value) {
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
 	case Hash:
-		h := hash.New(&s.epoch, s.seed)
-		v.hash().Each(func(field, val []byte) bool {
-			h.Set(s.limits.Hash, field, val)
-			return true
-		})
-		c.setHash(h)
+		c.setHash(v.hash().Copy(s.limits.Hash))
 	case Set:
 		n := set.New(&s.epoch, s.seed)
 		v.set().Each(func(member []byte) bool {
@@ -94,6 +97,10 @@ func (v *value) copy(s *Store) (c value) {
 			return true
 		})
 		c.setSet(n)
+	case List:
+		c.setList(v.list().Copy())
+	case ZSet:
+		c.setZSet(v.zset().Copy())
 	case Stream:
 		c.setStream(v.stream().Copy())
 	}
@@ -117,8 +124,12 @@ func (db *DB) Each(visit func(key string, r Ref) bool) {
 	})
 }
 
+// live reports whether a key's time, and that of all its fields, has not come.
 func (db *DB) live(v *value) bool {
-	return v.exp == nil || v.exp.AtMS() > db.store.nowMS || db.store.frozenTime
+	if v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
+		return false
+	}
+	return v.tag() != Hash || !db.store.fieldsDue() || !v.hash().AllOverdue(db.store.nowMS)
 }
 
 // RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in [0, n).
@@ -128,7 +139,7 @@ func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 		if db.live(v) {
 			return key, true
 		}
-		db.expire(key)
+		db.find([]byte(key)) // removes it
 	}
 	return "", false
 }

@@ -7,6 +7,17 @@ func (db *DB) Look(key []byte) Ref {
 	if r.OK() {
 		db.store.stats.Hits++
 	} else {
+		db.missed(key)
+	}
+	return r
+}
+
+// LookQuietly is Look that tells no witness, for OBJECT.
+func (db *DB) LookQuietly(key []byte) Ref {
+	r := db.Peek(key)
+	if r.OK() {
+		db.store.stats.Hits++
+	} else {
 		db.store.stats.Misses++
 	}
 	return r

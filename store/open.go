@@ -27,6 +27,32 @@ func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
 	return e, true
 }
 
+// OpenList is OpenHash for lists.
+func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
+	v, _, ok := db.open(key, List)
+	if !ok {
+		return e, false
+	}
+	e = ListEdit{db: db, key: key}
+	if v != nil {
+		e.l = v.list()
+	}
+	return e, true
+}
+
+// OpenStream is OpenHash for streams.
+func (db *DB) OpenStream(key []byte) (e StreamEdit, ok bool) {
+	v, _, ok := db.open(key, Stream)
+	if !ok {
+		return e, false
+	}
+	e = StreamEdit{db: db, key: key}
+	if v != nil {
+		e.s = v.stream()
+	}
+	return e, true
+}
+
 // open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It does not
 // count as a hit or a miss, which are for commands that read.
 func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {

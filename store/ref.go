@@ -2,8 +2,10 @@ package store
 
 import (
 	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until the next mutation of the store.
@@ -15,7 +17,7 @@ type Ref struct {
 func (db *DB) Find(key []byte) Ref {
 	slot := db.find(key)
 	if slot < 0 {
-		db.store.stats.Misses++
+		db.missed(key)
 		return Ref{}
 	}
 	db.store.stats.Hits++
@@ -77,6 +79,22 @@ func (r Ref) Set() *set.Set {
 	return r.v.set()
 }
 
+// List returns the list to read; nil if the key does not exist.
+func (r Ref) List() *list.List {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.list()
+}
+
+// ZSet returns the sorted set to read; nil if the key does not exist.
+func (r Ref) ZSet() *zset.ZSet {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.zset()
+}
+
 // Stream returns the stream to read; nil if the key does not exist.
 func (r Ref) Stream() *stream.Stream {
 	if r.v == nil {
@@ -116,6 +134,10 @@ func (r Ref) Encoding() string {
 		return r.v.hash().Encoding()
 	case Set:
 		return r.v.set().Encoding()
+	case List:
+		return r.v.list().Encoding()
+	case ZSet:
+		return r.v.zset().Encoding()
 	default:
 		return "stream"
 	}

@@ -3,6 +3,7 @@ package store
 import (
 	"lockserver/store/dict"
 	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 )
@@ -13,12 +14,14 @@ type Snapshot struct {
 	store *Store
 	views []dict.View[value]
 	timed []int
+	// fieldTimes: some hash has a field with a deadline.
+	fieldTimes bool
 }
 
 // Cut takes a snapshot: pointers are copied, not data. The caller gives it back with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
-	snap := &Snapshot{store: s}
+	snap := &Snapshot{store: s, fieldTimes: s.fields.Len() > 0}
 	for _, db := range s.dbs {
 		snap.views = append(snap.views, db.space.keys.View())
 		snap.timed = append(snap.timed, db.space.timed)
@@ -37,6 +40,9 @@ func (n *Snapshot) DBs() int { return len(n.views) }
 
 // Len returns the number of keys of a database, and how many of them have a deadline.
 func (n *Snapshot) Len(db int) (keys, timed int) { return n.views[db].Len(), n.timed[db] }
+
+// HasFieldTimes reports whether a field of any hash has a deadline.
+func (n *Snapshot) HasFieldTimes() bool { return n.fieldTimes }
 
 // Each visits every key of a database until visit returns false. Keys that were overdue but not yet removed at the
 // cut are among them.
@@ -68,6 +74,13 @@ func (db *DB) LoadSet(key []byte, s *set.Set, deadlineMS int64) bool {
 	return db.load(key, v, deadlineMS)
 }
 
+// LoadList puts a list in.
+func (db *DB) LoadList(key []byte, l *list.List, deadlineMS int64) bool {
+	var v value
+	v.setList(l)
+	return db.load(key, v, deadlineMS)
+}
+
 // LoadStream puts a stream in.
 func (db *DB) LoadStream(key []byte, s *stream.Stream, deadlineMS int64) bool {
 	var v value
@@ -82,11 +95,13 @@ func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
 		return false
 	}
 	v.access = uint32(db.store.nowMS / 1000)
-	slot := keys.Insert(h, key, v)
+	slot := db.space.insert(h, key, v)
+	db.space.markToken(slot)
+	name, _ := keys.At(slot)
 	if deadlineMS != 0 {
-		name, _ := keys.At(slot)
 		db.space.setDeadline(name, keys.Mut(slot), deadlineMS)
 	}
+	db.space.remember(name, &v)
 	return true
 }
 
@@ -95,6 +110,9 @@ func (s *Store) NewHash() *hash.Hash { return hash.New(&s.epoch, s.seed) }
 
 // NewSet returns an empty set that belongs to this store.
 func (s *Store) NewSet() *set.Set { return set.New(&s.epoch, s.seed) }
+
+// NewList returns an empty list that belongs to this store.
+func (s *Store) NewList() *list.List { return list.New(&s.epoch) }
 
 // NewStream returns an empty stream that belongs to this store.
 func (s *Store) NewStream() *stream.Stream { return stream.New(&s.epoch) }

@@ -7,15 +7,22 @@ import (
 	"lockserver/store/dict"
 	"lockserver/store/due"
 	"lockserver/store/hash"
+	"lockserver/store/hll"
+	"lockserver/store/list"
+	"lockserver/store/marks"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // Limits are the sizes up to which containers stay compact, as Redis' *-max-listpack-* and stream-node-* settings.
 type Limits struct {
 	Hash   hash.Limits
 	Set    set.Limits
+	List   list.Limits
+	ZSet   zset.Limits
 	Stream stream.Limits
+	HLL    hll.Limits
 }
 
 // Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may note
@@ -23,15 +30,27 @@ type Limits struct {
 type Observer interface {
 	// KeyChanged: the key was created, written, given another deadline or removed.
 	KeyChanged(db int, key []byte)
+	// KeyReady: nothing of the key's data changed, but who waits for it may have something to do (XGROUP DESTROY).
+	KeyReady(db int, key []byte)
 	// DatabaseChanged: every key of the database may have changed (FLUSHDB, FLUSHALL, SWAPDB).
 	DatabaseChanged(db int)
+}
+
+// Follower is told where keys go that move. It is called in the middle of a mutation and may not touch the store.
+type Follower interface {
+	// KeyMoved: what stood at key now stands at newKey of database to, whatever stood there.
+	KeyMoved(db int, key []byte, to int, newKey []byte)
+	// DatabasesSwapped: the contents of two databases have changed places.
+	DatabasesSwapped(a, b int)
 }
 
 // Stats are counts since the start or the last ResetStats.
 type Stats struct {
 	Expired int64 // keys removed because their time had come
-	Hits    int64 // look-ups by reading commands that found a key
-	Misses  int64
+	// ExpiredFields is the same for fields of hashes.
+	ExpiredFields int64
+	Hits          int64 // look-ups by reading commands that found a key
+	Misses        int64
 }
 
 // Store is the data of one server.
@@ -39,11 +58,15 @@ type Store struct {
 	nowMS, nowUS int64
 	dbs          []*DB
 	deadlines    due.Queue[timedKey]
+	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
 	epoch        cow.Epoch
 	seed         maphash.Seed
+	zsets        zset.Common
 	limits       Limits
 	effects      *recorder // nil: nobody keeps a journal
 	observer     Observer  // nil: nobody is waiting or watching
+	follower     Follower  // nil: nobody follows
+	witness      Witness   // nil: nobody wants to know
 	dirty        int64
 	stats        Stats
 	noTouch      bool
@@ -55,6 +78,7 @@ type Store struct {
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
 	s := &Store{seed: maphash.MakeSeed(), limits: limits}
+	s.zsets = zset.Common{Epoch: &s.epoch, Seed: s.seed}
 	for id := range n {
 		db := &DB{id: id, store: s}
 		db.attach(s.newSpace())
@@ -70,6 +94,10 @@ type space struct {
 	db    *DB // the database that holds this space now
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
+	// timedHashes is how many hashes of this space stand in the store's queue of fields.
+	timedHashes int
+	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
+	companions  int       // keys whose names begin with CompanionPrefix
 }
 
 func (s *Store) newSpace() *space {
@@ -105,6 +133,9 @@ func (s *Store) SetLimits(l Limits) { s.limits = l }
 
 // SetObserver attaches o, or detaches the present one when o is nil.
 func (s *Store) SetObserver(o Observer) { s.observer = o }
+
+// SetFollower attaches f, or detaches the present one when f is nil.
+func (s *Store) SetFollower(f Follower) { s.follower = f }
 
 // SetNoTouch decides whether look-ups leave the time of last access alone (CLIENT NO-TOUCH).
 func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
@@ -142,6 +173,9 @@ func (s *Store) SwapDB(a, b *DB) {
 	b.attach(sa)
 	s.record(a, "SWAPDB", appendInt(nil, int64(a.id)), appendInt(nil, int64(b.id)))
 	s.dirty++
+	if s.follower != nil {
+		s.follower.DatabasesSwapped(a.id, b.id)
+	}
 	if s.observer != nil {
 		s.observer.DatabaseChanged(a.id)
 		s.observer.DatabaseChanged(b.id)

@@ -32,12 +32,7 @@ func (e *StreamEdit) Stream() *stream.Stream { return e.s }
 // Add appends an entry, making the stream if there is none. id must be above the last id, fields alternate field and
 // value.
 func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
-	if e.s == nil {
-		e.s = stream.New(&e.db.store.epoch)
-		var v value
-		v.setStream(e.s)
-		e.db.put(e.key, v)
-	}
+	e.Create()
 	e.s.Add(e.db.store.limits.Stream, id, fields)
 	if e.db.store.effects != nil {
 		args := append([][]byte{e.key, id.AppendTo(nil)}, fields...)

@@ -14,7 +14,9 @@ const (
 // removes the key instead.
 func (db *DB) SetString(key, val []byte, ttl TTL) {
 	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
-		db.Delete(key)
+		if !db.Delete(key) {
+			db.made(key) // and is gone again
+		}
 		return
 	}
 	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl)
@@ -25,14 +27,19 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 	keys := db.space.keys
 	h := keys.Hash(key)
 	slot := keys.Find(h, key)
+	if slot >= 0 && db.overdue(slot) {
+		db.expire(view(key))
+		slot = -1
+	}
 	var v *value
 	if slot < 0 {
-		slot = keys.Insert(h, key, value{})
+		slot = db.space.insert(h, key, value{})
 		v = keys.Mut(slot)
+		db.made(key)
 	} else {
 		v = keys.Mut(slot)
-		if ttl == KeepTTL && v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
-			ttl = NoTTL // overdue: as if it had not been there
+		if v.tag() == Hash {
+			db.space.unwatchFields(v.hash())
 		}
 	}
 	v.setString(val)
@@ -56,6 +63,15 @@ func (db *DB) recordSet(key, val []byte, ttl TTL) {
 	default:
 		db.store.record(db, "SET", key, val, []byte("PXAT"), appendInt(nil, int64(ttl)))
 	}
+}
+
+// PutBuffer is SetString, without a deadline, for bytes that nobody else holds: it takes them over. They may be written
+// to in place later, as those that SetRange has made.
+func (db *DB) PutBuffer(key, val []byte) {
+	db.setOwned(key, val, NoTTL)
+	keys := db.space.keys
+	slot := keys.Find(keys.Hash(key), key)
+	keys.Mut(slot).setBuffer(&growable{b: val, stamp: db.store.epoch.Now()})
 }
 
 // SetInt makes key the string of n and keeps its deadline: what INCR does.

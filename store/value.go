@@ -4,8 +4,10 @@ import (
 	"unsafe"
 
 	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // Kind is the type of a value.
@@ -20,9 +22,11 @@ const (
 	Stream
 	// buffer is a String that has been appended to or written into: it owns a slice with room to grow.
 	buffer
+	List
+	ZSet
 )
 
-// String returns what TYPE answers: "none", "string", "hash", "set" or "stream".
+// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset" or "stream".
 func (k Kind) String() string {
 	switch k {
 	case String, buffer:
@@ -31,6 +35,10 @@ func (k Kind) String() string {
 		return "hash"
 	case Set:
 		return "set"
+	case List:
+		return "list"
+	case ZSet:
+		return "zset"
 	case Stream:
 		return "stream"
 	default:
@@ -110,6 +118,18 @@ func (v *value) setSet(s *set.Set) {
 
 func (v *value) set() *set.Set { return (*set.Set)(v.ptr) }
 
+func (v *value) setList(l *list.List) {
+	v.ptr, v.meta = unsafe.Pointer(l), uint32(List)<<kindShift
+}
+
+func (v *value) list() *list.List { return (*list.List)(v.ptr) }
+
+func (v *value) setZSet(z *zset.ZSet) {
+	v.ptr, v.meta = unsafe.Pointer(z), uint32(ZSet)<<kindShift
+}
+
+func (v *value) zset() *zset.ZSet { return (*zset.ZSet)(v.ptr) }
+
 func (v *value) setStream(s *stream.Stream) {
 	v.ptr, v.meta = unsafe.Pointer(s), uint32(Stream)<<kindShift
 }
@@ -134,6 +154,14 @@ func (v *value) own(s *Store) {
 	case Set:
 		if s.epoch.Shared(v.set().Stamp()) {
 			v.setSet(v.set().Clone())
+		}
+	case List:
+		if s.epoch.Shared(v.list().Stamp()) {
+			v.setList(v.list().Clone())
+		}
+	case ZSet:
+		if s.epoch.Shared(v.zset().Stamp()) {
+			v.setZSet(v.zset().Clone())
 		}
 	case Stream:
 		if s.epoch.Shared(v.stream().Stamp()) {

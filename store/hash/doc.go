@@ -5,11 +5,15 @@
 // owner and its token is one allocation of 80 bytes beside the header. A hash
 // that outgrows its limits becomes a dict, for good, as in Redis.
 //
+// Fields may have deadlines, which stand beside either form; a hash without any
+// pays a nil pointer for them. Hash knows when its fields are to die, but kills
+// none.
+//
 // The package owns the two forms and the change from one to the other. It knows
-// nothing of keys, commands, expiry or files. Methods that read write nothing,
+// nothing of keys, commands, the time or files. Methods that read write nothing,
 // not even scratch memory, so a snapshot's goroutine may call them on a header
 // that writers have replaced by its Clone.
 //
 // To add an operation, write its listpack form in small.go and branch in
-// hash.go.
+// hash.go; what is about deadlines stands in deadline.go and times.go.
 package hash

@@ -26,6 +26,7 @@ type Hash struct {
 	seed  maphash.Seed
 	lp    listpack.List // small form; nil while there was never a field
 	table *dict.Dict[string]
+	times *times // deadlines of fields; nil while there was never one
 	stamp uint64
 }
 
@@ -39,7 +40,8 @@ func New(ep *cow.Epoch, seed maphash.Seed) *Hash {
 func (h *Hash) Stamp() uint64 { return h.stamp }
 
 // Clone returns a header for writing, after a cut that shares this one. The old
-// header remains for the snapshot: Len, Encoding, At, Each and Listpack.
+// header remains for the snapshot: Len, Encoding, At, Each, EachTimed, Timed,
+// LeastDeadline and Listpack.
 func (h *Hash) Clone() *Hash {
 	clone := &Hash{ep: h.ep, seed: h.seed, stamp: h.ep.Now()}
 	switch {
@@ -47,6 +49,9 @@ func (h *Hash) Clone() *Hash {
 		clone.table = h.table.Clone()
 	case h.lp != nil:
 		clone.lp = h.lp.Clone()
+	}
+	if h.times != nil {
+		clone.times = h.times.clone()
 	}
 	return clone
 }
@@ -62,11 +67,14 @@ func (h *Hash) Len() int {
 	return 0
 }
 
-// Encoding returns what OBJECT ENCODING calls the form: "listpack" or
-// "hashtable".
+// Encoding returns what OBJECT ENCODING calls the form: "listpack", "listpackex"
+// once a field had a deadline, or "hashtable".
 func (h *Hash) Encoding() string {
-	if h.table != nil {
+	switch {
+	case h.table != nil:
 		return "hashtable"
+	case h.times != nil:
+		return "listpackex"
 	}
 	return "listpack"
 }
@@ -143,7 +151,7 @@ func (h *Hash) ValueLen(field []byte) int {
 }
 
 // Set gives a field a value and reports whether the field is new. Both are
-// copied; neither may alias the hash.
+// copied; neither may alias the hash. A deadline of the field stays.
 func (h *Hash) Set(lim Limits, field, value []byte) (added bool) {
 	h.mustOwn()
 	if h.table == nil {
@@ -186,9 +194,12 @@ func (h *Hash) put(field []byte, value string) (added bool) {
 	return true
 }
 
-// Delete removes a field and reports whether there was one.
+// Delete removes a field, with its deadline, and reports whether there was one.
 func (h *Hash) Delete(field []byte) bool {
 	h.mustOwn()
+	if h.times != nil {
+		h.times.remove(viewOf(field))
+	}
 	if h.table == nil {
 		return h.smallDelete(field)
 	}
@@ -264,3 +275,16 @@ func parseInt(s string) (int64, bool) {
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// Warm prepares the look-ups of fields that are about to come: see dict.Dict.WarmKeys.
+func (h *Hash) Warm(fields [][]byte) uint64 {
+	if h.table == nil {
+		return 0
+	}
+	return h.table.WarmKeys(fields, func(val *string) uint64 {
+		if *val == "" {
+			return 0
+		}
+		return uint64((*val)[0])
+	})
+}

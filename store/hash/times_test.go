@@ -1,0 +1,138 @@
+package hash
+
+import (
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"strconv"
+	"testing"
+	"unsafe"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/cow"
+)
+
+// TestHeaderSize: deadlines cost a hash without any nothing, for the header's size class was not full.
+func TestHeaderSize(t *testing.T) {
+	require.LessOrEqual(t, unsafe.Sizeof(Hash{}), uintptr(64))
+}
+
+// deadlines is what a hash says of its fields in every way that there is.
+func deadlines(t testing.TB, h *Hash) map[string]int64 {
+	t.Helper()
+	got := map[string]int64{}
+	least := int64(0)
+	h.EachTimed(func(field, value []byte, atMS int64) bool {
+		if atMS != 0 {
+			got[string(field)] = atMS
+			if least == 0 || atMS < least {
+				least = atMS
+			}
+		}
+		return true
+	})
+	require.Len(t, got, h.Timed())
+	require.Equal(t, least, h.LeastDeadline())
+	return got
+}
+
+// checkTimes is deadlines for a header that is written to, with what only such a one knows.
+func checkTimes(t testing.TB, h *Hash, want map[string]int64) {
+	t.Helper()
+	require.Equal(t, want, deadlines(t, h))
+	field, atMS, ok := h.FirstDeadline()
+	require.Equal(t, len(want) > 0, ok)
+	if ok {
+		require.Equal(t, h.LeastDeadline(), atMS)
+		require.Equal(t, want[field], atMS)
+	}
+	last := int64(0)
+	for name, at := range want {
+		last = max(last, at)
+		require.Equal(t, at, h.Deadline([]byte(name)))
+	}
+	require.Equal(t, len(want) > 0 && len(want) == h.Len(), h.AllOverdue(last))
+	require.False(t, h.AllOverdue(last-1))
+	if ts := h.times; ts != nil && ts.at != nil {
+		require.Equal(t, ts.at.Len(), ts.order.Len())
+		require.Empty(t, ts.few)
+	}
+}
+
+// TestTimesAgainstModel: few deadlines and many, of small hashes and tables, with snapshots that go on showing theirs.
+func TestTimesAgainstModel(t *testing.T) {
+	rng := newRand(t)
+	for _, fields := range []int{3, 20, 60, 300} {
+		var ep cow.Epoch
+		h := New(&ep, maphash.MakeSeed())
+		want, has := map[string]int64{}, map[string]bool{}
+		var frozen *Hash
+		var old map[string]int64
+		for i := range 4000 {
+			name := "f" + strconv.Itoa(rng.IntN(fields))
+			field := []byte(name)
+			switch rng.IntN(8) {
+			case 0, 1:
+				require.Equal(t, !has[name], h.Set(limits, field, []byte("v")))
+				has[name] = true
+			case 2, 3, 4:
+				at := 1 + rng.Int64N(50)
+				require.Equal(t, has[name], h.SetDeadline(field, at))
+				if has[name] {
+					want[name] = at
+				}
+			case 5:
+				require.Equal(t, want[name] != 0, h.Persist(field))
+				delete(want, name)
+			case 6:
+				require.Equal(t, has[name], h.Delete(field))
+				delete(has, name)
+				delete(want, name)
+			case 7:
+				if first, at, ok := h.FirstDeadline(); ok { // what a store does with it
+					require.Equal(t, want[first], at)
+					require.True(t, h.Delete([]byte(first)))
+					delete(has, first)
+					delete(want, first)
+				}
+			}
+			if i%50 == 0 {
+				checkTimes(t, h, want)
+				checkTimes(t, h.Copy(limits), want)
+				if frozen != nil {
+					require.Equal(t, old, deadlines(t, frozen))
+					ep.Release()
+				}
+				ep.Cut()
+				frozen, old = h, maps.Clone(want)
+				h = h.Clone()
+			}
+		}
+	}
+}
+
+// TestManyTimes: the slice becomes trees, and stays so.
+func TestManyTimes(t *testing.T) {
+	h := newHash()
+	for i := range 2 * maxFew {
+		name := fmt.Append(nil, "f", i)
+		h.Set(limits, name, []byte("v"))
+		require.True(t, h.SetDeadline(name, int64(1000-i)))
+		require.Equal(t, i < maxFew, h.times.at == nil)
+		field, atMS, _ := h.FirstDeadline()
+		require.Equal(t, string(name), field)
+		require.Equal(t, int64(1000-i), atMS)
+	}
+	h.SetAlarm("mine")
+	require.Equal(t, "mine", h.Clone().Alarm())
+	require.Nil(t, h.Copy(limits).Alarm())
+	require.Equal(t, "listpackex", h.Encoding())
+	for i := range 2 * maxFew {
+		require.True(t, h.Persist(fmt.Append(nil, "f", i)))
+	}
+	require.Zero(t, h.Timed())
+	require.Equal(t, "listpackex", h.Encoding())
+	require.False(t, h.SetDeadline([]byte("none"), 5))
+	require.Zero(t, h.Deadline([]byte("none")))
+}

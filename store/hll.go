@@ -1,0 +1,89 @@
+package store
+
+import "lockserver/store/hll"
+
+// PFAdd counts elements into key's HyperLogLog, which it makes if there is none, and says whether that changed it. The
+// caller has checked that the key is missing or holds a valid one. The error is hll.ErrCorrupt; what was counted in
+// before stays.
+func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
+	g := db.hyperLogLog(key, &changed)
+	args := [][]byte{key}
+	for _, element := range elements {
+		var grew bool
+		if g.b, grew, err = hll.Add(db.store.limits.HLL, g.b, element); err != nil {
+			break
+		}
+		if grew {
+			changed = true
+			args = append(args, element)
+		}
+	}
+	if changed {
+		hll.Invalidate(g.b)
+		db.store.record(db, "PFADD", args...)
+		db.changed(key)
+	}
+	return changed, err
+}
+
+// PFMerge counts into key's HyperLogLog, which it makes if there is none, what the sources and it have counted together.
+// All that exist are valid. It becomes dense if one of them is. The error is hll.ErrCorrupt; then nothing has changed.
+func (db *DB) PFMerge(key []byte, sources [][]byte) error {
+	var merged hll.Registers
+	dense := false
+	for _, k := range append([][]byte{key}, sources...) {
+		if b := db.Peek(k).Bytes(); b != nil {
+			dense = dense || !hll.IsSparse(b)
+			if err := merged.Merge(b); err != nil {
+				return err
+			}
+		}
+	}
+	var made bool
+	g := db.hyperLogLog(key, &made)
+	var err error
+	if dense {
+		if g.b, err = hll.ToDense(g.b); err != nil {
+			return err
+		}
+	}
+	if g.b, err = merged.Store(db.store.limits.HLL, g.b); err != nil {
+		return err
+	}
+	hll.Invalidate(g.b)
+	db.store.record(db, "PFMERGE", append([][]byte{key}, sources...)...)
+	db.changed(key)
+	return nil
+}
+
+// PFToDense makes key's HyperLogLog, which there is, dense and says whether it was sparse. The error is hll.ErrCorrupt.
+func (db *DB) PFToDense(key []byte) (was bool, err error) {
+	b := db.Peek(key).Bytes()
+	if !hll.IsSparse(b) {
+		return false, nil
+	}
+	d, err := hll.ToDense(b)
+	if err != nil {
+		return false, err
+	}
+	db.writableBuffer(key, 0).b = d
+	db.recordSet(key, d, KeepTTL)
+	db.changed(key)
+	return true, nil
+}
+
+// PFCache keeps an estimate in key's HyperLogLog, which there is.
+func (db *DB) PFCache(key []byte, n uint64) {
+	text := hll.EncodeCache(n)
+	db.SetRange(key, hll.CacheAt, text[:])
+}
+
+// hyperLogLog returns key's HyperLogLog to write to, and notes if it had to be made.
+func (db *DB) hyperLogLog(key []byte, made *bool) *growable {
+	g := db.writableBuffer(key, 0)
+	if len(g.b) == 0 {
+		g.b = hll.New()
+		*made = true
+	}
+	return g
+}

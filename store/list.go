@@ -1,0 +1,184 @@
+package store
+
+import "lockserver/store/list"
+
+// ListEdit writes to one key's list. The key is made by the first Push and removed with the last element. The caller of
+// EditList has checked that the key is missing or a list.
+type ListEdit struct {
+	db  *DB
+	key []byte
+	l   *list.List // nil: no such key yet
+}
+
+// EditList opens key's list for writing.
+func (db *DB) EditList(key []byte) ListEdit {
+	e := ListEdit{db: db, key: key}
+	if slot := db.find(key); slot >= 0 {
+		v := db.space.keys.Mut(slot)
+		v.own(db.store)
+		v.access = uint32(db.store.nowMS / 1000)
+		e.l = v.list()
+	}
+	return e
+}
+
+// List returns the list to read; nil if there is none.
+func (e *ListEdit) List() *list.List { return e.l }
+
+// Len returns the number of elements; 0 if there is no list.
+func (e *ListEdit) Len() int {
+	if e.l == nil {
+		return 0
+	}
+	return e.l.Len()
+}
+
+// Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none. The
+// elements must not alias the list.
+func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
+	if e.l == nil {
+		e.l = list.New(&e.db.store.epoch)
+		var v value
+		v.setList(e.l)
+		e.db.put(e.key, v)
+	}
+	e.l.Push(e.db.store.limits.List, side, elements...)
+	if e.db.store.effects != nil {
+		name := "RPUSH"
+		if side == list.Left {
+			name = "LPUSH"
+		}
+		// An effect for each call, not joined with the one before: the list takes the form that it has here when
+		// the same elements come at once.
+		e.db.store.record(e.db, name, append([][]byte{e.key}, elements...)...)
+	}
+	e.db.changed(e.key)
+}
+
+// Pop takes n elements from one end, or as many as there are, and calls visit for each before they go. The value is
+// valid during the call only.
+func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
+	length := e.Len()
+	n = min(n, length)
+	if n <= 0 {
+		return
+	}
+	from, to, name := 0, list.Right, "LPOP"
+	if side == list.Right {
+		from, to, name = length-1, list.Left, "RPOP"
+	}
+	e.l.Range(from, n, to, func(v list.Value) bool {
+		visit(v)
+		return true
+	})
+	if side == list.Right {
+		from = length - n
+	}
+	e.remove(from, n)
+	if e.l != nil && e.db.store.effects != nil {
+		e.db.store.record(e.db, name, e.key, appendInt(nil, int64(n)))
+	}
+}
+
+// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a list. With its
+// only element the list does not go meanwhile, nor does its deadline.
+func (e *ListEdit) Rotate(from, to list.Side) {
+	if e.Len() > 1 && from != to {
+		var element []byte
+		e.Pop(from, 1, func(v list.Value) { element = v.Append(nil) })
+		e.Push(to, element)
+		return
+	}
+	e.db.changed(e.key)
+}
+
+// remove takes n elements out from number i on, and the key with the last. It leaves the effect to the caller, unless
+// the key goes.
+func (e *ListEdit) remove(i, n int) {
+	if n == e.l.Len() {
+		e.l = nil
+		e.db.remove(e.key)
+		return
+	}
+	e.l.Remove(e.db.store.limits.List, i, n)
+	e.db.changed(e.key)
+}
+
+// Set puts an element in the place of number i, which must exist and is at least 0.
+func (e *ListEdit) Set(i int, element []byte) {
+	e.l.Set(e.db.store.limits.List, i, element)
+	if e.db.store.effects != nil {
+		e.db.store.record(e.db, "LSET", e.key, appendInt(nil, int64(i)), element)
+	}
+	e.db.changed(e.key)
+}
+
+// Insert puts an element in before or after the first one from the left that equals pivot, and says whether there is
+// one. There must be a list.
+func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
+	at := -1
+	e.l.Matches(pivot, list.Left, 0, func(i int) bool {
+		at = i
+		return false
+	})
+	if at < 0 {
+		return false
+	}
+	where := "BEFORE"
+	if after {
+		at, where = at+1, "AFTER"
+	}
+	e.l.Insert(e.db.store.limits.List, at, element)
+	if e.db.store.effects != nil {
+		e.db.store.record(e.db, "LINSERT", e.key, []byte(where), pivot, element)
+	}
+	e.db.changed(e.key)
+	return true
+}
+
+// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is 0, and
+// returns how many there were. element must not alias the list.
+func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
+	if e.l == nil {
+		return 0
+	}
+	removed := e.l.RemoveEqual(e.db.store.limits.List, element, from, n)
+	switch {
+	case removed == 0:
+		return 0
+	case e.l.Len() == 0:
+		e.l = nil
+		e.db.remove(e.key)
+		return removed
+	}
+	if e.db.store.effects != nil {
+		count := int64(n)
+		if from == list.Right {
+			count = -count
+		}
+		e.db.store.record(e.db, "LREM", e.key, appendInt(nil, count), element)
+	}
+	e.db.changed(e.key)
+	return removed
+}
+
+// Trim keeps the n elements from number i on, all of which exist, and takes out the others; with none to keep the key
+// goes. There must be a list.
+func (e *ListEdit) Trim(i, n int) {
+	length := e.l.Len()
+	switch {
+	case n == 0:
+		e.remove(0, length)
+		return
+	case n == length:
+		e.db.changed(e.key)
+		return
+	}
+	lim := e.db.store.limits.List
+	e.l.Remove(lim, i+n, length-i-n)
+	e.l.Remove(lim, 0, i)
+	if e.db.store.effects != nil {
+		e.db.store.record(e.db, "LTRIM", e.key, appendInt(nil, int64(i)), appendInt(nil, int64(i+n-1)))
+	}
+	e.db.changed(e.key)
+}

@@ -1,0 +1,116 @@
+// Package marks is a set of slot numbers: which entries of a dict have some property, so that they can be visited
+// without looking at the others. It costs a bit a slot, up to the last one that was ever marked, and adding and removing
+// cost the same however many there are.
+//
+// It is a bitmap with a bitmap of its words that are not zero above it, and so on up to a single word. It must not know
+// what is marked, or how a dict works but for one thing: deleting an entry moves the last one into its place (Moved).
+//
+// To add an operation, keep the invariant on Set.levels, which check in the test verifies.
+package marks
+
+import "math/bits"
+
+const (
+	wordBits = 6
+	wordMask = 1<<wordBits - 1
+)
+
+// Set is a set of numbers from 0 on. The zero value is empty; it is not safe for concurrent use.
+type Set struct {
+	// levels[0] has a bit for each number; a bit of levels[i+1] is set if that word of levels[i] is not zero. The last
+	// level is a single word. There are none while nothing was ever added.
+	levels [][]uint64
+	n      int
+}
+
+// Len returns how many numbers are in the set.
+func (s *Set) Len() int { return s.n }
+
+// Has reports whether i is in the set.
+func (s *Set) Has(i int) bool {
+	return len(s.levels) > 0 && i>>wordBits < len(s.levels[0]) && s.levels[0][i>>wordBits]>>(i&wordMask)&1 != 0
+}
+
+// Add puts i into the set.
+func (s *Set) Add(i int) {
+	if s.Has(i) {
+		return
+	}
+	s.reserve(i)
+	s.n++
+	for level := range s.levels {
+		word := &s.levels[level][i>>wordBits]
+		before := *word
+		*word |= 1 << (i & wordMask)
+		if before != 0 {
+			return
+		}
+		i >>= wordBits
+	}
+}
+
+// reserve makes room for i.
+func (s *Set) reserve(i int) {
+	for level := 0; ; level++ {
+		if level == len(s.levels) {
+			s.levels = append(s.levels, nil)
+			if level > 0 && s.levels[level-1][0] != 0 { // the word that stood at the top alone so far
+				s.levels[level] = append(s.levels[level], 1)
+			}
+		}
+		i >>= wordBits
+		for len(s.levels[level]) <= i {
+			s.levels[level] = append(s.levels[level], 0)
+		}
+		if len(s.levels[level]) == 1 && level == len(s.levels)-1 {
+			return
+		}
+	}
+}
+
+// Remove takes i out of the set.
+func (s *Set) Remove(i int) {
+	if !s.Has(i) {
+		return
+	}
+	s.n--
+	for level := range s.levels {
+		word := &s.levels[level][i>>wordBits]
+		*word &^= 1 << (i & wordMask)
+		if *word != 0 {
+			return
+		}
+		i >>= wordBits
+	}
+}
+
+// Moved removes i and gives its place to last: the last entry of a dict took the slot of a deleted one.
+func (s *Set) Moved(i, last int) {
+	if s.n == 0 {
+		return
+	}
+	s.Remove(i)
+	if i != last && s.Has(last) {
+		s.Remove(last)
+		s.Add(i)
+	}
+}
+
+// Next returns the least number of the set that is not below i, or -1.
+func (s *Set) Next(i int) int {
+	level := 0
+	for ; ; level++ { // up, to a word with a bit at i or behind it
+		if level == len(s.levels) || i>>wordBits >= len(s.levels[level]) {
+			return -1
+		}
+		if rest := s.levels[level][i>>wordBits] >> (i & wordMask); rest != 0 {
+			i += bits.TrailingZeros64(rest)
+			break
+		}
+		i = i>>wordBits + 1
+	}
+	for ; level > 0; level-- { // and down again, along the first bits
+		i = i<<wordBits + bits.TrailingZeros64(s.levels[level-1][i])
+	}
+	return i
+}

@@ -1,0 +1,140 @@
+package store
+
+import (
+	"strconv"
+
+	"lockserver/store/stream"
+)
+
+// GroupEdit writes to one consumer group of a stream. What it records is what Redis hands to its replicas: XGROUP,
+// XCLAIM with everything said, and XACK. When a consumer was last seen is nobody's data and not recorded.
+type GroupEdit struct {
+	e    *StreamEdit
+	name []byte
+	g    *stream.Group
+}
+
+// EditGroup opens a consumer group for writing; false: there is none of that name.
+func (e *StreamEdit) EditGroup(name []byte) (GroupEdit, bool) {
+	if e.s == nil {
+		return GroupEdit{}, false
+	}
+	g := e.s.EditGroup(name)
+	return GroupEdit{e, name, g}, g != nil
+}
+
+// Create makes the stream if there is none.
+func (e *StreamEdit) Create() {
+	if e.s != nil {
+		return
+	}
+	e.s = stream.New(&e.db.store.epoch)
+	var v value
+	v.setStream(e.s)
+	e.db.put(e.key, v)
+}
+
+// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead), making the
+// stream if there is none, and reports whether the name was free.
+func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
+	made := e.s == nil
+	e.Create()
+	if !e.s.CreateGroup(name, last, read) {
+		return false
+	}
+	e.recordGroup("CREATE", name, last.AppendTo(nil), []byte("MKSTREAM"), []byte("ENTRIESREAD"), appendInt(nil, read))
+	if made {
+		e.db.changed(e.key)
+	}
+	return true
+}
+
+// DestroyGroup removes a group and reports whether there was one of that name. Who waits for its entries is told.
+func (e *StreamEdit) DestroyGroup(name []byte) bool {
+	if e.s == nil || !e.s.DestroyGroup(name) {
+		return false
+	}
+	e.recordGroup("DESTROY", name)
+	if o := e.db.store.observer; o != nil {
+		o.KeyReady(e.db.id, e.key)
+	}
+	return true
+}
+
+// recordGroup records an XGROUP.
+func (e *StreamEdit) recordGroup(what string, name []byte, args ...[]byte) {
+	e.db.store.dirty++
+	if e.db.store.effects != nil {
+		e.db.store.record(e.db, "XGROUP", append([][]byte{[]byte(what), e.key, name}, args...)...)
+	}
+}
+
+// Group returns the group to read.
+func (e *GroupEdit) Group() *stream.Group { return e.g }
+
+// Stream returns the group's stream to read.
+func (e *GroupEdit) Stream() *stream.Stream { return e.e.s }
+
+// SetID sets up to where entries were delivered, and which of all ever added that is (or stream.UnknownRead).
+func (e *GroupEdit) SetID(last stream.ID, read int64) {
+	e.g.SetID(last, read)
+	e.recordID()
+}
+
+func (e *GroupEdit) recordID() {
+	e.e.recordGroup("SETID", e.name, e.g.LastID().AppendTo(nil), []byte("ENTRIESREAD"), appendInt(nil, e.g.EntriesRead()))
+}
+
+// Consumer returns the consumer of that name, which it adds if there is none.
+func (e *GroupEdit) Consumer(name []byte) (c *stream.Consumer, added bool) {
+	if c = e.g.Consumer(name); c != nil {
+		return c, false
+	}
+	e.e.recordGroup("CREATECONSUMER", e.name, name)
+	return e.g.AddConsumer(name, e.e.db.store.nowMS), true
+}
+
+// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those were.
+func (e *GroupEdit) RemoveConsumer(name []byte) int {
+	n, ok := e.g.RemoveConsumer(name)
+	if ok {
+		e.e.recordGroup("DELCONSUMER", e.name, name)
+	}
+	return n
+}
+
+// Deliver makes an entry pending for a consumer of the group.
+func (e *GroupEdit) Deliver(p stream.Pending, c *stream.Consumer) {
+	e.g.SetPending(p, c)
+	s := e.e.db.store
+	s.dirty++
+	if s.effects != nil {
+		s.record(e.e.db, "XCLAIM", e.e.key, e.name, []byte(c.Name()), []byte("0"), p.ID.AppendTo(nil),
+			[]byte("TIME"), appendInt(nil, p.DeliveredMS), []byte("RETRYCOUNT"), strconv.AppendUint(nil, p.Deliveries, 10),
+			[]byte("FORCE"), []byte("JUSTID"))
+	}
+}
+
+// Read notes that the group got all up to the entries of these IDs, which rise from its last one.
+func (e *GroupEdit) Read(ids []stream.ID) {
+	if len(ids) == 0 {
+		return
+	}
+	for _, id := range ids {
+		e.g.Read(e.e.s, id)
+	}
+	e.recordID()
+}
+
+// Acknowledge makes an entry no longer pending and reports whether it was.
+func (e *GroupEdit) Acknowledge(id stream.ID) bool {
+	if !e.g.Acknowledge(id) {
+		return false
+	}
+	s := e.e.db.store
+	s.dirty++
+	if s.effects != nil {
+		s.record(e.e.db, "XACK", e.e.key, e.name, id.AppendTo(nil))
+	}
+	return true
+}

@@ -1,0 +1,89 @@
+package store
+
+// What the store knows of locks, so that they can be listed without a walk through the keyspace, and so that what
+// Redisson keeps beside a lock costs nothing where there is none of it: which hashes have a token, and how many keys
+// are named like Redisson's companions of a lock.
+
+const (
+	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
+	TokenField = "$token"
+	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its queue, the
+	// timeouts of those who queue.
+	CompanionPrefix = "redisson_lock_"
+)
+
+// IsCompanion reports whether a key is named like a companion of a lock.
+func IsCompanion(key []byte) bool {
+	return len(key) >= len(CompanionPrefix) && key[0] == CompanionPrefix[0] && string(key[:len(CompanionPrefix)]) == CompanionPrefix
+}
+
+// HasCompanions reports whether the database has any key whose name begins with CompanionPrefix.
+func (db *DB) HasCompanions() bool { return db.space.companions > 0 }
+
+// insert puts a key into the space, which must not have it.
+func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
+	if IsCompanion(key) {
+		sp.companions++
+	}
+	return sp.keys.Insert(h, key, v)
+}
+
+// delete takes the key of a slot out of the space.
+func (sp *space) delete(h uint64, slot int) {
+	if name, _ := sp.keys.At(slot); len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
+		sp.companions--
+	}
+	sp.tokens.Moved(slot, sp.keys.Len()-1)
+	sp.keys.Delete(h, slot)
+}
+
+// markToken notes that a slot holds a hash with a token, if it does. Whatever else may become of the hash, EachToken
+// finds out.
+func (sp *space) markToken(slot int) {
+	if _, v := sp.keys.At(slot); v.hasToken() {
+		sp.tokens.Add(slot)
+	}
+}
+
+func (v *value) hasToken() bool { return v.tag() == Hash && v.hash().Has([]byte(TokenField)) }
+
+// noteToken is markToken for a field that has just been added.
+func (e *HashEdit) noteToken(field []byte) {
+	if len(field) == len(TokenField) && string(field) == TokenField {
+		e.db.space.tokens.Add(e.slot)
+	}
+}
+
+// EachToken visits every live key that is a hash with a token, until visit returns false. It takes as long as there are
+// such keys, whatever else the database holds.
+func (db *DB) EachToken(visit func(key string, r Ref) bool) {
+	sp := db.space
+	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
+		name, v := sp.keys.At(slot)
+		if !v.hasToken() {
+			sp.tokens.Remove(slot) // it was overwritten, or lost its token
+			continue
+		}
+		if db.live(v) && !visit(name, Ref{v}) {
+			return
+		}
+	}
+}
+
+// Tokens returns the number of keys that EachToken may visit.
+func (db *DB) Tokens() int { return db.space.tokens.Len() }
+
+// SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and with the
+// process, and nobody but Ref.Note reads them.
+func (e *HashEdit) SetNote(note uint64) {
+	_, v := e.db.space.keys.At(e.slot)
+	v.exp.Of.note = note
+}
+
+// Note returns what SetNote kept; 0: nothing.
+func (r Ref) Note() uint64 {
+	if r.v == nil || r.v.exp == nil {
+		return 0
+	}
+	return r.v.exp.Of.note
+}

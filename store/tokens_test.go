@@ -1,0 +1,146 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/hash"
+)
+
+// tokensOf walks the whole database for what EachToken should visit, and counts the companions.
+func tokensOf(db *DB) (tokens []string, companions int) {
+	db.space.keys.Each(func(key string, v *value) bool {
+		if IsCompanion([]byte(key)) {
+			companions++
+		}
+		if db.live(v) && v.hasToken() {
+			tokens = append(tokens, key)
+		}
+		return true
+	})
+	slices.Sort(tokens)
+	return tokens, companions
+}
+
+func requireTokens(t *testing.T, s *Store) {
+	t.Helper()
+	for _, db := range s.dbs {
+		want, companions := tokensOf(db)
+		var got []string
+		db.EachToken(func(key string, r Ref) bool {
+			require.True(t, r.Hash().Has([]byte(TokenField)))
+			got = append(got, key)
+			return true
+		})
+		slices.Sort(got)
+		require.Equal(t, want, got, "database %d", db.id)
+		require.Equal(t, companions, db.space.companions, "database %d", db.id)
+		require.Equal(t, companions > 0, db.HasCompanions())
+	}
+}
+
+func TestTokensFollowTheirKeys(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := New(3, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
+	now := int64(1_000_000)
+	s.SetNow(now)
+	key := func() []byte {
+		if random.IntN(4) == 0 {
+			return fmt.Appendf(nil, "redisson_lock_queue:{%d}", random.IntN(5))
+		}
+		return fmt.Appendf(nil, "k%d", random.IntN(40))
+	}
+	for step := range 20_000 {
+		db, k := s.DB(random.IntN(3)), key()
+		switch random.IntN(12) {
+		case 0, 1, 2:
+			db.Delete(k)
+			e := db.EditHash(k)
+			e.SetInt([]byte("owner"), 1)
+			e.SetInt([]byte(TokenField), 5)
+			e.Expire(now/1000 + 1 + int64(random.IntN(50)))
+		case 3:
+			if e, ok := db.OpenHash(k); ok {
+				e.Set([]byte("owner"), []byte("x"))
+			}
+		case 4:
+			if e, ok := db.OpenHash(k); ok {
+				e.Update([]byte(TokenField), []byte("7"))
+			}
+		case 5:
+			if e, ok := db.OpenHash(k); ok {
+				e.Delete([]byte(TokenField))
+			}
+		case 6:
+			db.SetString(k, []byte("v"), NoTTL)
+		case 7:
+			if db.Peek(k).OK() {
+				db.Rename(k, append(key(), 'x'))
+			}
+		case 8:
+			db.Move(k, s.DB(random.IntN(3)))
+		case 9:
+			if db.Peek(k).OK() {
+				db.Copy(k, s.DB(random.IntN(3)), append(key(), 'c'))
+			}
+		case 10:
+			db.Delete(k)
+		case 11:
+			switch random.IntN(60) {
+			case 0:
+				s.SwapDB(db, s.DB(random.IntN(3)))
+			case 1:
+				db.Flush()
+			case 2:
+				s.FlushAll()
+			}
+			now += 3000
+			s.SetNow(now)
+			s.ExpireDue(100)
+		}
+		if step%500 == 0 {
+			requireTokens(t, s)
+		}
+	}
+	requireTokens(t, s)
+}
+
+func TestTokensOfALoadedHash(t *testing.T) {
+	s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
+	s.SetNow(1_000_000)
+	h := s.NewHash()
+	h.SetInt(s.Limits().Hash, []byte("owner"), 1)
+	h.SetInt(s.Limits().Hash, []byte(TokenField), 9)
+	require.True(t, s.DB(0).LoadHash([]byte("lock"), h, 0))
+	require.True(t, s.DB(0).LoadString([]byte("redisson_lock_token:{lock}"), []byte("3"), 0))
+	requireTokens(t, s)
+	require.Equal(t, 1, s.DB(0).Tokens())
+	require.True(t, s.DB(0).HasCompanions())
+}
+
+func TestNoteGoesWithTheDeadline(t *testing.T) {
+	s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
+	s.SetNow(1_000_000)
+	db := s.DB(0)
+	e := db.EditHash([]byte("k"))
+	e.SetInt([]byte("f"), 1)
+	e.Expire(5000)
+	e.SetNote(42)
+	require.EqualValues(t, 42, db.Peek([]byte("k")).Note())
+	e.Expire(6000)
+	require.EqualValues(t, 42, db.Peek([]byte("k")).Note())
+	cut := s.Cut()
+	db.Expire([]byte("k"), 7000) // the cut keeps the item that it has seen
+	require.EqualValues(t, 42, db.Peek([]byte("k")).Note())
+	cut.Release()
+	db.Persist([]byte("k"))
+	require.Zero(t, db.Peek([]byte("k")).Note())
+	require.Zero(t, db.Peek([]byte("other")).Note())
+}

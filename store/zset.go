@@ -1,0 +1,150 @@
+package store
+
+import (
+	"lockserver/store/listpack"
+	"lockserver/store/zset"
+)
+
+// ZSetEdit writes to one key's sorted set. The key is made by the first Set and removed with the last member. The
+// caller has checked that the key is missing or a sorted set.
+type ZSetEdit struct {
+	db  *DB
+	key []byte
+	z   *zset.ZSet // nil: no such key yet
+}
+
+// EditZSet opens key's sorted set for writing.
+func (db *DB) EditZSet(key []byte) ZSetEdit {
+	e := ZSetEdit{db: db, key: key}
+	if slot := db.find(key); slot >= 0 {
+		v := db.space.keys.Mut(slot)
+		v.own(db.store)
+		v.access = uint32(db.store.nowMS / 1000)
+		e.z = v.zset()
+	}
+	return e
+}
+
+// OpenZSet is OpenHash for sorted sets.
+func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
+	v, _, ok := db.open(key, ZSet)
+	if !ok {
+		return e, false
+	}
+	e = ZSetEdit{db: db, key: key}
+	if v != nil {
+		e.z = v.zset()
+	}
+	return e, true
+}
+
+// ZSet returns the sorted set to read; nil if there is none.
+func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
+
+// Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its score
+// has changed. member must not alias the sorted set.
+func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
+	if e.z == nil {
+		e.z = zset.New(&e.db.store.zsets)
+		var v value
+		v.setZSet(e.z)
+		e.db.put(e.key, v)
+	}
+	added, changed = e.z.Set(e.db.store.limits.ZSet, member, score)
+	if !added && !changed {
+		return false, false
+	}
+	e.db.recordScore(e.key, member, score)
+	e.db.changed(e.key)
+	return added, changed
+}
+
+// Remove takes a member out and says whether there was one. member may alias the sorted set.
+func (e *ZSetEdit) Remove(member []byte) bool {
+	if e.z == nil {
+		return false
+	}
+	if e.db.store.effects != nil {
+		member = append([]byte(nil), member...)
+	}
+	if !e.z.Remove(member) {
+		return false
+	}
+	if e.z.Len() == 0 {
+		e.z = nil
+		e.db.remove(e.key)
+		return true
+	}
+	e.db.store.recordMember(e.db, "ZREM", e.key, member)
+	e.db.changed(e.key)
+	return true
+}
+
+// RemoveRange takes out the members of ranks from..to-1, 0 <= from and to <= Len, and returns how many those are.
+func (e *ZSetEdit) RemoveRange(from, to int) int {
+	if e.z == nil || from >= to {
+		return 0
+	}
+	if to-from == e.z.Len() {
+		e.z = nil
+		e.db.remove(e.key)
+		return to - from
+	}
+	var bytes []byte
+	ends := make([]int, 0, to-from)
+	e.z.Range(from, to, func(member []byte, _ float64) bool {
+		bytes = append(bytes, member...)
+		ends = append(ends, len(bytes))
+		return true
+	})
+	start := 0
+	for _, end := range ends {
+		e.Remove(bytes[start:end])
+		start = end
+	}
+	return to - from
+}
+
+// ReplaceZSet puts z in the place of whatever key holds, without a deadline, and takes z over; an empty z removes the
+// key. z comes from NewZSet or NewZSetTable and holds nothing of the store: what it was computed from may be the key itself.
+func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
+	if z.Len() == 0 {
+		db.Delete(key)
+		return
+	}
+	z.Compact(db.store.limits.ZSet)
+	var v value
+	v.setZSet(z)
+	db.replace(key, v)
+	if db.store.effects != nil {
+		z.Range(0, z.Len(), func(member []byte, score float64) bool {
+			db.recordScore(key, member, score)
+			return true
+		})
+	}
+	db.changed(key)
+}
+
+func (db *DB) recordScore(key, member []byte, score float64) {
+	if db.store.effects != nil {
+		db.store.recordMember(db, "ZADD", key, zset.AppendScore(nil, score), member)
+	}
+}
+
+// LoadZSet puts a sorted set in: one of the Load functions, see LoadString.
+func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
+	var v value
+	v.setZSet(z)
+	return db.load(key, v, deadlineMS)
+}
+
+// NewZSet returns an empty sorted set that belongs to this store.
+func (s *Store) NewZSet() *zset.ZSet { return zset.New(&s.zsets) }
+
+// NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
+func (s *Store) NewZSetTable() *zset.ZSet { return zset.NewTable(&s.zsets) }
+
+// NewZSetOf returns a sorted set that belongs to this store and takes over lp: see zset.FromListpack.
+func (s *Store) NewZSetOf(lp listpack.List) *zset.ZSet {
+	return zset.FromListpack(&s.zsets, s.limits.ZSet, lp)
+}
