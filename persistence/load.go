@@ -8,7 +8,10 @@ import (
 
 	"lockserver/persistence/rdb"
 	"lockserver/store"
+	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // Loaded says what a snapshot held.
@@ -49,10 +52,14 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 			got.Expired++
 			continue
 		}
-		if err := loadKey(in, st, e); err != nil {
+		switch err := loadKey(in, st, e); {
+		case errors.Is(err, errExpired):
+			got.Expired++
+		case err != nil:
 			return got, err
+		default:
+			got.Keys++
 		}
-		got.Keys++
 	}
 	if n := len(in.Functions()); n > 0 {
 		return got, fmt.Errorf("the snapshot holds %d function libraries, which this version cannot keep", n)
@@ -68,14 +75,12 @@ func loadKey(in *rdb.Reader, st *store.Store, e *rdb.Entry) error {
 	case rdb.String:
 		fresh = db.LoadString(e.Key, e.Bytes, e.ExpireAtMS)
 	case rdb.Hash:
-		h := st.NewHash()
-		for f, ok := e.NextField(); ok; f, ok = e.NextField() {
-			if f.ExpireAtMS != 0 {
-				return cannotHold(in, e, "a hash whose fields expire")
-			}
-			if !h.Set(st.Limits().Hash, f.Name, f.Value) {
-				return e.Duplicate(f.Name)
-			}
+		h, err := loadHash(st, e)
+		if err != nil {
+			return err
+		}
+		if h.Len() == 0 && e.Err() == nil { // all of it is overdue
+			return errExpired
 		}
 		fresh = db.LoadHash(e.Key, h, e.ExpireAtMS)
 	case rdb.Set:
@@ -86,6 +91,18 @@ func loadKey(in *rdb.Reader, st *store.Store, e *rdb.Entry) error {
 			}
 		}
 		fresh = db.LoadSet(e.Key, s, e.ExpireAtMS)
+	case rdb.List:
+		l := st.NewList()
+		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
+			l.Push(st.Limits().List, list.Right, m)
+		}
+		fresh = db.LoadList(e.Key, l, e.ExpireAtMS)
+	case rdb.ZSet:
+		z, err := loadZSet(st, e)
+		if err != nil {
+			return err
+		}
+		fresh = db.LoadZSet(e.Key, z, e.ExpireAtMS)
 	case rdb.Stream:
 		s, err := loadStream(in, st, e)
 		if err != nil {
@@ -102,6 +119,44 @@ func loadKey(in *rdb.Reader, st *store.Store, e *rdb.Entry) error {
 		return in.DuplicateKey()
 	}
 	return nil
+}
+
+// errExpired says that the times of all fields of a hash had come.
+var errExpired = errors.New("persistence: every field of the hash is overdue")
+
+// loadHash reads a hash; fields whose time has come are not kept.
+func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
+	h := st.NewHash()
+	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
+		if f.ExpireAtMS != 0 && f.ExpireAtMS <= st.NowMS() {
+			continue
+		}
+		if !h.Set(st.Limits().Hash, f.Name, f.Value) {
+			return nil, e.Duplicate(f.Name)
+		}
+		if f.ExpireAtMS != 0 {
+			h.SetDeadline(f.Name, f.ExpireAtMS)
+		}
+	}
+	return h, nil
+}
+
+// loadZSet reads a sorted set. One that is a listpack, and in order, is taken over as it is.
+func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
+	if lp := e.Listpack; lp != nil {
+		if !e.Owned {
+			lp = lp.Clone()
+		}
+		return st.NewZSetOf(lp), nil
+	}
+	z := st.NewZSetTable()
+	for m, score, ok := e.NextScored(); ok; m, score, ok = e.NextScored() {
+		if added, _ := z.Set(st.Limits().ZSet, m, score); !added {
+			return nil, e.Duplicate(m)
+		}
+	}
+	z.Compact(st.Limits().ZSet)
+	return z, nil
 }
 
 func loadStream(in *rdb.Reader, st *store.Store, e *rdb.Entry) (*stream.Stream, error) {
@@ -123,15 +178,29 @@ func loadStream(in *rdb.Reader, st *store.Store, e *rdb.Entry) (*stream.Stream, 
 		return nil, fmt.Errorf("rdb: offset %d: corrupt: key %q: the stream claims %d entries and holds %d",
 			in.Offset(), e.Key, info.Length, s.Len())
 	}
-	if info.Groups > 0 {
-		return nil, cannotHold(in, e, "a stream with consumer groups")
-	}
 	last, deleted := stream.ID(info.LastID), stream.ID(info.MaxDeletedID)
 	if last.Less(s.LastID()) {
 		return nil, fmt.Errorf("rdb: offset %d: corrupt: key %q: the stream's last id is below its entries", in.Offset(), e.Key)
 	}
 	s.SetID(last, &info.EntriesAdded, &deleted)
-	return s, nil
+	for g, ok := e.NextGroup(); ok; g, ok = e.NextGroup() {
+		loadGroup(s, g)
+	}
+	return s, e.Err()
+}
+
+// loadGroup adds a group to a stream that has none of that name, as the decoder has seen to.
+func loadGroup(s *stream.Stream, f *rdb.Group) {
+	s.CreateGroup(f.Name, stream.ID(f.LastID), f.EntriesRead)
+	g := s.EditGroup(f.Name)
+	consumers := make([]*stream.Consumer, len(f.Consumers))
+	for i, c := range f.Consumers {
+		consumers[i] = g.AddConsumer(c.Name, c.SeenMS)
+		consumers[i].ActiveMS = c.ActiveMS
+	}
+	for _, p := range f.Pending {
+		g.SetPending(stream.Pending{ID: stream.ID(p.ID), DeliveredMS: p.DeliveredMS, Deliveries: p.Deliveries}, consumers[p.Consumer])
+	}
 }
 
 // cannotHold refuses a value that is sound but has no place in the store: loading the rest without it would lose it

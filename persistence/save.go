@@ -6,9 +6,11 @@ import (
 	"lockserver/persistence/rdb"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/listpack"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // SaveOptions say how a snapshot is written.
@@ -34,9 +36,14 @@ func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, er
 	return bytes, err
 }
 
-// Save writes a snapshot in the RDB format, version 10, and returns its size in bytes.
+// Save writes a snapshot in the RDB format, version 10, or 12 if a field of a hash has a deadline, and returns its size in
+// bytes.
 func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {
-	out := rdb.NewWriter(w, rdb.WriterOptions{Compress: o.Compress, NoChecksum: !o.Checksum})
+	version := rdb.Version7
+	if snap.HasFieldTimes() {
+		version = rdb.VersionFieldExpiry
+	}
+	out := rdb.NewWriter(w, rdb.WriterOptions{Compress: o.Compress, NoChecksum: !o.Checksum, Version: version})
 	out.Aux("redis-ver", o.Version)
 	out.AuxInt("redis-bits", 64)
 	out.AuxInt("ctime", o.CreatedS)
@@ -71,6 +78,10 @@ func saveKey(out *rdb.Writer, key string, r store.Ref) {
 		saveHash(out, r.Hash())
 	case store.Set:
 		saveSet(out, r.Set())
+	case store.List:
+		saveList(out, r.List())
+	case store.ZSet:
+		saveZSet(out, r.ZSet())
 	case store.Stream:
 		saveStream(out, r.Stream())
 	default:
@@ -79,6 +90,14 @@ func saveKey(out *rdb.Writer, key string, r store.Ref) {
 }
 
 func saveHash(out *rdb.Writer, h *hash.Hash) {
+	if h.Timed() > 0 {
+		out.HashExpiring(h.Len(), h.LeastDeadline())
+		h.EachTimed(func(field, value []byte, atMS int64) bool {
+			out.ExpiringField(field, value, atMS)
+			return true
+		})
+		return
+	}
 	if lp, ok := h.Listpack(); ok {
 		out.HashListpack(lp)
 		return
@@ -103,6 +122,30 @@ func saveSet(out *rdb.Writer, s *set.Set) {
 	})
 }
 
+func saveList(out *rdb.Writer, l *list.List) {
+	out.List(l.NodeCount())
+	l.EachNode(func(b []byte, plain bool) {
+		if plain {
+			out.ListPlain(b)
+		} else {
+			out.ListPacked(b)
+		}
+	})
+}
+
+// saveZSet writes a large sorted set from its end, as Redis does, which then adds each member at the front.
+func saveZSet(out *rdb.Writer, z *zset.ZSet) {
+	if lp, ok := z.Listpack(); ok {
+		out.ZSetListpack(lp)
+		return
+	}
+	out.ZSet(z.Len())
+	z.RangeDown(0, z.Len(), func(member []byte, score float64) bool {
+		out.Scored(member, score)
+		return true
+	})
+}
+
 func saveStream(out *rdb.Writer, s *stream.Stream) {
 	out.Stream(s.NodeCount())
 	s.Nodes()(func(master stream.ID, lp listpack.List) bool {
@@ -115,5 +158,25 @@ func saveStream(out *rdb.Writer, s *stream.Stream) {
 		FirstID:      rdb.ID(s.FirstID()),
 		MaxDeletedID: rdb.ID(s.MaxDeletedID()),
 		EntriesAdded: s.EntriesAdded(),
+		Groups:       uint64(len(s.Groups())),
 	})
+	for _, g := range s.Groups() {
+		out.Group(fileGroup(g))
+	}
+}
+
+// fileGroup is a consumer group as a file holds it.
+func fileGroup(g *stream.Group) *rdb.Group {
+	f := &rdb.Group{Name: []byte(g.Name()), LastID: rdb.ID(g.LastID()), EntriesRead: g.EntriesRead()}
+	index := make(map[*stream.Consumer]int, len(g.Consumers()))
+	for i, c := range g.Consumers() {
+		index[c] = i
+		f.Consumers = append(f.Consumers, rdb.Consumer{Name: []byte(c.Name()), SeenMS: c.SeenMS, ActiveMS: c.ActiveMS})
+	}
+	g.EachPending(stream.ID{}, func(p stream.Pending) bool {
+		f.Pending = append(f.Pending, rdb.Pending{ID: rdb.ID(p.ID), DeliveredMS: p.DeliveredMS, Deliveries: p.Deliveries,
+			Consumer: index[g.Owner(p)]})
+		return true
+	})
+	return f
 }

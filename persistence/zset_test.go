@@ -1,0 +1,108 @@
+package persistence
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/persistence/rdb"
+	"lockserver/store"
+	"lockserver/store/zset"
+)
+
+func zsetStore() *store.Store {
+	st := store.New(1, store.Limits{ZSet: zset.Limits{Entries: 128, Value: 64}})
+	st.SetNow(1_700_000_000_000_000)
+	return st
+}
+
+type scored struct {
+	member string
+	score  float64
+}
+
+func scoredOf(z *zset.ZSet) (all []scored) {
+	z.Range(0, z.Len(), func(member []byte, score float64) bool {
+		all = append(all, scored{string(member), score})
+		return true
+	})
+	return all
+}
+
+// TestSortedSetsComeBack: both forms, with their scores to the bit, while a writer goes on.
+func TestSortedSetsComeBack(t *testing.T) {
+	st := zsetStore()
+	db := st.DB(0)
+	scores := []float64{1, -1, 0.1, 1e17, math.Inf(1), math.Inf(-1), math.SmallestNonzeroFloat64, math.MaxFloat64, 1 << 62}
+	for _, n := range []int{1, 9, 128, 129, 5000} {
+		e := db.EditZSet([]byte("z" + strconv.Itoa(n)))
+		for i := range n {
+			e.Set([]byte("m"+strconv.Itoa(i)), scores[i%len(scores)]*float64(i/9+1))
+		}
+	}
+	large := db.EditZSet([]byte("z5000"))
+	large.Set([]byte("null"), math.Copysign(0, -1))
+	want := map[string][]scored{}
+	db.Each(func(key string, r store.Ref) bool {
+		want[key] = scoredOf(r.ZSet())
+		return true
+	})
+
+	snap := st.Cut()
+	for key := range want {
+		e := db.EditZSet([]byte(key))
+		e.Set([]byte("later"), 7)
+		e.RemoveRange(0, e.ZSet().Len()/2)
+	}
+	var file bytes.Buffer
+	_, err := Save(&file, snap, SaveOptions{Checksum: true})
+	require.NoError(t, err)
+	snap.Release()
+
+	again := zsetStore()
+	_, err = Load(&file, again, true)
+	require.NoError(t, err)
+	require.Equal(t, len(want), again.DB(0).Len())
+	for key, all := range want {
+		z := again.DB(0).Peek([]byte(key)).ZSet()
+		require.Equal(t, all, scoredOf(z), key)
+		require.Equal(t, len(all) <= 128, z.Encoding() == "listpack", key)
+	}
+	null, _ := again.DB(0).Peek([]byte("z5000")).ZSet().Score([]byte("null"))
+	require.True(t, math.Signbit(null))
+}
+
+// TestSmallTableIsLoadedCompact: as Redis does, whatever form the file has it in.
+func TestSmallTableIsLoadedCompact(t *testing.T) {
+	var file bytes.Buffer
+	out := rdb.NewWriter(&file, rdb.WriterOptions{})
+	out.SelectDB(0)
+	out.Key([]byte("z"), 0)
+	out.ZSet(3)
+	out.Scored([]byte("c"), 3)
+	out.Scored([]byte("b"), 2)
+	out.Scored([]byte("a"), math.Copysign(0, -1))
+	require.NoError(t, out.Close())
+	st := zsetStore()
+	_, err := Load(&file, st, true)
+	require.NoError(t, err)
+	z := st.DB(0).Peek([]byte("z")).ZSet()
+	require.Equal(t, "listpack", z.Encoding())
+	require.Equal(t, []scored{{"a", 0}, {"b", 2}, {"c", 3}}, scoredOf(z))
+}
+
+func TestMemberThatStandsTwiceIsRefused(t *testing.T) {
+	var file bytes.Buffer
+	out := rdb.NewWriter(&file, rdb.WriterOptions{})
+	out.SelectDB(0)
+	out.Key([]byte("z"), 0)
+	out.ZSet(2)
+	out.Scored([]byte("a"), 3)
+	out.Scored([]byte("a"), 2)
+	require.NoError(t, out.Close())
+	_, err := Load(&file, zsetStore(), true)
+	require.ErrorContains(t, err, `"a" occurs twice`)
+}
