@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+
+	"lockserver/internal/keyevent"
 )
 
 // Config holds the value of every directive that has an effect. Sizes are bytes, times are milliseconds,
@@ -84,9 +86,30 @@ type Config struct {
 	// SetMaxListpackEntries and SetMaxListpackValue are the same bounds for other small sets.
 	SetMaxListpackEntries int64
 	SetMaxListpackValue   int64
+	// ZSetMaxListpackEntries and ZSetMaxListpackValue are the same bounds for sorted sets.
+	ZSetMaxListpackEntries int64
+	ZSetMaxListpackValue   int64
+	// ListMaxListpackSize bounds a listpack of a list: the most elements, or, from -1 to -5, 4 to 64 KB.
+	ListMaxListpackSize int
+	// ListCompressDepth is accepted and reported; no node of a list is ever compressed in memory.
+	ListCompressDepth int
 	// StreamNodeMaxBytes and StreamNodeMaxEntries bound one node of a stream; 0 is no bound.
 	StreamNodeMaxBytes   int64
 	StreamNodeMaxEntries int64
+	// HLLSparseMaxBytes is the most that a sparse HyperLogLog takes, its header included.
+	HLLSparseMaxBytes int64
+
+	// NotifyKeyspaceEvents are the events of keys that are published, and in which form.
+	NotifyKeyspaceEvents keyevent.Class
+
+	// SlowlogSlowerThanUS is how long a command runs at least that SLOWLOG keeps; negative: none is kept.
+	SlowlogSlowerThanUS int64
+	// SlowlogMaxLen is how many of them are kept.
+	SlowlogMaxLen int64
+	// LatencyMonitorThresholdMS is how long something takes at least that LATENCY keeps; 0: nothing is kept.
+	LatencyMonitorThresholdMS int64
+	// LatencyTracking measures every command for LATENCY HISTOGRAM.
+	LatencyTracking bool
 
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
 	LockWatchdogTimeoutMS int64

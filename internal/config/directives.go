@@ -27,6 +27,7 @@ type directive struct {
 const (
 	mib = 1 << 20
 
+	minInt32 = math.MinInt32
 	maxInt32 = math.MaxInt32
 	maxInt64 = math.MaxInt64
 )
@@ -101,11 +102,27 @@ var directives = append([]directive{
 	// As Redis 7.2, which brought listpack sets.
 	{Name: "set-max-listpack-entries", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackEntries })},
 	{Name: "set-max-listpack-value", Default: "64", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue })},
+	{Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Default: "128",
+		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackEntries })},
+	{Name: "zset-max-listpack-value", Aliases: []string{"zset-max-ziplist-value"}, Default: "64",
+		Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackValue })},
+	{Name: "list-max-listpack-size", Aliases: []string{"list-max-ziplist-size"}, Default: "-2",
+		Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.ListMaxListpackSize })},
+	{Name: "list-compress-depth", Default: "0", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.ListCompressDepth })},
 	{Name: "stream-node-max-bytes", Default: "4096", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxBytes })},
 	{Name: "stream-node-max-entries", Default: "100", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxEntries })},
 
+	{Name: "hll-sparse-max-bytes", Default: "3000", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.HLLSparseMaxBytes })},
+
 	// Events.
-	{Name: "notify-keyspace-events", Default: "", Kind: constant("", "notify-keyspace-events: only the empty string is supported; there are no keyspace events yet")},
+	{Name: "notify-keyspace-events", Default: "", Kind: eventClasses{}},
+
+	// What took long.
+	{Name: "slowlog-log-slower-than", Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS })},
+	{Name: "slowlog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen })},
+	{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS })},
+	// Redis measures every command unless told otherwise.
+	{Name: "latency-tracking", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking })},
 
 	// Locks: not in Redis. Three is the least lease that can be renewed at a third of itself.
 	{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS })},
@@ -118,18 +135,17 @@ func ignoredRows() []directive {
 		activedefrag active-expire-effort activerehashing acllog-max-len always-show-logo aof-load-truncated
 		aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble appenddirname appendfilename
 		auto-aof-rewrite-min-size auto-aof-rewrite-percentage busy-reply-threshold crash-log-enabled
-		crash-memcheck-enabled disable-thp dynamic-hz hll-sparse-max-bytes ignore-warnings io-threads-do-reads
-		jemalloc-bg-thread latency-monitor-threshold latency-tracking latency-tracking-info-percentiles
+		crash-memcheck-enabled disable-thp dynamic-hz ignore-warnings io-threads-do-reads
+		jemalloc-bg-thread latency-tracking-info-percentiles
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
-		lazyfree-lazy-user-flush lfu-decay-time lfu-log-factor list-compress-depth list-max-listpack-size
-		list-max-ziplist-size lua-time-limit maxmemory-eviction-tenacity maxmemory-samples
+		lazyfree-lazy-user-flush lfu-decay-time lfu-log-factor
+		lua-time-limit maxmemory-eviction-tenacity maxmemory-samples
 		no-appendfsync-on-rewrite oom-score-adj oom-score-adj-values proc-title-template rdb-del-sync-files
 		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
 		repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-timeout
 		replica-ignore-maxmemory replica-lazy-flush replica-priority replica-read-only replica-serve-stale-data
-		sanitize-dump-payload set-proc-title slowlog-log-slower-than slowlog-max-len syslog-facility syslog-ident
-		tracking-table-max-keys zset-max-listpack-entries zset-max-listpack-value zset-max-ziplist-entries
-		zset-max-ziplist-value`
+		sanitize-dump-payload set-proc-title syslog-facility syslog-ident
+		tracking-table-max-keys`
 	var rows []directive
 	for _, name := range strings.Fields(names) {
 		rows = append(rows, directive{Name: name, When: ignored})

@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"errors"
+	"math"
 	"math/big"
 	"strconv"
 )
@@ -217,4 +218,25 @@ func parseBig(digits []byte, base int) *big.Int {
 		panic("resp: checked digits are none: " + string(digits))
 	}
 	return n
+}
+
+// CeilThousandfold returns 1000 times x, rounded up to an integer: what a time in seconds is in milliseconds. It
+// returns false above the range of an int64; what is below is the least int64.
+func (x LongDouble) CeilThousandfold() (int64, bool) {
+	if x.IsInf() {
+		if x.f.Signbit() {
+			return math.MinInt64, true
+		}
+		return 0, false
+	}
+	var product big.Float
+	product.SetPrec(longDoubleBits).Mul(&x.f, big.NewFloat(1000))
+	n, accuracy := product.Int64()
+	switch {
+	case accuracy == big.Exact || product.Signbit():
+		return n, true // towards zero is up
+	case n == math.MaxInt64:
+		return 0, false
+	}
+	return n + 1, true
 }

@@ -312,6 +312,25 @@ func TestNumbersAsRedis(t *testing.T) {
 	}
 }
 
+func TestCeilThousandfold(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		want int64
+		ok   bool
+	}{
+		{"0", 0, true}, {"-0", 0, true}, {"1", 1000, true}, {"0.1", 100, true}, {"0.0001", 1, true}, {"1e-4900", 1, true},
+		{"1.0005", 1001, true}, {"-0.0009", 0, true}, {"-1.5", -1500, true}, {"-1.0001", -1000, true}, {"0x10", 16000, true},
+		{"9223372036854775.807", math.MaxInt64, true}, {"9223372036854775.808", 0, false}, {"1e4000", 0, false},
+		{"inf", 0, false}, {"-inf", math.MinInt64, true}, {"-1e4000", math.MinInt64, true},
+	} {
+		x, ok := resp.ParseLongDouble([]byte(c.text))
+		require.True(t, ok, c.text)
+		n, ok := x.CeilThousandfold()
+		require.Equal(t, c.ok, ok, c.text)
+		require.Equal(t, c.want, n, c.text)
+	}
+}
+
 // FuzzFloats: no text panics, the two parsers agree on what a number is, and sums can be read back.
 func FuzzFloats(f *testing.F) {
 	for _, c := range floatTexts {

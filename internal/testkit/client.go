@@ -81,6 +81,9 @@ func (c *Client) Receive() resp.Value {
 	return v
 }
 
+// Next is Receive that returns the connection's error instead of failing the test.
+func (c *Client) Next() (resp.Value, error) { return c.receive(c.Timeout) }
+
 // ReceiveWithin returns the next reply if it begins within d; false: there is none.
 func (c *Client) ReceiveWithin(d time.Duration) (resp.Value, bool) {
 	c.t.Helper()

@@ -93,7 +93,7 @@ func (c *Client) readValue(typ, key string) string {
 	return ""
 }
 
-// readStream reads the entries, and what else a stream remembers.
+// readStream reads the entries, and what else a stream remembers, its groups included.
 func (c *Client) readStream(key string) string {
 	c.t.Helper()
 	var b strings.Builder
@@ -106,6 +106,12 @@ func (c *Client) readStream(key string) string {
 		}
 	}
 	b.WriteString(texts(c.Do("XRANGE", key, "-", "+").Elems))
+	for _, group := range c.Do("XINFO", "GROUPS", key).Elems {
+		b.WriteString(" " + texts(group.Elems) + ":")
+		for _, p := range c.Do("XPENDING", key, group.Elems[1].Str, "-", "+", "1000000").Elems {
+			fmt.Fprintf(&b, " %s %s %s", p.Elems[0], p.Elems[1], p.Elems[3]) // without how long ago it was
+		}
+	}
 	return b.String()
 }
 
