@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"lockserver/internal/benchkit"
 )
 
 // keyRange is how many different keys, fields or members the random ones are drawn from.
@@ -32,8 +34,8 @@ type kase struct {
 
 	// traffic is what our own generator sends when redis-benchmark cannot; before is sent first, unmeasured.
 	// n is how many requests there will be.
-	traffic func(p product, n int) traffic
-	before  func(p product, n int) traffic
+	traffic func(p product, n int) benchkit.Traffic
+	before  func(p product, n int) benchkit.Traffic
 
 	prepare func(ctx context.Context, s *server) error // before the first request
 	verify  func(s *server, requests int) error        // that the work was really done
@@ -64,7 +66,7 @@ func cases() []kase {
 }
 
 func presetKeys(ctx context.Context, s *server) error {
-	_, err := s.fill(ctx, setKeys(), keyRange)
+	_, err := s.Fill(ctx, setKeys(), keyRange)
 	return err
 }
 
@@ -77,80 +79,81 @@ func lockCommand(p product) []string {
 }
 
 // acquire takes every one of n free locks once.
-func acquire(p product, n int) traffic {
+func acquire(p product, n int) benchkit.Traffic {
 	if p.native {
-		return traffic{want: always(":"), append: func(b []byte, i int) []byte { return appendLock(b, scatter(i, n)) }}
+		return benchkit.Traffic{Want: benchkit.Always(":"), Append: func(b []byte, i int) []byte {
+			return appendLock(b, benchkit.Scatter(i, n))
+		}}
 	}
 	hash := scriptHash(lockScript)
-	return traffic{want: always("$-1"), append: func(b []byte, i int) []byte { return appendLockScript(b, hash, scatter(i, n)) }}
+	return benchkit.Traffic{Want: benchkit.Always("$-1"), Append: func(b []byte, i int) []byte {
+		return appendLockScript(b, hash, benchkit.Scatter(i, n))
+	}}
 }
 
 // release gives back every one of n locks.
-func release(p product, n int) traffic {
+func release(p product, n int) benchkit.Traffic {
 	if p.native {
-		return traffic{want: always(":1"), append: func(b []byte, i int) []byte { return appendUnlock(b, scatter(i, n)) }}
+		return benchkit.Traffic{Want: benchkit.Always(":1"), Append: func(b []byte, i int) []byte {
+			return appendUnlock(b, benchkit.Scatter(i, n))
+		}}
 	}
 	hash := scriptHash(unlockScript)
-	return traffic{want: always(":1"), append: func(b []byte, i int) []byte { return appendUnlockScript(b, hash, scatter(i, n)) }}
+	return benchkit.Traffic{Want: benchkit.Always(":1"), Append: func(b []byte, i int) []byte {
+		return appendUnlockScript(b, hash, benchkit.Scatter(i, n))
+	}}
 }
 
 // acquireAndRelease takes a free lock and gives it back, n/2 times; the figures are per command, not per pair.
-func acquireAndRelease(p product, n int) traffic {
+func acquireAndRelease(p product, n int) benchkit.Traffic {
 	take, give := acquire(p, n), release(p, n)
-	return traffic{
-		append: func(b []byte, i int) []byte {
+	return benchkit.Traffic{
+		Append: func(b []byte, i int) []byte {
 			if i%2 == 0 {
-				return take.append(b, i)
+				return take.Append(b, i)
 			}
-			return give.append(b, i-1)
+			return give.Append(b, i-1)
 		},
-		want: func(i int) string {
+		Want: func(i int) string {
 			if i%2 == 0 {
-				return take.want(i)
+				return take.Want(i)
 			}
-			return give.want(i - 1)
+			return give.Want(i - 1)
 		},
 	}
 }
 
 func appendLock(b []byte, key int) []byte {
-	b = appendBulk(appendArray(b, 5), "LOCK")
-	b = appendNumbered(b, "key:", key, "")
-	return appendBulk(appendBulk(appendBulk(b, owner), "PX"), leaseMS)
+	return benchkit.Command(b, 5).Arg("LOCK").Numbered("key:", key, "").Arg(owner).Arg("PX").Arg(leaseMS)
 }
 
 func appendLockScript(b []byte, hash string, key int) []byte {
-	b = appendBulk(appendBulk(appendBulk(appendArray(b, 6), "EVALSHA"), hash), "1")
-	b = appendNumbered(b, "key:", key, "")
-	return appendBulk(appendBulk(b, leaseMS), owner)
+	return benchkit.Command(b, 6).Arg("EVALSHA").Arg(hash).Arg("1").Numbered("key:", key, "").Arg(leaseMS).Arg(owner)
 }
 
 func appendUnlock(b []byte, key int) []byte {
-	b = appendBulk(appendArray(b, 3), "UNLOCK")
-	return appendBulk(appendNumbered(b, "key:", key, ""), owner)
+	return benchkit.Command(b, 3).Arg("UNLOCK").Numbered("key:", key, "").Arg(owner)
 }
 
 func appendUnlockScript(b []byte, hash string, key int) []byte {
-	b = appendBulk(appendBulk(appendBulk(appendArray(b, 8), "EVALSHA"), hash), "2")
-	b = appendNumbered(b, "key:", key, "")
-	b = appendNumbered(b, "redisson_lock__channel:{key:", key, "}")
-	return appendBulk(appendBulk(appendBulk(b, "0"), leaseMS), owner)
+	return benchkit.Command(b, 8).Arg("EVALSHA").Arg(hash).Arg("2").Numbered("key:", key, "").
+		Numbered("redisson_lock__channel:{key:", key, "}").Arg("0").Arg(leaseMS).Arg(owner)
 }
 
 func keysLeft(s *server, requests int) error   { return wantKeys(s, requests) }
 func noKeysLeft(s *server, requests int) error { return wantKeys(s, 0) }
 
 func wantKeys(s *server, n int) error {
-	got, err := s.do("DBSIZE")
+	got, err := s.Do("DBSIZE")
 	if err == nil && got != strconv.Itoa(n) {
-		err = fmt.Errorf("%s: %s keys are left instead of %d", s.name, got, n)
+		err = fmt.Errorf("%s: %s keys are left instead of %d", s.Name, got, n)
 	}
 	return err
 }
 
 // The sale is voucher 10, on bare keys: all that both ways of selling need is the stock.
 func openSale(_ context.Context, s *server) error {
-	_, err := s.do("SET", "seckill:stock:10", strconv.Itoa(stock))
+	_, err := s.Do("SET", "seckill:stock:10", strconv.Itoa(stock))
 	return err
 }
 
@@ -164,15 +167,15 @@ func saleCommand(p product) []string {
 // allSold checks that stock, buyers and orders agree, and that nearly every request sold: a refusal is cheaper than
 // a sale.
 func allSold(s *server, requests int) error {
-	left, err := s.do("GET", "seckill:stock:10")
+	left, err := s.Do("GET", "seckill:stock:10")
 	if err != nil {
 		return err
 	}
-	buyers, err := s.do("SCARD", "seckill:order:10")
+	buyers, err := s.Do("SCARD", "seckill:order:10")
 	if err != nil {
 		return err
 	}
-	orders, err := s.do("XLEN", "stream.orders")
+	orders, err := s.Do("XLEN", "stream.orders")
 	if err != nil {
 		return err
 	}
@@ -182,7 +185,7 @@ func allSold(s *server, requests int) error {
 	}
 	sold := stock - rest
 	if buyers != strconv.Itoa(sold) || orders != buyers || sold*100 < requests*99 {
-		return fmt.Errorf("%s: %d requests sold %d, to %s buyers, in %s orders", s.name, requests, sold, buyers, orders)
+		return fmt.Errorf("%s: %d requests sold %d, to %s buyers, in %s orders", s.Name, requests, sold, buyers, orders)
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"lockserver/internal/benchkit"
 )
 
 const cpuSection = "cpu"
@@ -24,7 +26,7 @@ type sample struct {
 // comparison is one case at one pipeline depth.
 type comparison struct {
 	kase
-	rps, cpuUS rounds
+	rps, cpuUS benchkit.Rounds
 	err        error
 }
 
@@ -41,7 +43,7 @@ func (b *bench) chosenCases() []kase {
 
 // cpu measures every case without and with a pipeline.
 func (b *bench) cpu(ctx context.Context) {
-	b.report.text(fmt.Sprintf("## CPU per request\n\n%d clients, values of %d bytes, random keys, fields and members of %d, "+
+	b.report.Text(fmt.Sprintf("## CPU per request\n\n%d clients, values of %d bytes, random keys, fields and members of %d, "+
 		"medians of %d round(s), the servers in turn. CPU is user and system time of the server process; in brackets "+
 		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again; LOCK-NEW takes free locks "+
 		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA.",
@@ -51,13 +53,13 @@ func (b *bench) cpu(ctx context.Context) {
 		if pipeline > 1 {
 			requests = b.sizes.pipelined
 		}
-		b.report.text(fmt.Sprintf("### P=%d, %s requests", pipeline, grouped(float64(requests))))
+		b.report.Text(fmt.Sprintf("### P=%d, %s requests", pipeline, benchkit.Grouped(float64(requests))))
 		var rows [][]string
 		for _, c := range b.chosenCases() {
 			got := b.compare(ctx, c, requests, pipeline)
 			rows = append(rows, b.row(got, pipeline))
 		}
-		b.report.table([]string{"command", "Redis req/s", "lockserver req/s", "ratio", "Redis CPU µs", "lockserver CPU µs",
+		b.report.Table([]string{"command", "Redis req/s", "lockserver req/s", "ratio", "Redis CPU µs", "lockserver CPU µs",
 			"CPU ratio", "target"}, rows)
 	}
 }
@@ -65,15 +67,16 @@ func (b *bench) cpu(ctx context.Context) {
 func (b *bench) row(c comparison, pipeline int) []string {
 	if c.err != nil {
 		what := fmt.Sprintf("%s at P=%d", c.name, pipeline)
-		b.report.failures = append(b.report.failures, oneLine(what+": "+c.err.Error()))
+		b.report.Failures = append(b.report.Failures, benchkit.OneLine(what+": "+c.err.Error()))
 		return []string{c.name, "", "", "", "", "", "", "could not run"}
 	}
-	redisRPS, oursRPS := c.rps.medians()
-	redisCPU, oursCPU := c.cpuUS.medians()
-	low, high := c.cpuUS.spread()
-	mark := b.report.hold(fmt.Sprintf("CPU of %s at P=%d", c.name, pipeline), c.cpuUS.ratio(), c.target(pipeline), times)
-	return []string{c.name, grouped(redisRPS), grouped(oursRPS), times(c.rps.ratio()), fixed(redisCPU, 2), fixed(oursCPU, 2),
-		fmt.Sprintf("%s (%s-%s)", times(c.cpuUS.ratio()), fixed(low, 2), fixed(high, 2)), mark}
+	redisRPS, oursRPS := c.rps.Medians()
+	redisCPU, oursCPU := c.cpuUS.Medians()
+	low, high := c.cpuUS.Spread()
+	mark := b.report.AtMost(fmt.Sprintf("CPU of %s at P=%d", c.name, pipeline), c.cpuUS.Ratio(), c.target(pipeline), benchkit.Times)
+	return []string{c.name, benchkit.Grouped(redisRPS), benchkit.Grouped(oursRPS), benchkit.Times(c.rps.Ratio()),
+		benchkit.Fixed(redisCPU, 2), benchkit.Fixed(oursCPU, 2),
+		fmt.Sprintf("%s (%s-%s)", benchkit.Times(c.cpuUS.Ratio()), benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)), mark}
 }
 
 func (c kase) target(pipeline int) float64 {
@@ -98,7 +101,7 @@ func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) com
 			got.err = err
 			return got
 		}
-		defer s.stop()
+		defer s.Stop()
 		servers[i] = s
 	}
 	for range b.rounds {
@@ -108,7 +111,7 @@ func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) com
 				got.err = err
 				return got
 			}
-			b.say("%-12s P=%-2d %-10s %9.0f req/s %7.2f us", c.name, pipeline, s.name, m.rps, m.cpuUS)
+			b.say("%-12s P=%-2d %-10s %9.0f req/s %7.2f us", c.name, pipeline, s.Name, m.rps, m.cpuUS)
 			got.rps[i] = append(got.rps[i], m.rps)
 			got.cpuUS[i] = append(got.cpuUS[i], m.cpuUS)
 		}
@@ -136,12 +139,12 @@ func (b *bench) measure(ctx context.Context, s *server, c kase, requests, pipeli
 
 // lay empties the server and makes it ready for the case.
 func (b *bench) lay(ctx context.Context, s *server, c kase) error {
-	if _, err := s.do("FLUSHALL"); err != nil {
+	if _, err := s.Do("FLUSHALL"); err != nil {
 		return err
 	}
-	if c.native && !s.native {
+	if c.native && !s.product.native {
 		for _, script := range []string{lockScript, unlockScript, saleScript} {
-			hash, err := s.do("SCRIPT", "LOAD", script)
+			hash, err := s.Do("SCRIPT", "LOAD", script)
 			if err == nil && hash != scriptHash(script) {
 				err = errors.New("the server's hash of a script is another than ours: " + hash)
 			}
@@ -156,58 +159,55 @@ func (b *bench) lay(ctx context.Context, s *server, c kase) error {
 	return nil
 }
 
-// settle lets what set-up left behind, such as closed connections, come to rest before the clocks are read.
-const settle = 100 * time.Millisecond
-
 // measureTool has redis-benchmark do it, after a tenth of the requests as a warm-up.
 func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
 	command := c.command(s.product)
 	if _, err := b.tools.run(ctx, s, command, max(requests/10, clients), pipeline, c.keys); err != nil {
-		return sample{}, 0, fmt.Errorf("%s: %w", s.name, err)
+		return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	time.Sleep(settle)
-	before, err := s.cpu()
+	time.Sleep(benchkit.Settle)
+	before, err := s.CPU()
 	if err != nil {
 		return sample{}, 0, err
 	}
 	rps, err := b.tools.run(ctx, s, command, requests, pipeline, c.keys)
 	if err != nil {
-		return sample{}, 0, fmt.Errorf("%s: %w", s.name, err)
+		return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	after, err := s.cpu()
+	after, err := s.CPU()
 	return sample{rps, perRequestUS(after-before, requests)}, requests, err
 }
 
 // measureTraffic has our own generator do it, after a tenth of the requests in locks that are taken and given back.
 func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
-	fail := func(err error) (sample, int, error) { return sample{}, 0, fmt.Errorf("%s: %w", s.name, err) }
-	f, err := dialFleet(s.addr, clients)
+	fail := func(err error) (sample, int, error) { return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err) }
+	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {
 		return fail(err)
 	}
-	defer f.close()
-	warm := split(requests/10, clients, pipeline) * clients
-	if _, err := f.send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
+	defer f.Close()
+	warm := benchkit.Split(requests/10, clients, pipeline) * clients
+	if _, err := f.Send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
 		return fail(err)
 	}
-	n := split(requests, clients, pipeline) * clients
+	n := benchkit.Split(requests, clients, pipeline) * clients
 	if c.before != nil {
-		if _, err := f.send(ctx, c.before(s.product, n), n, pipeline); err != nil {
+		if _, err := f.Send(ctx, c.before(s.product, n), n, pipeline); err != nil {
 			return fail(err)
 		}
 	}
-	time.Sleep(settle)
-	before, err := s.cpu()
+	time.Sleep(benchkit.Settle)
+	before, err := s.CPU()
 	if err != nil {
 		return fail(err)
 	}
 	begun := time.Now()
-	sent, err := f.send(ctx, c.traffic(s.product, n), n, pipeline)
+	sent, err := f.Send(ctx, c.traffic(s.product, n), n, pipeline)
 	elapsed := time.Since(begun)
 	if err != nil {
 		return fail(err)
 	}
-	after, err := s.cpu()
+	after, err := s.CPU()
 	return sample{float64(sent) / elapsed.Seconds(), perRequestUS(after-before, sent)}, sent, err
 }
 

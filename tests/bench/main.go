@@ -26,6 +26,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"lockserver/internal/benchkit"
 )
 
 func main() {
@@ -160,7 +162,7 @@ type bench struct {
 	tools    tools
 	pair     [2]product // Redis first: figures of [1] are divided by those of [0]
 	dir      string     // temporary; everything lies below it
-	report   *report
+	report   *benchkit.Report
 	progress io.Writer
 }
 
@@ -176,7 +178,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	case err != nil:
 		return 2
 	}
-	b := &bench{options: o, sizes: o.sizes(), report: &report{w: stdout}, progress: stderr}
+	b := &bench{options: o, sizes: o.sizes(), report: &benchkit.Report{W: stdout}, progress: stderr}
 	if b.dir, err = os.MkdirTemp("", "lockserver-bench"); err == nil {
 		defer func() { _ = os.RemoveAll(b.dir) }()
 		err = b.prepare(ctx)
@@ -185,15 +187,15 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
-	b.report.text("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
+	b.report.Text("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
 		"\nRatios are lockserver divided by Redis; below 1 is less than Redis.")
 	for _, s := range sections() {
 		if ctx.Err() != nil {
-			b.report.failed(s.name, ctx.Err())
+			b.report.Failed(s.name, ctx.Err())
 		} else if b.wants(s.name, "") || s.name == cpuSection && len(b.chosenCases()) > 0 {
 			s.run(b, ctx)
 		}
 	}
-	b.report.summary()
-	return b.report.exitCode(o.strict)
+	b.report.Summary()
+	return b.report.ExitCode(o.strict)
 }

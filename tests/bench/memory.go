@@ -3,7 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
-	"time"
+
+	"lockserver/internal/benchkit"
 )
 
 // memoryTarget is the resident memory of the loaded server as a share of Redis'; idleTargetKiB is what a connection
@@ -18,30 +19,31 @@ type footprint struct{ empty, loaded, rested int64 }
 
 // memory loads many small keys into each server and reads what it then holds.
 func (b *bench) memory(ctx context.Context) {
-	b.report.text(fmt.Sprintf("## Memory\n\n%s keys of 16 bytes with values of %d bytes; resident memory (VmRSS) of the empty "+
+	b.report.Text(fmt.Sprintf("## Memory\n\n%s keys of 16 bytes with values of %d bytes; resident memory (VmRSS) of the empty "+
 		"server, right after loading, and as it is after %v without a request. The rested figure is compared.",
-		grouped(float64(b.sizes.keys)), valueBytes, b.sizes.idle))
+		benchkit.Grouped(float64(b.sizes.keys)), valueBytes, b.sizes.idle))
 	var got [2]footprint
 	for i, p := range b.pair {
 		f, err := b.footprint(ctx, p)
 		if err != nil {
-			b.report.failed("memory", err)
+			b.report.Failed("memory", err)
 			return
 		}
 		got[i] = f
 	}
 	ratio := float64(got[1].rested) / float64(got[0].rested)
-	mark := b.report.hold(fmt.Sprintf("memory of %s keys", grouped(float64(b.sizes.keys))), ratio, memoryTarget, times)
+	mark := b.report.AtMost(fmt.Sprintf("memory of %s keys", benchkit.Grouped(float64(b.sizes.keys))), ratio, memoryTarget, benchkit.Times)
 	var rows [][]string
 	for i, f := range got {
-		cells := []string{b.pair[i].name, mebibytes(float64(f.empty)), mebibytes(float64(f.loaded)), mebibytes(float64(f.rested)),
-			fixed(float64(f.rested-f.empty)/float64(b.sizes.keys), 0), "", ""}
+		cells := []string{b.pair[i].Name, benchkit.Mebibytes(float64(f.empty)), benchkit.Mebibytes(float64(f.loaded)),
+			benchkit.Mebibytes(float64(f.rested)),
+			benchkit.Fixed(float64(f.rested-f.empty)/float64(b.sizes.keys), 0), "", ""}
 		if i == 1 {
-			cells[5], cells[6] = times(ratio), mark
+			cells[5], cells[6] = benchkit.Times(ratio), mark
 		}
 		rows = append(rows, cells)
 	}
-	b.report.table([]string{"server", "empty", "loaded", "rested", "bytes per key", "ratio", "target"}, rows)
+	b.report.Table([]string{"server", "empty", "loaded", "rested", "bytes per key", "ratio", "target"}, rows)
 }
 
 func (b *bench) footprint(ctx context.Context, p product) (footprint, error) {
@@ -50,67 +52,57 @@ func (b *bench) footprint(ctx context.Context, p product) (footprint, error) {
 	if err != nil {
 		return f, err
 	}
-	defer s.stop()
-	b.say("memory: loading %s", s.name)
-	if f.empty, err = s.resident(); err != nil {
+	defer s.Stop()
+	b.say("memory: loading %s", s.Name)
+	if f.empty, err = s.Resident(); err != nil {
 		return f, err
 	}
 	if err := s.loadKeys(ctx, b.sizes.keys); err != nil {
 		return f, err
 	}
-	if f.loaded, err = s.resident(); err != nil {
+	if f.loaded, err = s.Resident(); err != nil {
 		return f, err
 	}
-	if err := rest(ctx, b.sizes.idle); err != nil {
+	if err := benchkit.Rest(ctx, b.sizes.idle); err != nil {
 		return f, err
 	}
-	f.rested, err = s.resident()
+	f.rested, err = s.Resident()
 	return f, err
 }
 
 // loadKeys sets n keys and checks that they are there.
 func (s *server) loadKeys(ctx context.Context, n int) error {
-	sent, err := s.fill(ctx, setKeys(), n)
+	sent, err := s.Fill(ctx, setKeys(), n)
 	if err != nil {
 		return err
 	}
 	return wantKeys(s, sent)
 }
 
-// rest waits, unless the run is broken off.
-func rest(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
-}
-
 // idle opens many connections that say PING twice and then nothing.
 func (b *bench) idle(ctx context.Context) {
-	b.report.text(fmt.Sprintf("## Idle connections\n\n%s connections that have sent two PINGs; growth of resident memory, read "+
-		"after %v without a request.", grouped(float64(b.sizes.connections)), b.sizes.idle))
+	b.report.Text(fmt.Sprintf("## Idle connections\n\n%s connections that have sent two PINGs; growth of resident memory, read "+
+		"after %v without a request.", benchkit.Grouped(float64(b.sizes.connections)), b.sizes.idle))
 	var got [2]footprint
 	for i, p := range b.pair {
 		f, err := b.connected(ctx, p)
 		if err != nil {
-			b.report.failed("idle", err)
+			b.report.Failed("idle", err)
 			return
 		}
 		got[i] = f
 	}
 	perConn := func(f footprint) float64 { return float64(f.rested-f.empty) / float64(b.sizes.connections) }
-	mark := b.report.hold("an idle connection", perConn(got[1]), idleTargetKiB<<10, kibibytes)
+	mark := b.report.AtMost("an idle connection", perConn(got[1]), idleTargetKiB<<10, benchkit.Kibibytes)
 	var rows [][]string
 	for i, f := range got {
-		cells := []string{b.pair[i].name, mebibytes(float64(f.empty)), mebibytes(float64(f.rested)), kibibytes(perConn(f)), "", ""}
+		cells := []string{b.pair[i].Name, benchkit.Mebibytes(float64(f.empty)), benchkit.Mebibytes(float64(f.rested)), benchkit.Kibibytes(perConn(f)), "", ""}
 		if i == 1 {
-			cells[4], cells[5] = times(perConn(got[1])/perConn(got[0])), mark
+			cells[4], cells[5] = benchkit.Times(perConn(got[1])/perConn(got[0])), mark
 		}
 		rows = append(rows, cells)
 	}
-	b.report.table([]string{"server", "before", "connected", "per connection", "ratio", "target"}, rows)
+	b.report.Table([]string{"server", "before", "connected", "per connection", "ratio", "target"}, rows)
 }
 
 func (b *bench) connected(ctx context.Context, p product) (footprint, error) {
@@ -119,23 +111,25 @@ func (b *bench) connected(ctx context.Context, p product) (footprint, error) {
 	if err != nil {
 		return f, err
 	}
-	defer s.stop()
-	b.say("idle: connecting to %s", s.name)
-	if f.empty, err = s.resident(); err != nil {
+	defer s.Stop()
+	b.say("idle: connecting to %s", s.Name)
+	if f.empty, err = s.Resident(); err != nil {
 		return f, err
 	}
-	fleet, err := dialFleet(s.addr, b.sizes.connections)
+	fleet, err := benchkit.DialFleet(s.Addr, b.sizes.connections)
 	if err != nil {
-		return f, fmt.Errorf("%s: %w (is the limit of open files above %d?)", s.name, err, b.sizes.connections)
+		return f, fmt.Errorf("%s: %w (is the limit of open files above %d?)", s.Name, err, b.sizes.connections)
 	}
-	defer fleet.close()
-	ping := traffic{want: always("+PONG"), append: func(out []byte, _ int) []byte { return appendBulk(appendArray(out, 1), "PING") }}
-	if _, err := fleet.send(ctx, ping, len(fleet.conns), 1); err != nil {
-		return f, fmt.Errorf("%s: %w", s.name, err)
+	defer fleet.Close()
+	ping := benchkit.Traffic{Want: benchkit.Always("+PONG"), Append: func(out []byte, _ int) []byte {
+		return benchkit.Command(out, 1).Arg("PING")
+	}}
+	if _, err := fleet.Send(ctx, ping, len(fleet.Conns), 1); err != nil {
+		return f, fmt.Errorf("%s: %w", s.Name, err)
 	}
-	if err := rest(ctx, b.sizes.idle); err != nil {
+	if err := benchkit.Rest(ctx, b.sizes.idle); err != nil {
 		return f, err
 	}
-	f.rested, err = s.resident()
+	f.rested, err = s.Resident()
 	return f, err
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"lockserver/internal/benchkit"
 )
 
 // loadTarget is how long lockserver may take to start on its snapshot, as a share of Redis'.
@@ -13,44 +15,45 @@ const loadTarget = 1.0
 
 // snapshot has each server save many keys and then start on what it wrote, in turn.
 func (b *bench) snapshot(ctx context.Context) {
-	b.report.text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot: "+
+	b.report.Text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot: "+
 		"from the start of the process to the first PONG, and the load time that the server logs. Medians.",
-		grouped(float64(b.sizes.keys)), b.rounds))
+		benchkit.Grouped(float64(b.sizes.keys)), b.rounds))
 	var dirs [2]string
 	var saved [2]time.Duration
 	var sizes [2]int64
 	for i, p := range b.pair {
 		var err error
 		if dirs[i], saved[i], sizes[i], err = b.save(ctx, p); err != nil {
-			b.report.failed("snapshot", err)
+			b.report.Failed("snapshot", err)
 			return
 		}
 	}
-	var ready, logged rounds
+	var ready, logged benchkit.Rounds
 	for range b.rounds {
 		for i, p := range b.pair {
 			readyMS, loggedMS, err := b.restart(ctx, p, dirs[i])
 			if err != nil {
-				b.report.failed("snapshot", err)
+				b.report.Failed("snapshot", err)
 				return
 			}
-			b.say("snapshot: %s ready after %.1f ms", p.name, readyMS)
+			b.say("snapshot: %s ready after %.1f ms", p.Name, readyMS)
 			ready[i] = append(ready[i], readyMS)
 			logged[i] = append(logged[i], loggedMS...)
 		}
 	}
-	mark := b.report.hold("time to start on a snapshot", ready.ratio(), loadTarget, times)
+	mark := b.report.AtMost("time to start on a snapshot", ready.Ratio(), loadTarget, benchkit.Times)
 	var rows [][]string
 	for i, p := range b.pair {
-		cells := []string{p.name, milliseconds(inMS(saved[i])), mebibytes(float64(sizes[i])), milliseconds(median(ready[i])),
-			milliseconds(median(logged[i])), "", ""}
+		cells := []string{p.Name, benchkit.Milliseconds(benchkit.InMS(saved[i])), benchkit.Mebibytes(float64(sizes[i])), benchkit.Milliseconds(benchkit.Median(ready[i])),
+			benchkit.Milliseconds(benchkit.Median(logged[i])), "", ""}
 		if i == 1 {
-			low, high := ready.spread()
-			cells[5], cells[6] = fmt.Sprintf("%s (%s-%s)", times(ready.ratio()), fixed(low, 2), fixed(high, 2)), mark
+			low, high := ready.Spread()
+			cells[5], cells[6] = fmt.Sprintf("%s (%s-%s)", benchkit.Times(ready.Ratio()),
+				benchkit.Fixed(low, 2), benchkit.Fixed(high, 2)), mark
 		}
 		rows = append(rows, cells)
 	}
-	b.report.table([]string{"server", "SAVE", "file", "ready", "logged", "ratio", "target"}, rows)
+	b.report.Table([]string{"server", "SAVE", "file", "ready", "logged", "ratio", "target"}, rows)
 }
 
 // save loads a server, has it save, ends it, and returns its directory, how long SAVE took, and the size in bytes.
@@ -59,21 +62,21 @@ func (b *bench) save(ctx context.Context, p product) (dir string, took time.Dura
 	if err != nil {
 		return "", 0, 0, err
 	}
-	defer s.stop()
-	b.say("snapshot: loading %s", s.name)
+	defer s.Stop()
+	b.say("snapshot: loading %s", s.Name)
 	if err := s.loadKeys(ctx, b.sizes.keys); err != nil {
 		return "", 0, 0, err
 	}
 	begun := time.Now()
-	if _, err := s.do("SAVE"); err != nil {
+	if _, err := s.Do("SAVE"); err != nil {
 		return "", 0, 0, err
 	}
 	took = time.Since(begun)
-	info, err := os.Stat(filepath.Join(s.dir, "dump.rdb"))
+	info, err := os.Stat(filepath.Join(s.Dir, "dump.rdb"))
 	if err != nil {
 		return "", 0, 0, err
 	}
-	return s.dir, took, info.Size(), nil
+	return s.Dir, took, info.Size(), nil
 }
 
 // restart starts a server on its snapshot and returns the milliseconds until it was ready, and those that it logs if
@@ -83,12 +86,12 @@ func (b *bench) restart(ctx context.Context, p product, dir string) (readyMS flo
 	if err != nil {
 		return 0, nil, err
 	}
-	defer s.stop()
+	defer s.Stop()
 	if err := wantKeys(s, b.sizes.keys); err != nil {
 		return 0, nil, err
 	}
 	if d, ok := s.loadTime(); ok {
-		loggedMS = append(loggedMS, inMS(d))
+		loggedMS = append(loggedMS, benchkit.InMS(d))
 	}
-	return inMS(s.ready), loggedMS, nil
+	return benchkit.InMS(s.Ready), loggedMS, nil
 }

@@ -1,4 +1,4 @@
-package main
+package benchkit
 
 import (
 	"bytes"
@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cpuTime is the user and system time of a process, over all threads, those that have ended included. The kernel's
+// CPUTime is the user and system time of a process, over all threads, those that have ended included. The kernel's
 // CPU clock of the process counts nanoseconds, where /proc/<pid>/stat counts hundredths of a second: a pipelined
 // measurement takes the server some tenths only. The clock's number is made as clock_getcpuclockid(3) makes it: the
 // complement of the process, shifted, with the clock that the scheduler keeps.
-func cpuTime(pid int) (time.Duration, error) {
+func CPUTime(pid int) (time.Duration, error) {
 	const schedulerClock = 2
 	var ts unix.Timespec
 	if err := unix.ClockGettime(int32(^pid)<<3|schedulerClock, &ts); err != nil {
@@ -24,8 +24,8 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// residentBytes is VmRSS: what the process holds in physical memory.
-func residentBytes(pid int) (int64, error) {
+// ResidentBytes is VmRSS: what the process holds in physical memory.
+func ResidentBytes(pid int) (int64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
 		return 0, err
@@ -43,8 +43,8 @@ func parseResident(status string) (int64, error) {
 	return 0, fmt.Errorf("no VmRSS in %q", status)
 }
 
-// cpuModel is the name of the processor, as far as the kernel knows it.
-func cpuModel() string {
+// CPUModel is the name of the processor, as far as the kernel knows it.
+func CPUModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	for line := range bytes.Lines(text) {
 		if name, found, ok := bytes.Cut(line, []byte(":")); ok && string(bytes.TrimSpace(name)) == "model name" {
@@ -54,8 +54,8 @@ func cpuModel() string {
 	return "unknown processor"
 }
 
-// loadAverage is how many processes wanted to run lately; a machine that does other work spoils the figures.
-func loadAverage() string {
+// LoadAverage is how many processes wanted to run lately; a machine that does other work spoils the figures.
+func LoadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	fields := strings.Fields(string(text))
 	if err != nil || len(fields) == 0 {

@@ -1,4 +1,4 @@
-package main
+package benchkit
 
 import (
 	"bufio"
@@ -11,40 +11,58 @@ import (
 	"time"
 )
 
-// replyError is an error that the server answered.
-type replyError string
+// ReplyError is an error that the server answered.
+type ReplyError string
 
-func (e replyError) Error() string { return string(e) }
+func (e ReplyError) Error() string { return string(e) }
 
-// conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and does so without
+// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and does so without
 // allocating, so that the generator's own collector stays out of the latencies.
-type conn struct {
+type Conn struct {
 	c net.Conn
 	r *bufio.Reader
 }
 
-// patience is how long a server may take to answer anything. SAVE of a big data set is the slowest.
-const patience = 2 * time.Minute
+// Patience is how long a server may take to answer anything. SAVE of a big data set is the slowest.
+const Patience = 2 * time.Minute
 
-func dial(addr string) (*conn, error) {
-	c, err := net.DialTimeout("tcp", addr, patience)
+// Dial connects to a server at a TCP address.
+func Dial(addr string) (*Conn, error) {
+	c, err := net.DialTimeout("tcp", addr, Patience)
 	if err != nil {
 		return nil, err
 	}
-	return &conn{c: c, r: bufio.NewReaderSize(c, 16<<10)}, nil
+	return &Conn{c: c, r: bufio.NewReaderSize(c, 16<<10)}, nil
 }
 
-func (c *conn) close() { _ = c.c.Close() }
+// Close ends the connection.
+func (c *Conn) Close() { _ = c.c.Close() }
 
-// do sends one command and returns its reply as text: the line of a status or a number, the content of a string, ""
-// for nil and for an array. The error is a replyError if the server answered one.
-func (c *conn) do(args ...string) (string, error) {
-	if err := c.c.SetDeadline(time.Now().Add(patience)); err != nil {
+// SetDeadline bounds every read and write from now on.
+func (c *Conn) SetDeadline(at time.Time) error { return c.c.SetDeadline(at) }
+
+// Write sends requests that were built with Command.
+func (c *Conn) Write(requests []byte) error {
+	_, err := c.c.Write(requests)
+	return err
+}
+
+// Expect reads one reply, which must not be an array, and checks that it begins with want, such as "+OK", ":" or
+// "$-1".
+func (c *Conn) Expect(want string) error { return expect(c.r, want) }
+
+// ReadText reads one reply as Do returns it.
+func (c *Conn) ReadText() (string, error) { return readText(c.r) }
+
+// Do sends one command and returns its reply as text: the line of a status or a number, the content of a string, ""
+// for nil and for an array. The error is a ReplyError if the server answered one.
+func (c *Conn) Do(args ...string) (string, error) {
+	if err := c.c.SetDeadline(time.Now().Add(Patience)); err != nil {
 		return "", err
 	}
-	b := appendArray(nil, len(args))
+	b := Command(nil, len(args))
 	for _, a := range args {
-		b = appendBulk(b, a)
+		b = b.Arg(a)
 	}
 	if _, err := c.c.Write(b); err != nil {
 		return "", err
@@ -52,13 +70,18 @@ func (c *conn) do(args ...string) (string, error) {
 	return readText(c.r)
 }
 
-func appendArray(b []byte, n int) []byte {
+// Request is requests under construction.
+type Request []byte
+
+// Command appends the head of a command of n arguments, its name included, to b.
+func Command(b []byte, n int) Request {
 	b = append(b, '*')
 	b = strconv.AppendInt(b, int64(n), 10)
 	return append(b, '\r', '\n')
 }
 
-func appendBulk(b []byte, s string) []byte {
+// Arg appends one argument.
+func (b Request) Arg(s string) Request {
 	b = append(b, '$')
 	b = strconv.AppendInt(b, int64(len(s)), 10)
 	b = append(b, '\r', '\n')
@@ -66,11 +89,17 @@ func appendBulk(b []byte, s string) []byte {
 	return append(b, '\r', '\n')
 }
 
+// Int appends a number as one argument.
+func (b Request) Int(n int64) Request {
+	var text [20]byte
+	return b.Arg(string(strconv.AppendInt(text[:0], n, 10)))
+}
+
 // digits is how long a number in a key is: what redis-benchmark puts for __rand_int__.
 const digits = 12
 
-// appendNumbered appends prefix, n with twelve digits, and suffix as one argument.
-func appendNumbered(b []byte, prefix string, n int, suffix string) []byte {
+// Numbered appends prefix, n with twelve digits, and suffix as one argument.
+func (b Request) Numbered(prefix string, n int, suffix string) Request {
 	b = append(b, '$')
 	b = strconv.AppendInt(b, int64(len(prefix)+digits+len(suffix)), 10)
 	b = append(b, '\r', '\n')
@@ -97,7 +126,7 @@ func readLine(r *bufio.Reader) ([]byte, error) {
 	return line[:len(line)-2], nil
 }
 
-// readText reads one reply; see do.
+// readText reads one reply; see Do.
 func readText(r *bufio.Reader) (string, error) {
 	line, err := readLine(r)
 	if err != nil {
@@ -108,7 +137,7 @@ func readText(r *bufio.Reader) (string, error) {
 	case '+', ':':
 		return text, nil
 	case '-':
-		return "", replyError(text)
+		return "", ReplyError(text)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil {
@@ -124,7 +153,7 @@ func readText(r *bufio.Reader) (string, error) {
 	case line[0] == '*':
 		for range n {
 			_, err := readText(r)
-			var inner replyError
+			var inner ReplyError
 			if err != nil && !errors.As(err, &inner) {
 				return "", err
 			}
@@ -134,8 +163,7 @@ func readText(r *bufio.Reader) (string, error) {
 	return "", fmt.Errorf("not a reply: %q", line)
 }
 
-// expect reads one reply, which must not be an array, and checks that it begins with want, such as "+OK", ":" or
-// "$-1".
+// expect is Conn.Expect.
 func expect(r *bufio.Reader, want string) error {
 	line, err := readLine(r)
 	if err != nil {

@@ -1,4 +1,4 @@
-package main
+package benchkit
 
 import (
 	"os"
@@ -20,7 +20,7 @@ func TestCPUTimeIsWhatGetrusageSays(t *testing.T) {
 	for begun := time.Now(); time.Since(begun) < 30*time.Millisecond; {
 	}
 	before := usage(t)
-	got, err := cpuTime(os.Getpid())
+	got, err := CPUTime(os.Getpid())
 	require.NoError(t, err)
 	after := usage(t)
 	require.Positive(t, got)
@@ -31,21 +31,21 @@ func TestCPUTimeIsWhatGetrusageSays(t *testing.T) {
 }
 
 func TestCPUTimeOfNobody(t *testing.T) {
-	_, err := cpuTime(1 << 22) // above pid_max
+	_, err := CPUTime(1 << 22) // above pid_max
 	require.Error(t, err)
-	_, err = residentBytes(1 << 22)
+	_, err = ResidentBytes(1 << 22)
 	require.Error(t, err)
 }
 
 func TestResidentGrowsWithWhatIsTouched(t *testing.T) {
-	before, err := residentBytes(os.Getpid())
+	before, err := ResidentBytes(os.Getpid())
 	require.NoError(t, err)
 	page, err := unix.Mmap(-1, 0, 32<<20, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
 	require.NoError(t, err)
 	for i := 0; i < len(page); i += 4096 {
 		page[i] = 1
 	}
-	after, err := residentBytes(os.Getpid())
+	after, err := ResidentBytes(os.Getpid())
 	require.NoError(t, err)
 	require.NoError(t, unix.Munmap(page))
 	require.Greater(t, after-before, int64(24<<20))

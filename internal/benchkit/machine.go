@@ -1,0 +1,32 @@
+package benchkit
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// Machine is the item of a list that says where figures are made.
+func Machine() string {
+	return fmt.Sprintf("- Machine: %d cores, %s, %s/%s, load average %s at the start", runtime.NumCPU(), CPUModel(), runtime.GOOS,
+		runtime.GOARCH, LoadAverage())
+}
+
+// CommandLine is the item of a list that says what was run, and when.
+func CommandLine(program string, args []string) string {
+	return fmt.Sprintf("- Command line: `%s`, %s", strings.Join(append([]string{program}, args...), " "),
+		time.Now().UTC().Format("2006-01-02 15:04 UTC"))
+}
+
+// VersionOf is the first line that a program prints for --version.
+func VersionOf(ctx context.Context, path string) string {
+	out, err := exec.CommandContext(ctx, path, "--version").Output()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	if err != nil || line == "" {
+		return "unknown version of " + path
+	}
+	return line
+}

@@ -1,0 +1,175 @@
+package benchkit
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Report writes markdown as it comes, and remembers what missed its target and what could not run.
+type Report struct {
+	W io.Writer
+	// Failures are what could not run; it makes the exit code 1.
+	Failures []string
+	checks   []check
+}
+
+// check is a figure held against its target.
+type check struct {
+	what   string
+	got    float64
+	target float64
+	show   func(float64) string
+	least  bool // the figure must reach the target; otherwise it must not exceed it
+}
+
+// passed is false for a figure that could not be computed.
+func (c check) passed() bool {
+	if c.least {
+		return c.got >= c.target
+	}
+	return c.got <= c.target
+}
+
+// mark is the cell of a table: the target and whether it is met.
+func (c check) mark() string {
+	word := "pass"
+	if !c.passed() {
+		word = "**MISS**"
+	}
+	sign := "≤ "
+	if c.least {
+		sign = "≥ "
+	}
+	return sign + c.show(c.target) + " " + word
+}
+
+// AtMost notes that got must not exceed target and returns the cell of a table that says so.
+func (r *Report) AtMost(what string, got, target float64, show func(float64) string) string {
+	return r.hold(check{what: what, got: got, target: target, show: show})
+}
+
+// AtLeast notes that got must reach target and returns the cell of a table that says so.
+func (r *Report) AtLeast(what string, got, target float64, show func(float64) string) string {
+	return r.hold(check{what: what, got: got, target: target, show: show, least: true})
+}
+
+func (r *Report) hold(c check) string {
+	r.checks = append(r.checks, c)
+	return c.mark()
+}
+
+// Failed notes that something could not run, in the report and for the exit code.
+func (r *Report) Failed(what string, err error) {
+	line := OneLine(what + ": " + err.Error())
+	r.Failures = append(r.Failures, line)
+	r.Text("Could not run: " + line)
+}
+
+// OneLine keeps the logs of a server from breaking a table or a list.
+func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// Text writes a paragraph.
+func (r *Report) Text(s string) { fmt.Fprintf(r.W, "%s\n\n", strings.TrimSpace(s)) }
+
+// Table writes a table whose first column is text and whose others are figures. A bar in a cell does not end it.
+func (r *Report) Table(head []string, rows [][]string) {
+	var b strings.Builder
+	line := func(cells []string) {
+		for _, c := range cells {
+			b.WriteString("| " + strings.ReplaceAll(c, "|", `\|`) + " ")
+		}
+		b.WriteString("|\n")
+	}
+	line(head)
+	b.WriteString("|---|" + strings.Repeat("---:|", len(head)-1) + "\n")
+	for _, row := range rows {
+		line(row)
+	}
+	r.Text(b.String())
+}
+
+// Summary writes what was held and what was not.
+func (r *Report) Summary() {
+	var missed []string
+	for _, c := range r.checks {
+		if !c.passed() {
+			bound := "most"
+			if c.least {
+				bound = "least"
+			}
+			missed = append(missed, fmt.Sprintf("- %s: %s, the target is at %s %s", c.what, c.show(c.got), bound, c.show(c.target)))
+		}
+	}
+	r.Text(fmt.Sprintf("## Targets\n\n%d of %d met.", len(r.checks)-len(missed), len(r.checks)))
+	if len(missed) > 0 {
+		r.Text("Missed:\n" + strings.Join(missed, "\n"))
+	}
+	if len(r.Failures) > 0 {
+		r.Text("Could not run:\n- " + strings.Join(r.Failures, "\n- "))
+	}
+}
+
+// ExitCode is 1 if something could not run, or, when strict, missed its target.
+func (r *Report) ExitCode(strict bool) int {
+	if len(r.Failures) > 0 {
+		return 1
+	}
+	for _, c := range r.checks {
+		if strict && !c.passed() {
+			return 1
+		}
+	}
+	return 0
+}
+
+// Times shows a ratio.
+func Times(x float64) string { return withUnit(x, 2, "x") }
+
+// withUnit shows a number with its unit.
+func withUnit(x float64, decimals int, unit string) string {
+	s := Fixed(x, decimals)
+	if s == "?" {
+		return s
+	}
+	return s + unit
+}
+
+// Fixed shows a number with so many decimals, and "?" for one that is none.
+func Fixed(x float64, decimals int) string {
+	if math.IsNaN(x) || math.IsInf(x, 0) {
+		return "?"
+	}
+	return strconv.FormatFloat(x, 'f', decimals, 64)
+}
+
+// Grouped shows a whole number with a comma for every three digits.
+func Grouped(x float64) string {
+	s := Fixed(x, 0)
+	if s == "?" {
+		return s
+	}
+	sign := ""
+	if s[0] == '-' {
+		sign, s = "-", s[1:]
+	}
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return sign + s
+}
+
+// Mebibytes shows a size given in bytes.
+func Mebibytes(n float64) string { return withUnit(n/(1<<20), 1, " MiB") }
+
+// Kibibytes shows a size given in bytes.
+func Kibibytes(n float64) string { return withUnit(n/(1<<10), 1, " KiB") }
+
+// Milliseconds shows a time given in milliseconds.
+func Milliseconds(ms float64) string { return withUnit(ms, 2, " ms") }
+
+// InMS is a duration in milliseconds.
+func InMS(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }

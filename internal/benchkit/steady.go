@@ -1,0 +1,92 @@
+package benchkit
+
+import (
+	"context"
+	"time"
+)
+
+// Rest waits, unless the run is broken off.
+func Rest(ctx context.Context, d time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(d):
+		return nil
+	}
+}
+
+// Settle lets what set-up left behind, such as closed connections, come to rest before the clocks are read.
+const Settle = 100 * time.Millisecond
+
+// Oversleep is the longest that a short sleep lasted too long until the context ended: what the machine, not a server,
+// adds to a latency.
+func Oversleep(ctx context.Context) time.Duration {
+	const nap = time.Millisecond
+	var longest time.Duration
+	for ctx.Err() == nil {
+		begun := time.Now()
+		time.Sleep(nap)
+		longest = max(longest, time.Since(begun)-nap)
+	}
+	return longest
+}
+
+// Pace spreads a rate evenly over clients and time.
+type Pace struct {
+	Interval time.Duration // between two requests of one client
+	Stagger  time.Duration // between a request of one client and that of the next
+	Count    int           // requests of one client
+}
+
+// NewPace is rate requests a second for the span, on so many clients.
+func NewPace(rate, clients int, span time.Duration) Pace {
+	interval := time.Duration(clients) * time.Second / time.Duration(rate)
+	return Pace{interval, interval / time.Duration(clients), max(1, int(span/interval))}
+}
+
+// Due is when client i is to send its request k, from the begin.
+func (p Pace) Due(i, k int) time.Duration {
+	return time.Duration(i)*p.Stagger + time.Duration(k)*p.Interval
+}
+
+// Steady sends traffic at a fixed rate (requests a second) for the span, one request at a time on each connection, and
+// returns the latencies, sorted. A request that could not be sent in time, because the one before it was still
+// unanswered, counts from the time it was due; a sleep that ends late is the generator's fault and does not.
+func (f *Fleet) Steady(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
+	p := NewPace(rate, len(f.Conns), span)
+	latencies := make([][]time.Duration, len(f.Conns))
+	for i := range latencies {
+		latencies[i] = make([]time.Duration, 0, p.Count)
+	}
+	begun := time.Now().Add(Settle)
+	err := f.Each(ctx, func(i int, c *Conn) error {
+		if err := c.SetDeadline(begun.Add(span + Patience)); err != nil {
+			return err
+		}
+		out := make([]byte, 0, 256)
+		answered := begun
+		for k := range p.Count {
+			due := begun.Add(p.Due(i, k))
+			time.Sleep(time.Until(due))
+			from := time.Now()
+			if answered.After(due) {
+				from = due
+			}
+			n := i*p.Count + k
+			out = t.Append(out[:0], n)
+			if err := c.Write(out); err != nil {
+				return err
+			}
+			if err := c.Expect(t.Want(n)); err != nil {
+				return err
+			}
+			answered = time.Now()
+			latencies[i] = append(latencies[i], answered.Sub(from))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return Sorted(latencies), nil
+}
