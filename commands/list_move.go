@@ -1,0 +1,112 @@
+package commands
+
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/list"
+)
+
+// moveCall is an element's way from one list to another.
+type moveCall struct {
+	source, destination []byte
+	from, to            list.Side
+}
+
+func lmove(c *Ctx) error {
+	a := c.Args()
+	m := moveCall{source: a.Key(), destination: a.Key(), from: readSide(a), to: readSide(a)}
+	return m.runOrNull(c, a)
+}
+
+func rpoplpush(c *Ctx) error {
+	a := c.Args()
+	m := moveCall{source: a.Key(), destination: a.Key(), from: list.Right, to: list.Left}
+	return m.runOrNull(c, a)
+}
+
+func blmove(c *Ctx) error {
+	a := c.Args()
+	m := moveCall{source: a.Key(), destination: a.Key(), from: readSide(a), to: readSide(a)}
+	return m.runOrWait(c, a)
+}
+
+func brpoplpush(c *Ctx) error {
+	a := c.Args()
+	m := moveCall{source: a.Key(), destination: a.Key(), from: list.Right, to: list.Left}
+	return m.runOrWait(c, a)
+}
+
+func (m *moveCall) runOrNull(c *Ctx, a *Scanner) error {
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if done, err := m.run(c); done || err != nil {
+		return err
+	}
+	c.Out.Null()
+	return nil
+}
+
+// runOrWait moves an element, or makes the client wait until it can; the timeout is still to be read from a.
+func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
+	deadlineMS := a.Deadline(c.NowMS())
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if done, err := m.run(c); done || err != nil {
+		return err
+	}
+	if !c.MayBlock { // another reply than that to a wait that ran out
+		c.Out.Null()
+		return nil
+	}
+	own := moveCall{source: Own(m.source), destination: Own(m.destination), from: m.from, to: m.to}
+	return c.Block(Wait{Keys: [][]byte{own.source}, Kind: store.List, DeadlineMS: deadlineMS, Try: own.retry,
+		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
+}
+
+// retry is run for a client that waits: a source of another type is no error but waited for on. A destination of
+// another type ends the wait with an error, and the element stays.
+func (m *moveCall) retry(c *Ctx) (done bool, err error) {
+	if _, ok := c.DB.OpenList(m.source); !ok {
+		return false, nil
+	}
+	return m.run(c)
+}
+
+// run moves an element if there is one, and reports whether there is; if not, nothing is written.
+func (m *moveCall) run(c *Ctx) (done bool, err error) {
+	source, ok := c.DB.OpenList(m.source)
+	switch {
+	case !ok:
+		return false, ErrWrongType
+	case source.List() == nil:
+		return false, nil
+	case string(m.source) == string(m.destination):
+		i := 0
+		if m.from == list.Right {
+			i = -1
+		}
+		v, _ := source.List().Index(i)
+		writeElement(c.Out, v)
+		source.Rotate(m.from, m.to)
+		m.notify(c, false)
+		return true, nil
+	}
+	destination, ok := c.DB.OpenList(m.destination)
+	if !ok {
+		return false, ErrWrongType
+	}
+	var element []byte
+	source.Pop(m.from, 1, func(v list.Value) { element = v.Append(nil) })
+	c.Out.Bulk(element)
+	destination.Push(m.to, element)
+	m.notify(c, source.List() == nil)
+	return true, nil
+}
+
+// notify tells of a move, the arrival first; gone says that the source went with the element.
+func (m *moveCall) notify(c *Ctx, gone bool) {
+	c.Notify(keyevent.List, pushEvents[m.to], m.destination)
+	c.notifyTaken(keyevent.List, popEvents[m.from], m.source, gone)
+}

@@ -1,0 +1,33 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/resp"
+)
+
+// Deadline reads how many seconds to wait, a floating point number, and returns when that is over, in milliseconds
+// since 1970, or 0 if it never is. Parts of a millisecond count as whole ones.
+func (s *Scanner) Deadline(nowMS int64) int64 {
+	b := s.Bytes()
+	if s.err != nil {
+		return 0
+	}
+	seconds, ok := resp.ParseLongDouble(b)
+	if !ok {
+		s.Fail(ErrTimeoutFloat)
+		return 0
+	}
+	ms, ok := seconds.CeilThousandfold()
+	switch {
+	case !ok || ms > math.MaxInt64-nowMS:
+		s.Fail(ErrTimeoutRange)
+		return 0
+	case ms < 0:
+		s.Fail(ErrTimeoutSign)
+		return 0
+	case ms == 0:
+		return 0
+	}
+	return nowMS + ms
+}
