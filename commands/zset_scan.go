@@ -1,0 +1,38 @@
+package commands
+
+import "lockserver/store/zset"
+
+func zscan(c *Ctx) error {
+	a := c.Args()
+	key, cursor := a.Key(), scanCursor(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	z, err := c.findZSet(key)
+	if err != nil {
+		return err
+	}
+	if z == nil {
+		emptyScan(c.Out)
+		return nil
+	}
+	opts, err := containerScanOptions(a)
+	if err != nil {
+		return err
+	}
+	// Redis writes a score of a listpack as it stands there, where large integers are spelled out.
+	spell := zset.AppendScore
+	if z.Encoding() == "listpack" {
+		spell = zset.AppendPacked
+	}
+	mark, n := c.Out.Mark(), 0
+	cursor = z.Scan(cursor, opts.count, func(member []byte, score float64) {
+		if opts.passes(member) {
+			c.Out.Bulk(member)
+			c.Out.Bulk(spell(c.Scratch(), score))
+			n += 2
+		}
+	})
+	finishScan(c.Out, mark, cursor, n)
+	return nil
+}
