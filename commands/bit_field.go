@@ -1,0 +1,275 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// bitType is the type of an integer that stands at some bit of a string: i1 to i64, u1 to u63.
+type bitType struct {
+	signed bool
+	bits   int
+}
+
+// bitfieldOp is one operation of a BITFIELD.
+type bitfieldOp struct {
+	word     string // GET, SET or INCRBY
+	overflow string // WRAP, SAT or FAIL
+	typ      bitType
+	at       int64 // bit
+	operand  int64
+}
+
+// bitfield does what it reads in turn. To write, it makes the string as long as the farthest write needs, even if that
+// fails then.
+func bitfield(c *Ctx) error {
+	a := c.Args()
+	key := a.Key()
+	ops, writes, end := readBitfield(c, a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if !writes {
+		b, _, err := c.findString(key)
+		if err != nil {
+			return err
+		}
+		c.Out.Array(len(ops))
+		for i := range ops {
+			c.Out.Int(ops[i].typ.read(b, ops[i].at))
+		}
+		return nil
+	}
+	if c.Row.Flags.Has(ReadOnly) {
+		return ErrBitfieldRO
+	}
+	r := c.DB.Peek(key)
+	if !r.Is(store.String) {
+		return ErrWrongType
+	}
+	need := int(end-1)>>3 + 1
+	grows := len(r.Bytes()) < need
+	if grows {
+		c.DB.SetRange(key, need-1, append(c.Scratch(), 0))
+	}
+	changed := false
+	c.Out.Array(len(ops))
+	for i := range ops {
+		set, differs := ops[i].run(c, key)
+		changed = changed || differs || set && grows
+	}
+	if changed {
+		c.Notify(keyevent.String, "setbit", key)
+	}
+	return nil
+}
+
+// readBitfield reads the operations; writes says that one of them writes, and end is the bit behind the farthest that
+// is written.
+func readBitfield(c *Ctx, a *Scanner) (ops []bitfieldOp, writes bool, end int64) {
+	overflow := "WRAP"
+	for a.More() {
+		op := bitfieldOp{word: bitfieldWord(a)}
+		if op.word == "OVERFLOW" {
+			overflow = overflowKind(a)
+			continue
+		}
+		op.overflow = overflow
+		op.typ = readBitType(a)
+		op.at = fieldOffset(c, a, op.typ.bits)
+		if op.word != "GET" {
+			op.operand = a.Int()
+			writes, end = true, max(end, op.at+int64(op.typ.bits))
+		}
+		ops = append(ops, op)
+	}
+	return ops, writes, end
+}
+
+// bitfieldWord reads what begins an operation. Without the words that it needs it is unknown.
+func bitfieldWord(a *Scanner) string {
+	left := a.Left() - 1
+	for _, w := range [...]struct {
+		word  string
+		needs int
+	}{{"GET", 2}, {"SET", 3}, {"INCRBY", 3}, {"OVERFLOW", 1}} {
+		if left >= w.needs && a.IsNext(w.word) {
+			return w.word
+		}
+	}
+	a.Syntax()
+	return ""
+}
+
+func overflowKind(a *Scanner) string {
+	b := a.Bytes()
+	for _, w := range [...]string{"WRAP", "SAT", "FAIL"} {
+		if equalFold(b, w) {
+			return w
+		}
+	}
+	a.Fail(ErrBitOverflow)
+	return ""
+}
+
+// readBitType reads i8, u16 and so on.
+func readBitType(a *Scanner) (t bitType) {
+	b := a.Bytes()
+	if a.Err() != nil {
+		return t
+	}
+	if len(b) > 1 && (b[0] == 'i' || b[0] == 'u') {
+		t.signed = b[0] == 'i'
+		n, ok := resp.ParseInt(b[1:])
+		if ok && n >= 1 && (n <= 63 || n == 64 && t.signed) {
+			t.bits = int(n)
+			return t
+		}
+	}
+	a.Fail(ErrBitType)
+	return t
+}
+
+// fieldOffset reads the bit at which a field of this many bits begins; #2 is the third field of this width.
+func fieldOffset(c *Ctx, a *Scanner, width int) int64 {
+	b := a.Bytes()
+	if a.Err() != nil {
+		return 0
+	}
+	factor := int64(1)
+	if len(b) > 0 && b[0] == '#' {
+		b, factor = b[1:], int64(width)
+	}
+	n, ok := resp.ParseInt(b)
+	if !ok || n < 0 || n > math.MaxInt64/factor || !c.holdsBit(n*factor) {
+		a.Fail(ErrBitOffset)
+		return 0
+	}
+	return n * factor
+}
+
+// read returns the integer of this type that begins at a bit of b; behind its end all bits are 0.
+func (t bitType) read(b []byte, at int64) int64 {
+	raw := readBits(b, at, t.bits)
+	if t.signed && raw>>(t.bits-1) != 0 {
+		raw |= ^uint64(0) << (t.bits - 1)
+	}
+	return int64(raw)
+}
+
+// readBits returns n bits from bit at on.
+func readBits(b []byte, at int64, n int) (raw uint64) {
+	for i := at; i < at+int64(n); i++ {
+		bit := byte(0)
+		if i>>3 < int64(len(b)) {
+			bit = b[i>>3] >> (7 - uint(i&7)) & 1
+		}
+		raw = raw<<1 | uint64(bit)
+	}
+	return raw
+}
+
+// writeBits puts the lower n bits of raw into b from bit at on; b is long enough.
+func writeBits(b []byte, at int64, n int, raw uint64) {
+	for i := at + int64(n) - 1; i >= at; i-- {
+		shift := 7 - uint(i&7)
+		b[i>>3] = b[i>>3]&^(1<<shift) | byte(raw&1)<<shift
+		raw >>= 1
+	}
+}
+
+// run does one operation and replies it. It reports whether it set something, and whether that made a difference. The
+// string is long enough.
+func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
+	b := c.DB.Peek(key).Bytes()
+	old := op.typ.read(b, op.at)
+	if op.word == "GET" {
+		c.Out.Int(old)
+		return false, false
+	}
+	var value int64
+	var ok bool
+	if op.word == "INCRBY" {
+		value, ok = op.typ.add(old, op.operand, op.overflow)
+	} else {
+		value, ok = op.typ.add(op.operand, 0, op.overflow)
+	}
+	if !ok {
+		c.Out.Null()
+		return false, false
+	}
+	if value != old {
+		first, last := op.at>>3, (op.at+int64(op.typ.bits)-1)>>3
+		patch := append(c.Scratch(), b[first:last+1]...)
+		writeBits(patch, op.at&7, op.typ.bits, uint64(value))
+		c.DB.SetRange(key, int(first), patch)
+	}
+	if op.word == "SET" {
+		c.Out.Int(old)
+	} else {
+		c.Out.Int(value)
+	}
+	return true, value != old
+}
+
+// add returns value + by as the type can hold it; ok is false if it cannot and overflow is FAIL. value may be outside
+// of the type itself, with by 0.
+func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
+	least, most := int64(0), int64(math.MaxInt64)
+	if t.bits < 64 {
+		most = 1<<t.bits - 1
+	}
+	if t.signed {
+		most = int64(uint64(math.MaxInt64) >> (64 - t.bits))
+		least = -most - 1
+	}
+	above, below := value > most, value < least
+	if !t.signed && below { // Redis takes a negative value for a very large one
+		above, below = true, false
+	}
+	if !above && !below {
+		above = by > 0 && value > most-by
+		below = by < 0 && (value < 0 || t.bits < 64) && by < least-value // what cannot overflow itself
+	}
+	switch {
+	case !above && !below:
+		return value + by, true
+	case overflow == "FAIL":
+		return 0, false
+	case overflow == "SAT" && above:
+		return most, true
+	case overflow == "SAT":
+		return least, true
+	}
+	return t.wrap(uint64(value) + uint64(by)), true
+}
+
+// wrap is the integer that the lower bits of raw are in this type.
+func (t bitType) wrap(raw uint64) int64 {
+	shift := 64 - t.bits
+	if t.signed {
+		return int64(raw<<shift) >> shift
+	}
+	return int64(raw << shift >> shift)
+}
+
+// bitfieldKeys tells what BITFIELD does to its key: it only reads it if all operations do.
+func bitfieldKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
+	flags := RO | Access
+	for i := 2; i < len(args); {
+		left := len(args) - i - 1
+		switch {
+		case left >= 2 && equalFold(args[i], "GET"):
+			i += 3
+		case left >= 1 && equalFold(args[i], "OVERFLOW"):
+			i += 2
+		default:
+			flags = RW | Access | Update
+			i = len(args)
+		}
+	}
+	return append(dst, KeyRef{1, flags}), true
+}
