@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
 	"lockserver/store/stream"
 )
 
@@ -25,7 +27,7 @@ func xadd(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	s, err := c.findStream(call.key)
+	s, err := c.streamToWrite(call.key)
 	if err != nil {
 		return err
 	}
@@ -39,11 +41,22 @@ func xadd(c *Ctx) error {
 	}
 	edit := c.DB.EditStream(call.key)
 	edit.Add(id, call.fields)
-	if call.trim.given {
-		edit.Trim(call.trim.Strategy)
+	c.Notify(keyevent.Stream, "xadd", call.key)
+	if call.trim.given && edit.Trim(call.trim.Strategy) > 0 {
+		c.Notify(keyevent.Stream, "xtrim", call.key)
 	}
 	c.Out.Bulk(id.AppendTo(c.Scratch()))
 	return nil
+}
+
+// streamToWrite looks up key for a command that writes to it, which is neither a hit nor a miss; nil if there is no such
+// key.
+func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
+	r := c.DB.Peek(key)
+	if !r.Is(store.Stream) {
+		return nil, ErrWrongType
+	}
+	return r.Stream(), nil
 }
 
 // readOptions reads up to the ID, which is the first word that is no option. An option that lacks its argument is
@@ -108,7 +121,7 @@ func (x *addCall) nextID(c *Ctx, s *stream.Stream) (id stream.ID, err error) {
 func xdel(c *Ctx) error {
 	a := c.Args()
 	key, ids := a.Key(), a.Rest()
-	s, err := c.findStream(key)
+	s, err := c.streamToWrite(key)
 	if err != nil {
 		return err
 	}
@@ -127,6 +140,9 @@ func xdel(c *Ctx) error {
 		if id, _ := parseStreamID(text, 0); edit.Delete(id) {
 			n++
 		}
+	}
+	if n > 0 {
+		c.Notify(keyevent.Stream, "xdel", key)
 	}
 	c.Out.Int(n)
 	return nil
@@ -157,7 +173,7 @@ func xsetid(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	s, err := c.findStream(key)
+	s, err := c.streamToWrite(key)
 	switch {
 	case err != nil:
 		return err
@@ -170,6 +186,7 @@ func xsetid(c *Ctx) error {
 	}
 	edit := c.DB.EditStream(key)
 	edit.SetID(last, added, maxDeleted)
+	c.Notify(keyevent.Stream, "xsetid", key)
 	c.Out.OK()
 	return nil
 }

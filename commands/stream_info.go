@@ -41,7 +41,10 @@ func xinfoStream(c *Ctx) error {
 	c.Out.BulkString("entries")
 	writeEntries(c, s, stream.ID{}, stream.MaxID(), false, count)
 	c.Out.BulkString("groups")
-	c.Out.Array(0)
+	c.Out.Array(len(s.Groups()))
+	for _, g := range s.Groups() {
+		writeGroupFull(c, s, g, count)
+	}
 	return nil
 }
 
@@ -67,7 +70,7 @@ func writeStreamNumbers(c *Ctx, s *stream.Stream) {
 // writeStreamEnds writes the three pairs that the short form ends with.
 func writeStreamEnds(c *Ctx, s *stream.Stream) {
 	c.Out.BulkString("groups")
-	c.Out.Int(0)
+	c.Out.Int(int64(len(s.Groups())))
 	for _, end := range [...]struct {
 		name    string
 		reverse bool

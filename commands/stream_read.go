@@ -18,6 +18,9 @@ type readCall struct {
 	count int64       // most entries of each stream; 0: all
 	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
 	timeoutMS int64
+	// group and consumer are those of XREADGROUP, which is told by grouped.
+	grouped, noAck  bool
+	group, consumer []byte
 }
 
 func xread(c *Ctx) error {
@@ -56,9 +59,13 @@ func (x *readCall) readOptions(a *Scanner) {
 		case a.Left() > 1 && a.IsNext("STREAMS"):
 			return
 		case a.Left() > 2 && a.IsNext("GROUP"):
-			a.Fail(ErrXReadGroup)
+			if x.group, x.consumer = a.Bytes(), a.Bytes(); !x.grouped {
+				a.Fail(ErrXReadGroup)
+			}
 		case a.IsNext("NOACK"):
-			a.Fail(ErrXReadNoAck)
+			if x.noAck = true; !x.grouped {
+				a.Fail(ErrXReadNoAck)
+			}
 		default:
 			a.Syntax()
 		}

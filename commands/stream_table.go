@@ -4,7 +4,8 @@ package commands
 func StreamRows() []Row {
 	rows := streamWriteRows()
 	rows = append(rows, streamReadRows()...)
-	return append(rows, xinfoRow())
+	rows = append(rows, streamGroupRows()...)
+	return append(rows, xgroupRow(), xinfoRow())
 }
 
 func streamWriteRows() []Row {
@@ -71,5 +72,14 @@ func xinfoRow() Row {
 				Complexity: "O(N) for N nodes of entries",
 				Args: []Arg{Key("key", RO|Access),
 					Opt(Block("full", Opt(Int("count").After("COUNT"))).After("FULL")).From("6.0.0")}},
+			{Name: "groups", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xinfoGroups,
+				Summary:    "Lists the consumer groups of a stream, with how far each has read.",
+				Complexity: "O(N) for N groups",
+				Args:       []Arg{Key("key", RO|Access)}},
+			{Name: "consumers", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xinfoConsumers,
+				Summary:    "Lists the consumers of a group, with what is pending for each.",
+				Complexity: "O(N) for N consumers",
+				Tips:       []string{"nondeterministic_output"},
+				Args:       []Arg{Key("key", RO|Access), Str("groupname")}},
 		}}
 }

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/keyevent"
 	"lockserver/store/stream"
 )
 
@@ -74,7 +75,7 @@ func xtrim(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	s, err := c.findStream(key)
+	s, err := c.streamToWrite(key)
 	if err != nil {
 		return err
 	}
@@ -83,6 +84,10 @@ func xtrim(c *Ctx) error {
 		return nil
 	}
 	edit := c.DB.EditStream(key)
-	c.Out.Int(int64(edit.Trim(trim.Strategy)))
+	n := edit.Trim(trim.Strategy)
+	if n > 0 {
+		c.Notify(keyevent.Stream, "xtrim", key)
+	}
+	c.Out.Int(int64(n))
 	return nil
 }

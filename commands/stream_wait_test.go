@@ -143,7 +143,7 @@ func playWaitScene(t *testing.T, script string, client func(id int) waitClient) 
 			got, ok := cl.answered()
 			require.True(t, ok, "%s: still waiting", line)
 			require.Equal(t, want, got, line)
-		case args[1] == "HELLO":
+		case args[1] == "HELLO" || args[1] == "SELECT":
 			cl.send(args[1:]...)
 		default:
 			got, ok := cl.send(args[1:]...)
@@ -256,11 +256,16 @@ func (w *waitingOracle) send(args ...string) (string, bool) {
 	before := w.first.blocked()
 	_, err := w.conn.Write(resp.AppendCommand(nil, words(args...)...))
 	require.NoError(w.t, err)
-	if args[0] != "XREAD" {
+	if args[0] != "XREAD" && args[0][0] != 'B' {
 		return w.read(10 * time.Second)
 	}
-	require.Eventually(w.t, func() bool { return w.first.blocked() > before }, 5*time.Second, time.Millisecond)
-	return "", false
+	var reply string
+	var ok bool
+	require.Eventually(w.t, func() bool {
+		reply, ok = w.read(time.Millisecond)
+		return ok || w.first.blocked() > before
+	}, 5*time.Second, time.Millisecond)
+	return reply, ok
 }
 
 // answered relies on Redis writing what a waiter gets together with the reply to the client that woke it.
@@ -272,6 +277,7 @@ func (w *waitingOracle) read(timeout time.Duration) (string, bool) {
 	if _, err := w.in.Peek(1); err != nil {
 		return "", false
 	}
+	require.NoError(w.t, w.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
 	v, err := resp.ReadValue(w.in)
 	require.NoError(w.t, err)
 	return v.String(), true

@@ -1,0 +1,188 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/store"
+	"lockserver/store/stream"
+)
+
+// groupRead is one stream of an XREADGROUP: new entries, or what is pending for the consumer after an ID.
+type groupRead struct {
+	key     []byte
+	history bool
+	after   stream.ID // of the history
+}
+
+// xreadgroup answers at once if any of its streams has something new or is asked for its history, and waits otherwise.
+func xreadgroup(c *Ctx) error {
+	a := c.Args()
+	call := readCall{timeoutMS: -1, grouped: true}
+	call.readOptions(a)
+	ids := call.readStreams(a)
+	if a.Err() == nil && call.group == nil {
+		a.Fail(ErrXReadGroupMissing)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	reads, err := call.resolveGroup(c, ids)
+	if err != nil {
+		return err
+	}
+	n := 0
+	mark, streams := c.Out.Mark(), beginStreams(c.Out)
+	for i := range reads {
+		if call.readGroup(c, &reads[i]) {
+			n++
+		}
+	}
+	switch {
+	case n > 0:
+		endStreams(c.Out, streams, n)
+	case call.timeoutMS < 0:
+		c.Out.Rollback(mark)
+		c.Out.NullArray()
+	default:
+		c.Out.Rollback(mark)
+		call.waitGroup(c)
+	}
+	return nil
+}
+
+// resolveGroup finds out what to read of each stream; every one must have the group.
+func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
+	reads := make([]groupRead, len(ids))
+	for i, text := range ids {
+		key := x.keys[i]
+		s, err := c.findStream(key)
+		if err != nil {
+			return nil, err
+		}
+		if s == nil || s.Group(x.group) == nil {
+			return nil, ErrNoGroupToRead(key, x.group)
+		}
+		r := groupRead{key: key}
+		switch string(clip(text, len(text))) {
+		case "$":
+			return nil, ErrXReadGroupLast
+		case ">":
+		default:
+			id, ok := parseStreamID(text, 0)
+			if !ok {
+				return nil, ErrStreamID
+			}
+			r.history, r.after = !id.IsMax(), id // Redis takes the highest ID for a '>'
+		}
+		reads[i] = r
+	}
+	return reads, nil
+}
+
+// readGroup writes what one stream has for the consumer, and reports whether that is anything. The consumer is made with
+// its first entry, or when it asks for its history.
+func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
+	e, _ := c.DB.OpenStream(r.key)
+	g, _ := e.EditGroup(x.group)
+	if !r.history && !hasNews(g.Stream(), g.Group()) {
+		if idle := g.Group().Consumer(x.consumer); idle != nil {
+			idle.SeenMS = c.NowMS()
+		}
+		return false
+	}
+	consumer, _ := consumerOf(c, &g, r.key, x.consumer)
+	consumer.SeenMS = c.NowMS()
+	if c.Out.Proto < 3 {
+		c.Out.Array(2)
+	}
+	c.Out.Bulk(r.key)
+	if r.history {
+		writeHistory(c, &g, consumer, r.after, x.count)
+	} else {
+		x.deliver(c, &g, consumer)
+	}
+	return true
+}
+
+// hasNews reports whether a group has entries of its stream still to read.
+func hasNews(s *stream.Stream, g *stream.Group) bool {
+	return s.Len() > 0 && g.LastID().Less(s.LastID()) && g.LastID().Less(s.TopID())
+}
+
+// deliver writes the entries that the group has not read, at most count of them unless that is 0, and makes them pending
+// for the consumer unless it does not want that.
+func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer) {
+	var ids []stream.ID
+	list := c.Out.DeferArray()
+	g.Stream().Range(g.Group().LastID().Next(), stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
+		writeEntry(c.Out, id, fv)
+		ids = append(ids, id)
+		return int64(len(ids)) != x.count
+	})
+	c.Out.SetArray(list, len(ids))
+	consumer.ActiveMS = c.NowMS()
+	if !x.noAck {
+		for _, id := range ids {
+			g.Deliver(stream.Pending{ID: id, DeliveredMS: c.NowMS(), Deliveries: 1}, consumer)
+		}
+	}
+	g.Read(ids)
+}
+
+// writeHistory writes what is pending for the consumer after an ID, which counts as delivered once more. Of an entry that
+// was deleted there is only the ID.
+func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after stream.ID, count int64) {
+	var pending []stream.Pending
+	g.Group().PendingOf(consumer, after.Next(), func(p stream.Pending) bool {
+		pending = append(pending, p)
+		return int64(len(pending)) != count
+	})
+	c.Out.Array(len(pending))
+	for _, p := range pending {
+		if !g.Stream().Has(p.ID) {
+			c.Out.Array(2)
+			c.Out.Bulk(p.ID.AppendTo(c.Scratch()))
+			c.Out.NullArray()
+			continue
+		}
+		writeClaimed(c, g.Stream(), p.ID, false)
+		p.DeliveredMS = c.NowMS()
+		p.Deliveries++
+		g.Deliver(p, consumer)
+	}
+}
+
+// waitGroup makes the client wait for new entries of one of its streams. A stream or a group that goes meanwhile ends
+// the wait with an error.
+func (x *readCall) waitGroup(c *Ctx) {
+	x.after = make([]stream.ID, len(x.keys)) // what is new is what the group says by then
+	own := x.own()
+	own.group, own.consumer, own.noAck = Own(x.group), Own(x.consumer), x.noAck
+	w := Wait{Keys: own.keys, TimedOut: func(c *Ctx) { c.Out.NullArray() }}
+	if x.timeoutMS > 0 && x.timeoutMS < math.MaxInt64-c.NowMS() {
+		w.DeadlineMS = c.NowMS() + x.timeoutMS
+	}
+	w.Try = own.tryGroup
+	c.Block(w)
+}
+
+// tryGroup answers a client that has waited, with the first of its streams that has anything to say.
+func (x *readCall) tryGroup(c *Ctx) (bool, error) {
+	for _, key := range x.keys {
+		r := c.DB.Find(key)
+		if r.Kind() != store.Stream {
+			return true, ErrStreamGone
+		}
+		g := r.Stream().Group(x.group)
+		if g == nil {
+			return true, ErrGroupGone
+		}
+		if hasNews(r.Stream(), g) {
+			streams := beginStreams(c.Out)
+			x.readGroup(c, &groupRead{key: key})
+			endStreams(c.Out, streams, 1)
+			return true, nil
+		}
+	}
+	return false, nil
+}
