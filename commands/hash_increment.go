@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 )
 
@@ -28,6 +29,7 @@ func hincrby(c *Ctx) error {
 		return ErrOverflow
 	}
 	e.SetInt(field, n+by)
+	c.Notify(keyevent.Hash, "hincrby", key)
 	c.Out.Int(n + by)
 	return nil
 }
@@ -62,7 +64,8 @@ func hincrbyfloat(c *Ctx) error {
 		return ErrNaNOrInfinity
 	}
 	val := sum.Append(c.Scratch())
-	e.Set(field, val)
+	e.Update(field, val)
+	c.Notify(keyevent.Hash, "hincrbyfloat", key)
 	c.Out.Bulk(val)
 	return nil
 }

@@ -62,7 +62,7 @@ func drawFields(c *Ctx, h *hash.Hash, count int64, withValues bool) error {
 	}
 	return draw(c, pool{
 		len:     h.Len(),
-		compact: h.Encoding() == "listpack",
+		compact: h.Encoding() != "hashtable",
 		at: func(out *resp.Writer, i int) {
 			field, val := h.At(i, c.Scratch())
 			write(out, field, val)

@@ -4,7 +4,8 @@ package commands
 func HashRows() []Row {
 	rows := hashWriteRows()
 	rows = append(rows, hashReadRows()...)
-	return append(rows, hashWalkRows()...)
+	rows = append(rows, hashWalkRows()...)
+	return append(rows, hashExpireRows()...)
 }
 
 func hashWriteRows() []Row {

@@ -1,5 +1,7 @@
 package commands
 
+import "lockserver/internal/keyevent"
+
 func hset(c *Ctx) error {
 	added, err := setFields(c)
 	if err != nil {
@@ -38,6 +40,7 @@ func setFields(c *Ctx) (added int64, err error) {
 			added++
 		}
 	}
+	c.Notify(keyevent.Hash, "hset", key)
 	return added, nil
 }
 
@@ -56,6 +59,7 @@ func hsetnx(c *Ctx) error {
 		return nil
 	}
 	e.Set(field, val)
+	c.Notify(keyevent.Hash, "hset", key)
 	c.Out.Int(1)
 	return nil
 }
@@ -75,6 +79,9 @@ func hdel(c *Ctx) error {
 		if e.Delete(field) {
 			removed++
 		}
+	}
+	if removed > 0 {
+		c.notifyTaken(keyevent.Hash, "hdel", key, e.Hash() == nil)
 	}
 	c.Out.Int(removed)
 	return nil

@@ -1,0 +1,366 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/keyevent"
+)
+
+// maxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis keeps two of the 48 bits for
+// later.
+const maxFieldDeadlineMS = 1<<46 - 1
+
+// What the commands answer for a field.
+const (
+	noField     = -2 // there is no such field
+	noFieldTime = -1 // it has no deadline
+	notMet      = 0  // the condition forbids it
+	timeSet     = 1  // its deadline was set, or taken away
+	fieldGone   = 2  // it is gone, for the time given is past
+)
+
+func hexpire(c *Ctx) error { return expireFields(c, 1000, c.NowMS()) }
+
+func hpexpire(c *Ctx) error { return expireFields(c, 1, c.NowMS()) }
+
+func hexpireat(c *Ctx) error { return expireFields(c, 1000, 0) }
+
+func hpexpireat(c *Ctx) error { return expireFields(c, 1, 0) }
+
+// expireFields is HEXPIRE with times that count in units of unitMS from baseMS on. What Redis finds fault with first:
+// the type, the time, then word by word.
+func expireFields(c *Ctx, unitMS, baseMS int64) error {
+	a := c.Args()
+	e, ok := c.DB.OpenHash(a.Key())
+	if !ok {
+		return ErrWrongType
+	}
+	atMS := fieldDeadline(a, unitMS, baseMS)
+	cond := fieldCond(a)
+	fields := countedFields(a, ErrNumFields)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	var done fieldEvents
+	for _, field := range fields {
+		switch h := e.Hash(); {
+		case h == nil || !h.Has(field):
+			c.Out.Int(noField)
+		case !cond.allows(h.Deadline(field), atMS):
+			c.Out.Int(notMet)
+		case e.ExpireField(field, atMS):
+			done.deleted = true
+			c.Out.Int(fieldGone)
+		default:
+			done.timed = true
+			c.Out.Int(timeSet)
+		}
+	}
+	done.notify(c, c.Argv[1], e.Hash() == nil)
+	return nil
+}
+
+// fieldEvents are what has happened to any of the fields that a command names: an event each.
+type fieldEvents struct{ timed, persisted, deleted bool }
+
+// notify tells of them; gone says that the key went with its last field.
+func (f *fieldEvents) notify(c *Ctx, key []byte, gone bool) {
+	if f.timed {
+		c.Notify(keyevent.Hash, "hexpire", key)
+	}
+	if f.persisted {
+		c.Notify(keyevent.Hash, "hpersist", key)
+	}
+	if f.deleted {
+		c.notifyTaken(keyevent.Hash, "hdel", key, gone)
+	}
+}
+
+// fieldCond reads the one condition that may stand before FIELDS.
+func fieldCond(a *Scanner) (cond expireCond) {
+	if equalFold(a.Peek(), "FIELDS") {
+		return cond
+	}
+	switch a.MaybeOption() {
+	case "NX":
+		cond.nx = true
+	case "XX":
+		cond.xx = true
+	case "GT":
+		cond.gt = true
+	case "LT":
+		cond.lt = true
+	}
+	return cond
+}
+
+// fieldDeadline reads the time at which a field is to die and returns it in milliseconds since 1970.
+func fieldDeadline(a *Scanner, unitMS, baseMS int64) int64 {
+	n := a.Int()
+	switch {
+	case n < 0:
+		a.Fail(ErrFieldTimeSign)
+	case n > maxFieldDeadlineMS/unitMS || n*unitMS > maxFieldDeadlineMS-baseMS:
+		a.Fail(ErrInvalidExpire(a.row.fullName))
+	default:
+		return n*unitMS + baseMS
+	}
+	return 0
+}
+
+// countedFields reads FIELDS, a number, and as many fields, which are all that is left. notPositive says what is wrong
+// with a number that is none, or less than 1.
+func countedFields(a *Scanner, notPositive Error) [][]byte {
+	if !a.IsNext("FIELDS") {
+		a.Fail(ErrFieldsMissing)
+		return nil
+	}
+	n := a.IntOr(notPositive)
+	switch {
+	case n < 1:
+		a.Fail(notPositive)
+	case n != int64(a.Left()):
+		a.Fail(ErrNumFieldsMatch)
+	}
+	return a.Rest()
+}
+
+func httl(c *Ctx) error { return replyFieldTimes(c, 1000, c.NowMS()) }
+
+func hpttl(c *Ctx) error { return replyFieldTimes(c, 1, c.NowMS()) }
+
+func hexpiretime(c *Ctx) error { return replyFieldTimes(c, 1000, 0) }
+
+func hpexpiretime(c *Ctx) error { return replyFieldTimes(c, 1, 0) }
+
+// replyFieldTimes replies the fields' deadlines in units of unitMS from baseMS on, rounded up.
+func replyFieldTimes(c *Ctx, unitMS, baseMS int64) error {
+	a := c.Args()
+	h, err := c.findHash(a.Key())
+	if err != nil {
+		return err
+	}
+	fields := countedFields(a, ErrNumFieldsSign)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	for _, field := range fields {
+		switch {
+		case h == nil || !h.Has(field):
+			c.Out.Int(noField)
+		case h.Deadline(field) == 0:
+			c.Out.Int(noFieldTime)
+		default:
+			c.Out.Int((h.Deadline(field) - baseMS + unitMS - 1) / unitMS)
+		}
+	}
+	return nil
+}
+
+func hpersist(c *Ctx) error {
+	a := c.Args()
+	e, ok := c.DB.OpenHash(a.Key())
+	if !ok {
+		return ErrWrongType
+	}
+	fields := countedFields(a, ErrNumFieldsSign)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	var done fieldEvents
+	for _, field := range fields {
+		switch h := e.Hash(); {
+		case h == nil || !h.Has(field):
+			c.Out.Int(noField)
+		case e.PersistField(field):
+			done.persisted = true
+			c.Out.Int(timeSet)
+		default:
+			c.Out.Int(noFieldTime)
+		}
+	}
+	done.notify(c, c.Argv[1], false)
+	return nil
+}
+
+// fieldExpiry is what HGETEX and HSETEX make of the deadlines: word is EX, PX, EXAT, PXAT, PERSIST, KEEPTTL or empty.
+type fieldExpiry struct {
+	word string
+	atMS int64 // of the first four
+}
+
+// timed reports whether the fields get a deadline.
+func (x *fieldExpiry) timed() bool {
+	switch x.word {
+	case "EX", "PX", "EXAT", "PXAT":
+		return true
+	}
+	return false
+}
+
+// read notes a word, which has just been read, and the time behind it.
+func (x *fieldExpiry) read(c *Ctx, a *Scanner, word string) {
+	x.word = word
+	switch word {
+	case "EX":
+		x.atMS = fieldDeadline(a, 1000, c.NowMS())
+	case "PX":
+		x.atMS = fieldDeadline(a, 1, c.NowMS())
+	case "EXAT":
+		x.atMS = fieldDeadline(a, 1000, 0)
+	case "PXAT":
+		x.atMS = fieldDeadline(a, 1, 0)
+	}
+}
+
+// hgetex replies a field before it takes it away for a time that is past.
+func hgetex(c *Ctx) error {
+	a := c.Args()
+	e, ok := c.DB.OpenHash(a.Key())
+	if !ok {
+		return ErrWrongType
+	}
+	var x fieldExpiry
+	if !equalFold(a.Peek(), "FIELDS") {
+		x.read(c, a, a.MaybeOption())
+	}
+	fields := countedFields(a, ErrNumFieldsSign)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	var done fieldEvents
+	for _, field := range fields {
+		writeField(c, e.Hash(), field)
+		if h := e.Hash(); h == nil || !h.Has(field) {
+			continue
+		}
+		switch {
+		case x.timed():
+			gone := e.ExpireField(field, x.atMS)
+			done.deleted, done.timed = done.deleted || gone, done.timed || !gone
+		case x.word == "PERSIST" && e.PersistField(field):
+			done.persisted = true
+		}
+	}
+	done.notify(c, c.Argv[1], e.Hash() == nil)
+	return nil
+}
+
+func hgetdel(c *Ctx) error {
+	a := c.Args()
+	e, ok := c.DB.OpenHash(a.Key())
+	if !ok {
+		return ErrWrongType
+	}
+	fields := countedFields(a, ErrNumFieldsSign)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	c.Out.Array(len(fields))
+	var done fieldEvents
+	for _, field := range fields {
+		writeField(c, e.Hash(), field)
+		if e.Delete(field) {
+			done.deleted = true
+		}
+	}
+	done.notify(c, c.Argv[1], e.Hash() == nil)
+	return nil
+}
+
+// hsetexCall is one call of HSETEX.
+type hsetexCall struct {
+	key    []byte
+	pairs  [][]byte // field and value in turn
+	cond   string   // FNX, FXX or empty
+	expiry fieldExpiry
+}
+
+// readHSetex reads the options in any order up to FIELDS. A word that stands twice is an error, unlike in SET.
+func readHSetex(c *Ctx) (s hsetexCall, err error) {
+	a := c.Args()
+	s.key = a.Key()
+	for a.More() {
+		switch w := a.MaybeOption(); w {
+		case "FIELDS":
+			s.pairs = countedPairs(a)
+			return s, a.Err()
+		case "FNX", "FXX":
+			if s.cond != "" {
+				a.Fail(ErrFieldConditions)
+			}
+			s.cond = w
+		case "":
+			a.Fail(ErrUnknownArgument(a.Bytes()))
+		default:
+			if s.expiry.word != "" {
+				a.Fail(ErrFieldExpiries)
+			}
+			if w != "KEEPTTL" && !a.More() {
+				a.Fail(ErrNoFieldTime)
+			}
+			s.expiry.read(c, a, w)
+		}
+	}
+	a.Arity() // no FIELDS
+	return s, a.Err()
+}
+
+// countedPairs reads a number and as many fields with values, which are all that is left.
+func countedPairs(a *Scanner) [][]byte {
+	if a.Left() < 3 {
+		a.Arity()
+		return nil
+	}
+	n := a.IntOr(ErrFieldCount)
+	if n < 1 || n > math.MaxInt32 {
+		a.Fail(ErrFieldCount)
+	}
+	if 2*n != int64(a.Left()) {
+		a.Arity()
+	}
+	return a.Rest()
+}
+
+// hsetex sets all fields or none.
+func hsetex(c *Ctx) error {
+	s, err := readHSetex(c)
+	if err != nil {
+		return err
+	}
+	e, ok := c.DB.OpenHash(s.key)
+	if !ok {
+		return ErrWrongType
+	}
+	if s.cond != "" {
+		for i := 0; i < len(s.pairs); i += 2 {
+			has := e.Hash() != nil && e.Hash().Has(s.pairs[i])
+			if has != (s.cond == "FXX") {
+				c.Out.Int(0)
+				return nil
+			}
+		}
+	}
+	for i := 0; i < len(s.pairs); i += 2 {
+		if s.expiry.word == "KEEPTTL" {
+			e.Update(s.pairs[i], s.pairs[i+1])
+		} else {
+			e.Set(s.pairs[i], s.pairs[i+1])
+		}
+	}
+	c.Notify(keyevent.Hash, "hset", s.key)
+	var done fieldEvents
+	for i := 0; s.expiry.timed() && i < len(s.pairs); i += 2 {
+		if h := e.Hash(); h != nil && h.Has(s.pairs[i]) { // a field that was named twice may be gone
+			gone := e.ExpireField(s.pairs[i], s.expiry.atMS)
+			done.deleted, done.timed = done.deleted || gone, done.timed || !gone
+		}
+	}
+	done.notify(c, s.key, e.Hash() == nil)
+	c.Out.Int(1)
+	return nil
+}
