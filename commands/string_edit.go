@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/store"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
 
 func appendString(c *Ctx) error {
 	key, val := c.Argv[1], c.Argv[2]
@@ -14,6 +17,7 @@ func appendString(c *Ctx) error {
 		}
 	}
 	c.Out.Int(int64(c.DB.Append(key, val)))
+	c.Notify(keyevent.String, "append", key)
 	return nil
 }
 
@@ -39,6 +43,7 @@ func setrange(c *Ctx) error {
 		return err
 	}
 	c.Out.Int(int64(c.DB.SetRange(key, int(offset), val)))
+	c.Notify(keyevent.String, "setrange", key)
 	return nil
 }
 

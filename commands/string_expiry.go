@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"lockserver/internal/resp"
+	"lockserver/store"
 )
 
 // expiry is a deadline as the options of SET and GETEX state it. The number is kept as it was sent, because Redis
@@ -23,6 +24,18 @@ func (e *expiry) read(a *Scanner, w string) {
 	default:
 		a.Syntax()
 	}
+}
+
+// ttl is what becomes of a key's deadline when its value is replaced. The errors are those of deadlineMS.
+func (e *expiry) ttl(c *Ctx) (store.TTL, error) {
+	switch {
+	case e.timed:
+		atMS, err := e.deadlineMS(c)
+		return store.TTL(atMS), err
+	case e.unit == "KEEPTTL":
+		return store.KeepTTL, nil
+	}
+	return store.NoTTL, nil
 }
 
 // deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for what is

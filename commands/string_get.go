@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/store"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
 
 func get(c *Ctx) error {
 	return c.replyString(c.Argv[1])
@@ -84,6 +87,7 @@ func getset(c *Ctx) error {
 		return err
 	}
 	c.DB.SetString(key, val, store.NoTTL)
+	c.notifySet(key, store.NoTTL)
 	return nil
 }
 
@@ -92,7 +96,9 @@ func getdel(c *Ctx) error {
 	if err := c.replyString(key); err != nil {
 		return err
 	}
-	c.DB.Delete(key)
+	if c.DB.Delete(key) {
+		c.Notify(keyevent.Generic, "del", key)
+	}
 	return nil
 }
 
@@ -130,8 +136,9 @@ func getex(c *Ctx) error {
 	switch {
 	case e.timed:
 		c.DB.Expire(key, atMS)
-	case e.unit == "PERSIST":
-		c.DB.Persist(key)
+		c.notifyDeadline(key, atMS)
+	case e.unit == "PERSIST" && c.DB.Persist(key):
+		c.Notify(keyevent.Generic, "persist", key)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -50,6 +51,7 @@ func addInt(c *Ctx, key []byte, n int64) error {
 		return ErrOverflow
 	}
 	c.DB.SetInt(key, old+n)
+	c.Notify(keyevent.String, "incrby", key) // DECR, too
 	c.Out.Int(old + n)
 	return nil
 }
@@ -73,6 +75,7 @@ func incrbyfloat(c *Ctx) error {
 		return ErrNotFloat
 	}
 	c.DB.SetString(key, sum, store.KeepTTL)
+	c.Notify(keyevent.String, "incrbyfloat", key)
 	c.Out.Bulk(sum)
 	return nil
 }

@@ -5,13 +5,16 @@ import "lockserver/store"
 func setString(c *Ctx) error {
 	a := c.Args()
 	key, val := a.Key(), a.Bytes()
-	var cond string
+	var cond comparison // or NX or XX, which exclude the comparisons
 	var e expiry
 	giveOld := false
 	for a.More() {
 		switch w := a.Option(); w {
 		case "NX", "XX":
-			Choose(a, &cond, w)
+			Choose(a, &cond.word, w)
+		case "IFEQ", "IFNE", "IFDEQ", "IFDNE":
+			Choose(a, &cond.word, w)
+			cond.operand = a.Bytes()
 		case "GET":
 			giveOld = true
 		case "KEEPTTL":
@@ -23,41 +26,60 @@ func setString(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	ttl := store.NoTTL
-	switch {
-	case e.timed:
-		atMS, err := e.deadlineMS(c)
-		if err != nil {
-			return err
-		}
-		ttl = store.TTL(atMS)
-	case e.unit == "KEEPTTL":
-		ttl = store.KeepTTL
+	ttl, err := e.ttl(c)
+	if err != nil {
+		return err
 	}
 	if giveOld {
 		if err := c.replyString(key); err != nil {
 			return err
 		}
 	}
-	if cond != "" && c.DB.Peek(key).OK() != (cond == "XX") {
+	if ok, err := maySet(c, key, &cond); !ok || err != nil {
 		if !giveOld {
 			c.Out.Null()
 		}
-		return nil
+		return err
 	}
 	c.DB.SetString(key, val, ttl)
+	c.notifySet(key, ttl)
 	if !giveOld {
 		c.Out.OK()
 	}
 	return nil
 }
 
-// setKeys tells what SET does to its key: with GET it also returns what was there.
+// maySet reports whether the condition of a SET holds. A missing key is equal to nothing: it fails IFEQ and IFDEQ and
+// satisfies IFNE and IFDNE, and then nobody looks at the operand.
+func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
+	if cond.word == "" {
+		return true, nil
+	}
+	r := c.DB.Peek(key)
+	switch cond.word {
+	case "NX":
+		return !r.OK(), nil
+	case "XX":
+		return r.OK(), nil
+	}
+	switch {
+	case !r.OK():
+		return cond.word == "IFNE" || cond.word == "IFDNE", nil
+	case r.Kind() != store.String:
+		return false, ErrWrongType
+	}
+	return cond.holds(r.Bytes())
+}
+
+// setKeys tells what SET does to its key: with GET it also returns what was there, and with a comparison it reads it.
 func setKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := OW | Update
 	for _, arg := range args[3:] {
-		if equalFold(arg, "GET") {
+		switch {
+		case equalFold(arg, "GET"):
 			flags = RW | Access | Update
+		case isComparison(arg):
+			flags = flags&^OW | RW
 		}
 	}
 	return append(dst, KeyRef{1, flags}), true
@@ -70,6 +92,7 @@ func setnx(c *Ctx) error {
 		return nil
 	}
 	c.DB.SetString(key, val, store.NoTTL)
+	c.notifySet(key, store.NoTTL)
 	c.Out.Int(1)
 	return nil
 }
@@ -87,6 +110,7 @@ func setFor(c *Ctx, unit string) error {
 		return err
 	}
 	c.DB.SetString(key, val, store.TTL(atMS))
+	c.notifySet(key, store.TTL(atMS))
 	c.Out.OK()
 	return nil
 }
@@ -129,5 +153,6 @@ func keyValues(c *Ctx) ([][]byte, error) {
 func setAll(c *Ctx, pairs [][]byte) {
 	for i := 0; i < len(pairs); i += 2 {
 		c.DB.SetString(pairs[i], pairs[i+1], store.NoTTL)
+		c.notifySet(pairs[i], store.NoTTL)
 	}
 }

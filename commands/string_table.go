@@ -3,7 +3,7 @@ package commands
 // StringRows are the commands on strings, those on their bits excepted.
 func StringRows() []Row {
 	var rows []Row
-	for _, part := range [][]Row{stringReadRows(), stringWriteRows(), stringEditRows(), numberRows()} {
+	for _, part := range [][]Row{stringReadRows(), stringWriteRows(), stringCompareRows(), stringEditRows(), numberRows()} {
 		rows = append(rows, part...)
 	}
 	return rows
@@ -49,7 +49,9 @@ func stringWriteRows() []Row {
 			Summary:    "Puts a string at a key, whatever was there, perhaps on a condition and with a deadline.",
 			Complexity: "O(1)",
 			Args: []Arg{Key("key", RW|Access|Update|VariableFlags), Str("value"),
-				Opt(OneOf("condition", Flag("NX"), Flag("XX"))).From("2.6.12"),
+				Opt(OneOf("condition", Flag("NX"), Flag("XX"), Str("ifeq-value").After("IFEQ").From("8.4.0"),
+					Str("ifne-value").After("IFNE").From("8.4.0"), Str("ifdeq-digest").After("IFDEQ").From("8.4.0"),
+					Str("ifdne-digest").After("IFDNE").From("8.4.0"))).From("2.6.12"),
 				Opt(Flag("GET")).From("6.2.0"),
 				Opt(OneOf("expiration", Int("seconds").After("EX").From("2.6.12"),
 					Int("milliseconds").After("PX").From("2.6.12"),
@@ -95,6 +97,36 @@ func stringWriteRows() []Row {
 				Opt(OneOf("expiration", Int("seconds").After("EX"), Int("milliseconds").After("PX"),
 					UnixTime("unix-time-seconds").After("EXAT"),
 					UnixTime("unix-time-milliseconds").After("PXAT"), Flag("PERSIST")))}},
+	}
+}
+
+// stringCompareRows are the commands that act on a condition about the value, and MSETEX, all newer than Redis 7.0.
+func stringCompareRows() []Row {
+	return []Row{
+		{Name: "digest", Group: String, Since: "8.4.0", Flags: ReadOnly | Fast, Run: digestString,
+			Summary: "Returns the XXH3 hash of a string, for IFDEQ and IFDNE.", Complexity: "O(N) for N bytes",
+			Args: []Arg{Key("key", RO|Access)}},
+
+		{Name: "delex", Group: String, Since: "8.4.0", Flags: Write | Fast, Run: delex, FindKeys: delexKeys,
+			Summary:    "Removes a key, if its string or the digest of it is, or is not, the one given.",
+			Complexity: "O(1) for IFEQ and IFNE, O(N) for IFDEQ and IFDNE of a string of N bytes",
+			Args: []Arg{Key("key", RW|Delete|VariableFlags),
+				Opt(OneOf("condition", Str("ifeq-value").After("IFEQ"), Str("ifne-value").After("IFNE"),
+					Str("ifdeq-digest").After("IFDEQ"), Str("ifdne-digest").After("IFDNE")))}},
+
+		{Name: "delifeq", Group: String, Since: "9.0.0", Flags: Write, Run: delifeq,
+			Summary: "Removes a key if its string is the one given (from Valkey 9.0).", Complexity: "O(1)",
+			Args: []Arg{Key("key", RM|Access|Delete), Str("value")}},
+
+		{Name: "msetex", Group: String, Since: "8.4.0", Flags: Write | DenyOOM, Run: msetex,
+			Summary:    "Puts strings at several keys at once with one deadline, perhaps if all or none of them exist.",
+			Complexity: "O(N) for N keys",
+			Tips:       []string{"request_policy:multi_shard", "response_policy:all_succeeded"},
+			Args: []Arg{Int("numkeys"), Block("data", Key("key", OW|Update), Str("value")).Many(),
+				Opt(OneOf("condition", Flag("NX"), Flag("XX"))),
+				Opt(OneOf("expiration", Int("seconds").After("EX"), Int("milliseconds").After("PX"),
+					UnixTime("unix-time-seconds").After("EXAT"),
+					UnixTime("unix-time-milliseconds").After("PXAT"), Flag("KEEPTTL")))}},
 	}
 }
 
