@@ -3,20 +3,24 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/store"
 )
 
-// lockCall is one call of LOCK.
+// lockCall is one call of LOCK or MLOCK.
 type lockCall struct {
-	key, owner []byte
-	lease      lease
-	waits      bool
-	waitMS     int64 // 0: without limit
-	granted    int64 // the token, after a wait
+	keys   [][]byte
+	owner  []byte
+	lease  lease
+	many   bool // MLOCK: the reply is an array
+	waits  bool
+	waitMS int64   // 0: without limit
+	tokens []int64 // of the keys, once they are locked; kept after a wait only
 }
 
-func readLockCall(a *Scanner) (l lockCall, err error) {
-	l.key, l.owner = a.Key(), a.Bytes()
+// read takes what follows the keys and checks it.
+func (l *lockCall) read(c *Ctx, a *Scanner) error {
+	l.owner = a.Bytes()
 	for a.More() {
 		switch w := a.Option(); w {
 		case "PX", "EX":
@@ -32,194 +36,180 @@ func readLockCall(a *Scanner) (l lockCall, err error) {
 		}
 	}
 	if err := a.Err(); err != nil {
-		return l, err
+		return err
 	}
-	return l, checkOwner(l.owner)
+	if err := checkOwner(l.owner); err != nil {
+		return err
+	}
+	_, err := l.lease.endMS(c)
+	return err
 }
 
 // lock acquires, or waits, or answers nil.
 func lock(c *Ctx) error {
-	l, err := readLockCall(c.Args())
-	if err != nil {
+	a := c.Args()
+	l := lockCall{keys: a.Take(1)}
+	if err := l.read(c, a); err != nil {
 		return err
 	}
-	if _, err := l.lease.endMS(c); err != nil {
-		return err
-	}
-	// Whoever waits goes first: an overdue lease may make the lock free in the very command that finds it so.
-	token, err := l.acquire(c, c.Host.Awaited(c.DB, l.key))
-	if err != nil {
-		return err
-	}
+	token, err := l.acquire(c, l.keys[0])
 	switch {
+	case err != nil:
+		return err
 	case token != 0:
 		c.Out.Int(token)
-	case l.waits:
-		l.park(c)
-	default:
-		c.Out.Null()
+		return nil
 	}
-	return nil
+	return l.orWait(c)
 }
 
-// acquire takes the lock for its owner and returns the token; 0: it is held, or kept for who waits, and nothing was
+// orWait is what becomes of a call whose locks cannot be had now.
+func (l *lockCall) orWait(c *Ctx) error {
+	if !l.waits {
+		l.refuse(c)
+		return nil
+	}
+	return l.park(c)
+}
+
+// refuse answers that the locks could not be had.
+func (l *lockCall) refuse(c *Ctx) {
+	if l.many {
+		c.Out.NullArray()
+	} else {
+		c.Out.Null()
+	}
+}
+
+// acquire takes one lock for the owner and returns the token; 0: it is held, or kept for who waits, and nothing was
 // changed.
-func (l *lockCall) acquire(c *Ctx, awaited bool) (token int64, err error) {
-	endMS, err := l.lease.endMS(c)
+func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
+	if c.DB.HasCompanions() {
+		if ok, err := l.admits(c, key); !ok {
+			return 0, err
+		}
+		return l.takeAt(c, key), nil
+	}
+	held, edit, err := openLock(c.DB, key, l.owner)
 	if err != nil {
 		return 0, err
 	}
-	held, edit, err := openLock(c.DB, l.key, l.owner)
-	if err != nil {
+	if ok, err := l.allows(c, key, held); !ok {
 		return 0, err
 	}
-	if held.holds == math.MaxInt64 {
-		return 0, ErrOverflow
+	return l.take(c, key, held, edit, 0), nil
+}
+
+// admits reports whether the owner may have a lock now.
+func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
+	held, _, err := peekLock(c.DB, key, l.owner)
+	if err != nil {
+		return false, err
 	}
-	if held.holds == 0 && (held.taken || awaited) {
-		return 0, nil
+	ok, err := l.allows(c, key, held)
+	if !ok || err != nil {
+		return false, err
 	}
+	if held.holds == 0 || held.token == 0 {
+		if _, err := fence(c, key); err != nil {
+			return false, err
+		}
+	}
+	return held.holds > 0 || !l.behindFair(c, key), nil
+}
+
+// allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any time,
+// without queueing, and a free one if nobody stands before it.
+func (l *lockCall) allows(c *Ctx, key []byte, held heldLock) (bool, error) {
+	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
+		return false, ErrOverflow
+	}
+	if !held.taken && held.token >= MaxToken-1 { // it is nobody's, or a new token would have to exceed it
+		return false, ErrTokenRange
+	}
+	return held.holds > 0 || !held.taken && !c.Host.Awaited(c, key), nil
+}
+
+// takeAt takes a lock that admits has found to be the owner's to take.
+func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
+	floor, _ := fence(c, key) // first: what is looked up moves, if something overdue dies of it
+	held, edit, err := openLock(c.DB, key, l.owner)
+	if err != nil {
+		panic("commands: a lock changed between two looks: " + err.Error())
+	}
+	token = l.take(c, key, held, edit, floor)
+	if token != held.token {
+		keepFence(c, key, token)
+	}
+	if held.holds == 0 {
+		l.leaveFair(c, key)
+	}
+	return token
+}
+
+// take gives the owner one hold more. A new token is above floor.
+func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
 	token = held.token
 	edit.SetInt(l.owner, held.holds+1)
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
-		token = c.Host.NextToken(token)
+		token = c.Host.NextToken(max(token, floor))
 		edit.SetInt(tokenField, token)
 	}
+	endMS, _ := l.lease.endMS(c) // checked before
 	edit.Expire(endMS)
-	if l.lease.unit == "" {
-		c.Host.Renew(c, l.key, l.owner, token)
-	} else {
-		c.Host.StopRenewing(c, l.key)
+	if held.holds == 0 {
+		edit.SetNote(c.Host.HolderNote(c))
 	}
-	return token, nil
+	if l.lease.unit == "" {
+		c.Host.Renew(c, key, l.owner, token)
+	} else {
+		c.Host.StopRenewing(c, key)
+	}
+	if held.holds == 0 {
+		c.Notify(keyevent.Generic, "lock", key)
+	} else {
+		c.Notify(keyevent.Generic, "relock", key)
+	}
+	return token
 }
 
 // park makes the client wait its turn.
-func (l *lockCall) park(c *Ctx) {
+func (l *lockCall) park(c *Ctx) error {
 	own := *l
-	own.key, own.owner = Own(l.key), Own(l.owner)
-	w := Wait{Keys: [][]byte{own.key}, Queue: true,
-		Try: func(c *Ctx) (bool, error) {
-			token, err := own.acquire(c, false)
-			if err != nil || token == 0 {
-				return false, err
-			}
-			own.granted = token
-			c.Out.Int(token)
-			return true, nil
-		},
-		TimedOut: func(c *Ctx) { c.Out.Null() },
-		Undo:     own.giveBack,
+	own.owner = Own(l.owner)
+	own.keys = make([][]byte, len(l.keys))
+	for i, key := range l.keys {
+		own.keys[i] = Own(key)
 	}
+	w := Wait{Keys: own.keys, Queue: true, Owner: own.owner, Try: own.try, TimedOut: own.refuse, Undo: own.giveBack}
 	if l.waitMS > 0 && l.waitMS < math.MaxInt64-c.NowMS() {
 		w.DeadlineMS = c.NowMS() + l.waitMS
 	}
-	c.Block(w)
+	err := c.Block(w)
+	if err == nil {
+		own.tryAgain(c)
+	}
+	return err
 }
 
-// giveBack releases a lock whose grant never reached the client, unless the lock has been released since.
+// try is the call's turn, after a wait.
+func (l *lockCall) try(c *Ctx) (bool, error) {
+	if _, err := l.lease.endMS(c); err != nil {
+		return false, err
+	}
+	ok, err := l.acquireAll(c)
+	if !ok && err == nil {
+		l.tryAgain(c)
+	}
+	return ok, err
+}
+
+// giveBack releases locks whose grant never reached the client, unless they have been released since.
 func (l *lockCall) giveBack(c *Ctx) {
-	held, edit, err := openLock(c.DB, l.key, l.owner)
-	if err == nil && held.holds > 0 && held.token == l.granted {
-		release(c, l.key, l.owner, held, edit)
-	}
-}
-
-// release gives back one hold and returns 1 if it was the last, else 0.
-func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
-	if held.holds > 1 {
-		edit.SetInt(owner, held.holds-1)
-		return 0
-	}
-	edit.Remove()
-	c.Host.StopRenewing(c, key)
-	return 1
-}
-
-// unlock gives back one hold.
-func unlock(c *Ctx) error {
-	a := c.Args()
-	key, owner := a.Key(), a.Bytes()
-	token := readToken(a)
-	if err := a.Err(); err != nil {
-		return err
-	}
-	if err := checkOwner(owner); err != nil {
-		return err
-	}
-	held, edit, err := openLock(c.DB, key, owner)
-	if err != nil {
-		return err
-	}
-	if held.holds == 0 || token != 0 && token != held.token {
-		c.Out.Null()
-		return nil
-	}
-	c.Out.Int(release(c, key, owner, held, edit))
-	return nil
-}
-
-// readToken reads TOKEN and its number where a row allows it; 0: any token will do.
-func readToken(a *Scanner) int64 {
-	token := int64(0)
-	for a.More() {
-		if a.Option() == "TOKEN" && token == 0 {
-			token = readTokenNumber(a)
-		} else {
-			a.Syntax()
+	for i, key := range l.keys {
+		held, edit, err := openLock(c.DB, key, l.owner)
+		if err == nil && held.holds > 0 && held.token == l.tokens[i] {
+			release(c, key, l.owner, held, edit)
 		}
 	}
-	return token
-}
-
-// readTokenNumber reads a fencing token, which is always positive.
-func readTokenNumber(a *Scanner) int64 {
-	token := a.Int()
-	if a.Err() == nil && token <= 0 {
-		a.Fail(ErrNotInteger)
-	}
-	return token
-}
-
-// renew starts the lease of a held lock anew. With a time of its own the client has taken the renewal over.
-func renew(c *Ctx) error {
-	a := c.Args()
-	key, owner := a.Key(), a.Bytes()
-	var l lease
-	token := int64(0)
-	for a.More() {
-		switch w := a.Option(); w {
-		case "PX", "EX":
-			l.read(a, w)
-		case "TOKEN":
-			if token != 0 {
-				a.Syntax()
-			}
-			token = readTokenNumber(a)
-		}
-	}
-	if err := a.Err(); err != nil {
-		return err
-	}
-	if err := checkOwner(owner); err != nil {
-		return err
-	}
-	endMS, err := l.endMS(c)
-	if err != nil {
-		return err
-	}
-	held, edit, err := openLock(c.DB, key, owner)
-	if err != nil {
-		return err
-	}
-	if held.holds == 0 || token != 0 && token != held.token {
-		c.Out.Int(0)
-		return nil
-	}
-	edit.Expire(endMS)
-	if l.unit != "" {
-		c.Host.StopRenewing(c, key)
-	}
-	c.Out.Int(1)
-	return nil
 }

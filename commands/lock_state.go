@@ -10,13 +10,13 @@ import (
 // A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its holds the value,
 // and the key's deadline the lease. One more field holds the fencing token; Redisson's scripts never look at it.
 var (
-	tokenField = []byte("$token")
+	tokenField = []byte(store.TokenField)
 	// modeField marks Redisson's read-write lock, whose other fields mean something else.
 	modeField = []byte("mode")
 )
 
-// MaxToken is the largest fencing token: what a JavaScript number holds exactly. The clock reaches it in the year
-// 2255. A lock that claims a larger one was not made by us, and must not drive the counter up.
+// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in the year 2255.
+// A hash that claims as much is no lock of ours.
 const MaxToken = 1<<53 - 1
 
 // heldLock is what an owner has of a lock.
@@ -24,6 +24,41 @@ type heldLock struct {
 	taken bool  // somebody holds the lock
 	holds int64 // of the owner that was asked for; 0: it holds nothing
 	token int64 // 0: none, as Redisson's own locks have
+}
+
+// LockState is a held lock as anybody sees it. Owner is valid until the next change of the store.
+type LockState struct {
+	Owner      []byte
+	Holds      int64 // at least 1
+	Token      int64 // 0: none, as Redisson's own locks have
+	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
+}
+
+// FindLock returns the lock that is held at key; Holds is 0 if none is. ErrWrongType: what is there is no lock.
+func FindLock(db *store.DB, key []byte) (l LockState, err error) {
+	r := db.Peek(key)
+	if !r.Is(store.Hash) {
+		return l, ErrWrongType
+	}
+	return lockAt(r)
+}
+
+// lockAt is FindLock for what stands at a key: nothing, or a hash.
+func lockAt(r store.Ref) (l LockState, err error) {
+	held, err := readLock(r.Hash(), nil)
+	if err == nil && held.taken {
+		l.Token, l.DeadlineMS = held.token, r.DeadlineMS()
+		l.Owner, l.Holds = holder(r.Hash())
+	}
+	return l, err
+}
+
+// TTLMS returns how many milliseconds are left of the lease; -1: it has no end.
+func (l *LockState) TTLMS(nowMS int64) int64 {
+	if l.DeadlineMS == 0 {
+		return -1
+	}
+	return max(0, l.DeadlineMS-nowMS)
 }
 
 // openLock reads the lock at key as owner sees it, ready to be changed. ErrWrongType: what is there is no lock.
@@ -36,6 +71,15 @@ func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit,
 	return l, edit, err
 }
 
+// peekLock is openLock for a caller that only looks.
+func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err error) {
+	if r = db.Peek(key); !r.Is(store.Hash) {
+		return l, r, ErrWrongType
+	}
+	l, err = readLock(r.Hash(), owner)
+	return l, r, err
+}
+
 // readLock is the lock that a hash holds, as owner sees it; nil: there is none.
 func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	if h == nil {
@@ -46,7 +90,7 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	if has {
 		others--
 	}
-	if has && !isInt || token == math.MaxInt64 || others > 1 || h.Has(modeField) {
+	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 || h.Has(modeField) {
 		return l, ErrWrongType
 	}
 	l.token = token
@@ -59,23 +103,27 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 		l.holds = holds
 		return l, nil
 	}
-	if held || !holderCounts(h) {
+	if held {
+		return heldLock{}, ErrWrongType
+	}
+	if _, holds := holder(h); holds <= 0 {
 		return heldLock{}, ErrWrongType
 	}
 	return l, nil
 }
 
-// holderCounts reports whether the one field beside the token is a count of holds.
-func holderCounts(h *hash.Hash) bool {
-	ok := true
-	h.Each(func(field, _ []byte) bool {
-		if string(field) != string(tokenField) {
-			n, isInt, _ := h.GetInt(field)
-			ok = isInt && n > 0
+// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such count.
+func holder(h *hash.Hash) (owner []byte, holds int64) {
+	for i := range h.Len() {
+		if owner, _ = h.At(i, nil); string(owner) != string(tokenField) {
+			break
 		}
-		return true
-	})
-	return ok
+	}
+	holds, isInt, _ := h.GetInt(owner)
+	if !isInt {
+		return owner, 0
+	}
+	return owner, holds
 }
 
 // checkOwner refuses the names that mean something else in the lock's hash.

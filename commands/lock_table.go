@@ -3,6 +3,7 @@ package commands
 // LockRows are the native commands on locks.
 func LockRows() []Row {
 	lease := Opt(OneOf("lease", Int("milliseconds").After("PX"), Int("seconds").After("EX")))
+	const eachKey = "O(N) where N is the number of keys"
 	return []Row{
 		{Name: "lock", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Blocking | Fast, Run: lock,
 			Summary:    "Acquires a lock, or acquires it again, and returns its fencing token; waits its turn if asked to.",
@@ -17,5 +18,27 @@ func LockRows() []Row {
 			Summary:    "Starts a held lock's lease anew.",
 			Complexity: "O(1)",
 			Args:       []Arg{Key("key", RW|Update), Str("owner"), lease, Opt(Int("token").After("TOKEN"))}},
+		{Name: "mlock", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Blocking, Run: mlock,
+			Summary:    "Acquires several locks at once, or none of them, and returns their fencing tokens; waits its turn if asked to.",
+			Complexity: eachKey,
+			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Insert).Many(), Str("owner"), lease,
+				Opt(Int("milliseconds").After("WAIT"))}},
+		{Name: "munlock", Group: Lock, Since: "0.1.0", Flags: Write, Run: munlock,
+			Summary:    "Gives back one hold of each of several locks.",
+			Complexity: eachKey,
+			Args:       []Arg{Int("numkeys"), Key("key", RW|Access|Update|Delete).Many(), Str("owner")}},
+		{Name: "lock.force", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Cats: CatDangerous, Run: lockForce,
+			Summary:    "Releases a lock, whoever holds it.",
+			Complexity: "O(1)",
+			Args:       []Arg{Key("key", RM|Delete)}},
+		{Name: "lock.list", Group: Lock, Since: "0.1.0", Flags: ReadOnly, Run: lockList,
+			Summary:    "Lists the locks that are held, with their owners, holds, tokens and leases.",
+			Complexity: "O(N) where N is the number of held locks",
+			Args: []Arg{Opt(Pattern("pattern").After("MATCH")), Opt(Str("owner").After("OWNER")),
+				Opt(Int("count").After("COUNT"))}},
+		{Name: "guard", Group: Lock, Since: "0.1.0", Flags: MayReplicate, Inner: 3, Run: guard,
+			Summary:    "Runs a command if the token is that of the lock's present holder.",
+			Complexity: "That of the command",
+			Args:       []Arg{Key("key", RO|Access), Int("token"), Str("command"), Opt(Str("arg").Many())}},
 	}
 }

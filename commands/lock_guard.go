@@ -1,0 +1,37 @@
+package commands
+
+// guard runs another command if a token is the current one of a lock that is held, in the same unit: nobody can take
+// the lock over in between.
+func guard(c *Ctx) error {
+	a := c.Args()
+	key, token, argv := a.Key(), readTokenNumber(a), a.Rest()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	row, err := c.Table.Resolve(argv)
+	if err != nil {
+		return err
+	}
+	if !row.guardable() {
+		return ErrNotGuarded(row.fullName)
+	}
+	l, err := FindLock(c.DB, key)
+	if err != nil {
+		return err
+	}
+	if l.Holds == 0 || l.Token != token {
+		return ErrStaleToken
+	}
+	return c.Host.Nested(c, row, argv)
+}
+
+// guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a transaction or a
+// subscription. Those are the ones that a transaction does not queue or a script may not call; one that is kept from
+// scripts because it blocks does not block here either.
+func (r *Row) guardable() bool {
+	switch {
+	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:
+		return false
+	}
+	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking)
+}

@@ -1,0 +1,60 @@
+package commands
+
+// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits it holds none of
+// them and stands in the queue of each. The same key twice is two holds, which MUNLOCK of the same keys gives back.
+//
+// Nobody barges: a free key goes to the first of its queue and to nobody else, even if that is an MLOCK whose other
+// keys are still taken. So two that wait for each other's place would wait for ever. They cannot: a waiter enters all
+// its queues in one moment and keeps its places until it leaves them all in one moment. All queues therefore have the
+// order of arrival, and a waiter stands only behind those that came before it. The one that came first of all stands
+// first in each of its queues; it waits for holders alone, and what they release is kept for it. A circle must go
+// through a holder that waits itself, and that the server refuses (server/deadlock.go).
+
+// mlock acquires all keys, or waits for all, or answers nil.
+func mlock(c *Ctx) error {
+	a := c.Args()
+	l := lockCall{keys: readLockKeys(a), many: true}
+	if err := l.read(c, a); err != nil {
+		return err
+	}
+	if ok, err := l.acquireAll(c); ok || err != nil {
+		return err
+	}
+	return l.orWait(c)
+}
+
+// readLockKeys reads numkeys and the keys.
+func readLockKeys(a *Scanner) [][]byte {
+	n := a.IntOr(ErrNumKeysZero)
+	switch {
+	case a.Err() == nil && n < 1:
+		a.Fail(ErrNumKeysZero)
+	case n >= int64(a.Left()): // the owner stands behind them
+		a.Fail(ErrTooManyKeys)
+	}
+	return a.Take(int(n))
+}
+
+// acquireAll takes every lock for the owner and replies the tokens, or changes nothing and returns false.
+func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
+	all := true
+	for _, key := range l.keys { // to the last one: each may be an error
+		ok, err := l.admits(c, key)
+		if err != nil {
+			return false, err
+		}
+		all = all && ok
+	}
+	if !all {
+		return false, nil
+	}
+	l.tokens = make([]int64, len(l.keys))
+	if l.many {
+		c.Out.Array(len(l.keys))
+	}
+	for i, key := range l.keys {
+		l.tokens[i] = l.takeAt(c, key)
+		c.Out.Int(l.tokens[i])
+	}
+	return true, nil
+}

@@ -1,0 +1,117 @@
+package commands
+
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+// release gives back one hold and returns 1 if it was the last, else 0.
+func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
+	if held.holds > 1 {
+		edit.SetInt(owner, held.holds-1)
+		c.Notify(keyevent.Generic, "unlock", key)
+		return 0
+	}
+	remove(c, key, edit)
+	return 1
+}
+
+// remove ends a lock. Who waits here is woken by the change; Redisson's clients have to be told.
+func remove(c *Ctx, key []byte, edit store.HashEdit) {
+	edit.Remove()
+	c.Host.StopRenewing(c, key)
+	announce(c, key)
+	c.notifyTaken(keyevent.Generic, "unlock", key, true)
+}
+
+// unlock gives back one hold.
+func unlock(c *Ctx) error {
+	a := c.Args()
+	key, owner := a.Key(), a.Bytes()
+	token := readToken(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	held, edit, err := openLock(c.DB, key, owner)
+	if err != nil {
+		return err
+	}
+	if held.holds == 0 || token != 0 && token != held.token {
+		c.Out.Null()
+		return nil
+	}
+	c.Out.Int(release(c, key, owner, held, edit))
+	return nil
+}
+
+// readToken reads TOKEN and its number where a row allows it; 0: any token will do.
+func readToken(a *Scanner) int64 {
+	token := int64(0)
+	for a.More() {
+		if a.Option() == "TOKEN" && token == 0 {
+			token = readTokenNumber(a)
+		} else {
+			a.Syntax()
+		}
+	}
+	return token
+}
+
+// readTokenNumber reads a fencing token, which is always positive.
+func readTokenNumber(a *Scanner) int64 {
+	token := a.Int()
+	if a.Err() == nil && token <= 0 {
+		a.Fail(ErrNotInteger)
+	}
+	return token
+}
+
+// munlock gives back one hold of each key. A key that is no lock keeps it from doing anything.
+func munlock(c *Ctx) error {
+	a := c.Args()
+	keys := readLockKeys(a)
+	owner := a.Bytes()
+	if a.More() {
+		a.Syntax()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if _, _, err := peekLock(c.DB, key, owner); err != nil {
+			return err
+		}
+	}
+	c.Out.Array(len(keys))
+	for _, key := range keys {
+		held, edit, _ := openLock(c.DB, key, owner)
+		if held.holds == 0 {
+			c.Out.Null()
+		} else {
+			c.Out.Int(release(c, key, owner, held, edit))
+		}
+	}
+	return nil
+}
+
+// lockForce releases a lock whoever holds it and however often.
+func lockForce(c *Ctx) error {
+	key := c.Args().Key()
+	held, edit, err := openLock(c.DB, key, nil)
+	if err != nil {
+		return err
+	}
+	if !held.taken {
+		c.Out.Int(0)
+		return nil
+	}
+	remove(c, key, edit)
+	c.Out.Int(1)
+	return nil
+}

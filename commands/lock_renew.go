@@ -1,0 +1,47 @@
+package commands
+
+import "lockserver/internal/keyevent"
+
+// renew starts the lease of a held lock anew. With a time of its own the client has taken the renewal over.
+func renew(c *Ctx) error {
+	a := c.Args()
+	key, owner := a.Key(), a.Bytes()
+	var l lease
+	token := int64(0)
+	for a.More() {
+		switch w := a.Option(); w {
+		case "PX", "EX":
+			l.read(a, w)
+		case "TOKEN":
+			if token != 0 {
+				a.Syntax()
+			}
+			token = readTokenNumber(a)
+		}
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if err := checkOwner(owner); err != nil {
+		return err
+	}
+	endMS, err := l.endMS(c)
+	if err != nil {
+		return err
+	}
+	held, edit, err := openLock(c.DB, key, owner)
+	if err != nil {
+		return err
+	}
+	if held.holds == 0 || token != 0 && token != held.token {
+		c.Out.Int(0)
+		return nil
+	}
+	edit.Expire(endMS)
+	c.Notify(keyevent.Generic, "renew", key)
+	if l.unit != "" {
+		c.Host.StopRenewing(c, key)
+	}
+	c.Out.Int(1)
+	return nil
+}
