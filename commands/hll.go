@@ -1,0 +1,164 @@
+package commands
+
+import (
+	"errors"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/hll"
+)
+
+// hyperLogLog checks what a look-up found and returns its bytes, nil if there is no such key.
+func hyperLogLog(r store.Ref) ([]byte, error) {
+	switch {
+	case !r.OK():
+		return nil, nil
+	case r.Kind() != store.String:
+		return nil, ErrWrongType
+	case !hll.Valid(r.Bytes()):
+		return nil, ErrNoHyperLogLog
+	}
+	return r.Bytes(), nil
+}
+
+// hllError is what clients are told of an error of package hll.
+func hllError(err error) error {
+	if errors.Is(err, hll.ErrCorrupt) {
+		return ErrCorruptHyperLogLog
+	}
+	return err
+}
+
+func pfadd(c *Ctx) error {
+	key := c.Argv[1]
+	if _, err := hyperLogLog(c.DB.Peek(key)); err != nil {
+		return err
+	}
+	changed, err := c.DB.PFAdd(key, c.Argv[2:])
+	if changed {
+		c.Notify(keyevent.String, "pfadd", key)
+	}
+	if err != nil {
+		return hllError(err)
+	}
+	n := int64(0)
+	if changed {
+		n = 1
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+// pfcount of one key keeps its estimate there, which is a change of the key.
+func pfcount(c *Ctx) error {
+	keys := c.Argv[1:]
+	if len(keys) > 1 {
+		return pfcountAll(c, keys)
+	}
+	b, err := hyperLogLog(c.DB.Find(keys[0]))
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		c.Out.Int(0)
+		return nil
+	}
+	n, ok := hll.Cached(b)
+	if !ok {
+		if n, err = hll.Count(b); err != nil {
+			return hllError(err)
+		}
+		c.DB.PFCache(keys[0], n)
+	}
+	c.Out.Int(int64(n))
+	return nil
+}
+
+func pfcountAll(c *Ctx, keys [][]byte) error {
+	var merged hll.Registers
+	for _, key := range keys {
+		b, err := hyperLogLog(c.DB.Find(key))
+		if err != nil {
+			return err
+		}
+		if b != nil {
+			if err := merged.Merge(b); err != nil {
+				return hllError(err)
+			}
+		}
+	}
+	c.Out.Int(int64(merged.Count()))
+	return nil
+}
+
+func pfmerge(c *Ctx) error {
+	for _, key := range c.Argv[1:] {
+		if _, err := hyperLogLog(c.DB.Find(key)); err != nil {
+			return err
+		}
+	}
+	if err := c.DB.PFMerge(c.Argv[1], c.Argv[2:]); err != nil {
+		return hllError(err)
+	}
+	c.Notify(keyevent.String, "pfadd", c.Argv[1])
+	c.Out.OK()
+	return nil
+}
+
+// pfdebug looks at the bytes of a HyperLogLog; GETREG makes it dense, as in Redis.
+func pfdebug(c *Ctx) error {
+	what, key := c.Argv[1], c.Argv[2]
+	b, err := hyperLogLog(c.DB.Find(key))
+	if err != nil {
+		return err
+	}
+	if b == nil {
+		return ErrPFNoKey
+	}
+	switch {
+	case equalFold(what, "GETREG"):
+		if _, err := c.DB.PFToDense(key); err != nil {
+			return hllError(err)
+		}
+		var r hll.Registers
+		if err := r.Merge(c.DB.Peek(key).Bytes()); err != nil {
+			return hllError(err)
+		}
+		c.Out.Array(len(r))
+		for _, v := range r {
+			c.Out.Int(int64(v))
+		}
+	case equalFold(what, "DECODE"):
+		if !hll.IsSparse(b) {
+			return ErrPFNotSparse
+		}
+		c.Out.BulkString(hll.Describe(b))
+	case equalFold(what, "ENCODING"):
+		name := "dense"
+		if hll.IsSparse(b) {
+			name = "sparse"
+		}
+		c.Out.Simple(name)
+	case equalFold(what, "TODENSE"):
+		was, err := c.DB.PFToDense(key)
+		if err != nil {
+			return hllError(err)
+		}
+		n := int64(0)
+		if was {
+			n = 1
+		}
+		c.Out.Int(n)
+	default:
+		return ErrPFSubcommand(what)
+	}
+	return nil
+}
+
+func pfselftest(c *Ctx) error {
+	if err := hll.SelfTest(c.Rand.Uint64); err != nil {
+		return ErrPFSelfTest(err)
+	}
+	c.Out.OK()
+	return nil
+}
