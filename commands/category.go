@@ -63,10 +63,10 @@ func CategoryByName(name []byte) (Category, bool) {
 }
 
 // groupCategories is what a command's group says about its ACL categories. Server and Cluster have none of
-// their own.
+// their own; PubSub's follows from the flag.
 var groupCategories = [...]Category{
 	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
-	PubSub: CatPubSub, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
+	PubSub: 0, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
 	Scripting: CatScripting, HyperLogLog: CatHyperLogLog, Cluster: 0, Geo: CatGeo, Stream: CatStream,
 	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale,
 }

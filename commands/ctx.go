@@ -1,11 +1,14 @@
 package commands
 
 import (
+	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // Ctx is everything that a handler sees: the arguments, the database, the time of this unit, a source of chance, who
@@ -46,21 +49,41 @@ type Session interface {
 type Settings struct {
 	MaxStringBytes int64 // proto-max-bulk-len
 	LockWatchdogMS int64 // lock-watchdog-timeout
+	// Events are the classes of events that are published (notify-keyspace-events), none if in no form.
+	Events keyevent.Class
 }
 
 // Host is what the server does for the commands that need more than data.
 type Host interface {
-	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
-	Park(c *Ctx, w Wait)
-	// NextToken returns the next fencing token: above every one before, and above floor.
+	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes. The error,
+	// after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
+	Park(c *Ctx, w Wait) error
+	// NextToken returns the next fencing token: above every one before, and above floor. A floor far ahead of the clock
+	// is nobody's token: the one above it is returned and the others go on as before. floor is below MaxToken-1.
 	NextToken(floor int64) int64
 	// Renew makes the server renew the lease of the lock that this session holds, as long as the session lives and
 	// owner holds the lock with this token. The server copies key and owner.
 	Renew(c *Ctx, key, owner []byte, token int64)
 	// StopRenewing ends Renew for a lock, whoever asked for it.
 	StopRenewing(c *Ctx, key []byte)
-	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key: what becomes free is theirs.
-	Awaited(db *store.DB, key []byte) bool
+	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks: what
+	// becomes free is theirs. One that is in no queue asks from behind all of them.
+	Awaited(c *Ctx, key []byte) bool
+	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They get it
+	// after the reply of the running unit; neither slice is kept.
+	Publish(channel, message []byte) int64
+	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
+	KeyEvent(db *store.DB, event string, key []byte)
+	// AnyoneListens reports whether anyone is subscribed to anything: if not, a message need not even be written.
+	AnyoneListens() bool
+	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since 1970), as if the key had
+	// changed then.
+	TryAgainAt(c *Ctx, key []byte, atMS int64)
+	// Nested runs a command inside another, as if its client had sent it, but that nothing waits: the client must be
+	// allowed to, it is counted, and its reply, or the error, is the outer command's. argv is not kept.
+	Nested(c *Ctx, row *Row, argv [][]byte) error
+	// HolderNote returns what a lock that this session acquires now remembers of that: see store.HashEdit.SetNote.
+	HolderNote(c *Ctx) uint64
 }
 
 // Wait is what a command that cannot be answered yet waits for. Nothing in it may point into Argv.
@@ -71,6 +94,11 @@ type Wait struct {
 	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not served
 	// keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
+	// Owner is, for locks, who waits: the server then sees to it that owners do not wait for each other in a circle.
+	Owner []byte
+	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait for a list,
+	// those who come behind the last element need not even try.
+	Kind store.Kind
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either answers
 	// (reply written or error returned) and returns true, or returns false having done nothing.
 	Try func(c *Ctx) (bool, error)
@@ -80,13 +108,14 @@ type Wait struct {
 	Undo func(c *Ctx)
 }
 
-// Block makes the client wait, or answers for it at once where nothing may wait.
-func (c *Ctx) Block(w Wait) {
+// Block makes the client wait, or answers for it at once where nothing may wait. There is only an error if w has an
+// Owner.
+func (c *Ctx) Block(w Wait) error {
 	if !c.MayBlock {
 		w.TimedOut(c)
-		return
+		return nil
 	}
-	c.Host.Park(c, w)
+	return c.Host.Park(c, w)
 }
 
 // Own returns a copy of b that stays valid after the call.
@@ -123,6 +152,24 @@ func (c *Ctx) findSet(key []byte) (*set.Set, error) {
 		return nil, ErrWrongType
 	}
 	return r.Set(), nil
+}
+
+// findZSet looks up key for a command on sorted sets; nil if there is no such key.
+func (c *Ctx) findZSet(key []byte) (*zset.ZSet, error) {
+	r := c.DB.Find(key)
+	if !r.Is(store.ZSet) {
+		return nil, ErrWrongType
+	}
+	return r.ZSet(), nil
+}
+
+// findList looks up key for a command on lists; nil if there is no such key.
+func (c *Ctx) findList(key []byte) (*list.List, error) {
+	r := c.DB.Find(key)
+	if !r.Is(store.List) {
+		return nil, ErrWrongType
+	}
+	return r.List(), nil
 }
 
 // findStream looks up key for a command on streams; nil if there is no such key.

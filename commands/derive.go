@@ -52,6 +52,9 @@ func derive(r *Row) {
 	if slices.ContainsFunc(r.keys, func(s KeySpec) bool { return !s.plainRange() }) {
 		r.Flags |= MovableKeys
 	}
+	if r.Inner != 0 {
+		r.Flags |= MovableKeys
+	}
 	r.cats = categoriesOf(r)
 }
 

@@ -35,6 +35,7 @@ const (
 	ErrTimeout      Error = "ERR timeout is not an integer or out of range"
 	ErrTimeoutFloat Error = "ERR timeout is not a float or out of range"
 	ErrTimeoutSign  Error = "ERR timeout is negative"
+	ErrTimeoutRange Error = "ERR timeout is out of range"
 	ErrUnblocked    Error = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
 	// Numbers in values.
@@ -88,6 +89,48 @@ const (
 	ErrNumKeys        Error = "ERR invalid numkeys value"                                    // of Redis 8.4
 	ErrKeyValuePairs  Error = "ERR wrong number of key-value pairs"                          // of Redis 8.4
 
+	// Lists.
+	ErrRankZero   Error = "ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list"
+	ErrCountSign  Error = "ERR COUNT can't be negative"
+	ErrMaxLenSign Error = "ERR MAXLEN can't be negative"
+	ErrCountZero  Error = "ERR count should be greater than 0"
+
+	// Sorted sets.
+	ErrMinMaxLex      Error = "ERR min or max not valid string range item"
+	ErrZAddNXAndXX    Error = "ERR XX and NX options at the same time are not compatible"
+	ErrZAddGTLTAndNX  Error = "ERR GT, LT, and/or NX options at the same time are not compatible"
+	ErrZAddIncrPairs  Error = "ERR INCR option supports a single increment-element pair"
+	ErrScoreNaN       Error = "ERR resulting score is not a number (NaN)"
+	ErrRangeLimit     Error = "ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX"
+	ErrRangeLexScores Error = "ERR syntax error, WITHSCORES not supported in combination with BYLEX"
+	ErrWeight         Error = "ERR weight value is not a float"
+
+	// Bits of strings.
+	ErrBitOffset   Error = "ERR bit offset is not an integer or out of range"
+	ErrBitValue    Error = "ERR bit is not an integer or out of range"
+	ErrBitPosBit   Error = "ERR The bit argument must be 1 or 0."
+	ErrBitOpNot    Error = "ERR BITOP NOT must be called with a single source key."
+	ErrBitOverflow Error = "ERR Invalid OVERFLOW type specified"
+	ErrBitType     Error = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
+	ErrBitfieldRO  Error = "ERR BITFIELD_RO only supports the GET subcommand"
+
+	// HyperLogLogs.
+	ErrNoHyperLogLog      Error = "WRONGTYPE Key is not a valid HyperLogLog string value."
+	ErrCorruptHyperLogLog Error = "INVALIDOBJ Corrupted HLL object detected"
+	ErrPFNoKey            Error = "ERR The specified key does not exist"
+	ErrPFNotSparse        Error = "ERR HLL encoding is not sparse"
+
+	// Deadlines of the fields of a hash, as Redis 8 says it.
+	ErrFieldTimeSign   Error = "ERR invalid expire time, must be >= 0"
+	ErrNoFieldTime     Error = "ERR missing expire time"
+	ErrFieldsMissing   Error = "ERR Mandatory argument FIELDS is missing or not at the right position"
+	ErrNumFields       Error = "ERR Parameter `numFields` should be greater than 0"
+	ErrNumFieldsSign   Error = "ERR Number of fields must be a positive integer"
+	ErrNumFieldsMatch  Error = "ERR The `numfields` parameter must match the number of arguments"
+	ErrFieldCount      Error = "ERR invalid number of fields"
+	ErrFieldConditions Error = "ERR Only one of FXX or FNX arguments can be specified"
+	ErrFieldExpiries   Error = "ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified"
+
 	// Streams.
 	ErrStreamID             Error = "ERR Invalid stream ID specified as stream command argument"
 	ErrStreamIDSmall        Error = "ERR The ID specified in XADD is equal or smaller than the target stream top item"
@@ -106,6 +149,14 @@ const (
 	ErrXReadNewID           Error = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
 	ErrXReadGroup           Error = "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadNoAck           Error = "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
+	ErrXReadGroupMissing    Error = "ERR Missing GROUP option for XREADGROUP"
+	ErrXReadGroupLast       Error = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
+	ErrStreamGone           Error = "UNBLOCKED the stream key no longer exists"
+	ErrGroupGone            Error = "NOGROUP the consumer group this client was blocked on no longer exists"
+	ErrXGroupNoKey          Error = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically."
+	ErrBusyGroup            Error = "BUSYGROUP Consumer Group name already exists"
+	ErrEntriesRead          Error = "ERR value for ENTRIESREAD must be positive or -1"
+	ErrClaimCount           Error = "ERR COUNT must be > 0"
 	ErrXSetIDSmall          Error = "ERR The ID specified in XSETID is smaller than the target stream top item"
 	ErrXSetIDEntries        Error = "ERR entries_added must be positive"
 	ErrXSetIDLength         Error = "ERR The entries_added specified in XSETID is smaller than the target stream length"
@@ -118,20 +169,25 @@ const (
 	ErrCommandInvalidArgs Error = "ERR Invalid arguments specified for command"
 
 	// The server.
-	ErrNoConfigFile   Error = "ERR The server is running without a config file"
-	ErrSaveInProgress Error = "ERR Background save already in progress"
-	ErrShutdown       Error = "ERR Errors trying to SHUTDOWN. Check logs."
-	ErrNoShutdown     Error = "ERR No shutdown in progress."
-	ErrSaveFailed     Error = "ERR"
-	ErrMaxAge         Error = "ERR syntax error"
-	ErrDebugDisabled  Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
-	ErrMisconf        Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
-	ErrNoSnapshotFile Error = "ERR this server keeps no snapshots (dbfilename is empty)" // ours
-	ErrInternal       Error = "ERR internal error, the server's log tells more"          // ours
+	ErrNoConfigFile    Error = "ERR The server is running without a config file"
+	ErrSaveInProgress  Error = "ERR Background save already in progress"
+	ErrShutdown        Error = "ERR Errors trying to SHUTDOWN. Check logs."
+	ErrNoShutdown      Error = "ERR No shutdown in progress."
+	ErrSaveFailed      Error = "ERR"
+	ErrMaxAge          Error = "ERR syntax error"
+	ErrSlowlogCount    Error = "ERR count should be greater than or equal to -1"
+	ErrMonitorDenied   Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
+	ErrReplicaKeyspace Error = "ERR Replica can't interact with the keyspace"
+	ErrDebugDisabled   Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+	ErrMisconf         Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
+	ErrNoSnapshotFile  Error = "ERR this server keeps no snapshots (dbfilename is empty)" // ours
+	ErrInternal        Error = "ERR internal error, the server's log tells more"          // ours
 
 	// Locks and sales: ours.
 	ErrOwnerEmpty    Error = "ERR lock owner must not be empty"
 	ErrOwnerReserved Error = "ERR lock owner must not be '$token' or 'mode', these fields are reserved"
+	ErrStaleToken    Error = "STALETOKEN the lock is not held with this token"
+	ErrTokenRange    Error = "ERR the lock's fencing token cannot rise any further"
 	ErrStock         Error = "ERR seckill stock is not an integer or out of range"
 )
 
@@ -189,9 +245,28 @@ func ErrInvalidExpire(name string) Error {
 // ErrUnsupportedOption names an option that the EXPIRE family does not know.
 func ErrUnsupportedOption(option []byte) Error { return quoted("ERR Unsupported option ", option, "") }
 
+// ErrBitOpSources says that an operation of BITOP that Redis 8.2 brought needs more sources.
+func ErrBitOpSources(operation string) Error {
+	return Error("ERR BITOP " + operation + " must be called with at least two source keys.")
+}
+
+// ErrPFSubcommand names what PFDEBUG does not know.
+func ErrPFSubcommand(word []byte) Error { return quoted("ERR Unknown PFDEBUG subcommand '", word, "'") }
+
+// ErrPFSelfTest says what PFSELFTEST found.
+func ErrPFSelfTest(cause error) Error { return quoted("TESTFAILED ", []byte(cause.Error()), "") }
+
+// ErrUnknownArgument names the word that HSETEX does not know.
+func ErrUnknownArgument(word []byte) Error { return quoted("ERR unknown argument: ", word, "") }
+
 // ErrHelloOption names the option of HELLO that is unknown or lacks its arguments.
 func ErrHelloOption(option []byte) Error {
 	return quoted("ERR Syntax error in HELLO option '", option, "'")
+}
+
+// ErrLatencySamples names an event that has never taken long.
+func ErrLatencySamples(event []byte) Error {
+	return quoted("ERR No samples available for event '", event, "'")
 }
 
 // ErrClientType names an unknown type of clients.
@@ -230,13 +305,73 @@ func ErrSubscribed(name string) Error {
 	return Error("ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")
 }
 
+// ErrNoInputKey says that a command that combines sorted sets was given none; name is the full name.
+func ErrNoInputKey(name string) Error {
+	return Error("ERR at least 1 input key is needed for '" + name + "' command")
+}
+
 // ErrIntRange says that an integer is outside of its bounds, both of which are allowed.
 func ErrIntRange(least, most int64) Error {
 	return Error("ERR value is out of range, value must between " + strconv.FormatInt(least, 10) + " and " + strconv.FormatInt(most, 10))
 }
 
+// ErrNoGroup says that a stream has no such consumer group.
+func ErrNoGroup(group, key []byte) Error {
+	return oneLine([]byte("NOGROUP No such consumer group '" + string(clip(group, len(group))) + "' for key name '" +
+		string(clip(key, len(key))) + "'"))
+}
+
+// ErrNoKeyOrGroup says that there is no such stream, or no such consumer group of it.
+func ErrNoKeyOrGroup(key, group []byte) Error {
+	return oneLine([]byte("NOGROUP No such key '" + string(clip(key, len(key))) + "' or consumer group '" +
+		string(clip(group, len(group))) + "'"))
+}
+
+// ErrNoGroupToRead is ErrNoKeyOrGroup for XREADGROUP.
+func ErrNoGroupToRead(key, group []byte) Error {
+	return ErrNoKeyOrGroup(key, group) + " in XREADGROUP with GROUP option"
+}
+
+// ErrClaimMinIdle refuses the min-idle-time of XCLAIM or XAUTOCLAIM.
+func ErrClaimMinIdle(command string) Error {
+	return Error("ERR Invalid min-idle-time argument for " + command)
+}
+
+// ErrClaimOption refuses the number behind an option of XCLAIM.
+func ErrClaimOption(option string) Error {
+	return Error("ERR Invalid " + option + " option argument for XCLAIM")
+}
+
+// ErrClaimWord refuses a word that is no option of XCLAIM.
+func ErrClaimWord(word []byte) Error { return quoted("ERR Unrecognized XCLAIM option '", word, "'") }
+
 // ErrNoSale names a sale without a stock key.
 func ErrNoSale(voucher []byte) Error { return quoted("ERR no such seckill '", voucher, "'") }
+
+// ErrNotGuarded names a command that GUARD does not run.
+func ErrNotGuarded(name string) Error {
+	return Error("ERR GUARD cannot run '" + name + "': only commands on data can be guarded")
+}
+
+// ErrDeadlock spells out the circle that a wait would close: an owner, the lock it waits for, the owner that it waits
+// for there, and so on, until the first owner comes again.
+func ErrDeadlock(circle []string) Error {
+	const most = 64 // words; a longer circle is cut in the middle
+	b := []byte("DEADLOCK ")
+	for i, word := range circle {
+		switch {
+		case len(circle) > most && i == most-2:
+			b = append(b, " -> ..."...)
+		case len(circle) > most && i > most-2 && i < len(circle)-1:
+		default:
+			if i > 0 {
+				b = append(b, " -> "...)
+			}
+			b = append(b, clip([]byte(word), min(len(word), maxErrorArgBytes))...)
+		}
+	}
+	return oneLine(b)
+}
 
 // quoted puts a client's word into an error in full length.
 func quoted(before string, word []byte, after string) Error {

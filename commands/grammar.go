@@ -89,7 +89,8 @@ func Str(name string) Arg { return Arg{Name: name, Kind: KindString} }
 // Channel is a channel's name that is routed to a shard as a key is.
 func Channel(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
 
-// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many() counts those keys.
+// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many(), or before a Block(...).Many() that
+// begins with a key, counts those keys.
 func Int(name string) Arg { return Arg{Name: name, Kind: KindInteger} }
 
 // Double is a floating point number.

@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 )
 
@@ -37,6 +38,7 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 		return nil
 	}
 	c.DB.Expire(key, atMS)
+	c.notifyDeadline(key, atMS)
 	c.Out.Int(1)
 	return nil
 }
@@ -84,6 +86,7 @@ func (cond expireCond) allows(oldMS, newMS int64) bool {
 
 func persist(c *Ctx) error {
 	if c.DB.Persist(c.Argv[1]) {
+		c.Notify(keyevent.Generic, "persist", c.Argv[1])
 		c.Out.Int(1)
 	} else {
 		c.Out.Int(0)

@@ -9,7 +9,7 @@ import (
 
 // lookObject is the key that an OBJECT command asks about; without one it replies null and returns false.
 func (c *Ctx) lookObject() (store.Ref, bool) {
-	r := c.DB.Look(c.Argv[2])
+	r := c.DB.LookQuietly(c.Argv[2])
 	if !r.OK() {
 		c.Out.Null()
 	}

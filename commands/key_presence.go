@@ -1,10 +1,13 @@
 package commands
 
+import "lockserver/internal/keyevent"
+
 // del is UNLINK as well: the collector gives memory back beside the commands in either case.
 func del(c *Ctx) error {
 	n := 0
 	for _, key := range c.Argv[1:] {
 		if c.DB.Delete(key) {
+			c.Notify(keyevent.Generic, "del", key)
 			n++
 		}
 	}

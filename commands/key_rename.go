@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/store"
 )
 
@@ -13,10 +14,16 @@ func rename(c *Ctx) error {
 		return ErrNoSuchKey
 	}
 	if !bytes.Equal(key, newKey) {
-		c.DB.Rename(key, newKey)
+		renameKey(c, key, newKey)
 	}
 	c.Out.OK()
 	return nil
+}
+
+func renameKey(c *Ctx, key, newKey []byte) {
+	c.DB.Rename(key, newKey)
+	c.Notify(keyevent.Generic, "rename_from", key)
+	c.Notify(keyevent.Generic, "rename_to", newKey)
 }
 
 // renamenx finds a key's own name taken.
@@ -29,7 +36,7 @@ func renamenx(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	c.DB.Rename(key, newKey)
+	renameKey(c, key, newKey)
 	c.Out.Int(1)
 	return nil
 }
@@ -44,6 +51,8 @@ func move(c *Ctx) error {
 		return err
 	}
 	if c.DB.Move(key, to) {
+		c.Notify(keyevent.Generic, "move_from", key)
+		c.NotifyIn(to, keyevent.Generic, "move_to", key)
 		c.Out.Int(1)
 	} else {
 		c.Out.Int(0)
@@ -87,6 +96,7 @@ func copyKey(c *Ctx) error {
 		return nil
 	}
 	c.DB.Copy(key, to, newKey)
+	c.NotifyIn(to, keyevent.Generic, "copy_to", newKey)
 	c.Out.Int(1)
 	return nil
 }

@@ -28,6 +28,9 @@ type Row struct {
 	// commands whose arity is not what their grammar says, because Redis leaves them more to check (QUIT, CLIENT
 	// KILL), and makes the arity -MinArgs.
 	MinArgs int
+	// Inner, if not 0, is the place among the words of a call where a command of its own begins, whose keys are the
+	// call's, too (GUARD).
+	Inner int
 	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)

@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/internal/resp"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
+)
 
 // A sale on bare keys is what the classic script keeps: the stock is a string, the buyers are a set, and each order
 // is an entry of one stream.
@@ -76,6 +79,10 @@ func seckill(c *Ctx) error {
 	fields := [...][]byte{userField, user, voucherField, voucher, idField, order}
 	orders := c.DB.EditStream(orderKey)
 	orders.Add(id, fields[:])
+	c.Notify(keyevent.Generic, "seckill", stockKey)
+	c.Notify(keyevent.String, "incrby", stockKey)
+	c.Notify(keyevent.Set, "sadd", buyersKey)
+	c.Notify(keyevent.Stream, "xadd", orderKey)
 	c.Out.Int(saleSold)
 	return nil
 }

@@ -119,14 +119,17 @@ func (s *Scanner) Uint() int64 {
 }
 
 // Float reads a floating point number.
-func (s *Scanner) Float() float64 {
+func (s *Scanner) Float() float64 { return s.FloatOr(ErrNotFloat) }
+
+// FloatOr reads a floating point number and fails with err if it is none.
+func (s *Scanner) FloatOr(err Error) float64 {
 	b := s.Bytes()
 	if s.err != nil {
 		return 0
 	}
 	f, ok := resp.ParseFloat(b)
 	if !ok {
-		s.Fail(ErrNotFloat)
+		s.Fail(err)
 		return 0
 	}
 	return f

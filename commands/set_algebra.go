@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"lockserver/internal/keyevent"
 	"lockserver/store"
 	"lockserver/store/set"
 )
@@ -61,7 +62,9 @@ func storeSet(c *Ctx, op operation) error {
 		return true
 	})
 	n := result.Len()
+	existed := n == 0 && c.DB.Peek(destination).OK()
 	c.DB.ReplaceSet(destination, result)
+	c.notifyStored(keyevent.Set, c.Row.Name, destination, n == 0, existed)
 	c.Out.Int(int64(n))
 	return nil
 }

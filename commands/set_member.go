@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/store/set"
+import (
+	"lockserver/internal/keyevent"
+	"lockserver/store/set"
+)
 
 func sadd(c *Ctx) error {
 	a := c.Args()
@@ -17,6 +20,9 @@ func sadd(c *Ctx) error {
 		if e.Add(member) {
 			added++
 		}
+	}
+	if added > 0 {
+		c.Notify(keyevent.Set, "sadd", key)
 	}
 	c.Out.Int(added)
 	return nil
@@ -37,6 +43,9 @@ func srem(c *Ctx) error {
 		if e.Remove(member) {
 			removed++
 		}
+	}
+	if removed > 0 {
+		c.notifyTaken(keyevent.Set, "srem", key, e.Set() == nil)
 	}
 	c.Out.Int(removed)
 	return nil
@@ -65,7 +74,10 @@ func smove(c *Ctx) error {
 	case from.Set() == to.Set():
 		c.Out.Int(memberCount(from.Set(), member))
 	case from.Remove(member):
-		to.Add(member)
+		c.notifyTaken(keyevent.Set, "srem", source, from.Set() == nil)
+		if to.Add(member) {
+			c.Notify(keyevent.Set, "sadd", destination)
+		}
 		c.Out.Int(1)
 	default:
 		c.Out.Int(0)

@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -29,6 +30,7 @@ func spop(c *Ctx) error {
 		c.Out.Null()
 	case single:
 		popOne(c, &e)
+		c.notifyTaken(keyevent.Set, "spop", key, e.Set() == nil)
 	case e.Set() == nil:
 		c.Out.Set(0)
 	default:
@@ -53,6 +55,9 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		for range count {
 			popOne(c, e)
 		}
+		if count > 0 {
+			c.Notify(keyevent.Set, "spop", key)
+		}
 		return
 	}
 	c.Out.Set(s.Len())
@@ -61,6 +66,7 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		return true
 	})
 	c.DB.Delete(key)
+	c.notifyTaken(keyevent.Set, "spop", key, true)
 }
 
 func srandmember(c *Ctx) error {

@@ -18,6 +18,9 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 	} else {
 		ok = row.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) })
 	}
+	if ok && row.Inner > 0 {
+		refs, ok = t.innerRefs(row, args, refs)
+	}
 	if !ok {
 		return dst, row.unfound()
 	}
@@ -27,7 +30,7 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 // KeyPositions appends the numbers of the words of a call that are keys to dst; see KeyRefs.
 func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) {
 	found := dst
-	if row.FindKeys != nil {
+	if row.FindKeys != nil || row.Inner > 0 {
 		refs, err := t.KeyRefs(row, args, nil)
 		for _, ref := range refs {
 			found = append(found, ref.Pos)
@@ -38,6 +41,20 @@ func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) 
 		return dst, row.unfound()
 	}
 	return found, nil
+}
+
+// innerRefs appends the keys of the command that stands inside a call.
+func (t *Table) innerRefs(row *Row, args [][]byte, refs []KeyRef) ([]KeyRef, bool) {
+	inner, err := t.Resolve(args[row.Inner:])
+	if err != nil || inner.Inner > 0 {
+		return refs, false
+	}
+	from := len(refs)
+	refs, err = t.KeyRefs(inner, args[row.Inner:], refs)
+	for i := from; i < len(refs); i++ {
+		refs[i].Pos += row.Inner
+	}
+	return refs, err == nil
 }
 
 // unfound is the error for a call whose arguments contradict themselves.

@@ -3,6 +3,7 @@ package commands
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -14,8 +15,11 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/store/hll"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // fixture runs commands without a server: a store, a table, a clock that only the test moves, clients that may wait,
@@ -52,7 +56,10 @@ func newFixture(t testing.TB, families ...func() []Row) *fixture {
 		store: store.New(16, store.Limits{
 			Hash:   hash.Limits{Entries: 512, Value: 64},
 			Set:    set.Limits{IntsetEntries: 512, Entries: 128, Value: 64},
+			ZSet:   zset.Limits{Entries: 128, Value: 64},
+			List:   list.DefaultLimits(),
 			Stream: stream.DefaultLimits(),
+			HLL:    hll.DefaultLimits(),
 		}),
 		table:    NewTable(groups...),
 		settings: Settings{MaxStringBytes: 512 << 20, LockWatchdogMS: 30_000},
@@ -289,6 +296,9 @@ type changedKey struct {
 	all bool
 }
 
+// KeyReady implements store.Observer.
+func (o *keyObserver) KeyReady(db int, key []byte) { o.KeyChanged(db, key) }
+
 func (o *keyObserver) KeyChanged(db int, key []byte) {
 	o.ready = append(o.ready, changedKey{db: db, key: string(key)})
 }
@@ -300,8 +310,12 @@ func (o *keyObserver) DatabaseChanged(db int) {
 // fakeHost is the part of a fixture that is a Host.
 type fakeHost struct {
 	parked    []*parkedWait
+	trying    *parkedWait // whose turn it is
 	lastToken int64
 	renewals  map[string]renewal // by key
+	published []string           // "channel message", oldest first
+	retries   []string           // "key milliseconds", oldest first
+	events    []string           // "event key", oldest first
 }
 
 type renewal struct {
@@ -318,7 +332,7 @@ type parkedWait struct {
 	wait   Wait
 }
 
-func (h *fakeHost) Park(c *Ctx, w Wait) {
+func (h *fakeHost) Park(c *Ctx, w Wait) error {
 	argv := make([][]byte, len(c.Argv))
 	for i, arg := range c.Argv {
 		argv[i] = Own(arg)
@@ -327,6 +341,7 @@ func (h *fakeHost) Park(c *Ctx, w Wait) {
 	for i := range c.Argv { // what still points into Argv would show
 		clear(c.Argv[i])
 	}
+	return nil
 }
 
 func (h *fakeHost) NextToken(floor int64) int64 {
@@ -341,12 +356,41 @@ func (h *fakeHost) Renew(c *Ctx, key, owner []byte, token int64) {
 	h.renewals[string(key)] = renewal{c.Session.ID(), string(owner), token}
 }
 
+func (h *fakeHost) KeyEvent(_ *store.DB, event string, key []byte) {
+	h.events = append(h.events, event+" "+string(key))
+}
+
+// Publish reaches nobody.
+func (h *fakeHost) Publish(channel, message []byte) int64 {
+	h.published = append(h.published, string(channel)+" "+string(message))
+	return 0
+}
+
+// TryAgainAt only remembers: what a fixture's waiters wait for changes by commands.
+func (h *fakeHost) TryAgainAt(_ *Ctx, key []byte, atMS int64) {
+	h.retries = append(h.retries, fmt.Sprint(string(key), " ", atMS))
+}
+
+// AnyoneListens makes commands publish.
+func (h *fakeHost) AnyoneListens() bool { return true }
+
+func (h *fakeHost) Nested(c *Ctx, row *Row, argv [][]byte) error {
+	inner := *c
+	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
+	return row.Run(&inner)
+}
+
+func (h *fakeHost) HolderNote(c *Ctx) uint64 { return uint64(c.Session.ID()) }
+
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
-func (h *fakeHost) Awaited(db *store.DB, key []byte) bool {
-	return slices.ContainsFunc(h.parked, func(p *parkedWait) bool {
-		return p.db == db && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
-	})
+func (h *fakeHost) Awaited(c *Ctx, key []byte) bool {
+	for _, p := range h.parked {
+		if p.db == c.DB && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			return p != h.trying
+		}
+	}
+	return false
 }
 
 func (f *fixture) isParked(cl *fakeClient) bool {
@@ -387,7 +431,9 @@ func (f *fixture) try(p *parkedWait, held map[changedKey]bool) {
 	f.t.Helper()
 	c := p.client.context(p.argv, p.row)
 	c.DB = p.db
+	f.trying = p
 	done, err := p.wait.Try(c)
+	f.trying = nil
 	if done || err != nil {
 		f.unpark(p, c, err)
 		return
