@@ -83,7 +83,10 @@ func (srv *Server) close(s *session) {
 		ex.unpark(s.waiter)
 	}
 	s.discard()
-	ex.watchdog.forget(ex, s)
+	ex.pubsub.forget(s)
+	s.stopMonitoring()
+	ex.timers.stop(&s.soft.timer)
+	ex.watchdog.forget(s)
 	ex.endUnit()
 	touched := ex.end()
 	ex.mu.Unlock()
@@ -98,5 +101,9 @@ func (s *session) kill() {
 	if s.waiter != nil {
 		s.server.unpark(s.waiter)
 	}
+	s.server.pubsub.forget(s)
+	s.stopMonitoring()
+	s.server.timers.stop(&s.soft.timer)
+	s.dropInbox()
 	s.transport.hangUp()
 }

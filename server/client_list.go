@@ -81,37 +81,12 @@ func clientType(word []byte) string {
 }
 
 // kind is the session's type of connection.
-func (s *session) kind() string { return "normal" }
+func (s *session) kind() string { return s.class.String() }
 
 // describe writes the session's line of CLIENT LIST. Figures that only make sense for another implementation's
 // buffers are zero.
 func (s *session) describe(b *strings.Builder) {
 	nowUS := s.server.store.NowUS()
-	flags := ""
-	if s.waiter != nil {
-		flags += "b"
-	}
-	if s.closing {
-		flags += "c"
-	}
-	if strings.HasSuffix(s.info.addr, ":0") {
-		flags += "U"
-	}
-	if s.multi != nil {
-		flags += "x"
-	}
-	if s.watchedChanged {
-		flags += "d"
-	}
-	if s.noEvict {
-		flags += "e"
-	}
-	if s.noTouch {
-		flags += "T"
-	}
-	if flags == "" {
-		flags = "N"
-	}
 	cmd := "NULL"
 	if s.lastRow != nil {
 		cmd = s.lastRow.FullName()
@@ -120,11 +95,44 @@ func (s *session) describe(b *strings.Builder) {
 	if s.multi != nil {
 		queued = len(s.multi.queued)
 	}
-	output := s.pendingBytes + len(s.out.Buf)
-	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=0 psub=0 ssub=0 multi=%d "+
-		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=0 omem=%d tot-mem=%d events=r cmd=%s "+
+	var listens [channelKinds]int
+	if s.subs != nil {
+		for kind := range listens {
+			listens[kind] = len(s.subs[kind].byName)
+		}
+	}
+	output := s.outputBytes()
+	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d "+
+		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s "+
 		"user=default redir=-1 resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
-		(nowUS-s.info.lastUS)/1_000_000, flags, s.db.ID(), queued, output, output, output, cmd, s.out.Proto,
-		s.info.libName, s.info.libVersion)
+		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[byChannel], listens[byPattern], listens[byShard],
+		queued, output, len(s.inbox), output, output, cmd, s.out.Proto, s.info.libName, s.info.libVersion)
+}
+
+// flags are the session's letters in CLIENT LIST, in Redis' order.
+func (s *session) flags() string {
+	flags := ""
+	for _, f := range []struct {
+		letter string
+		is     bool
+	}{
+		{"O", s.monitors},
+		{"P", s.subs != nil},
+		{"x", s.multi != nil},
+		{"b", s.waiter != nil},
+		{"d", s.watchedChanged},
+		{"c", s.closing},
+		{"U", strings.HasSuffix(s.info.addr, ":0")},
+		{"e", s.noEvict},
+		{"T", s.noTouch},
+	} {
+		if f.is {
+			flags += f.letter
+		}
+	}
+	if flags == "" {
+		return "N"
+	}
+	return flags
 }

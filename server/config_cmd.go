@@ -133,6 +133,7 @@ func configResetStat(c *commands.Ctx) error {
 	srv.stats = stats{}
 	srv.total = 0
 	clear(srv.calls)
+	srv.latency.histograms = nil
 	c.Out.OK()
 	return nil
 }

@@ -46,6 +46,16 @@ func ping(c *commands.Ctx) error {
 	if a.Left() > 1 {
 		return commands.ErrArity("ping")
 	}
+	if s := sessionOf(c); s.subs != nil && c.Out.Proto < 3 { // so that it looks like a message
+		c.Out.Array(2)
+		c.Out.BulkString("pong")
+		if a.More() {
+			c.Out.Bulk(a.Bytes())
+		} else {
+			c.Out.BulkString("")
+		}
+		return nil
+	}
 	if a.More() {
 		c.Out.Bulk(a.Bytes())
 	} else {
@@ -197,6 +207,8 @@ func reset(c *commands.Ctx) error {
 	s.replies = replyOn
 	s.noTouch, s.noEvict = false, false
 	s.discard()
+	s.server.pubsub.forget(s)
+	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.setAuthenticated(s.server.config.RequirePass == "")
 	c.Out.Simple("RESET")

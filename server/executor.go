@@ -27,6 +27,12 @@ type executor struct {
 	journal  Journal // nil: none
 	parking  *parking
 	watching watching
+	pubsub   pubsub
+	events   keyEvents
+	monitors []*session
+	gauge    gauge
+	slowlog  slowlog
+	latency  latency
 	timers   timers
 	watchdog watchdog
 	tokens   tokens
@@ -104,6 +110,9 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 		return
 	}
 	s.lastRow = row
+	if len(s.inbox) > 0 {
+		s.takeInbox()
+	}
 	mark := s.out.Mark()
 	ex.total++
 	if err == nil {
@@ -117,10 +126,17 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 		ex.calls[row.Index()]++
 		if s.noTouch {
 			ex.store.SetNoTouch(true)
-			err = ex.call(s, row, argv)
-			ex.store.SetNoTouch(false)
+		}
+		if ex.gauge.timed[row.Index()] {
+			err = ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
 		} else {
 			err = ex.call(s, row, argv)
+		}
+		if s.noTouch {
+			ex.store.SetNoTouch(false)
+		}
+		if len(ex.monitors) > 0 {
+			ex.show(s, row, s.db.ID(), argv)
 		}
 	}
 	if err != nil {

@@ -125,6 +125,7 @@ func infoClients(srv *Server, w *infoWriter) {
 	w.line("cluster_connections", 0)
 	w.line("maxclients", srv.config.MaxClients)
 	w.line("blocked_clients", srv.parking.count)
+	w.line("pubsub_clients", srv.pubsub.listeners)
 	w.line("clients_in_timeout_table", srv.parking.count)
 }
 
@@ -175,9 +176,13 @@ func infoStats(srv *Server, w *infoWriter) {
 	w.line("total_commands_processed", srv.total)
 	w.line("rejected_connections", srv.stats.refused)
 	w.line("expired_keys", st.Expired)
+	w.line("expired_subkeys", st.ExpiredFields)
 	w.line("evicted_keys", 0)
 	w.line("keyspace_hits", st.Hits)
 	w.line("keyspace_misses", st.Misses)
+	w.line("pubsub_channels", len(srv.pubsub.channels))
+	w.line("pubsub_patterns", len(srv.pubsub.patterns))
+	w.line("pubsubshard_channels", len(srv.pubsub.shards))
 	w.line("total_error_replies", srv.stats.errors)
 }
 
@@ -196,7 +201,7 @@ func infoCPU(_ *Server, w *infoWriter) {
 
 // infoLocks is ours.
 func infoLocks(srv *Server, w *infoWriter) {
-	w.line("lock_watchdogs", len(srv.watchdog.renewals))
+	w.line("lock_watchdogs", srv.watchdog.count)
 	w.line("lock_waiters", srv.parking.count)
 	w.line("lock_last_token", srv.tokens.last)
 	status := "ok"
@@ -226,7 +231,7 @@ func infoCluster(_ *Server, w *infoWriter) { w.line("cluster_enabled", 0) }
 func infoKeyspace(srv *Server, w *infoWriter) {
 	for id := range srv.store.Len() {
 		if db := srv.store.DB(id); db.Len() > 0 {
-			w.line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0", db.Len(), db.Timed()))
+			w.line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0,subexpiry=%d", db.Len(), db.Timed(), db.TimedHashes()))
 		}
 	}
 }

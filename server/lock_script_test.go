@@ -259,16 +259,16 @@ var lockScripts = []struct{ name, text string }{
 		A UNLOCK k a -> $nil
 		+700ms
 		B <- token`},
-	{"when the head gives up, the next one tries", `
+	{"who waits for a lock that its owner has got meanwhile gets it without queueing", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 500 -> waits
 		D LOCK k x WAIT 0 -> waits
 		C LOCK j x -> token=j
 		C RENAME j k -> +OK
-		parked 2
+		D <- token=j
+		parked 1
 		+500ms
 		B <- $nil
-		D <- token=j
 		C HGET k x -> "2"`},
 	{"FLUSHDB wakes", `
 		A LOCK k a -> token

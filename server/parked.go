@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/store"
 )
@@ -25,6 +27,10 @@ type waiter struct {
 	timer   timer
 	sinceMS int64
 	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
+
+	number         uint64    // rises from waiter to waiter
+	claimant       *claimant // whose waiter it is, if wait.Owner says so
+	older, younger *waiter   // the claimant's others
 }
 
 // place is a waiter's stand in one key's queue.
@@ -32,6 +38,9 @@ type place struct {
 	waiter     *waiter
 	queue      *queue
 	prev, next *place
+	// branching places are in the list queue.branches: see deadlock.go.
+	branching              bool
+	prevBranch, nextBranch *place
 }
 
 // queue is the waiters of one key, oldest first.
@@ -39,28 +48,51 @@ type queue struct {
 	db          int
 	key         string
 	first, last *place
-	ready       bool // stands in parking.ready
+	branches    *place // those that wait for more than this key, in no order
+	ready       bool   // stands in parking.ready
+	again       *retry // nil: nobody has asked for one
 }
+
+// retry makes a queue ready at a time.
+type retry struct {
+	queue *queue
+	timer timer
+}
+
+func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }
 
 // parking holds every waiter. It is only touched under the executor.
 type parking struct {
-	queues []map[string]*queue // a database each
-	count  int
-	ready  []*queue
+	queues    []map[string]*queue // a database each
+	claimants map[string]*claimant
+	count     int
+	entered   uint64 // how many have ever been parked
+	ready     []*queue
+	serving   *waiter   // whose turn it is
+	stuck     []*waiter // were first of their queue in this unit and could not go
+	timers    *timers
 }
 
-func newParking(databases int) *parking {
-	p := &parking{queues: make([]map[string]*queue, databases)}
+func newParking(databases int, ts *timers) *parking {
+	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant)}
 	for i := range p.queues {
 		p.queues[i] = make(map[string]*queue)
 	}
 	return p
 }
 
-// keyChanged makes the queue of a key ready, if there is one.
+// keyChanged makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
 func (p *parking) keyChanged(db int, key []byte) {
 	if q := p.queues[db][string(key)]; q != nil {
 		p.makeReady(q)
+	}
+	if store.IsCompanion(key) {
+		bare, whole := commands.LocksOf(key)
+		for _, lock := range [][]byte{bare, whole} {
+			if q := p.queues[db][string(lock)]; q != nil && len(lock) > 0 {
+				p.makeReady(q)
+			}
+		}
 	}
 }
 
@@ -98,10 +130,17 @@ func (p *parking) enter(w *waiter) {
 		w.places = append(w.places, pl)
 	}
 	p.count++
+	p.entered++
+	if w.number = p.entered; w.wait.Owner != nil {
+		p.claim(w)
+	}
 }
 
 // leave takes a waiter out of all its queues.
 func (p *parking) leave(w *waiter) {
+	if w.claimant != nil {
+		p.disclaim(w)
+	}
 	for _, pl := range w.places {
 		q := pl.queue
 		if pl.prev != nil {
@@ -116,6 +155,9 @@ func (p *parking) leave(w *waiter) {
 		}
 		if q.first == nil {
 			delete(p.queues[q.db], q.key)
+			if q.again != nil {
+				p.timers.stop(&q.again.timer)
+			}
 		} else if pl.prev == nil && w.wait.Queue {
 			p.makeReady(q) // a new head: it may be able to go where the old one could not
 		}
@@ -125,19 +167,26 @@ func (p *parking) leave(w *waiter) {
 }
 
 // Park implements commands.Host: it is called by Ctx.Block, at the end of a handler that wrote nothing.
-func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) {
+func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
 	w := &waiter{session: s, row: c.Row, argv: ownAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
 		muted: s.replies == replyOff || s.replies == replySkip}
 	w.timer.Of = w
-	s.waiter = w
 	ex.parking.enter(w)
+	if w.claimant != nil {
+		if circle := ex.circle(w); circle != nil {
+			ex.parking.leave(w)
+			return commands.ErrDeadlock(circle)
+		}
+	}
+	s.waiter = w
 	if ex.parking.count == 1 {
 		ex.observe()
 	}
 	if wait.DeadlineMS != 0 {
 		ex.timers.set(&w.timer, wait.DeadlineMS)
 	}
+	return nil
 }
 
 // unpark ends a wait, however it ended; the session goes on with its next command.
@@ -194,22 +243,63 @@ func (ex *executor) serve() {
 		p.ready = p.ready[1:]
 		q.ready = false
 		ex.serveQueue(q)
+		if len(p.ready) == 0 && len(p.stuck) > 0 {
+			ex.breakCircles()
+		}
 	}
 	p.ready = p.ready[:0]
 }
 
+// unknownKind stands for the kind of a value that has not been looked at since it may have changed.
+const unknownKind = ^store.Kind(0)
+
+// serveQueue lets the waiters of one key try, oldest first; of those that stand in the strict queue, up to the first
+// that cannot go, and then whoever waits for a lock that its own owner holds by now.
 func (ex *executor) serveQueue(q *queue) {
-	headFailed := false
+	var head *waiter // the one that could not go
+	held := unknownKind
 	for pl := q.first; pl != nil; {
 		w, next := pl.waiter, pl.next
-		if (!headFailed || !w.wait.Queue) && !ex.try(w) && w.wait.Queue {
-			headFailed = true
+		if w.wait.Kind != store.None {
+			if held == unknownKind {
+				held = ex.store.DB(q.db).Peek([]byte(q.key)).Kind()
+			}
+			if held != w.wait.Kind { // another key of its may be ready, and then has its own turn
+				pl = next
+				continue
+			}
 		}
-		if headFailed && (next == nil || next.waiter.wait.Queue) {
-			return
+		if head == nil || !w.wait.Queue {
+			if ex.try(w) {
+				held = unknownKind
+			} else if w.wait.Queue {
+				head = w
+			}
+		}
+		if head != nil && (next == nil || next.waiter.wait.Queue) {
+			break
 		}
 		pl = next
 	}
+	if head == nil || head.claimant == nil {
+		return
+	}
+	ex.parking.stuck = append(ex.parking.stuck, head)
+	_, c := ex.holder(q)
+	if c == nil {
+		return
+	}
+	for w := c.first; w != nil; {
+		next := w.younger
+		if w != head && w.standsIn(q) {
+			ex.try(w)
+		}
+		w = next
+	}
+}
+
+func (w *waiter) standsIn(q *queue) bool {
+	return slices.ContainsFunc(w.places, func(pl *place) bool { return pl.queue == q })
 }
 
 // try gives a waiter its chance and says whether it has been answered.
@@ -217,10 +307,12 @@ func (ex *executor) try(w *waiter) bool {
 	c := ex.waiterCtx(w)
 	mark := c.Out.Mark()
 	done := false
+	ex.parking.serving = w
 	err := ex.contain(w.row, func() (err error) {
 		done, err = w.wait.Try(c)
 		return err
 	})
+	ex.parking.serving = nil
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
@@ -245,6 +337,9 @@ func (ex *executor) undo(w *waiter) {
 
 // waiterCtx is the context of a waiter's own command.
 func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
+	if len(w.session.inbox) > 0 {
+		w.session.takeInbox()
+	}
 	c := &ex.waiting
 	ex.prepare(c, w.session, w.row, w.argv)
 	c.DB = w.db
@@ -260,18 +355,31 @@ func ownAll(argv [][]byte) [][]byte {
 	return own
 }
 
+// TryAgainAt implements commands.Host.
+func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
+	q := ex.parking.queues[c.DB.ID()][string(key)]
+	if q == nil {
+		return
+	}
+	if q.again == nil {
+		q.again = &retry{queue: q}
+		q.again.timer.Of = q.again
+	}
+	ex.timers.set(&q.again.timer, atMS)
+}
+
 // Awaited implements commands.Host.
-func (ex *executor) Awaited(db *store.DB, key []byte) bool {
+func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool {
 	if ex.parking.count == 0 {
 		return false
 	}
-	q := ex.parking.queues[db.ID()][string(key)]
+	q := ex.parking.queues[c.DB.ID()][string(key)]
 	if q == nil {
 		return false
 	}
 	for pl := q.first; pl != nil; pl = pl.next {
 		if pl.waiter.wait.Queue {
-			return true
+			return pl.waiter != ex.parking.serving
 		}
 	}
 	return false

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -28,7 +29,8 @@ import (
 //	parked 2                        so many commands wait
 //
 // An expected reply is written as resp.Value.String does, or is "token" (any fencing token), "token=x" (the one that x
-// stands for; the first time, x is given it) or "token>x" (one above it). "" is an empty argument.
+// stands for; the first time, x is given it), "token>x" (one above it) or "tokens=x,y" (an array of such). An argument
+// token:x is the one that x stands for, and so it is inside of a reply; "" is an empty argument.
 type script struct {
 	srv     *Server
 	clock   *ManualClock
@@ -78,7 +80,7 @@ func (sc *script) line(t *testing.T, where string, words []string) {
 		_, err := sc.client(t, words[0]).Conn().Write(bytes)
 		require.NoError(t, err, where)
 	case words[1] == "sends":
-		sc.client(t, words[0]).Send(arguments(words[2:])...)
+		sc.client(t, words[0]).Send(sc.arguments(words[2:])...)
 	default:
 		sc.exchange(t, where, words)
 	}
@@ -86,16 +88,11 @@ func (sc *script) line(t *testing.T, where string, words []string) {
 
 func (sc *script) exchange(t *testing.T, where string, words []string) {
 	t.Helper()
-	arrow := 0
-	for i, w := range words {
-		if w == "->" {
-			arrow = i
-		}
-	}
-	require.NotZero(t, arrow, where)
+	arrow := slices.Index(words, "->") // an error may contain more of them
+	require.Positive(t, arrow, where)
 	c, want := sc.client(t, words[0]), strings.Join(words[arrow+1:], " ")
 	before := sc.srv.parked()
-	c.Send(arguments(words[1:arrow])...)
+	c.Send(sc.arguments(words[1:arrow])...)
 	if want == "waits" {
 		awaitParked(t, sc.srv, before+1)
 		return
@@ -103,11 +100,13 @@ func (sc *script) exchange(t *testing.T, where string, words []string) {
 	sc.receive(t, where, c, want)
 }
 
-func arguments(words []string) []string {
+func (sc *script) arguments(words []string) []string {
 	args := make([]string, len(words))
 	for i, w := range words {
 		if args[i] = w; w == `""` {
 			args[i] = ""
+		} else if name, ok := strings.CutPrefix(w, "token:"); ok {
+			args[i] = strconv.FormatInt(sc.tokens[name], 10)
 		}
 	}
 	return args
@@ -131,13 +130,34 @@ func (sc *script) receive(t *testing.T, where string, c *testkit.Client, want st
 		return
 	}
 	got := c.Receive()
+	if names, ok := strings.CutPrefix(want, "tokens="); ok {
+		require.Equal(t, resp.Array, got.Kind, "%s: %s", where, got)
+		list := strings.Split(names, ",")
+		require.Len(t, got.Elems, len(list), where)
+		for i, name := range list {
+			sc.token(t, where, got.Elems[i], "="+name)
+		}
+		return
+	}
+	if name, ok := strings.CutPrefix(want, "token:"); ok {
+		want = strconv.Quote(strconv.FormatInt(sc.tokens[name], 10))
+	}
+	for name, token := range sc.tokens {
+		want = strings.ReplaceAll(want, " token:"+name+" ", " "+strconv.FormatInt(token, 10)+" ")
+	}
 	if !strings.HasPrefix(want, "token") {
 		require.Equal(t, want, strings.TrimRight(got.String(), " "), where)
 		return
 	}
+	sc.token(t, where, got, want[len("token"):])
+}
+
+// token checks one token against what stands behind the word: nothing, =x or >x.
+func (sc *script) token(t *testing.T, where string, got resp.Value, name string) {
+	t.Helper()
 	require.Equal(t, resp.Integer, got.Kind, "%s: %s", where, got)
 	require.Positive(t, got.Int, where)
-	switch name := want[len("token"):]; {
+	switch {
 	case name == "":
 	case name[0] == '>':
 		require.Greater(t, got.Int, sc.tokens[name[1:]], where)

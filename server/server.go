@@ -88,8 +88,8 @@ const (
 
 // settings are directives in the form in which the hot path uses them. They change only under the executor's lock.
 type settings struct {
-	keepAlive       time.Duration
-	outputHardBytes int64
+	keepAlive time.Duration
+	output    [clientClasses]outputLimit
 }
 
 // stats are counts since the start, or since CONFIG RESETSTAT.
@@ -144,9 +144,12 @@ func New(o Options) (*Server, error) {
 	ex.calls = make([]int64, ex.table.Size())
 	ex.store = store.New(srv.config.Databases, store.Limits{})
 	ex.store.Record(o.Journal != nil)
-	ex.parking = newParking(srv.config.Databases)
+	ex.parking = newParking(srv.config.Databases, &ex.timers)
 	ex.watching = newWatching(srv.config.Databases)
-	ex.watchdog.renewals = make(map[lockKey]*renewal)
+	ex.pubsub = newPubSub()
+	ex.events.executor = ex
+	ex.watchdog.open(srv.config.Databases, &ex.timers)
+	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
 	srv.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
 	srv.applyConfig()

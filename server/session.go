@@ -76,6 +76,14 @@ type session struct {
 	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
 	watched        []*watch
 	watchedChanged bool
+	// subs is what the session is subscribed to; nil: nothing. inbox are messages that are still to be taken into out.
+	subs       *subscriptions
+	inbox      [][]byte
+	inboxBytes int
+	class      clientClass
+	monitors   bool // MONITOR
+	// soft is set while the output is above the soft limit of client-output-buffer-limit.
+	soft softLimit
 	// renewals are the first of a list of the locks whose leases the server renews because this session holds them.
 	renewals *renewal
 }
@@ -198,6 +206,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	s.pendingBytes = s.transport.buffered()
 	s.touched = false
+	if s.soft.sinceMS != 0 {
+		s.judgeSoftLimit()
+	}
 	if !s.authenticated && s.server.config.RequirePass == "" {
 		s.setAuthenticated(true) // the password was taken away
 	}
@@ -205,7 +216,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if len(todo) > 0 {
 		ex.begin()
 		s.info.lastUS = ex.store.NowUS()
+		ex.gauge.beginBatch()
 		ran = s.runAll(ex, b, todo)
+		ex.endBatch(s, todo[:ran])
 	}
 	if ran < len(todo) {
 		again = s.waiter == nil && !s.closing
@@ -219,7 +232,10 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if s.waiter != nil {
 		again = false
 	}
-	out, granted := s.out.Buf, s.granted
+	if len(s.inbox) > 0 {
+		s.takeInbox()
+	}
+	out, granted, before := s.out.Buf, s.granted, s.pendingBytes
 	s.out.Buf, s.granted = nil, nil
 	hangUp = s.closing
 	touched := ex.end()
@@ -233,6 +249,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		s.sent += int64(len(out))
 		held, err = s.transport.send(out, false)
 		hangUp = hangUp || err != nil
+		if before+len(out) > notableOutput && !hangUp {
+			s.noteOutput()
+		}
 	}
 	b.reuse(out, held)
 	if ran < len(todo) && !hangUp {
@@ -247,7 +266,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
-	if len(todo) >= warmLeast && s.db.WorthWarming() {
+	if len(todo) >= warmLeast {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -265,8 +284,9 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 // warmLeast is the least number of commands that are worth looking ahead for.
 const warmLeast = 4
 
-// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together: pipelined
-// look-ups then wait for memory once instead of one after the other.
+// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and the
+// members that several of them look for at one key: pipelined look-ups then wait for memory once instead of one after
+// the other.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	n := 0
 	for i, argv := range todo {
@@ -280,10 +300,36 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 			n++
 		}
 	}
-	if n >= warmLeast {
+	if n >= warmLeast && s.db.WorthWarming() {
 		s.db.Warm(b.keys[:n])
 	}
 	clear(b.keys[:n])
+	for rest := 0; rest < len(todo); {
+		rest += b.warmMembers(s, todo[rest:], b.rows[rest:])
+	}
+}
+
+// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and returns how
+// many they are, at least 1.
+func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
+	if rows[0] == nil || rows[0].Member() == 0 {
+		return 1
+	}
+	key := todo[0][rows[0].Member()-1]
+	n := 0
+	for n < len(todo) && rows[n] != nil && rows[n].Member() > 0 {
+		at := rows[n].Member()
+		if string(todo[n][at-1]) != string(key) {
+			break
+		}
+		b.keys[n] = todo[n][at]
+		n++
+	}
+	if n >= warmLeast {
+		s.db.WarmMembers(key, b.keys[:n])
+	}
+	clear(b.keys[:n])
+	return n
 }
 
 // keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.
@@ -306,6 +352,12 @@ func (s *session) admit(row *commands.Row) error {
 	if (row.Flags.Has(commands.Write) || row.Name == "ping") && s.server.refusesWrites() { // PING: so that monitors see it
 		return commands.ErrMisconf
 	}
+	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
+		return commands.ErrSubscribed(row.FullName())
+	}
+	if s.monitors && row.Flags&(commands.Write|commands.ReadOnly|commands.MayReplicate) != 0 {
+		return commands.ErrReplicaKeyspace
+	}
 	return nil
 }
 
@@ -326,22 +378,6 @@ func (s *session) muteReply(mark int) {
 	case replySkipNext:
 		s.replies = replySkip
 	}
-}
-
-// checkOutput closes a client whose unread output has passed client-output-buffer-limit.
-func (s *session) checkOutput() {
-	if s.outputTooLarge() {
-		s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id,
-			"bytes", s.pendingBytes+len(s.out.Buf), "limit", s.server.settings.outputHardBytes)
-		s.out.Buf = nil
-		s.kill()
-	}
-}
-
-// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit.
-func (s *session) outputTooLarge() bool {
-	limit := s.server.settings.outputHardBytes
-	return limit > 0 && int64(s.pendingBytes+len(s.out.Buf)) > limit
 }
 
 // kick tells the owners of sessions that there is something for them.

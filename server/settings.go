@@ -8,8 +8,11 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
+	"lockserver/store/hll"
+	"lockserver/store/list"
 	"lockserver/store/set"
 	"lockserver/store/stream"
+	"lockserver/store/zset"
 )
 
 // applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET. After
@@ -17,17 +20,26 @@ import (
 func (srv *Server) applyConfig() {
 	c := srv.config
 	srv.settings = settings{
-		keepAlive:       keepAliveOf(c.TCPKeepaliveMS),
-		outputHardBytes: c.ClientOutputBufferLimit.Normal.HardBytes,
+		keepAlive: keepAliveOf(c.TCPKeepaliveMS),
+		output: [...]outputLimit{
+			classNormal: newOutputLimit(c.ClientOutputBufferLimit.Normal),
+			classPubSub: newOutputLimit(c.ClientOutputBufferLimit.PubSub),
+		},
 	}
 	srv.executor.settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
+		Events:         c.NotifyKeyspaceEvents.Effective(),
 	}
+	srv.events.follow()
+	srv.gauge.configure(srv.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
 	srv.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
 		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
 			Value: int(c.SetMaxListpackValue)},
+		ZSet:   zset.Limits{Entries: int(c.ZSetMaxListpackEntries), Value: int(c.ZSetMaxListpackValue)},
+		List:   list.Limits{Fill: c.ListMaxListpackSize},
+		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
 		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
 	})
 	srv.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})

@@ -41,6 +41,7 @@ func (srv *Server) openFiles() error {
 		return err
 	}
 	if srv.opts.ConfigFile != "" || srv.config.DBFilename != "" {
+		srv.seeTokens()
 		if err := ex.tokens.load(srv.config.Dir, ex.store.NowUS()); err != nil {
 			return err
 		}

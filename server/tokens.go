@@ -12,6 +12,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence"
+	"lockserver/store"
 )
 
 // tokens makes fencing tokens: max(last + 1, microseconds since 1970), so that they rise across all locks and
@@ -41,6 +42,9 @@ const (
 	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens are ahead
 	// of the clock: after a restart, or when the clock was set back.
 	tokenReserve = 60_000_000
+	// tokenAheadUS is how far ahead of the clock a token can be that another run, or another server with its clock, gave
+	// out.
+	tokenAheadUS = 86_400_000_000
 )
 
 // load reads the limit that the last run left behind. A missing file is a first start; a damaged one is an error,
@@ -66,13 +70,24 @@ func (t *tokens) load(dir string, nowUS int64) error {
 	return t.err
 }
 
-// next returns a token above every one before and above floor.
+// next returns a token above every one before and above floor. A floor that no clock of ours can have made (somebody
+// wrote it by hand, or another program did) does not carry the counter along: it would be used up one day.
 func (t *tokens) next(nowUS, floor int64) int64 {
+	if floor > max(t.last, nowUS+tokenAheadUS) {
+		return floor + 1
+	}
 	t.last = max(t.last+1, floor+1, nowUS)
 	if t.last > t.limit && t.path != "" && t.err == nil {
 		t.reserve(nowUS) // after a failure the next try is due's
 	}
 	return t.last
+}
+
+// seen makes the next tokens higher than one that is in the data.
+func (t *tokens) seen(nowUS, token int64) {
+	if token <= nowUS+tokenAheadUS {
+		t.last = max(t.last, token)
+	}
 }
 
 // due says whether less than half of a reservation is left, so that the next is made before it is needed: of the time,
@@ -139,6 +154,19 @@ func (srv *Server) reserveTokens() {
 			}
 		})
 	})
+}
+
+// seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come from elsewhere, without
+// the file.
+func (srv *Server) seeTokens() {
+	for db := range srv.store.Len() {
+		srv.store.DB(db).EachToken(func(key string, r store.Ref) bool {
+			if token, isInt, _ := r.Hash().GetInt([]byte(store.TokenField)); isInt {
+				srv.tokens.seen(srv.store.NowUS(), token)
+			}
+			return true
+		})
+	}
 }
 
 // NextToken implements commands.Host.

@@ -54,6 +54,9 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	switch {
 	case err != nil && s.server.table.Lookup(argv[0]).Is("exec"):
 		s.discard()
+		if ex := &s.server.executor; len(ex.monitors) > 0 {
+			ex.show(s, ex.table.Lookup(argv[0]), s.db.ID(), argv)
+		}
 		return false, commands.ErrExecAbortedBy(err)
 	case err == nil && row.Flags.Has(commands.NoMulti):
 		err = commands.ErrNotInsideMulti
@@ -144,7 +147,16 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	mark := s.out.Mark()
 	ex.prepare(c, s, q.row, q.argv)
 	c.MayBlock = false
-	err := ex.contain(q.row, func() error { return q.row.Run(c) })
+	run := func() error { return ex.contain(q.row, func() error { return q.row.Run(c) }) }
+	var err error
+	if ex.gauge.timed[q.row.Index()] {
+		err = ex.measure(s, q.row, q.argv, run)
+	} else {
+		err = run()
+	}
+	if len(ex.monitors) > 0 {
+		ex.show(s, q.row, s.db.ID(), q.argv)
+	}
 	if err != nil {
 		s.out.Rollback(mark)
 		s.out.Error(err.Error())

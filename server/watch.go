@@ -84,6 +84,9 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	}
 }
 
+// KeyReady implements store.Observer.
+func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key) }
+
 // DatabaseChanged implements store.Observer.
 func (ex *executor) DatabaseChanged(db int) {
 	ex.parking.databaseChanged(db)

@@ -2,20 +2,17 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/internal/keyevent"
+	"lockserver/store"
 )
 
 // renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
 const renewalsPerLease = 3
 
-// lockKey names a lock across databases.
-type lockKey struct {
-	db  int
-	key string
-}
-
 // renewal keeps one lock's lease from running out while the session that acquired it lives.
 type renewal struct {
-	lock       lockKey
+	in         *renewals
+	key        string
 	owner      []byte
 	token      int64
 	session    *session
@@ -23,20 +20,43 @@ type renewal struct {
 	timer      timer
 }
 
+// renewals are those of one database, by key.
+type renewals struct {
+	db    int
+	byKey map[string]*renewal
+}
+
 // watchdog holds the renewals of all locks. It is only touched under the executor.
 type watchdog struct {
-	renewals map[lockKey]*renewal
+	timers *timers
+	dbs    []*renewals
+	count  int
+}
+
+func (w *watchdog) open(databases int, ts *timers) {
+	w.timers, w.dbs = ts, make([]*renewals, databases)
+	for i := range w.dbs {
+		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal)}
+	}
+}
+
+// find returns the renewal of a key's lock, nil if there is none.
+func (w *watchdog) find(db *store.DB, key []byte) *renewal {
+	if w.count == 0 {
+		return nil
+	}
+	return w.dbs[db.ID()].byKey[string(key)]
 }
 
 // Renew implements commands.Host.
 func (srv *Server) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 	ex := &srv.executor
 	s := c.Session.(*session)
-	r := ex.watchdog.renewals[lockKey{c.DB.ID(), string(key)}]
+	r := ex.watchdog.find(c.DB, key)
 	if r == nil {
-		r = &renewal{lock: lockKey{c.DB.ID(), string(key)}}
+		r = &renewal{}
 		r.timer.Of = r
-		ex.watchdog.renewals[r.lock] = r
+		ex.watchdog.put(r, ex.watchdog.dbs[c.DB.ID()], string(key))
 	}
 	if r.session != s {
 		r.leave()
@@ -49,6 +69,12 @@ func (srv *Server) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 		s.transport.guardPeer(ex.settings.LockWatchdogMS)
 	}
 	ex.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+}
+
+func (w *watchdog) put(r *renewal, in *renewals, key string) {
+	r.in, r.key = in, key
+	in.byKey[key] = r
+	w.count++
 }
 
 // join makes s the session that the renewal lives with.
@@ -78,24 +104,27 @@ func (r *renewal) leave() {
 
 // StopRenewing implements commands.Host.
 func (srv *Server) StopRenewing(c *commands.Ctx, key []byte) {
-	if len(srv.watchdog.renewals) == 0 {
-		return
-	}
-	if r := srv.watchdog.renewals[lockKey{c.DB.ID(), string(key)}]; r != nil {
-		srv.watchdog.drop(&srv.executor, r)
+	if r := srv.watchdog.find(c.DB, key); r != nil {
+		srv.watchdog.drop(r)
 	}
 }
 
-func (w *watchdog) drop(ex *executor, r *renewal) {
-	ex.timers.stop(&r.timer)
-	delete(w.renewals, r.lock)
+// take removes a renewal from its key.
+func (w *watchdog) take(r *renewal) {
+	delete(r.in.byKey, r.key)
+	w.count--
+}
+
+func (w *watchdog) drop(r *renewal) {
+	w.take(r)
+	w.timers.stop(&r.timer)
 	r.leave()
 }
 
 // forget ends every renewal of a session that has gone.
-func (w *watchdog) forget(ex *executor, s *session) {
+func (w *watchdog) forget(s *session) {
 	for s.renewals != nil {
-		w.drop(ex, s.renewals)
+		w.drop(s.renewals)
 	}
 }
 
@@ -103,9 +132,28 @@ func (w *watchdog) forget(ex *executor, s *session) {
 func (r *renewal) fire(ex *executor) {
 	lease := ex.settings.LockWatchdogMS
 	now := ex.store.NowMS()
-	if !commands.ExtendLock(ex.store.DB(r.lock.db), r.owner, []byte(r.lock.key), r.token, now+lease) {
-		ex.watchdog.drop(ex, r)
+	if !commands.ExtendLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, now+lease) {
+		ex.watchdog.drop(r)
 		return
 	}
+	ex.events.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
 	ex.timers.set(&r.timer, now+lease/renewalsPerLease)
+}
+
+// KeyMoved implements store.Follower: a lock is renewed wherever RENAME or MOVE takes it.
+func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
+	r, other := w.dbs[db].byKey[string(key)], w.dbs[to].byKey[string(newKey)]
+	if other != nil && other != r {
+		w.drop(other) // that lock was overwritten
+	}
+	if r != nil {
+		w.take(r)
+		w.put(r, w.dbs[to], string(newKey))
+	}
+}
+
+// DatabasesSwapped implements store.Follower.
+func (w *watchdog) DatabasesSwapped(a, b int) {
+	w.dbs[a], w.dbs[b] = w.dbs[b], w.dbs[a]
+	w.dbs[a].db, w.dbs[b].db = a, b
 }

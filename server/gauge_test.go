@@ -1,0 +1,263 @@
+package server
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// slowCommands are the commands of SLOWLOG GET, the latest first, a line each.
+func slowCommands(c *testkit.Client) []string {
+	var list []string
+	for _, e := range c.Do("SLOWLOG", "GET", "-1").Elems {
+		var words []string
+		for _, arg := range e.Elems[3].Elems {
+			words = append(words, arg.Str)
+		}
+		list = append(list, strings.Join(words, " "))
+	}
+	return list
+}
+
+func TestSlowlogOfOneCommand(t *testing.T) {
+	srv := startWith(t, Options{}, func(c *config.Config) { c.EnableDebugCommand = config.AccessYes })
+	c := client(t, srv)
+	c.Do("CLIENT", "SETNAME", "me")
+	c.Do("DEBUG", "SLEEP", "0.001")
+	c.Do("PING")
+	require.Empty(t, slowCommands(c), "the default is 10 ms")
+	c.Pipeline([][]string{{"SET", "k", "v"}, {"DEBUG", "SLEEP", "0.012"}, {"GET", "k"}})
+	require.Equal(t, []string{"DEBUG SLEEP 0.012"}, slowCommands(c), "what is measured for itself is not held against others")
+	e := c.Do("SLOWLOG", "GET").Elems[0]
+	require.EqualValues(t, 0, e.Elems[0].Int)
+	require.InDelta(t, time.Now().Unix(), e.Elems[1].Int, 5)
+	require.GreaterOrEqual(t, e.Elems[2].Int, int64(12_000))
+	require.Equal(t, `"in-process" "me"`, e.Elems[4].String()+" "+e.Elems[5].String())
+	c.Pipeline([][]string{{"MULTI"}, {"DEBUG", "SLEEP", "0.011"}, {"EXEC"}})
+	require.Equal(t, []string{"DEBUG SLEEP 0.011", "DEBUG SLEEP 0.012"}, slowCommands(c), "not EXEC")
+	c.Do("CONFIG", "SET", "slowlog-log-slower-than", "-1")
+	c.Do("DEBUG", "SLEEP", "0.012")
+	require.Equal(t, "2", c.Do("SLOWLOG", "LEN").String())
+}
+
+// leapingClock goes on by a step between two looks at it, once.
+type leapingClock struct {
+	us    int64
+	leaps []int64 // what the next looks add
+}
+
+func (c *leapingClock) NowUS() int64 {
+	if len(c.leaps) > 0 {
+		c.us += c.leaps[0]
+		c.leaps = c.leaps[1:]
+	}
+	return c.us
+}
+
+// Short commands that took long together: the one with the most data is named.
+func TestSlowlogOfABatch(t *testing.T) {
+	clock := &leapingClock{us: 1_750_000_000_000_000}
+	srv, err := New(Options{Clock: clock, Seed: 1})
+	require.NoError(t, err)
+	batch := [][][]byte{}
+	for _, l := range []string{"GET k", "SET k " + strings.Repeat("x", 50), "AUTH x", "NOSUCH " + strings.Repeat("x", 900),
+		"KEYS " + strings.Repeat("x", 900), "GET j"} {
+		args, _ := resp.SplitWords(nil, []byte(l))
+		batch = append(batch, args)
+	}
+	s := &session{server: srv}
+	run := func(tookUS, measuredUS int64) {
+		srv.begin()
+		srv.gauge.beginBatch()
+		srv.gauge.measuredUS = measuredUS
+		clock.leaps = []int64{tookUS}
+		srv.endBatch(s, batch)
+	}
+	run(9_999, 0)
+	run(20_000, 10_001)
+	require.Empty(t, srv.slowlog.entries)
+	run(10_000, 0)
+	run(30_000, 10_000)
+	require.Len(t, srv.slowlog.entries, 2)
+	require.Equal(t, "SET", string(srv.slowlog.entries[0].args[0]))
+	require.EqualValues(t, 20_000, srv.slowlog.entries[1].tookUS)
+	require.Zero(t, srv.slowlog.entries[0].id)
+	require.EqualValues(t, 1, srv.slowlog.entries[1].id)
+
+	srv.config.SlowlogSlowerThanUS = 5 // now every command is measured for itself
+	srv.applyConfig()
+	run(30_000, 0)
+	srv.config.SlowlogSlowerThanUS = -1
+	srv.applyConfig()
+	run(30_000, 0)
+	require.Len(t, srv.slowlog.entries, 2)
+}
+
+// With the defaults, the commands of the hot path are not measured one by one, and those that may take long are.
+func TestWhatIsMeasured(t *testing.T) {
+	srv, err := New(Options{})
+	require.NoError(t, err)
+	timed := func(words ...string) bool {
+		var argv [][]byte
+		for _, w := range words {
+			argv = append(argv, []byte(w))
+		}
+		row, err := srv.table.Resolve(argv)
+		require.NoError(t, err)
+		return srv.gauge.timed[row.Index()]
+	}
+	for _, short := range []string{"GET k", "SET k v", "INCR k", "HGET k f", "PING", "HSET k f v", "LOCK k o", "UNLOCK k o"} {
+		require.False(t, timed(strings.Fields(short)...), short)
+	}
+	for _, long := range []string{"KEYS *", "SMEMBERS k", "HGETALL k", "DEBUG SLEEP", "SUNION k", "FLUSHALL", "SAVE"} {
+		require.True(t, timed(strings.Fields(long)...), long)
+	}
+	for _, change := range []func(c *config.Config){
+		func(c *config.Config) { c.SlowlogSlowerThanUS = 999 },
+		func(c *config.Config) { c.LatencyMonitorThresholdMS = 1 },
+		func(c *config.Config) { c.LatencyTracking = true },
+	} {
+		before := *srv.config
+		change(srv.config)
+		srv.applyConfig()
+		require.True(t, timed("GET", "k"))
+		require.False(t, srv.gauge.together)
+		*srv.config = before
+	}
+	srv.config.SlowlogSlowerThanUS = -1
+	srv.applyConfig()
+	require.False(t, timed("KEYS", "*"))
+	require.False(t, srv.gauge.together)
+}
+
+func TestLatencyEvents(t *testing.T) {
+	srv := startWith(t, Options{}, func(c *config.Config) { c.EnableDebugCommand = config.AccessYes })
+	c := client(t, srv)
+	require.Contains(t, c.Do("LATENCY", "DOCTOR").Str, "Nothing is watched")
+	c.Do("CONFIG", "SET", "latency-monitor-threshold", "5")
+	require.Contains(t, c.Do("LATENCY", "DOCTOR").Str, "Nothing took 5 ms")
+	c.Do("DEBUG", "SLEEP", "0.006")
+	c.Do("DEBUG", "SLEEP", "0.012")
+	c.Do("GET", "k")
+	latest := c.Do("LATENCY", "LATEST").Elems
+	require.Len(t, latest, 1)
+	require.Equal(t, "command", latest[0].Elems[0].Str)
+	require.InDelta(t, time.Now().Unix(), latest[0].Elems[1].Int, 5)
+	require.GreaterOrEqual(t, latest[0].Elems[3].Int, int64(12))
+	history := c.Do("LATENCY", "HISTORY", "command").Elems
+	require.NotEmpty(t, history)
+	require.LessOrEqual(t, len(history), 2)
+	require.Contains(t, c.Do("LATENCY", "GRAPH", "command").Str, "#")
+	doctor := c.Do("LATENCY", "DOCTOR").Str
+	require.Contains(t, doctor, "command: ")
+	require.Contains(t, doctor, advice["command"])
+	require.Equal(t, "0", c.Do("LATENCY", "RESET", "nosuch").String())
+	require.Equal(t, "1", c.Do("LATENCY", "RESET", "command", "nosuch").String())
+	require.Equal(t, "[]", c.Do("LATENCY", "LATEST").String())
+}
+
+// Samples of one second are one, the worst; old ones go, and the worst ever stays.
+func TestLatencySamples(t *testing.T) {
+	var l latency
+	for i := range int64(200) {
+		l.add("e", 1000+i, 10+i%7)
+		l.add("e", 1000+i, 5)
+		l.add("e", 1000+i, 11+i%7)
+	}
+	l.add("e", 900, 500)
+	for i := range int64(latencySamples) {
+		l.add("e", 2000+i, 20)
+	}
+	e := l.events["e"]
+	require.Len(t, e.samples, latencySamples)
+	require.EqualValues(t, 500, e.worstMS)
+	f := e.figures(2199)
+	require.Equal(t, figures{least: 20, most: 20, sum: 20 * latencySamples, average: 20, spanS: 199}, f)
+	l.add("e", 3000, 20+latencySamples)
+	require.EqualValues(t, 21, e.figures(3000).average)
+}
+
+func TestLatencyHistogram(t *testing.T) {
+	srv := start(t, Options{})
+	c := client(t, srv)
+	c.Hello(3)
+	c.Do("GET", "k")
+	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM").String(), "it is off")
+	c.Do("CONFIG", "SET", "latency-tracking", "yes")
+	for range 5 {
+		c.Do("GET", "k")
+	}
+	c.Do("CONFIG", "GET", "x")
+	c.Do("CLIENT", "ID")
+	h := c.Do("LATENCY", "HISTOGRAM", "GET", "nosuch", "config", "get").Elems
+	require.Len(t, h, 6)
+	require.Equal(t, `"get"`, h[0].String())
+	require.Equal(t, `"config|get"`, h[2].String())
+	require.Equal(t, `"config|set"`, h[4].String())
+	require.Equal(t, "calls", h[1].Elems[0].Str)
+	require.EqualValues(t, 5, h[1].Elems[1].Int)
+	buckets := h[1].Elems[3].Elems
+	require.EqualValues(t, 5, buckets[len(buckets)-1].Int, "they add up")
+	require.NotEmpty(t, c.Do("LATENCY", "HISTOGRAM").Elems)
+	c.Do("CONFIG", "RESETSTAT")
+	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM", "get").String())
+}
+
+func TestHistogramBuckets(t *testing.T) {
+	var l latency
+	row := &commands.Row{}
+	want := map[int]int64{}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 1))
+	for range 10_000 {
+		us := int64(r.Uint64() >> (24 + r.IntN(40)))
+		i := 0
+		for int64(1)<<i < us {
+			i++
+		}
+		want[i]++
+		l.count(row, us)
+	}
+	for i, n := range l.histograms[row].buckets {
+		require.Equal(t, want[i], n, "2^%d us", i)
+	}
+	require.EqualValues(t, 10_000, l.histograms[row].calls)
+	l.count(row, 0)
+	require.Equal(t, want[0]+1, l.histograms[row].buckets[0])
+	l.count(row, 1<<62)
+	require.Equal(t, want[40]+1, l.histograms[row].buckets[40])
+}
+
+func TestMonitorIsBounded(t *testing.T) {
+	srv := limitedOutput(t, nil, config.OutputLimit{HardBytes: 100_000})
+	m, c := client(t, srv), client(t, srv)
+	require.Equal(t, "+OK", m.Do("MONITOR").String())
+	require.Contains(t, c.Do("CLIENT", "LIST").Str, " flags=O ")
+	c.Do("SET", "k", "v\x00")
+	require.Regexp(t, `^\+\d{10}\.\d{6} \[0 in-process\] "SET" "k" "v\\x00"$`, m.Receive().String())
+	for i := range 50 {
+		c.Do("SET", "k", strings.Repeat("x", 3000)+strconv.Itoa(i))
+	}
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+	srv.mu.Lock()
+	require.Empty(t, srv.monitors)
+	srv.mu.Unlock()
+	m = client(t, srv)
+	m.Do("MONITOR")
+	m.Close()
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is gone")
+	c.Do("PING")
+	srv.mu.Lock()
+	require.Empty(t, srv.monitors)
+	srv.mu.Unlock()
+}

@@ -1,0 +1,240 @@
+package server
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"lockserver/commands"
+)
+
+func latencyRow() commands.Row {
+	admin := whenever | commands.Admin
+	row := func(name, since string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Server, Since: since, Flags: admin, Run: run, Summary: summary,
+			Complexity: "O(1)", Args: args,
+			Tips: []string{"nondeterministic_output", "request_policy:all_nodes", "response_policy:special"}}
+	}
+	reset := row("reset", "2.8.13", latencyReset, "Forgets the samples of events, or of all.",
+		commands.Opt(commands.Str("event").Many()))
+	reset.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
+	histogram := row("histogram", "7.0.0", latencyHistogram, "Tells how long the calls of commands took.",
+		commands.Opt(commands.Str("command").Many()))
+	histogram.Complexity = "O(N) where N is the number of commands"
+	return commands.Row{Name: "latency", Group: commands.Server, Since: "2.8.13",
+		Summary: "Commands about what took long.", Complexity: "Depends on the subcommand.",
+		Sub: []commands.Row{
+			row("latest", "2.8.13", latencyLatest, "Returns the latest sample of every event, and the worst."),
+			row("history", "2.8.13", latencyHistory, "Returns the samples of an event.", commands.Str("event")),
+			reset,
+			row("graph", "2.8.13", latencyGraph, "Draws the samples of an event.", commands.Str("event")),
+			row("doctor", "2.8.13", latencyDoctor, "Explains what took long."),
+			histogram,
+		}}
+}
+
+// eventNames are the names of all events, sorted.
+func (l *latency) eventNames() []string { return slices.Sorted(maps.Keys(l.events)) }
+
+func latencyLatest(c *commands.Ctx) error {
+	l := &sessionOf(c).server.latency
+	c.Out.Array(len(l.events))
+	for _, name := range l.eventNames() {
+		e := l.events[name]
+		last := e.samples[len(e.samples)-1]
+		c.Out.Array(4)
+		c.Out.BulkString(name)
+		c.Out.Int(last.atS)
+		c.Out.Int(last.ms)
+		c.Out.Int(e.worstMS)
+	}
+	return nil
+}
+
+func latencyHistory(c *commands.Ctx) error {
+	e := sessionOf(c).server.latency.events[string(c.Args().Bytes())]
+	if e == nil {
+		c.Out.Array(0)
+		return nil
+	}
+	c.Out.Array(len(e.samples))
+	for _, s := range e.samples {
+		c.Out.Array(2)
+		c.Out.Int(s.atS)
+		c.Out.Int(s.ms)
+	}
+	return nil
+}
+
+func latencyReset(c *commands.Ctx) error {
+	l := &sessionOf(c).server.latency
+	names := c.Args().Rest()
+	before := len(l.events)
+	if len(names) == 0 {
+		l.events = nil
+	}
+	for _, name := range names {
+		delete(l.events, string(name))
+	}
+	c.Out.Int(int64(before - len(l.events)))
+	return nil
+}
+
+// graphRows is how many lines high the bars of LATENCY GRAPH are, graphColumns how many of the latest samples there are.
+const (
+	graphRows    = 4
+	graphColumns = 72
+)
+
+func latencyGraph(c *commands.Ctx) error {
+	name := c.Args().Bytes()
+	srv := sessionOf(c).server
+	e := srv.latency.events[string(name)]
+	if e == nil {
+		return commands.ErrLatencySamples(name)
+	}
+	nowS := c.NowMS() / 1000
+	f := e.figures(nowS)
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: highest %d ms, lowest %d ms, highest ever %d ms\n", name, f.most, f.least, e.worstMS)
+	samples := e.samples[max(0, len(e.samples)-graphColumns):]
+	for row := graphRows; row > 0; row-- {
+		for _, s := range samples {
+			height := int64(graphRows)
+			if f.most > f.least {
+				height = 1 + (s.ms-f.least)*(graphRows-1)/(f.most-f.least)
+			}
+			if height >= int64(row) {
+				b.WriteByte('#')
+			} else {
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteByte('\n')
+	}
+	writeAges(&b, samples, nowS)
+	c.Out.Verbatim("txt", b.String())
+	return nil
+}
+
+// writeAges writes how long ago each sample was, downwards: "15s", "3m".
+func writeAges(b *strings.Builder, samples []latencySample, nowS int64) {
+	longest := 0
+	ages := make([]string, len(samples))
+	for i, s := range samples {
+		ages[i] = age(nowS - s.atS)
+		longest = max(longest, len(ages[i]))
+	}
+	for line := range longest {
+		for _, a := range ages {
+			if line < len(a) {
+				b.WriteByte(a[line])
+			} else {
+				b.WriteByte(' ')
+			}
+		}
+		b.WriteByte('\n')
+	}
+}
+
+func age(s int64) string {
+	switch {
+	case s < 60:
+		return fmt.Sprintf("%ds", s)
+	case s < 3600:
+		return fmt.Sprintf("%dm", s/60)
+	case s < 86400:
+		return fmt.Sprintf("%dh", s/3600)
+	default:
+		return fmt.Sprintf("%dd", s/86400)
+	}
+}
+
+// advice says what to do about an event.
+var advice = map[string]string{
+	"command": "SLOWLOG GET shows the commands; those that go through much data at once (KEYS, SMEMBERS, LRANGE 0 -1, " +
+		"large scripts) can be split up.",
+	"fast-command": "these commands take little by themselves: look whether the machine is short of CPU or memory, or " +
+		"the values are very large.",
+	"expire-cycle": "many keys die at the same time: add a little chance to their lifetimes.",
+}
+
+func latencyDoctor(c *commands.Ctx) error {
+	srv := sessionOf(c).server
+	l := &srv.latency
+	var b strings.Builder
+	switch {
+	case srv.config.LatencyMonitorThresholdMS == 0:
+		b.WriteString("Nothing is watched: CONFIG SET latency-monitor-threshold to the number of milliseconds from which on " +
+			"something is slow for you.\n")
+	case len(l.events) == 0:
+		fmt.Fprintf(&b, "Nothing took %d ms or more.\n", srv.config.LatencyMonitorThresholdMS)
+	default:
+		nowS := c.NowMS() / 1000
+		for _, name := range l.eventNames() {
+			e := l.events[name]
+			f := e.figures(nowS)
+			fmt.Fprintf(&b, "%s: %d samples, one every %d s; %d ms on average, give or take %d ms; the worst took %d ms.\n    %s\n",
+				name, len(e.samples), f.spanS/int64(len(e.samples)), f.average, f.deviation, e.worstMS, advice[name])
+		}
+	}
+	c.Out.Verbatim("txt", b.String())
+	return nil
+}
+
+// latencyHistogram leaves out commands that do not exist or were never measured; a container stands for its subcommands.
+func latencyHistogram(c *commands.Ctx) error {
+	srv := sessionOf(c).server
+	var rows []*commands.Row
+	add := func(row *commands.Row) {
+		if row != nil && srv.latency.histograms[row] != nil && !slices.Contains(rows, row) {
+			rows = append(rows, row)
+		}
+	}
+	a := c.Args()
+	if !a.More() {
+		for _, row := range srv.table.Rows() {
+			add(row)
+			for _, sub := range row.Subcommands() {
+				add(sub)
+			}
+		}
+	}
+	for a.More() {
+		row := srv.table.LookupFull(a.Bytes())
+		add(row)
+		if row != nil {
+			for _, sub := range row.Subcommands() {
+				add(sub)
+			}
+		}
+	}
+	c.Out.Map(len(rows))
+	for _, row := range rows {
+		c.Out.BulkString(row.FullName())
+		srv.latency.histograms[row].write(c)
+	}
+	return nil
+}
+
+func (h *histogram) write(c *commands.Ctx) {
+	c.Out.Map(2)
+	c.Out.BulkString("calls")
+	c.Out.Int(h.calls)
+	c.Out.BulkString("histogram_usec")
+	used := 0
+	for _, n := range h.buckets {
+		if n > 0 {
+			used++
+		}
+	}
+	c.Out.Map(used)
+	sum := int64(0)
+	for i, n := range h.buckets {
+		if sum += n; n > 0 {
+			c.Out.Int(1 << i)
+			c.Out.Int(sum)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"testing"
+)
+
+// nowhere is a transport that drops what it is sent.
+type nowhere struct{}
+
+func (nowhere) kick(*loop)                      {}
+func (nowhere) send([]byte, bool) (bool, error) { return false, nil }
+func (nowhere) buffered() int                   { return 0 }
+func (nowhere) guardPeer(int64)                 {}
+func (nowhere) hangUp()                         {}
+func (nowhere) attach(*session)                 {}
+func (nowhere) peerGone() bool                  { return false }
+
+// BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so many locks that
+// are held all the time.
+func BenchmarkLock(b *testing.B) {
+	for _, lease := range []string{"PX 3600000", ""} {
+		for _, held := range []int{1_000, 1_000_000} {
+			name := "watched"
+			if lease != "" {
+				name = "leased"
+			}
+			b.Run(fmt.Sprintf("%s/held=%d", name, held), func(b *testing.B) { benchmarkLock(b, lease, held) })
+		}
+	}
+}
+
+func benchmarkLock(b *testing.B, lease string, held int) {
+	srv := start(b, Options{})
+	s, refused := srv.open(nowhere{}, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+	if s == nil {
+		b.Fatal(refused)
+	}
+	s.limits = nil
+	var room batch
+	for i := range held {
+		s.feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &room, nil)
+	}
+	const pipeline = 16
+	var batches [][]byte
+	for i := 0; i < 4096; i += pipeline {
+		var lock, unlock []byte
+		for j := range pipeline {
+			lock = appendCommand(lock, append([]string{"LOCK", fmt.Sprint("free:", i+j), "owner"}, fieldsOf(lease)...)...)
+			unlock = appendCommand(unlock, "UNLOCK", fmt.Sprint("free:", i+j), "owner")
+		}
+		batches = append(batches, lock, unlock)
+	}
+	b.ResetTimer()
+	for i := 0; i < b.N; i += pipeline {
+		s.feed(batches[i/pipeline%len(batches)], &room, nil)
+	}
+}
+
+func fieldsOf(lease string) []string {
+	if lease == "" {
+		return nil
+	}
+	return []string{"PX", "3600000"}
+}
+
+func appendCommand(dst []byte, words ...string) []byte {
+	dst = fmt.Appendf(dst, "*%d\r\n", len(words))
+	for _, w := range words {
+		dst = fmt.Appendf(dst, "$%d\r\n%s\r\n", len(w), w)
+	}
+	return dst
+}

@@ -1,0 +1,105 @@
+package server
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// TestEdgesNameTestsThatExist: what a row of lockEdges leaves to other tests is there.
+func TestEdgesNameTestsThatExist(t *testing.T) {
+	var code strings.Builder
+	for _, file := range []string{"lock_race_test.go", "lock_edges_more_test.go"} {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		code.Write(text)
+	}
+	for _, edge := range lockEdges {
+		for _, name := range edge.tests {
+			require.Regexp(t, `(?m)^func `+regexp.QuoteMeta(name)+`\(t \*testing\.T\)`, code.String(), edge.row)
+		}
+	}
+}
+
+// TestOwnersAreBytes: an owner may be any bytes, a zero byte, a line's end and what is no UTF-8 among them.
+func TestOwnersAreBytes(t *testing.T) {
+	srv := startWith(t, Options{}, nil)
+	a, b := client(t, srv), client(t, srv)
+	for _, owner := range []string{"\x00", "\r\n", "\xff\xfe", " ", "$token\x00", "mode ", strings.Repeat("o", 100_000)} {
+		token := a.Do("LOCK", "k", owner, "PX", "60000")
+		require.Equal(t, resp.Integer, token.Kind, "%q", owner)
+		require.Equal(t, "1", a.Do("HGET", "k", owner).Str)
+		require.True(t, b.Do("LOCK", "k", owner+"x").IsNull())
+		require.Equal(t, token, a.Do("LOCK", "k", owner, "PX", "60000"))
+		b.Send("LOCK", "k", owner+"\n", "WAIT", "0")
+		awaitParked(t, srv, 1)
+		require.Equal(t, "1", a.Do("RENEW", "k", owner, "PX", "60000", "TOKEN", fmt.Sprint(token.Int)).String())
+		require.Equal(t, "0", a.Do("UNLOCK", "k", owner).String())
+		require.Equal(t, "1", a.Do("UNLOCK", "k", owner).String())
+		require.Greater(t, b.Receive().Int, token.Int)
+		require.Equal(t, "1", b.Do("UNLOCK", "k", owner+"\n").String())
+	}
+}
+
+// TestLeasesAfterARestart: a lock is data, its end an absolute time; who held it by living does not live any more.
+func TestLeasesAfterARestart(t *testing.T) {
+	dir := t.TempDir()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	a := client(t, srv)
+	last := int64(0)
+	for _, words := range []string{"LOCK watched a", "LOCK short a PX 5000", "LOCK long a PX 60000", "LOCK twice a PX 60000",
+		"LOCK twice a PX 60000", "LOCK touch-and-go a PX 40000"} {
+		last = max(last, a.Do(strings.Fields(words)...).Int)
+	}
+	clock.Advance(15 * time.Second) // watched was renewed at 10 s, so that it ends at 40 s
+	b := client(t, srv)
+	b.Send("LOCK", "long", "b", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	require.Equal(t, "+OK", a.Do("SAVE").String())
+	require.NoError(t, srv.Close())
+
+	clock.Set(time.UnixMilli(1_750_000_030_000))
+	srv = start(t, Options{Config: inDir(dir), Clock: clock})
+	c := client(t, srv)
+	require.Zero(t, srv.parked(), "who waited has gone")
+	for line, want := range map[string]string{
+		"EXISTS short": "0", "PTTL watched": "10000", "PTTL long": "30000", "PTTL touch-and-go": "10000", "HGET twice a": `"2"`,
+		"LOCK watched c": "$nil", "LOCK long c": "$nil", "RENEW long a PX 30000": "1", "RENEW short a": "0", "UNLOCK short a": "$nil",
+	} {
+		require.Equal(t, want, c.Do(strings.Fields(line)...).String(), line)
+	}
+	requireToken := func(line string) {
+		t.Helper()
+		token := c.Do(strings.Fields(line)...).Int
+		require.Greater(t, token, last, line)
+		last = token
+	}
+	requireToken("LOCK short c PX 1000000")
+	c.Send("LOCK", "watched", "c", "PX", "1000000", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	clock.Advance(9_999 * time.Millisecond)
+	require.Equal(t, 1, srv.parked(), "the lease has not ended yet")
+	clock.Advance(time.Millisecond)
+	require.Greater(t, c.Receive().Int, last, "nobody renews it any more")
+	require.Equal(t, "0", c.Do("EXISTS", "touch-and-go").String())
+	require.NoError(t, srv.Close())
+
+	clock.Set(time.UnixMilli(1_760_000_000_000))
+	c = client(t, start(t, Options{Config: inDir(dir), Clock: clock}))
+	require.Equal(t, "0", c.Do("DBSIZE").String(), "every lease of the snapshot has ended")
+	checkRestartToken(t, c, last)
+}
+
+func checkRestartToken(t *testing.T, c *testkit.Client, last int64) {
+	t.Helper()
+	require.Greater(t, c.Do("LOCK", "short", "d").Int, last)
+}

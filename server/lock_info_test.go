@@ -1,0 +1,198 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// entries reads a map, of either version of the protocol.
+func entries(t *testing.T, v resp.Value) map[string]resp.Value {
+	t.Helper()
+	require.Contains(t, []resp.Kind{resp.Map, resp.Array}, v.Kind, v)
+	m := map[string]resp.Value{}
+	for i := 0; i < len(v.Elems); i += 2 {
+		m[v.Elems[i].Str] = v.Elems[i+1]
+	}
+	return m
+}
+
+func lockInfoOf(t *testing.T, c *testkit.Client, key string) map[string]resp.Value {
+	t.Helper()
+	return entries(t, c.Do("LOCK.INFO", key))
+}
+
+func TestLockInfo(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		start := clock.NowUS() / 1000
+		asks := testkit.Dial(t, dial)
+		asks.Do("HELLO", "3")
+		require.True(t, asks.Do("LOCK.INFO", "k").IsNull())
+		a := testkit.Dial(t, dial)
+		a.Do("CLIENT", "SETNAME", "worker")
+		id := a.Do("CLIENT", "ID").Int
+		token := a.Do("LOCK", "k", "a").Int
+		clock.Advance(time.Second)
+		a.Do("LOCK", "k", "a")
+
+		i := lockInfoOf(t, asks, "k")
+		require.Len(t, i, 8)
+		require.Equal(t, "a", i["owner"].Str)
+		require.EqualValues(t, 2, i["holds"].Int)
+		require.Equal(t, token, i["token"].Int)
+		require.EqualValues(t, 30_000, i["ttl"].Int)
+		require.Equal(t, "#t", i["watchdog"].String())
+		require.Equal(t, start, i["held-since"].Int)
+		client := entries(t, i["client"])
+		require.Equal(t, id, client["id"].Int)
+		require.Equal(t, "worker", client["name"].Str)
+		list := a.Do("CLIENT", "INFO").Str
+		require.Contains(t, list, " addr="+client["address"].Str+" ")
+		require.Empty(t, i["waiters"].Elems)
+
+		// Those who wait, in order; whoever waits for the key but for no lock is not among them.
+		b, c, d := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
+		d.Send("XREAD", "BLOCK", "0", "STREAMS", "k", "$")
+		b.Send("LOCK", "k", "b", "WAIT", "0")
+		eventually(t, func() bool { return srv.parked() >= 1 && srv.waits("b") }, "b should wait")
+		clock.Advance(time.Second)
+		c.Send("MLOCK", "2", "j", "k", "c", "WAIT", "5000")
+		eventually(t, func() bool { return srv.waits("c") }, "c should wait")
+		waiters := lockInfoOf(t, asks, "k")["waiters"].Elems
+		require.Len(t, waiters, 2)
+		first, second := entries(t, waiters[0]), entries(t, waiters[1])
+		require.Equal(t, "b", first["owner"].Str)
+		require.Equal(t, start+1000, first["waiting-since"].Int)
+		require.True(t, first["deadline"].IsNull())
+		require.Positive(t, entries(t, first["client"])["id"].Int)
+		require.Equal(t, "c", second["owner"].Str)
+		require.Equal(t, start+2000, second["waiting-since"].Int)
+		require.Equal(t, start+7000, second["deadline"].Int)
+		require.True(t, asks.Do("LOCK.INFO", "j").IsNull(), "a lock that is only waited for is not held")
+
+		// The holder goes; its lease is known and still runs.
+		before := srv.connected()
+		a.Close()
+		eventually(t, func() bool { return srv.connected() < before }, "a goes")
+		testkit.Dial(t, dial).Do("PING")
+		i = lockInfoOf(t, asks, "k")
+		require.Equal(t, "a", i["owner"].Str)
+		require.Equal(t, "#f", i["watchdog"].String())
+		require.True(t, i["client"].IsNull())
+		require.Equal(t, start, i["held-since"].Int)
+	})
+}
+
+// waits reports whether an owner waits for something.
+func (srv *Server) waits(owner string) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.parking.claimants[owner] != nil
+}
+
+func TestLockInfoOfALease(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	a, b := client(t, srv), client(t, srv)
+	a.Do("LOCK", "k", "a", "PX", "5000")
+	clock.Advance(time.Second)
+	i := lockInfoOf(t, b, "k")
+	require.EqualValues(t, 0, i["watchdog"].Int)
+	require.EqualValues(t, 4000, i["ttl"].Int)
+	require.Equal(t, a.Do("CLIENT", "ID").Int, entries(t, i["client"])["id"].Int)
+	b.Do("PERSIST", "k")
+	i = lockInfoOf(t, b, "k")
+	require.EqualValues(t, -1, i["ttl"].Int)
+	require.Equal(t, "a", i["owner"].Str)
+
+	// One that Redisson's scripts took: what only native commands know is null.
+	b.Do("HSET", "r", "u:1", "3")
+	b.Do("PEXPIRE", "r", "700")
+	require.Equal(t, `["owner" "u:1" "holds" 3 "token" $nil "ttl" 700 "watchdog" 0 "client" $nil "held-since" $nil "waiters" []]`,
+		b.Do("LOCK.INFO", "r").String())
+	b.Do("HSET", "m", "mode", "read", "u:1", "1")
+	require.True(t, b.Do("LOCK.INFO", "m").IsError())
+	b.Do("SET", "s", "v")
+	require.True(t, b.Do("LOCK.INFO", "s").IsError())
+}
+
+// Locks are listed, and their tokens are exceeded, after a restart, even if the file that reserves tokens is lost.
+func TestTokensOfLoadedLocks(t *testing.T) {
+	dir := t.TempDir()
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	open := func() *Server {
+		srv, err := New(Options{Clock: clock, Config: inDir(dir)})
+		require.NoError(t, err)
+		require.NoError(t, srv.Start())
+		return srv
+	}
+	srv := open()
+	a := client(t, srv)
+	tokens := a.Do("MLOCK", "3", "x", "y", "z", "a", "EX", "3600").Elems
+	a.Do("HSET", "h", "f", "v")
+	a.Do("HSET", "r", "u:1", "1")
+	require.Equal(t, "+OK", a.Do("SAVE").String())
+	require.NoError(t, srv.Close())
+	require.NoError(t, os.Remove(filepath.Join(dir, tokenFile)))
+	clock.Set(time.UnixMilli(1_749_999_000_000)) // set back
+	srv = open()
+	defer srv.Close()
+	a = client(t, srv)
+	var listed []string
+	for _, l := range a.Do("LOCK.LIST").Elems {
+		listed = append(listed, entries(t, l)["key"].Str)
+	}
+	require.ElementsMatch(t, []string{"x", "y", "z"}, listed)
+	i := lockInfoOf(t, a, "y")
+	require.Equal(t, tokens[1].Int, i["token"].Int)
+	require.True(t, i["client"].IsNull())
+	require.True(t, i["held-since"].IsNull())
+	require.Greater(t, a.Do("LOCK", "new", "b").Int, tokens[2].Int)
+}
+
+// The server's checks apply to what GUARD runs, and both commands are counted.
+func TestGuardRunsAsIfSentAlone(t *testing.T) {
+	srv := startWith(t, Options{}, nil)
+	a := client(t, srv)
+	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
+	calls := func(name string) int64 {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		return srv.calls[srv.table.LookupFull([]byte(name)).Index()]
+	}
+	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
+	require.True(t, a.Do("GUARD", "k", "1", "SET", "x", "1").IsError())
+	require.EqualValues(t, 2, calls("guard"))
+	require.EqualValues(t, 1, calls("set"))
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " cmd=client|info ")
+
+	srv.mu.Lock()
+	srv.snapshots.lastErr = errClosed // writes are refused until a save succeeds
+	srv.config.Save = []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1}}
+	srv.mu.Unlock()
+	require.True(t, strings.HasPrefix(a.Do("GUARD", "k", token, "SET", "x", "2").Str, "MISCONF "))
+	require.Equal(t, "1", a.Do("GUARD", "k", token, "GET", "x").Str)
+}
+
+// A panic under GUARD is one of the command that it runs.
+func TestGuardOfAPanic(t *testing.T) {
+	srv := startWithRows(t, Options{}, panicRows())
+	a := client(t, srv)
+	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
+	require.Equal(t, "-ERR internal error, the server's log tells more", a.Do("GUARD", "k", token, "READBOOM", "x").String())
+	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
+	a.Send("GUARD", "k", token, "WRITEBOOM", "x")
+	<-srv.Done()
+	require.Equal(t, 1, srv.ExitCode())
+}

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"slices"
+	"strings"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+func monitorRows() []commands.Row {
+	return []commands.Row{{Name: "monitor", Group: commands.Server, Since: "1.0.0", Flags: whenever | commands.Admin, Run: monitor,
+		Summary: "Shows every command that the server runs.", Complexity: "O(1) here, and for each command that is run"}}
+}
+
+// monitor begins to show commands; it is not answered again by one that does so already.
+func monitor(c *commands.Ctx) error {
+	s := sessionOf(c)
+	switch {
+	case !c.MayBlock:
+		return commands.ErrMonitorDenied
+	case s.monitors:
+		return nil
+	}
+	s.monitors = true
+	s.server.monitors = append(s.server.monitors, s)
+	c.Out.OK()
+	return nil
+}
+
+// stopMonitoring ends MONITOR; it does nothing if s does not monitor.
+func (s *session) stopMonitoring() {
+	if s.monitors {
+		s.monitors = false
+		s.server.monitors = slices.DeleteFunc(s.server.monitors, func(other *session) bool { return other == s })
+	}
+}
+
+// show tells the monitors of a command that has just run. A script's own commands come without a session.
+func (ex *executor) show(s *session, row *commands.Row, db int, argv [][]byte) {
+	if row.Flags&(commands.SkipMonitor|commands.Admin) != 0 {
+		return
+	}
+	us := ex.store.NowUS()
+	w := resp.Writer{Buf: append(make([]byte, 0, 128), '+')}
+	w.Buf = appendPadded(w.Buf, us/1_000_000, 1)
+	w.Buf = appendPadded(append(w.Buf, '.'), us%1_000_000, 6)
+	w.Buf = appendPadded(append(w.Buf, " ["...), int64(db), 1)
+	w.Buf = append(append(w.Buf, ' '), origin(s)...)
+	w.Buf = append(w.Buf, ']')
+	for _, arg := range redact(row, argv) {
+		w.Buf = resp.AppendQuoted(append(w.Buf, ' '), arg)
+	}
+	w.Buf = append(w.Buf, "\r\n"...)
+	for _, m := range ex.monitors {
+		if m.replies != replyOff {
+			ex.deliver(m, w.Buf)
+			if m.outputTooLarge() {
+				ex.pubsub.doomed = append(ex.pubsub.doomed, m)
+			}
+		}
+	}
+	ex.closeDoomed()
+}
+
+// origin is where a command came from, as MONITOR writes it.
+func origin(s *session) string {
+	if s == nil {
+		return "lua"
+	}
+	if path, ok := strings.CutSuffix(s.info.addr, ":0"); ok {
+		return "unix:" + path
+	}
+	return s.info.addr
+}
+
+// appendPadded appends n with at least so many digits.
+func appendPadded(dst []byte, n int64, digits int) []byte {
+	var space [20]byte
+	i := len(space)
+	for ; n > 0 || digits > 0; digits-- {
+		i--
+		space[i] = byte('0' + n%10)
+		n /= 10
+	}
+	return append(dst, space[i:]...)
+}
+
+// redacted stands for what neither MONITOR nor SLOWLOG shows.
+var redacted = []byte("(redacted)")
+
+// redact hides the passwords in a command. It copies argv only if there are any.
+func redact(row *commands.Row, argv [][]byte) [][]byte {
+	var secret []int
+	switch row.FullName() {
+	case "auth":
+		for i := 1; i < len(argv); i++ {
+			secret = append(secret, i)
+		}
+	case "hello":
+		for i := 2; i+2 < len(argv); i++ {
+			if equalWord(argv[i], "auth") {
+				secret = append(secret, i+1, i+2)
+				break
+			}
+		}
+	case "config|set":
+		for i := 2; i+1 < len(argv); i += 2 {
+			if equalWord(argv[i], "requirepass") || equalWord(argv[i], "masterauth") {
+				secret = append(secret, i+1)
+			}
+		}
+	case "acl|setuser":
+		for i := 2; i < len(argv); i++ {
+			secret = append(secret, i)
+		}
+	}
+	if secret == nil {
+		return argv
+	}
+	argv = slices.Clone(argv)
+	for _, i := range secret {
+		argv[i] = redacted
+	}
+	return argv
+}

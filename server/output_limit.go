@@ -1,0 +1,123 @@
+package server
+
+import (
+	"math"
+
+	"lockserver/internal/config"
+)
+
+// clientClass is what kind of client client-output-buffer-limit takes a session for.
+type clientClass uint8
+
+const (
+	classNormal clientClass = iota
+	classPubSub             // is subscribed to something
+	clientClasses
+)
+
+// String is the class as CLIENT LIST TYPE knows it.
+func (c clientClass) String() string { return [...]string{"normal", "pubsub"}[c] }
+
+// outputLimit is what client-output-buffer-limit says of one class.
+type outputLimit struct {
+	config.OutputLimit
+	least int64 // up to this many bytes no limit is passed
+}
+
+func newOutputLimit(l config.OutputLimit) outputLimit {
+	o := outputLimit{l, math.MaxInt64}
+	for _, bytes := range []int64{l.HardBytes, l.SoftBytes} {
+		if bytes > 0 {
+			o.least = min(o.least, bytes)
+		}
+	}
+	return o
+}
+
+// softLimit is since when a session's output has been above its soft limit.
+type softLimit struct {
+	sinceMS int64 // 0: it is not
+	timer   timer // when it will have been for too long
+}
+
+// outputBytes is how much output the client has not taken yet.
+func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }
+
+// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard limit, or
+// the soft one for too long. Output that has just passed the soft limit is given its time.
+func (s *session) outputTooLarge() bool {
+	limit := &s.server.settings.output[s.class]
+	bytes := int64(s.outputBytes())
+	return bytes > limit.least && s.passesLimit(limit, bytes)
+}
+
+func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
+	if limit.HardBytes > 0 && bytes > limit.HardBytes {
+		return true
+	}
+	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
+		return false
+	}
+	ex := &s.server.executor
+	nowMS := ex.store.NowMS()
+	if s.soft.sinceMS == 0 {
+		s.soft.sinceMS = nowMS
+		s.soft.timer.Of = s
+		ex.timers.set(&s.soft.timer, nowMS+limit.SoftMS)
+		return false
+	}
+	return nowMS-s.soft.sinceMS >= limit.SoftMS
+}
+
+// checkOutput closes a client whose unread output is too large.
+func (s *session) checkOutput() {
+	if s.outputTooLarge() {
+		s.logOutputLimit()
+		s.out.Buf = nil
+		s.kill()
+	}
+}
+
+func (s *session) logOutputLimit() {
+	s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
+		"bytes", s.outputBytes())
+}
+
+// notableOutput is how much output that may wait for the client is worth another look after sending.
+const notableOutput = 16 << 10
+
+// noteOutput learns what the transport still holds after sending. The owner calls it.
+func (s *session) noteOutput() {
+	bytes := s.transport.buffered()
+	ex := &s.server.executor
+	ex.mu.Lock()
+	if s.pendingBytes = bytes; !s.dead {
+		ex.begin()
+		s.checkOutput()
+	}
+	touched := ex.end()
+	ex.mu.Unlock()
+	kick(touched, nil)
+}
+
+// fire implements firer: the output has been above the soft limit for its time. What the transport still holds only
+// the session's owner can tell, so it is sent for.
+func (s *session) fire(ex *executor) { ex.touch(s) }
+
+// judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew with one that
+// has read. The owner calls it, having asked its transport what it holds.
+func (s *session) judgeSoftLimit() {
+	ex := &s.server.executor
+	ex.begin()
+	limit := &s.server.settings.output[s.class]
+	if limit.SoftBytes == 0 || int64(s.pendingBytes) <= limit.SoftBytes {
+		s.soft.sinceMS = 0
+		ex.timers.stop(&s.soft.timer)
+		return
+	}
+	if s.passesLimit(limit, int64(s.pendingBytes)) {
+		s.logOutputLimit()
+		s.out.Buf = nil
+		s.kill()
+	}
+}

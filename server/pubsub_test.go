@@ -1,0 +1,346 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/glob"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// checkPubSub fails unless nobody listens to anything and nothing is left behind.
+func checkPubSub(t testing.TB, srv *Server) {
+	t.Helper()
+	eventually(t, func() bool {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		return srv.pubsub.listeners == 0
+	}, "somebody listens")
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	require.Empty(t, srv.pubsub.channels)
+	require.Empty(t, srv.pubsub.patterns)
+	require.Empty(t, srv.pubsub.patternList)
+	require.Empty(t, srv.pubsub.shards)
+	require.Empty(t, srv.pubsub.doomed)
+}
+
+func TestPubSubOnEveryTransport(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
+		b.Hello(3)
+		require.Equal(t, `["subscribe" "news" 1]`, a.Do("SUBSCRIBE", "news").String())
+		require.Equal(t, `>["psubscribe" "n*" 1]`, b.Do("PSUBSCRIBE", "n*").String())
+		require.Equal(t, "2", c.Do("PUBLISH", "news", "one").String())
+		require.Equal(t, `["message" "news" "one"]`, a.Receive().String())
+		require.Equal(t, `>["pmessage" "n*" "news" "one"]`, b.Receive().String())
+
+		// One's own message comes after the reply, that of a transaction after the whole of it. D25.
+		require.Equal(t, "2", b.Do("PUBLISH", "news", "two").String())
+		require.Equal(t, `>["pmessage" "n*" "news" "two"]`, b.Receive().String())
+		require.Equal(t, `["message" "news" "two"]`, a.Receive().String())
+		b.Do("MULTI")
+		b.Do("PUBLISH", "news", "three")
+		b.Do("SET", "k", "v")
+		require.Equal(t, `[2 +OK]`, b.Do("EXEC").String())
+		require.Equal(t, `>["pmessage" "n*" "news" "three"]`, b.Receive().String())
+		require.Equal(t, `["message" "news" "three"]`, a.Receive().String())
+		replies := b.Pipeline([][]string{{"PUBLISH", "news", "four"}, {"GET", "k"}})
+		require.Equal(t, "2", replies[0].String())
+		require.Equal(t, `>["pmessage" "n*" "news" "four"]`, replies[1].String())
+		require.Equal(t, `"v"`, b.Receive().String())
+		a.Receive()
+
+		// A waiting client gets messages, and its answer in its turn.
+		b.Send("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+		awaitParked(t, srv, 1)
+		c.Do("PUBLISH", "news", "five")
+		require.Equal(t, `>["pmessage" "n*" "news" "five"]`, b.Receive().String())
+		a.Receive()
+		c.Pipeline([][]string{{"PUBLISH", "news", "six"}, {"XADD", "s", "1-1", "f", "v"}, {"PUBLISH", "news", "seven"}})
+		require.Equal(t, `>["pmessage" "n*" "news" "six"]`, b.Receive().String())
+		require.Equal(t, `{"s":[["1-1" ["f" "v"]]]}`, b.Receive().String())
+		require.Equal(t, `>["pmessage" "n*" "news" "seven"]`, b.Receive().String())
+
+		require.Contains(t, c.Do("INFO").Str, "pubsub_channels:1\r\npubsub_patterns:1\r\npubsubshard_channels:0")
+		require.Contains(t, c.Do("INFO").Str, "pubsub_clients:2")
+		list := c.Do("CLIENT", "LIST", "TYPE", "pubsub").Str
+		require.Contains(t, list, " sub=1 psub=0 ssub=0 ")
+		require.Contains(t, list, " sub=0 psub=1 ssub=0 ")
+		require.Equal(t, 2, strings.Count(list, " flags=P"))
+		a.Close()
+		b.Close()
+		checkPubSub(t, srv)
+	})
+}
+
+// A killed listener is reached no more, and whoever closes in the middle of things leaves nothing behind.
+func TestPubSubKill(t *testing.T) {
+	srv := start(t, Options{})
+	a, c := client(t, srv), client(t, srv)
+	a.Do("SUBSCRIBE", "a")
+	a.Do("PSUBSCRIBE", "*")
+	a.Do("SSUBSCRIBE", "s")
+	require.Equal(t, "2", c.Do("PUBLISH", "a", "x").String())
+	require.Equal(t, "1", c.Do("CLIENT", "KILL", "TYPE", "pubsub").String())
+	require.Equal(t, "0", c.Do("PUBLISH", "a", "x").String())
+	checkPubSub(t, srv)
+}
+
+// TestPubSubModel compares what reaches whom with a model, over random subscriptions.
+func TestPubSubModel(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	p := newPubSub()
+	type wish struct {
+		kind channelKind
+		name string
+	}
+	sessions := make([]*session, 8)
+	wishes := make([][]wish, len(sessions)) // in the order in which they were made
+	for i := range sessions {
+		sessions[i] = &session{}
+	}
+	names := map[channelKind][]string{byChannel: {"a", "b", "ab", ""}, byPattern: {"*", "a*", "?", "b"}, byShard: {"a", "b"}}
+	for step := range 5000 {
+		i, kind := r.IntN(len(sessions)), channelKind(r.IntN(int(channelKinds)))
+		w := wish{kind, names[kind][r.IntN(len(names[kind]))]}
+		at := slices.Index(wishes[i], w)
+		switch n := r.IntN(100); {
+		case n < 50:
+			p.subscribe(sessions[i], w.kind, []byte(w.name))
+			if at < 0 {
+				wishes[i] = append(wishes[i], w)
+			}
+		case n < 95:
+			p.unsubscribe(sessions[i], w.kind, []byte(w.name))
+			if at >= 0 {
+				wishes[i] = slices.Delete(wishes[i], at, at+1)
+			}
+		default:
+			p.forget(sessions[i])
+			wishes[i] = nil
+		}
+		listeners := 0
+		want := map[wish]int{}
+		for i, s := range sessions {
+			var got [channelKinds][]string
+			if s.subs != nil {
+				listeners++
+				for kind := range channelKinds {
+					for sub := s.subs[kind].first; sub != nil; sub = sub.next {
+						got[kind] = append(got[kind], sub.to.name)
+						require.Same(t, sub, sub.to.members[sub.place])
+						require.Same(t, sub, s.subs[kind].byName[sub.to.name])
+					}
+					require.Len(t, s.subs[kind].byName, len(got[kind]))
+				}
+			}
+			var ordered [channelKinds][]string
+			for _, w := range wishes[i] {
+				ordered[w.kind] = append(ordered[w.kind], w.name)
+				want[w]++
+			}
+			require.Equal(t, ordered, got, "step %d, session %d", step, i)
+			require.Equal(t, len(wishes[i]) > 0, s.class == classPubSub)
+		}
+		require.Equal(t, listeners, p.listeners)
+		have := map[wish]int{}
+		for kind := range channelKinds {
+			for name, to := range p.directory(kind) {
+				have[wish{kind, name}] = len(to.members)
+			}
+		}
+		require.Equal(t, want, have, "step %d", step)
+		require.Len(t, p.patternList, len(p.patterns))
+		for i, to := range p.patternList {
+			require.Equal(t, i, to.place)
+			require.True(t, glob.Match([]byte(to.name), []byte(strings.ReplaceAll(strings.ReplaceAll(to.name, "*", "x"), "?", "y")), false))
+		}
+	}
+}
+
+// TestPubSubManyLoops lets several clients publish to several listeners on all loops: each gets all, in the order of
+// each publisher.
+func TestPubSubManyLoops(t *testing.T) {
+	const publishers, listeners, messages = 3, 6, 400
+	srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) { c.IOThreads = 4 })
+	dial := overPort(srv)
+	var work sync.WaitGroup
+	for i := range listeners {
+		l := testkit.Dial(t, dial)
+		if i%2 == 0 {
+			l.Hello(3)
+		}
+		l.Do("SUBSCRIBE", "c")
+		work.Go(func() {
+			next := map[string]int{}
+			for range publishers * messages {
+				v, err := resp.Value{}, error(nil)
+				if v, err = l.Next(); err != nil {
+					t.Error(err)
+					return
+				}
+				who, n, _ := strings.Cut(v.Elems[2].Str, " ")
+				if n != strconv.Itoa(next[who]) {
+					t.Errorf("listener %d: message %s of %s, expected %d", i, n, who, next[who])
+					return
+				}
+				next[who]++
+			}
+		})
+	}
+	for i := range publishers {
+		c := testkit.Dial(t, dial)
+		work.Go(func() {
+			for n := range messages {
+				v, err := c.Call("PUBLISH", "c", fmt.Sprintf("%d %d", i, n))
+				if err != nil || v.Int != listeners {
+					t.Errorf("reached %s: %v", v, err)
+					return
+				}
+			}
+		})
+	}
+	work.Wait()
+}
+
+// A message is encoded once a version, however many listen, and nobody's channel costs a look-up.
+func TestPublishAllocations(t *testing.T) {
+	srv := start(t, Options{})
+	m := message{kind: "message", channel: []byte("c"), payload: []byte("x")}
+	require.Same(t, &m.in(2)[0], &m.in(2)[0])
+	require.Same(t, &m.in(3)[0], &m.in(3)[0])
+	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(2)))
+	require.Equal(t, ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(3)))
+	channel, text := []byte("nobody"), []byte("x")
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.Publish(channel, text) }))
+}
+
+// limitedOutput starts a server of which each class may have so much output.
+func limitedOutput(t *testing.T, clock Clock, l config.OutputLimit) *Server {
+	return startWith(t, Options{Clock: clock}, func(c *config.Config) {
+		c.ClientOutputBufferLimit = config.OutputLimits{Normal: l, PubSub: l}
+	})
+}
+
+func TestOutputHardLimit(t *testing.T) {
+	srv := limitedOutput(t, nil, config.OutputLimit{HardBytes: 100_000})
+	a, c := client(t, srv), client(t, srv)
+	a.Do("SUBSCRIBE", "a")
+	text := strings.Repeat("x", 30_000)
+	for range 3 {
+		require.Equal(t, "1", c.Do("PUBLISH", "a", text).String())
+	}
+	require.Equal(t, "1", c.Do("PUBLISH", "a", text).String(), "counted, and closed")
+	require.Equal(t, "0", c.Do("PUBLISH", "a", text).String())
+	checkPubSub(t, srv)
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+
+	// One who floods itself is closed, too, and its command is not disturbed.
+	b := client(t, srv)
+	b.Hello(3)
+	b.Do("SUBSCRIBE", "a")
+	b.Send("PUBLISH", "a", strings.Repeat("x", 200_000))
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+	checkPubSub(t, srv)
+	b = client(t, srv)
+	b.Hello(3)
+	b.Do("SUBSCRIBE", "a")
+	b.Do("MULTI")
+	b.Do("GET", "k")
+	b.Do("PUBLISH", "a", strings.Repeat("x", 200_000))
+	b.Do("GET", "k")
+	b.Send("EXEC")
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+	require.Equal(t, "+PONG", c.Do("PING").String())
+}
+
+// checkSoftLimit lets a client that does not read get over its soft limit of 100,000 bytes for 5 seconds by flood,
+// which sends it about 60,000.
+func checkSoftLimit(t *testing.T, srv *Server, clock *ManualClock, victim *testkit.Client, flood func()) {
+	t.Helper()
+	over := func() bool {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		for _, s := range srv.clients {
+			if s.soft.sinceMS != 0 {
+				return true
+			}
+		}
+		return false
+	}
+	flood()
+	require.False(t, over())
+	flood()
+	eventually(t, over, "above the soft limit")
+	clock.Advance(4900 * time.Millisecond)
+	require.Equal(t, 2, srv.connected())
+
+	// What is read does not count, and time starts anew.
+	drain(t, victim)
+	clock.Advance(200 * time.Millisecond)
+	eventually(t, func() bool { return !over() }, "below the soft limit")
+	require.Equal(t, 2, srv.connected())
+	flood()
+	flood()
+	eventually(t, over, "above the soft limit")
+	clock.Advance(4900 * time.Millisecond)
+	require.Equal(t, 2, srv.connected())
+	clock.Advance(200 * time.Millisecond)
+	eventually(t, func() bool { return srv.connected() == 1 }, "closed, though nothing more was sent to it")
+}
+
+// drain reads what has come.
+func drain(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	for {
+		if _, more := c.ReceiveWithin(100 * time.Millisecond); !more {
+			return
+		}
+	}
+}
+
+func TestOutputSoftLimit(t *testing.T) {
+	text := strings.Repeat("x", 60_000)
+	limit := config.OutputLimit{SoftBytes: 100_000, SoftMS: 5000}
+	t.Run("pubsub", func(t *testing.T) {
+		clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+		srv := limitedOutput(t, clock, limit)
+		a, c := client(t, srv), client(t, srv)
+		a.Do("SUBSCRIBE", "a")
+		checkSoftLimit(t, srv, clock, a, func() { require.Equal(t, "1", c.Do("PUBLISH", "a", text).String()) })
+		checkPubSub(t, srv)
+	})
+	t.Run("normal", func(t *testing.T) {
+		clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+		srv := limitedOutput(t, clock, limit)
+		a, c := client(t, srv), client(t, srv)
+		c.Do("SET", "k", text)
+		checkSoftLimit(t, srv, clock, a, func() {
+			before := srv.commandsRun()
+			a.Send("GET", "k")
+			eventually(t, func() bool { return srv.commandsRun() > before }, "it runs")
+		})
+	})
+}
+
+func (srv *Server) commandsRun() int64 {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.total
+}
