@@ -11,7 +11,7 @@ N ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots bench fuzz docs ci
+.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots bench bench-locks fuzz docs ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -73,11 +73,14 @@ diff: need-redis ## the same commands to lockserver and to a real redis-server, 
 
 snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 ./tests/snapshots $(if $(SEED),-seed $(SEED))
-	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./internal/... ./tests/effects ./tests/readme
+	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./internal/... ./tests/effects ./tests/interop ./tests/readme
 	$(GO) test -count=1 ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
 
 bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
 	$(GO) run ./tests/bench
+
+bench-locks: need-redis ## LOCK beside redsync and redislock, a million locks, 100,000 waiters; into docs/LOCKS.md (4 minutes)
+	$(GO) run ./tests/lockbench -update docs/LOCKS.md
 
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2|' | sort | \

@@ -293,9 +293,9 @@ func TestDamagedSnapshotIsRefusedAndLeftAlone(t *testing.T) {
 func TestLogFile(t *testing.T) {
 	dir := t.TempDir()
 	log := logFile(filepath.Join(dir, "x.log"))
-	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--slowlog-max-len", "5")
+	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--lua-time-limit", "5")
 	addr := c.ready(t, log)
-	require.Contains(t, log.String(), "These directives were accepted but have no effect here: slowlog-max-len\n")
+	require.Contains(t, log.String(), "These directives were accepted but have no effect here: lua-time-limit\n")
 	require.NoError(t, c.Process.Signal(syscall.SIGHUP))
 	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"), "a hang-up ends nothing")
 	require.Empty(t, c.stdout.String()+c.stderr.String())

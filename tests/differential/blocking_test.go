@@ -4,6 +4,7 @@ package differential
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -23,6 +24,9 @@ import (
 //	A! D0                  a command still waits at lockserver, but was answered by Redis, see docs/DIFFERENCES.md
 //	A+ PING                sends a command; A< compares the replies
 //	A-                     closes the connection
+//	A= 3                   goes on in that version of the protocol
+//	A~ D0 PUBLISH c m      sends a command and compares its two answers, which come in the other order at Redis, see
+//	                       docs/DIFFERENCES.md
 //	sleep 20               milliseconds
 //
 // {A} is the number of A's connection.
@@ -30,8 +34,13 @@ type play string
 
 // TestBlocking plays commands that wait, on several connections.
 func TestBlocking(t *testing.T) {
-	p := startPair(t, "")
-	for _, c := range slices.Concat(blockingCases(), transactionCases()) {
+	playAll(t, startPair(t, ""), slices.Concat(blockingCases(), listWaits(), zsetWaits(), transactionCases(), groupPlays()))
+}
+
+// playAll plays every case in both versions of the protocol, and compares the data at its end.
+func playAll(t *testing.T, p *pair, cases []blockingCase) {
+	t.Helper()
+	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			for _, version := range []string{"2", "3"} {
 				here := p.in(t)
@@ -113,6 +122,17 @@ func (s *stage) step(l string) {
 	case "-":
 		ours.Close()
 		redis.Close()
+	case "=":
+		version, err := strconv.Atoi(rest)
+		require.NoError(s.t, err, l)
+		ours.Hello(version)
+		redis.Hello(version)
+	case "~":
+		_, command, _ := strings.Cut(rest, " ")
+		s.send(command, ours, redis)
+		first, second := redis.Receive(), redis.Receive()
+		s.same(l, ours.Receive(), second)
+		s.same(l, ours.Receive(), first)
 	default:
 		require.Fail(s.t, "what is this line?", l)
 	}
@@ -134,7 +154,11 @@ func withIDs(text string, actors map[string]*actor) string {
 
 func (s *stage) compare(l string, ours, redis *actor) {
 	s.t.Helper()
-	a, b := ours.Receive(), redis.Receive()
+	s.same(l, ours.Receive(), redis.Receive())
+}
+
+func (s *stage) same(l string, a, b resp.Value) {
+	s.t.Helper()
 	require.Truef(s.t, a.Equal(b), "version %s, %s\n  %s", s.version, l, differ(a, b))
 }
 

@@ -39,7 +39,7 @@ type namedCase struct {
 // TestCases plays all that was written by hand.
 func TestCases(t *testing.T) {
 	p := startPair(t, "")
-	for _, f := range []family{stringCases(), keyCases(), hashCases(), setCases(), streamCases(), serverCases()} {
+	for _, f := range allCases() {
 		t.Run(f.name, func(t *testing.T) {
 			for _, c := range f.cases {
 				t.Run(c.name, func(t *testing.T) {
@@ -52,6 +52,11 @@ func TestCases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// allCases are the tables of all families.
+func allCases() []family {
+	return []family{stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), listCases(), streamCases(), groupCases(), serverCases()}
 }
 
 // play plays a case and compares the data at its end.
@@ -109,7 +114,7 @@ func (p *pair) isStep(args []string) bool {
 // rowName is the name under which a command's check stands.
 func rowName(args []string) string {
 	name := strings.ToLower(args[0])
-	if (name == "object" || name == "command") && len(args) > 1 {
+	if (name == "object" || name == "command" || name == "xinfo") && len(args) > 1 {
 		name += "|" + strings.ToLower(args[1])
 	}
 	return name

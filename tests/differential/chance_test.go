@@ -22,10 +22,18 @@ var checks = map[string]check{
 	"spop":            checkSpop,
 	"srandmember":     checkMembers,
 	"hrandfield":      checkFields,
+	"zrandmember":     checkScored,
+	"zlexcount":       checkLex,
+	"zrange":          checkLex,
+	"zrangestore":     checkLex,
+	"zrangebylex":     checkLex,
+	"zrevrangebylex":  checkLex,
+	"zremrangebylex":  checkLex,
 	"randomkey":       checkRandomKey,
 	"scan":            func(p *pair, args []string) string { return checkScan(p, args, 1, 1) },
 	"sscan":           func(p *pair, args []string) string { return checkScan(p, args, 2, 1) },
 	"hscan":           func(p *pair, args []string) string { return checkScan(p, args, 2, 2) },
+	"zscan":           func(p *pair, args []string) string { return checkScan(p, args, 2, 2) },
 	"ttl":             func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS/1000) },
 	"expiretime":      func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS/1000) },
 	"pttl":            func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS) },
@@ -34,6 +42,9 @@ var checks = map[string]check{
 	"object|encoding": checkEncoding,
 	"object|refcount": checkReferences,
 	"dbsize":          checkSize,
+	"xpending":        checkGroups,
+	"xinfo|consumers": checkGroups,
+	"xinfo|stream":    checkGroups,
 
 	"command|getkeys":         checkKeysOf,
 	"command|getkeysandflags": checkKeysOf,
@@ -110,10 +121,11 @@ func checkReferences(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// checkEncoding knows the encodings that are named otherwise here: D1, small sets, and D2, what INCRBYFLOAT made.
+// checkEncoding knows the encodings that are named otherwise here: D1, small sets, D26, small lists, and D2, what
+// INCRBYFLOAT made.
 func checkEncoding(p *pair, args []string) string {
 	ours, redis := p.do(args...)
-	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" ||
+	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" || ours.Str == "listpack" && redis.Str == "quicklist" ||
 		ours.Str == "listpack" && redis.Str == "hashtable" && len(args) == 3 && p.ours.Do("TYPE", args[2]).Str == "set" {
 		return ""
 	}

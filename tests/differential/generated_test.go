@@ -5,6 +5,7 @@ package differential
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -31,8 +32,9 @@ func TestGenerated(t *testing.T) {
 	t.Logf("seed %d, %d commands", seed, *commandsFlag)
 	p := startPair(t, "")
 	names := map[string]bool{}
+	only := regexp.MustCompile("(?i)" + *onlyFlag)
 	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
-		names[strings.ToLower(name.Str)] = true
+		names[strings.ToLower(name.Str)] = only.MatchString(name.Str)
 	}
 	g := newGenerator(func(name string) bool { return names[name] })
 	start := time.Now()
@@ -112,7 +114,10 @@ func (s *sequence) configure() {
 		{"stream-node-max-bytes", []string{"4096", "4096", "0", "60"}},
 		{"hash-max-listpack-entries", []string{"512", "2", "5"}},
 		{"hash-max-listpack-value", []string{"64", "2"}},
+		{"zset-max-listpack-entries", []string{"128", "2", "5"}},
+		{"zset-max-listpack-value", []string{"64", "2"}},
 		{"set-max-intset-entries", []string{"512", "3"}},
+		{"list-max-listpack-size", []string{"-2", "1", "3", "-1"}},
 	} {
 		args = append(args, d.name, g.pick(d.values))
 	}

@@ -18,6 +18,7 @@ import (
 var (
 	seedFlag     = flag.Uint64("seed", 0, "seed of the generated commands; 0: a new one")
 	commandsFlag = flag.Int("commands", 100000, "how many commands to generate")
+	onlyFlag     = flag.String("only", "", "generate only commands whose names match this pattern, for work on a family")
 	sequenceFlag = flag.Int("sequence", -1, "generate this sequence only")
 )
 

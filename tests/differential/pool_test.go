@@ -25,11 +25,15 @@ var homes = map[commands.Group][]string{
 	commands.String: {"s1", "s2", "n1", "n2"},
 	commands.Hash:   {"h1", "h2", "h3"},
 	commands.Set:    {"t1", "t2", "t3", "t4"},
+	commands.List:   {"l1", "l2", "l3"},
 	commands.Stream: {"x1", "x2", "x3"},
+
+	commands.SortedSet: {"z1", "z2", "z3"},
+	commands.Bitmap:    {"b1", "b2", "s1"},
 }
 
 var allKeys = []string{
-	"s1", "s2", "n1", "n2", "h1", "h2", "h3", "t1", "t2", "t3", "t4", "x1", "x2", "x3", "k1", "k2", "gone", "",
+	"s1", "s2", "n1", "n2", "h1", "h2", "h3", "t1", "t2", "t3", "t4", "x1", "x2", "x3", "l1", "l2", "z1", "z2", "z3", "b1", "b2", "k1", "k2", "gone", "",
 	"k\x00\xff\r\n", "{a}b",
 }
 
@@ -94,6 +98,26 @@ func (p *pool) number() string {
 	return p.double()
 }
 
+// bitType is a type of BITFIELD, or none.
+func (p *pool) bitType() string {
+	if p.chance(10) {
+		return p.pick([]string{"u64", "i65", "u0", "8", "x8", "", "U8", "i", "u8 "})
+	}
+	return p.pick([]string{"i", "u"}) + strconv.Itoa(1+p.rand.IntN(63))
+}
+
+// bitOffset is the number of a bit, mostly of the first few bytes, or of a field.
+func (p *pool) bitOffset() string {
+	switch n := p.rand.IntN(100); {
+	case n < 70:
+		return strconv.Itoa(p.rand.IntN(200))
+	case n < 85:
+		return "#" + strconv.Itoa(p.rand.IntN(20))
+	default:
+		return p.integer()
+	}
+}
+
 func (p *pool) value() string {
 	switch n := p.rand.IntN(100); {
 	case n < 35:
@@ -123,6 +147,36 @@ func (p *pool) member() string {
 		return p.number()
 	default:
 		return p.value()
+	}
+}
+
+// scoreBound is an end of an interval of scores.
+func (p *pool) scoreBound() string {
+	switch n := p.rand.IntN(100); {
+	case n < 30:
+		return p.number()
+	case n < 50:
+		return "(" + p.number()
+	case n < 70:
+		return strconv.Itoa(p.rand.IntN(41) - 20)
+	case n < 95:
+		return p.pick([]string{"-inf", "+inf", "inf", "(-inf", "(inf"})
+	default:
+		return p.pick([]string{"", "(", "((1", " 1", "( 1", "1 ", "[1", "0x", "1e400", "1e-400", "nan", "1\x00x", "-"})
+	}
+}
+
+// lexBound is an end of an interval of members.
+func (p *pool) lexBound() string {
+	switch n := p.rand.IntN(100); {
+	case n < 35:
+		return "[" + p.member()
+	case n < 60:
+		return "(" + p.member()
+	case n < 95:
+		return p.pick([]string{"-", "+"})
+	default:
+		return p.pick([]string{"", "a", "++", "-x", "[", "(", "+\x00x", "{a"})
 	}
 }
 
@@ -195,6 +249,6 @@ func (p *pool) garbage() string {
 	case 4:
 		return p.pick(allKeys)
 	default:
-		return p.pick([]string{"NX", "XX", "GT", "COUNT", "MATCH", "EX", "LIMIT", "REPLACE", "DB", "GET", "KEEPTTL", "=", "~", "MAXLEN", "WITHVALUES"})
+		return p.pick([]string{"NX", "XX", "GT", "COUNT", "MATCH", "EX", "LIMIT", "REPLACE", "DB", "GET", "KEEPTTL", "=", "~", "MAXLEN", "WITHVALUES", "WITHSCORES", "BYLEX", "INCR", "LEFT", "RANK"})
 	}
 }

@@ -40,8 +40,27 @@ func isListed(args []string) bool {
 		return n == 3 && isInt(args[1]) && isInt(args[2])
 	case "HSET":
 		return n >= 4 && n%2 == 0
-	case "HDEL", "SADD", "SREM", "XDEL":
+	case "HDEL", "SADD", "SREM", "XDEL", "RPUSH", "LPUSH", "ZREM":
 		return n >= 3
+	case "HPEXPIREAT":
+		return n >= 6 && isInt(args[2]) && args[3] == "FIELDS" && args[4] == strconv.Itoa(n-5)
+	case "HPERSIST":
+		return n >= 5 && args[2] == "FIELDS" && args[3] == strconv.Itoa(n-4)
+	case "RPOP", "LPOP":
+		return n == 3 && isInt(args[2])
+	case "LSET", "LREM":
+		return n == 4 && isInt(args[2])
+	case "LTRIM":
+		return n == 4 && isInt(args[2]) && isInt(args[3])
+	case "LINSERT":
+		return n == 5 && (args[2] == "BEFORE" || args[2] == "AFTER")
+	case "ZADD":
+		for i := 2; i < n; i += 2 {
+			if _, err := strconv.ParseFloat(args[i], 64); err != nil {
+				return false
+			}
+		}
+		return n >= 4 && n%2 == 0
 	case "XADD":
 		return n >= 5 && n%2 == 1
 	case "XTRIM":
@@ -52,6 +71,29 @@ func isListed(args []string) bool {
 			rest = rest[2:]
 		}
 		return n >= 3 && (len(rest) == 0 || len(rest) == 2 && rest[0] == "MAXDELETEDID")
+	case "XGROUP":
+		return n >= 4 && isListedGroup(args[1], args[4:])
+	case "XCLAIM":
+		return n == 12 && args[4] == "0" && args[6] == "TIME" && isInt(args[7]) && args[8] == "RETRYCOUNT" && isInt(args[9]) &&
+			args[10] == "FORCE" && args[11] == "JUSTID"
+	case "XACK":
+		return n == 4
+	}
+	return false
+}
+
+// isListedGroup is isListed for XGROUP: rest is what stands behind the group's name.
+func isListedGroup(what string, rest []string) bool {
+	n := len(rest)
+	switch what {
+	case "CREATE":
+		return n == 4 && rest[1] == "MKSTREAM" && rest[2] == "ENTRIESREAD" && isInt(rest[3])
+	case "SETID":
+		return n == 3 && rest[1] == "ENTRIESREAD" && isInt(rest[2])
+	case "DESTROY":
+		return n == 0
+	case "CREATECONSUMER", "DELCONSUMER":
+		return n == 1
 	}
 	return false
 }

@@ -15,7 +15,7 @@ func TestRedisReplaysTheSameData(t *testing.T) {
 	seed := seedOf(t)
 	c := testkit.StartRedis(t).Client(t)
 	for round := range uint64(rounds) {
-		data, effects := record(t, seed+round)
+		data, effects := record(t, seed+round, false)
 		require.Equal(t, "+OK", c.Do("FLUSHALL").String())
 		require.Empty(t, data.Diff(replay(t, c, effects), 0), "lockserver | redis")
 	}

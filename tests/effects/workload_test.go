@@ -17,6 +17,8 @@ type worker struct {
 	unique *atomic.Int64 // shared: values that were not there before
 	// startMS is the time at which the server's clock began.
 	startMS int64
+	// fieldTimes: fields of hashes get deadlines.
+	fieldTimes bool
 	// added is the stream entry that this client added last: key and id.
 	added [2]string
 }
@@ -53,7 +55,7 @@ func (w *worker) n(below int) string { return strconv.Itoa(w.rand.IntN(below)) }
 // key is a key of a kind, now and then one of another.
 func (w *worker) key(kind string) string {
 	if w.rand.IntN(12) == 0 {
-		kind = []string{"s", "n", "h", "t", "x", "l"}[w.rand.IntN(6)]
+		kind = []string{"s", "n", "h", "t", "x", "l", "q", "z"}[w.rand.IntN(8)]
 	}
 	return kind + w.n(6)
 }
@@ -78,7 +80,7 @@ func (w *worker) member() string {
 
 // command makes one command.
 func (w *worker) command() []string {
-	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onSet, w.onStream, w.onLock, w.onSale}
+	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onHash, w.onSet, w.onList, w.onList, w.onZSet, w.onStream, w.onLock, w.onSale}
 	return families[w.rand.IntN(len(families))]()
 }
 
@@ -126,7 +128,7 @@ func (w *worker) onString() []string {
 func (w *worker) onKey() []string {
 	a, b := w.key("s"), w.key("s")
 	if w.rand.IntN(2) == 0 {
-		kind := []string{"h", "t", "x", "l", "n"}[w.rand.IntN(5)]
+		kind := []string{"h", "t", "x", "l", "n", "q", "z"}[w.rand.IntN(7)]
 		a, b = kind+w.n(6), kind+w.n(6)
 	}
 	if w.rand.IntN(150) == 0 {
@@ -157,6 +159,19 @@ func (w *worker) onHash() []string {
 		{"HINCRBY", key, "count", w.n(10)},
 		{"HINCRBYFLOAT", key, "sum", "1." + w.n(100)},
 	}
+	if w.fieldTimes {
+		options = append(options, [][]string{
+			{"HPEXPIRE", key, w.ttl(), "FIELDS", "2", w.member(), "count"},
+			{"HPEXPIRE", key, w.ttl(), "GT", "FIELDS", "1", w.member()},
+			{"HPEXPIREAT", key, w.moment(), "FIELDS", "3", w.member(), w.member(), "sum"},
+			{"HPERSIST", key, "FIELDS", "2", w.member(), w.member()},
+			{"HSETEX", key, "PX", w.ttl(), "FIELDS", "2", w.member(), w.value(), w.member(), w.value()},
+			{"HSETEX", key, "KEEPTTL", "FIELDS", "1", w.member(), w.value()},
+			{"HGETEX", key, "PXAT", w.moment(), "FIELDS", "1", w.member()},
+			{"HGETEX", key, "PERSIST", "FIELDS", "1", w.member()},
+			{"HGETDEL", key, "FIELDS", "2", w.member(), w.member()},
+		}...)
+	}
 	return options[w.rand.IntN(len(options))]
 }
 
@@ -168,6 +183,50 @@ func (w *worker) onSet() []string {
 		{"SPOP", a}, {"SPOP", a, w.n(5)}, {"SPOP", a, "1000"},
 		{"SMOVE", a, b, w.member()},
 		{"SINTERSTORE", a, b, c}, {"SUNIONSTORE", a, b, c}, {"SDIFFSTORE", a, b, c},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+// onList keeps away from the keys of locks, which begin with "l".
+func (w *worker) onList() []string {
+	a, b := w.key("q"), w.key("q")
+	element := func() string {
+		if w.rand.IntN(2) == 0 {
+			return w.value()
+		}
+		return w.member()
+	}
+	options := [][]string{
+		{"RPUSH", a, element(), element(), element()}, {"LPUSH", a, element(), element()}, {"RPUSH", a, element()},
+		{"LPUSHX", a, element()}, {"RPUSHX", a, element(), element()},
+		{"LPOP", a}, {"RPOP", a}, {"LPOP", a, w.n(5)}, {"RPOP", a, w.n(50)},
+		{"LSET", a, w.n(5), element()}, {"LSET", a, "-1", element()},
+		{"LINSERT", a, "BEFORE", w.member(), element()}, {"LINSERT", a, "AFTER", w.member(), element()},
+		{"LREM", a, "0", w.member()}, {"LREM", a, "-1", w.member()}, {"LREM", a, "2", w.member()},
+		{"LTRIM", a, w.n(3), "-" + w.n(5)}, {"LTRIM", a, "0", "-1"},
+		{"LMOVE", a, b, "LEFT", "RIGHT"}, {"LMOVE", a, a, "RIGHT", "LEFT"}, {"RPOPLPUSH", a, b}, {"LMPOP", "2", a, b, "LEFT", "COUNT", w.n(4)},
+		{"BLPOP", a, b, "0.03"}, {"BLMOVE", a, b, "LEFT", "LEFT", "0.02"}, {"BRPOPLPUSH", a, a, "0.01"},
+		{"BLMPOP", "0.02", "1", a, "RIGHT", "COUNT", "3"},
+	}
+	return options[w.rand.IntN(len(options))]
+}
+
+func (w *worker) onZSet() []string {
+	a, b, c := w.key("z"), w.key("z"), w.key("z")
+	score := func() string {
+		return []string{w.n(30), "0." + w.n(1000), "-" + w.n(30), "1e" + w.n(300), "inf", "-inf", "-0"}[w.rand.IntN(7)]
+	}
+	options := [][]string{
+		{"ZADD", a, score(), w.member(), score(), w.member()}, {"ZADD", a, score(), w.value()},
+		{"ZADD", a, "GT", "CH", score(), w.member(), score(), w.member()}, {"ZADD", a, "NX", score(), w.member()},
+		{"ZADD", a, "XX", "INCR", score(), w.member()}, {"ZINCRBY", a, "0.1", w.member()}, {"ZINCRBY", a, score(), w.member()},
+		{"ZREM", a, w.member(), w.member()},
+		{"ZREMRANGEBYRANK", a, w.n(5), w.n(5)}, {"ZREMRANGEBYSCORE", a, "(" + w.n(5), w.n(20)}, {"ZREMRANGEBYLEX", a, "[m1", "(m2"},
+		{"ZPOPMIN", a}, {"ZPOPMAX", a, w.n(5)}, {"ZPOPMIN", a, "1000"}, {"ZMPOP", "2", a, b, "MAX", "COUNT", w.n(4)},
+		{"ZRANGESTORE", a, b, w.n(3), "-1"}, {"ZRANGESTORE", a, a, "-inf", w.n(20), "BYSCORE", "LIMIT", "1", "7"},
+		{"ZUNIONSTORE", a, "2", b, c, "WEIGHTS", "2", "0.5"}, {"ZUNIONSTORE", a, "2", a, w.key("t"), "AGGREGATE", "MAX"},
+		{"ZINTERSTORE", a, "2", b, c}, {"ZDIFFSTORE", a, "2", b, c},
+		{"BZPOPMIN", a, b, "0.03"}, {"BZPOPMAX", a, "0.02"}, {"BZMPOP", "0.02", "2", a, b, "MIN", "COUNT", "3"},
 	}
 	return options[w.rand.IntN(len(options))]
 }
@@ -186,9 +245,29 @@ func (w *worker) onStream() []string {
 		{"XTRIM", key, "MAXLEN", w.n(20)}, {"XTRIM", key, "MINID", "~", late},
 		{"XDEL", w.added[0], w.added[1], "5-5"}, {"XDEL", w.added[0], w.added[1]},
 		{"XSETID", key, strconv.FormatInt(w.startMS+150_000, 10)},
+		{"XGROUP", "CREATE", key, w.group(), "0", "MKSTREAM"}, {"XGROUP", "CREATE", key, w.group(), "$"},
+		{"XGROUP", "SETID", key, w.group(), "0"}, {"XGROUP", "CREATECONSUMER", key, w.group(), w.name},
+		{"XGROUP", "DESTROY", key, w.group()}, {"XGROUP", "DELCONSUMER", key, w.group(), w.name},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "COUNT", w.n(5), "STREAMS", key, ">"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "STREAMS", key, ">"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "NOACK", "COUNT", "1", "STREAMS", key, ">"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "BLOCK", "20", "STREAMS", key, ">"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "STREAMS", key, "0"},
+		{"XACK", w.added[0], "g0", w.added[1], "5-5"}, {"XACK", w.added[0], "g0", w.added[1]}, {"XACK", w.added[0], "g0", w.added[1]},
+		{"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1]}, {"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1], "FORCE", "JUSTID"},
+		{"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1], "FORCE", "IDLE", "1000", "RETRYCOUNT", "7", "LASTID", w.added[1]},
+		{"XAUTOCLAIM", key, w.group(), w.name, "0", "0", "COUNT", "3"}, {"XAUTOCLAIM", key, w.group(), w.name, "0", "0"},
 		{"XSETID", key, strconv.FormatInt(w.startMS+200_000, 10) + "-" + w.n(100), "ENTRIESADDED", "100000", "MAXDELETEDID", "5-5"},
 	}
 	return options[w.rand.IntN(len(options))]
+}
+
+// group is mostly the same, so that what one delivers another acknowledges.
+func (w *worker) group() string {
+	if w.rand.IntN(4) > 0 {
+		return "g0"
+	}
+	return "g1"
 }
 
 func (w *worker) onLock() []string {

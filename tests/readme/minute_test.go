@@ -27,9 +27,10 @@ type terminal interface {
 	close()
 }
 
-// story plays the README's transcripts against a server that it starts, stops and starts again.
+// story plays a page's transcripts against a server that it starts, stops and starts again.
 type story struct {
 	t         *testing.T
+	page      page
 	dir       string
 	server    *program
 	chances   chances
@@ -42,12 +43,12 @@ type story struct {
 // lookAgain is how long a command that should wait is given to prove that it does not.
 const lookAgain = 50 * time.Millisecond
 
-// play runs all blocks of the README from top to bottom.
+// play runs all blocks of the page from top to bottom.
 func (s *story) play() {
 	s.chances.actual = make(map[string]string)
 	s.terminals, s.waiting = make(map[string]terminal), make(map[string]bool)
 	s.dir = s.t.TempDir()
-	_, blocks := readREADME(s.t)
+	_, blocks := s.page.read(s.t)
 	sold := ""
 	for _, b := range blocks {
 		switch b.use() {
@@ -60,7 +61,7 @@ func (s *story) play() {
 		case "sh sale":
 			sold = s.sell(s.t, s.server, strings.TrimSpace(b.text))
 		case "text sale":
-			require.Equal(s.t, b.text, sold, "README.md:%d", b.line)
+			require.Equal(s.t, b.text, sold, b.where())
 		case "console alice", "console bob":
 			s.converse(b)
 		}
@@ -88,7 +89,7 @@ func (s *story) closeTerminals() {
 // converse plays one block.
 func (s *story) converse(b block) {
 	s.t.Helper()
-	require.NotNil(s.t, s.server, "README.md:%d: the server was not started", b.line)
+	require.NotNil(s.t, s.server, "%s: the server was not started", b.where())
 	term := s.terminals[b.role]
 	if term == nil {
 		term = s.open(s.t, s.server)
@@ -98,7 +99,7 @@ func (s *story) converse(b block) {
 		var got string
 		switch {
 		case st.command == "":
-			require.True(s.t, s.waiting[b.role], "README.md:%d: a reply without its command", st.line)
+			require.True(s.t, s.waiting[b.role], "%s:%d: a reply without its command", b.page, st.line)
 			delete(s.waiting, b.role)
 			got = term.finish(s.t)
 		case st.reply == "":
@@ -109,7 +110,7 @@ func (s *story) converse(b block) {
 			got = term.do(s.t, s.chances.command(st.command))
 		}
 		why := s.chances.compare(st.reply, got)
-		require.Empty(s.t, why, "README.md:%d: %s\nshown:\n%sgot:\n%s", st.line, st.command, st.reply, got)
+		require.Empty(s.t, why, "%s:%d: %s\nshown:\n%sgot:\n%s", b.page, st.line, st.command, st.reply, got)
 	}
 }
 
@@ -130,7 +131,14 @@ func (w wire) finish(*testing.T) string { return printed(w.client.Receive()) }
 func (w wire) close() { w.client.Close() }
 
 func TestFirstMinute(t *testing.T) {
-	s := story{t: t, sell: sellOverWire, open: func(t *testing.T, p *program) terminal {
+	s := story{t: t, page: readme, sell: sellOverWire, open: func(t *testing.T, p *program) terminal {
+		return wire{testkit.Dial(t, p.dial)}
+	}}
+	s.play()
+}
+
+func TestLocksPage(t *testing.T) {
+	s := story{t: t, page: locks, open: func(t *testing.T, p *program) terminal {
 		return wire{testkit.Dial(t, p.dial)}
 	}}
 	s.play()

@@ -101,7 +101,12 @@ func (c *cli) begin(t *testing.T, command string) {
 }
 
 func TestFirstMinuteWithRedisCLI(t *testing.T) {
-	s := story{t: t, open: openCLI, sell: sellByShell}
+	s := story{t: t, page: readme, open: openCLI, sell: sellByShell}
+	s.play()
+}
+
+func TestLocksPageWithRedisCLI(t *testing.T) {
+	s := story{t: t, page: locks, open: openCLI}
 	s.play()
 }
 

@@ -13,29 +13,32 @@ import (
 	"lockserver/internal/config"
 )
 
-// TestGoSnippets: each block of Go stands in example_test.go, which is compiled and run.
+// TestGoSnippets: each block of Go stands in a file of this package, which is compiled and run.
 func TestGoSnippets(t *testing.T) {
-	code, err := os.ReadFile("example_test.go")
-	require.NoError(t, err)
-	var snippets []string
-	for _, part := range strings.Split(string(code), "// snippet\n")[1:] {
-		snippet, _, closed := strings.Cut(part, "// end\n")
-		require.True(t, closed, "a snippet without its end")
-		snippets = append(snippets, unindent(snippet))
-	}
-	blocks := blocksOf(t, "go")
-	require.Len(t, blocks, len(snippets), "every snippet stands in the README")
-	for i, b := range blocks {
-		// The only word that differs: an example needs a port of its own.
-		text := strings.ReplaceAll(b.text, `"127.0.0.1:6379"`, "addr")
-		require.Equal(t, snippets[i], text, "README.md:%d", b.line)
+	for _, p := range pages {
+		code, err := os.ReadFile(p.code)
+		require.NoError(t, err)
+		var snippets []string
+		for _, part := range strings.Split(string(code), "// snippet\n")[1:] {
+			snippet, _, closed := strings.Cut(part, "// end\n")
+			require.True(t, closed, "%s: a snippet without its end", p.code)
+			snippets = append(snippets, unindent(snippet))
+		}
+		blocks := p.blocksOf(t, "go")
+		require.Len(t, blocks, len(snippets), "every snippet stands in %s", p.path)
+		for i, b := range blocks {
+			// The only word that differs: an example needs a port of its own.
+			text := strings.ReplaceAll(b.text, `"127.0.0.1:6379"`, "addr")
+			require.Equal(t, snippets[i], text, b.where())
+		}
 	}
 }
 
 // unindent takes away the tab that a function's body is indented by, and blank lines at the ends.
 func unindent(code string) string {
+	indented := strings.HasPrefix(code, "\t")
 	code = strings.Trim(code, "\n\t")
-	if !strings.HasPrefix(code, "func ") {
+	if indented {
 		code = strings.ReplaceAll(code, "\n\t", "\n")
 	}
 	return code + "\n"
@@ -43,7 +46,7 @@ func unindent(code string) string {
 
 // TestBuildAndHelp: TestMain has built the program by the README's first line; the second one works too.
 func TestBuildAndHelp(t *testing.T) {
-	for _, b := range blocksOf(t, "sh build") {
+	for _, b := range readme.blocksOf(t, "sh build") {
 		require.Equal(t, buildCommand+"\nbin/lockserver --help\n", b.text)
 	}
 	out, err := exec.Command(binary, "--help").CombinedOutput()
@@ -55,7 +58,7 @@ func TestBuildAndHelp(t *testing.T) {
 func TestMakeTargets(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	text, _ := readREADME(t)
+	text, _ := readme.read(t)
 	mentioned := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(text, -1)
 	require.Greater(t, len(mentioned), 5)
 	for _, m := range mentioned {
@@ -65,7 +68,7 @@ func TestMakeTargets(t *testing.T) {
 
 // TestDirectives: each row of the table of directives names one that exists, with its default.
 func TestDirectives(t *testing.T) {
-	text, _ := readREADME(t)
+	text, _ := readme.read(t)
 	_, section, found := strings.Cut(text, "\n## Configuration\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
@@ -99,11 +102,21 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestSectionLinks: links inside the README lead to a heading.
+// TestSectionLinks: links inside a page lead to a heading.
 func TestSectionLinks(t *testing.T) {
-	text, _ := readREADME(t)
-	for _, m := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-		heading := strings.ReplaceAll(m[1], "-", " ")
-		require.Regexp(t, `(?mi)^#+ `+regexp.QuoteMeta(heading)+`$`, text)
+	for _, p := range pages {
+		text, _ := p.read(t)
+		var anchors []string
+		for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+			anchors = append(anchors, anchor(m[1]))
+		}
+		for _, m := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(text, -1) {
+			require.Contains(t, anchors, m[1], p.path)
+		}
 	}
+}
+
+// anchor is how a heading is linked to: small letters, no punctuation, hyphens for spaces.
+func anchor(heading string) string {
+	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }

@@ -111,6 +111,9 @@ var (
 	token    = regexp.MustCompile(`\b\d{16}\b`)
 	streamID = regexp.MustCompile(`"\d{13}-\d+"`)
 	duration = regexp.MustCompile(`(?m)^\(\d+\.\d\ds\)\n`)
+	address  = regexp.MustCompile(`"127\.0\.0\.1:\d+"`)
+	moment   = regexp.MustCompile(`\b\d{13}\b`)
+	left     = regexp.MustCompile(`("ttl"\n *\d+\) \(integer\)) \d+`)
 )
 
 // chances holds what differs from run to run: which token of this run stands where the README shows one of its own.
@@ -127,11 +130,13 @@ func (c *chances) command(line string) string {
 	})
 }
 
-// compare says how what was printed differs from what the README shows; empty: it does not. How long a command took
-// and the time in a stream's IDs are left out of account.
+// compare says how what was printed differs from what the README shows; empty: it does not. How long a command took,
+// times and addresses are left out of account.
 func (c *chances) compare(shown, got string) string {
 	plain := func(s string) string {
-		return token.ReplaceAllString(streamID.ReplaceAllString(duration.ReplaceAllString(s, ""), `"<id>"`), "<token>")
+		s = streamID.ReplaceAllString(duration.ReplaceAllString(s, ""), `"<id>"`)
+		s = left.ReplaceAllString(address.ReplaceAllString(s, `"<address>"`), "$1 <ms>")
+		return moment.ReplaceAllString(token.ReplaceAllString(s, "<token>"), "<ms>")
 	}
 	if plain(shown) != plain(got) {
 		return "the reply is another one"

@@ -40,7 +40,8 @@ func (m *maker) add(args ...string) { m.commands = append(m.commands, args) }
 // makers are the kinds of values, each with its encodings.
 var makers = []func(m *maker, key string){
 	(*maker).text, (*maker).number, (*maker).grown, (*maker).smallHash, (*maker).largeHash, (*maker).wideHash,
-	(*maker).intset, (*maker).smallSet, (*maker).largeSet, (*maker).stream, (*maker).trimmedStream, (*maker).emptyStream,
+	(*maker).smallList, (*maker).largeList, (*maker).wideList, (*maker).intset, (*maker).smallSet, (*maker).largeSet,
+	(*maker).smallZSet, (*maker).largeZSet, (*maker).wideZSet, (*maker).stream, (*maker).trimmedStream, (*maker).groupedStream, (*maker).emptyStream,
 }
 
 // fill makes keys of all kinds in three databases; some of them die in some hours.
@@ -135,6 +136,26 @@ func (m *maker) smallHash(key string) { m.hash(key, 1+m.IntN(20), 64) }
 func (m *maker) largeHash(key string) { m.hash(key, 513+m.IntN(300), 10) }
 func (m *maker) wideHash(key string)  { m.hash(key, 1+m.IntN(5), 3000) }
 
+// list pushes n elements on both sides, of most bytes each, and takes out some again.
+func (m *maker) list(key string, n, most int) {
+	for range n {
+		m.add([]string{"LPUSH", "RPUSH"}[m.IntN(2)], key, m.word(most), m.word(most))
+	}
+	for range m.IntN(n) {
+		m.add([]string{"LPOP", "RPOP"}[m.IntN(2)], key)
+	}
+	for range m.IntN(5) {
+		m.add("RPUSH", key, m.word(most))
+		m.add("LSET", key, []string{"0", "-1"}[m.IntN(2)], m.word(2*most))
+		m.add("LINSERT", key, "BEFORE", m.integer(), m.word(most))
+		m.add("LREM", key, "1", m.word(2))
+	}
+}
+
+func (m *maker) smallList(key string) { m.list(key, 1+m.IntN(20), 30) }
+func (m *maker) largeList(key string) { m.list(key, 1000+m.IntN(1000), 40) }
+func (m *maker) wideList(key string)  { m.list(key, 1+m.IntN(10), 30_000) }
+
 func (m *maker) intset(key string) {
 	for range 1 + m.IntN(100) {
 		m.add("SADD", key, m.integer())
@@ -152,6 +173,36 @@ func (m *maker) largeSet(key string) {
 		m.add("SADD", key, m.integer(), m.word(30), m.word(100))
 	}
 }
+
+// score is one of any kind that a sorted set can hold.
+func (m *maker) score() string {
+	switch m.IntN(8) {
+	case 0:
+		return m.integer()
+	case 1:
+		return []string{"inf", "-inf", "-0", "0", "1e17", "4611686018427387904", "5e-324", "-1.7976931348623157e308"}[m.IntN(8)]
+	case 2, 3:
+		return strconv.FormatFloat(m.NormFloat64()*1e6, 'g', -1, 64)
+	}
+	return strconv.Itoa(m.IntN(50)) // the same ones again
+}
+
+// zset adds n members of most bytes each, changes some of their scores, and takes one out again.
+func (m *maker) zset(key string, n, most int) {
+	members := []string{m.word(most)}
+	for i := range n {
+		members = append(members, fmt.Sprintf("%d%s", i, m.word(most)))
+		m.add("ZADD", key, m.score(), members[len(members)-1])
+	}
+	for range n / 4 {
+		m.add("ZADD", key, m.score(), members[m.IntN(len(members))])
+	}
+	m.add("ZREM", key, members[0])
+}
+
+func (m *maker) smallZSet(key string) { m.zset(key, 1+m.IntN(100), 60) }
+func (m *maker) largeZSet(key string) { m.zset(key, 129+m.IntN(600), 20) }
+func (m *maker) wideZSet(key string)  { m.zset(key, 1+m.IntN(20), 3000) }
 
 // entries adds n entries with rising IDs, most of them with the fields of the one before, and returns the IDs.
 func (m *maker) entries(key string, n int) []string {
@@ -192,6 +243,25 @@ func (m *maker) trimmedStream(key string) {
 	case 1:
 		m.add("XTRIM", key, "MINID", ids[m.IntN(len(ids))])
 	}
+}
+
+// groupedStream has groups, with consumers of whom some have something pending and some have not, and entries that were
+// deleted while they were pending.
+func (m *maker) groupedStream(key string) {
+	ids := m.entries(key, 20+m.IntN(300))
+	for _, group := range []string{"workers", "audit", m.word(30)} {
+		m.add("XGROUP", "CREATE", key, group, "0")
+		for _, consumer := range []string{"a", "b", m.word(20)} {
+			m.add("XREADGROUP", "GROUP", group, consumer, "COUNT", strconv.Itoa(1+m.IntN(60)), "STREAMS", key, ">")
+		}
+		m.add("XGROUP", "CREATECONSUMER", key, group, "idle")
+		for range 10 {
+			m.add("XACK", key, group, ids[m.IntN(len(ids))])
+			m.add("XCLAIM", key, group, "c", "0", ids[m.IntN(len(ids))], "RETRYCOUNT", strconv.Itoa(m.IntN(1000)))
+		}
+	}
+	m.add("XGROUP", "CREATE", key, "late", "$")
+	m.add("XDEL", key, ids[0], ids[len(ids)/2])
 }
 
 // emptyStream remembers more than entries: its last ID, how many it ever had, the highest deleted one.

@@ -1,0 +1,90 @@
+//go:build oracle
+
+package interop
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+var (
+	update = flag.Bool("update", false, "write "+goldenFile+" from an installed redis-server 7.0")
+	seed   = flag.Uint64("seed", 0, "of the random sequences; 0: another one each time")
+)
+
+// liveRounds is how many random sequences are played on both servers.
+const liveRounds = 40
+
+// play plays a whole sequence by the scripts.
+func play(t *testing.T, r *testkit.Redis, s sequence) told {
+	t.Helper()
+	rd := startRedisson(t, r, s.kind)
+	story := told{sequence: s}
+	for _, st := range s.steps {
+		story.seen = append(story.seen, rd.do(st))
+	}
+	return story
+}
+
+// TestGoldenIsRedis: the golden file is what the installed Redis does.
+func TestGoldenIsRedis(t *testing.T) {
+	redis := testkit.StartRedis(t)
+	var stories []told
+	for _, s := range sequences(t) {
+		stories = append(stories, play(t, redis, s))
+	}
+	if *update {
+		require.NoError(t, os.WriteFile(goldenFile, []byte(format(stories)), 0o644))
+	}
+	for i, s := range readGolden(t) {
+		for j, st := range s.steps {
+			want, got := s.seen[j], stories[i].seen[j]
+			require.InDelta(t, want.leaseMS, got.leaseMS, toleranceMS, "%s: step %d: %s", s.name, j, st)
+			got.leaseMS = want.leaseMS
+			require.Equal(t, want, got, "%s: step %d: %s", s.name, j, st)
+		}
+	}
+}
+
+// TestRandomSequences plays sequences that nobody has seen on both servers.
+func TestRandomSequences(t *testing.T) {
+	from := *seed
+	if from == 0 {
+		from = rand.Uint64() >> 1
+	}
+	t.Logf("-seed %d", from)
+	redis := testkit.StartRedis(t)
+	for round := range uint64(liveRounds) {
+		s := randomSequence(from+round, []kind{rlock, spin, fenced}[round%3])
+		t.Run(fmt.Sprintf("%s/%s", s.kind, s.name), func(t *testing.T) {
+			story := play(t, redis, s)
+			n := startNative(t, "", time.UnixMilli(1_750_000_000_000))
+			cmp := begin(n, s.kind)
+			for i, st := range s.steps {
+				cmp.compare(t, st, story.seen[i], n.do(st))
+			}
+		})
+	}
+}
+
+// format is the golden file.
+func format(stories []told) string {
+	var b strings.Builder
+	b.WriteString("# What Redisson's locks leave on redis-server 7.0. Recorded, see doc.go.\n")
+	for _, s := range stories {
+		fmt.Fprintf(&b, "\n== %s: %s\n", s.kind, s.name)
+		for i, st := range s.steps {
+			fmt.Fprintf(&b, "%s -> %s\n", st, s.seen[i])
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,109 @@
+package linearizability
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found one, nor
+// shown that there is none, by then, the history counts as a failure.
+const checkPatience = 10 * time.Second
+
+// explainPatience is how long it may look for the longest order of a history that has none.
+const explainPatience = 5 * time.Second
+
+// violation is a history that no lock could have produced.
+type violation struct{ text string }
+
+func (v *violation) Error() string { return v.text }
+
+// check lets a world happen and holds its history against the model.
+func check(w *world, pictures bool) error {
+	w.live()
+	if w.err != nil {
+		if os.Getenv("DUMP") != "" {
+			for _, op := range w.history {
+				fmt.Fprintf(os.Stderr, "%d..%d %s\n", op.call.ns/1000, op.ret.ns/1000, op)
+			}
+		}
+		return fmt.Errorf("%s: %w", w, w.err)
+	}
+	m := w.model().porcupine()
+	ops := w.operations()
+	switch porcupine.CheckOperationsTimeout(m, ops, checkPatience) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		if os.Getenv("DUMP") != "" {
+			for _, op := range w.history {
+				fmt.Fprintf(os.Stderr, "%d..%d %s\n", op.call.ns/1000, op.ret.ns/1000, op)
+			}
+		}
+		return fmt.Errorf("%s: the checker came to no result about %d operations in %s", w, len(ops), checkPatience)
+	}
+	_, info := porcupine.CheckOperationsVerbose(m, ops, explainPatience)
+	text := fmt.Sprintf("%s: not a lock's history.\n%s", w, explain(m, ops, info))
+	if pictures {
+		text += picture(m, info, w.seed)
+	}
+	return &violation{text}
+}
+
+// explain tells how far the longest order gets, and what could not come next.
+func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.LinearizationInfo) string {
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations()[0] {
+		if len(partial) > len(longest) {
+			longest = partial
+		}
+	}
+	placed := make(map[*operation]bool)
+	state := m.Init()
+	for _, op := range longest {
+		placed[op.Input.(*operation)] = true
+		_, state = m.Step(state, op.Input, nil)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d operations can be put in order; the last of them:\n", len(longest), len(ops))
+	for _, op := range longest[max(0, len(longest)-12):] {
+		fmt.Fprintf(&b, "  %s\n", op.Input)
+	}
+	fmt.Fprintf(&b, "then: %s\nbut none of these can be next:\n", m.DescribeState(state))
+	firstReturn := ever
+	for _, op := range ops {
+		if !placed[op.Input.(*operation)] {
+			firstReturn = min(firstReturn, op.Return)
+		}
+	}
+	for _, op := range ops {
+		if !placed[op.Input.(*operation)] && op.Call <= firstReturn {
+			fmt.Fprintf(&b, "  %s\n", op.Input)
+		}
+	}
+	if os.Getenv("DUMP") != "" {
+		for _, op := range ops {
+			o := op.Input.(*operation)
+			if placed[o] {
+				b.WriteString(" ")
+			} else {
+				b.WriteString("*")
+			}
+			fmt.Fprintf(&b, "%d..%d %s\n", op.Call/1000, op.Return/1000, o)
+		}
+	}
+	return b.String()
+}
+
+// picture draws the history beside the other temporary files and says where.
+func picture(m porcupine.Model, info porcupine.LinearizationInfo, seed uint64) string {
+	path := filepath.Join(os.TempDir(), fmt.Sprintf("linearizability-%d.html", seed))
+	if err := porcupine.VisualizePath(m, info, path); err != nil {
+		return fmt.Sprintf("(no picture: %v)\n", err)
+	}
+	return fmt.Sprintf("a picture of it: %s\n", path)
+}

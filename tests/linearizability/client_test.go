@@ -1,0 +1,224 @@
+package linearizability
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// client is one goroutine that does random things to the locks, one after the other, as an owner of its own, and now
+// and then in the name of another.
+type client struct {
+	world  *world
+	random *rand.Rand
+	owner  int
+	conn   *connection
+	// held are the tokens of the locks that the client believes it holds.
+	held map[int]int64
+}
+
+// live does so many operations and leaves.
+func (c *client) live(operations int) {
+	for range operations {
+		if c.world.failed() {
+			break
+		}
+		if c.conn == nil {
+			conn, err := c.world.open()
+			if err != nil {
+				c.world.fail(fmt.Errorf("connect: %w", err))
+				return
+			}
+			c.conn = conn
+		}
+		if op := c.choose(); op != nil {
+			c.do(op)
+		}
+		if c.world.time.manual == nil {
+			c.world.time.sleep(int64(c.random.IntN(4)), c.world.stop)
+		}
+	}
+	if c.conn != nil {
+		c.world.hangUp(c.conn, false)
+	}
+}
+
+// do carries an operation out and writes it down.
+func (c *client) do(op *operation) {
+	w := c.world
+	op.conn = c.conn.number
+	if op.kind == acquire && op.waitMS != noWait && c.random.IntN(8) == 0 {
+		c.leaveLater(c.conn)
+	}
+	if c.random.IntN(4) != 0 {
+		w.time.quiet()
+	}
+	op.call = w.time.now()
+	v, err := c.conn.call(op.words()...)
+	op.ret = w.time.now()
+	switch {
+	case errors.Is(err, errSilent):
+		w.fail(fmt.Errorf("%s: no reply after %s\n%s", op, patience, w.situation()))
+		c.conn = nil
+		return
+	case err != nil && !c.conn.hasEnded():
+		w.fail(fmt.Errorf("%s: %w", op, err))
+		c.conn = nil
+		return
+	case err != nil:
+		<-c.conn.ended
+		w.recordUnknown(op, c.conn)
+		_ = c.conn.conn.Close()
+		c.conn = nil
+		return
+	case v.IsError() && strings.HasPrefix(v.Str, "UNBLOCKED"):
+		op.unblocked = true
+		w.record(op)
+		return
+	}
+	if err := op.answer(v); err != nil {
+		w.fail(err)
+		return
+	}
+	w.record(op)
+	c.remember(op)
+}
+
+// leaveLater ends the connection at some time, most likely while its command waits.
+func (c *client) leaveLater(conn *connection) {
+	afterMS, abruptly := int64(c.random.IntN(int(c.world.pace.longWaitMS))), c.random.IntN(2) == 0
+	c.world.group.Go(func() {
+		c.world.time.sleep(afterMS, c.world.stop)
+		c.world.hangUp(conn, abruptly)
+	})
+}
+
+// remember notes what the client now believes.
+func (c *client) remember(op *operation) {
+	if op.owner != c.owner || op.refused || op.deadlock {
+		return
+	}
+	for i, k := range op.keys {
+		switch op.kind {
+		case acquire:
+			c.held[k] = op.values[i]
+		case release:
+			if op.values[i] != 0 && op.token == 0 {
+				delete(c.held, k)
+			}
+		case renew:
+			if op.values[i] == 0 && op.token == 0 {
+				delete(c.held, k)
+			}
+		}
+	}
+}
+
+// choose picks what to do next; nil: nothing, time has passed.
+func (c *client) choose() *operation {
+	if len(c.held) > 0 && c.random.IntN(100) < 75 {
+		return c.chooseHolding()
+	}
+	key, owner, lease, wait, w := c.random.IntN(maxKeys), c.owner, c.lease(), c.wait(), c.world
+	if c.random.IntN(12) == 0 {
+		// One connection then acts for two owners. If it kept a lock of one alive while it waits without limit for the
+		// other, there could be a circle that no owner is part of, and that no server could see.
+		owner, lease, wait = c.stranger(), max(lease, 1), max(wait, 1)
+	}
+	switch n := c.random.IntN(100); {
+	case n < 24:
+		return &operation{kind: acquire, keys: []int{key}, owner: owner, leaseMS: lease, waitMS: noWait}
+	case n < 56:
+		return &operation{kind: acquire, keys: []int{key}, owner: owner, leaseMS: lease, waitMS: wait}
+	case n < 60:
+		return &operation{kind: acquire, keys: c.several(), owner: owner, leaseMS: lease, waitMS: noWait}
+	case n < 66 && w.manyWait:
+		return &operation{kind: acquire, keys: c.several(), owner: owner, leaseMS: lease, waitMS: wait}
+	case n < 71:
+		return &operation{kind: look, keys: []int{key}}
+	case n < 76:
+		return &operation{kind: ttl, keys: []int{key}}
+	case n < 83:
+		return &operation{kind: release, keys: []int{key}, owner: c.stranger()}
+	case n < 88:
+		return &operation{kind: renew, keys: []int{key}, owner: c.owner, leaseMS: c.lease()}
+	case n < 91:
+		return &operation{kind: remove, keys: []int{key}}
+	case n < 94:
+		return &operation{kind: force, keys: []int{key}}
+	case n < 95 && c.random.IntN(4) == 0:
+		return &operation{kind: flush}
+	}
+	c.world.time.sleep(1+int64(c.random.IntN(int(c.world.pace.longLeaseMS))), c.world.stop)
+	return nil
+}
+
+// chooseHolding is choose for a client that holds something.
+func (c *client) chooseHolding() *operation {
+	key := c.anyHeld()
+	token := int64(0)
+	switch c.random.IntN(8) {
+	case 0, 1:
+		token = c.held[key]
+	case 2:
+		token = c.held[key] + int64(c.random.IntN(3)) - 1
+	}
+	switch n := c.random.IntN(100); {
+	case n < 40:
+		return &operation{kind: release, keys: []int{key}, owner: c.owner, token: token}
+	case n < 46 && len(c.held) > 1:
+		keys := c.several()
+		return &operation{kind: release, keys: keys, owner: c.owner}
+	case n < 60:
+		return &operation{kind: renew, keys: []int{key}, owner: c.owner, leaseMS: c.lease(), token: token}
+	case n < 70:
+		return &operation{kind: acquire, keys: []int{key}, owner: c.owner, leaseMS: c.lease(), waitMS: noWait}
+	case n < 78:
+		return &operation{kind: ttl, keys: []int{key}}
+	case n < 84:
+		return &operation{kind: look, keys: []int{key}}
+	case n < 88: // a pause past any lease: only a watchdog keeps the lock
+		c.world.time.sleep(c.world.pace.watchdogMS+int64(c.random.IntN(int(c.world.pace.watchdogMS))), c.world.stop)
+		return nil
+	}
+	c.world.time.sleep(1+int64(c.random.IntN(int(c.world.pace.longLeaseMS))), c.world.stop)
+	return nil
+}
+
+// anyHeld is one of the locks that the client believes it holds, chosen by its own chance and not by the map's.
+func (c *client) anyHeld() int {
+	n := c.random.IntN(len(c.held))
+	for k := range maxKeys {
+		if _, ok := c.held[k]; ok {
+			if n == 0 {
+				return k
+			}
+			n--
+		}
+	}
+	panic("no lock is held")
+}
+
+func (c *client) several() []int {
+	return c.random.Perm(maxKeys)[:2+c.random.IntN(maxKeys-1)]
+}
+
+// stranger is an owner that does not hold the lock, most likely.
+func (c *client) stranger() int { return 1 + c.random.IntN(c.world.pace.clients) }
+
+// lease is a time for PX; 0: the watchdog.
+func (c *client) lease() int64 {
+	if c.random.IntN(4) == 0 {
+		return 0
+	}
+	return 1 + int64(c.random.IntN(int(c.world.pace.longLeaseMS)))
+}
+
+// wait is a time for WAIT; 0: without limit.
+func (c *client) wait() int64 {
+	if c.random.IntN(3) == 0 {
+		return 0
+	}
+	return 1 + int64(c.random.IntN(int(c.world.pace.longWaitMS)))
+}

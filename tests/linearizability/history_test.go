@@ -1,0 +1,153 @@
+package linearizability
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	seedFlag    = flag.Uint64("seed", 0, "the seed of the first world; 0: a random one")
+	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 20 seconds")
+)
+
+// shortRun is what continuous integration has.
+const shortRun = 20 * time.Second
+
+// How many worlds there are at a time. They wait, most of the time.
+const (
+	realWorlds   = 16
+	manualWorlds = 8
+)
+
+// mostStall is how long the process may not have run before a history on the machine's clock that seems to be wrong is
+// thrown away: its timers were late because everything was. The model allows for more than that.
+const mostStall = 100 * time.Millisecond
+
+// TestHistories makes histories of random clients and checks each.
+func TestHistories(t *testing.T) {
+	run := shortRun
+	if *minutesFlag > 0 {
+		run = time.Duration(*minutesFlag * float64(time.Minute))
+	}
+	seed := *seedFlag
+	if seed == 0 {
+		seed = rand.Uint64() >> 1
+	}
+	t.Logf("seed %d", seed)
+	ctx, cancel := context.WithTimeout(t.Context(), run)
+	defer cancel()
+	s := &search{pictures: true}
+	s.run(ctx, seed)
+	t.Log(s.summary())
+	require.NoError(t, s.err)
+	require.Less(t, s.stalled*10, s.worlds+10, "the machine is too busy for this")
+	for _, what := range met {
+		require.Positive(t, s.counts[what], "%q never happened", what)
+	}
+}
+
+// met is what must have happened in a run, so that it says something.
+var met = []string{"lock: token", "lock: nil", "lock wait: token", "lock wait: nil", "lock wait: deadlock", "lock wait: unblocked",
+	"lock wait: unknown", "mlock: token", "mlock: nil", "mlock wait: token", "mlock wait: nil", "mlock wait: unknown",
+	"unlock: 1", "unlock: 0", "unlock: nil", "munlock", "renew: 1", "renew: 0", "del: 1", "force: 1", "flushall",
+	"look: token", "look: nil", "pttl: ms", "pttl: -2"}
+
+// search makes worlds until it is told to stop, or until one is wrong.
+type search struct {
+	pictures bool
+	// found is called with the first history that is no lock's, if it is set; the search goes on if it returns.
+	found func(v *violation, after time.Duration)
+
+	mu         sync.Mutex
+	worlds     int
+	stalled    int // thrown away
+	operations int
+	lived      time.Duration // of the servers' time
+	counts     map[string]int
+	err        error
+}
+
+// run looks at one world after the other, several at a time, until ctx ends or an error is found.
+func (s *search) run(ctx context.Context, seed uint64) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	s.counts = make(map[string]int)
+	began := time.Now()
+	// The worlds with the machine's clock have the odd seeds.
+	even, odd := make(chan uint64), make(chan uint64)
+	var all sync.WaitGroup
+	deal := func(to chan<- uint64, n uint64) {
+		defer close(to)
+		for ; ; n += 2 {
+			select {
+			case to <- n:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+	all.Go(func() { deal(even, seed+seed%2) })
+	all.Go(func() { deal(odd, seed+(seed+1)%2) })
+	work := func(seeds <-chan uint64) {
+		for seed := range seeds {
+			err := s.look(seed)
+			if err == nil {
+				continue
+			}
+			var v *violation
+			s.mu.Lock()
+			if s.found != nil && errors.As(err, &v) {
+				s.found(v, time.Since(began))
+			}
+			s.err = errors.Join(s.err, err)
+			s.mu.Unlock()
+			if s.found == nil {
+				stop()
+			}
+		}
+	}
+	for range realWorlds {
+		all.Go(func() { work(odd) })
+	}
+	for range manualWorlds {
+		all.Go(func() { work(even) })
+	}
+	all.Wait()
+}
+
+// look makes one world and checks it.
+func (s *search) look(seed uint64) error {
+	w, err := newWorld(seed)
+	if err != nil {
+		return err
+	}
+	err = check(w, s.pictures)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worlds++
+	s.operations += len(w.history)
+	s.lived += time.Duration(w.time.now().ms) * time.Millisecond
+	for what, n := range w.counts {
+		s.counts[what] += n
+	}
+	if stall := time.Duration(w.time.stallNS.Load()); err != nil && stall > mostStall {
+		fmt.Fprintf(os.Stderr, "thrown away, because the process did not run for %s: %v\n", stall, err)
+		s.stalled++
+		return nil
+	}
+	return err
+}
+
+func (s *search) summary() string {
+	return fmt.Sprintf("%d histories, %d operations, %s of servers' time; %d thrown away; %v", s.worlds, s.operations,
+		s.lived.Round(time.Second), s.stalled, s.counts)
+}

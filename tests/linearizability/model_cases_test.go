@@ -1,0 +1,222 @@
+package linearizability
+
+import (
+	"testing"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+)
+
+// The model itself, by histories whose verdict is plain. Times are milliseconds; the watchdog's lease is 90.
+
+// at is an operation between two times that was answered.
+func at(from, to int64, op operation) operation {
+	op.call, op.ret = moment{from * 1000, from}, moment{to*1000 + 500, to}
+	if op.conn == 0 {
+		op.conn = 1
+	}
+	if op.keys == nil {
+		op.keys = []int{0}
+	}
+	return op
+}
+
+// locked is a LOCK that was granted; px 0: with the watchdog.
+func locked(from, to int64, owner int, px, token int64) operation {
+	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: px, waitMS: noWait, values: []int64{token}})
+}
+
+// refused is a LOCK without WAIT that was answered nil.
+func refused(from, to int64, owner int) operation {
+	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: 50, waitMS: noWait, refused: true})
+}
+
+// gaveUp is a LOCK WAIT that was answered nil.
+func gaveUp(from, to int64, owner int, wait int64) operation {
+	return at(from, to, operation{kind: acquire, owner: owner, leaseMS: 50, waitMS: wait, refused: true})
+}
+
+// unlocked is an UNLOCK and its reply.
+func unlocked(from, to int64, owner int, token, reply int64) operation {
+	return at(from, to, operation{kind: release, owner: owner, token: token, values: []int64{reply}})
+}
+
+// renewed is a RENEW and its reply.
+func renewed(from, to int64, owner int, px, reply int64) operation {
+	return at(from, to, operation{kind: renew, owner: owner, leaseMS: px, values: []int64{reply}})
+}
+
+// looked is an HGETALL that showed a holder.
+func looked(from, to int64, owner int, holds, token int64) operation {
+	return at(from, to, operation{kind: look, holder: owner, holds: holds, values: []int64{token}})
+}
+
+// left is a PTTL and its reply.
+func left(from, to, reply int64) operation {
+	return at(from, to, operation{kind: ttl, values: []int64{reply}})
+}
+
+// on is the same over another connection.
+func on(conn int, op operation) operation {
+	op.conn = conn
+	return op
+}
+
+// of is the same with other keys.
+func of(op operation, values []int64, keys ...int) operation {
+	op.keys = keys
+	if op.values != nil {
+		op.values = values
+	}
+	return op
+}
+
+// cut is the same with nothing answered.
+func cut(op operation) operation {
+	op.unknown, op.values = true, nil
+	return op
+}
+
+// waits is the same with WAIT.
+func waits(op operation, ms int64) operation {
+	op.waitMS = ms
+	return op
+}
+
+func TestModel(t *testing.T) {
+	undone := func(from, to int64) operation {
+		return at(from, to, operation{kind: takeBack, undoes: 2, unknown: true})
+	}
+	refusedBoth := func(from, to int64) operation { return of(refused(from, to, 2), nil, 0, 1) }
+	for _, c := range []struct {
+		name    string
+		legal   bool
+		history []operation
+	}{
+		{"one after the other", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, 1), locked(4, 5, 2, 50, 8)}},
+		{"two holders", false, []operation{locked(0, 1, 1, 50, 7), locked(4, 5, 2, 50, 8)}},
+		{"two at once, one refused", true, []operation{locked(0, 9, 1, 50, 7), refused(0, 9, 2)}},
+		{"refused while free", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, 1), refused(4, 5, 2)}},
+		{"refused before anybody held it", false, []operation{refused(0, 1, 2), locked(2, 3, 1, 50, 7)}},
+
+		{"free when the lease ends", true, []operation{locked(0, 0, 1, 50, 7), locked(50, 50, 2, 50, 8)}},
+		{"free a millisecond early", false, []operation{locked(0, 0, 1, 50, 7), locked(49, 49, 2, 50, 8)}},
+		{"held until the lease ends", true, []operation{locked(0, 0, 1, 50, 7), refused(49, 49, 2)}},
+		{"held when the lease ends", false, []operation{locked(0, 0, 1, 50, 7), refused(50, 50, 2)}},
+		{"held where it may have ended", true, []operation{locked(0, 10, 1, 50, 7), refused(55, 55, 2), locked(56, 56, 3, 50, 8)}},
+		{"free, then held again", false, []operation{locked(0, 10, 1, 50, 7), left(55, 55, -2), refused(56, 56, 2)}},
+		{"moments do not run backwards", false, []operation{locked(0, 20, 1, 50, 7), left(10, 10, 50), locked(59, 59, 2, 50, 8)}},
+
+		{"the same token", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, 1), locked(4, 5, 2, 50, 7)}},
+		{"a lower token on another lock", false, []operation{locked(0, 1, 1, 50, 7), of(locked(2, 3, 2, 50, 6), []int64{6}, 1)}},
+		{"tokens in the other order at once", true, []operation{locked(0, 9, 1, 50, 7), of(locked(0, 9, 2, 50, 6), []int64{6}, 1)}},
+
+		{"re-entry", true, []operation{locked(0, 1, 1, 50, 7), locked(2, 3, 1, 50, 7), unlocked(4, 5, 1, 0, 0), unlocked(6, 7, 1, 0, 1)}},
+		{"re-entry with a new token", false, []operation{locked(0, 1, 1, 50, 7), locked(2, 3, 1, 50, 8)}},
+		{"re-entry that was forgotten", false, []operation{locked(0, 1, 1, 50, 7), locked(2, 3, 1, 50, 7), unlocked(4, 5, 1, 0, 1)}},
+		{"re-entry begins the lease anew", true, []operation{locked(0, 0, 1, 50, 7), locked(20, 20, 1, 10, 7), locked(30, 30, 2, 50, 8)}},
+
+		{"unlocked by a stranger", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, 1)}},
+		{"a stranger's unlock refused", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), refused(4, 5, 2)}},
+		{"a stranger's unlock takes effect", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 2, 0, none), locked(4, 5, 2, 50, 8)}},
+		{"the holder's unlock refused", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, none)}},
+		{"an old token unlocks", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 6, 1)}},
+		{"an old token does not", true, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 6, none), unlocked(4, 5, 1, 7, 1)}},
+
+		{"renewed", true, []operation{locked(0, 0, 1, 50, 7), renewed(40, 40, 1, 50, 1), refused(89, 89, 2), locked(90, 90, 2, 50, 8)}},
+		{"renewed for nothing", false, []operation{locked(0, 0, 1, 50, 7), renewed(40, 40, 1, 50, 1), locked(60, 60, 2, 50, 8)}},
+		{"renewed too late", false, []operation{locked(0, 0, 1, 50, 7), renewed(50, 50, 1, 50, 1)}},
+		{"renewed by a stranger", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 2, 50, 1)}},
+		{"the holder's renewal refused", false, []operation{locked(0, 0, 1, 50, 7), renewed(10, 10, 1, 50, 0)}},
+
+		// Connection 2 is there until 200 and gone from 210 on, connection 1 stays.
+		{"the watchdog keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), refused(199, 199, 2)}},
+		{"the watchdog does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), locked(199, 199, 2, 50, 8)}},
+		{"free a lease after the connection", true, []operation{on(2, locked(0, 0, 1, 0, 7)), locked(260, 260, 2, 50, 8)}},
+		{"free too soon after the connection", false, []operation{on(2, locked(0, 0, 1, 0, 7)), locked(258, 258, 2, 50, 8)}},
+		{"held a lease after the connection", true, []operation{on(2, locked(0, 0, 1, 0, 7)), refused(299, 299, 2)}},
+		{"renewed for a connection that is gone", false, []operation{on(2, locked(0, 0, 1, 0, 7)), refused(300, 300, 2)}},
+		{"a lease of its own ends the watch", true, []operation{locked(0, 0, 1, 0, 7), renewed(10, 10, 1, 50, 1), locked(60, 60, 2, 50, 8)}},
+		{"and the watch goes on", false, []operation{locked(0, 0, 1, 0, 7), renewed(10, 10, 1, 50, 1), refused(61, 61, 2)}},
+
+		{"waited for it", true, []operation{locked(0, 0, 1, 500, 7), waits(locked(5, 30, 2, 50, 8), 100), unlocked(20, 31, 1, 0, 1)}},
+		{"waited in vain", true, []operation{locked(0, 0, 1, 500, 7), gaveUp(5, 105, 2, 100), unlocked(110, 111, 1, 0, 1)}},
+		{"waited and was forgotten", false, []operation{locked(0, 0, 1, 500, 7), gaveUp(5, 107, 2, 100), unlocked(20, 21, 1, 0, 1)}},
+		{"freed while its time was up", true, []operation{locked(0, 0, 1, 500, 7), gaveUp(5, 107, 2, 100), unlocked(104, 106, 1, 0, 1)}},
+		{"freed and its time up in one millisecond", true, []operation{locked(0, 0, 1, 105, 7), gaveUp(5, 105, 2, 100), locked(105, 105, 3, 50, 8)}},
+
+		{"cut off, and it was granted", true, []operation{cut(locked(0, 5, 1, 50, 0)), refused(6, 6, 2), locked(55, 55, 2, 50, 8)}},
+		{"cut off, and it was not", true, []operation{cut(locked(0, 5, 1, 50, 0)), locked(6, 6, 2, 50, 8)}},
+		{"cut off, granted and free too soon", false, []operation{cut(locked(0, 5, 1, 50, 0)), refused(6, 6, 2), locked(49, 49, 2, 50, 8)}},
+		{"granted to the dead", false, []operation{locked(0, 0, 1, 20, 7), on(2, waits(cut(locked(1, 10, 2, 50, 0)), 0)), refused(21, 21, 3)}},
+		{"cut off, and taken back", true, []operation{locked(0, 0, 1, 90, 7), on(2, waits(cut(locked(1, 10, 2, 50, 0)), 0)),
+			undone(1, 10), unlocked(4, 4, 1, 0, 1), refused(5, 5, 3), locked(8, 8, 3, 50, 9)}},
+		{"taken back too late", false, []operation{locked(0, 0, 1, 90, 7), on(2, waits(cut(locked(1, 10, 2, 50, 0)), 0)),
+			undone(1, 10), unlocked(4, 4, 1, 0, 1), refused(12, 12, 3), locked(13, 13, 3, 50, 9)}},
+		{"cut off, then its token shows", true, []operation{cut(locked(0, 5, 1, 50, 0)), locked(6, 7, 1, 50, 9), of(locked(8, 8, 2, 9, 10), []int64{10}, 1)}},
+		{"cut off, then a token from later", false, []operation{cut(locked(0, 5, 1, 50, 0)), refused(6, 6, 2), of(locked(7, 7, 2, 9, 8), []int64{8}, 1), locked(8, 8, 1, 50, 9)}},
+
+		{"several", true, []operation{of(locked(0, 0, 1, 50, 7), []int64{7, 8}, 0, 1), refused(5, 5, 2), of(refused(6, 6, 2), nil, 1)}},
+		{"several, but not all", false, []operation{of(locked(0, 0, 1, 50, 7), []int64{7, 8}, 0, 1), of(locked(5, 5, 2, 50, 9), []int64{9}, 1)}},
+		{"several refused because of one", true, []operation{locked(0, 0, 1, 50, 7), refusedBoth(5, 5), of(locked(6, 6, 2, 50, 8), []int64{8}, 1)}},
+		{"several refused because of none", false, []operation{refusedBoth(5, 5)}},
+		{"several refused, and one kept", false, []operation{locked(0, 0, 1, 50, 7), refusedBoth(5, 5), of(refused(6, 6, 3), nil, 1)}},
+		{"several given back", true, []operation{of(locked(0, 0, 1, 50, 7), []int64{7, 8}, 0, 1), locked(1, 1, 1, 50, 7),
+			of(unlocked(2, 2, 1, 0, 1), []int64{0, 1, none}, 0, 1, 2)}},
+
+		{"seen", true, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 7), left(10, 10, 40)}},
+		{"seen another", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 2, 1, 7)}},
+		{"seen another token", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 8)}},
+		{"a lease that is too long", false, []operation{locked(0, 0, 1, 50, 7), left(10, 10, 41)}},
+		{"a lease that was read", false, []operation{locked(0, 20, 1, 50, 7), left(20, 20, 40), refused(60, 60, 2)}},
+		{"a watched lease", true, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 59)}},
+		{"a watched lease that is too short", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 58)}},
+		{"a watched lease that is too long", false, []operation{locked(0, 0, 1, 0, 7), left(100, 100, 91)}},
+
+		{"removed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: remove, values: []int64{1}}), locked(2, 2, 2, 50, 8)}},
+		{"forced from nobody", false, []operation{at(1, 1, operation{kind: force, values: []int64{1}})}},
+		{"all flushed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: flush}), locked(2, 2, 2, 50, 8)}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}, {200, 210}}}
+			var ops []porcupine.Operation
+			for i := range c.history {
+				op := &c.history[i]
+				ops = append(ops, porcupine.Operation{Input: op, Call: op.call.ns, Return: op.ret.ns})
+			}
+			want := porcupine.Illegal
+			if c.legal {
+				want = porcupine.Ok
+			}
+			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), ops, time.Second))
+		})
+	}
+}
+
+// A key that an MLOCK waits for is kept for it, but only while it waits.
+func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
+	held := locked(0, 0, 1, 90, 7)
+	waiting := of(gaveUp(5, 45, 2, 40), nil, 0, 1)
+	for name, c := range map[string]struct {
+		other   operation
+		excused bool
+	}{
+		"while it waits":    {of(refused(20, 20, 3), nil, 1), true},
+		"before it waited":  {of(refused(2, 2, 3), nil, 1), false},
+		"after it waited":   {of(refused(50, 50, 3), nil, 1), false},
+		"another key":       {of(refused(20, 20, 3), nil, 2), false},
+		"gave up after":     {of(gaveUp(20, 60, 3, 39), nil, 1), false},
+		"gave up meanwhile": {of(gaveUp(20, 44, 3, 24), nil, 1), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := &world{pace: manualPace, history: []*operation{&held, &waiting, &c.other}}
+			want := porcupine.Illegal
+			if c.excused {
+				want = porcupine.Ok
+			}
+			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}}}
+			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), w.operations(), time.Second))
+		})
+	}
+}

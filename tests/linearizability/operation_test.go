@@ -1,0 +1,245 @@
+package linearizability
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"lockserver/internal/resp"
+)
+
+// kind is what an operation does.
+type kind uint8
+
+const (
+	acquire  kind = iota // LOCK, or MLOCK if there are several keys
+	release              // UNLOCK, or MUNLOCK
+	renew                // RENEW
+	remove               // DEL
+	force                // LOCK.FORCE
+	flush                // FLUSHALL
+	look                 // HGETALL
+	ttl                  // PTTL
+	takeBack             // the server finds that a client cannot have read a grant: no command, see record
+)
+
+const (
+	maxKeys = 3
+	// noWait is operation.waitMS of a LOCK without WAIT.
+	noWait = -1
+	// ever is later than any time and above any token.
+	ever = int64(1) << 60
+)
+
+// moment is a reading of two clocks.
+type moment struct {
+	ns int64 // monotonic, orders the events of one history
+	ms int64 // the server's clock
+}
+
+// operation is one command, what came back, and when: an entry of a history.
+type operation struct {
+	kind    kind
+	keys    []int // numbers of locks
+	owner   int   // a number from 1 on
+	conn    int   // the connection that it came over, a number from 1 on
+	leaseMS int64 // 0: none was given, the server is the watchdog
+	waitMS  int64 // noWait: without WAIT; 0: without limit
+	token   int64 // 0: without TOKEN
+
+	call, ret moment
+
+	// What came back.
+	unknown  bool // nothing: the connection broke
+	refused  bool // nil
+	deadlock bool // -DEADLOCK
+	// unblocked: -UNBLOCKED. It did nothing, but others may have been refused for its sake while it waited.
+	unblocked bool
+	values    []int64 // tokens or integers, one a key; of MUNLOCK's, none is a nil; of PTTL the milliseconds
+	holder    int     // of HGETALL: the owner, 0 if there is no such key
+	holds     int64   // of HGETALL
+	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused: such a
+	// key is kept for it even if it is free.
+	excused uint
+	undoes  int // of takeBack: the connection whose grant is taken back
+}
+
+// none stands for a nil among values.
+const none = int64(-1000)
+
+func keyName(key int) string     { return "lock:" + strconv.Itoa(key) }
+func ownerName(owner int) string { return "owner-" + strconv.Itoa(owner) }
+
+// words is the operation as a command.
+func (op *operation) words() []string {
+	var w []string
+	several := len(op.keys) > 1
+	names := func(one, more string) {
+		if w = append(w, one); several {
+			w = []string{more, strconv.Itoa(len(op.keys))}
+		}
+		for _, k := range op.keys {
+			w = append(w, keyName(k))
+		}
+	}
+	switch op.kind {
+	case acquire:
+		names("LOCK", "MLOCK")
+	case release:
+		names("UNLOCK", "MUNLOCK")
+	case renew:
+		names("RENEW", "")
+	case remove:
+		names("DEL", "")
+	case force:
+		names("LOCK.FORCE", "")
+	case look:
+		names("HGETALL", "")
+	case ttl:
+		names("PTTL", "")
+	case flush:
+		w = append(w, "FLUSHALL")
+	}
+	if op.kind == acquire || op.kind == release || op.kind == renew {
+		w = append(w, ownerName(op.owner))
+	}
+	if op.leaseMS > 0 {
+		w = append(w, "PX", strconv.FormatInt(op.leaseMS, 10))
+	}
+	if op.kind == acquire && op.waitMS != noWait {
+		w = append(w, "WAIT", strconv.FormatInt(op.waitMS, 10))
+	}
+	if op.token != 0 {
+		w = append(w, "TOKEN", strconv.FormatInt(op.token, 10))
+	}
+	return w
+}
+
+// earliestMS is the first millisecond at which the operation can have taken effect. Who waited and was refused was
+// refused when its time was up, not before.
+func (op *operation) earliestMS() int64 {
+	if op.refused && op.waitMS > 0 {
+		return op.call.ms + op.waitMS
+	}
+	return op.call.ms
+}
+
+// answer takes the reply in; the error says what is wrong with it whatever the history.
+func (op *operation) answer(v resp.Value) error {
+	wrong := fmt.Errorf("%s: unexpected reply %s", strings.Join(op.words(), " "), v)
+	switch {
+	case v.IsError() && op.kind == acquire && strings.HasPrefix(v.Str, "DEADLOCK"):
+		op.deadlock = true
+	case v.IsError():
+		return wrong
+	case op.kind == flush:
+		return nil
+	case op.kind == look:
+		return op.answerLook(v, wrong)
+	case v.IsNull():
+		if op.kind != acquire && op.kind != release {
+			return wrong
+		}
+		op.refused = true
+		if op.kind == release {
+			op.refused, op.values = false, []int64{none}
+		}
+	case v.Kind == resp.Integer && len(op.keys) == 1:
+		op.values = []int64{v.Int}
+	case v.Kind == resp.Array && len(op.keys) > 1 && len(v.Elems) == len(op.keys):
+		for _, e := range v.Elems {
+			switch {
+			case e.Kind == resp.Integer:
+				op.values = append(op.values, e.Int)
+			case e.IsNull() && op.kind == release:
+				op.values = append(op.values, none)
+			default:
+				return wrong
+			}
+		}
+	default:
+		return wrong
+	}
+	if op.kind == acquire && op.waitMS > 0 && op.refused && op.ret.ms < op.call.ms+op.waitMS {
+		return fmt.Errorf("%s: nil after %d ms", strings.Join(op.words(), " "), op.ret.ms-op.call.ms)
+	}
+	return nil
+}
+
+// answerLook takes in what HGETALL says of a lock: its holder, and the token.
+func (op *operation) answerLook(v resp.Value, wrong error) error {
+	if len(v.Elems) == 0 {
+		return nil
+	}
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		field, value := v.Elems[i].Str, v.Elems[i+1].Str
+		n, err := strconv.ParseInt(value, 10, 64)
+		if err != nil {
+			return wrong
+		}
+		if field == "$token" {
+			op.values = []int64{n}
+			continue
+		}
+		number, found := strings.CutPrefix(field, "owner-")
+		if op.holder, err = strconv.Atoi(number); !found || err != nil || op.holds != 0 {
+			return wrong
+		}
+		op.holds = n
+	}
+	if op.holds <= 0 || op.values == nil {
+		return wrong
+	}
+	return nil
+}
+
+// String is the operation as a line of a report.
+func (op *operation) String() string {
+	what := strings.Join(op.words(), " ")
+	if op.kind == takeBack {
+		what = "(grant taken back?)"
+	}
+	var result string
+	switch {
+	case op.unknown:
+		result = "?"
+	case op.deadlock:
+		result = "-DEADLOCK"
+	case op.kind == look && op.holder != 0:
+		result = fmt.Sprintf("%s x%d token %d", ownerName(op.holder), op.holds, op.values[0])
+	case op.refused, op.kind == look:
+		result = "nil"
+	default:
+		result = strings.ReplaceAll(fmt.Sprint(op.values), strconv.FormatInt(none, 10), "nil")
+	}
+	return fmt.Sprintf("conn %d, %d..%d ms: %s -> %s", op.conn, op.call.ms, op.ret.ms, what, result)
+}
+
+// outcome names what happened, for the count that shows that a run met everything.
+func (op *operation) outcome() string {
+	name := map[kind]string{acquire: "lock", release: "unlock", renew: "renew", remove: "del", force: "force",
+		flush: "flushall", look: "look", ttl: "pttl", takeBack: "take back"}[op.kind]
+	if len(op.keys) > 1 && op.kind != flush {
+		name = "m" + name
+	}
+	if op.kind == acquire && op.waitMS != noWait {
+		name += " wait"
+	}
+	switch {
+	case op.unknown:
+		return name + ": unknown"
+	case op.deadlock:
+		return name + ": deadlock"
+	case op.unblocked:
+		return name + ": unblocked"
+	case op.refused, len(op.values) == 1 && op.values[0] == none, op.kind == look && op.holder == 0:
+		return name + ": nil"
+	case op.kind == acquire, op.kind == look:
+		return name + ": token"
+	case op.kind == ttl && op.values[0] >= 0:
+		return name + ": ms"
+	case len(op.values) == 1:
+		return name + ": " + strconv.FormatInt(op.values[0], 10)
+	}
+	return name
+}

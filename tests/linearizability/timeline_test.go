@@ -1,0 +1,99 @@
+package linearizability
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"lockserver/server"
+)
+
+// timeline is the time of one world: the server goes by it and the history is written down in it.
+type timeline struct {
+	began  time.Time
+	baseMS int64
+	manual *server.ManualClock // nil: the machine's clock
+	// hold is held, for reading, by whoever needs a manual clock to stand still.
+	hold sync.RWMutex
+	// ending counts the connections that are coming to their end.
+	ending atomic.Int32
+	// stallNS is the longest that the process was found not to run.
+	stallNS atomic.Int64
+}
+
+// newTimeline begins a time. It starts at a whole millisecond, so that all that it tells are the server's.
+func newTimeline(manual bool) *timeline {
+	began := time.Now()
+	tl := &timeline{began: began, baseMS: began.UnixMilli()}
+	if manual {
+		tl.manual = server.NewManualClock(time.UnixMilli(tl.baseMS))
+	}
+	return tl
+}
+
+// clock is what the server gets.
+func (tl *timeline) clock() server.Clock {
+	if tl.manual != nil {
+		return tl.manual
+	}
+	return tl
+}
+
+// NowUS implements server.Clock: it is the machine's time when the world began, and from there on steady, so that a
+// clock that is being set does not look like a lock that fails.
+func (tl *timeline) NowUS() int64 { return tl.baseMS*1000 + time.Since(tl.began).Microseconds() }
+
+// now reads both clocks; milliseconds count from the beginning.
+func (tl *timeline) now() moment {
+	return moment{ns: time.Since(tl.began).Nanoseconds() + 1, ms: tl.clock().NowUS()/1000 - tl.baseMS}
+}
+
+// sleep lets milliseconds of the server's time pass, or returns when stop is closed.
+func (tl *timeline) sleep(ms int64, stop <-chan struct{}) {
+	pause := time.Duration(ms) * time.Millisecond
+	if tl.manual != nil {
+		pause = 50 * time.Microsecond
+	}
+	for end := tl.now().ms + ms; tl.now().ms < end; {
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// quiet waits until no connection is coming to its end on a manual clock. Nobody can know which of many operations the
+// last one of a killed connection came before; where there are few, the checker is quick.
+func (tl *timeline) quiet() {
+	for tl.manual != nil && tl.ending.Load() > 0 {
+		time.Sleep(100 * time.Microsecond)
+	}
+}
+
+// run makes time pass on a manual clock until stop is closed. On the machine's, it measures by how much this process
+// is kept from running: what then looks like a late timer is one.
+func (tl *timeline) run(random *rand.Rand, stop <-chan struct{}) {
+	last := time.Now()
+	for {
+		pause := time.Duration(20+random.IntN(200)) * time.Microsecond
+		if tl.manual == nil {
+			pause = 5 * time.Millisecond
+		}
+		select {
+		case <-stop:
+			return
+		case <-time.After(pause):
+		}
+		if tl.manual == nil {
+			now := time.Now()
+			tl.stallNS.Store(max(tl.stallNS.Load(), int64(now.Sub(last)-pause)))
+			last = now
+			continue
+		}
+		tl.hold.Lock()
+		tl.manual.Advance(time.Duration(random.IntN(5000)) * time.Microsecond)
+		tl.hold.Unlock()
+	}
+}

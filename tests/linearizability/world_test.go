@@ -1,0 +1,264 @@
+package linearizability
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockserver/internal/config"
+	"lockserver/server"
+)
+
+// pace is how long things take in a world, in the server's milliseconds.
+type pace struct {
+	clients, operations     int // operations a client
+	longLeaseMS, longWaitMS int64
+	watchdogMS              int64
+	lateMS                  int64 // how late the server's timers may be
+	disturbAfterUS          int   // at most this long between two disturbances
+}
+
+var (
+	// realPace leaves room for a machine that does not let the test run for a while.
+	realPace = pace{clients: 7, operations: 70, longLeaseMS: 90, longWaitMS: 120, watchdogMS: 600, lateMS: 150, disturbAfterUS: 120_000}
+	// manualPace is exact.
+	manualPace = pace{clients: 6, operations: 50, longLeaseMS: 60, longWaitMS: 60, watchdogMS: 90, disturbAfterUS: 8_000}
+)
+
+// How clients reach the server.
+const (
+	pipes      = "pipes"
+	goroutines = "TCP, a goroutine a connection"
+	oneLoop    = "TCP, an event loop"
+	manyLoops  = "TCP, three event loops"
+)
+
+// transports are all of them, and twice what the server program has.
+var transports = [...]string{pipes, goroutines, oneLoop, manyLoops, oneLoop, pipes, oneLoop, manyLoops}
+
+// world is one server with random clients: where one history comes from.
+type world struct {
+	seed  uint64
+	pace  pace
+	time  *timeline
+	srv   *server.Server
+	dial  func() (net.Conn, error)
+	where string // the kind of world, for reports
+	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused, so half
+	// of the worlds do without and are stricter.
+	manyWait bool
+
+	stop  chan struct{} // closed when everybody is to come to an end
+	group sync.WaitGroup
+
+	adminMu sync.Mutex
+	admin   *connection
+
+	mu      sync.Mutex
+	conns   []*connection
+	history []*operation
+	counts  map[string]int
+	err     error
+}
+
+// newWorld starts a world's server. The seed decides everything about it: an even one has a manual clock, and what it
+// is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
+func newWorld(seed uint64) (*world, error) {
+	manual, transport := seed%2 == 0, transports[seed/2%uint64(len(transports))]
+	w := &world{seed: seed, pace: realPace, time: newTimeline(manual), stop: make(chan struct{}), counts: make(map[string]int)}
+	w.where = "machine's clock, " + transport
+	if manual {
+		w.pace, w.where = manualPace, "manual clock, "+transport
+	}
+	w.manyWait = seed/16%2 == 0
+	c := config.Default()
+	c.Port, c.Save, c.DBFilename = 0, nil, ""
+	c.LockWatchdogTimeoutMS = w.pace.watchdogMS
+	o := server.Options{Config: c, Clock: w.time.clock(), Seed: seed}
+	switch transport {
+	case oneLoop:
+		o.EventLoops = true
+	case manyLoops:
+		o.EventLoops, c.IOThreads = true, 3
+	}
+	srv, err := server.New(o)
+	if err != nil {
+		return nil, err
+	}
+	if err := srv.Start(); err != nil {
+		return nil, err
+	}
+	w.srv = srv
+	w.dial = func() (net.Conn, error) { return net.Dial(srv.Addr().Network(), srv.Addr().String()) }
+	if transport == pipes {
+		w.dial = srv.Dial
+	}
+	return w, nil
+}
+
+// live lets a world happen from beginning to end.
+func (w *world) live() {
+	defer func() { _ = w.srv.Close() }()
+	var err error
+	if w.admin, err = w.open(); err != nil {
+		w.fail(err)
+		return
+	}
+	ended := make(chan struct{}) // of time
+	var ticking sync.WaitGroup
+	ticking.Go(func() { w.time.run(rand.New(rand.NewPCG(w.seed, 1)), ended) })
+	quiet := make(chan struct{})
+	w.group.Go(func() { w.disturb(rand.New(rand.NewPCG(w.seed, 2)), quiet) })
+	var clients sync.WaitGroup
+	for i := range w.pace.clients {
+		c := &client{world: w, owner: i + 1, held: make(map[int]int64), random: rand.New(rand.NewPCG(w.seed, uint64(10+i)))}
+		clients.Go(func() { c.live(w.pace.operations) })
+	}
+	clients.Wait()
+	close(quiet)
+	close(w.stop)
+	w.group.Wait()
+	if !w.failed() {
+		w.lastWord()
+	}
+	close(ended)
+	ticking.Wait()
+}
+
+// lastWord takes every lock when nobody has been there for longer than any lease: they must all be free.
+func (w *world) lastWord() {
+	w.time.sleep(max(w.pace.longLeaseMS, w.pace.watchdogMS)+1, nil)
+	conn, err := w.open()
+	if err != nil {
+		w.fail(err)
+		return
+	}
+	c := &client{world: w, owner: w.pace.clients + 1, held: make(map[int]int64), conn: conn, random: rand.New(rand.NewPCG(w.seed, 3))}
+	for k := range maxKeys {
+		c.do(&operation{kind: acquire, keys: []int{k}, owner: c.owner, leaseMS: 1000, waitMS: noWait})
+	}
+	w.hangUp(conn, false)
+}
+
+// disturb kills connections and ends waits until quiet is closed.
+func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
+	for {
+		select {
+		case <-quiet:
+			return
+		case <-time.After(time.Duration(1+random.IntN(w.pace.disturbAfterUS)) * time.Microsecond):
+		}
+		w.mu.Lock()
+		recent := w.conns[max(1, len(w.conns)-w.pace.clients):]
+		victim := (*connection)(nil)
+		if len(recent) > 0 {
+			victim = recent[random.IntN(len(recent))]
+		}
+		w.mu.Unlock()
+		switch {
+		case victim == nil || victim.hasEnded():
+		case random.IntN(3) == 0:
+			w.unblock(victim)
+		default:
+			w.kill(victim)
+		}
+	}
+}
+
+// record writes an operation down.
+func (w *world) record(ops ...*operation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, op := range ops {
+		w.history = append(w.history, op)
+		w.counts[op.outcome()]++
+	}
+}
+
+// recordUnknown writes down an operation that was cut off: it happened before its connection was gone, or not at all.
+func (w *world) recordUnknown(op *operation, c *connection) {
+	c.mu.Lock()
+	ending, gone := c.ending, c.gone
+	c.mu.Unlock()
+	if op.call.ns > gone.ns || op.kind == look || op.kind == ttl {
+		return
+	}
+	op.unknown, op.ret = true, gone
+	w.record(op)
+	if op.kind == acquire && op.waitMS != noWait {
+		if ending.ns < op.call.ns {
+			ending = op.call
+		}
+		w.record(&operation{kind: takeBack, conn: op.conn, undoes: op.conn, unknown: true, call: ending, ret: gone})
+	}
+}
+
+func (w *world) count(what string) {
+	w.mu.Lock()
+	w.counts[what]++
+	w.mu.Unlock()
+}
+
+// fail notes what went wrong outside the history.
+func (w *world) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+func (w *world) failed() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err != nil
+}
+
+// operations is the history as the checker takes it, complete with what follows from the whole of it.
+func (w *world) operations() []porcupine.Operation {
+	list := make([]porcupine.Operation, 0, len(w.history))
+	for _, op := range w.history {
+		if op.unblocked {
+			continue
+		}
+		if op.refused || op.deadlock {
+			w.excuse(op)
+		}
+		list = append(list, porcupine.Operation{ClientId: op.conn, Input: op, Call: op.call.ns, Return: op.ret.ns})
+	}
+	return list
+}
+
+// excuse notes the keys that an MLOCK may have been waiting for when op was refused.
+func (w *world) excuse(op *operation) {
+	from := op.earliestMS()
+	for _, other := range w.history {
+		if other.kind != acquire || other.waitMS == noWait || len(other.keys) == 1 || other == op ||
+			other.ret.ms < from || other.call.ns > op.ret.ns || other.ret.ns < op.call.ns {
+			continue
+		}
+		for _, k := range op.keys {
+			for _, waited := range other.keys {
+				if k == waited {
+					op.excused |= 1 << k
+				}
+			}
+		}
+	}
+}
+
+// model is what the history is held against.
+func (w *world) model() *model {
+	m := &model{watchdogMS: w.pace.watchdogMS, lateMS: w.pace.lateMS, lives: []life{{ever, ever}}}
+	for _, c := range w.conns {
+		m.lives = append(m.lives, c.life())
+	}
+	return m
+}
+
+// String says how to have the world again.
+func (w *world) String() string { return fmt.Sprintf("seed %d (%s)", w.seed, w.where) }

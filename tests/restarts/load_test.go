@@ -1,0 +1,81 @@
+package restarts
+
+import (
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// clients is how many use a server at a time.
+const clients = 6
+
+// dial connects to a server.
+func (p *process) dial() (net.Conn, error) { return net.Dial("tcp", p.addr) }
+
+// tokens lets clients take locks, kills the server in the middle, and returns every token that a client was told, each
+// client's by itself in the order in which it got them.
+func (p *process) tokens(t *testing.T, duration time.Duration) [][]int64 {
+	t.Helper()
+	told := make([][]int64, clients)
+	var all sync.WaitGroup
+	for i := range told {
+		c := testkit.Dial(t, p.dial)
+		all.Go(func() { told[i] = lockAll(c, i) })
+	}
+	time.Sleep(duration)
+	p.kill(t)
+	all.Wait()
+	return told
+}
+
+// lockAll takes locks until the server is gone. Some stay locked, so that they are in the snapshot, if there is one.
+func lockAll(c *testkit.Client, client int) (told []int64) {
+	owner := "client-" + strconv.Itoa(client)
+	for n := 0; ; n++ {
+		key := "lock:" + strconv.Itoa((client+n)%4) // shared with others
+		if n%10 == 0 {
+			key = owner + ":" + strconv.Itoa(n)
+		}
+		v, err := c.Call("LOCK", key, owner, "PX", "60000", "WAIT", "100")
+		if err != nil {
+			return told
+		}
+		if v.IsNull() { // held by somebody before the kill
+			if _, err = c.Call("LOCK.FORCE", key); err != nil {
+				return told
+			}
+			continue
+		}
+		told = append(told, v.Int)
+		if n%10 == 0 {
+			continue
+		}
+		if _, err = c.Call("UNLOCK", key, owner, "TOKEN", strconv.FormatInt(v.Int, 10)); err != nil {
+			return told
+		}
+	}
+}
+
+// checkRising fails unless all tokens of a run are different, rise for each client, and are above last; it returns the
+// highest.
+func checkRising(t *testing.T, run int, told [][]int64, last int64) (highest int64) {
+	t.Helper()
+	var all []int64
+	for _, one := range told {
+		require.True(t, slices.IsSorted(one), "run %d: tokens fell for one client", run)
+		all = append(all, one...)
+	}
+	slices.Sort(all)
+	require.NotEmpty(t, all, "run %d took no lock", run)
+	require.Equal(t, len(all), len(slices.Compact(slices.Clone(all))), "run %d: a token was given twice", run)
+	require.Greater(t, all[0], last, "run %d: not above every token of the runs before", run)
+	t.Logf("run %d: %d tokens, %d to %d", run, len(all), all[0], all[len(all)-1])
+	return all[len(all)-1]
+}
