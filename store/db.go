@@ -110,7 +110,7 @@ func (db *DB) put(key []byte, v value) (p *value, slot int) {
 // putAgain is put for a key that is absent only because its old value has been removed to make place for this one.
 func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
-	v.access = uint32(db.store.nowMS / 1000)
+	v.access = db.store.born()
 	slot = db.space.insert(keys.Hash(key), key, v)
 	return keys.Mut(slot), slot
 }
@@ -190,6 +190,7 @@ func (db *DB) Flush() int {
 func (db *DB) drop() int {
 	old := db.space
 	n := old.keys.Len()
+	old.charge(-old.used)
 	switch q := &db.store.deadlines; {
 	case old.timed == q.Len():
 		*q = due.Queue[timedKey]{} // the common case, at no cost

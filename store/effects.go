@@ -2,12 +2,14 @@ package store
 
 import "strconv"
 
-// Effect is one absolute, deterministic change, written as a command that a plain Redis understands. The closed list:
+// Effect is one absolute, deterministic change, written as a command that a plain Redis understands; those of Bloom filters
+// are for one that has the module RedisBloom, because without it no Redis has such a value. The closed list:
 //
 //	SET key value [PXAT ms | KEEPTTL]   APPEND key value        SETRANGE key offset value
 //	DEL key                             PEXPIREAT key ms        PERSIST key
 //	RENAME key newkey                   MOVE key db             COPY key newkey DB db REPLACE
 //	FLUSHDB  FLUSHALL                   SWAPDB a b
+//	RESTORE key ms payload REPLACE ABSTTL
 //	HSET key field value [...]          HDEL key field [...]
 //	HPEXPIREAT key ms FIELDS n field [...]                      HPERSIST key FIELDS n field [...]
 //	PFADD key [element ...]             PFMERGE key [sourcekey ...]
@@ -24,6 +26,8 @@ import "strconv"
 //	XGROUP CREATECONSUMER key group consumer                    XGROUP DELCONSUMER key group consumer
 //	XCLAIM key group consumer 0 id TIME ms RETRYCOUNT n FORCE JUSTID
 //	XACK key group id
+//	BF.RESERVE key rate capacity EXPANSION n | NONSCALING       BF.MADD key item [...]
+//	BF.LOADCHUNK key place bytes
 //
 // Replaying the effects of a run, in order and with time frozen, into an empty store gives the same data.
 type Effect struct {

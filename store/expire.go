@@ -45,6 +45,7 @@ func (sp *space) setDeadline(key string, v *value, atMS int64) {
 	case v.exp == nil:
 		v.exp = &deadline{Of: timedKey{space: sp, key: key}}
 		sp.timed++
+		sp.charge(deadlineBytes)
 		q.Set(v.exp, atMS)
 	case atMS == 0:
 		sp.dropDeadline(v)
@@ -63,5 +64,6 @@ func (sp *space) dropDeadline(v *value) {
 	if v.exp != nil {
 		sp.store.deadlines.Remove(v.exp)
 		sp.timed--
+		sp.charge(-deadlineBytes)
 	}
 }

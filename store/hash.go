@@ -17,7 +17,7 @@ func (db *DB) EditHash(key []byte) HashEdit {
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
-		v.access = uint32(db.store.nowMS / 1000)
+		db.store.touch(v)
 		e.h, e.slot = v.hash(), slot
 	}
 	return e
@@ -25,6 +25,9 @@ func (db *DB) EditHash(key []byte) HashEdit {
 
 // Hash returns the hash to read; nil if there is none.
 func (e *HashEdit) Hash() *hash.Hash { return e.h }
+
+// charge accounts for a change of the hash, whose size was so many bytes.
+func (e *HashEdit) charge(was int) { e.db.space.charge(e.h.Size() - was) }
 
 func (e *HashEdit) make() {
 	if e.h != nil {
@@ -39,12 +42,14 @@ func (e *HashEdit) make() {
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	e.make()
+	was := e.h.Size()
 	added := e.h.Set(e.db.store.limits.Hash, field, val)
 	if added {
 		e.noteToken(field)
 	} else if e.h.Persist(field) {
 		e.rewatch()
 	}
+	e.charge(was)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	e.db.changed(e.key)
 	return added
@@ -53,10 +58,12 @@ func (e *HashEdit) Set(field, val []byte) bool {
 // Update is Set that leaves the field's deadline as it is.
 func (e *HashEdit) Update(field, val []byte) bool {
 	e.make()
+	was := e.h.Size()
 	added := e.h.Set(e.db.store.limits.Hash, field, val)
 	if added {
 		e.noteToken(field)
 	}
+	e.charge(was)
 	e.recordUpdate(field, val)
 	e.db.changed(e.key)
 	return added
@@ -65,10 +72,12 @@ func (e *HashEdit) Update(field, val []byte) bool {
 // SetInt is Update with the text of n.
 func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	e.make()
+	was := e.h.Size()
 	added := e.h.SetInt(e.db.store.limits.Hash, field, n)
 	if added {
 		e.noteToken(field)
 	}
+	e.charge(was)
 	if e.db.store.effects != nil {
 		e.recordUpdate(field, appendInt(nil, n))
 	}
@@ -86,9 +95,14 @@ func (e *HashEdit) recordUpdate(field, val []byte) {
 
 // Delete removes a field and says whether there was one.
 func (e *HashEdit) Delete(field []byte) bool {
-	if e.h == nil || !e.h.Delete(field) {
+	if e.h == nil {
 		return false
 	}
+	was := e.h.Size()
+	if !e.h.Delete(field) {
+		return false
+	}
+	e.charge(was)
 	if e.h.Len() == 0 {
 		e.h = nil
 		e.db.remove(e.key)

@@ -106,7 +106,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		}
 		any = true
 		b := []byte(field)
+		was := h.Size()
 		h.Delete(b)
+		db.space.charge(h.Size() - was)
 		db.store.stats.ExpiredFields++
 		if h.Len() == 0 {
 			db.removeAt(db.space.keys.Hash(key), slot, key)
@@ -131,7 +133,9 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	if atMS <= e.db.store.nowMS && !e.db.store.frozenTime {
 		return e.Delete(field)
 	}
+	was := e.h.Size()
 	e.h.SetDeadline(field, max(atMS, 1))
+	e.charge(was)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
 	e.db.changed(e.key)
@@ -140,9 +144,14 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 
 // PersistField takes a field's deadline away and says whether it had one.
 func (e *HashEdit) PersistField(field []byte) bool {
-	if e.h == nil || !e.h.Persist(field) {
+	if e.h == nil {
 		return false
 	}
+	was := e.h.Size()
+	if !e.h.Persist(field) {
+		return false
+	}
+	e.charge(was)
 	e.rewatch()
 	e.db.store.recordFields(e.db, []string{"HPERSIST", string(e.key), "FIELDS"}, field)
 	e.db.changed(e.key)

@@ -7,6 +7,7 @@ import "lockserver/store/hll"
 // before stays.
 func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	g := db.hyperLogLog(key, &changed)
+	was := g.size()
 	args := [][]byte{key}
 	for _, element := range elements {
 		var grew bool
@@ -18,6 +19,7 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 			args = append(args, element)
 		}
 	}
+	db.space.charge(g.size() - was)
 	if changed {
 		hll.Invalidate(g.b)
 		db.store.record(db, "PFADD", args...)
@@ -41,6 +43,8 @@ func (db *DB) PFMerge(key []byte, sources [][]byte) error {
 	}
 	var made bool
 	g := db.hyperLogLog(key, &made)
+	was := g.size()
+	defer func() { db.space.charge(g.size() - was) }()
 	var err error
 	if dense {
 		if g.b, err = hll.ToDense(g.b); err != nil {
@@ -66,7 +70,10 @@ func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	db.writableBuffer(key, 0).b = d
+	g := db.writableBuffer(key, 0)
+	before := g.size()
+	g.b = d
+	db.space.charge(g.size() - before)
 	db.recordSet(key, d, KeepTTL)
 	db.changed(key)
 	return true, nil
@@ -82,7 +89,9 @@ func (db *DB) PFCache(key []byte, n uint64) {
 func (db *DB) hyperLogLog(key []byte, made *bool) *growable {
 	g := db.writableBuffer(key, 0)
 	if len(g.b) == 0 {
+		was := g.size()
 		g.b = hll.New()
+		db.space.charge(g.size() - was)
 		*made = true
 	}
 	return g

@@ -103,6 +103,8 @@ func (v *value) copy(s *Store) (c value) {
 		c.setZSet(v.zset().Copy())
 	case Stream:
 		c.setStream(v.stream().Copy())
+	case Bloom:
+		c.setBloom(v.bloom().Copy())
 	}
 	return c
 }

@@ -16,7 +16,7 @@ func (db *DB) EditList(key []byte) ListEdit {
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
-		v.access = uint32(db.store.nowMS / 1000)
+		db.store.touch(v)
 		e.l = v.list()
 	}
 	return e
@@ -33,6 +33,9 @@ func (e *ListEdit) Len() int {
 	return e.l.Len()
 }
 
+// charge accounts for a change of the list, whose size was so many bytes.
+func (e *ListEdit) charge(was int) { e.db.space.charge(e.l.Size() - was) }
+
 // Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none. The
 // elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
@@ -42,7 +45,9 @@ func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 		v.setList(e.l)
 		e.db.put(e.key, v)
 	}
+	was := e.l.Size()
 	e.l.Push(e.db.store.limits.List, side, elements...)
+	e.charge(was)
 	if e.db.store.effects != nil {
 		name := "RPUSH"
 		if side == list.Left {
@@ -100,13 +105,17 @@ func (e *ListEdit) remove(i, n int) {
 		e.db.remove(e.key)
 		return
 	}
+	was := e.l.Size()
 	e.l.Remove(e.db.store.limits.List, i, n)
+	e.charge(was)
 	e.db.changed(e.key)
 }
 
 // Set puts an element in the place of number i, which must exist and is at least 0.
 func (e *ListEdit) Set(i int, element []byte) {
+	was := e.l.Size()
 	e.l.Set(e.db.store.limits.List, i, element)
+	e.charge(was)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LSET", e.key, appendInt(nil, int64(i)), element)
 	}
@@ -128,7 +137,9 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	if after {
 		at, where = at+1, "AFTER"
 	}
+	was := e.l.Size()
 	e.l.Insert(e.db.store.limits.List, at, element)
+	e.charge(was)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LINSERT", e.key, []byte(where), pivot, element)
 	}
@@ -142,7 +153,9 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	if e.l == nil {
 		return 0
 	}
+	was := e.l.Size()
 	removed := e.l.RemoveEqual(e.db.store.limits.List, element, from, n)
+	e.charge(was)
 	switch {
 	case removed == 0:
 		return 0
@@ -175,8 +188,10 @@ func (e *ListEdit) Trim(i, n int) {
 		return
 	}
 	lim := e.db.store.limits.List
+	was := e.l.Size()
 	e.l.Remove(lim, i+n, length-i-n)
 	e.l.Remove(lim, 0, i)
+	e.charge(was)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LTRIM", e.key, appendInt(nil, int64(i)), appendInt(nil, int64(i+n-1)))
 	}

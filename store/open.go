@@ -65,6 +65,6 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	}
 	v = db.space.keys.Mut(slot)
 	v.own(db.store)
-	v.access = uint32(db.store.nowMS / 1000)
+	db.store.touch(v)
 	return v, slot, true
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"lockserver/store/bloom"
 	"lockserver/store/hash"
 	"lockserver/store/list"
 	"lockserver/store/set"
@@ -23,10 +24,7 @@ func (db *DB) Find(key []byte) Ref {
 	db.store.stats.Hits++
 	_, v := db.space.keys.At(slot)
 	if !db.store.noTouch {
-		// Written only when it differs: a read of a hot key then does not dirty its cache line.
-		if now := uint32(db.store.nowMS / 1000); v.access != now {
-			v.access = now
-		}
+		db.store.touch(v)
 	}
 	return Ref{v}
 }
@@ -103,17 +101,20 @@ func (r Ref) Stream() *stream.Stream {
 	return r.v.stream()
 }
 
+// Bloom returns the Bloom filter to read; nil if the key does not exist.
+func (r Ref) Bloom() *bloom.Filter {
+	if r.v == nil {
+		return nil
+	}
+	return r.v.bloom()
+}
+
 // DeadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
 func (r Ref) DeadlineMS() int64 {
 	if r.v == nil {
 		return 0
 	}
 	return r.v.deadlineMS()
-}
-
-// IdleS returns how many seconds ago the value was last used.
-func (r Ref) IdleS(nowMS int64) int64 {
-	return int64(uint32(nowMS/1000) - r.v.access)
 }
 
 // Encoding returns what OBJECT ENCODING answers.
@@ -138,6 +139,8 @@ func (r Ref) Encoding() string {
 		return r.v.list().Encoding()
 	case ZSet:
 		return r.v.zset().Encoding()
+	case Bloom:
+		return "raw" // of a module's value Redis knows no more
 	default:
 		return "stream"
 	}

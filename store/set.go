@@ -16,7 +16,7 @@ func (db *DB) EditSet(key []byte) SetEdit {
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
-		v.access = uint32(db.store.nowMS / 1000)
+		db.store.touch(v)
 		e.s = v.set()
 	}
 	return e
@@ -24,6 +24,9 @@ func (db *DB) EditSet(key []byte) SetEdit {
 
 // Set returns the set to read; nil if there is none.
 func (e *SetEdit) Set() *set.Set { return e.s }
+
+// charge accounts for a change of the set, whose size was so many bytes.
+func (e *SetEdit) charge(was int) { e.db.space.charge(e.s.Size() - was) }
 
 // Add puts a member in and says whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
@@ -33,7 +36,10 @@ func (e *SetEdit) Add(member []byte) bool {
 		v.setSet(e.s)
 		e.db.put(e.key, v)
 	}
-	if !e.s.Add(e.db.store.limits.Set, member) {
+	was := e.s.Size()
+	added := e.s.Add(e.db.store.limits.Set, member)
+	e.charge(was) // even an integer that is there already may have widened an intset
+	if !added {
 		return false
 	}
 	e.db.store.recordMember(e.db, "SADD", e.key, member)
@@ -49,9 +55,11 @@ func (e *SetEdit) Remove(member []byte) bool {
 	if e.db.store.effects != nil {
 		member = append([]byte(nil), member...)
 	}
+	was := e.s.Size()
 	if !e.s.Remove(member) {
 		return false
 	}
+	e.charge(was)
 	if e.s.Len() == 0 {
 		e.s = nil
 		e.db.remove(e.key)

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"lockserver/store/bloom"
 	"lockserver/store/dict"
 	"lockserver/store/hash"
 	"lockserver/store/list"
@@ -88,13 +89,20 @@ func (db *DB) LoadStream(key []byte, s *stream.Stream, deadlineMS int64) bool {
 	return db.load(key, v, deadlineMS)
 }
 
+// LoadBloom puts a Bloom filter in.
+func (db *DB) LoadBloom(key []byte, f *bloom.Filter, deadlineMS int64) bool {
+	var v value
+	v.setBloom(f)
+	return db.load(key, v, deadlineMS)
+}
+
 func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
 	keys := db.space.keys
 	h := keys.Hash(key)
 	if keys.Find(h, key) >= 0 {
 		return false
 	}
-	v.access = uint32(db.store.nowMS / 1000)
+	v.access = db.store.born()
 	slot := db.space.insert(h, key, v)
 	db.space.markToken(slot)
 	name, _ := keys.At(slot)
@@ -116,6 +124,9 @@ func (s *Store) NewList() *list.List { return list.New(&s.epoch) }
 
 // NewStream returns an empty stream that belongs to this store.
 func (s *Store) NewStream() *stream.Stream { return stream.New(&s.epoch) }
+
+// NewBloom returns the Bloom filter of these parts, which belongs to this store. The error is bloom.ErrData.
+func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(&s.epoch, p) }
 
 // Limits returns the sizes up to which containers stay compact.
 func (s *Store) Limits() Limits { return s.limits }

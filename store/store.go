@@ -49,6 +49,7 @@ type Stats struct {
 	Expired int64 // keys removed because their time had come
 	// ExpiredFields is the same for fields of hashes.
 	ExpiredFields int64
+	Evicted       int64 // keys removed because memory was full
 	Hits          int64 // look-ups by reading commands that found a key
 	Misses        int64
 }
@@ -57,12 +58,15 @@ type Stats struct {
 type Store struct {
 	nowMS, nowUS int64
 	dbs          []*DB
+	apart        *DB // nil until Apart is called
 	deadlines    due.Queue[timedKey]
 	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
 	epoch        cow.Epoch
 	seed         maphash.Seed
 	zsets        zset.Common
 	limits       Limits
+	used         int // bytes: see memory.go
+	eviction     eviction
 	effects      *recorder // nil: nobody keeps a journal
 	observer     Observer  // nil: nobody is waiting or watching
 	follower     Follower  // nil: nobody follows
@@ -94,6 +98,7 @@ type space struct {
 	db    *DB // the database that holds this space now
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
+	used  int // bytes of the store's used that are in this space
 	// timedHashes is how many hashes of this space stand in the store's queue of fields.
 	timedHashes int
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go

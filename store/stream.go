@@ -20,7 +20,7 @@ func (db *DB) EditStream(key []byte) StreamEdit {
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
-		v.access = uint32(db.store.nowMS / 1000)
+		db.store.touch(v)
 		e.s = v.stream()
 	}
 	return e
@@ -29,11 +29,16 @@ func (db *DB) EditStream(key []byte) StreamEdit {
 // Stream returns the stream to read; nil if there is none.
 func (e *StreamEdit) Stream() *stream.Stream { return e.s }
 
+// charge accounts for a change of the entries, whose size was so many bytes.
+func (e *StreamEdit) charge(was int) { e.db.space.charge(e.s.EntriesSize() - was) }
+
 // Add appends an entry, making the stream if there is none. id must be above the last id, fields alternate field and
 // value.
 func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
 	e.Create()
+	was := e.s.EntriesSize()
 	e.s.Add(e.db.store.limits.Stream, id, fields)
+	e.charge(was)
 	if e.db.store.effects != nil {
 		args := append([][]byte{e.key, id.AppendTo(nil)}, fields...)
 		e.db.store.record(e.db, "XADD", args...)
@@ -43,9 +48,14 @@ func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
 
 // Delete removes an entry and says whether there was one.
 func (e *StreamEdit) Delete(id stream.ID) bool {
-	if e.s == nil || !e.s.Delete(id) {
+	if e.s == nil {
 		return false
 	}
+	was := e.s.EntriesSize()
+	if !e.s.Delete(id) {
+		return false
+	}
+	e.charge(was)
 	if e.db.store.effects != nil {
 		e.db.store.recordMember(e.db, "XDEL", e.key, id.AppendTo(nil))
 	}
@@ -59,8 +69,12 @@ func (e *StreamEdit) Trim(t stream.Strategy) int {
 	if e.s == nil {
 		return 0
 	}
-	nodes := e.s.NodeCount()
+	if t.Refs != stream.KeepRefs && len(e.s.Groups()) > 0 {
+		return e.trimByRefs(t)
+	}
+	nodes, was := e.s.NodeCount(), e.s.EntriesSize()
 	n := e.s.Trim(e.db.store.limits.Stream, t)
+	e.charge(was)
 	if n == 0 && e.s.NodeCount() == nodes {
 		return 0
 	}
@@ -68,7 +82,11 @@ func (e *StreamEdit) Trim(t stream.Strategy) int {
 		by, threshold := exactTrim(e.s, t)
 		e.db.store.record(e.db, "XTRIM", e.key, []byte(by), threshold)
 	}
-	e.db.changed(e.key)
+	if n == 0 {
+		e.db.store.dirty++ // only what was deleted before is gone: nothing to see for those who watch the key
+	} else {
+		e.db.changed(e.key)
+	}
 	return n
 }
 
@@ -102,5 +120,5 @@ func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID)
 		}
 		e.db.store.record(e.db, "XSETID", args...)
 	}
-	e.db.changed(e.key)
+	e.db.store.dirty++ // no entry has changed, and so for WATCH, as in Redis, nothing
 }

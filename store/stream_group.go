@@ -42,6 +42,7 @@ func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	if !e.s.CreateGroup(name, last, read) {
 		return false
 	}
+	e.db.space.charge(e.s.Group(name).Size())
 	e.recordGroup("CREATE", name, last.AppendTo(nil), []byte("MKSTREAM"), []byte("ENTRIESREAD"), appendInt(nil, read))
 	if made {
 		e.db.changed(e.key)
@@ -51,9 +52,15 @@ func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 
 // DestroyGroup removes a group and reports whether there was one of that name. Who waits for its entries is told.
 func (e *StreamEdit) DestroyGroup(name []byte) bool {
-	if e.s == nil || !e.s.DestroyGroup(name) {
+	if e.s == nil {
 		return false
 	}
+	g := e.s.Group(name)
+	if g == nil {
+		return false
+	}
+	e.db.space.charge(-g.Size())
+	e.s.DestroyGroup(name)
 	e.recordGroup("DESTROY", name)
 	if o := e.db.store.observer; o != nil {
 		o.KeyReady(e.db.id, e.key)
@@ -68,6 +75,9 @@ func (e *StreamEdit) recordGroup(what string, name []byte, args ...[]byte) {
 		e.db.store.record(e.db, "XGROUP", append([][]byte{[]byte(what), e.key, name}, args...)...)
 	}
 }
+
+// charge accounts for a change of the group, whose size was so many bytes.
+func (e *GroupEdit) charge(was int) { e.e.db.space.charge(e.g.Size() - was) }
 
 // Group returns the group to read.
 func (e *GroupEdit) Group() *stream.Group { return e.g }
@@ -91,12 +101,17 @@ func (e *GroupEdit) Consumer(name []byte) (c *stream.Consumer, added bool) {
 		return c, false
 	}
 	e.e.recordGroup("CREATECONSUMER", e.name, name)
-	return e.g.AddConsumer(name, e.e.db.store.nowMS), true
+	was := e.g.Size()
+	c = e.g.AddConsumer(name, e.e.db.store.nowMS)
+	e.charge(was)
+	return c, true
 }
 
 // RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those were.
 func (e *GroupEdit) RemoveConsumer(name []byte) int {
+	was := e.g.Size()
 	n, ok := e.g.RemoveConsumer(name)
+	e.charge(was)
 	if ok {
 		e.e.recordGroup("DELCONSUMER", e.name, name)
 	}
@@ -105,7 +120,9 @@ func (e *GroupEdit) RemoveConsumer(name []byte) int {
 
 // Deliver makes an entry pending for a consumer of the group.
 func (e *GroupEdit) Deliver(p stream.Pending, c *stream.Consumer) {
+	was := e.g.Size()
 	e.g.SetPending(p, c)
+	e.charge(was)
 	s := e.e.db.store
 	s.dirty++
 	if s.effects != nil {
@@ -128,9 +145,11 @@ func (e *GroupEdit) Read(ids []stream.ID) {
 
 // Acknowledge makes an entry no longer pending and reports whether it was.
 func (e *GroupEdit) Acknowledge(id stream.ID) bool {
+	was := e.g.Size()
 	if !e.g.Acknowledge(id) {
 		return false
 	}
+	e.charge(was)
 	s := e.e.db.store
 	s.dirty++
 	if s.effects != nil {

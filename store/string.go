@@ -35,15 +35,25 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 	if slot < 0 {
 		slot = db.space.insert(h, key, value{})
 		v = keys.Mut(slot)
+		v.access = db.store.born()
 		db.made(key)
 	} else {
 		v = keys.Mut(slot)
+		db.store.touch(v)
 		if v.tag() == Hash {
 			db.space.unwatchFields(v.hash())
 		}
 	}
+	was := v.size()
 	v.setString(val)
-	v.access = uint32(db.store.nowMS / 1000)
+	if v.tag() == String {
+		was -= rounded(len(val))
+	} else {
+		was -= v.size()
+	}
+	if was != 0 { // mostly a value replaces one of its size
+		db.space.charge(-was)
+	}
 	if ttl != KeepTTL && (ttl != NoTTL || v.exp != nil) {
 		name, _ := keys.At(slot)
 		db.space.setDeadline(name, v, int64(ttl))
@@ -71,7 +81,10 @@ func (db *DB) PutBuffer(key, val []byte) {
 	db.setOwned(key, val, NoTTL)
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
-	keys.Mut(slot).setBuffer(&growable{b: val, stamp: db.store.epoch.Now()})
+	v := keys.Mut(slot)
+	was := v.size()
+	v.setBuffer(&growable{b: val, stamp: db.store.epoch.Now()})
+	db.space.charge(v.size() - was)
 }
 
 // SetInt makes key the string of n and keeps its deadline: what INCR does.
@@ -81,7 +94,7 @@ func (db *DB) SetInt(key []byte, n int64) {
 }
 
 // writableBuffer returns key's string as a buffer that may be written anywhere, making an empty one if there is no
-// such key. room is how many more bytes it will need.
+// such key. room is how many more bytes it will need. The caller charges for what it then does to the length.
 func (db *DB) writableBuffer(key []byte, room int) *growable {
 	slot := db.find(key)
 	if slot < 0 {
@@ -92,14 +105,24 @@ func (db *DB) writableBuffer(key []byte, room int) *growable {
 		return g
 	}
 	v := db.space.keys.Mut(slot)
-	v.access = uint32(db.store.nowMS / 1000)
+	db.store.touch(v)
 	if v.tag() == buffer && !db.store.epoch.Shared(v.growable().stamp) {
 		return v.growable()
 	}
 	old := v.bytes()
 	g := &growable{b: append(make([]byte, 0, len(old)+room), old...), stamp: db.store.epoch.Now()}
+	was := v.size()
 	v.setBuffer(g)
+	db.space.charge(g.size() - was)
 	return g
+}
+
+// MakeRaw makes key's string one of the encoding "raw", as a command does that would have written into it, had the bits
+// been others. Its value stays what it is.
+func (db *DB) MakeRaw(key []byte) {
+	if r := db.Peek(key); r.OK() && len(r.Bytes()) <= embstrMax {
+		db.writableBuffer(key, 0)
+	}
 }
 
 // Append adds val to the end of key's string, which it makes if there is none, and returns the new length in bytes.
@@ -110,7 +133,9 @@ func (db *DB) Append(key, val []byte) int {
 		return len(val)
 	}
 	g := db.writableBuffer(key, len(val))
+	was := g.size()
 	g.b = append(g.b, val...)
+	db.space.charge(g.size() - was)
 	db.store.record(db, "APPEND", key, val)
 	db.changed(key)
 	return len(g.b)
@@ -121,7 +146,9 @@ func (db *DB) SetRange(key []byte, offset int, val []byte) int {
 	end := offset + len(val)
 	g := db.writableBuffer(key, end)
 	if grow := end - len(g.b); grow > 0 {
+		was := g.size()
 		g.b = append(g.b, make([]byte, grow)...)
+		db.space.charge(g.size() - was)
 	}
 	copy(g.b[offset:end], val)
 	if db.store.effects != nil {

@@ -25,12 +25,15 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 	if IsCompanion(key) {
 		sp.companions++
 	}
+	sp.charge(keyBytes + rounded(len(key)) + v.size())
 	return sp.keys.Insert(h, key, v)
 }
 
 // delete takes the key of a slot out of the space.
 func (sp *space) delete(h uint64, slot int) {
-	if name, _ := sp.keys.At(slot); len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
+	name, v := sp.keys.At(slot)
+	sp.charge(-keyBytes - rounded(len(name)) - v.size())
+	if len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
 		sp.companions--
 	}
 	sp.tokens.Moved(slot, sp.keys.Len()-1)

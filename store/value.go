@@ -3,6 +3,7 @@ package store
 import (
 	"unsafe"
 
+	"lockserver/store/bloom"
 	"lockserver/store/hash"
 	"lockserver/store/list"
 	"lockserver/store/set"
@@ -24,9 +25,11 @@ const (
 	buffer
 	List
 	ZSet
+	Bloom
 )
 
-// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset" or "stream".
+// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a Bloom filter
+// "MBbloom--", as a Redis with the module RedisBloom does.
 func (k Kind) String() string {
 	switch k {
 	case String, buffer:
@@ -41,6 +44,8 @@ func (k Kind) String() string {
 		return "zset"
 	case Stream:
 		return "stream"
+	case Bloom:
+		return "MBbloom--"
 	default:
 		return "none"
 	}
@@ -136,6 +141,12 @@ func (v *value) setStream(s *stream.Stream) {
 
 func (v *value) stream() *stream.Stream { return (*stream.Stream)(v.ptr) }
 
+func (v *value) setBloom(f *bloom.Filter) {
+	v.ptr, v.meta = unsafe.Pointer(f), uint32(Bloom)<<kindShift
+}
+
+func (v *value) bloom() *bloom.Filter { return (*bloom.Filter)(v.ptr) }
+
 // deadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
 func (v *value) deadlineMS() int64 {
 	if v.exp == nil {
@@ -166,6 +177,10 @@ func (v *value) own(s *Store) {
 	case Stream:
 		if s.epoch.Shared(v.stream().Stamp()) {
 			v.setStream(v.stream().Clone())
+		}
+	case Bloom:
+		if s.epoch.Shared(v.bloom().Stamp()) {
+			v.setBloom(v.bloom().Clone())
 		}
 	}
 }

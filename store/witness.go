@@ -5,6 +5,8 @@ package store
 type Witness interface {
 	// KeyExpired: the key's time had come, and it is gone.
 	KeyExpired(db *DB, key []byte)
+	// KeyEvicted: the key had to go because memory was full.
+	KeyEvicted(db *DB, key []byte)
 	// FieldsExpired: the time of fields of a hash had come; gone says that the key went with the last one.
 	FieldsExpired(db *DB, key []byte, gone bool)
 	// KeyMade: there was no such key. Its value may still be incomplete.

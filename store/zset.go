@@ -19,7 +19,7 @@ func (db *DB) EditZSet(key []byte) ZSetEdit {
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
 		v.own(db.store)
-		v.access = uint32(db.store.nowMS / 1000)
+		db.store.touch(v)
 		e.z = v.zset()
 	}
 	return e
@@ -41,6 +41,9 @@ func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
 // ZSet returns the sorted set to read; nil if there is none.
 func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
 
+// charge accounts for a change of the sorted set, whose size was so many bytes.
+func (e *ZSetEdit) charge(was int) { e.db.space.charge(e.z.Size() - was) }
+
 // Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its score
 // has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
@@ -50,7 +53,9 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 		v.setZSet(e.z)
 		e.db.put(e.key, v)
 	}
+	was := e.z.Size()
 	added, changed = e.z.Set(e.db.store.limits.ZSet, member, score)
+	e.charge(was)
 	if !added && !changed {
 		return false, false
 	}
@@ -67,9 +72,11 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 	if e.db.store.effects != nil {
 		member = append([]byte(nil), member...)
 	}
+	was := e.z.Size()
 	if !e.z.Remove(member) {
 		return false
 	}
+	e.charge(was)
 	if e.z.Len() == 0 {
 		e.z = nil
 		e.db.remove(e.key)

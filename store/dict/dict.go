@@ -23,6 +23,7 @@ type Dict[V any] struct {
 	ep      *cow.Epoch
 	seed    maphash.Seed
 	onClone func(*V)
+	weight  int // bytes of the keys, and what AddWeight has added
 }
 
 // New returns an empty dict that shares memory with snapshots by ep's clock.
@@ -112,6 +113,7 @@ func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
 	}
 	s := d.room()
 	s.key, s.val = key, v
+	d.weight += len(key)
 	d.n++
 	switch {
 	case d.index.dir != nil:
@@ -142,6 +144,7 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 	}
 	// Both chunks are made our own before the entry moves: onClone has to have
 	// seen it.
+	d.weight -= len(d.slot(at).key)
 	from := d.own(last)
 	if at != last {
 		*d.own(at) = *from

@@ -41,6 +41,9 @@ const arity = 4
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
+// At returns item number i, 0..Len-1, in no order that means anything: a random i is a fair pick.
+func (q *Queue[T]) At(i int) *Item[T] { return q.heap[i].item }
+
 // Set makes an item fall due at atMS, whether it is in the queue already or not.
 func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 	it.atMS = atMS

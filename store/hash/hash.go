@@ -187,10 +187,13 @@ func (h *Hash) SetInt(lim Limits, field []byte, n int64) (added bool) {
 func (h *Hash) put(field []byte, value string) (added bool) {
 	sum := h.table.Hash(field)
 	if slot := h.table.Find(sum, field); slot >= 0 {
-		*h.table.Mut(slot) = value
+		v := h.table.Mut(slot)
+		h.table.AddWeight(len(value) - len(*v))
+		*v = value
 		return false
 	}
 	h.table.Insert(sum, field, value)
+	h.table.AddWeight(len(value))
 	return true
 }
 
@@ -208,6 +211,8 @@ func (h *Hash) Delete(field []byte) bool {
 	if slot < 0 {
 		return false
 	}
+	_, v := h.table.At(slot)
+	h.table.AddWeight(-len(*v))
 	h.table.Delete(sum, slot)
 	return true
 }

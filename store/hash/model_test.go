@@ -75,6 +75,14 @@ func TestAgainstModel(t *testing.T) {
 func verify(t testing.TB, h *Hash, want map[string]string, lim Limits) {
 	t.Helper()
 	require.Equal(t, want, content(h))
+	if h.table != nil { // its weight is that of what it holds now
+		fresh := newHash()
+		fresh.convert()
+		for field, value := range want {
+			fresh.put([]byte(field), value)
+		}
+		require.Equal(t, fresh.Size(), h.Size())
+	}
 	at, scanned := map[string]string{}, map[string]string{}
 	for i := range h.Len() {
 		field, value := h.At(i, nil)

@@ -45,6 +45,7 @@ func (h *Hash) convert() {
 	table := dict.New[string](h.ep, h.seed)
 	h.smallEach(func(field, value []byte) bool {
 		table.Insert(table.Hash(field), field, string(value))
+		table.AddWeight(len(value))
 		return true
 	})
 	h.table, h.lp = table, nil

@@ -20,13 +20,14 @@ func check(t testing.TB, l *List, lim Limits) {
 	}
 	require.Nil(t, l.small)
 	require.NotEmpty(t, l.nodes.segs)
-	total := 0
+	total, bytes := 0, 0
 	for _, s := range l.nodes.segs {
 		require.NotEmpty(t, s.nodes)
 		require.LessOrEqual(t, len(s.nodes), maxSegment)
 		length := 0
 		for _, n := range s.nodes {
 			length += n.len()
+			bytes += n.size()
 			if n.plain {
 				require.True(t, lim.isLarge(n.lp))
 				continue
@@ -42,6 +43,7 @@ func check(t testing.TB, l *List, lim Limits) {
 		total += length
 	}
 	require.Equal(t, total, l.nodes.length)
+	require.Equal(t, bytes, l.nodes.bytes)
 }
 
 // content returns all elements from left to right.

@@ -10,6 +10,7 @@ const maxSegment = 128
 type directory struct {
 	segs   []*segment // none is empty
 	length int        // elements; the sum of the segments'
+	bytes  int        // what the nodes weigh; see node.size
 }
 
 // segment is a run of nodes. Once its stamp is shared nothing in it changes.
@@ -25,12 +26,12 @@ type place struct {
 }
 
 func (d *directory) clone() *directory {
-	return &directory{segs: slices.Clone(d.segs), length: d.length}
+	return &directory{segs: slices.Clone(d.segs), length: d.length, bytes: d.bytes}
 }
 
 // copy returns a directory with nodes of its own.
 func (d *directory) copy(stamp uint64) *directory {
-	c := &directory{length: d.length}
+	c := &directory{length: d.length, bytes: d.bytes}
 	for _, s := range d.segs {
 		t := &segment{length: s.length, stamp: stamp}
 		for _, n := range s.nodes {
@@ -161,6 +162,7 @@ func (l *List) insertNode(p place, n *node) place {
 		s = d.segs[p.seg]
 	}
 	s.nodes = slices.Insert(s.nodes, p.node, n)
+	d.bytes += n.size()
 	l.count(p, n.len())
 	return p
 }
@@ -196,6 +198,7 @@ func (l *List) splitSegment(p place) place {
 func (l *List) removeNode(p place) {
 	s := l.ownSegment(p.seg)
 	l.count(p, -s.nodes[p.node].len())
+	l.nodes.bytes -= s.nodes[p.node].size()
 	if s.nodes = slices.Delete(s.nodes, p.node, p.node+1); len(s.nodes) == 0 {
 		l.removeSegment(p.seg)
 	}
@@ -204,5 +207,8 @@ func (l *List) removeNode(p place) {
 // removeSegment takes a segment out with all its nodes.
 func (l *List) removeSegment(i int) {
 	l.nodes.length -= l.nodes.segs[i].length
+	for _, n := range l.nodes.segs[i].nodes {
+		l.nodes.bytes -= n.size()
+	}
 	l.nodes.segs = slices.Delete(l.nodes.segs, i, i+1)
 }

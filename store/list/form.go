@@ -45,7 +45,7 @@ func (l *List) split(p place, within int) place {
 	rest := n.len() - within
 	right := n.lp.Clone()
 	right = right.Delete(right.First(), within).Clone()
-	n.lp = n.lp.Delete(position(n.lp, within), rest).Clone()
+	l.become(n, n.lp.Delete(position(n.lp, within), rest).Clone())
 	l.count(p, -rest)
 	return l.insertNode(place{p.seg, p.node + 1}, &node{lp: right, stamp: l.ep.Now()})
 }
@@ -82,7 +82,7 @@ func (l *List) merge(lim Limits, most int, p place) bool {
 		return false
 	}
 	a = l.own(p, len(b.lp))
-	a.lp = join(a.lp, b.lp)
+	l.become(a, join(a.lp, b.lp))
 	l.count(p, b.len())
 	l.removeNode(q)
 	return true

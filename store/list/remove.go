@@ -42,7 +42,7 @@ func (l *List) cut(p place, within, k int) {
 		return
 	}
 	n := l.own(p, 0)
-	n.lp = shrink(n.lp.Delete(position(n.lp, within), k))
+	l.become(n, shrink(n.lp.Delete(position(n.lp, within), k)))
 	l.count(p, -k)
 }
 
@@ -99,7 +99,9 @@ func (l *List) removeInNode(p place, b []byte, from Side, most int) (removed int
 	}
 	before := n.len()
 	n = l.own(p, 0) // positions are the same in a copy
+	weighed := len(n.lp)
 	n.lp = removePacked(n.lp, at, b, from, most)
+	l.nodes.bytes += len(n.lp) - weighed
 	removed = before - n.len()
 	l.count(p, -removed)
 	if gone = removed == before; gone {

@@ -29,7 +29,7 @@ func (l *List) pushNode(lim Limits, side Side, element []byte) {
 	old := d.at(p)
 	if lim.takes(old, element) {
 		n := l.own(p, len(element)+maxElement)
-		n.lp = add(n.lp, side, element, lim.bytes())
+		l.become(n, add(n.lp, side, element, lim.bytes()))
 		l.count(p, 1)
 		return
 	}
@@ -86,7 +86,7 @@ func (l *List) insertInside(lim Limits, i int, element []byte) {
 	if lim.takes(l.nodes.at(p), element) {
 		n := l.own(p, len(element)+maxElement)
 		at := position(n.lp, within)
-		n.lp = reserve(n.lp, element, lim.bytes()).Insert(at, element)
+		l.become(n, reserve(n.lp, element, lim.bytes()).Insert(at, element))
 		l.count(p, 1)
 		return
 	}
@@ -94,7 +94,7 @@ func (l *List) insertInside(lim Limits, i int, element []byte) {
 		q, _ := l.nodes.next(p, Left) // there is one: i is not 0
 		if lim.takes(l.nodes.at(q), element) {
 			n := l.own(q, len(element)+maxElement)
-			n.lp = add(n.lp, Right, element, lim.bytes())
+			l.become(n, add(n.lp, Right, element, lim.bytes()))
 			l.count(q, 1)
 			return
 		}
@@ -121,11 +121,13 @@ func (l *List) Set(lim Limits, i int, element []byte) {
 	n := l.nodes.at(p)
 	switch {
 	case n.len() == 1:
+		l.nodes.bytes -= n.size()
 		n = newNode(lim, l.ep.Now(), element, 0)
+		l.nodes.bytes += n.size()
 		l.ownSegment(p.seg).nodes[p.node] = n
 	case !lim.isLarge(element) && lim.fits(len(n.lp)+len(element)+overhead, 1):
 		n = l.own(p, len(element)+maxElement)
-		n.lp = n.lp.Replace(position(n.lp, within), element)
+		l.become(n, n.lp.Replace(position(n.lp, within), element))
 	default:
 		l.cut(p, within, 1)
 		l.Insert(lim, i, element)

@@ -116,7 +116,7 @@ func check(t require.TestingT, s *Stream, m *model) {
 }
 
 func checkNodes(t require.TestingT, s *Stream) {
-	live, nodes := 0, 0
+	live, nodes, bytes := 0, 0, 0
 	var tail *node
 	s.nodes.Scan(func(sl slot) bool {
 		require.Equal(t, sl.master, sl.node.master)
@@ -128,10 +128,12 @@ func checkNodes(t require.TestingT, s *Stream) {
 		require.NoError(t, err)
 		live += in.live
 		nodes++
+		bytes += sl.node.size()
 		return true
 	})
 	require.Same(t, tail, s.tail)
 	require.Equal(t, live, s.Len())
+	require.Equal(t, bytes, s.bytes)
 	require.Equal(t, nodes, s.NodeCount())
 }
 

@@ -37,6 +37,7 @@ type Stream struct {
 	tail  *node // the last of nodes, nil if there are none
 
 	length     int // living entries; the sum of the nodes' counts
+	bytes      int // what the nodes weigh; see size.go
 	firstID    ID  // the first living entry's, 0-0 if there is none
 	lastID     ID  // the highest ever added, or what SetID said
 	maxDeleted ID  // the highest ever given to Delete; trimming does not count
@@ -150,12 +151,14 @@ func (s *Stream) own(n *node, room int) *node {
 // push appends a node to the index. Its master ID is above all others.
 func (s *Stream) push(n *node) {
 	s.nodes.Load(slot{n.master, n})
+	s.bytes += n.size()
 	s.tail = n
 }
 
 // drop takes a node from the index.
 func (s *Stream) drop(n *node) {
 	s.nodes.Delete(slot{master: n.master})
+	s.bytes -= n.size()
 	if n == s.tail {
 		last, _ := s.nodes.Max()
 		s.tail = last.node

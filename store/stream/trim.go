@@ -24,6 +24,8 @@ type Strategy struct {
 	// Limit is the most entries that an approximate trim removes; 0 for no limit, or
 	// DefaultLimit. Exact trimming knows none.
 	Limit int
+	// Refs is what becomes of entries that groups refer to. Trim itself takes no notice; Trimmable does.
+	Refs Refs
 }
 
 // limit returns the most entries that t may remove, 0 for no limit.
@@ -60,7 +62,7 @@ func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 		if limit > 0 && removed+live > limit {
 			break
 		}
-		if s.wholeGoes(n, live, &t) {
+		if n.goesWhole(s.length, &t) {
 			s.drop(n)
 			s.length -= live
 			removed += live
@@ -77,11 +79,11 @@ func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	return removed
 }
 
-// wholeGoes reports whether all of n, the first node with live entries alive, is to
-// be removed. By ID its last entry decides, even if that one is deleted.
-func (s *Stream) wholeGoes(n *node, live int, t *Strategy) bool {
+// goesWhole reports whether all of n, behind which a stream of that length begins to be kept, is to be removed. By ID its
+// last entry decides, even if that one is deleted.
+func (n *node) goesWhole(length int, t *Strategy) bool {
 	if t.By == ByMaxLen {
-		return s.length-live >= t.MaxLen
+		return length-n.live() >= t.MaxLen
 	}
 	e, ok := n.lastEntry()
 	return !ok || e.id.Less(t.MinID)
@@ -108,7 +110,9 @@ func (s *Stream) trimNode(n *node, t *Strategy) int {
 		done++
 	}
 	if done > 0 {
+		s.bytes -= n.size()
 		n.addCounts(-done, done)
+		s.bytes += n.size()
 	}
 	return done
 }

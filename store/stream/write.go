@@ -35,7 +35,9 @@ func (s *Stream) Add(lim Limits, id ID, fields [][]byte) {
 		n = s.own(n, room)
 		n.reserve(room)
 	}
+	s.bytes -= n.size()
 	n.append(id, fields)
+	s.bytes += n.size()
 	s.length++
 	s.added++
 	s.lastID = id
@@ -114,8 +116,10 @@ func (s *Stream) Delete(id ID) bool {
 		s.drop(n)
 	} else {
 		n = s.own(n, 0)
+		s.bytes -= n.size()
 		n.mark(e)
 		n.addCounts(-1, 1)
+		s.bytes += n.size()
 	}
 	s.length--
 	if s.maxDeleted.Less(id) {

@@ -1,0 +1,267 @@
+package store
+
+import (
+	"math"
+	"slices"
+)
+
+// Chance is a source of chance, handed in.
+type Chance interface {
+	// IntN returns a number in [0, n).
+	IntN(n int) int
+	Uint64() uint64
+}
+
+// Policy says which keys go when memory is full.
+type Policy uint8
+
+// The policies, as maxmemory-policy names them. VolatileLRU and what follows it take keys with a deadline only.
+const (
+	NoEviction Policy = iota
+	AllKeysLRU
+	AllKeysLFU
+	AllKeysRandom
+	VolatileLRU
+	VolatileLFU
+	VolatileRandom
+	VolatileTTL
+)
+
+func (p Policy) lfu() bool      { return p == AllKeysLFU || p == VolatileLFU }
+func (p Policy) random() bool   { return p == AllKeysRandom || p == VolatileRandom }
+func (p Policy) volatile() bool { return p >= VolatileLRU }
+
+// Memory bounds what the data takes.
+type Memory struct {
+	MaxBytes int // 0: no bound
+	Policy   Policy
+	// Samples is how many keys are looked at for each that goes, 1 to MaxSamples.
+	Samples int
+	// LogFactor and DecayMinutes are lfu-log-factor and lfu-decay-time.
+	LogFactor, DecayMinutes int
+}
+
+const (
+	// MaxSamples bounds the work for one key.
+	MaxSamples = 64
+	// poolSize is how many of the best candidates seen so far are kept, as in Redis.
+	poolSize = 16
+	// searchSlots is how many keys a call of Evict looks at one after the other, when samples found none that may go.
+	searchSlots = 2048
+)
+
+// eviction is what the store knows of how to make room.
+type eviction struct {
+	Memory
+	policy Policy // of Memory
+	lfu    bool   // policy is one of the LFU policies: the hot path asks
+	chance Chance
+	pool   []candidate // by score: the last goes first
+	turn   int         // the database whose turn it is, for random policies
+	cursor int         // where search goes on
+	looks  int         // how many keys search may still look at in this call
+}
+
+// candidate is a key that may go. It is only a name: whether it still is there, and may go, is seen when it is its turn.
+type candidate struct {
+	score uint64 // the higher, the sooner it goes
+	space *space
+	key   string
+}
+
+// SetMemory sets the bound, and how it is kept. chance decides which keys are looked at and which uses count.
+func (s *Store) SetMemory(m Memory, chance Chance) {
+	m.Samples = min(max(m.Samples, 1), MaxSamples)
+	if m.Policy != s.eviction.policy {
+		s.eviction.pool = nil
+	}
+	s.eviction.Memory, s.eviction.policy, s.eviction.lfu, s.eviction.chance = m, m.Policy, m.Policy.lfu(), chance
+}
+
+// Memory returns what SetMemory set.
+func (s *Store) Memory() Memory { return s.eviction.Memory }
+
+// Full reports whether the data takes more than it may.
+func (s *Store) Full() bool { return s.eviction.MaxBytes > 0 && s.used > s.eviction.MaxBytes }
+
+// LFU reports whether values know how often they are used, and not when they were last.
+func (s *Store) LFU() bool { return s.eviction.lfu }
+
+// Evict removes keys by the policy until the data is within its bound, at most budget of them, and returns how many it
+// removed: 0 while Full says that none may go, or none was found in bounded time. Locks never go.
+func (s *Store) Evict(budget int) (removed int) {
+	if s.eviction.policy == NoEviction {
+		return 0
+	}
+	s.eviction.looks = searchSlots
+	for ; removed < budget && s.Full(); removed++ {
+		sp, key := s.victim()
+		if sp == nil {
+			return removed
+		}
+		b := []byte(key)
+		sp.db.remove(b)
+		s.stats.Evicted++
+		if s.witness != nil {
+			s.witness.KeyEvicted(sp.db, b)
+		}
+	}
+	return removed
+}
+
+// victim returns the key that goes next; nil if none was found.
+func (s *Store) victim() (*space, string) {
+	const rounds = 8
+	e := &s.eviction
+	for range rounds {
+		if e.policy.random() {
+			if sp, key, v := s.sample(s.nextSpace()); v != nil {
+				return sp, key
+			}
+			continue
+		}
+		s.fillPool()
+		for n := len(e.pool) - 1; n >= 0; n-- {
+			c := e.pool[n]
+			e.pool[n] = candidate{}
+			e.pool = e.pool[:n]
+			if c.space.db.space != c.space { // emptied meanwhile
+				continue
+			}
+			keys := c.space.keys
+			if slot := keys.FindString(keys.HashString(c.key), c.key); slot >= 0 {
+				if key, v := keys.At(slot); s.mayGo(key, v) {
+					return c.space, key
+				}
+			}
+		}
+	}
+	return s.search()
+}
+
+// mayGo reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may not.
+func (s *Store) mayGo(key string, v *value) bool {
+	if v.exp == nil && s.eviction.policy.volatile() {
+		return false
+	}
+	return !v.hasToken() && !IsCompanion([]byte(key))
+}
+
+// nextSpace returns the spaces in turn.
+func (s *Store) nextSpace() *space {
+	e := &s.eviction
+	for range s.dbs {
+		e.turn = (e.turn + 1) % len(s.dbs)
+		if s.dbs[e.turn].Len() > 0 {
+			break
+		}
+	}
+	return s.dbs[e.turn].space
+}
+
+// sample picks a key at random, nil if it may not go: from sp, or, if only keys with a deadline go, from all of those.
+func (s *Store) sample(sp *space) (from *space, key string, v *value) {
+	e := &s.eviction
+	switch {
+	case !e.policy.volatile() && sp.keys.Len() > 0:
+		key, v = sp.keys.At(e.chance.IntN(sp.keys.Len()))
+	case e.policy.volatile() && s.deadlines.Len() > 0:
+		of := &s.deadlines.At(e.chance.IntN(s.deadlines.Len())).Of
+		sp, key = of.space, of.key
+		_, v = sp.keys.At(sp.keys.FindString(sp.keys.HashString(key), key))
+	default:
+		return nil, "", nil
+	}
+	if !s.mayGo(key, v) {
+		return nil, "", nil
+	}
+	return sp, key, v
+}
+
+// fillPool looks at some keys of every database, or of all that have a deadline, and keeps the best.
+func (s *Store) fillPool() {
+	if s.eviction.policy.volatile() {
+		s.poolFrom(nil)
+		return
+	}
+	for _, db := range s.dbs {
+		if db.Len() > 0 {
+			s.poolFrom(db.space)
+		}
+	}
+}
+
+func (s *Store) poolFrom(sp *space) {
+	for range s.eviction.Samples {
+		if from, key, v := s.sample(sp); v != nil {
+			s.offer(candidate{s.score(v), from, key})
+		}
+	}
+}
+
+// score says how soon a value goes.
+func (s *Store) score(v *value) uint64 {
+	switch p := s.eviction.policy; {
+	case p.lfu():
+		return uint64(maxCount - s.count(v))
+	case p == VolatileTTL:
+		return math.MaxUint64 - uint64(max(v.exp.AtMS(), 0))
+	default:
+		return uint64(uint32(s.nowMS/1000) - v.access)
+	}
+}
+
+// offer puts a candidate into the pool, if it is better than another one there or there is room.
+func (s *Store) offer(c candidate) {
+	pool := s.eviction.pool
+	for i := range pool {
+		if pool[i].key == c.key && pool[i].space == c.space {
+			pool = slices.Delete(pool, i, i+1) // it may have another score by now
+			break
+		}
+	}
+	at, _ := slices.BinarySearchFunc(pool, c.score, func(o candidate, score uint64) int {
+		if o.score < score {
+			return -1
+		}
+		return 1
+	})
+	if len(pool) < poolSize {
+		s.eviction.pool = slices.Insert(pool, at, c)
+		return
+	}
+	if at > 0 {
+		copy(pool[:at-1], pool[1:at])
+		pool[at-1] = c
+	}
+	s.eviction.pool = pool
+}
+
+// search looks for any key that may go, some at a time, and goes on the next time where it stopped: when nearly all keys
+// are locks, chance does not find the others.
+func (s *Store) search() (*space, string) {
+	e := &s.eviction
+	total := 0
+	for _, db := range s.dbs {
+		total += db.Len()
+	}
+	for range min(e.looks, total) {
+		e.looks--
+		e.cursor++
+		at := e.cursor
+		for _, db := range s.dbs {
+			if at < db.Len() {
+				if key, v := db.space.keys.At(at); s.mayGo(key, v) {
+					return db.space, key
+				}
+				at = -1
+				break
+			}
+			at -= db.Len()
+		}
+		if at >= 0 {
+			e.cursor = -1
+		}
+	}
+	return nil, ""
+}

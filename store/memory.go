@@ -1,0 +1,77 @@
+package store
+
+// What the data takes, kept as one running sum. Each container knows its own size in O(1), and it depends on what is in
+// it alone; so a mutator asks before and after, and charges the difference to the space that holds the key. What comes
+// and goes with a key is charged by insert, delete, setDeadline and dropDeadline. Sizes are bytes as Go's allocator takes
+// them, about: how near that is to the real heap, docs/MEMORY.md says.
+
+const (
+	// keyBytes is what a key takes beside its name and its value: a slot (40), a cell of the index with spare (12), and
+	// the spare slots of the last chunks.
+	keyBytes = 40 + 12 + 4
+	// deadlineBytes is what a deadline takes: its item and its place in the queue, which grows by doubling.
+	deadlineBytes = 64 + 24
+	// growableBytes is a string that is written to in place, without its bytes.
+	growableBytes = 32
+)
+
+// Used returns about how many bytes the data takes. It is what SetMemory bounds.
+func (s *Store) Used() int { return s.used }
+
+// Overhead returns the part of Used that is not the keys' values: what the keyspace itself takes.
+func (s *Store) Overhead() int {
+	n := 0
+	for _, db := range s.dbs {
+		n += keyBytes*db.Len() + deadlineBytes*db.Timed()
+	}
+	return n
+}
+
+// Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.
+func (r Ref) Weight(key []byte) int {
+	n := keyBytes + rounded(len(key)) + r.v.size()
+	if r.v.exp != nil {
+		n += deadlineBytes
+	}
+	return n
+}
+
+// charge adds to what the space takes.
+func (sp *space) charge(bytes int) {
+	sp.used += bytes
+	sp.store.used += bytes
+}
+
+// rounded is what the allocator gives for so many bytes, about.
+func rounded(n int) int { return (n + 15) &^ 15 }
+
+// size returns what the value takes, without its deadline.
+func (v *value) size() int {
+	if v.tag() == String { // first: most values are
+		return rounded(int(v.meta & maxInline))
+	}
+	return v.sizeOfOther()
+}
+
+func (v *value) sizeOfOther() int {
+	switch v.tag() {
+	case buffer:
+		return v.growable().size()
+	case Hash:
+		return v.hash().Size()
+	case Set:
+		return v.set().Size()
+	case List:
+		return v.list().Size()
+	case ZSet:
+		return v.zset().Size()
+	case Stream:
+		return v.stream().Size()
+	case Bloom:
+		return v.bloom().Size()
+	default:
+		return 0
+	}
+}
+
+func (g *growable) size() int { return growableBytes + rounded(len(g.b)) }

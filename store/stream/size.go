@@ -1,0 +1,33 @@
+package stream
+
+const (
+	// headerBytes is a Stream with an empty index.
+	headerBytes = 320
+	// nodeBytes is what a node takes beside its bytes: itself, its place in the index, and what the allocator rounds up by.
+	nodeBytes = 64 + 36 + 64
+	// groupBytes, consumerBytes and pendingBytes are what a group takes, each of its consumers (their names are taken to
+	// be short) and each pending entry, which stands in two trees.
+	groupBytes    = 512
+	consumerBytes = 320
+	pendingBytes  = 100
+)
+
+// Size returns about how many bytes the stream takes, its groups included: O(number of groups).
+func (s *Stream) Size() int {
+	n := s.EntriesSize()
+	for _, g := range s.groups {
+		n += g.Size()
+	}
+	return n
+}
+
+// EntriesSize is Size without the groups: O(1).
+func (s *Stream) EntriesSize() int { return headerBytes + s.bytes }
+
+// Size returns about how many bytes the group takes: O(1).
+func (g *Group) Size() int {
+	return groupBytes + len(g.name) + consumerBytes*len(g.consumers) + pendingBytes*g.pending.Len()
+}
+
+// size returns what a node weighs in the stream.
+func (n *node) size() int { return nodeBytes + len(n.list) }

@@ -1,0 +1,46 @@
+package store
+
+import "lockserver/store/stream"
+
+// Forget makes an entry no longer pending in any group, and reports whether it was in one. The entry itself stays, and
+// there need not be one.
+func (e *StreamEdit) Forget(id stream.ID) bool {
+	if e.s == nil {
+		return false
+	}
+	found := false
+	for _, g := range e.s.Groups() {
+		if _, pending := g.Pending(id); pending {
+			edit, _ := e.EditGroup([]byte(g.Name()))
+			found = edit.Acknowledge(id) || found
+		}
+	}
+	return found
+}
+
+// trimByRefs is Trim for a strategy that minds the groups. What goes from the front is trimmed; what goes from behind an
+// entry that stays is deleted, and so counts for the highest ID ever deleted, by which groups know what they have still
+// to read.
+func (e *StreamEdit) trimByRefs(t stream.Strategy) int {
+	ids := e.s.Trimmable(e.db.store.limits.Stream, t)
+	if t.Refs == stream.DropRefs {
+		for _, id := range ids {
+			e.Forget(id)
+		}
+	}
+	front := 0
+	e.s.Range(stream.ID{}, stream.MaxID(), false, func(id stream.ID, _ stream.FieldValues) bool {
+		if front == len(ids) || ids[front] != id {
+			return false
+		}
+		front++
+		return true
+	})
+	if front > 0 {
+		e.Trim(stream.Strategy{By: stream.ByMaxLen, MaxLen: e.s.Len() - front})
+	}
+	for _, id := range ids[front:] {
+		e.Delete(id)
+	}
+	return len(ids)
+}
