@@ -52,11 +52,14 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 			got.Expired++
 			continue
 		}
-		switch err := loadKey(in, st, e); {
+		fresh, err := loadKey(in, st.DB(e.DB), e)
+		switch {
 		case errors.Is(err, errExpired):
 			got.Expired++
 		case err != nil:
 			return got, err
+		case !fresh:
+			return got, in.DuplicateKey()
 		default:
 			got.Keys++
 		}
@@ -68,26 +71,33 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 	return got, nil
 }
 
-func loadKey(in *rdb.Reader, st *store.Store, e *rdb.Entry) error {
-	db := st.DB(e.DB)
-	fresh := false
+// input is where an entry comes from: a file or a payload.
+type input interface {
+	// Offset is how many bytes of it have been read.
+	Offset() int64
+}
+
+// loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already. After an
+// error the key may be there, with a part of its value.
+func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
+	st := db.Store()
 	switch e.Kind {
 	case rdb.String:
 		fresh = db.LoadString(e.Key, e.Bytes, e.ExpireAtMS)
 	case rdb.Hash:
 		h, err := loadHash(st, e)
 		if err != nil {
-			return err
+			return false, err
 		}
 		if h.Len() == 0 && e.Err() == nil { // all of it is overdue
-			return errExpired
+			return false, errExpired
 		}
 		fresh = db.LoadHash(e.Key, h, e.ExpireAtMS)
 	case rdb.Set:
 		s := st.NewSet()
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
 			if !s.Add(st.Limits().Set, m) {
-				return e.Duplicate(m)
+				return false, e.Duplicate(m)
 			}
 		}
 		fresh = db.LoadSet(e.Key, s, e.ExpireAtMS)
@@ -100,25 +110,25 @@ func loadKey(in *rdb.Reader, st *store.Store, e *rdb.Entry) error {
 	case rdb.ZSet:
 		z, err := loadZSet(st, e)
 		if err != nil {
-			return err
+			return false, err
 		}
 		fresh = db.LoadZSet(e.Key, z, e.ExpireAtMS)
 	case rdb.Stream:
 		s, err := loadStream(in, st, e)
 		if err != nil {
-			return err
+			return false, err
 		}
 		fresh = db.LoadStream(e.Key, s, e.ExpireAtMS)
+	case rdb.Bloom:
+		f, err := loadBloom(in, st, e)
+		if err != nil {
+			return false, err
+		}
+		fresh = db.LoadBloom(e.Key, f, e.ExpireAtMS)
 	default:
-		return cannotHold(in, e, "a "+e.Kind.String())
+		return false, cannotHold(in, e, "a "+e.Kind.String())
 	}
-	if err := e.Err(); err != nil {
-		return err
-	}
-	if !fresh {
-		return in.DuplicateKey()
-	}
-	return nil
+	return fresh, e.Err()
 }
 
 // errExpired says that the times of all fields of a hash had come.
@@ -159,7 +169,7 @@ func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	return z, nil
 }
 
-func loadStream(in *rdb.Reader, st *store.Store, e *rdb.Entry) (*stream.Stream, error) {
+func loadStream(in input, st *store.Store, e *rdb.Entry) (*stream.Stream, error) {
 	s := st.NewStream()
 	for n, ok := e.NextNode(); ok; n, ok = e.NextNode() {
 		lp := n.Listpack
@@ -205,7 +215,7 @@ func loadGroup(s *stream.Stream, f *rdb.Group) {
 
 // cannotHold refuses a value that is sound but has no place in the store: loading the rest without it would lose it
 // at the next save.
-func cannotHold(in *rdb.Reader, e *rdb.Entry, what string) error {
+func cannotHold(in input, e *rdb.Entry, what string) error {
 	return fmt.Errorf("rdb: offset %d: key %q of database %d is %s, which this version cannot hold",
 		in.Offset(), e.Key, e.DB, what)
 }

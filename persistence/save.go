@@ -71,6 +71,10 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 
 func saveKey(out *rdb.Writer, key string, r store.Ref) {
 	out.Key([]byte(key), r.DeadlineMS())
+	saveValue(out, r)
+}
+
+func saveValue(out *rdb.Writer, r store.Ref) {
 	switch r.Kind() {
 	case store.String:
 		out.String(r.Bytes())
@@ -84,6 +88,8 @@ func saveKey(out *rdb.Writer, key string, r store.Ref) {
 		saveZSet(out, r.ZSet())
 	case store.Stream:
 		saveStream(out, r.Stream())
+	case store.Bloom:
+		saveBloom(out, r.Bloom())
 	default:
 		panic("persistence: a kind of value that cannot be saved: " + r.Kind().String())
 	}

@@ -95,6 +95,7 @@ const (
 	ZSet
 	Hash
 	Stream
+	Bloom
 )
 
 // String gives the kind's name as the TYPE command does.
@@ -112,6 +113,8 @@ func (k Kind) String() string {
 		return "hash"
 	case Stream:
 		return "stream"
+	case Bloom:
+		return "Bloom filter"
 	}
 	return "none"
 }

@@ -1,11 +1,23 @@
 package rdb
 
+import "strings"
+
+// moduleLetters are the letters of a module type's name, by their numbers. Format, do not change.
+const moduleLetters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+
+// moduleID is the opposite of moduleName.
+func moduleID(name string, version int) (id uint64) {
+	for i := range len(name) {
+		id = id<<6 | uint64(strings.IndexByte(moduleLetters, name[i]))
+	}
+	return id<<10 | uint64(version)
+}
+
 // moduleName spells out the name and version of a module's type: nine letters of six bits each, and ten bits.
 func moduleName(id uint64) (name string, version int) {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	var b [9]byte
 	for i := range b {
-		b[i] = letters[id>>(64-6*(i+1))&63]
+		b[i] = moduleLetters[id>>(64-6*(i+1))&63]
 	}
 	return string(b[:]), int(id & 1023)
 }

@@ -19,6 +19,7 @@ const maxSizeHint = 1 << 16
 //	Hash          NextField
 //	ZSet          NextScored
 //	Stream        NextNode, then StreamInfo, then NextGroup
+//	Bloom         Filter
 //
 // An iterator returns false at the end and after an error; Err tells which. Elements left over are read past by the
 // reader's Next. The object and every slice it gives are valid until the next call on it or on its reader, unless
@@ -33,6 +34,8 @@ type Object struct {
 	// Int is the same value as a number, when IsInt says that it was stored as one.
 	Int   int64
 	IsInt bool
+	// Filter is the value of a Bloom.
+	Filter *BloomFilter
 	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may keep. They are copied
 	// otherwise.
 	Owned bool
@@ -117,6 +120,21 @@ func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 		return o.hasPlain || !o.blob.done(), nil
 	}
 	return o.left > 0, nil
+}
+
+// beginModule begins the value of a module, which can only be a Bloom filter; ok is false if it is something else, of which
+// only the id was read then.
+func (o *Object) beginModule(d *decoder) (id uint64, ok bool, err error) {
+	if id, err = d.length(); err != nil {
+		return id, false, err
+	}
+	name, version := moduleName(id)
+	if name != bloomName || version > bloomVersion {
+		return id, false, nil
+	}
+	*o = Object{d: d, Kind: Bloom}
+	o.Filter, err = d.bloom(version)
+	return id, err == nil, err
 }
 
 // beginBlob reads a container that is one string of elements, width of which belong together.

@@ -9,8 +9,8 @@ import (
 // (64 bits), little endian. Format, do not change.
 const footerBytes = 10
 
-// Payload is the value that a DUMP payload holds.
-type Payload struct{ Object }
+// Payload is the value that a DUMP payload holds: an entry that has neither key nor deadline.
+type Payload struct{ Entry }
 
 // ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an *Error when the
 // value is malformed. p must not change while the payload is in use; Finish tells whether it was well-formed to its end.
@@ -32,14 +32,19 @@ func ParsePayload(p []byte) (*Payload, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.typ = typ
+	payload := &Payload{Entry{IdleSec: -1, Freq: -1}}
+	if typ == typeModule2 {
+		if _, ok, err := payload.beginModule(d); ok || err != nil {
+			return payload, err
+		}
+	}
 	if typeKind(typ) == 0 {
 		if typ == typeModule2 || typ == typeModulePreGA {
 			return nil, d.fail(0, ErrUnsupported, "value of a module")
 		}
 		return nil, d.corrupt(0, "unknown type %d", typ)
 	}
-	d.typ = typ
-	payload := new(Payload)
 	notEmpty, err := payload.begin(d)
 	if err != nil {
 		return nil, err
@@ -60,6 +65,9 @@ func (p *Payload) Finish() error {
 	}
 	return nil
 }
+
+// Offset is how many bytes have been read.
+func (p *Payload) Offset() int64 { return p.d.src.offset() }
 
 // DumpPayload appends to dst the payload of the value that write writes, with exactly one value and no key. The error
 // says that write did something else.

@@ -179,7 +179,7 @@ func (r *Reader) key(typ byte) (keep bool, err error) {
 	d.typ, d.busy = typ, true
 	e.Key = d.key
 	if typ == typeModule2 || typ == typeModulePreGA {
-		return false, r.moduleKey(at)
+		return r.moduleKey(at)
 	}
 	keep, err = e.begin(d)
 	if err == nil && !keep {
@@ -189,26 +189,26 @@ func (r *Reader) key(typ byte) (keep bool, err error) {
 	return keep, err
 }
 
-// moduleKey passes over the value of a module, or refuses it.
-func (r *Reader) moduleKey(at int64) error {
+// moduleKey reads a Bloom filter, and passes over the value of any other module, or refuses it.
+func (r *Reader) moduleKey(at int64) (keep bool, err error) {
 	d := r.d
 	if d.typ == typeModulePreGA {
-		return d.fail(at, ErrUnsupported, "value of a module in a form that cannot be read past")
+		return false, d.fail(at, ErrUnsupported, "value of a module in a form that cannot be read past")
 	}
-	id, err := d.length()
-	if err != nil {
-		return err
+	id, known, err := r.entry.beginModule(d)
+	if known || err != nil {
+		return known, err
 	}
 	if !r.opts.SkipModuleKeys {
 		name, version := moduleName(id)
-		return d.fail(at, ErrUnsupported, "value of module type %q version %d", name, version)
+		return false, d.fail(at, ErrUnsupported, "value of module type %q version %d", name, version)
 	}
 	if err := d.skipModule(); err != nil {
-		return err
+		return false, err
 	}
 	d.busy = false
 	r.skipped.ModuleKeys++
-	return nil
+	return false, nil
 }
 
 // opcode reads what stands between keys.

@@ -1,0 +1,48 @@
+package persistence
+
+import (
+	"errors"
+
+	"lockserver/persistence/rdb"
+	"lockserver/store"
+)
+
+// apartKey is the key under which a value stands in the database Apart while it is read.
+var apartKey = []byte("payload")
+
+// Dump appends the payload of a value to dst, as DUMP returns it: of version 10, or 12 if a field of a hash has a
+// deadline. compress stores strings over 20 bytes with LZF. Neither key nor deadline are part of it.
+func Dump(dst []byte, r store.Ref, compress bool) []byte {
+	version := rdb.Version7
+	if r.Kind() == store.Hash && r.Hash().Timed() > 0 {
+		version = rdb.VersionFieldExpiry
+	}
+	p, err := rdb.DumpPayload(dst, rdb.WriterOptions{Compress: compress, Version: version},
+		func(out *rdb.Writer) { saveValue(out, r) })
+	if err != nil { // nothing can fail but the order of our calls
+		panic("persistence: a payload that cannot be written: " + err.Error())
+	}
+	return p
+}
+
+// ReadPayload decodes a payload of DUMP, of any version up to 12, without changing any key. The value is nil, without
+// an error, if it is a hash all of whose fields are overdue. The error is rdb.ErrPayloadFooter if the bytes are not
+// what DUMP gave or come from a newer version, and says otherwise where the value is malformed.
+func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
+	p, err := rdb.ParsePayload(payload)
+	if err != nil {
+		return nil, err
+	}
+	apart := st.Apart()
+	p.Key = apartKey
+	_, err = loadKey(p, apart, &p.Entry)
+	overdue := errors.Is(err, errExpired)
+	if err == nil || overdue {
+		err = p.Finish()
+	}
+	if err != nil || overdue {
+		apart.Discard(apartKey)
+		return nil, err
+	}
+	return apart.TakeLoose(apartKey), nil
+}
