@@ -1,0 +1,353 @@
+package commands
+
+import (
+	"cmp"
+	"slices"
+
+	"lockserver/internal/geohash"
+	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
+	"lockserver/store/zset"
+)
+
+// geoSearch is a call of GEOSEARCH, GEOSEARCHSTORE, GEORADIUS or GEORADIUSBYMEMBER.
+type geoSearch struct {
+	c     *Ctx
+	z     *zset.ZSet // nil: no such key
+	shape geohash.Shape
+
+	fromMember, fromPoint, byRadius, byBox bool
+	withDist, withHash, withCoord          bool
+
+	order string // ASC, DESC or empty
+	count int64  // 0: all
+	any   bool   // the first ones found will do
+
+	// storeKey is where the result goes; nil: it is replied. storeDist: the scores are the distances.
+	storeKey  []byte
+	storeDist bool
+}
+
+func geosearch(c *Ctx) error {
+	s, err := newGeoSearch(c, c.Argv[1])
+	if err != nil {
+		return err
+	}
+	return s.run(c.Argv[2:], s.searchOption)
+}
+
+func geosearchstore(c *Ctx) error {
+	s, err := newGeoSearch(c, c.Argv[2])
+	if err != nil {
+		return err
+	}
+	s.storeKey = c.Argv[1]
+	return s.run(c.Argv[3:], s.searchOption)
+}
+
+// georadius is GEORADIUS_RO as well, whose row does not declare STORE.
+func georadius(c *Ctx) error {
+	s, err := newGeoSearch(c, c.Argv[1])
+	if err != nil {
+		return err
+	}
+	if err := s.readPoint(c.Argv[2:4]); err != nil {
+		return err
+	}
+	if err := s.readRadius(c.Argv[4:6]); err != nil {
+		return err
+	}
+	return s.run(c.Argv[6:], s.storeOption)
+}
+
+// georadiusbymember does not look at the radius when there is no such key.
+func georadiusbymember(c *Ctx) error {
+	s, err := newGeoSearch(c, c.Argv[1])
+	if err != nil {
+		return err
+	}
+	if s.z != nil {
+		if err := s.readMember(c.Argv[2]); err != nil {
+			return err
+		}
+		if err := s.readRadius(c.Argv[3:5]); err != nil {
+			return err
+		}
+	}
+	return s.run(c.Argv[5:], s.storeOption)
+}
+
+func newGeoSearch(c *Ctx, key []byte) (*geoSearch, error) {
+	z, err := c.findZSet(key)
+	return &geoSearch{c: c, z: z}, err
+}
+
+// isSearch tells GEOSEARCH and GEOSEARCHSTORE from the older commands.
+func (s *geoSearch) isSearch() bool { return s.c.Row.Since == "6.2.0" }
+
+func (s *geoSearch) readPoint(args [][]byte) (err error) {
+	s.shape.Center, err = geoPoint(args[0], args[1])
+	s.fromPoint = err == nil
+	return err
+}
+
+// readMember takes the position of a member. Without a key it cannot, and need not, for nothing will be found.
+func (s *geoSearch) readMember(member []byte) error {
+	s.fromMember = true
+	if s.z == nil {
+		return nil
+	}
+	score, ok := s.z.Score(member)
+	if !ok {
+		return ErrGeoMember
+	}
+	s.shape.Center = geohash.Decode(score)
+	return nil
+}
+
+func (s *geoSearch) readRadius(args [][]byte) (err error) {
+	radius, ok := resp.ParseFloat(args[0])
+	switch {
+	case !ok:
+		return ErrGeoRadius
+	case radius < 0:
+		return ErrGeoRadiusSign
+	}
+	s.shape.Radius, s.byRadius = radius, true
+	s.shape.Unit, err = geoUnit(args[1])
+	return err
+}
+
+func (s *geoSearch) readBox(args [][]byte) (err error) {
+	width, ok := resp.ParseFloat(args[0])
+	if !ok {
+		return ErrGeoWidth
+	}
+	height, ok := resp.ParseFloat(args[1])
+	if !ok {
+		return ErrGeoHeight
+	}
+	if width < 0 || height < 0 {
+		return ErrGeoBoxSign
+	}
+	s.shape.Width, s.shape.Height = width, height
+	s.shape.Box, s.byBox = true, true
+	s.shape.Unit, err = geoUnit(args[2])
+	return err
+}
+
+// run reads the options, of which own reads those that only some of the commands have, and answers.
+func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n int, err error)) error {
+	for len(args) > 0 {
+		n, err := s.option(args[0], args[1:])
+		if n == 0 && err == nil {
+			n, err = own(args[0], args[1:])
+		}
+		switch {
+		case err != nil:
+			return err
+		case n == 0:
+			return ErrSyntax
+		}
+		args = args[n:]
+	}
+	if err := s.check(); err != nil {
+		return err
+	}
+	found := s.find()
+	if s.storeKey != nil {
+		s.store(found)
+	} else {
+		s.reply(found)
+	}
+	return nil
+}
+
+// option reads an option that all of the commands have and returns how many words it took; 0: it is none.
+func (s *geoSearch) option(word []byte, rest [][]byte) (n int, err error) {
+	switch {
+	case equalFold(word, "WITHDIST"):
+		s.withDist = true
+	case equalFold(word, "WITHHASH"):
+		s.withHash = true
+	case equalFold(word, "WITHCOORD"):
+		s.withCoord = true
+	case equalFold(word, "ANY"):
+		s.any = true
+	case equalFold(word, "ASC"), equalFold(word, "DESC"):
+		s.order = upper(string(word))
+	case equalFold(word, "COUNT") && len(rest) >= 1:
+		count, ok := resp.ParseInt(rest[0])
+		switch {
+		case !ok:
+			return 0, ErrNotInteger
+		case count <= 0:
+			return 0, ErrGeoCount
+		}
+		s.count = count
+		return 2, nil
+	default:
+		return 0, nil
+	}
+	return 1, nil
+}
+
+// storeOption reads an option of GEORADIUS and GEORADIUSBYMEMBER.
+func (s *geoSearch) storeOption(word []byte, rest [][]byte) (n int, err error) {
+	dist := equalFold(word, "STOREDIST")
+	if len(rest) == 0 || s.c.Row.Flags.Has(ReadOnly) || !dist && !equalFold(word, "STORE") {
+		return 0, nil
+	}
+	s.storeKey, s.storeDist = rest[0], dist
+	return 2, nil
+}
+
+// searchOption reads an option of GEOSEARCH and GEOSEARCHSTORE.
+func (s *geoSearch) searchOption(word []byte, rest [][]byte) (n int, err error) {
+	switch {
+	case equalFold(word, "FROMMEMBER") && len(rest) >= 1 && !s.fromPoint:
+		return 2, s.readMember(rest[0])
+	case equalFold(word, "FROMLONLAT") && len(rest) >= 2 && !s.fromMember:
+		return 3, s.readPoint(rest[:2])
+	case equalFold(word, "BYRADIUS") && len(rest) >= 2 && !s.byBox:
+		return 3, s.readRadius(rest[:2])
+	case equalFold(word, "BYBOX") && len(rest) >= 3 && !s.byRadius:
+		return 4, s.readBox(rest[:3])
+	case equalFold(word, "STOREDIST") && s.storeKey != nil:
+		s.storeDist = true
+		return 1, nil
+	}
+	return 0, nil
+}
+
+// check looks at what the options say together.
+func (s *geoSearch) check() error {
+	name := s.c.Argv[0]
+	switch {
+	case s.storeKey != nil && (s.withDist || s.withHash || s.withCoord):
+		if s.isSearch() {
+			return ErrGeoSearchStoreWith
+		}
+		return ErrGeoRadiusStoreWith
+	case s.isSearch() && !s.fromMember && !s.fromPoint:
+		return ErrGeoExactlyOne("FROMMEMBER or FROMLONLAT", name)
+	case s.isSearch() && !s.byRadius && !s.byBox:
+		return ErrGeoExactlyOne("BYRADIUS and BYBOX", name)
+	case s.any && s.count == 0:
+		return ErrGeoAny
+	}
+	if s.count != 0 && s.order == "" && !s.any {
+		s.order = "ASC"
+	}
+	return nil
+}
+
+// geoHit is a member within the shape.
+type geoHit struct {
+	member []byte
+	point  geohash.Point
+	score  float64
+	metres float64 // from the center, if somebody wants to know
+}
+
+// find lists the members within the shape, as many as are asked for, in the order that is asked for.
+func (s *geoSearch) find() []geoHit {
+	if s.z == nil {
+		return nil
+	}
+	var hits []geoHit
+	enough := func() bool { return s.any && int64(len(hits)) >= s.count }
+	for _, r := range s.shape.Ranges() {
+		if enough() {
+			break
+		}
+		from, to := s.z.ByScore(zset.ScoreRange{Min: r.Min, Max: r.Max, MaxOpen: true})
+		s.z.Range(from, to, func(member []byte, score float64) bool {
+			if p := geohash.Decode(score); s.shape.Within(p) {
+				hits = append(hits, geoHit{member: Own(member), point: p, score: score})
+			}
+			return !enough()
+		})
+	}
+	n := len(hits)
+	if s.count != 0 && s.count < int64(n) {
+		n = int(s.count)
+	}
+	if s.order != "" || s.withDist || s.storeDist {
+		for i := range hits {
+			hits[i].metres = geohash.Distance(s.shape.Center, hits[i].point)
+		}
+	}
+	if s.order != "" {
+		sortHits(hits, n, s.order == "DESC")
+	}
+	return hits[:n]
+}
+
+// sortHits orders hits by distance, or the first n of them only.
+func sortHits(hits []geoHit, n int, down bool) {
+	compare := func(a, b geoHit) int { return cmp.Compare(a.metres, b.metres) }
+	if down {
+		compare = func(a, b geoHit) int { return cmp.Compare(b.metres, a.metres) }
+	}
+	if n == len(hits) {
+		slices.SortStableFunc(hits, compare)
+		return
+	}
+	partialSort(len(hits), 0, n-1, func(i, j int) int { return compare(hits[i], hits[j]) },
+		func(i, j int) { hits[i], hits[j] = hits[j], hits[i] })
+}
+
+func (s *geoSearch) reply(hits []geoHit) {
+	out, parts := s.c.Out, 1
+	for _, with := range [...]bool{s.withDist, s.withHash, s.withCoord} {
+		if with {
+			parts++
+		}
+	}
+	out.Array(len(hits))
+	for i := range hits {
+		hit := &hits[i]
+		if parts > 1 {
+			out.Array(parts)
+		}
+		out.Bulk(hit.member)
+		if s.withDist {
+			writeDistance(out, hit.metres/s.shape.Unit)
+		}
+		if s.withHash {
+			out.Int(int64(hit.score))
+		}
+		if s.withCoord {
+			writePoint(out, hit.point)
+		}
+	}
+}
+
+// store puts the result at a key and replies its size. An empty one removes the key.
+func (s *geoSearch) store(hits []geoHit) {
+	c := s.c
+	if len(hits) == 0 {
+		if c.DB.Delete(s.storeKey) {
+			c.Notify(keyevent.Generic, "del", s.storeKey)
+		}
+		c.Out.Int(0)
+		return
+	}
+	st := c.DB.Store()
+	z := st.NewZSetTable()
+	for i := range hits {
+		score := hits[i].score
+		if s.storeDist {
+			score = hits[i].metres / s.shape.Unit
+		}
+		z.Set(st.Limits().ZSet, hits[i].member, score)
+	}
+	c.DB.ReplaceZSet(s.storeKey, z)
+	event := "georadiusstore"
+	if s.isSearch() {
+		event = "geosearchstore"
+	}
+	c.Notify(keyevent.ZSet, event, s.storeKey)
+	c.Out.Int(int64(len(hits)))
+}
