@@ -1,0 +1,236 @@
+package commands
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/list"
+)
+
+// sortCall is what SORT was asked for.
+type sortCall struct {
+	key, destination []byte
+	by               []byte // nil: the elements themselves
+	get              [][]byte
+	offset, count    int64 // count below 0: all
+	desc, alpha      bool
+	// unsorted is set by a BY without a '*', and by no later BY unset: the elements are taken as they come.
+	unsorted bool
+}
+
+// sortItem is an element with what it is sorted by.
+type sortItem struct {
+	element []byte
+	weight  float64
+	word    []byte // with ALPHA; nil: there is none
+}
+
+func sortElements(c *Ctx) error {
+	var s sortCall
+	a := c.Args()
+	s.read(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	r := c.DB.Find(s.key)
+	switch r.Kind() {
+	case store.None, store.List, store.ZSet:
+	case store.Set:
+		if s.unsorted && s.destination != nil { // what is stored must not depend on the order in a table
+			s.unsorted, s.alpha, s.by = false, true, nil
+		}
+	default:
+		return ErrWrongType
+	}
+	from, to := s.bounds(sortLen(r))
+	var elements [][]byte
+	if s.unsorted {
+		elements = s.take(r, from, to)
+	} else {
+		all, err := s.sorted(c, s.take(r, 0, sortLen(r)))
+		if err != nil {
+			return err
+		}
+		elements = all[from:to]
+	}
+	if s.destination != nil {
+		s.store(c, elements)
+	} else {
+		s.reply(c, elements)
+	}
+	return nil
+}
+
+func (s *sortCall) read(a *Scanner) {
+	s.key, s.count = a.Key(), -1
+	for a.More() {
+		switch a.Option() {
+		case "ASC":
+			s.desc = false
+		case "DESC":
+			s.desc = true
+		case "ALPHA":
+			s.alpha = true
+		case "LIMIT":
+			if a.Left() < 2 {
+				a.Syntax()
+			}
+			s.offset, s.count = a.Int(), a.Int()
+		case "STORE":
+			s.destination = a.Key()
+		case "BY":
+			s.by = a.Bytes()
+			s.unsorted = s.unsorted || bytes.IndexByte(untilZero(s.by), '*') < 0
+		case "GET":
+			s.get = append(s.get, a.Bytes())
+		}
+	}
+}
+
+// untilZero is what C sees of a text.
+func untilZero(b []byte) []byte { return clip(b, len(b)) }
+
+// bounds are the first and the end of what LIMIT leaves of n elements.
+func (s *sortCall) bounds(n int) (from, to int) {
+	from, to = int(min(max(s.offset, 0), int64(n))), n
+	if s.count >= 0 {
+		to = from + int(min(s.count, int64(n-from)))
+	}
+	return from, to
+}
+
+// sortLen is the number of elements that a value has.
+func sortLen(r store.Ref) int {
+	switch r.Kind() {
+	case store.List:
+		return r.List().Len()
+	case store.Set:
+		return r.Set().Len()
+	case store.ZSet:
+		return r.ZSet().Len()
+	}
+	return 0
+}
+
+// take copies the elements from one position to another, in the order in which the value has them, or, if they stay
+// unsorted, in the one that DESC asks for; a set has none.
+func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
+	elements := make([][]byte, 0, to-from)
+	add := func(e []byte) bool {
+		elements = append(elements, Own(e))
+		return true
+	}
+	down := s.unsorted && s.desc
+	switch r.Kind() {
+	case store.List:
+		side, first := list.Right, from
+		if down {
+			side, first = list.Left, r.List().Len()-1-from
+		}
+		r.List().Range(first, to-from, side, func(v list.Value) bool { return add(v.Append(nil)) })
+	case store.Set:
+		at := 0
+		r.Set().Each(func(member []byte) bool {
+			if at++; at > from {
+				add(member)
+			}
+			return at < to
+		})
+	case store.ZSet:
+		visit := func(member []byte, _ float64) bool { return add(member) }
+		if n := r.ZSet().Len(); down {
+			r.ZSet().RangeDown(n-to, n-from, visit)
+		} else {
+			r.ZSet().Range(from, to, visit)
+		}
+	}
+	return elements
+}
+
+// sorted sorts elements in place. Those of the same weight go by their bytes; those of the same word stay as they came.
+func (s *sortCall) sorted(c *Ctx, elements [][]byte) ([][]byte, error) {
+	items := make([]sortItem, len(elements))
+	failed := false
+	for i, e := range elements {
+		items[i] = sortItem{element: e, word: e}
+		if s.by != nil {
+			items[i].word = c.lookUp(s.by, e)
+		}
+		if s.alpha || items[i].word == nil {
+			continue
+		}
+		weight, ok := sortWeight(items[i].word)
+		items[i].weight = weight
+		failed = failed || !ok
+	}
+	if failed {
+		return nil, ErrSortNumber
+	}
+	slices.SortStableFunc(items, func(x, y sortItem) int {
+		var order int
+		switch {
+		case !s.alpha:
+			if order = cmp.Compare(x.weight, y.weight); order == 0 {
+				order = bytes.Compare(x.element, y.element)
+			}
+		case x.word == nil || y.word == nil: // nothing comes before everything
+			order = cmp.Compare(boolInt(x.word != nil), boolInt(y.word != nil))
+		default:
+			order = bytes.Compare(x.word, y.word)
+		}
+		if s.desc {
+			return -order
+		}
+		return order
+	})
+	for i := range items {
+		elements[i] = items[i].element
+	}
+	return elements, nil
+}
+
+func boolInt(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// reply writes the elements, or what GET finds for each.
+func (s *sortCall) reply(c *Ctx, elements [][]byte) {
+	c.Out.Array(len(elements) * max(1, len(s.get)))
+	s.each(c, elements, func(e []byte) {
+		if e == nil {
+			c.Out.Null()
+		} else {
+			c.Out.Bulk(e)
+		}
+	})
+}
+
+// store makes the destination a list of the elements, or of what GET finds for each; what it does not find is empty.
+func (s *sortCall) store(c *Ctx, elements [][]byte) {
+	st := c.DB.Store()
+	result := st.NewList()
+	s.each(c, elements, func(e []byte) { result.Push(st.Limits().List, list.Right, e) })
+	n := result.Len()
+	existed := n == 0 && c.DB.Peek(s.destination).OK()
+	c.DB.ReplaceList(s.destination, result)
+	c.notifyStored(keyevent.List, "sortstore", s.destination, n == 0, existed)
+	c.Out.Int(int64(n))
+}
+
+// each visits what a call returns; nil is what GET has not found.
+func (s *sortCall) each(c *Ctx, elements [][]byte, visit func(e []byte)) {
+	for _, e := range elements {
+		if len(s.get) == 0 {
+			visit(e)
+		}
+		for _, pattern := range s.get {
+			visit(c.lookUp(pattern, e))
+		}
+	}
+}

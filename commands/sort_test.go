@@ -1,0 +1,46 @@
+package commands
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestSortScript(t *testing.T) {
+	playScript(t, "testdata/sort.script", SortRows, StringRows, KeyRows, ListRows, SetRows, ZSetRows, HashRows)
+}
+
+// TestSortStoresWithEffects: what SORT stores is told as a DEL and an RPUSH, or as a DEL alone.
+func TestSortStoresWithEffects(t *testing.T) {
+	f := newFixture(t, SortRows, StringRows, ListRows)
+	f.want("3", "RPUSH", "l", "2", "1", "3")
+	f.want("+OK", "SET", "d", "v")
+	f.store.TakeEffects()
+	f.want("3", "SORT", "l", "STORE", "d")
+	f.want("0", "SORT", "gone", "STORE", "d")
+	var names []string
+	for _, e := range f.store.TakeEffects() {
+		names = append(names, string(e.Args[0])+" "+string(e.Args[1]))
+	}
+	require.Equal(t, []string{"DEL d", "RPUSH d", "DEL d"}, names)
+}
+
+// FuzzSortWeight: any text has a weight or none, and what a number says in full C reads alike with white space before it.
+func FuzzSortWeight(f *testing.F) {
+	for _, s := range []string{"", " ", "1", " 1", "1 ", "inf", "nan", "0x10", "1e400", "1e-320", "-0", "1\x00x"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		weight, ok := sortWeight([]byte(s))
+		if !ok || len(s) == 0 {
+			return
+		}
+		again, ok := sortWeight([]byte("\t " + s))
+		if s[0] == 0 {
+			return // nothing, and white space before nothing is no number
+		}
+		if !ok || again != weight {
+			t.Fatalf("%q is %v, and %v (%t) behind white space", s, weight, again, ok)
+		}
+	})
+}
