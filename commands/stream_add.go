@@ -69,6 +69,7 @@ func (x *addCall) readOptions(a *Scanner) {
 			return
 		case a.IsNext("NOMKSTREAM"):
 			x.onlyOld = true
+		case x.trim.refs.readNext(a):
 		case a.Left() > 1 && x.trim.readNext(a):
 		default:
 			ok := false

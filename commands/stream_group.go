@@ -14,6 +14,12 @@ type groupCall struct {
 	read      int64
 }
 
+// The most words that XGROUP CREATE and SETID take: repeated options are refused when there are more.
+const (
+	maxXGroupCreate = 8
+	maxXGroupSetID  = 7
+)
+
 // readGroupCall reads an XGROUP up to the name of its group.
 func readGroupCall(a *Scanner) groupCall {
 	return groupCall{key: a.Key(), name: a.Bytes(), read: stream.UnknownRead}
@@ -76,6 +82,17 @@ func (g *groupCall) lastID(s *stream.Stream) (id stream.ID, err error) {
 	return id, nil
 }
 
+// lastOrEnd is lastID for SETID, which also takes - and + for the lowest and the highest ID there can be.
+func (g *groupCall) lastOrEnd(s *stream.Stream) (stream.ID, error) {
+	switch string(clip(g.id, len(g.id))) {
+	case "-":
+		return stream.ID{}, nil
+	case "+":
+		return stream.MaxID(), nil
+	}
+	return g.lastID(s)
+}
+
 func xgroupCreate(c *Ctx) error {
 	a := c.Args()
 	call := readGroupCall(a)
@@ -86,6 +103,9 @@ func xgroupCreate(c *Ctx) error {
 	e, err := call.open(c)
 	if err != nil {
 		return err
+	}
+	if len(c.Argv) > maxXGroupCreate {
+		return ErrSubcommandSyntax("xgroup", c.Argv[1])
 	}
 	last, err := call.lastID(e.Stream())
 	if err != nil {
@@ -110,7 +130,10 @@ func xgroupSetID(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	last, err := call.lastID(g.Stream())
+	if len(c.Argv) > maxXGroupSetID {
+		return ErrSubcommandSyntax("xgroup", c.Argv[1])
+	}
+	last, err := call.lastOrEnd(g.Stream())
 	if err != nil {
 		return err
 	}

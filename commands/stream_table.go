@@ -9,28 +9,33 @@ func StreamRows() []Row {
 }
 
 func streamWriteRows() []Row {
-	trim := Block("trim",
+	trim := []Arg{
 		OneOf("strategy", Flag("MAXLEN"), Flag("MINID").From("6.2.0")),
 		Opt(OneOf("operator", Flag("=").Named("equal"), Flag("~").Named("approximately"))),
 		Str("threshold"),
-		Opt(Int("count").After("LIMIT").From("6.2.0")))
+		Opt(Int("count").After("LIMIT").From("6.2.0"))}
 	return []Row{
 		{Name: "xadd", Group: Stream, Since: "5.0.0", Flags: Write | DenyOOM | Fast, Run: xadd,
 			Summary:    "Appends an entry to a stream and returns its ID; trims the stream if asked to.",
 			Complexity: "O(1), and O(N) for N entries that are trimmed",
 			Tips:       []string{"nondeterministic_output"},
-			Args: []Arg{Key("key", RW|Update), Opt(Flag("NOMKSTREAM")).From("6.2.0"), Opt(trim),
+			Args: []Arg{Key("key", RW|Update), Opt(Flag("NOMKSTREAM")).From("6.2.0"),
+				refsArg(), Opt(Block("trim", trim...)),
 				OneOf("id_or_auto", Flag("*").Named("auto_id"), Str("id")),
 				Block("field_value", Str("field"), Str("value")).Many()}},
 		{Name: "xdel", Group: Stream, Since: "5.0.0", Flags: Write | Fast, Run: xdel,
 			Summary:    "Removes entries from a stream and counts those that there were.",
 			Complexity: "O(1) for each ID",
 			Args:       []Arg{Key("key", RW|Delete), Str("id").Many()}},
+		{Name: "xdelex", Group: Stream, Since: "8.2.0", Flags: Write | Fast, Run: xdelex,
+			Summary:    "Removes entries from a stream, with or without what consumer groups have pending of them, or only those that no group needs.",
+			Complexity: "O(G) for each ID and G groups",
+			Args:       []Arg{Key("key", RW|Delete), refsArg(), idsArg()}},
 		{Name: "xtrim", Group: Stream, Since: "5.0.0", Flags: Write, Run: xtrim,
 			Summary:    "Removes the oldest entries of a stream, by number or by ID, and counts them.",
 			Complexity: "O(N) for N entries that are removed",
 			Tips:       []string{"nondeterministic_output"},
-			Args:       []Arg{Key("key", RW|Delete), trim}},
+			Args:       []Arg{Key("key", RW|Delete), Block("trim", append(trim, refsArg())...)}},
 		{Name: "xsetid", Group: Stream, Since: "5.0.0", Flags: Write | DenyOOM | Fast, Run: xsetid,
 			Summary:    "Sets the last ID of a stream, and the numbers kept beside it.",
 			Complexity: "O(1)",

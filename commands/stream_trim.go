@@ -5,11 +5,12 @@ import (
 	"lockserver/store/stream"
 )
 
-// trimCall is what MAXLEN, MINID and LIMIT say to XADD and XTRIM.
+// trimCall is what MAXLEN, MINID, LIMIT, and KEEPREF and its like say to XADD and XTRIM.
 type trimCall struct {
 	stream.Strategy
 	given   bool // MAXLEN or MINID
 	limited bool // LIMIT
+	refs    refsOption
 }
 
 // readNext reads one of the options if it comes next, and reports whether it did.
@@ -50,6 +51,7 @@ func (t *trimCall) begin(a *Scanner, by stream.TrimBy) {
 
 // check refuses options that do not go together, once all are read; need: there has to be a strategy.
 func (t *trimCall) check(a *Scanner, need bool) {
+	t.Refs = t.refs.refs
 	switch {
 	case t.Limit != 0 && !t.given:
 		a.Fail(ErrStreamLimitStrategy)
@@ -67,7 +69,7 @@ func xtrim(c *Ctx) error {
 	key := a.Key()
 	var trim trimCall
 	for a.More() {
-		if a.Left() < 2 || !trim.readNext(a) {
+		if !trim.refs.readNext(a) && (a.Left() < 2 || !trim.readNext(a)) {
 			a.Syntax()
 		}
 	}
