@@ -63,6 +63,8 @@ func bitfield(c *Ctx) error {
 	}
 	if changed {
 		c.Notify(keyevent.String, "setbit", key)
+	} else {
+		c.DB.MakeRaw(key)
 	}
 	return nil
 }

@@ -44,6 +44,8 @@ func setbit(c *Ctx) error {
 	if fresh := old&^(1<<shift) | byte(bit)<<shift; fresh != old || !within {
 		c.DB.SetRange(key, int(at>>3), append(c.Scratch(), fresh))
 		c.Notify(keyevent.String, "setbit", key)
+	} else {
+		c.DB.MakeRaw(key)
 	}
 	c.Out.Int(int64(old >> shift & 1))
 	return nil

@@ -28,6 +28,7 @@ const (
 	CatScripting
 	CatLock
 	CatSale
+	CatBloom // as in Redis 8
 
 	// CatInstead, in Row.Cats, says that the other categories given there replace the group's own
 	// (SORT is generic, but not @keyspace).
@@ -37,7 +38,7 @@ const (
 var categoryNames = [...]string{
 	"keyspace", "read", "write", "set", "sortedset", "list", "hash", "string", "bitmap", "hyperloglog", "geo",
 	"stream", "pubsub", "admin", "fast", "slow", "blocking", "dangerous", "connection", "transaction",
-	"scripting", "lock", "sale",
+	"scripting", "lock", "sale", "bloom",
 }
 
 // Names lists the categories without their @, as ACL CAT prints them.
@@ -68,5 +69,5 @@ var groupCategories = [...]Category{
 	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
 	PubSub: 0, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
 	Scripting: CatScripting, HyperLogLog: CatHyperLogLog, Cluster: 0, Geo: CatGeo, Stream: CatStream,
-	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale,
+	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale, Bloom: CatBloom,
 }

@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"fmt"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -38,6 +40,20 @@ const (
 	ErrTimeoutRange Error = "ERR timeout is out of range"
 	ErrUnblocked    Error = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 
+	// CLIENT PAUSE and WAITAOF.
+	ErrPauseMode Error = "ERR CLIENT PAUSE mode must be WRITE or ALL"
+	ErrWaitAOF   Error = "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled."
+
+	// SORT.
+	ErrSortNumber Error = "ERR One or more scores can't be converted into double"
+
+	// DUMP and RESTORE.
+	ErrDumpPayload Error = "ERR DUMP payload version or checksum are wrong"
+	ErrDumpFormat  Error = "ERR Bad data format"
+	ErrRestoreTTL  Error = "ERR Invalid TTL value, must be >= 0"
+	ErrRestoreIdle Error = "ERR Invalid IDLETIME value, must be >= 0"
+	ErrRestoreFreq Error = "ERR Invalid FREQ value, must be >= 0 and <= 255"
+
 	// Numbers in values.
 	ErrOverflow      Error = "ERR increment or decrement would overflow"
 	ErrDecrOverflow  Error = "ERR decrement would overflow"
@@ -45,6 +61,18 @@ const (
 	ErrHashInteger   Error = "ERR hash value is not an integer"
 	ErrHashFloat     Error = "ERR hash value is not a float"
 	ErrIncrNaN       Error = "ERR value is NaN or Infinity"
+
+	// Client-side caching.
+	ErrTrackingPrefix     Error = "ERR PREFIX option requires BCAST mode to be enabled"
+	ErrTrackingSwitch     Error = "ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode."
+	ErrTrackingBroadcast  Error = "ERR OPTIN and OPTOUT are not compatible with BCAST"
+	ErrTrackingOptions    Error = "ERR You can't specify both OPTIN mode and OPTOUT mode"
+	ErrTrackingOptSwitch  Error = "ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode."
+	ErrTrackingRedirects  Error = "ERR A client can only redirect to a single other client"
+	ErrTrackingRedirect   Error = "ERR The client ID you want redirect to does not exist"
+	ErrCachingNotTracking Error = "ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled"
+	ErrCachingYes         Error = "ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode."
+	ErrCachingNo          Error = "ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode."
 
 	// Databases and sessions.
 	ErrDBIndex       Error = "ERR DB index is out of range"
@@ -78,6 +106,7 @@ const (
 	ErrExpireNXWithOthers Error = "ERR NX and XX, GT or LT options at the same time are not compatible"
 	ErrExpireGTAndLT      Error = "ERR GT and LT options at the same time are not compatible"
 	ErrNoLFU              Error = "ERR An LFU maxmemory policy is not selected, access frequency not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
+	ErrNoLRU              Error = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 
 	// Strings.
 	ErrLCSLenAndIdx   Error = "ERR If you want both the length and indexes, please just use IDX."
@@ -114,6 +143,19 @@ const (
 	ErrBitType     Error = "ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is."
 	ErrBitfieldRO  Error = "ERR BITFIELD_RO only supports the GET subcommand"
 
+	// Geo indexes.
+	ErrGeoUnit            Error = "ERR unsupported unit provided. please use M, KM, FT, MI"
+	ErrGeoRadius          Error = "ERR need numeric radius"
+	ErrGeoRadiusSign      Error = "ERR radius cannot be negative"
+	ErrGeoWidth           Error = "ERR need numeric width"
+	ErrGeoHeight          Error = "ERR need numeric height"
+	ErrGeoBoxSign         Error = "ERR height or width cannot be negative"
+	ErrGeoMember          Error = "ERR could not decode requested zset member"
+	ErrGeoCount           Error = "ERR COUNT must be > 0"
+	ErrGeoAny             Error = "ERR the ANY argument requires COUNT argument"
+	ErrGeoSearchStoreWith Error = "ERR GEOSEARCHSTORE is not compatible with WITHDIST, WITHHASH and WITHCOORD options"
+	ErrGeoRadiusStoreWith Error = "ERR STORE option in GEORADIUS is not compatible with WITHDIST, WITHHASH and WITHCOORD options"
+
 	// HyperLogLogs.
 	ErrNoHyperLogLog      Error = "WRONGTYPE Key is not a valid HyperLogLog string value."
 	ErrCorruptHyperLogLog Error = "INVALIDOBJ Corrupted HLL object detected"
@@ -143,6 +185,9 @@ const (
 	ErrStreamLimitStrategy  Error = "ERR syntax error, LIMIT cannot be used without specifying a trimming strategy"
 	ErrStreamTrim           Error = "ERR syntax error, XTRIM must be called with a trimming strategy"
 	ErrStreamMaxLenAndMinID Error = "ERR syntax error, MAXLEN and MINID options at the same time are not compatible"
+	ErrStreamIDsCount       Error = "ERR Number of IDs must be a positive integer"
+	ErrStreamIDsMatch       Error = "ERR The `numids` parameter must match the number of arguments"
+	ErrStreamIDsMissing     Error = "ERR IDS option is required"
 	ErrStreamStart          Error = "ERR invalid start ID for the interval"
 	ErrStreamEnd            Error = "ERR invalid end ID for the interval"
 	ErrXReadUnbalanced      Error = "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified."
@@ -250,6 +295,24 @@ func ErrBitOpSources(operation string) Error {
 	return Error("ERR BITOP " + operation + " must be called with at least two source keys.")
 }
 
+// ErrGeoPoint says that a position cannot be hashed.
+func ErrGeoPoint(longitude, latitude float64) Error {
+	return Error(fmt.Sprintf("ERR invalid longitude,latitude pair %s,%s", degrees(longitude), degrees(latitude)))
+}
+
+// degrees is a number as C's "%f" writes it.
+func degrees(f float64) string {
+	if math.IsInf(f, 0) {
+		return strings.ToLower(strings.TrimPrefix(fmt.Sprint(f), "+"))
+	}
+	return strconv.FormatFloat(f, 'f', 6, 64)
+}
+
+// ErrGeoExactlyOne says that one of two options is missing; name is the command's as the client wrote it.
+func ErrGeoExactlyOne(options string, name []byte) Error {
+	return quoted("ERR exactly one of "+options+" can be specified for ", name, "")
+}
+
 // ErrPFSubcommand names what PFDEBUG does not know.
 func ErrPFSubcommand(word []byte) Error { return quoted("ERR Unknown PFDEBUG subcommand '", word, "'") }
 
@@ -271,6 +334,12 @@ func ErrLatencySamples(event []byte) Error {
 
 // ErrClientType names an unknown type of clients.
 func ErrClientType(kind []byte) Error { return quoted("ERR Unknown client type '", kind, "'") }
+
+// ErrTrackingOverlap says that two prefixes would tell of the same keys; which says where the other one stands.
+func ErrTrackingOverlap(name, which, other string) Error {
+	begin := quoted("ERR Prefix '", []byte(name), "' overlaps with "+which+" prefix '")
+	return quoted(string(begin), []byte(other), "'. Prefixes for a single client must not overlap.")
+}
 
 // ErrClientAttribute says that CLIENT SETINFO was given a value that could not be listed.
 func ErrClientAttribute(name string) Error {

@@ -3,7 +3,7 @@ package commands
 // Group is the family of commands in which the documentation lists a command.
 type Group uint8
 
-// The groups. Those of Redis keep its names; Lock and Sale are ours.
+// The groups. Those of Redis keep its names, Bloom that of Redis 8; Lock and Sale are ours.
 const (
 	NoGroup Group = iota
 	Generic
@@ -24,13 +24,14 @@ const (
 	Bitmap
 	Lock
 	Sale
+	Bloom
 )
 
 var groupNames = [...]string{
 	Generic: "generic", String: "string", List: "list", Set: "set", SortedSet: "sorted-set", Hash: "hash",
 	PubSub: "pubsub", Transactions: "transactions", Connection: "connection", Server: "server",
 	Scripting: "scripting", HyperLogLog: "hyperloglog", Cluster: "cluster", Geo: "geo", Stream: "stream",
-	Bitmap: "bitmap", Lock: "lock", Sale: "sale",
+	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Bloom: "bf",
 }
 
 // String is the group's name in COMMAND DOCS.

@@ -53,7 +53,12 @@ func pfadd(c *Ctx) error {
 func pfcount(c *Ctx) error {
 	keys := c.Argv[1:]
 	if len(keys) > 1 {
-		return pfcountAll(c, keys)
+		merged, err := mergeHLLs(c, keys)
+		if err != nil {
+			return err
+		}
+		c.Out.Int(int64(merged.Count()))
+		return nil
 	}
 	b, err := hyperLogLog(c.DB.Find(keys[0]))
 	if err != nil {
@@ -74,26 +79,27 @@ func pfcount(c *Ctx) error {
 	return nil
 }
 
-func pfcountAll(c *Ctx, keys [][]byte) error {
-	var merged hll.Registers
+// mergeHLLs merges what is at keys. The error is that of the first key which is not as it should be.
+func mergeHLLs(c *Ctx, keys [][]byte) (*hll.Registers, error) {
+	merged := new(hll.Registers)
 	for _, key := range keys {
 		b, err := hyperLogLog(c.DB.Find(key))
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if b != nil {
 			if err := merged.Merge(b); err != nil {
-				return hllError(err)
+				return nil, hllError(err)
 			}
 		}
 	}
-	c.Out.Int(int64(merged.Count()))
-	return nil
+	return merged, nil
 }
 
 func pfmerge(c *Ctx) error {
 	for _, key := range c.Argv[1:] {
 		if _, err := hyperLogLog(c.DB.Find(key)); err != nil {
+			_, err = mergeHLLs(c, c.Argv[1:]) // a key before it may be damaged
 			return err
 		}
 	}

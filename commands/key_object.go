@@ -24,16 +24,23 @@ func objectEncoding(c *Ctx) error {
 }
 
 func objectIdletime(c *Ctx) error {
-	if r, ok := c.lookObject(); ok {
-		c.Out.Int(r.IdleS(c.NowMS()))
+	r, ok := c.lookObject()
+	switch s := c.DB.Store(); {
+	case ok && s.LFU():
+		return ErrNoLRU
+	case ok:
+		c.Out.Int(s.IdleS(r))
 	}
 	return nil
 }
 
-// objectFreq has no answer for a key that exists: no eviction policy of ours counts uses.
 func objectFreq(c *Ctx) error {
-	if _, ok := c.lookObject(); ok {
+	r, ok := c.lookObject()
+	switch s := c.DB.Store(); {
+	case ok && !s.LFU():
 		return ErrNoLFU
+	case ok:
+		c.Out.Int(s.Freq(r))
 	}
 	return nil
 }

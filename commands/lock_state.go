@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/hash"
 )
@@ -48,7 +49,7 @@ func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err == nil && held.taken {
 		l.Token, l.DeadlineMS = held.token, r.DeadlineMS()
-		l.Owner, l.Holds = holder(r.Hash())
+		l.Owner, l.Holds = holder(r.Hash(), nil)
 	}
 	return l, err
 }
@@ -106,16 +107,18 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	if held {
 		return heldLock{}, ErrWrongType
 	}
-	if _, holds := holder(h); holds <= 0 {
+	var space [48]byte
+	if _, holds := holder(h, space[:0]); holds <= 0 {
 		return heldLock{}, ErrWrongType
 	}
 	return l, nil
 }
 
-// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such count.
-func holder(h *hash.Hash) (owner []byte, holds int64) {
+// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such count. dst is
+// scratch for an owner that is a number.
+func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64) {
 	for i := range h.Len() {
-		if owner, _ = h.At(i, nil); string(owner) != string(tokenField) {
+		if owner, _ = h.At(i, dst); string(owner) != store.TokenField {
 			break
 		}
 	}
@@ -149,7 +152,10 @@ func (l *lease) read(a *Scanner, unit string) {
 		a.Syntax()
 		return
 	}
-	n := a.IntOr(ErrInvalidExpire(a.row.fullName))
+	n, ok := resp.ParseInt(a.Bytes())
+	if !ok {
+		a.Fail(ErrInvalidExpire(a.row.fullName))
+	}
 	if unit == "EX" {
 		if n < 0 || n > math.MaxInt64/1000 {
 			n = 0 // refused later, as it would be if the product did not overflow

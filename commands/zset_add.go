@@ -37,16 +37,22 @@ func addScores(c *Ctx, x scoreCall) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
+	return x.apply(c, key, scores, pairs, 2)
+}
+
+// apply gives the members their scores as the options say, and replies. The words come in groups of so many, the last of
+// each being the member.
+func (x *scoreCall) apply(c *Ctx, key []byte, scores []float64, words [][]byte, group int) error {
 	e, ok := c.DB.OpenZSet(key)
 	if !ok {
 		return ErrWrongType
 	}
 	if x.increment {
-		return x.incrementOne(c, key, &e, pairs[1], scores[0])
+		return x.incrementOne(c, key, &e, words[1], scores[0])
 	}
 	var added, changed int64
 	for i, score := range scores {
-		member := pairs[2*i+1]
+		member := words[group*(i+1)-1]
 		if x.conditional() && !x.allows(&e, member, score) {
 			continue
 		}
