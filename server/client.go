@@ -84,6 +84,7 @@ func (srv *Server) close(s *session) {
 	}
 	s.discard()
 	ex.pubsub.forget(s)
+	ex.stopTracking(s)
 	s.stopMonitoring()
 	ex.timers.stop(&s.soft.timer)
 	ex.watchdog.forget(s)
@@ -102,6 +103,7 @@ func (s *session) kill() {
 		s.server.unpark(s.waiter)
 	}
 	s.server.pubsub.forget(s)
+	s.server.stopTracking(s)
 	s.stopMonitoring()
 	s.server.timers.stop(&s.soft.timer)
 	s.dropInbox()

@@ -28,18 +28,21 @@ func clientRows() []commands.Row {
 	onOff := commands.OneOf("enabled", commands.Flag("ON"), commands.Flag("OFF"))
 	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0",
 		Summary: "Commands about connections.", Complexity: "Depends on the subcommand.",
-		Sub: []commands.Row{
+		Sub: append([]commands.Row{
 			row("id", "5.0.0", whenever, clientID, "Returns this connection's number."),
 			row("getname", "2.6.9", whenever, clientGetName, "Returns this connection's name."),
 			row("setname", "2.6.9", whenever, clientSetName, "Names this connection.", commands.Str("connection-name")),
 			row("setinfo", "7.2.0", whenever, clientSetInfo, "Tells which client library uses this connection.",
 				commands.OneOf("attr", commands.Str("libname").After("LIB-NAME"), commands.Str("libver").After("LIB-VER"))),
+			row("pause", "2.9.50", admin, clientPause, "Holds the commands of all connections for some milliseconds.",
+				commands.Int("timeout"), commands.Opt(commands.OneOf("mode", commands.Flag("WRITE"), commands.Flag("ALL")).From("6.2.0"))),
+			row("unpause", "6.2.0", admin, clientUnpause, "Ends what CLIENT PAUSE began."),
 			info, list, kill, unblock,
 			row("no-evict", "7.0.0", admin, clientNoEvict, "Exempts this connection from being closed to save memory.", onOff),
 			row("no-touch", "7.2.0", whenever, clientNoTouch, "Decides whether this connection's reads count as uses of a key.", onOff),
 			row("reply", "3.2.0", whenever, clientReply, "Decides whether this connection is answered.",
 				commands.OneOf("on_off_skip", commands.Flag("ON"), commands.Flag("OFF"), commands.Flag("SKIP"))),
-		}}}
+		}, trackingRows()...)}}
 }
 
 func killGrammar() commands.Arg {

@@ -208,6 +208,7 @@ func reset(c *commands.Ctx) error {
 	s.noTouch, s.noEvict = false, false
 	s.discard()
 	s.server.pubsub.forget(s)
+	s.server.stopTracking(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.setAuthenticated(s.server.config.RequirePass == "")

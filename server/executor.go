@@ -28,12 +28,14 @@ type executor struct {
 	parking  *parking
 	watching watching
 	pubsub   pubsub
+	tracking tracking
 	events   keyEvents
 	monitors []*session
 	gauge    gauge
 	slowlog  slowlog
 	latency  latency
 	timers   timers
+	pausing  pausing
 	watchdog watchdog
 	tokens   tokens
 
@@ -47,7 +49,9 @@ type executor struct {
 
 	armedMS int64         // when the ticker will wake by itself; 0: when poked
 	poke    chan struct{} // wakes the ticker
-	failed  error         // a write command panicked: the data may be damaged, nothing runs any more
+	// evicting: memory is above its bound, and the ticker makes room in slices.
+	evicting bool
+	failed   error // a write command panicked: the data may be damaged, nothing runs any more
 }
 
 // Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
@@ -62,6 +66,9 @@ func (ex *executor) begin() {
 
 // end closes a slice; it returns the sessions whose owners must be told, which the caller does after unlocking.
 func (ex *executor) end() []*session {
+	if ex.tracking.inUse() {
+		ex.endTracking()
+	}
 	ex.arm()
 	if len(ex.touched) == 0 {
 		return nil
@@ -116,7 +123,9 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	mark := s.out.Mark()
 	ex.total++
 	if err == nil {
-		err = s.admit(row)
+		if err = s.admit(row); err == nil && ex.store.Full() {
+			err = s.admitFull(row)
+		}
 	}
 	queued := false
 	if s.multi != nil || err != nil {
@@ -145,6 +154,9 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 		ex.host.stats.errors++
 	}
 	s.afterReply(mark)
+	if s.tracker != nil && s.tracker.caching {
+		s.settleCaching(row)
+	}
 	ex.endUnit()
 }
 
@@ -157,6 +169,9 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 	}()
 	c := &ex.ctx
 	ex.prepare(c, s, row, argv)
+	if len(ex.tracking.trackers) > 0 {
+		return ex.runTracked(c, s)
+	}
 	return row.Run(c)
 }
 

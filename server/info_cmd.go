@@ -125,22 +125,9 @@ func infoClients(srv *Server, w *infoWriter) {
 	w.line("cluster_connections", 0)
 	w.line("maxclients", srv.config.MaxClients)
 	w.line("blocked_clients", srv.parking.count)
+	w.line("tracking_clients", len(srv.tracking.trackers))
 	w.line("pubsub_clients", srv.pubsub.listeners)
 	w.line("clients_in_timeout_table", srv.parking.count)
-}
-
-func infoMemory(srv *Server, w *infoWriter) {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	w.line("used_memory", m.HeapAlloc)
-	w.line("used_memory_human", human(m.HeapAlloc))
-	w.line("used_memory_rss", residentBytes())
-	w.line("used_memory_rss_human", human(residentBytes()))
-	w.line("total_system_memory", 0)
-	w.line("maxmemory", srv.config.MaxMemory)
-	w.line("maxmemory_human", human(uint64(srv.config.MaxMemory)))
-	w.line("maxmemory_policy", srv.config.MaxMemoryPolicy)
-	w.line("mem_allocator", "go")
 }
 
 func infoPersistence(srv *Server, w *infoWriter) {
@@ -177,12 +164,15 @@ func infoStats(srv *Server, w *infoWriter) {
 	w.line("rejected_connections", srv.stats.refused)
 	w.line("expired_keys", st.Expired)
 	w.line("expired_subkeys", st.ExpiredFields)
-	w.line("evicted_keys", 0)
+	w.line("evicted_keys", st.Evicted)
 	w.line("keyspace_hits", st.Hits)
 	w.line("keyspace_misses", st.Misses)
 	w.line("pubsub_channels", len(srv.pubsub.channels))
 	w.line("pubsub_patterns", len(srv.pubsub.patterns))
 	w.line("pubsubshard_channels", len(srv.pubsub.shards))
+	w.line("tracking_total_keys", len(srv.tracking.order))
+	w.line("tracking_total_items", srv.tracking.items)
+	w.line("tracking_total_prefixes", len(srv.tracking.prefixes))
 	w.line("total_error_replies", srv.stats.errors)
 }
 

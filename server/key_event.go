@@ -52,6 +52,11 @@ func (k *keyEvents) KeyExpired(db *store.DB, key []byte) {
 	k.notify(db, keyevent.Expired, "expired", key)
 }
 
+// KeyEvicted implements store.Witness.
+func (k *keyEvents) KeyEvicted(db *store.DB, key []byte) {
+	k.notify(db, keyevent.Evicted, "evicted", key)
+}
+
 // FieldsExpired implements store.Witness.
 func (k *keyEvents) FieldsExpired(db *store.DB, key []byte, gone bool) {
 	k.notify(db, keyevent.Hash, "hexpired", key)
@@ -67,7 +72,7 @@ func (k *keyEvents) KeyMade(db *store.DB, key []byte) { k.notify(db, keyevent.Ne
 func (k *keyEvents) KeyMissed(db *store.DB, key []byte) { k.notify(db, keyevent.Miss, "keymiss", key) }
 
 // witnessed are the classes of events of which the store tells.
-const witnessed = keyevent.Expired | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
+const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
 
 // follow makes the store tell what notify-keyspace-events asks for.
 func (k *keyEvents) follow() {

@@ -103,3 +103,30 @@ func checkRestartToken(t *testing.T, c *testkit.Client, last int64) {
 	t.Helper()
 	require.Greater(t, c.Do("LOCK", "short", "d").Int, last)
 }
+
+// TestLocksSurviveEviction: when memory is full everything else goes, under every policy, and no lock, nor what Redisson
+// keeps beside one; with nothing left to go, a lock is refused like any other key, and who holds one can let go of it.
+func TestLocksSurviveEviction(t *testing.T) {
+	const locks = 300
+	for _, policy := range allPolicies {
+		t.Run(policy, func(t *testing.T) {
+			srv := startWith(t, Options{}, bounded(200_000, policy))
+			c := client(t, srv)
+			for i := range locks {
+				require.Equal(t, resp.Integer, c.Do("LOCK", fmt.Sprint("lock:", i), "me", "PX", "600000").Kind)
+			}
+			c.Do("SET", "redisson_lock_token:{r}", "7", "PX", "600000")
+			for i := range 5000 {
+				require.Equal(t, "+OK", c.Do("SET", fmt.Sprint("key:", i), strings.Repeat("v", 100), "PX", "600000").String())
+			}
+			require.Positive(t, infoNumber(t, c, "evicted_keys"))
+			require.Equal(t, "7", c.Do("GET", "redisson_lock_token:{r}").Str)
+			c.Do("CONFIG", "SET", "maxmemory", "1")
+			eventually(t, func() bool { return c.Do("DBSIZE").Int == locks+1 }, "all but the locks goes")
+			require.Equal(t, oom, c.Do("LOCK", "another", "me", "PX", "1000").Str)
+			for i := range locks {
+				require.Equal(t, "1", c.Do("UNLOCK", fmt.Sprint("lock:", i), "me").String())
+			}
+		})
+	}
+}

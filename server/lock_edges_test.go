@@ -12,8 +12,7 @@ import (
 // has its scripts here, played on every transport, on a clock that stands still; where a script cannot show it, tests names
 // the functions that do. lock_script_test.go has the ordinary life of a lock.
 //
-// Two halves are not here yet: WAIT inside a Lua script comes with scripting, and locks that survive memory eviction with
-// maxmemory.
+// One half is not here yet: WAIT inside a Lua script comes with scripting.
 
 const (
 	wrongType    = "-WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -375,6 +374,7 @@ var lockEdges = []struct {
 	}},
 	{row: "WATCH: a grant, a renewal, an unlock, the end of the lease and force abort the EXEC; joining the queue does not",
 		scripts: lockWatchEdges},
+	{row: "memory is full: everything else is evicted, under any policy, and no lock", tests: []string{"TestLocksSurviveEviction"}},
 	{row: "restart: leases are absolute times, what has expired meanwhile is gone, watchdogs ended with their connections",
 		tests: []string{"TestLeasesAfterARestart"}},
 }

@@ -8,8 +8,16 @@ func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	if err := s.admit(row); err != nil {
 		return err
 	}
+	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+		return commands.ErrOutOfMemory
+	}
 	ex.calls[row.Index()]++
 	inner := *c
 	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
-	return ex.contain(row, func() error { return row.Run(&inner) })
+	return ex.contain(row, func() error {
+		if len(ex.tracking.trackers) > 0 {
+			return ex.runTracked(&inner, s)
+		}
+		return row.Run(&inner)
+	})
 }

@@ -308,11 +308,12 @@ func (ex *executor) try(w *waiter) bool {
 	mark := c.Out.Mark()
 	done := false
 	ex.parking.serving = w
+	ex.tracking.actor = w.session // not whoever made the key ready
 	err := ex.contain(w.row, func() (err error) {
 		done, err = w.wait.Try(c)
 		return err
 	})
-	ex.parking.serving = nil
+	ex.parking.serving, ex.tracking.actor = nil, nil
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())

@@ -147,6 +147,7 @@ func New(o Options) (*Server, error) {
 	ex.parking = newParking(srv.config.Databases, &ex.timers)
 	ex.watching = newWatching(srv.config.Databases)
 	ex.pubsub = newPubSub()
+	ex.tracking = newTracking()
 	ex.events.executor = ex
 	ex.watchdog.open(srv.config.Databases, &ex.timers)
 	ex.store.SetFollower(&ex.watchdog)

@@ -58,6 +58,7 @@ type session struct {
 	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
 	granted *waiter
 	touched bool // stands in executor.touched
+	held    bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
 	closing bool // no further command runs; the owner closes the connection when the output is out
 	dead    bool // closed: it is in no list any more
 
@@ -81,7 +82,8 @@ type session struct {
 	inbox      [][]byte
 	inboxBytes int
 	class      clientClass
-	monitors   bool // MONITOR
+	monitors   bool     // MONITOR
+	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft softLimit
 	// renewals are the first of a list of the locks whose leases the server renews because this session holds them.
@@ -221,7 +223,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		ex.endBatch(s, todo[:ran])
 	}
 	if ran < len(todo) {
-		again = s.waiter == nil && !s.closing
+		again = s.waiter == nil && !s.closing && !s.held
 	} else if err != nil && s.waiter == nil && !s.closing {
 		var broken resp.ProtocolError
 		if errors.As(err, &broken) { // Redis closes on too long a query without a word
@@ -231,6 +233,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	if s.waiter != nil {
 		again = false
+	}
+	if ex.tracking.inUse() {
+		ex.endTracking()
 	}
 	if len(s.inbox) > 0 {
 		s.takeInbox()
@@ -274,6 +279,9 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	for i, argv := range todo {
 		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
+			return i
+		}
+		if ex.pausing.untilMS != 0 && ex.holds(s, rows[i], argv) {
 			return i
 		}
 		ex.run(s, rows[i], argv)

@@ -32,6 +32,8 @@ func (srv *Server) applyConfig() {
 		Events:         c.NotifyKeyspaceEvents.Effective(),
 	}
 	srv.events.follow()
+	srv.tracking.most = c.TrackingTableMaxKeys
+	srv.boundMemory()
 	srv.gauge.configure(srv.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
 	srv.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},

@@ -47,6 +47,10 @@ func (ex *executor) dueSlice() (more bool) {
 	now := ex.store.NowMS()
 	more = ex.timers.fireDue(ex, now, dueBudget)
 	ex.endUnit()
+	if ex.evicting {
+		ex.evict()
+		more = more || ex.evicting
+	}
 	if !ex.host.expiryPaused {
 		more = ex.expireDue(dueBudget) || more
 		ex.endUnit()
@@ -59,6 +63,9 @@ func (ex *executor) nextMS() (int64, bool) {
 	at, ok := ex.timers.nextMS()
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.host.expiryPaused && (!ok || key < at) {
 		at, ok = key, true
+	}
+	if ex.evicting {
+		at, ok = ex.store.NowMS(), true
 	}
 	return at, ok
 }

@@ -147,7 +147,11 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	mark := s.out.Mark()
 	ex.prepare(c, s, q.row, q.argv)
 	c.MayBlock = false
-	run := func() error { return ex.contain(q.row, func() error { return q.row.Run(c) }) }
+	handler := q.row.Run
+	if len(ex.tracking.trackers) > 0 {
+		handler = func(c *commands.Ctx) error { return ex.runTracked(c, s) }
+	}
+	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
 	var err error
 	if ex.gauge.timed[q.row.Index()] {
 		err = ex.measure(s, q.row, q.argv, run)

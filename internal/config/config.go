@@ -102,6 +102,9 @@ type Config struct {
 	// NotifyKeyspaceEvents are the events of keys that are published, and in which form.
 	NotifyKeyspaceEvents keyevent.Class
 
+	// TrackingTableMaxKeys is how many keys the server remembers for those who cache them; 0 is no bound.
+	TrackingTableMaxKeys int64
+
 	// SlowlogSlowerThanUS is how long a command runs at least that SLOWLOG keeps; negative: none is kept.
 	SlowlogSlowerThanUS int64
 	// SlowlogMaxLen is how many of them are kept.
@@ -118,6 +121,11 @@ type Config struct {
 	MaxMemory int64
 	// MaxMemoryPolicy names what is evicted at that bound.
 	MaxMemoryPolicy string
+	// MaxMemorySamples is how many keys are looked at for each that is evicted.
+	MaxMemorySamples int
+	// LFULogFactor says how slowly the count of a key's uses grows; LFUDecayMinutes after how long it falls by one, 0: never.
+	LFULogFactor    int
+	LFUDecayMinutes int
 
 	// ShutdownTimeoutMS is how long a shutdown waits for replicas.
 	ShutdownTimeoutMS int64

@@ -83,11 +83,12 @@ var directives = append([]directive{
 	{Name: "appendfsync", Default: "everysec", Kind: enum(func(c *Config) *string { return &c.AppendFsync }, "everysec", "always", "no")},
 
 	// Memory.
-	{Name: "maxmemory", Default: "0", Kind: only("0", "maxmemory: only 0 is supported; there is no eviction yet",
-		memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory }))},
-	{Name: "maxmemory-policy", Default: "noeviction", Kind: only("noeviction", "maxmemory-policy: only 'noeviction' is supported; there is no eviction yet",
-		enum(func(c *Config) *string { return &c.MaxMemoryPolicy }, "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",
-			"allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"))},
+	{Name: "maxmemory", Default: "0", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory })},
+	{Name: "maxmemory-policy", Default: "noeviction", Kind: enum(func(c *Config) *string { return &c.MaxMemoryPolicy }, "volatile-lru",
+		"volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction")},
+	{Name: "maxmemory-samples", Default: "5", Kind: integer(1, maxInt32, func(c *Config) *int { return &c.MaxMemorySamples })},
+	{Name: "lfu-log-factor", Default: "10", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFULogFactor })},
+	{Name: "lfu-decay-time", Default: "1", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFUDecayMinutes })},
 	{Name: "proto-max-bulk-len", Default: "512mb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ProtoMaxBulkLen })},
 	{Name: "client-query-buffer-limit", Default: "1gb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ClientQueryBufferLimit })},
 	// Redis does not bound normal clients; one that never reads could take all memory.
@@ -117,6 +118,9 @@ var directives = append([]directive{
 	// Events.
 	{Name: "notify-keyspace-events", Default: "", Kind: eventClasses{}},
 
+	// Client-side caching.
+	{Name: "tracking-table-max-keys", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.TrackingTableMaxKeys })},
+
 	// What took long.
 	{Name: "slowlog-log-slower-than", Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS })},
 	{Name: "slowlog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen })},
@@ -138,14 +142,13 @@ func ignoredRows() []directive {
 		crash-memcheck-enabled disable-thp dynamic-hz ignore-warnings io-threads-do-reads
 		jemalloc-bg-thread latency-tracking-info-percentiles
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
-		lazyfree-lazy-user-flush lfu-decay-time lfu-log-factor
-		lua-time-limit maxmemory-eviction-tenacity maxmemory-samples
+		lazyfree-lazy-user-flush
+		lua-time-limit maxmemory-eviction-tenacity
 		no-appendfsync-on-rewrite oom-score-adj oom-score-adj-values proc-title-template rdb-del-sync-files
 		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
 		repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-timeout
 		replica-ignore-maxmemory replica-lazy-flush replica-priority replica-read-only replica-serve-stale-data
-		sanitize-dump-payload set-proc-title syslog-facility syslog-ident
-		tracking-table-max-keys`
+		sanitize-dump-payload set-proc-title syslog-facility syslog-ident`
 	var rows []directive
 	for _, name := range strings.Fields(names) {
 		rows = append(rows, directive{Name: name, When: ignored})

@@ -36,6 +36,8 @@ type answer struct {
 var setCases = [][]string{
 	{"maxmemory", "abc"}, {"maxmemory", "1zz"}, {"maxmemory", "-5"}, {"maxmemory", "20%"}, {"maxmemory", "1.5mb"},
 	{"maxmemory", "0"}, {"maxmemory", ""}, {"maxmemory", "mb"}, {"maxmemory", " 5"}, {"maxmemory", "+5"}, {"MAXMEMORY", "zz"},
+	{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"maxmemory-policy", "VOLATILE-ttl"}, {"maxmemory-samples", "0"},
+	{"maxmemory-samples", "10"}, {"lfu-log-factor", "-1"}, {"lfu-log-factor", "0"}, {"lfu-decay-time", "x"}, {"lfu-decay-time", "3"},
 	{"maxmemory", "0gb"}, {"maxmemory-policy", "foo"}, {"maxmemory-policy", "NoEviction"},
 	{"loglevel", "foo"}, {"loglevel", "WARNING"}, {"loglevel", "debug"}, {"loglevel", ""},
 	{"appendonly", "maybe"}, {"appendonly", "no"}, {"appendfsync", "x"}, {"appendfsync", "Always"}, {"appendfsync", "no"},
@@ -66,6 +68,7 @@ var setCases = [][]string{
 	{"slowlog-log-slower-than", "x"}, {"slowlog-max-len", "-1"}, {"slowlog-max-len", "7"}, {"slowlog-max-len", "1kb"},
 	{"latency-monitor-threshold", "-1"}, {"latency-monitor-threshold", "100"}, {"latency-monitor-threshold", "1k"},
 	{"latency-tracking", "yes"}, {"latency-tracking", "x"},
+	{"tracking-table-max-keys", "-1"}, {"tracking-table-max-keys", "0"}, {"tracking-table-max-keys", "5"}, {"tracking-table-max-keys", "1k"},
 	{"set-max-intset-entries", "-1"}, {"set-max-intset-entries", "7"}, {"set-max-intset-entries", "1k"},
 	{"stream-node-max-bytes", "x"}, {"stream-node-max-bytes", "1kb"}, {"stream-node-max-entries", "0"}, {"stream-node-max-entries", "1kb"},
 	{"tcp-keepalive", "-1"}, {"tcp-keepalive", "0"}, {"tcp-keepalive", "0x"}, {"tcp-keepalive", ""}, {"tcp-keepalive", " 1"},

@@ -1,0 +1,128 @@
+package server
+
+import (
+	"errors"
+	"math"
+
+	"lockserver/commands"
+	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
+	"lockserver/persistence"
+	"lockserver/persistence/rdb"
+	"lockserver/store"
+)
+
+func dumpRows() []commands.Row {
+	return []commands.Row{
+		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: dump,
+			Summary:    "Returns a key's value as a payload for RESTORE.",
+			Complexity: "O(N) for N elements",
+			Tips:       []string{"nondeterministic_output"},
+			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
+		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: restore,
+			Cats:       commands.CatDangerous,
+			Summary:    "Makes a key out of a payload of DUMP.",
+			Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
+			Args: []commands.Arg{commands.Key("key", commands.OW|commands.Update), commands.Int("ttl"), commands.Str("serialized-value"),
+				commands.Opt(commands.Flag("REPLACE").From("3.0.0")),
+				commands.Opt(commands.Flag("ABSTTL").From("5.0.0")),
+				commands.Opt(commands.Int("seconds").After("IDLETIME").From("5.0.0")),
+				commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}},
+	}
+}
+
+func dump(c *commands.Ctx) error {
+	r := c.DB.Find(c.Args().Key())
+	if !r.OK() {
+		c.Out.Null()
+		return nil
+	}
+	c.Out.Bulk(persistence.Dump(nil, r, sessionOf(c).server.config.RDBCompression))
+	return nil
+}
+
+// restoreCall is what RESTORE was asked for.
+type restoreCall struct {
+	key, ttl, payload []byte
+	replace, absolute bool
+	idleS             int64 // -1: not said
+	freq              int64 // -1: not said
+}
+
+// read checks everything that stands behind the payload; the time to live is looked at later, as in Redis. FREQ and
+// IDLETIME exclude each other, and it is the second of them that is the error.
+func (r *restoreCall) read(a *commands.Scanner) {
+	r.key, r.ttl, r.payload = a.Key(), a.Bytes(), a.Bytes()
+	r.idleS, r.freq = -1, -1
+	for a.More() {
+		switch word := a.Option(); {
+		case word == "REPLACE":
+			r.replace = true
+		case word == "ABSTTL":
+			r.absolute = true
+		case word == "IDLETIME" && a.Left() > 0 && r.freq < 0:
+			if r.idleS = a.Int(); r.idleS < 0 {
+				a.Fail(commands.ErrRestoreIdle)
+			}
+		case word == "FREQ" && a.Left() > 0 && r.idleS < 0:
+			if r.freq = a.Int(); r.freq < 0 || r.freq > math.MaxUint8 {
+				a.Fail(commands.ErrRestoreFreq)
+			}
+		default:
+			a.Syntax()
+		}
+	}
+}
+
+// deadline returns when the key is to die, in milliseconds since 1970; 0: never. One that is too late for the clock
+// has run over into the past, as in Redis.
+func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
+	n, ok := resp.ParseInt(r.ttl)
+	switch {
+	case !ok:
+		return 0, commands.ErrNotInteger
+	case n < 0:
+		return 0, commands.ErrRestoreTTL
+	case n == 0 || r.absolute:
+		return n, nil
+	case n > math.MaxInt64-nowMS:
+		return 1, nil
+	}
+	return nowMS + n, nil
+}
+
+// restore decodes the payload to its end before it changes anything.
+func restore(c *commands.Ctx) error {
+	var r restoreCall
+	a := c.Args()
+	r.read(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if !r.replace && c.DB.Peek(r.key).OK() {
+		return commands.ErrBusyKey
+	}
+	atMS, err := r.deadline(c.NowMS())
+	if err != nil {
+		return err
+	}
+	value, err := persistence.ReadPayload(c.DB.Store(), r.payload)
+	switch {
+	case errors.Is(err, rdb.ErrPayloadFooter):
+		return commands.ErrDumpPayload
+	case err != nil:
+		return commands.ErrDumpFormat
+	}
+	c.Out.OK()
+	if value == nil || atMS != 0 && atMS <= c.NowMS() { // it has died already
+		if r.replace && c.DB.Delete(r.key) {
+			c.Notify(keyevent.Generic, "del", r.key)
+		}
+		return nil
+	}
+	compress := sessionOf(c).server.config.RDBCompression
+	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idleS, Freq: int(r.freq),
+		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), compress) }})
+	c.Notify(keyevent.Generic, "restore", r.key)
+	return nil
+}

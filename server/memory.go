@@ -1,0 +1,82 @@
+package server
+
+import (
+	"runtime"
+
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// evictionBudget is how many keys one slice evicts: about half a millisecond, for a key goes in some microseconds whatever
+// it holds, most of them for looking at the keys among which it is chosen.
+const evictionBudget = 128
+
+// policies are the words of maxmemory-policy.
+var policies = map[string]store.Policy{
+	"noeviction":  store.NoEviction,
+	"allkeys-lru": store.AllKeysLRU, "allkeys-lfu": store.AllKeysLFU, "allkeys-random": store.AllKeysRandom,
+	"volatile-lru": store.VolatileLRU, "volatile-lfu": store.VolatileLFU, "volatile-random": store.VolatileRandom,
+	"volatile-ttl": store.VolatileTTL,
+}
+
+// boundMemory tells the store what the directives say of memory.
+func (srv *Server) boundMemory() {
+	c := srv.config
+	srv.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
+		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, srv.rand)
+	srv.evicting = srv.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
+}
+
+// evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served. It reports
+// whether memory is within its bound or soon will be; the ticker goes on with what a slice leaves.
+func (ex *executor) evict() bool {
+	removed := ex.store.Evict(evictionBudget)
+	ex.evicting = removed > 0 && ex.store.Full()
+	if removed > 0 {
+		ex.endUnit()
+	}
+	return removed > 0 || !ex.store.Full()
+}
+
+// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it would need
+// more. Queued commands need memory, too, whatever they do.
+func (s *session) admitFull(row *commands.Row) error {
+	if !s.authenticated || s.server.executor.evict() {
+		return nil
+	}
+	denied := row.Flags.Has(commands.DenyOOM)
+	if s.multi != nil {
+		switch row.Name {
+		case "exec":
+			denied = s.multi.flags.Has(commands.DenyOOM)
+		case "discard", "quit", "reset":
+		default:
+			denied = true
+		}
+	}
+	if denied {
+		return commands.ErrOutOfMemory
+	}
+	return nil
+}
+
+func infoMemory(srv *Server, w *infoWriter) {
+	used := uint64(srv.store.Used())
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	heap := m.HeapAlloc
+	w.line("used_memory", used)
+	w.line("used_memory_human", human(used))
+	w.line("used_memory_rss", residentBytes())
+	w.line("used_memory_rss_human", human(residentBytes()))
+	w.line("used_memory_overhead", srv.store.Overhead())
+	w.line("used_memory_dataset", srv.store.Used()-srv.store.Overhead())
+	w.line("total_system_memory", 0)
+	w.line("maxmemory", srv.config.MaxMemory)
+	w.line("maxmemory_human", human(uint64(srv.config.MaxMemory)))
+	w.line("maxmemory_policy", srv.config.MaxMemoryPolicy)
+	w.line("mem_not_counted_for_evict", heap-min(heap, used))
+	w.line("mem_allocator", "go")
+	w.line("go_heap", heap)
+	w.line("go_heap_human", human(heap))
+}

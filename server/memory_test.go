@@ -1,0 +1,192 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+)
+
+const oom = "OOM command not allowed when used memory > 'maxmemory'."
+
+var allPolicies = []string{"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"}
+
+// bounded is a configuration with a bound of memory.
+func bounded(bytes int64, policy string) func(c *config.Config) {
+	return func(c *config.Config) { c.MaxMemory, c.MaxMemoryPolicy = bytes, policy }
+}
+
+// infoNumber returns a line of INFO as a number.
+func infoNumber(t *testing.T, c *testkit.Client, name string) int64 {
+	t.Helper()
+	for line := range strings.SplitSeq(c.Do("INFO", "all").Str, "\r\n") {
+		if text, ok := strings.CutPrefix(line, name+":"); ok {
+			n, err := strconv.ParseInt(text, 10, 64)
+			require.NoError(t, err)
+			return n
+		}
+	}
+	require.Fail(t, "INFO has no "+name)
+	return 0
+}
+
+// TestFullMemory: without a policy, what would take more is refused, and nothing else.
+func TestFullMemory(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		c := testkit.Dial(t, dial)
+		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 1000)).String())
+		held := c.Do("LOCK", "held", "me", "PX", "600000").String()
+		require.Equal(t, "+QUEUED", inMulti(c, "SET", "l", "v"))
+		require.Equal(t, "+OK", testkit.Dial(t, dial).Do("CONFIG", "SET", "maxmemory", "500").String())
+		require.Equal(t, "EXECABORT Transaction discarded because of: "+oom, c.Do("EXEC").Str)
+		for _, refused := range []string{"SET k w", "APPEND k w", "LPUSH m w", "LOCK lock a PX 1000", "INCR n", "XADD x * f v"} {
+			require.Equal(t, oom, c.Do(strings.Fields(refused)...).Str, refused)
+		}
+		require.Len(t, c.Do("GET", "k").Str, 1000)
+		require.Equal(t, oom, c.Do("GUARD", "held", held, "SET", "k", "w").Str)
+		require.Equal(t, "1", c.Do("GUARD", "held", held, "EXISTS", "k").String())
+		require.Equal(t, "+QUEUED", inMulti(c, "DISCARD"), "nothing is refused that ends a transaction")
+
+		require.Equal(t, "+OK", c.Do("MULTI").String())
+		require.Equal(t, oom, c.Do("GET", "k").Str, "queued commands take memory, too")
+		require.Equal(t, "EXECABORT Transaction discarded because of previous errors.", c.Do("EXEC").Str)
+		require.Equal(t, "+OK", c.Do("MULTI").String())
+		require.Equal(t, "[]", c.Do("EXEC").String())
+
+		require.Equal(t, "1", c.Do("DEL", "k").String())
+		require.Equal(t, "+OK", c.Do("SET", "k", "w").String())
+		require.Zero(t, infoNumber(t, c, "evicted_keys"))
+	})
+}
+
+// inMulti sends MULTI and a command, and returns its reply; for DISCARD that of a transaction that was queued into.
+func inMulti(c *testkit.Client, words ...string) string {
+	c.Do("MULTI")
+	if words[0] == "DISCARD" {
+		if got := c.Do("DISCARD").String(); got != "+OK" {
+			return got
+		}
+		return "+QUEUED"
+	}
+	return c.Do(words...).String()
+}
+
+// TestEvictionKeepsTheBound: under a load of writes memory stays within 5 % of its bound, whatever the policy, and every
+// write succeeds.
+func TestEvictionKeepsTheBound(t *testing.T) {
+	const most = 1 << 20
+	for _, policy := range allPolicies {
+		t.Run(policy, func(t *testing.T) {
+			srv := startWith(t, Options{}, bounded(most, policy))
+			c := client(t, srv)
+			for i := range 12_000 {
+				c.Send("SET", fmt.Sprint("key:", i), strings.Repeat("v", i%300), "PX", fmt.Sprint(1_000_000+i))
+				switch i % 4 {
+				case 0:
+					c.Send("RPUSH", fmt.Sprint("list:", i/40), "element", strings.Repeat("e", i%100))
+					c.Send("PEXPIRE", fmt.Sprint("list:", i/40), "1000000")
+				case 1:
+					c.Send("HSET", fmt.Sprint("hash:", i/40), fmt.Sprint(i), strings.Repeat("e", i%100))
+					c.Send("PEXPIRE", fmt.Sprint("hash:", i/40), "1000000")
+				}
+				require.Equal(t, "+OK", c.Receive().String())
+				if i%4 < 2 {
+					require.NotContains(t, c.Receive().Str, "OOM")
+					c.Receive()
+				}
+				if i%100 == 99 {
+					used := infoNumber(t, c, "used_memory")
+					require.Less(t, used, int64(most+most/20))
+					if i > 10_000 {
+						require.Greater(t, used, int64(most-most/20))
+					}
+				}
+			}
+			require.Positive(t, infoNumber(t, c, "evicted_keys"))
+		})
+	}
+}
+
+// TestEvictionIsSeen: by who subscribed to events, who watches and who waits, and in the journal.
+func TestEvictionIsSeen(t *testing.T) {
+	journal := &units{}
+	srv := startWith(t, Options{Journal: journal}, func(c *config.Config) {
+		c.MaxMemoryPolicy = "allkeys-lru"
+		require.NoError(t, setConfig(c, "notify-keyspace-events", "Ee"))
+	})
+	a, b := client(t, srv), client(t, srv)
+	a.Do("SET", "k", "v")
+	b.Do("WATCH", "k")
+	listener := client(t, srv)
+	listener.Do("SUBSCRIBE", "__keyevent@0__:evicted")
+	require.Equal(t, "+OK", a.Do("CONFIG", "SET", "maxmemory", "1").String())
+	message := listener.Receive() // without another command: the ticker makes room
+	require.Equal(t, "k", message.Elems[2].Str)
+	b.Do("MULTI")
+	b.Do("PING")
+	require.True(t, b.Do("EXEC").IsNull())
+	require.Equal(t, int64(1), infoNumber(t, a, "evicted_keys"))
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	require.Equal(t, []string{"SET", "DEL"}, journal.list)
+}
+
+// TestInfoMemory: the fields that tell of the bound.
+func TestInfoMemory(t *testing.T) {
+	srv := startWith(t, Options{}, bounded(100<<20, "volatile-ttl"))
+	c := client(t, srv)
+	require.Zero(t, infoNumber(t, c, "used_memory"))
+	c.Do("SET", "k", strings.Repeat("v", 1600))
+	used := infoNumber(t, c, "used_memory")
+	require.InDelta(t, 1600, used, 150)
+	require.Equal(t, used, infoNumber(t, c, "used_memory_dataset")+infoNumber(t, c, "used_memory_overhead"))
+	require.Contains(t, c.Do("INFO", "memory").Str, "maxmemory:104857600\r\nmaxmemory_human:100.00M\r\nmaxmemory_policy:volatile-ttl\r\n")
+	require.Positive(t, infoNumber(t, c, "mem_not_counted_for_evict"))
+}
+
+// TestObjectFreq: which of IDLETIME and FREQ there is depends on the policy, also while the server runs.
+func TestObjectFreq(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c := client(t, srv)
+	c.Do("SET", "k", "v")
+	clock.Advance(5 * time.Second)
+	require.Equal(t, "5", c.Do("OBJECT", "IDLETIME", "k").String())
+	require.Contains(t, c.Do("OBJECT", "FREQ", "k").Str, "An LFU maxmemory policy is not selected")
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "maxmemory-policy", "allkeys-lfu", "lfu-log-factor", "0", "lfu-decay-time", "1").String())
+	c.Do("DEL", "k")
+	c.Do("SET", "k", "v")
+	require.Equal(t, "5", c.Do("OBJECT", "FREQ", "k").String())
+	for range 10 {
+		c.Do("GET", "k")
+	}
+	require.Equal(t, "15", c.Do("OBJECT", "FREQ", "k").String())
+	clock.Advance(4 * time.Minute)
+	require.Equal(t, "11", c.Do("OBJECT", "FREQ", "k").String())
+	require.Contains(t, c.Do("OBJECT", "IDLETIME", "k").Str, "An LFU maxmemory policy is selected")
+	require.True(t, c.Do("OBJECT", "FREQ", "nope").IsNull())
+}
+
+// TestPoliciesAreNamed: every word that the directive takes means something to the store.
+func TestPoliciesAreNamed(t *testing.T) {
+	c := config.Default()
+	for _, p := range append(slices.Clone(allPolicies), "noeviction") {
+		require.Contains(t, policies, p)
+		require.NoError(t, setConfig(c, "maxmemory-policy", p))
+	}
+	require.Len(t, policies, len(allPolicies)+1)
+	require.Error(t, setConfig(c, "maxmemory-policy", "lru"))
+}
+
+func setConfig(c *config.Config, name, value string) error {
+	_, err := c.Set([]string{name, value}, true)
+	return err
+}

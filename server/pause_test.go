@@ -1,0 +1,61 @@
+package server
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// requireSilence requires that no reply comes.
+func requireSilence(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	_, answered := c.ReceiveWithin(20 * time.Millisecond)
+	require.False(t, answered)
+}
+
+// TestPause: commands that write, or all of them, wait for its end, with those behind them in their order.
+func TestPause(t *testing.T) {
+	clock := NewManualClock(time.Unix(1_700_000_000, 0))
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		c, other := testkit.Dial(t, dial), testkit.Dial(t, dial)
+		other.Do("SET", "k", "0")
+		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "1000", "WRITE").String())
+		require.Equal(t, "0", other.Do("GET", "k").Str)
+		other.Send("INCR", "k")
+		other.Send("GET", "k")
+		requireSilence(t, other)
+		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "10", "WRITE").String(), "not shorter")
+		clock.Advance(999 * time.Millisecond)
+		requireSilence(t, other)
+		clock.Advance(time.Millisecond)
+		require.Equal(t, int64(1), other.Receive().Int)
+		require.Equal(t, "1", other.Receive().Str)
+
+		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "1000000", "write").String())
+		other.Do("MULTI")
+		other.Do("GET", "k")
+		require.Equal(t, `["1"]`, other.Do("EXEC").String())
+		other.Send("PUBLISH", "c", "m")
+		requireSilence(t, other)
+		require.Equal(t, "+OK", c.Do("CLIENT", "UNPAUSE").String())
+		require.Equal(t, int64(0), other.Receive().Int)
+		require.Equal(t, int64(2), other.Do("INCR", "k").Int)
+
+		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "50").String())
+		c.Send("PING")
+		other.Send("GET", "k")
+		requireSilence(t, other)
+		requireSilence(t, c)
+		clock.Advance(50 * time.Millisecond)
+		require.Equal(t, "2", other.Receive().Str)
+		require.Equal(t, "PONG", c.Receive().Str)
+		require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "0").String())
+		require.Equal(t, "PONG", c.Do("PING").Str)
+		require.Equal(t, "-ERR CLIENT PAUSE mode must be WRITE or ALL", c.Do("CLIENT", "PAUSE", "x", "BAD").String())
+		require.Equal(t, "-ERR timeout is negative", c.Do("CLIENT", "PAUSE", "-1").String())
+	})
+}

@@ -1,0 +1,213 @@
+package server
+
+import "lockserver/commands"
+
+// trackingRows are the subcommands of CLIENT about client-side caching.
+func trackingRows() []commands.Row {
+	row := func(name, since string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Connection, Since: since, Flags: whenever, Run: run,
+			Summary: summary, Complexity: "O(1)", Args: args}
+	}
+	track := row("tracking", "6.0.0", clientTracking, "Begins or ends to tell this connection which keys have changed of those that it may keep copies of.",
+		commands.OneOf("status", commands.Flag("ON"), commands.Flag("OFF")),
+		commands.Opt(commands.Int("client-id").After("REDIRECT")),
+		commands.Opt(commands.Str("prefix").After("PREFIX").ManyTokens()),
+		commands.Opt(commands.Flag("BCAST")), commands.Opt(commands.Flag("OPTIN")),
+		commands.Opt(commands.Flag("OPTOUT")), commands.Opt(commands.Flag("NOLOOP")))
+	track.Complexity = "O(N) where N is the number of prefixes"
+	return []commands.Row{
+		row("caching", "6.0.0", clientCaching, "Decides whether the keys that the next command reads are tracked.",
+			commands.OneOf("mode", commands.Flag("YES"), commands.Flag("NO"))),
+		row("getredir", "6.0.0", clientGetRedir, "Returns whom this connection's messages about changed keys go to instead."),
+		track,
+		row("trackinginfo", "6.2.0", clientTrackingInfo, "Tells how this connection tracks keys."),
+	}
+}
+
+// trackingOptions are what stands behind CLIENT TRACKING ON.
+type trackingOptions struct {
+	redirect                     int64
+	bcast, optIn, optOut, noLoop bool
+	prefixes                     []string
+}
+
+func clientTracking(c *commands.Ctx) error {
+	s := sessionOf(c)
+	a := c.Args()
+	status := a.Bytes()
+	o, err := readTrackingOptions(a, s.server)
+	if err != nil {
+		return err
+	}
+	switch {
+	case equalWord(status, "on"):
+		if err := o.check(s.tracker); err != nil {
+			return err
+		}
+		o.apply(s)
+	case equalWord(status, "off"):
+		s.server.stopTracking(s)
+	default:
+		return commands.ErrSyntax
+	}
+	c.Out.OK()
+	return nil
+}
+
+func readTrackingOptions(a *commands.Scanner, srv *Server) (o trackingOptions, err error) {
+	for a.More() && err == nil {
+		switch word := a.Bytes(); {
+		case equalWord(word, "redirect") && a.More():
+			if o.redirect != 0 {
+				return o, commands.ErrTrackingRedirects
+			}
+			o.redirect = a.IntOr(commands.ErrNotInteger)
+			if err = a.Err(); err == nil && srv.clients[o.redirect] == nil {
+				err = commands.ErrTrackingRedirect
+			}
+		case equalWord(word, "bcast"):
+			o.bcast = true
+		case equalWord(word, "optin"):
+			o.optIn = true
+		case equalWord(word, "optout"):
+			o.optOut = true
+		case equalWord(word, "noloop"):
+			o.noLoop = true
+		case equalWord(word, "prefix") && a.More():
+			o.prefixes = append(o.prefixes, a.String())
+		default:
+			err = commands.ErrSyntax
+		}
+	}
+	return o, err
+}
+
+// check says whether the options fit together, and to how the session tracks already (nil: it does not).
+func (o *trackingOptions) check(now *tracker) error {
+	switch {
+	case !o.bcast && len(o.prefixes) > 0:
+		return commands.ErrTrackingPrefix
+	case now != nil && now.bcast != o.bcast:
+		return commands.ErrTrackingSwitch
+	case o.bcast && (o.optIn || o.optOut):
+		return commands.ErrTrackingBroadcast
+	case o.optIn && o.optOut:
+		return commands.ErrTrackingOptions
+	case now != nil && (o.optIn && now.optOut || o.optOut && now.optIn):
+		return commands.ErrTrackingOptSwitch
+	}
+	for i, name := range o.prefixes {
+		if now != nil {
+			for _, p := range now.prefixes {
+				if overlap(p.name, name) {
+					return commands.ErrTrackingOverlap(name, "an existing", p.name)
+				}
+			}
+		}
+		for _, other := range o.prefixes[i+1:] {
+			if overlap(name, other) {
+				return commands.ErrTrackingOverlap(name, "another provided", other)
+			}
+		}
+	}
+	return nil
+}
+
+// apply makes the session track so. Prefixes are added to those that it has; the other options replace them.
+func (o *trackingOptions) apply(s *session) {
+	tr := s.server.startTracking(s)
+	tr.redirect, tr.broken = o.redirect, false
+	tr.bcast, tr.optIn, tr.optOut, tr.noLoop = o.bcast, o.optIn, o.optOut, o.noLoop
+	if !o.bcast {
+		return
+	}
+	if len(o.prefixes) == 0 {
+		o.prefixes = []string{""}
+	}
+	for _, name := range o.prefixes {
+		s.server.tracking.joinPrefix(tr, name)
+	}
+}
+
+func clientCaching(c *commands.Ctx) error {
+	tr := sessionOf(c).tracker
+	if tr == nil {
+		return commands.ErrCachingNotTracking
+	}
+	switch mode := c.Args().Bytes(); {
+	case equalWord(mode, "yes"):
+		if !tr.optIn {
+			return commands.ErrCachingYes
+		}
+	case equalWord(mode, "no"):
+		if !tr.optOut {
+			return commands.ErrCachingNo
+		}
+	default:
+		return commands.ErrSyntax
+	}
+	tr.caching = true
+	c.Out.OK()
+	return nil
+}
+
+// redirection is whom the session's messages about changed keys go to: 0 itself, -1 nobody, because it does not track.
+func (s *session) redirection() int64 {
+	if s.tracker == nil {
+		return -1
+	}
+	return s.tracker.redirect
+}
+
+func clientGetRedir(c *commands.Ctx) error {
+	c.Out.Int(sessionOf(c).redirection())
+	return nil
+}
+
+func clientTrackingInfo(c *commands.Ctx) error {
+	s := sessionOf(c)
+	flags := s.tracker.flags()
+	c.Out.Map(3)
+	c.Out.BulkString("flags")
+	c.Out.Set(len(flags))
+	for _, f := range flags {
+		c.Out.BulkString(f)
+	}
+	c.Out.BulkString("redirect")
+	c.Out.Int(s.redirection())
+	c.Out.BulkString("prefixes")
+	if s.tracker == nil {
+		c.Out.Array(0)
+		return nil
+	}
+	c.Out.Array(len(s.tracker.prefixes))
+	for _, p := range s.tracker.prefixes {
+		c.Out.BulkString(p.name)
+	}
+	return nil
+}
+
+// flags are the words of CLIENT TRACKINGINFO; tr may be nil.
+func (tr *tracker) flags() []string {
+	if tr == nil {
+		return []string{"off"}
+	}
+	flags := []string{"on"}
+	for _, f := range []struct {
+		word string
+		is   bool
+	}{
+		{"bcast", tr.bcast},
+		{"optin", tr.optIn},
+		{"caching-yes", tr.optIn && tr.caching},
+		{"optout", tr.optOut},
+		{"caching-no", tr.optOut && tr.caching},
+		{"noloop", tr.noLoop},
+		{"broken_redirect", tr.broken},
+	} {
+		if f.is {
+			flags = append(flags, f.word)
+		}
+	}
+	return flags
+}

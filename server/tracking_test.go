@@ -1,0 +1,418 @@
+package server
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+)
+
+// check fails unless the tables agree with each other.
+func (t *tracking) check(tb testing.TB) {
+	tb.Helper()
+	require.Len(tb, t.keys, len(t.order))
+	items := 0
+	for i, k := range t.order {
+		require.Equal(tb, i, k.place)
+		require.Same(tb, k, t.keys[k.name])
+		require.NotEmpty(tb, k.readers)
+		for j, r := range k.readers {
+			require.Equal(tb, j, r.place)
+			require.Same(tb, k, r.key)
+			require.Same(tb, r, r.tracker.reads[k.name])
+			if r.tracker.left {
+				require.Contains(tb, t.leaving, r.tracker)
+			} else {
+				require.Same(tb, r.tracker, t.trackers[r.tracker.session])
+			}
+		}
+		items += len(k.readers)
+	}
+	require.Equal(tb, items, t.items)
+	read := 0
+	for s, tr := range t.trackers {
+		require.Same(tb, s.tracker, tr)
+		read += len(tr.reads)
+		for _, p := range tr.prefixes {
+			require.Contains(tb, p.members, tr)
+		}
+	}
+	for _, tr := range t.leaving {
+		read += len(tr.reads)
+	}
+	require.Equal(tb, items, read)
+	require.True(tb, slices.IsSortedFunc(t.prefixes, func(a, b *prefix) int { return strings.Compare(a.name, b.name) }))
+	for _, p := range t.prefixes {
+		require.NotEmpty(tb, p.members)
+		for tr := range p.members {
+			require.Contains(tb, tr.prefixes, p)
+		}
+	}
+}
+
+// checkTracking fails unless nobody tracks, or soon nobody does, and nothing is left behind.
+func checkTracking(t testing.TB, srv *Server) {
+	t.Helper()
+	eventually(t, func() bool {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		return len(srv.tracking.trackers) == 0
+	}, "somebody tracks")
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	srv.tracking.check(t)
+	require.Empty(t, srv.tracking.keys)
+	require.Empty(t, srv.tracking.prefixes)
+	require.Empty(t, srv.tracking.leaving)
+	require.Empty(t, srv.tracking.doomed)
+	require.Nil(t, srv.tracking.actor)
+}
+
+// follower is a client in version 3 that tracks.
+func follower(t testing.TB, dial func() (net.Conn, error), options ...string) *testkit.Client {
+	t.Helper()
+	c := testkit.Dial(t, dial)
+	c.Hello(3)
+	require.Equal(t, "+OK", c.Do(append([]string{"CLIENT", "TRACKING", "ON"}, options...)...).String())
+	return c
+}
+
+func TestTrackingOnEveryTransport(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		a, b := follower(t, dial), follower(t, dial, "BCAST", "PREFIX", "k")
+		c := testkit.Dial(t, dial)
+		a.Do("MGET", "k1", "k2")
+		info := c.Do("INFO").Str
+		require.Contains(t, info, "\r\ntracking_clients:2\r\n")
+		require.Contains(t, info, "\r\ntracking_total_keys:2\r\ntracking_total_items:2\r\ntracking_total_prefixes:1\r\n")
+		require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=t")
+		require.Contains(t, a.Do("CLIENT", "INFO").Str, " redir=0 ")
+		require.Contains(t, b.Do("CLIENT", "INFO").Str, " flags=tB")
+		require.Contains(t, c.Do("CLIENT", "INFO").Str, " redir=-1 ")
+
+		// What a pipeline changes is one message to who listens to prefixes, and one a key to who has read it.
+		c.Pipeline([][]string{{"SET", "k2", "x"}, {"SET", "k1", "x"}, {"SET", "k2", "y"}, {"SET", "other", "x"}})
+		require.Equal(t, `>["invalidate" ["k2"]]`, a.Receive().String())
+		require.Equal(t, `>["invalidate" ["k1"]]`, a.Receive().String())
+		require.Equal(t, `>["invalidate" ["k1" "k2"]]`, b.Receive().String())
+
+		// One's own stand behind the reply of the command that did it.
+		replies := a.Pipeline([][]string{{"GET", "k1"}, {"SET", "k1", "z"}, {"GET", "k1"}})
+		require.Equal(t, `"x" +OK >["invalidate" ["k1"]]`, fmt.Sprint(replies[0], " ", replies[1], " ", replies[2]))
+		require.Equal(t, `"z"`, a.Receive().String())
+		require.Equal(t, `>["invalidate" ["k1"]]`, b.Receive().String())
+		replies = b.Pipeline([][]string{{"SET", "k3", "z"}, {"GET", "k3"}})
+		require.Equal(t, `+OK "z"`, fmt.Sprint(replies[0], " ", replies[1]))
+		require.Equal(t, `>["invalidate" ["k3"]]`, b.Receive().String())
+
+		a.Close()
+		b.Close()
+		checkTracking(t, srv)
+		info = c.Do("INFO").Str
+		require.Contains(t, info, "\r\ntracking_clients:0\r\n")
+		require.Contains(t, info, "\r\ntracking_total_keys:0\r\ntracking_total_items:0\r\ntracking_total_prefixes:0\r\n")
+	})
+}
+
+func TestTrackingRedirect(t *testing.T) {
+	srv := start(t, Options{})
+	to, c := client(t, srv), client(t, srv)
+	id := to.Do("CLIENT", "ID").String()
+	to.Do("SUBSCRIBE", "__redis__:invalidate")
+	a := follower(t, srv.Dial, "REDIRECT", id)
+	require.Equal(t, id, a.Do("CLIENT", "GETREDIR").String())
+	require.Equal(t, `{"flags":~["on"] "redirect":`+id+` "prefixes":[]}`, a.Do("CLIENT", "TRACKINGINFO").String())
+	a.Do("GET", "k")
+	c.Do("SET", "k", "v")
+	require.Equal(t, `["message" "__redis__:invalidate" ["k"]]`, to.Receive().String())
+	// A flush is said in the version of who hears it. D59.
+	c.Do("FLUSHALL")
+	require.Equal(t, `["message" "__redis__:invalidate" $nil]`, to.Receive().String())
+
+	a.Do("MGET", "k", "l")
+	to.Close()
+	eventually(t, func() bool { return srv.connected() == 2 }, "it goes")
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=t ", "nothing was to be told yet")
+	c.Do("MSET", "k", "1", "l", "2")
+	for range 2 {
+		require.Equal(t, `>["tracking-redir-broken" `+id+`]`, a.Receive().String())
+	}
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=tR ")
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " redir="+id+" ")
+	require.Equal(t, `{"flags":~["on" "broken_redirect"] "redirect":`+id+` "prefixes":[]}`, a.Do("CLIENT", "TRACKINGINFO").String())
+	require.Equal(t, "+OK", a.Do("CLIENT", "TRACKING", "ON").String())
+	require.Contains(t, a.Do("CLIENT", "INFO").Str, " flags=t ")
+	require.Equal(t, "0", a.Do("CLIENT", "GETREDIR").String())
+	a.Do("CLIENT", "TRACKING", "OFF")
+	checkTracking(t, srv)
+
+	// What a command tells its own client on another's behalf stands behind the reply, too. D25.
+	b := client(t, srv)
+	b.Hello(3)
+	d := follower(t, srv.Dial, "REDIRECT", b.Do("CLIENT", "ID").String())
+	d.Do("GET", "k")
+	require.Equal(t, "+OK", b.Do("SET", "k", "v").String())
+	require.Equal(t, `>["invalidate" ["k"]]`, b.Receive().String())
+}
+
+// Prefixes that overlap are refused wherever they stand. D58.
+func TestTrackingPrefixesRefused(t *testing.T) {
+	srv := start(t, Options{})
+	c := client(t, srv)
+	require.Equal(t, "-ERR Prefix 'ab' overlaps with another provided prefix 'abc'. Prefixes for a single client must not overlap.",
+		c.Do("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "x", "PREFIX", "ab", "PREFIX", "abc").String())
+	require.Equal(t, "+PONG", c.Do("PING").String())
+	checkTracking(t, srv)
+}
+
+// SWAPDB changes keys, so it invalidates all. D57.
+func TestTrackingSwap(t *testing.T) {
+	srv := start(t, Options{})
+	a, c := follower(t, srv.Dial), client(t, srv)
+	a.Do("GET", "k")
+	c.Do("SWAPDB", "0", "1")
+	require.Equal(t, `>["invalidate" nil]`, a.Receive().String())
+	require.Equal(t, "+PONG", a.Do("PING").String(), "one message")
+}
+
+func TestTrackedLocks(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
+	srv := start(t, Options{Clock: clock})
+	a, c, d := follower(t, srv.Dial), client(t, srv), client(t, srv)
+	told := func(what string) {
+		t.Helper()
+		require.Equal(t, `>["invalidate" ["k"]]`, a.Receive().String(), what)
+		a.Do("EXISTS", "k")
+	}
+	a.Do("LOCK.INFO", "k")
+	token := c.Do("LOCK", "k", "c", "PX", "1000").String()
+	told("it is taken")
+	c.Do("LOCK", "k", "c", "PX", "1000")
+	told("and again")
+	c.Do("RENEW", "k", "c", "PX", "2000")
+	told("it is renewed")
+	d.Do("LOCK", "k", "d")
+	require.Equal(t, "$nil", c.Do("GUARD", "k", token, "GET", "k2").String())
+	require.Equal(t, "+PONG", a.Do("PING").String(), "none of that changes the lock")
+	c.Do("UNLOCK", "k", "c")
+	told("it is released once")
+	clock.Advance(2 * time.Second)
+	told("its lease ends")
+	c.Do("LOCK", "k", "c")
+	told("it is taken for the watchdog")
+	clock.Advance(10 * time.Second)
+	told("the server renews it")
+	d.Send("LOCK", "k", "d", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	c.Do("UNLOCK", "k", "c")
+	told("it goes to the next")
+	require.Positive(t, d.Receive().Int)
+	require.Equal(t, "+PONG", a.Do("PING").String(), "release and grant are one change")
+}
+
+// A key that is evicted for memory is no longer what was read, whoever made it go.
+func TestTrackedEviction(t *testing.T) {
+	srv := start(t, Options{})
+	a := follower(t, srv.Dial, "NOLOOP")
+	a.Do("SET", "k", strings.Repeat("v", 1000))
+	a.Do("GET", "k")
+	require.Equal(t, "+OK", a.Do("CONFIG", "SET", "maxmemory", "500", "maxmemory-policy", "allkeys-random").String())
+	require.Equal(t, `>["invalidate" ["k"]]`, a.Receive().String())
+	require.Equal(t, "nil", a.Do("GET", "k").String())
+}
+
+// What a command that another guards reads counts as read.
+func TestTrackedGuard(t *testing.T) {
+	srv := start(t, Options{})
+	a, c := follower(t, srv.Dial), client(t, srv)
+	token := a.Do("LOCK", "lock", "a").String()
+	require.Equal(t, "nil", a.Do("GUARD", "lock", token, "GET", "k").String())
+	c.Do("SET", "k", "v")
+	require.Equal(t, `>["invalidate" ["k"]]`, a.Receive().String())
+}
+
+func TestTrackingTableMaxKeys(t *testing.T) {
+	srv := startWith(t, Options{Seed: 7}, func(c *config.Config) { c.TrackingTableMaxKeys = 10 })
+	a, c := follower(t, srv.Dial, "NOLOOP"), client(t, srv)
+	told := map[string]bool{}
+	hear := func(n int) {
+		t.Helper()
+		for range n {
+			m := a.Receive()
+			require.Equal(t, "invalidate", m.Elems[0].Str)
+			require.Len(t, m.Elems[1].Elems, 1)
+			key := m.Elems[1].Elems[0].Str
+			require.False(t, told[key], "%s was told of twice", key)
+			told[key] = true
+		}
+	}
+	size := func() int {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		srv.tracking.check(t)
+		return len(srv.tracking.order)
+	}
+	for i := range 100 {
+		a.Do("GET", "k"+strconv.Itoa(i))
+		if i >= 10 {
+			hear(1)
+		}
+		require.Equal(t, min(i+1, 10), size())
+	}
+	args := []string{"MGET"}
+	for i := range 500 {
+		args = append(args, "m"+strconv.Itoa(i))
+	}
+	a.Do(args...)
+	hear(500)
+	require.Equal(t, 10, size())
+
+	// A bound that is lowered is reached bit by bit.
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "tracking-table-max-keys", "0").String())
+	args = args[:1]
+	for i := range 500 {
+		args = append(args, "n"+strconv.Itoa(i))
+	}
+	a.Do(args...)
+	require.Equal(t, 510, size())
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "tracking-table-max-keys", "100").String())
+	for before := size(); before > 100; {
+		a.Do("GET", "k1")
+		after := size()
+		require.Equal(t, max(100, before-spareEvictions), after)
+		drain(t, a)
+		before = after
+	}
+	a.Close()
+	checkTracking(t, srv)
+}
+
+// Who leaves with many keys is forgotten bit by bit, and hears of nothing meanwhile. D56.
+func TestTrackingLeave(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
+	srv := start(t, Options{Clock: clock})
+	a, b, c := follower(t, srv.Dial), follower(t, srv.Dial), client(t, srv)
+	args := []string{"MGET"}
+	for i := range 3 * sweepMost {
+		args = append(args, strconv.Itoa(i))
+	}
+	a.Do(args...)
+	b.Do("GET", "0")
+	items := func() int {
+		srv.mu.Lock()
+		defer srv.mu.Unlock()
+		srv.tracking.check(t)
+		return srv.tracking.items
+	}
+	require.Equal(t, 3*sweepMost+1, items())
+	a.Do("CLIENT", "TRACKING", "OFF")
+	require.Equal(t, 2*sweepMost+1, items())
+	a.Do("CLIENT", "TRACKING", "ON")
+	a.Do("GET", "1")
+	require.Equal(t, 2*sweepMost+2, items())
+	clock.Advance(time.Millisecond)
+	require.Equal(t, sweepMost+2, items())
+	c.Do(append([]string{"DEL"}, args[1:]...)...)
+	require.Equal(t, "+PONG", a.Do("PING").String(), "nothing was there to be deleted")
+	for i := range 3 * sweepMost {
+		c.Do("SET", strconv.Itoa(i), "v")
+	}
+	require.Equal(t, `>["invalidate" ["1"]]`, a.Receive().String())
+	require.Equal(t, "+PONG", a.Do("PING").String())
+	require.Equal(t, `>["invalidate" ["0"]]`, b.Receive().String())
+	require.Zero(t, items())
+	clock.Advance(time.Millisecond)
+	a.Close()
+	b.Close()
+	checkTracking(t, srv)
+}
+
+// One who tracks and does not read is closed.
+func TestTrackingOutputLimit(t *testing.T) {
+	srv := limitedOutput(t, nil, config.OutputLimit{HardBytes: 100_000})
+	follower(t, srv.Dial, "BCAST")
+	c := client(t, srv)
+	key := strings.Repeat("k", 30_000)
+	for i := range 4 {
+		require.Equal(t, "+OK", c.Do("SET", key+strconv.Itoa(i), "v").String())
+	}
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+	require.Equal(t, "+PONG", c.Do("PING").String())
+	checkTracking(t, srv)
+}
+
+// TestTrackingModel compares who is told of what with a model, over random reads and changes.
+func TestTrackingModel(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	srv := start(t, Options{})
+	c := client(t, srv)
+	const trackers, keys = 4, 6
+	followers := make([]*testkit.Client, trackers)
+	reads := make([]map[string]bool, trackers)
+	for i := range followers {
+		followers[i], reads[i] = follower(t, srv.Dial), map[string]bool{}
+	}
+	for range 2000 {
+		i, key := r.IntN(trackers), "k"+strconv.Itoa(r.IntN(keys))
+		switch n := r.IntN(100); {
+		case n < 60:
+			followers[i].Do("GET", key)
+			reads[i][key] = true
+		case n < 90:
+			c.Do("SET", key, "v")
+			for j := range followers {
+				if reads[j][key] {
+					require.Equal(t, `>["invalidate" ["`+key+`"]]`, followers[j].Receive().String())
+					delete(reads[j], key)
+				}
+			}
+		case n < 95:
+			followers[i].Do("CLIENT", "TRACKING", "OFF")
+			followers[i].Do("CLIENT", "TRACKING", "ON")
+			clear(reads[i])
+		case n < 98:
+			followers[i].Close()
+			followers[i] = follower(t, srv.Dial)
+			clear(reads[i])
+		default:
+			c.Do("FLUSHDB")
+			for j := range followers {
+				require.Equal(t, 2, len(followers[j].Receive().Elems))
+				clear(reads[j])
+			}
+		}
+		srv.mu.Lock()
+		srv.tracking.check(t)
+		srv.mu.Unlock()
+	}
+	for _, f := range followers {
+		require.Equal(t, "+PONG", f.Do("PING").String(), "nothing else was told")
+		f.Close()
+	}
+	checkTracking(t, srv)
+}
+
+// Nobody who tracks, no cost: the store need not even tell.
+func TestTrackingIdle(t *testing.T) {
+	srv := start(t, Options{})
+	a := follower(t, srv.Dial)
+	a.Do("GET", "k")
+	a.Do("CLIENT", "TRACKING", "OFF")
+	checkTracking(t, srv)
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	require.False(t, srv.tracking.inUse())
+	key := []byte("k")
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.KeyChanged(0, key) }))
+}

@@ -1,0 +1,74 @@
+package server
+
+import (
+	"math"
+
+	"lockserver/commands"
+)
+
+// waitRows are the commands that wait for what others have of the data. There are no replicas, and nothing is logged.
+func waitRows() []commands.Row {
+	return []commands.Row{
+		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.NoScript, Run: wait,
+			Cats:    commands.CatInstead | commands.CatConnection,
+			Summary: "Waits until so many replicas have what this connection wrote.", Complexity: "O(1)",
+			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
+			Args: []commands.Arg{commands.Int("numreplicas"), commands.Int("timeout")}},
+		{Name: "waitaof", Group: commands.Generic, Since: "7.2.0", Flags: commands.NoScript, Run: waitaof,
+			Cats:    commands.CatInstead | commands.CatConnection,
+			Summary: "Waits until what this connection wrote is on disk, here and on so many replicas.", Complexity: "O(1)",
+			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
+			Args: []commands.Arg{commands.Int("numlocal"), commands.Int("numreplicas"), commands.Int("timeout")}},
+	}
+}
+
+// readWait reads how many milliseconds to wait and returns when that is over; 0: never.
+func readWait(a *commands.Scanner, nowMS int64) (deadlineMS int64) {
+	ms := a.IntOr(commands.ErrTimeout)
+	switch {
+	case ms < 0:
+		a.Fail(commands.ErrTimeoutSign)
+	case ms > math.MaxInt64-nowMS:
+		a.Fail(commands.ErrTimeoutRange)
+	case ms > 0 && a.Err() == nil:
+		return nowMS + ms
+	}
+	return 0
+}
+
+// awaitReplicas answers as soon as there are that many replicas, which is at once for none and never for more.
+func awaitReplicas(c *commands.Ctx, n, deadlineMS int64, reply func(c *commands.Ctx)) error {
+	if n <= 0 {
+		reply(c)
+		return nil
+	}
+	return c.Block(commands.Wait{DeadlineMS: deadlineMS, TimedOut: reply})
+}
+
+func wait(c *commands.Ctx) error {
+	a := c.Args()
+	n := a.Int()
+	deadlineMS := readWait(a, c.NowMS())
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) { c.Out.Int(0) })
+}
+
+// waitaof refuses to wait for the log of this server, which it does not have.
+func waitaof(c *commands.Ctx) error {
+	a := c.Args()
+	local, n := a.IntRange(0, 1), a.Uint()
+	deadlineMS := readWait(a, c.NowMS())
+	if local > 0 {
+		a.Fail(commands.ErrWaitAOF)
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) {
+		c.Out.Array(2)
+		c.Out.Int(0)
+		c.Out.Int(0)
+	})
+}

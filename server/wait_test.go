@@ -1,0 +1,79 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWait: there are no replicas, so nobody is ever done but who asks for none; and it can be cut short.
+func TestWait(t *testing.T) {
+	clock := NewManualClock(time.Unix(1_700_000_000, 0))
+	srv := start(t, Options{Clock: clock})
+	c, other := client(t, srv), client(t, srv)
+	require.Equal(t, int64(0), c.Do("WAIT", "0", "0").Int)
+	require.Equal(t, "[0 0]", c.Do("WAITAOF", "0", "0", "0").String())
+	for want, args := range map[string][]string{
+		"-ERR timeout is negative":                                                          {"WAIT", "1", "-1"},
+		"-ERR timeout is not an integer or out of range":                                    {"WAIT", "1", "x"},
+		"-ERR timeout is out of range":                                                      {"WAIT", "1", "9223372036854775807"},
+		"-ERR value is not an integer or out of range":                                      {"WAIT", "x", "x"},
+		"-ERR value is out of range, value must between 0 and 1":                            {"WAITAOF", "2", "0", "0"},
+		"-ERR value is out of range, must be positive":                                      {"WAITAOF", "1", "-1", "0"},
+		"-" + "ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.": {"WAITAOF", "1", "0", "0"},
+	} {
+		require.Equal(t, want, c.Do(args...).String(), "%q", args)
+	}
+	for _, call := range []struct{ want, words string }{{"0", "WAIT 1 50"}, {"[0 0]", "WAITAOF 0 2 50"}} {
+		c.Send(strings.Fields(call.words)...)
+		awaitParked(t, srv, 1)
+		clock.Advance(49 * time.Millisecond)
+		require.Equal(t, 1, srv.parked())
+		clock.Advance(time.Millisecond)
+		require.Equal(t, call.want, c.Receive().String())
+	}
+	id := c.Do("CLIENT", "ID").String()
+	c.Send("WAIT", "1", "0")
+	awaitParked(t, srv, 1)
+	clock.Advance(time.Hour)
+	require.Equal(t, int64(1), other.Do("CLIENT", "UNBLOCK", id).Int)
+	require.Equal(t, int64(0), c.Receive().Int)
+	c.Do("MULTI")
+	c.Do("WAIT", "1", "0")
+	require.Equal(t, "[0]", c.Do("EXEC").String())
+	checkParking(t, srv)
+}
+
+// TestMemory: what keys take adds up to what is used, and the other subcommands answer.
+func TestMemory(t *testing.T) {
+	srv := start(t, Options{})
+	c := client(t, srv)
+	c.Do("SET", "s", strings.Repeat("x", 1000), "EX", "1000")
+	c.Do("HSET", "h", "f", "v")
+	c.Do("RPUSH", "l", "a", "b")
+	sum := int64(0)
+	for _, key := range []string{"s", "h", "l"} {
+		sum += c.Do("MEMORY", "USAGE", key, "SAMPLES", "0").Int
+	}
+	require.Equal(t, int64(srv.store.Used()), sum)
+	require.Greater(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1000))
+	require.Less(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1300))
+	require.Equal(t, "$nil", c.Do("MEMORY", "USAGE", "gone").String())
+	for _, words := range []string{"s SAMPLES", "s SAMPLES -1", "s BAD 1"} {
+		require.Equal(t, "-ERR syntax error", c.Do(append([]string{"MEMORY", "USAGE"}, strings.Fields(words)...)...).String(), words)
+	}
+	require.Equal(t, "-ERR value is not an integer or out of range", c.Do("MEMORY", "USAGE", "gone", "SAMPLES", "x").String())
+	require.Equal(t, "+OK", c.Do("MEMORY", "PURGE").String())
+	require.Contains(t, c.Do("MEMORY", "DOCTOR").Str, "Nothing stands out")
+	require.Contains(t, c.Do("MEMORY", "MALLOC-STATS").Str, "heap: ")
+	stats := c.Do("MEMORY", "STATS")
+	for i := 0; i < len(stats.Elems); i += 2 {
+		if stats.Elems[i].Str == "keys.count" {
+			require.Equal(t, int64(3), stats.Elems[i+1].Int)
+			return
+		}
+	}
+	require.Fail(t, "no keys.count", "%s", stats)
+}
