@@ -8,13 +8,15 @@ FUZZJOBS ?= 2
 # SEED replays a run of diff or snapshots, N is how many commands diff generates.
 SEED ?=
 N ?=
+# MINUTES is how long linearizability makes and checks histories.
+MINUTES ?= 10
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots bench bench-locks fuzz docs ci
+.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability bench bench-locks fuzz docs ci
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
 
 build: ## build bin/lockserver
 	$(GO) build -trimpath -o bin/lockserver ./cmd/lockserver
@@ -75,6 +77,9 @@ snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), 
 	$(GO) test -tags oracle -count=1 ./tests/snapshots $(if $(SEED),-seed $(SEED))
 	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./internal/... ./tests/effects ./tests/interop ./tests/readme
 	$(GO) test -count=1 ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
+
+linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
+	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
 	$(GO) run ./tests/bench

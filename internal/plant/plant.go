@@ -29,6 +29,12 @@ type Fault struct {
 // Patch replaces a text that occurs exactly once in a file (its path from the module's root, with slashes).
 type Patch struct{ File, Old, New string }
 
+// New is a fault and its patches.
+func New(name string, patches ...Patch) Fault { return Fault{name, patches} }
+
+// Instead puts text in the place of another.
+func Instead(file, place, text string) Patch { return Patch{file, place, text} }
+
 // Before inserts text before a place.
 func Before(file, place, text string) Patch { return Patch{file, place, text + place} }
 

@@ -158,6 +158,65 @@ func serverCases() family {
 			CONFIG BAD
 			CONFIG
 		`},
+		{"memory", `
+			CONFIG GET maxmemory maxmemory-policy maxmemory-samples lfu-log-factor lfu-decay-time
+			CONFIG SET maxmemory-policy foo
+			CONFIG SET maxmemory abc
+			CONFIG SET maxmemory -1
+			CONFIG SET maxmemory-samples 0
+			CONFIG SET maxmemory-samples 1k
+			CONFIG SET lfu-log-factor -1
+			CONFIG SET lfu-decay-time x
+			SET k v
+			RPUSH l a
+			OBJECT FREQ k
+			OBJECT FREQ nosuch
+			CONFIG SET maxmemory 1
+			SET k w
+			APPEND k w
+			GETSET k w
+			GETDEL nosuch
+			LPUSH l b
+			HSET h f v
+			XADD s * f v
+			GET k
+			EXPIRE k 1000
+			PERSIST k
+			RENAME k k2
+			LRANGE l 0 -1
+			LREM l 0 nosuch
+			EXISTS k2 l
+			MULTI
+			GET k2
+			EXEC
+			MULTI
+			SET k v
+			PING
+			DISCARD
+			MULTI
+			EXEC
+			CONFIG SET maxmemory 0
+			MULTI
+			SET k v
+			EXEC
+			CONFIG SET maxmemory-policy volatile-lru
+			CONFIG SET maxmemory 1
+			SET k w
+			GET k
+			CONFIG SET maxmemory 0
+			CONFIG SET maxmemory-policy ALLKEYS-LFU
+			CONFIG GET maxmemory-policy
+			OBJECT IDLETIME k
+			OBJECT IDLETIME nosuch
+			DEL k
+			SET k v
+			OBJECT FREQ k
+			CONFIG SET maxmemory-policy noeviction
+			OBJECT FREQ k
+			CONFIG SET maxmemory 1kb maxmemory-samples 7 lfu-log-factor 1 lfu-decay-time 0
+			CONFIG GET maxmemory maxmemory-samples lfu-log-factor lfu-decay-time
+			CONFIG SET maxmemory 0 maxmemory-samples 5 lfu-log-factor 10 lfu-decay-time 1
+		`},
 		{"server", `
 			SHUTDOWN BAD
 			SHUTDOWN SAVE NOSAVE

@@ -42,6 +42,9 @@ var checks = map[string]check{
 	"object|encoding": checkEncoding,
 	"object|refcount": checkReferences,
 	"dbsize":          checkSize,
+	"dump":            checkDump,
+	"sort":            checkSort,
+	"sort_ro":         checkSort,
 	"xpending":        checkGroups,
 	"xinfo|consumers": checkGroups,
 	"xinfo|stream":    checkGroups,
@@ -125,7 +128,7 @@ func checkReferences(p *pair, args []string) string {
 // INCRBYFLOAT made.
 func checkEncoding(p *pair, args []string) string {
 	ours, redis := p.do(args...)
-	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" || ours.Str == "listpack" && redis.Str == "quicklist" ||
+	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" || ours.Str == "listpack" && (redis.Str == "quicklist" || redis.Str == "skiplist") ||
 		ours.Str == "listpack" && redis.Str == "hashtable" && len(args) == 3 && p.ours.Do("TYPE", args[2]).Str == "set" {
 		return ""
 	}

@@ -115,7 +115,9 @@ func TestGeneratedEvents(t *testing.T) {
 	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
 		names[strings.ToLower(name.Str)] = true
 	}
+	names["dump"] = false // its check restores keys in Redis, which are events there
 	g := newGenerator(func(name string) bool { return names[name] })
+	g.payloads = payloads(p)
 	for _, s := range p.sides() {
 		require.Equal(t, "+OK", s.watch.Do("CONFIG", "SET", "notify-keyspace-events", "KEAn").String())
 	}

@@ -37,6 +37,7 @@ func TestGenerated(t *testing.T) {
 		names[strings.ToLower(name.Str)] = only.MatchString(name.Str)
 	}
 	g := newGenerator(func(name string) bool { return names[name] })
+	g.payloads = payloads(p)
 	start := time.Now()
 	played, failures := 0, 0
 	counts, shown := map[string]int{}, map[string]bool{}

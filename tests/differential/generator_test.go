@@ -19,40 +19,43 @@ type generator struct {
 	rows []*commands.Row
 	// at is the sum of the weights of the rows up to each.
 	at []int
+	// payloads are what RESTORE may be given.
+	payloads []string
 }
 
 // excluded are commands that are not generated, with the reason. Hand-written cases play those that can be played.
 var excluded = map[string]string{
-	"command":        "describes the table: compared with Redis in the commands package",
-	"command|docs":   "summaries are our own",
-	"command|info":   "as command",
-	"command|list":   "there are fewer commands",
-	"command|count":  "there are fewer commands",
-	"time":           "tells the time",
-	"info":           "tells each server's own figures",
-	"lastsave":       "tells the time",
-	"hello":          "tells each server's version and the client's number",
-	"client|id":      "tells the client's number",
-	"client|info":    "as client|id",
-	"client|list":    "as client|id",
-	"client|kill":    "numbers and addresses are each server's own",
-	"client|unblock": "may hit another client's number",
-	"client|reply":   "there would be no replies to compare",
-	"multi":          "whole transactions are generated: see sequence.transaction",
-	"exec":           "as multi",
-	"discard":        "as multi",
-	"quit":           "closes the connection",
-	"subscribe":      "answers once a channel, and changes what the connection may do: see cases_pubsub_test.go",
-	"unsubscribe":    "as subscribe",
-	"psubscribe":     "as subscribe",
-	"punsubscribe":   "as subscribe",
-	"ssubscribe":     "as subscribe",
-	"sunsubscribe":   "as subscribe",
-	"monitor":        "shows what others do: see monitor_test.go",
-	"slowlog|get":    "each server's own times: see monitor_test.go",
-	"slowlog|len":    "as slowlog|get",
-	"latency|latest": "as slowlog|get",
-	"latency|doctor": "a text of our own",
+	"command":         "describes the table: compared with Redis in the commands package",
+	"command|docs":    "summaries are our own",
+	"command|info":    "as command",
+	"command|list":    "there are fewer commands",
+	"command|count":   "there are fewer commands",
+	"time":            "tells the time",
+	"info":            "tells each server's own figures",
+	"lastsave":        "tells the time",
+	"hello":           "tells each server's version and the client's number",
+	"client|id":       "tells the client's number",
+	"client|info":     "as client|id",
+	"client|list":     "as client|id",
+	"client|kill":     "numbers and addresses are each server's own",
+	"client|unblock":  "may hit another client's number",
+	"client|reply":    "there would be no replies to compare",
+	"client|tracking": "its messages would stand between the replies: see tracking_cases_test.go",
+	"multi":           "whole transactions are generated: see sequence.transaction",
+	"exec":            "as multi",
+	"discard":         "as multi",
+	"quit":            "closes the connection",
+	"subscribe":       "answers once a channel, and changes what the connection may do: see cases_pubsub_test.go",
+	"unsubscribe":     "as subscribe",
+	"psubscribe":      "as subscribe",
+	"punsubscribe":    "as subscribe",
+	"ssubscribe":      "as subscribe",
+	"sunsubscribe":    "as subscribe",
+	"monitor":         "shows what others do: see monitor_test.go",
+	"slowlog|get":     "each server's own times: see monitor_test.go",
+	"slowlog|len":     "as slowlog|get",
+	"latency|latest":  "as slowlog|get",
+	"latency|doctor":  "a text of our own",
 
 	"latency|histogram": "each server's own times",
 	"reset":             "goes back to version 2",
@@ -63,6 +66,16 @@ var excluded = map[string]string{
 	"bgsave":            "writes files",
 	"shutdown":          "ends the server",
 	"debug":             "helps testing, each server's own way",
+	"wait":              "waits: see cases_wait_test.go",
+	"client|pause":      "makes everything wait",
+	"client|unpause":    "as client|pause",
+	"memory|usage":      "each server's own figures",
+	"memory|stats":      "as memory|usage",
+	"memory|doctor":     "as memory|usage",
+
+	"memory|malloc-stats": "as memory|usage",
+	"memory|purge":        "takes long",
+	"pfselftest":          "takes Redis long",
 }
 
 // weights of rows that would otherwise come too often, or too rarely; others have 20.
@@ -210,6 +223,9 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 	case commands.KindBlock:
 		return g.sequence(dst, row, a.Args)
 	case commands.KindKey:
+		if isSort(row) && a.Token == "" && g.chance(80) {
+			return append(dst, g.pick([]string{"l1", "l2", "l3", "t1", "t2"}))
+		}
 		return append(dst, g.key(row.Group))
 	case commands.KindInteger:
 		return append(dst, g.integerFor(row, a))
@@ -217,8 +233,14 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 		if a.Name == "min" || a.Name == "max" {
 			return append(dst, g.scoreBound())
 		}
+		if row.Group == commands.Geo {
+			return append(dst, g.degreesOrSize(a.Name))
+		}
 		return append(dst, g.double())
 	case commands.KindPattern:
+		if isSort(row) && g.chance(90) {
+			return append(dst, g.pick([]string{"#", "s*", "n*", "h*->m1", "*1->m2", "nosort", "*", "h*->", "*->*"}))
+		}
 		return append(dst, g.pick(patterns))
 	case commands.KindUnixTime:
 		return append(dst, g.moment(perSecond(a)))
@@ -237,12 +259,20 @@ func perSecond(a *commands.Arg) int64 {
 
 func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
 	switch {
+	case row.Name == "restore" && a.Name == "seconds": // D5: a refused write would show
+		return g.pick([]string{"0", "0", "-1", "1.5", "x"})
 	case strings.Contains(a.Name, "seconds"):
 		return g.timeToLive(perSecond(a))
 	case a.Name == "min-idle-time":
 		return g.pick([]string{"0", "10000000"})
+	case a.Name == "ttl":
+		return g.pick([]string{"0", "0", g.timeToLive(1000), g.moment(1000)})
+	case a.Name == "frequency":
+		return g.pick([]string{"0", "255", "256", g.integer()})
 	case row.Name == "xclaim" && a.Name == "ms": // what is idle for so long stays so
 		return g.pick([]string{"0", "100000000", "-1", "x"})
+	case row.Name == "xautoclaim" && a.Name == "count": // Redis allocates as much beforehand
+		return g.pick([]string{"0", "1", "2", "100", "-1", "1.0", "9223372036854775807"})
 	case row.Group == commands.Bitmap && a.Name == "offset":
 		return g.bitOffset()
 	case row.Group == commands.Bitmap && (a.Name == "bit" || row.Name == "setbit") && g.chance(85):
@@ -275,6 +305,8 @@ func (g *generator) text(row *commands.Row, a *commands.Arg) string {
 		return g.pick([]string{"c1", "c2", "c3", ""})
 	case a.Name == "min-idle-time":
 		return g.pick([]string{"0", "0", "0", "0", "-5", "10000000", "x"})
+	case a.Name == "serialized-value":
+		return g.payload()
 	case row.Name == "xreadgroup" && g.chance(60):
 		return ">"
 	case row.Name == "create" && row.Group == commands.Stream && g.chance(60):
@@ -285,6 +317,10 @@ func (g *generator) text(row *commands.Row, a *commands.Arg) string {
 		return g.member()
 	case row.Group == commands.Bitmap && a.Name == "encoding":
 		return g.bitType()
+	case row.Name == "pfdebug" && a.Name == "subcommand":
+		return g.pick([]string{"ENCODING", "decode", "GETREG", "todense", "x"})
+	case row.Group == commands.HyperLogLog && a.Name == "element":
+		return g.member()
 	case a.Name == "operation":
 		return g.pick([]string{"AND", "or", "XOR", "NOT", "xOr", "NAND", ""})
 	case row.Group == commands.SortedSet && (a.Name == "start" || a.Name == "stop"):
@@ -297,6 +333,15 @@ func (g *generator) text(row *commands.Row, a *commands.Arg) string {
 		return g.number()
 	}
 	return g.value()
+}
+
+// payload is one of Redis', now and then damaged.
+func (g *generator) payload() string {
+	p := []byte(g.pick(g.payloads))
+	if g.chance(10) {
+		p[g.rand.IntN(len(p))] ^= 1 << g.rand.IntN(8)
+	}
+	return string(p)
 }
 
 // mutate makes a mistake, as clients do.
@@ -347,6 +392,9 @@ func (g *generator) anyCase(word string) string {
 // harmless changes what would make a command wait, or need gigabytes, or make a key die during the test.
 func harmless(row *commands.Row, args []string) []string {
 	args = slices.Clone(args)
+	if isSort(row) {
+		args = harmlessSort(args)
+	}
 	if (row.Name == "zrank" || row.Name == "zrevrank") && len(args) > 2 { // D15: there may be a WITHSCORE
 		args = args[:2]
 	}
@@ -375,6 +423,10 @@ func harmless(row *commands.Row, args []string) []string {
 			}
 		case "scan", "sscan", "hscan", "zscan": // D3
 			args[i] = strings.ReplaceAll(arg, "\x00", "0")
+		case "geosearchstore", "georadius", "georadiusbymember":
+			if strings.EqualFold(arg, "STOREDIST") { // D42
+				args[i] = "STORE"
+			}
 		case "setrange":
 			if isInt && n > 2000 && n < 1<<31 {
 				args[i] = "2000"
@@ -383,12 +435,15 @@ func harmless(row *commands.Row, args []string) []string {
 			if isInt && n > 1<<20 && n < 1<<32 {
 				args[i] = "70000"
 			}
+			if isInt && n < -1<<62 { // D62
+				args[i] = "-4611686018427387904"
+			}
 		case "srandmember", "hrandfield", "zrandmember":
 			if isInt && n < -50 && n > -1<<63 {
 				args[i] = "-50"
 			}
 		}
-		if isInt && 0 < n && n < 1_000_000 && setsDeadline(row) {
+		if isInt && 0 < n && n < 1_000_000 && (setsDeadline(row) || row.Name == "restore" && i == 1) {
 			args[i] = strconv.FormatInt(n+1_000_000, 10)
 		}
 	}
@@ -406,6 +461,8 @@ func briefly(timeout string) string {
 	}
 	return timeout
 }
+
+func isSort(row *commands.Row) bool { return row.Name == "sort" || row.Name == "sort_ro" }
 
 func setsDeadline(row *commands.Row) bool {
 	switch row.Name {
@@ -428,11 +485,16 @@ func isNewer(version string) bool {
 func isNewerWord(args []commands.Arg, word string) bool {
 	for i := range args {
 		a := &args[i]
-		if a.Token == word && isNewer(a.Since) || isNewerWord(a.Args, word) {
+		if isNewer(a.Since) && hasWord(a, word) || isNewerWord(a.Args, word) {
 			return true
 		}
 	}
 	return false
+}
+
+// hasWord reports whether the argument, or one within it, has the word for its token.
+func hasWord(a *commands.Arg, word string) bool {
+	return a.Token == word || slices.ContainsFunc(a.Args, func(in commands.Arg) bool { return hasWord(&in, word) })
 }
 
 // line is a command as redis-cli takes it.

@@ -30,10 +30,13 @@ var homes = map[commands.Group][]string{
 
 	commands.SortedSet: {"z1", "z2", "z3"},
 	commands.Bitmap:    {"b1", "b2", "s1"},
+
+	commands.HyperLogLog: {"p1", "p2", "p3"},
+	commands.Geo:         {"g1", "g2", "z1"},
 }
 
 var allKeys = []string{
-	"s1", "s2", "n1", "n2", "h1", "h2", "h3", "t1", "t2", "t3", "t4", "x1", "x2", "x3", "l1", "l2", "z1", "z2", "z3", "b1", "b2", "k1", "k2", "gone", "",
+	"s1", "s2", "n1", "n2", "h1", "h2", "h3", "t1", "t2", "t3", "t4", "x1", "x2", "x3", "l1", "l2", "z1", "z2", "z3", "b1", "b2", "p1", "p2", "g1", "g2", "k1", "k2", "gone", "",
 	"k\x00\xff\r\n", "{a}b",
 }
 
@@ -147,6 +150,23 @@ func (p *pool) member() string {
 		return p.number()
 	default:
 		return p.value()
+	}
+}
+
+// degreesOrSize is a longitude, a latitude, or how large an area is.
+func (p *pool) degreesOrSize(name string) string {
+	most := map[string]float64{"longitude": 180, "latitude": 85.05112878}[name]
+	switch n := p.rand.IntN(100); {
+	case n < 8:
+		return p.double()
+	case most == 0:
+		return p.pick([]string{"0", "1", "20", "300.5", "4000", "50000", "1e6", "2e7", "-1"})
+	case n < 15:
+		return fmt.Sprint(p.pick([]string{"", "-"}), most)
+	case n < 60: // many are near each other, and some at the same place
+		return strconv.Itoa(p.rand.IntN(7) - 3)
+	default:
+		return fmt.Sprint((p.rand.Float64()*2 - 1) * most)
 	}
 }
 

@@ -162,6 +162,11 @@ func sessionCases() []rawCase {
 		one("auth without password", array("AUTH", "x")+array("AUTH", "default", "x")+array("AUTH", "nobody", "x")+array("AUTH")),
 		one("kill oneself", array("CLIENT", "KILL", "TYPE", "pubsub")+array("PING")),
 		one("reset", array("CLIENT", "SETNAME", "me")+array("RESET")+array("CLIENT", "GETNAME")),
+		differs(one("tracking, prefixes that overlap", array("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "x", "PREFIX", "ab", "PREFIX", "abc")), "D58"),
+		one("tracking in a pipeline", hello("3")+array("CLIENT", "TRACKING", "ON")+array("GET", "raw6")+array("SET", "raw6", "v")+
+			array("GET", "raw6")+array("INCR", "raw6")+array("DEL", "raw6")),
+		one("tracking by prefix in a pipeline", hello("3")+array("CLIENT", "TRACKING", "ON", "BCAST", "PREFIX", "raw7")+
+			array("SET", "raw7-b", "v")+array("SET", "raw7-a", "v")+array("SET", "raw7-b", "w")+array("DEL", "raw7-a", "raw7-b")),
 		one("nulls", missing+array("HMGET", "no such key", "a")+array("HRANDFIELD", "no such key", "1")+array("SPOP", "no such key")),
 		one("xread, nothing", array("XREAD", "BLOCK", "5", "STREAMS", "no such key", "$")+array("PING")),
 	}

@@ -175,7 +175,7 @@ func TestReplayGivesTheSameData(t *testing.T) {
 		"SET", "APPEND", "SETRANGE", "DEL", "PEXPIREAT", "PERSIST", "RENAME", "MOVE", "COPY", "HSET", "HDEL", "SADD", "SREM",
 		"HPEXPIREAT", "HPERSIST",
 		"RPUSH", "LPUSH", "RPOP", "LPOP", "LSET", "LINSERT", "LREM", "LTRIM", "ZADD", "ZREM",
-		"XADD", "XDEL", "XTRIM", "XSETID", "XGROUP", "XCLAIM", "XACK", "SWAPDB", "FLUSHDB",
+		"XADD", "XDEL", "XTRIM", "XSETID", "XGROUP", "XCLAIM", "XACK", "SWAPDB", "FLUSHDB", "RESTORE",
 	} {
 		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
 	}
@@ -233,6 +233,7 @@ func TestFormRefusesWhatIsNotListed(t *testing.T) {
 		{"XADD", "k", "1-1", "f"}, {"HSET", "k", "f"}, {"XTRIM", "k", "MAXLEN", "~", "5"}, {"DEL", "a", "b"}, {"INCR", "k"},
 		{"LPOP", "k"}, {"RPOPLPUSH", "k", "l"}, {"LMOVE", "k", "l", "LEFT", "LEFT"}, {"LPUSHX", "k", "e"}, {"LTRIM", "k", "0"},
 		{"HPEXPIREAT", "k", "5", "FIELDS", "2", "f"}, {"HPERSIST", "k", "f"}, {"HEXPIRE", "k", "5", "FIELDS", "1", "f"},
+		{"RESTORE", "k", "0", "payload"}, {"RESTORE", "k", "0", "payload", "ABSTTL", "REPLACE"}, {"DUMP", "k"},
 	} {
 		e := store.Effect{}
 		for _, a := range args {

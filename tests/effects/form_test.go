@@ -34,6 +34,8 @@ func isListed(args []string) bool {
 		return n == 3 && isInt(args[2])
 	case "COPY":
 		return n == 6 && args[3] == "DB" && isInt(args[4]) && args[5] == "REPLACE"
+	case "RESTORE":
+		return n == 6 && isInt(args[2]) && args[4] == "REPLACE" && args[5] == "ABSTTL"
 	case "FLUSHDB", "FLUSHALL":
 		return n == 1
 	case "SWAPDB":
@@ -78,6 +80,12 @@ func isListed(args []string) bool {
 			args[10] == "FORCE" && args[11] == "JUSTID"
 	case "XACK":
 		return n == 4
+	case "BF.RESERVE":
+		return n == 5 && args[4] == "NONSCALING" || n == 6 && args[4] == "EXPANSION" && isInt(args[5])
+	case "BF.MADD":
+		return n >= 3
+	case "BF.LOADCHUNK":
+		return n == 4 && isInt(args[2])
 	}
 	return false
 }

@@ -21,6 +21,8 @@ type worker struct {
 	fieldTimes bool
 	// added is the stream entry that this client added last: key and id.
 	added [2]string
+	// payload is what this client dumped last; empty: nothing yet.
+	payload string
 }
 
 // run plays n commands in pipelines of random length; now and then it hangs up and comes back, which ends what the
@@ -40,6 +42,9 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 		for i, v := range replies {
 			if batch[i][0] == "XADD" && v.Kind == resp.Bulk {
 				w.added = [2]string{batch[i][1], v.Str}
+			}
+			if batch[i][0] == "DUMP" && v.Kind == resp.Bulk {
+				w.payload = v.Str
 			}
 		}
 		if w.rand.IntN(200) == 0 {
@@ -143,6 +148,8 @@ func (w *worker) onKey() []string {
 		{"MOVE", a, w.n(3)},
 		{"SELECT", w.n(3)}, {"SELECT", "0"},
 		{"GET", a}, {"TYPE", a},
+		{"DUMP", a}, {"RESTORE", b, "0", w.payload}, {"RESTORE", b, w.ttl(), w.payload, "REPLACE"},
+		{"RESTORE", b, w.moment(), w.payload, "REPLACE", "ABSTTL", "IDLETIME", "5"},
 	}
 	return options[w.rand.IntN(len(options))]
 }
@@ -280,6 +287,9 @@ func (w *worker) onLock() []string {
 		{"LOCK", key, owner, "PX", w.ttl(), "WAIT", "30"}, {"LOCK", key, owner, "WAIT", "50"},
 		{"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner}, {"UNLOCK", key, owner, "TOKEN", "1"},
 		{"RENEW", key, owner}, {"RENEW", key, owner, "PX", w.ttl()},
+		{"MLOCK", "2", key, w.key("l"), owner, "PX", w.ttl()}, {"MLOCK", "2", key, w.key("l"), owner, "WAIT", "20"},
+		{"MUNLOCK", "2", key, w.key("l"), owner}, {"MUNLOCK", "2", key, w.key("l"), owner},
+		{"LOCK.FORCE", key}, {"GUARD", key, "1", "DEL", key}, {"LOCK.LIST", "COUNT", "3"}, {"LOCK.INFO", key},
 	}
 	return options[w.rand.IntN(len(options))]
 }

@@ -26,24 +26,17 @@ func (v *violation) Error() string { return v.text }
 func check(w *world, pictures bool) error {
 	w.live()
 	if w.err != nil {
-		if os.Getenv("DUMP") != "" {
-			for _, op := range w.history {
-				fmt.Fprintf(os.Stderr, "%d..%d %s\n", op.call.ns/1000, op.ret.ns/1000, op)
-			}
-		}
 		return fmt.Errorf("%s: %w", w, w.err)
 	}
 	m := w.model().porcupine()
 	ops := w.operations()
-	switch porcupine.CheckOperationsTimeout(m, ops, checkPatience) {
+	began := time.Now()
+	result := porcupine.CheckOperationsTimeout(m, ops, checkPatience)
+	w.checked = time.Since(began)
+	switch result {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		if os.Getenv("DUMP") != "" {
-			for _, op := range w.history {
-				fmt.Fprintf(os.Stderr, "%d..%d %s\n", op.call.ns/1000, op.ret.ns/1000, op)
-			}
-		}
 		return fmt.Errorf("%s: the checker came to no result about %d operations in %s", w, len(ops), checkPatience)
 	}
 	_, info := porcupine.CheckOperationsVerbose(m, ops, explainPatience)
@@ -83,17 +76,6 @@ func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.Linear
 	for _, op := range ops {
 		if !placed[op.Input.(*operation)] && op.Call <= firstReturn {
 			fmt.Fprintf(&b, "  %s\n", op.Input)
-		}
-	}
-	if os.Getenv("DUMP") != "" {
-		for _, op := range ops {
-			o := op.Input.(*operation)
-			if placed[o] {
-				b.WriteString(" ")
-			} else {
-				b.WriteString("*")
-			}
-			fmt.Fprintf(&b, "%d..%d %s\n", op.Call/1000, op.Return/1000, o)
 		}
 	}
 	return b.String()

@@ -28,8 +28,9 @@ const (
 	manualWorlds = 8
 )
 
-// mostStall is how long the process may not have run before a history on the machine's clock that seems to be wrong is
-// thrown away: its timers were late because everything was. The model allows for more than that.
+// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away: timers were
+// late because everything was, and what a killed connection leaves behind was not cleared up in time. The model allows
+// for more than that.
 const mostStall = 100 * time.Millisecond
 
 // TestHistories makes histories of random clients and checks each.
@@ -72,6 +73,7 @@ type search struct {
 	stalled    int // thrown away
 	operations int
 	lived      time.Duration // of the servers' time
+	slowest    time.Duration // the longest that the checker took for one history
 	counts     map[string]int
 	err        error
 }
@@ -136,6 +138,7 @@ func (s *search) look(seed uint64) error {
 	s.worlds++
 	s.operations += len(w.history)
 	s.lived += time.Duration(w.time.now().ms) * time.Millisecond
+	s.slowest = max(s.slowest, w.checked)
 	for what, n := range w.counts {
 		s.counts[what] += n
 	}
@@ -148,6 +151,6 @@ func (s *search) look(seed uint64) error {
 }
 
 func (s *search) summary() string {
-	return fmt.Sprintf("%d histories, %d operations, %s of servers' time; %d thrown away; %v", s.worlds, s.operations,
-		s.lived.Round(time.Second), s.stalled, s.counts)
+	return fmt.Sprintf("%d histories, %d operations, %s of servers' time, the slowest check %s; %d thrown away; %v", s.worlds,
+		s.operations, s.lived.Round(time.Second), s.slowest.Round(time.Millisecond), s.stalled, s.counts)
 }

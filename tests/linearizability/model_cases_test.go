@@ -12,7 +12,7 @@ import (
 
 // at is an operation between two times that was answered.
 func at(from, to int64, op operation) operation {
-	op.call, op.ret = moment{from * 1000, from}, moment{to*1000 + 500, to}
+	op.call, op.ret = moment{from * 1e6, from}, moment{to*1e6 + 500_000, to}
 	if op.conn == 0 {
 		op.conn = 1
 	}
@@ -180,16 +180,19 @@ func TestModel(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}, {200, 210}}}
+			w := &world{time: &timeline{}}
 			var ops []porcupine.Operation
 			for i := range c.history {
 				op := &c.history[i]
 				ops = append(ops, porcupine.Operation{Input: op, Call: op.call.ns, Return: op.ret.ns})
+				w.history = append(w.history, op)
 			}
 			want := porcupine.Illegal
 			if c.legal {
 				want = porcupine.Ok
 			}
 			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), ops, time.Second))
+			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), w.operations(), time.Second), "in narrow windows")
 		})
 	}
 }
@@ -210,7 +213,7 @@ func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 		"gave up meanwhile": {of(gaveUp(20, 44, 3, 24), nil, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := &world{pace: manualPace, history: []*operation{&held, &waiting, &c.other}}
+			w := &world{time: &timeline{}, history: []*operation{&held, &waiting, &c.other}}
 			want := porcupine.Illegal
 			if c.excused {
 				want = porcupine.Ok
@@ -219,4 +222,15 @@ func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), w.operations(), time.Second))
 		})
 	}
+}
+
+// An operation that waited until the clock showed some time cannot have ended before the clock began to move there.
+func TestWindowOfAManualClock(t *testing.T) {
+	tl := newTimeline(true)
+	tl.steps = []moment{{100, 0}, {200, 3}, {300, 3}, {400, 9}}
+	for ms, ns := range map[int64]int64{0: 0, 1: 200, 3: 200, 4: 400, 9: 400, 10: 0} {
+		require.Equal(t, ns, tl.earliestNS(ms), "%d ms", ms)
+	}
+	tl.manual = nil
+	require.EqualValues(t, 7e6, tl.earliestNS(7))
 }

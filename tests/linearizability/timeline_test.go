@@ -2,6 +2,7 @@ package linearizability
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,8 @@ type timeline struct {
 	began  time.Time
 	baseMS int64
 	manual *server.ManualClock // nil: the machine's clock
+	// steps are the moves of a manual clock: when each began, and what the clock showed after it.
+	steps []moment
 	// hold is held, for reading, by whoever needs a manual clock to stand still.
 	hold sync.RWMutex
 	// ending counts the connections that are coming to their end.
@@ -46,7 +49,11 @@ func (tl *timeline) NowUS() int64 { return tl.baseMS*1000 + time.Since(tl.began)
 
 // now reads both clocks; milliseconds count from the beginning.
 func (tl *timeline) now() moment {
-	return moment{ns: time.Since(tl.began).Nanoseconds() + 1, ms: tl.clock().NowUS()/1000 - tl.baseMS}
+	passed := time.Since(tl.began)
+	if tl.manual == nil {
+		return moment{ns: int64(passed) + 1, ms: passed.Milliseconds()}
+	}
+	return moment{ns: int64(passed) + 1, ms: tl.manual.NowUS()/1000 - tl.baseMS}
 }
 
 // sleep lets milliseconds of the server's time pass, or returns when stop is closed.
@@ -72,28 +79,40 @@ func (tl *timeline) quiet() {
 	}
 }
 
-// run makes time pass on a manual clock until stop is closed. On the machine's, it measures by how much this process
-// is kept from running: what then looks like a late timer is one.
+// earliestNS returns a time before which the server's clock did not show ms, once the world is over.
+func (tl *timeline) earliestNS(ms int64) int64 {
+	if tl.manual == nil {
+		return ms * int64(time.Millisecond)
+	}
+	i, _ := slices.BinarySearchFunc(tl.steps, ms, func(step moment, ms int64) int { return int(step.ms - ms) })
+	if ms <= 0 || i == len(tl.steps) {
+		return 0
+	}
+	return tl.steps[i].ns
+}
+
+// run makes time pass on a manual clock until stop is closed. It also measures by how much this process is kept from
+// running: what then looks like a late timer is one.
 func (tl *timeline) run(random *rand.Rand, stop <-chan struct{}) {
-	last := time.Now()
 	for {
 		pause := time.Duration(20+random.IntN(200)) * time.Microsecond
 		if tl.manual == nil {
 			pause = 5 * time.Millisecond
 		}
+		asleep := time.Now()
 		select {
 		case <-stop:
 			return
 		case <-time.After(pause):
 		}
+		tl.stallNS.Store(max(tl.stallNS.Load(), int64(time.Since(asleep)-pause)))
 		if tl.manual == nil {
-			now := time.Now()
-			tl.stallNS.Store(max(tl.stallNS.Load(), int64(now.Sub(last)-pause)))
-			last = now
 			continue
 		}
 		tl.hold.Lock()
+		began := tl.now()
 		tl.manual.Advance(time.Duration(random.IntN(5000)) * time.Microsecond)
+		tl.steps = append(tl.steps, moment{began.ns, tl.now().ms})
 		tl.hold.Unlock()
 	}
 }

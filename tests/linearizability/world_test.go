@@ -7,8 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/anishathalye/porcupine"
-
 	"lockserver/internal/config"
 	"lockserver/server"
 )
@@ -37,6 +35,9 @@ const (
 	manyLoops  = "TCP, three event loops"
 )
 
+// mostLoops is how many event loops a server has that has many.
+const mostLoops = 3
+
 // transports are all of them, and twice what the server program has.
 var transports = [...]string{pipes, goroutines, oneLoop, manyLoops, oneLoop, pipes, oneLoop, manyLoops}
 
@@ -57,12 +58,15 @@ type world struct {
 
 	adminMu sync.Mutex
 	admin   *connection
+	// bystanders are connections that do nothing, one on each event loop, admin among them.
+	bystanders []*connection
 
 	mu      sync.Mutex
 	conns   []*connection
 	history []*operation
 	counts  map[string]int
 	err     error
+	checked time.Duration // how long the checker took
 }
 
 // newWorld starts a world's server. The seed decides everything about it: an even one has a manual clock, and what it
@@ -83,7 +87,7 @@ func newWorld(seed uint64) (*world, error) {
 	case oneLoop:
 		o.EventLoops = true
 	case manyLoops:
-		o.EventLoops, c.IOThreads = true, 3
+		o.EventLoops, c.IOThreads = true, mostLoops
 	}
 	srv, err := server.New(o)
 	if err != nil {
@@ -103,11 +107,15 @@ func newWorld(seed uint64) (*world, error) {
 // live lets a world happen from beginning to end.
 func (w *world) live() {
 	defer func() { _ = w.srv.Close() }()
-	var err error
-	if w.admin, err = w.open(); err != nil {
-		w.fail(err)
-		return
+	for range mostLoops { // connections go to the loops in turn
+		c, err := w.open()
+		if err != nil {
+			w.fail(err)
+			return
+		}
+		w.bystanders = append(w.bystanders, c)
 	}
+	w.admin = w.bystanders[0]
 	ended := make(chan struct{}) // of time
 	var ticking sync.WaitGroup
 	ticking.Go(func() { w.time.run(rand.New(rand.NewPCG(w.seed, 1)), ended) })
@@ -153,7 +161,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 		case <-time.After(time.Duration(1+random.IntN(w.pace.disturbAfterUS)) * time.Microsecond):
 		}
 		w.mu.Lock()
-		recent := w.conns[max(1, len(w.conns)-w.pace.clients):]
+		recent := w.conns[max(mostLoops, len(w.conns)-w.pace.clients):]
 		victim := (*connection)(nil)
 		if len(recent) > 0 {
 			victim = recent[random.IntN(len(recent))]
@@ -216,39 +224,6 @@ func (w *world) failed() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.err != nil
-}
-
-// operations is the history as the checker takes it, complete with what follows from the whole of it.
-func (w *world) operations() []porcupine.Operation {
-	list := make([]porcupine.Operation, 0, len(w.history))
-	for _, op := range w.history {
-		if op.unblocked {
-			continue
-		}
-		if op.refused || op.deadlock {
-			w.excuse(op)
-		}
-		list = append(list, porcupine.Operation{ClientId: op.conn, Input: op, Call: op.call.ns, Return: op.ret.ns})
-	}
-	return list
-}
-
-// excuse notes the keys that an MLOCK may have been waiting for when op was refused.
-func (w *world) excuse(op *operation) {
-	from := op.earliestMS()
-	for _, other := range w.history {
-		if other.kind != acquire || other.waitMS == noWait || len(other.keys) == 1 || other == op ||
-			other.ret.ms < from || other.call.ns > op.ret.ns || other.ret.ns < op.call.ns {
-			continue
-		}
-		for _, k := range op.keys {
-			for _, waited := range other.keys {
-				if k == waited {
-					op.excused |= 1 << k
-				}
-			}
-		}
-	}
 }
 
 // model is what the history is held against.

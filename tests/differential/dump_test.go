@@ -1,0 +1,72 @@
+//go:build oracle
+
+package differential
+
+import (
+	"strings"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// spareKey is where a payload of ours is tried out in Redis.
+const spareKey = "payload of the other server"
+
+// checkDump allows two payloads to differ where there is more than one way to write a value: the members of a table
+// stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds. Redis must then
+// make the same value of ours as of its own.
+func checkDump(p *pair, args []string) string {
+	ours, redis := p.do(args...)
+	if ours.Equal(redis) {
+		return ""
+	}
+	if ours.Kind != resp.Bulk || redis.Kind != resp.Bulk {
+		return differ(ours, redis)
+	}
+	if v := p.redis.Do("RESTORE", spareKey, "0", ours.Str, "REPLACE"); v.Str != "OK" {
+		return "redis refuses our payload: " + v.String()
+	}
+	defer p.redis.Do("DEL", spareKey)
+	if a, b := valueOf(p.redis.Client, spareKey), valueOf(p.redis.Client, args[1]); a != b {
+		return "our payload holds another value:\n  lockserver: " + a + "\n  redis:      " + b
+	}
+	return ""
+}
+
+// valueOf reads a value of Redis as a text.
+func valueOf(c *testkit.Client, key string) string {
+	read := map[string][]string{
+		"string": {"GET", key}, "list": {"LRANGE", key, "0", "-1"}, "zset": {"ZRANGE", key, "0", "-1", "WITHSCORES"},
+		"hash": {"HGETALL", key}, "set": {"SMEMBERS", key}, "stream": {"XINFO", "STREAM", key, "FULL", "COUNT", "0"},
+	}[c.Do("TYPE", key).Str]
+	v := testkit.Normalise(read, c.Do(read...))
+	if read[0] == "XINFO" { // the nodes of the radix tree are where the entries were added
+		for i := range v.Elems {
+			if i > 0 && strings.HasPrefix(v.Elems[i-1].Str, "radix-tree") {
+				v.Elems[i] = resp.Value{}
+			}
+		}
+	}
+	return v.String()
+}
+
+// payloads are the values that RESTORE is generated with, as Redis dumps them.
+func payloads(p *pair) (all []string) {
+	for _, args := range [][]string{
+		{"SET", "", "word"}, {"SET", "", "12"}, {"SET", "", strings.Repeat("long", 30)}, {"HSET", "", "m1", "1", "m2", "v"},
+		{"HSET", "", "m1", strings.Repeat("x", 70)}, {"RPUSH", "", "a", "1", "m1"}, {"SADD", "", "1", "2", "3"}, {"SADD", "", "m1", "m2"},
+		{"ZADD", "", "1", "m1", "2.5", "m2"}, {"ZADD", "", "1", strings.Repeat("m", 70)}, {"XADD", "", "900-1", "f", "v"},
+		{"XGROUP", "CREATE", "", "g1", "0", "MKSTREAM"},
+	} {
+		at := 1
+		if args[0] == "XGROUP" {
+			at = 2
+		}
+		args[at] = spareKey
+		p.redis.watch.Do("DEL", spareKey)
+		p.redis.watch.Do(args...)
+		all = append(all, p.redis.watch.Do("DUMP", spareKey).Str)
+	}
+	p.redis.watch.Do("DEL", spareKey)
+	return all
+}

@@ -1,0 +1,61 @@
+package fairness
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// readNow returns what has arrived on a connection, without waiting for anything.
+func readNow(t *testing.T, conn net.Conn) string {
+	t.Helper()
+	raw, err := conn.(*net.TCPConn).SyscallConn()
+	require.NoError(t, err)
+	buf := make([]byte, 256)
+	n := 0
+	err = raw.Read(func(fd uintptr) bool {
+		if n, _ = syscall.Read(int(fd), buf); n < 0 {
+			n = 0
+		}
+		return true
+	})
+	require.NoError(t, err)
+	return string(buf[:n])
+}
+
+// The next holder is told in the turn of the event loop in which the lock is released: its reply is written before the
+// releaser's own, and has arrived, on the same machine, by the time that the releaser can read anything. No other turn,
+// no timer and no other client's request can come in between. The same goes for the replies to what the releaser sent
+// in the same batch.
+func TestNextHolderIsToldInTheSameTurn(t *testing.T) {
+	r := start(t, 0)
+	const rounds = 500
+	conns := make([]net.Conn, 2)
+	clients := make([]*testkit.Client, len(conns))
+	for i := range conns {
+		clients[i] = r.connect(t)
+		conns[i] = clients[i].Conn()
+	}
+	require.Positive(t, clients[0].Do("LOCK", "k", "0", "PX", "60000").Int)
+	for round := range rounds {
+		me, other := round%2, (round+1)%2
+		clients[other].Send("LOCK", "k", strconv.Itoa(other), "PX", "60000", "WAIT", "0")
+		r.awaitWaiters(t, 1)
+		require.Empty(t, readNow(t, conns[other]))
+		batch := [][]string{{"UNLOCK", "k", strconv.Itoa(me)}}
+		for range round % 20 {
+			batch = append(batch, []string{"PING"})
+		}
+		replies := clients[me].Pipeline(batch)
+		granted := readNow(t, conns[other])
+		require.EqualValues(t, 1, replies[0].Int)
+		require.True(t, strings.HasPrefix(granted, ":1") && strings.HasSuffix(granted, "\r\n"),
+			"round %d: the releaser has its reply, the next holder has %q", round, granted)
+	}
+}

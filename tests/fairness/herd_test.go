@@ -1,0 +1,87 @@
+package fairness
+
+import (
+	"net"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// crowd are waiters of whom every byte that they are sent is counted.
+type crowd struct {
+	conns   []net.Conn
+	bytes   []atomic.Int64 // by waiter
+	replies atomic.Int64   // reads that brought something
+}
+
+// gather makes n clients wait for the lock k, in order.
+func gather(t *testing.T, r *running, n int) *crowd {
+	t.Helper()
+	c := &crowd{bytes: make([]atomic.Int64, n)}
+	for i := range n {
+		conn, err := r.dial()
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = conn.Close() })
+		_, err = conn.Write(resp.AppendCommand(nil, []byte("LOCK"), []byte("k"), []byte(strconv.Itoa(i)), []byte("PX"), []byte("60000"),
+			[]byte("WAIT"), []byte("0")))
+		require.NoError(t, err)
+		c.conns = append(c.conns, conn)
+		if i%50 == 0 { // the first of each fifty is in its place before the others come
+			r.awaitWaiters(t, i+1)
+		}
+		go func() {
+			buf := make([]byte, 4096)
+			for {
+				got, err := conn.Read(buf)
+				if err != nil {
+					return
+				}
+				c.bytes[i].Add(int64(got))
+				c.replies.Add(1)
+			}
+		}()
+	}
+	r.awaitWaiters(t, n)
+	return c
+}
+
+// told returns who has been sent anything so far.
+func (c *crowd) told() map[int]int64 {
+	told := map[int]int64{}
+	for i := range c.bytes {
+		if n := c.bytes[i].Load(); n > 0 {
+			told[i] = n
+		}
+	}
+	return told
+}
+
+// A thousand clients wait for one lock. A release sends one of them one reply, and the others nothing at all.
+func TestReleaseWakesOneOfAThousand(t *testing.T) {
+	onEveryTransport(t, func(t *testing.T, r *running) {
+		const waiters, rounds = 1000, 8
+		holder := r.connect(t)
+		require.Positive(t, holder.Do("LOCK", "k", "holder", "PX", "60000").Int)
+		c := gather(t, r, waiters)
+		require.Empty(t, c.told())
+		const oneReply = int64(len(":1750000000000000\r\n"))
+		require.EqualValues(t, 1, holder.Do("UNLOCK", "k", "holder").Int)
+		for round := 1; round <= rounds; round++ {
+			require.Eventually(t, func() bool { return len(c.told()) >= round }, *patience, time.Millisecond)
+			r.awaitWaiters(t, waiters-round)
+			time.Sleep(soon)
+			told := c.told()
+			require.Len(t, told, round, "after %d releases", round)
+			require.EqualValues(t, round, c.replies.Load())
+			for i, n := range told {
+				require.Equal(t, oneReply, n, "waiter %d", i)
+			}
+			require.EqualValues(t, 1, r.admin.Do("LOCK.FORCE", "k").Int)
+		}
+	})
+}
