@@ -1,6 +1,7 @@
 package linearizability
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,8 +11,12 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
+// errUndecided says that the checker neither found an order nor showed that there is none.
+var errUndecided = errors.New("the checker came to no result")
+
 // checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found one, nor
-// shown that there is none, by then, the history counts as a failure.
+// shown that there is none, by then, the history is undecided, of which a run may have a few in a hundred at most: what many
+// operations of unknown outcome at one moment allow is too much to try.
 const checkPatience = 10 * time.Second
 
 // explainPatience is how long it may look for the longest order of a history that has none.
@@ -37,7 +42,7 @@ func check(w *world, pictures bool) error {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return fmt.Errorf("%s: the checker came to no result about %d operations in %s", w, len(ops), checkPatience)
+		return fmt.Errorf("%s: %w about %d operations in %s", w, errUndecided, len(ops), checkPatience)
 	}
 	_, info := porcupine.CheckOperationsVerbose(m, ops, explainPatience)
 	text := fmt.Sprintf("%s: not a lock's history.\n%s", w, explain(m, ops, info))

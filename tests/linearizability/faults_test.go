@@ -103,9 +103,10 @@ var faults = []plant.Fault{
 		held.holds, token = 1, 0
 	}
 `)),
+	// Without WAIT: one that waits would try again for what it took itself, for ever.
 	plant.New("MLOCK keeps what it can get", plant.Before("commands/lock_many.go", "\tif !all {\n", `
 	for _, key := range l.keys {
-		if all || !planted("MLOCK keeps what it can get") {
+		if all || l.waits || !planted("MLOCK keeps what it can get") {
 			break
 		}
 		if ok, _ := l.admits(c, key); ok {

@@ -17,7 +17,7 @@ import (
 const (
 	// huntVariable makes a process of this test hunt for a fault, for as long as it says.
 	huntVariable = "LOCKSERVER_HUNT"
-	// findWithin is how long it may take to find any of the faults. It takes a tenth of that.
+	// findWithin is how long it may take to find any of the faults. It takes a second or two.
 	findWithin = 30 * time.Second
 	// cleanFor is how long the patched program without a fault must be found to be a lock.
 	cleanFor = 5 * time.Second
@@ -84,6 +84,9 @@ func runHunt(t *testing.T, program, name string, within time.Duration) (int, str
 	t.Helper()
 	cmd := plant.Command(program, name)
 	cmd.Env = append(cmd.Env, huntVariable+"="+within.String())
+	// A faulty server may also hang, and the hunt with it.
+	late := time.AfterFunc(2*within, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
