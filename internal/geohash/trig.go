@@ -63,7 +63,7 @@ func sine(x float64, rightAngles int) double {
 	k := math.Round(x * (2 / math.Pi))
 	rightAngle := double{1.5707963267948966, 6.123233995736766e-17}
 	r := double{hi: x}.add(rightAngle.times(double{hi: -k}))
-	s := double{}
+	var s double
 	if rightAngles += int(k); rightAngles&1 == 0 {
 		s = r.times(sineSeries(r.times(r)))
 	} else {

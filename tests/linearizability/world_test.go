@@ -205,12 +205,6 @@ func (w *world) recordUnknown(op *operation, c *connection) {
 	}
 }
 
-func (w *world) count(what string) {
-	w.mu.Lock()
-	w.counts[what]++
-	w.mu.Unlock()
-}
-
 // fail notes what went wrong outside the history.
 func (w *world) fail(err error) {
 	w.mu.Lock()
