@@ -84,19 +84,19 @@ func TestBackgroundSave(t *testing.T) {
 func TestOneSaveAtATime(t *testing.T) {
 	srv := start(t, Options{Config: inDir(t.TempDir())})
 	c := client(t, srv)
-	// The running save is held up by the executor: it cannot end before this unit does.
 	srv.do(func() {
 		srv.startSave()
-		require.True(t, srv.snapshots.running)
+		require.True(t, srv.snapshots.running) // it cannot end before this unit does
 	})
+	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 1 }, "the first save ends")
 	srv.mu.Lock()
-	srv.snapshots.running = true // whether it has ended by now or not
+	require.False(t, srv.snapshots.running)
+	srv.snapshots.running = true // as if it went on
 	srv.mu.Unlock()
 	require.Equal(t, "-ERR Background save already in progress", c.Do("BGSAVE").String())
 	require.Equal(t, "-ERR Background save already in progress", c.Do("SAVE").String())
 	require.Equal(t, "+Background saving scheduled", c.Do("BGSAVE", "SCHEDULE").String())
 	require.Equal(t, "1", infoField(t, c, "rdb_bgsave_in_progress"))
-	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 1 }, "the first save ends")
 	srv.mu.Lock()
 	srv.snapshots.running = false
 	srv.mu.Unlock()

@@ -106,6 +106,8 @@ func TestModel(t *testing.T) {
 		{"held when the lease ends", false, []operation{locked(0, 0, 1, 50, 7), refused(50, 50, 2)}},
 		{"held where it may have ended", true, []operation{locked(0, 10, 1, 50, 7), refused(55, 55, 2), locked(56, 56, 3, 50, 8)}},
 		{"free, then held again", false, []operation{locked(0, 10, 1, 50, 7), left(55, 55, -2), refused(56, 56, 2)}},
+		{"a lease began before what came after it ended", false, []operation{of(locked(0, 90, 2, 50, 8), []int64{8}, 0), of(locked(5, 9, 3, 50, 9), []int64{9}, 1),
+			refused(60, 60, 3)}},
 		{"moments do not run backwards", false, []operation{locked(0, 20, 1, 50, 7), left(10, 10, 50), locked(59, 59, 2, 50, 8)}},
 
 		{"the same token", false, []operation{locked(0, 1, 1, 50, 7), unlocked(2, 3, 1, 0, 1), locked(4, 5, 2, 50, 7)}},

@@ -25,7 +25,8 @@ type lockState struct {
 	holds int64
 	// The token lies in this range; it is one number unless nobody was told it.
 	tokenLow, tokenHigh int64
-	// The lease, as last set by a command, ends in this range.
+	// The lease, as last set by a command, is so long, and ends in this range.
+	leaseMS         int64
 	endLow, endHigh int64
 	watch           int    // the connection while which lives the lease is renewed; 0: none
 	undo            [2]int // connections that may be found not to have read their grant; 0: none
@@ -81,6 +82,10 @@ func (m *model) step(s state, op *operation) []state {
 		return nil
 	}
 	s.nowMS = sp.fromMS
+	for k := range s.locks { // every lease so far began before this operation can have ended
+		l := &s.locks[k]
+		l.endHigh = min(l.endHigh, sp.toMS+l.leaseMS)
+	}
 	// What the operation finds: each lease that it looks at has ended, or has not.
 	found := []state{s}
 	for k := range s.locks {
@@ -196,12 +201,18 @@ func (m *model) acquire(after []state, s state, op *operation, sp span) []state 
 			l.undo[n] = op.conn
 		}
 		l.holds++
-		l.endLow, l.endHigh, l.watch = sp.fromMS+lease, sp.toMS+lease, 0
+		l.begin(lease, sp)
+		l.watch = 0
 		if op.leaseMS == 0 {
 			l.watch = op.conn
 		}
 	}
 	return append(after, s)
+}
+
+// begin sets a lease of so many milliseconds at a moment of a span.
+func (l *lockState) begin(leaseMS int64, sp span) {
+	l.leaseMS, l.endLow, l.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+leaseMS
 }
 
 // give makes token a new one; false: it is not above every one before.
@@ -286,7 +297,7 @@ func (m *model) renew(after []state, s state, op *operation, sp span) []state {
 		} else {
 			l.watch = 0
 		}
-		l.endLow, l.endHigh = sp.fromMS+lease, sp.toMS+lease
+		l.begin(lease, sp)
 	}
 	return append(after, s)
 }

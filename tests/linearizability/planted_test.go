@@ -85,7 +85,7 @@ func runHunt(t *testing.T, program, name string, within time.Duration) (int, str
 	cmd := plant.Command(program, name)
 	cmd.Env = append(cmd.Env, huntVariable+"="+within.String())
 	// A faulty server may also hang, and the hunt with it.
-	late := time.AfterFunc(2*within, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(2*within+time.Minute, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	out, err := cmd.CombinedOutput()
 	var exit *exec.ExitError
