@@ -24,6 +24,7 @@ type pipeBuffer struct {
 	ready    sync.Cond
 	data     []byte
 	off      int
+	taken    int64 // bytes that were read, ever
 	closed   bool
 	deadline time.Time
 	alarm    *time.Timer
@@ -49,6 +50,7 @@ func (b *pipeBuffer) read(p []byte) (int, error) {
 	}
 	n := copy(p, b.data[b.off:])
 	b.off += n
+	b.taken += int64(n)
 	if b.off == len(b.data) {
 		b.off = 0
 		b.data = b.data[:0]
@@ -97,11 +99,11 @@ func (b *pipeBuffer) setDeadline(t time.Time) {
 	}
 }
 
-// pending returns the bytes that were written and not yet read.
-func (b *pipeBuffer) pending() int {
+// everTaken returns how many bytes were ever read.
+func (b *pipeBuffer) everTaken() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return len(b.data) - b.off
+	return b.taken
 }
 
 func (b *pipeBuffer) isClosed() bool {

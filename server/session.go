@@ -68,7 +68,7 @@ type session struct {
 	noEvict       bool
 	replies       replyMode
 	guarded       bool // transport.guardPeer was called
-	pendingBytes  int  // output that the transport held at the start of the batch
+	pendingBytes  int  // output that the transport held when it was last asked, and what it was given since
 
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
@@ -241,6 +241,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		s.takeInbox()
 	}
 	out, granted, before := s.out.Buf, s.granted, s.pendingBytes
+	s.pendingBytes += len(out) // until the transport is asked again
 	s.out.Buf, s.granted = nil, nil
 	hangUp = s.closing
 	touched := ex.end()

@@ -25,6 +25,7 @@ type streamConn struct {
 	outMu   sync.Mutex
 	out     []byte // waits to be written
 	writing int    // bytes that the writer has taken and not yet written
+	queued  int64  // bytes that were ever put into out
 	ended   bool   // the connection is to be closed when out is empty
 	broken  bool   // nothing can be written any more
 
@@ -149,18 +150,18 @@ func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
 		return false, net.ErrClosed
 	}
 	t.out = append(t.out, b...)
+	t.queued += int64(len(b))
 	t.wake()
 	return false, nil
 }
 
 func (t *streamConn) buffered() int {
 	t.outMu.Lock()
-	n := len(t.out) + t.writing
-	t.outMu.Unlock()
-	if p, ok := t.conn.(*pipeEnd); ok {
-		n += p.out.pending()
+	defer t.outMu.Unlock()
+	if p, ok := t.conn.(*pipeEnd); ok { // what the pipe holds may count as being written still
+		return int(t.queued - p.out.everTaken())
 	}
-	return n
+	return len(t.out) + t.writing
 }
 
 func (t *streamConn) hangUp() { cut(t.conn) }
