@@ -62,6 +62,9 @@ type Journal interface {
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
 func (ex *executor) begin() {
 	ex.store.SetNow(ex.clock.NowUS())
+	if ex.late() {
+		ex.catchUp()
+	}
 }
 
 // end closes a slice; it returns the sessions whose owners must be told, which the caller does after unlocking.

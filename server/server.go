@@ -149,7 +149,7 @@ func New(o Options) (*Server, error) {
 	ex.pubsub = newPubSub()
 	ex.tracking = newTracking()
 	ex.events.executor = ex
-	ex.watchdog.open(srv.config.Databases, &ex.timers)
+	ex.watchdog.open(srv.config.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
 	srv.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())

@@ -45,7 +45,8 @@ func (ex *executor) runDue() {
 // millisecond in which it ends goes on.
 func (ex *executor) dueSlice() (more bool) {
 	now := ex.store.NowMS()
-	more = ex.timers.fireDue(ex, now, dueBudget)
+	more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
+	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
 	if ex.evicting {
 		ex.evict()
@@ -61,6 +62,9 @@ func (ex *executor) dueSlice() (more bool) {
 // nextMS returns when something falls due, in milliseconds since 1970.
 func (ex *executor) nextMS() (int64, bool) {
 	at, ok := ex.timers.nextMS()
+	if renewal, has := ex.watchdog.timers.nextMS(); has && (!ok || renewal < at) {
+		at, ok = renewal, true
+	}
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.host.expiryPaused && (!ok || key < at) {
 		at, ok = key, true
 	}

@@ -28,13 +28,13 @@ type renewals struct {
 
 // watchdog holds the renewals of all locks. It is only touched under the executor.
 type watchdog struct {
-	timers *timers
+	timers timers // of the renewals alone
 	dbs    []*renewals
 	count  int
 }
 
-func (w *watchdog) open(databases int, ts *timers) {
-	w.timers, w.dbs = ts, make([]*renewals, databases)
+func (w *watchdog) open(databases int) {
+	w.dbs = make([]*renewals, databases)
 	for i := range w.dbs {
 		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal)}
 	}
@@ -68,7 +68,7 @@ func (srv *Server) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 		s.guarded = true
 		s.transport.guardPeer(ex.settings.LockWatchdogMS)
 	}
-	ex.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+	ex.watchdog.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
 }
 
 func (w *watchdog) put(r *renewal, in *renewals, key string) {
@@ -128,16 +128,43 @@ func (w *watchdog) forget(s *session) {
 	}
 }
 
-// fire implements firer: the lock gets a new lease, or the renewal ends if the lock is no longer held as it was.
-func (r *renewal) fire(ex *executor) {
+// fire implements firer.
+func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
+
+// renew gives the lock a new lease that begins at now (milliseconds since 1970), or ends the renewal if the lock is no
+// longer held as it was.
+func (r *renewal) renew(ex *executor, now int64) {
 	lease := ex.settings.LockWatchdogMS
-	now := ex.store.NowMS()
 	if !commands.ExtendLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, now+lease) {
 		ex.watchdog.drop(r)
 		return
 	}
 	ex.events.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
-	ex.timers.set(&r.timer, now+lease/renewalsPerLease)
+	ex.watchdog.timers.set(&r.timer, now+lease/renewalsPerLease)
+}
+
+// late reports whether renewals are so late that their leases may be over soon: another third of the lease is gone.
+func (ex *executor) late() bool {
+	at, ok := ex.watchdog.timers.nextMS()
+	return ok && at <= ex.store.NowMS()-ex.settings.LockWatchdogMS/renewalsPerLease
+}
+
+// catchUp does the renewals that should have been done long ago: the process did not run for a while, or the clock was
+// set forwards. They fell due before the leases ended, so the locks are still their holders', who have not gone as far
+// as the server knows; a command that ran first would find the leases over. Each is done as of its own time, but its new
+// lease begins now.
+func (ex *executor) catchUp() {
+	w, nowMS, nowUS := &ex.watchdog, ex.store.NowMS(), ex.store.NowUS()
+	for ex.late() {
+		at, _ := w.timers.nextMS()
+		steps := 1
+		if t := w.timers.queue.Pop(at, &steps); t != nil {
+			ex.store.SetNow(at * 1000)
+			t.Of.(*renewal).renew(ex, nowMS)
+			ex.store.SetNow(nowUS)
+		}
+	}
+	ex.endUnit()
 }
 
 // KeyMoved implements store.Follower: a lock is renewed wherever RENAME or MOVE takes it.
