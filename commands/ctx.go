@@ -58,8 +58,8 @@ type Host interface {
 	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes. The error,
 	// after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
-	// NextToken returns the next fencing token: above every one before, and above floor. A floor far ahead of the clock
-	// is nobody's token: the one above it is returned and the others go on as before. floor is below MaxToken-1.
+	// NextToken returns the next fencing token: above every one before, and above floor, from which it can rise
+	// (TokenCanRise).
 	NextToken(floor int64) int64
 	// Renew makes the server renew the lease of the lock that this session holds, as long as the session lives and
 	// owner holds the lock with this token. The server copies key and owner.

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"math"
 
 	"lockserver/internal/keyevent"
@@ -94,7 +95,7 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if ok, err := l.allows(c, key, held); !ok {
+	if ok, err := l.allows(c, key, held, false); !ok {
 		return 0, err
 	}
 	return l.take(c, key, held, edit, 0), nil
@@ -106,7 +107,9 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	ok, err := l.allows(c, key, held)
+	head, _ := fairHead(c, key)
+	first := head != nil && bytes.Equal(head, l.owner)
+	ok, err := l.allows(c, key, held, first)
 	if !ok || err != nil {
 		return false, err
 	}
@@ -115,19 +118,20 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 			return false, err
 		}
 	}
-	return held.holds > 0 || !l.behindFair(c, key), nil
+	return held.holds > 0 || head == nil || first, nil
 }
 
 // allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any time,
-// without queueing, and a free one if nobody stands before it.
-func (l *lockCall) allows(c *Ctx, key []byte, held heldLock) (bool, error) {
+// without queueing, and a free one if nobody stands before it. first: it is the first of RFairLock's queue, behind which the
+// native one stands.
+func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, error) {
 	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
 		return false, ErrOverflow
 	}
-	if !held.taken && held.token >= MaxToken-1 { // it is nobody's, or a new token would have to exceed it
+	if !held.taken && !TokenCanRise(c.NowMS()*1000, held.token) { // it is nobody's, or a new token would have to exceed it
 		return false, ErrTokenRange
 	}
-	return held.holds > 0 || !held.taken && !c.Host.Awaited(c, key), nil
+	return held.holds > 0 || !held.taken && (first || !c.Host.Awaited(c, key)), nil
 }
 
 // takeAt takes a lock that admits has found to be the owner's to take.
@@ -142,6 +146,7 @@ func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 		keepFence(c, key, token)
 	}
 	if held.holds == 0 {
+		clearFair(c, key)
 		l.leaveFair(c, key)
 	}
 	return token

@@ -57,7 +57,7 @@ func announce(c *Ctx, key []byte) {
 
 // fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since 1970) it is
 // live no longer; nil if there is none. One that has no timeout is not live. It takes as long as there are waiters whose
-// time is up; Redisson's scripts remove those.
+// time is up at the front; Redisson's scripts remove those, and so does clearFair.
 func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	if !c.DB.HasCompanions() {
 		return nil, 0
@@ -88,12 +88,6 @@ func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	return owner, untilMS
 }
 
-// behindFair reports whether a live waiter of RFairLock's queue stands before the owner.
-func (l *lockCall) behindFair(c *Ctx, key []byte) bool {
-	head, _ := fairHead(c, key)
-	return head != nil && !bytes.Equal(head, l.owner)
-}
-
 // tryAgain makes a parked call try again when those waiters of Redisson that stand before it lose their places. What
 // they do themselves wakes it anyway.
 func (l *lockCall) tryAgain(c *Ctx) {
@@ -104,6 +98,33 @@ func (l *lockCall) tryAgain(c *Ctx) {
 		if head, untilMS := fairHead(c, key); head != nil {
 			c.Host.TryAgainAt(c, key, untilMS)
 		}
+	}
+}
+
+// mostCleared is how many dead waiters one call of clearFair removes.
+const mostCleared = 128
+
+// clearFair removes waiters whose time is up from the front of RFairLock's queue, as its scripts do before they look.
+// It is for calls that change something anyway.
+func clearFair(c *Ctx, key []byte) {
+	var name, other [128]byte
+	queueKey, timeoutsKey := companion(name[:0], redissonQueue, key), companion(other[:0], redissonTimeouts, key)
+	for range mostCleared {
+		q, t := c.DB.Peek(queueKey), c.DB.Peek(timeoutsKey)
+		if !q.OK() || !q.Is(store.List) || !t.OK() || !t.Is(store.ZSet) {
+			return
+		}
+		var head []byte
+		q.List().Range(0, 1, list.Right, func(v list.Value) bool {
+			head = v.Append(nil)
+			return false
+		})
+		if until, ok := t.ZSet().Score(head); !ok || until > float64(c.NowMS()) {
+			return
+		}
+		queue, timeouts := c.DB.EditList(queueKey), c.DB.EditZSet(timeoutsKey)
+		queue.RemoveEqual(head, list.Left, 1)
+		timeouts.Remove(head)
 	}
 }
 
@@ -138,7 +159,7 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 	switch {
 	case !ok:
 		return 0, ErrNotInteger
-	case token >= MaxToken-1:
+	case !TokenCanRise(c.NowMS()*1000, token):
 		return 0, ErrTokenRange
 	}
 	return max(token, 0), nil

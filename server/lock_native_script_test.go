@@ -159,22 +159,59 @@ var lockNativeScripts = []struct{ name, text string }{
 		A HSET k a 1 -> 1
 		A LOCK k a -> -WRONGTYPE Operation against a key holding the wrong kind of value
 		A LOCK k b -> $nil`},
+	{"a token by hand raises all", `
+		A SET redisson_lock_token:{k} 1900000000000000 -> +OK
+		A SET redisson_lock_token:{l} 1900000000000000 -> +OK
+		A LOCK k a -> 1900000000000001
+		A LOCK l a -> 1900000000000002
+		A LOCK j a -> 1900000000000003
+		A FLUSHALL -> +OK
+		A LOCK k a -> 1900000000000004`},
+	{"dead waiters of RFairLock are removed", `
+		A ZADD redisson_lock_timeout:{k} 1 dead -> 1
+		A RPUSH redisson_lock_queue:{k} dead -> 1
+		A LOCK k a -> token
+		A EXISTS redisson_lock_queue:{k} redisson_lock_timeout:{k} -> 0
+		A UNLOCK k a -> 1
+		A RPUSH redisson_lock_queue:{k} dead u:1 -> 2
+		A ZADD redisson_lock_timeout:{k} 1 dead 1750000050000 u:1 -> 2
+		A LOCK k a -> $nil
+		A LOCK k u:1 -> token
+		A EXISTS redisson_lock_queue:{k} redisson_lock_timeout:{k} -> 0`},
+	{"the first of RFairLock's queue passes native waiters", `
+		A RPUSH redisson_lock_queue:{k} u:1 -> 1
+		A ZADD redisson_lock_timeout:{k} 1750000050000 u:1 -> 1
+		B LOCK k b WAIT 0 -> waits
+		A LOCK k u:1 -> token
+		A UNLOCK k u:1 -> 1
+		B <- token`},
+	{"a stall longer than the lease", `
+		A LOCK k a -> token
+		!40s
+		B LOCK k b -> $nil
+		A HEXISTS k a -> 1
+		+29s
+		B LOCK k b -> $nil
+		+11s
+		B LOCK k b -> $nil
+		A UNLOCK k a -> 1
+		!40s
+		B LOCK k b -> token`},
 	{"a token by hand does not use the counter up", `
 		A SET redisson_lock_token:{k} 9007199254740980 -> +OK
-		A LOCK k a -> 9007199254740981
+		A LOCK k a -> -ERR the lock's fencing token cannot rise any further
+		A EXISTS k -> 0
+		A HSET h $token 9007199254740985 -> 1
+		A LOCK h a -> -ERR the lock's fencing token cannot rise any further
 		A LOCK j a -> token=j
 		A LOCK i a -> token>j
-		A HSET h $token 9007199254740985 -> 1
-		A LOCK h a -> 9007199254740986
-		A UNLOCK h a -> 1
-		A LOCK h a -> token=h
 		A HSET g $token 9007199254740990 -> 1
 		A LOCK g a -> -ERR the lock's fencing token cannot rise any further
 		A HSET g $token 9007199254740991 -> 0
 		A LOCK g a -> -WRONGTYPE Operation against a key holding the wrong kind of value
 		A HSET f a 1 $token 0 -> 2
 		A UNLOCK f a -> -WRONGTYPE Operation against a key holding the wrong kind of value
-		A GUARD i token:h GET x -> -STALETOKEN the lock is not held with this token`},
+		A GUARD i token:j GET x -> -STALETOKEN the lock is not held with this token`},
 	{"behind RFairLock's queue", `
 		A RPUSH redisson_lock_queue:{k} u:1 u:2 -> 2
 		A ZADD redisson_lock_timeout:{k} 1750000005000 u:1 1750000009000 u:2 -> 2

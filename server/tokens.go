@@ -42,9 +42,6 @@ const (
 	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens are ahead
 	// of the clock: after a restart, or when the clock was set back.
 	tokenReserve = 60_000_000
-	// tokenAheadUS is how far ahead of the clock a token can be that another run, or another server with its clock, gave
-	// out.
-	tokenAheadUS = 86_400_000_000
 )
 
 // load reads the limit that the last run left behind. A missing file is a first start; a damaged one is an error,
@@ -70,12 +67,8 @@ func (t *tokens) load(dir string, nowUS int64) error {
 	return t.err
 }
 
-// next returns a token above every one before and above floor. A floor that no clock of ours can have made (somebody
-// wrote it by hand, or another program did) does not carry the counter along: it would be used up one day.
+// next returns a token above every one before and above floor.
 func (t *tokens) next(nowUS, floor int64) int64 {
-	if floor > max(t.last, nowUS+tokenAheadUS) {
-		return floor + 1
-	}
 	t.last = max(t.last+1, floor+1, nowUS)
 	if t.last > t.limit && t.path != "" && t.err == nil {
 		t.reserve(nowUS) // after a failure the next try is due's
@@ -83,9 +76,9 @@ func (t *tokens) next(nowUS, floor int64) int64 {
 	return t.last
 }
 
-// seen makes the next tokens higher than one that is in the data.
+// seen makes the next tokens higher than one that is in the data. A floor of which LOCK would not start is passed over.
 func (t *tokens) seen(nowUS, token int64) {
-	if token <= nowUS+tokenAheadUS {
+	if commands.TokenCanRise(nowUS, token) {
 		t.last = max(t.last, token)
 	}
 }
