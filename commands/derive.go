@@ -49,6 +49,7 @@ func derive(r *Row) {
 	r.legacy = legacyOf(r.keys)
 	r.words = optionWords(nil, r.Args)
 	r.member = memberOf(r)
+	r.removes = len(r.keys) > 0 && r.keys[0].Flags&Delete != 0
 	if slices.ContainsFunc(r.keys, func(s KeySpec) bool { return !s.plainRange() }) {
 		r.Flags |= MovableKeys
 	}
@@ -355,6 +356,9 @@ func memberOf(r *Row) int {
 // Member is the position among the words of a call of the first member or field that it names behind its only key, 0
 // if it names none.
 func (r *Row) Member() int { return r.member }
+
+// Removes reports whether the command may remove its first key.
+func (r *Row) Removes() bool { return r.removes }
 
 // FirstKey is the position of the first key among the words of a call, 0 if the row alone does not tell.
 func (r *Row) FirstKey() int { return r.legacy.first }

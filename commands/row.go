@@ -51,6 +51,7 @@ type derived struct {
 	words    []string // option words, upper case
 	index    int
 	member   int
+	removes  bool
 }
 
 // Index is a number below Table.Size that only this row has, subcommands included.

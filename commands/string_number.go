@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 	"math"
+	"strconv"
 
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
@@ -50,9 +51,11 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
 		return ErrOverflow
 	}
-	c.DB.SetInt(key, old+n)
+	var room [20]byte
+	sum := strconv.AppendInt(room[:0], old+n, 10)
+	c.DB.SetString(key, sum, store.KeepTTL)
 	c.Notify(keyevent.String, "incrby", key) // DECR, too
-	c.Out.Int(old + n)
+	c.Out.Digits(sum)
 	return nil
 }
 

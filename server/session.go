@@ -109,6 +109,8 @@ type batch struct {
 	commands [][][]byte
 	rows     [batchCommands]*commands.Row // of the commands, where already looked up
 	keys     [batchCommands][]byte        // their first keys
+	slots    [batchCommands]int           // where these probably are
+	ahead    bool                         // slots are known, of the commands that have keys in their order
 	out      []byte                       // room for replies
 }
 
@@ -272,6 +274,8 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
+	b.ahead = false
+	next := 0 // in b.slots
 	if len(todo) >= warmLeast {
 		b.lookAhead(ex, s, todo)
 	} else {
@@ -285,6 +289,12 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 		if ex.pausing.untilMS != 0 && ex.holds(s, rows[i], argv) {
 			return i
 		}
+		if b.ahead && rows[i] != nil {
+			if first := rows[i].FirstKey(); first > 0 && first < len(argv) {
+				s.db.Expect(b.slots[next])
+				next++
+			}
+		}
 		ex.run(s, rows[i], argv)
 	}
 	return len(todo)
@@ -297,7 +307,7 @@ const warmLeast = 4
 // members that several of them look for at one key: pipelined look-ups then wait for memory once instead of one after
 // the other.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
-	n := 0
+	n, removals := 0, 0
 	for i, argv := range todo {
 		row, err := ex.table.Resolve(argv)
 		if b.rows[i] = row; err != nil {
@@ -307,10 +317,14 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 		if first := row.FirstKey(); first > 0 && first < len(argv) {
 			b.keys[n] = argv[first]
 			n++
+			if row.Removes() {
+				removals++
+			}
 		}
 	}
 	if n >= warmLeast && s.db.WorthWarming() {
-		s.db.Warm(b.keys[:n])
+		b.ahead = true
+		s.db.Warm(b.keys[:n], b.slots[:n], removals)
 	}
 	clear(b.keys[:n])
 	for rest := 0; rest < len(todo); {

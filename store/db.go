@@ -36,9 +36,12 @@ func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a hash, are removed on the way.
 func (db *DB) find(key []byte) int {
 	keys := db.space.keys
-	slot := keys.Find(keys.Hash(key), key)
-	if slot < 0 {
-		return -1
+	slot := db.space.recent
+	if !keys.Holds(slot, key) {
+		if slot = keys.Find(keys.Hash(key), key); slot < 0 {
+			return -1
+		}
+		db.space.recent = slot
 	}
 	name, v := keys.At(slot)
 	switch {

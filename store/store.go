@@ -103,6 +103,7 @@ type space struct {
 	timedHashes int
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	companions  int       // keys whose names begin with CompanionPrefix
+	recent      int       // the slot of the key that was found last, or is expected next; may be any number
 }
 
 func (s *Store) newSpace() *space {

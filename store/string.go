@@ -25,11 +25,15 @@ func (db *DB) SetString(key, val []byte, ttl TTL) {
 // setOwned is SetString for bytes that nobody else holds.
 func (db *DB) setOwned(key, val []byte, ttl TTL) {
 	keys := db.space.keys
-	h := keys.Hash(key)
-	slot := keys.Find(h, key)
+	slot := db.space.recent
+	var h uint64
+	if !keys.Holds(slot, key) {
+		h = keys.Hash(key)
+		slot = keys.Find(h, key)
+	}
 	if slot >= 0 && db.overdue(slot) {
 		db.expire(view(key))
-		slot = -1
+		slot, h = -1, keys.Hash(key)
 	}
 	var v *value
 	if slot < 0 {

@@ -8,24 +8,38 @@ const MaxWarm = dict.MaxWarm
 // WorthWarming reports whether look-ups in this database are likely to wait for memory.
 func (db *DB) WorthWarming() bool { return db.space.keys.LargeEnough() }
 
-// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. It changes nothing
-// that anyone can observe.
-func (db *DB) Warm(keys [][]byte) {
+// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. Of these removals may
+// be removed. slots is room for len(keys) numbers: what Expect may be told before each. It changes nothing that anyone
+// can observe.
+func (db *DB) Warm(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxWarm]uint64
-	var slots [MaxWarm]int
+	var timed [MaxWarm]*deadline
 	d := db.space.keys
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
 	n := len(keys)
 	db.store.warmSum += d.Warm(hashes[:n], slots[:n], (*value).touch)
-	for _, at := range slots[:n] {
+	n = 0
+	for _, at := range slots {
 		if at >= 0 {
 			_, v := d.At(at)
 			db.store.warmSum += v.touchCompact()
+			if v.exp != nil {
+				timed[n] = v.exp
+				n++
+			}
 		}
 	}
+	if removals > 0 {
+		db.store.warmSum += d.WarmLast(removals)
+		db.store.warmSum += db.store.deadlines.Warm(timed[:n])
+	}
 }
+
+// Expect says in which slot the next key that is looked for probably is; any number will do, as the key there is
+// compared.
+func (db *DB) Expect(slot int) { db.space.recent = slot }
 
 // WarmMembers is Warm for members of the set or fields of the hash at key, at most MaxWarm.
 func (db *DB) WarmMembers(key []byte, members [][]byte) {
@@ -42,8 +56,11 @@ func (db *DB) WarmMembers(key []byte, members [][]byte) {
 	}
 }
 
-// touch reads the first bytes of what the value points to.
+// touch reads the first bytes of what the value points to, and its deadline.
 func (v *value) touch() uint64 {
+	if v.exp != nil && v.exp.AtMS() == 0 {
+		return 1
+	}
 	if v.ptr == nil || v.meta&maxInline == 0 && v.tag() == String {
 		return 0
 	}

@@ -47,6 +47,11 @@ func (w *Writer) Error(msg string) {
 // Int appends an integer.
 func (w *Writer) Int(n int64) { w.Buf = redcon.AppendInt(w.Buf, n) }
 
+// Digits is Int for a number whose decimal form is at hand.
+func (w *Writer) Digits(text []byte) {
+	w.Buf = append(append(append(w.Buf, ':'), text...), '\r', '\n')
+}
+
 // Bulk appends a string. A nil slice is the empty string; see Null for the absence of one.
 func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
 

@@ -54,6 +54,12 @@ func (d *Dict[V]) Find(h uint64, key []byte) int {
 	return d.FindString(h, unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
+// Holds reports whether a slot is that of a key. Any number will do for the slot: one that was right a while ago, or a
+// guess.
+func (d *Dict[V]) Holds(slot int, key []byte) bool {
+	return uint(slot) < uint(d.n) && d.slot(slot).key == unsafe.String(unsafe.SliceData(key), len(key))
+}
+
 // FindString is Find for a string.
 func (d *Dict[V]) FindString(h uint64, key string) int {
 	if d.index.dir == nil {

@@ -38,6 +38,29 @@ func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (s
 	return sum
 }
 
+// WarmLast reads what taking so many entries out is going to read besides: the last entries take the places of the others,
+// and the index has to be told. The result is as that of Warm.
+func (d *Dict[V]) WarmLast(n int) (sum uint64) {
+	if d.index.dir == nil {
+		return 0
+	}
+	var tags [MaxWarm]uint32
+	n = min(n, MaxWarm, d.n)
+	for i := range n {
+		if key := d.slot(d.n - 1 - i).key; len(key) > 0 {
+			sum += uint64(key[0])
+		}
+	}
+	for i := range n {
+		tags[i] = uint32(d.HashString(d.slot(d.n-1-i).key) >> 32)
+	}
+	for _, tag := range tags[:n] {
+		s := d.index.segment(tag)
+		sum += s.cells[s.home(tag)]
+	}
+	return sum
+}
+
 // MaxWarm is how many keys one WarmKeys takes.
 const MaxWarm = 128
 
