@@ -132,8 +132,9 @@ func eventually(t testing.TB, is func() bool, format string, args ...any) {
 func awaitClosed(t testing.TB, conn net.Conn) {
 	t.Helper()
 	require.NoError(t, conn.SetReadDeadline(time.Now().Add(soon)))
-	n, err := conn.Read(make([]byte, 64))
-	require.Zero(t, n)
+	buf := make([]byte, 64)
+	n, err := conn.Read(buf)
+	require.Zero(t, n, "%q", buf[:n])
 	require.Error(t, err)
 	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }

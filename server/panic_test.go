@@ -78,6 +78,7 @@ func TestPanicOfAWriter(t *testing.T) {
 	dir := t.TempDir()
 	srv := startWithRows(t, Options{Config: inDir(dir)}, panicRows())
 	a, b := client(t, srv), client(t, srv)
+	require.Equal(t, "+PONG", b.Do("PING").String(), "it is connected, and not refused later")
 	a.Do("SET", "k", "v")
 	require.Equal(t, "+OK", a.Do("SAVE").String())
 	before, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
