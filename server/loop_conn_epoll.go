@@ -68,9 +68,6 @@ const maxHeldBytes = 256 << 10
 func (c *loopConn) send(b []byte, now bool) (held bool, err error) {
 	d := &c.loop.driver
 	if c.held == nil && !now && c.fd >= 0 && d.heldBytes+len(b) <= maxHeldBytes {
-		if len(d.holding) == 0 {
-			d.room = b[:0]
-		}
 		d.holding = append(d.holding, c)
 		d.heldBytes += len(b)
 		c.held = b

@@ -23,6 +23,9 @@ const (
 	loopReadBytes = 64 << 10
 	// loopEvents is how many ready sockets one wait returns.
 	loopEvents = 256
+	// drainEvents is after how many of them those who got something meanwhile are told. Telling them once a round lets what
+	// many publish reach a listener in one write.
+	drainEvents = 64
 )
 
 // loops is the transport for TCP and unix sockets.
@@ -43,11 +46,9 @@ type loopDriver struct {
 	buf       []byte
 	events    [loopEvents]unix.EpollEvent
 	resumeAt  time.Time // accepting was paused until then; zero: it was not
-	// holding are the connections with output that is written at the end of the round; room is where the first of
-	// it begins, and the room of the next round.
+	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
-	room      []byte
 
 	mu      sync.Mutex
 	kicked  []*loopConn
@@ -61,6 +62,7 @@ func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 	ls := &loops{server: s}
 	for range n {
 		l := &loop{}
+		l.batch.rooms.loop = true
 		if err := l.driver.open(ls); err != nil {
 			ls.stop()
 			return nil, err
@@ -181,7 +183,7 @@ func (l *loop) run() {
 			switch {
 			case fd < len(d.conns) && d.conns[fd] != nil:
 				d.conns[fd].ready(ev.Events)
-				if len(l.queue) > 0 {
+				if len(l.queue) > 0 && i%drainEvents == drainEvents-1 {
 					l.drain()
 				}
 			case fd == d.bell:
@@ -192,6 +194,9 @@ func (l *loop) run() {
 				l.accept(fd)
 			}
 		}
+		if len(l.queue) > 0 {
+			l.drain()
+		}
 		l.release()
 		busy = n > 1
 	}
@@ -201,15 +206,12 @@ func (l *loop) run() {
 // woken when all of a round's requests are done, not between one and the next.
 func (l *loop) release() {
 	d := &l.driver
-	if len(d.holding) == 0 {
-		return
-	}
 	for i, c := range d.holding {
 		c.release()
 		d.holding[i] = nil
 	}
 	d.holding, d.heldBytes = d.holding[:0], 0
-	l.batch.out, d.room = d.room, nil
+	l.batch.recycle()
 }
 
 // wait returns how many events there are. A loop that was just busy looks without blocking first, which spares the

@@ -349,9 +349,15 @@ func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
 }
 
 func ownAll(argv [][]byte) [][]byte {
-	own := make([][]byte, len(argv))
+	total := 0
+	for _, a := range argv {
+		total += len(a)
+	}
+	own, room := make([][]byte, len(argv)), make([]byte, 0, total)
 	for i, a := range argv {
-		own[i] = commands.Own(a)
+		at := len(room)
+		room = append(room, a...)
+		own[i] = room[at:len(room):len(room)]
 	}
 	return own
 }

@@ -53,7 +53,19 @@ func (w *Writer) Digits(text []byte) {
 }
 
 // Bulk appends a string. A nil slice is the empty string; see Null for the absence of one.
-func (w *Writer) Bulk(b []byte) { w.Buf = redcon.AppendBulk(w.Buf, b) }
+func (w *Writer) Bulk(b []byte) {
+	n := len(b)
+	switch { // most are short
+	case n < 10:
+		w.Buf = append(w.Buf, '$', '0'+byte(n), '\r', '\n')
+	case n < 100:
+		w.Buf = append(w.Buf, '$', '0'+byte(n/10), '0'+byte(n%10), '\r', '\n')
+	default:
+		w.Buf = redcon.AppendBulk(w.Buf, b)
+		return
+	}
+	w.Buf = append(append(w.Buf, b...), '\r', '\n')
+}
 
 // BulkString appends a string.
 func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }

@@ -47,13 +47,14 @@ func (n *node) walk(i int, to Side, fn func(v Value) bool) bool {
 // walkPacked is walk for a listpack, from a position on.
 func walkPacked(lp listpack.List, pos int, to Side, fn func(v Value) bool) bool {
 	for pos >= 0 {
-		if !fn(lp.Get(pos)) {
-			return false
-		}
+		var v Value
 		if to == Right {
-			pos = lp.Next(pos)
+			v, pos = lp.Step(pos)
 		} else {
-			pos = lp.Prev(pos)
+			v, pos = lp.Get(pos), lp.Prev(pos)
+		}
+		if !fn(v) {
+			return false
 		}
 	}
 	return true

@@ -15,6 +15,28 @@ type Value struct {
 	IsInt bool
 }
 
+// Step returns the element at pos and the position of the next one, -1 after the last: Get and Next in one.
+func (l List) Step(pos int) (v Value, next int) {
+	c := l[pos]
+	switch {
+	case c < 0x80:
+		v, next = Value{Int: int64(c), IsInt: true}, pos+2
+	case c < headInt13: // a string of up to 63 bytes
+		end := pos + 1 + int(c&0x3F)
+		v, next = Value{Bytes: l[pos+1 : end : end]}, end+1
+	case c&maskString12 == headString12:
+		start := pos + 2
+		end := start + int(c&0x0F)<<8 + int(l[pos+1])
+		v, next = Value{Bytes: l[start:end:end]}, end+backlenSize(end-pos)
+	default:
+		v, next = l.getLong(pos), pos+l.longSizeAt(pos)
+	}
+	if l[next] == endByte {
+		next = -1
+	}
+	return v, next
+}
+
 // Get returns the element at pos. It does not allocate.
 func (l List) Get(pos int) Value {
 	c := l[pos]

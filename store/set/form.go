@@ -70,8 +70,9 @@ func (s *Set) toTable() {
 
 func eachElement(lp listpack.List, fn func(member []byte) bool) {
 	var text []byte // only integers need it
-	for pos := lp.First(); pos >= 0; pos = lp.Next(pos) {
-		v := lp.Get(pos)
+	for pos := lp.First(); pos >= 0; {
+		var v listpack.Value
+		v, pos = lp.Step(pos)
 		member := v.Bytes
 		if v.IsInt {
 			text = strconv.AppendInt(text[:0], v.Int, 10)
