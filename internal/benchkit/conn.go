@@ -47,9 +47,11 @@ func (c *Conn) Write(requests []byte) error {
 	return err
 }
 
-// Expect reads one reply, which must not be an array, and checks that it begins with want, such as "+OK", ":" or
-// "$-1".
+// Expect reads one reply, an array as a whole, and checks that it begins with want, such as "+OK", ":", "*10" or "$-1".
 func (c *Conn) Expect(want string) error { return expect(c.r, want) }
+
+// Read implements io.Reader: what comes, undecoded.
+func (c *Conn) Read(b []byte) (int, error) { return c.r.Read(b) }
 
 // ReadText reads one reply as Do returns it.
 func (c *Conn) ReadText() (string, error) { return readText(c.r) }
@@ -172,13 +174,31 @@ func expect(r *bufio.Reader, want string) error {
 	if !bytes.HasPrefix(line, []byte(want)) {
 		return fmt.Errorf("the reply begins with %q instead of %q", line, want)
 	}
-	if line[0] != '$' {
+	return discardRest(r, line)
+}
+
+// discardRest reads over what follows the first line of a reply. In an array errors are as good as anything.
+func discardRest(r *bufio.Reader, line []byte) error {
+	if line[0] != '$' && line[0] != '*' {
 		return nil
 	}
+	isArray := line[0] == '*'
 	n, err := strconv.Atoi(string(line[1:])) // does not escape, so does not allocate
 	if err != nil || n < 0 {
 		return err
 	}
-	_, err = r.Discard(n + 2)
-	return err
+	if !isArray {
+		_, err = r.Discard(n + 2)
+		return err
+	}
+	for range n {
+		line, err := readLine(r)
+		if err != nil {
+			return err
+		}
+		if err := discardRest(r, line); err != nil {
+			return err
+		}
+	}
+	return nil
 }

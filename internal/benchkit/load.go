@@ -11,6 +11,7 @@ import (
 type Traffic struct {
 	Append func(b []byte, n int) []byte // appends request n
 	Want   func(n int) string           // how the reply to request n begins
+	Lead   int                          // replies that come before it, each a status: those of a transaction's commands
 }
 
 // Always is the Want of traffic whose replies all begin the same.
@@ -95,6 +96,11 @@ func (f *Fleet) Send(ctx context.Context, t Traffic, requests, pipeline int) (in
 				return err
 			}
 			for k := range pipeline {
+				for range t.Lead {
+					if err := c.Expect("+"); err != nil {
+						return err
+					}
+				}
 				if err := c.Expect(t.Want(n + k)); err != nil {
 					return err
 				}

@@ -27,6 +27,8 @@ const leaseMS = "30000"
 type kase struct {
 	name   string
 	native bool // held to the targets of the native commands; on Redis a script does the same
+	wide   bool // one of the vocabulary beyond the first commands: held to its targets
+	weight int  // how many times the work of a simple command a request is: so many times fewer are sent; 0: 1
 
 	// command is what redis-benchmark sends; keys is the range of __rand_int__.
 	command func(p product) []string
@@ -37,8 +39,10 @@ type kase struct {
 	traffic func(p product, n int) benchkit.Traffic
 	before  func(p product, n int) benchkit.Traffic
 
-	prepare func(ctx context.Context, s *server) error // before the first request
-	verify  func(s *server, requests int) error        // that the work was really done
+	prepare   func(ctx context.Context, s *server) error        // before the first request
+	supply    func(ctx context.Context, s *server, n int) error // prepare for traffic of n requests
+	listeners int                                               // connections that listen to the channel "news" meanwhile
+	verify    func(s *server, requests int) error               // that the work was really done
 }
 
 // plain is a command that is the same on both servers.
@@ -48,7 +52,7 @@ func plain(words ...string) func(product) []string {
 
 // cases are the rows, in the order of the report.
 func cases() []kase {
-	return []kase{
+	return append([]kase{
 		{name: "PING", command: plain("PING"), keys: keyRange},
 		{name: "SET", command: plain("SET", "key:__rand_int__", value), keys: keyRange},
 		{name: "GET", command: plain("GET", "key:__rand_int__"), keys: keyRange, prepare: presetKeys},
@@ -62,7 +66,7 @@ func cases() []kase {
 		{name: "UNLOCK", native: true, before: acquire, traffic: release, verify: noKeysLeft},
 		{name: "LOCK+UNLOCK", native: true, traffic: acquireAndRelease, verify: noKeysLeft},
 		{name: "SECKILL", native: true, command: saleCommand, keys: userRange, prepare: openSale, verify: allSold},
-	}
+	}, vocabulary()...)
 }
 
 func presetKeys(ctx context.Context, s *server) error {

@@ -15,6 +15,7 @@ const cpuSection = "cpu"
 const (
 	plainSingle, plainPipelined   = 1.0, 0.65
 	nativeSingle, nativePipelined = 0.6, 0.3
+	wideSingle, widePipelined     = 1.0, 0.8
 )
 
 // sample is one measurement of one server.
@@ -56,7 +57,7 @@ func (b *bench) cpu(ctx context.Context) {
 		b.report.Text(fmt.Sprintf("### P=%d, %s requests", pipeline, benchkit.Grouped(float64(requests))))
 		var rows [][]string
 		for _, c := range b.chosenCases() {
-			got := b.compare(ctx, c, requests, pipeline)
+			got := b.compare(ctx, c, requests/max(c.weight, 1), pipeline)
 			rows = append(rows, b.row(got, pipeline))
 		}
 		b.report.Table([]string{"command", "Redis req/s", "lockserver req/s", "ratio", "Redis CPU µs", "lockserver CPU µs",
@@ -85,6 +86,10 @@ func (c kase) target(pipeline int) float64 {
 		return nativePipelined
 	case c.native:
 		return nativeSingle
+	case c.wide && pipeline > 1:
+		return widePipelined
+	case c.wide:
+		return wideSingle
 	case pipeline > 1:
 		return plainPipelined
 	}
@@ -124,8 +129,12 @@ func (b *bench) measure(ctx context.Context, s *server, c kase, requests, pipeli
 	if err := b.lay(ctx, s, c); err != nil {
 		return sample{}, err
 	}
+	ears, err := listen(s, c.listeners)
+	if err != nil {
+		return sample{}, err
+	}
+	defer ears.Close()
 	var m sample
-	var err error
 	if c.traffic == nil {
 		m, requests, err = b.measureTool(ctx, s, c, requests, pipeline)
 	} else {
@@ -186,11 +195,18 @@ func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline i
 		return fail(err)
 	}
 	defer f.Close()
-	warm := benchkit.Split(requests/10, clients, pipeline) * clients
-	if _, err := f.Send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
-		return fail(err)
+	if c.native {
+		warm := benchkit.Split(requests/10, clients, pipeline) * clients
+		if _, err := f.Send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
+			return fail(err)
+		}
 	}
 	n := benchkit.Split(requests, clients, pipeline) * clients
+	if c.supply != nil {
+		if err := c.supply(ctx, s, n); err != nil {
+			return fail(err)
+		}
+	}
 	if c.before != nil {
 		if _, err := f.Send(ctx, c.before(s.product, n), n, pipeline); err != nil {
 			return fail(err)

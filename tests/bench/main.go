@@ -45,15 +45,20 @@ type sizes struct {
 	idle        time.Duration // how long a loaded server rests before its memory is read
 	span        time.Duration // how long latency is recorded, once without BGSAVE and once with it
 	connections int           // idle connections
+	containers  int           // small hashes, sets, lists and sorted sets
+	largest     int           // elements of the largest container whose cost is measured
+	probes      int           // requests of such a measurement
 }
 
 func fullSizes() sizes {
-	return sizes{singles: 200_000, pipelined: 1_000_000, keys: 1_000_000, idle: 5 * time.Second, span: 10 * time.Second, connections: 5000}
+	return sizes{singles: 200_000, pipelined: 1_000_000, keys: 1_000_000, idle: 5 * time.Second, span: 10 * time.Second, connections: 5000,
+		containers: 1_000_000, largest: 1_000_000, probes: 200_000}
 }
 
 // quickSizes show that everything works; their figures mean little.
 func quickSizes() sizes {
-	return sizes{singles: 20_000, pipelined: 100_000, keys: 200_000, idle: 2 * time.Second, span: 3 * time.Second, connections: 5000}
+	return sizes{singles: 20_000, pipelined: 100_000, keys: 200_000, idle: 2 * time.Second, span: 3 * time.Second, connections: 5000,
+		containers: 100_000, largest: 10_000, probes: 20_000}
 }
 
 // options are the command line.
@@ -135,6 +140,8 @@ func sections() []section {
 		{"snapshot", (*bench).snapshot},
 		{"bgsave", (*bench).bgsave},
 		{"idle", (*bench).idle},
+		{"containers", (*bench).containers},
+		{"growth", (*bench).growth},
 	}
 }
 
