@@ -1,0 +1,158 @@
+package luavm
+
+import (
+	"encoding/binary"
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// cmsgpackLibrary is the table cmsgpack: Redis' lua-cmsgpack 0.4.0.
+func cmsgpackLibrary() library {
+	return library{
+		"pack":         msgpackPack,
+		"unpack":       msgpackUnpack,
+		"unpack_limit": msgpackUnpackLimit,
+		"unpack_one":   msgpackUnpackOne,
+	}
+}
+
+// maxPackDepth is how deep tables may nest; what is deeper becomes nil.
+const maxPackDepth = 16
+
+// packer appends values in MessagePack's format.
+type packer struct {
+	L   *lua.LState
+	s   *State
+	out []byte
+}
+
+func msgpackPack(L *lua.LState) int {
+	count := L.GetTop()
+	if count == 0 {
+		argumentError(L, 0, "MessagePack pack needs input.")
+	}
+	p := &packer{L: L, s: FromLua(L)}
+	for i := 1; i <= count; i++ {
+		p.value(L.Get(i), 0)
+	}
+	return pushString(L, string(p.out))
+}
+
+func (p *packer) value(v lua.LValue, depth int) {
+	p.s.work(p.L, 1)
+	switch value := v.(type) {
+	case lua.LString:
+		p.text(string(value))
+	case lua.LBool:
+		if value {
+			p.out = append(p.out, 0xc3)
+		} else {
+			p.out = append(p.out, 0xc2)
+		}
+	case lua.LNumber:
+		p.number(float64(value))
+	case *lua.LTable:
+		if depth == maxPackDepth {
+			p.out = append(p.out, 0xc0)
+			return
+		}
+		p.table(real(value), depth)
+	default:
+		p.out = append(p.out, 0xc0)
+	}
+	p.s.tooLong(p.L, len(p.out))
+}
+
+func (p *packer) text(text string) {
+	p.s.charge(p.L, len(text))
+	switch size := len(text); {
+	case size < 32:
+		p.out = append(p.out, 0xa0|byte(size))
+	case size <= math.MaxUint8:
+		p.out = append(p.out, 0xd9, byte(size))
+	default:
+		p.size(size, 0xda)
+	}
+	p.out = append(p.out, text...)
+}
+
+// size appends a length of 16 bits after code, or one of 32 after the code that follows.
+func (p *packer) size(size int, code byte) {
+	if size <= math.MaxUint16 {
+		p.out = binary.BigEndian.AppendUint16(append(p.out, code), uint16(size))
+		return
+	}
+	p.out = binary.BigEndian.AppendUint32(append(p.out, code+1), uint32(size))
+}
+
+// few appends the length of an array or map: up to fifteen in the code itself.
+func (p *packer) few(size int, short, long byte) {
+	if size <= 15 {
+		p.out = append(p.out, short|byte(size))
+		return
+	}
+	p.size(size, long)
+}
+
+func (p *packer) number(number float64) {
+	if whole := int64(toInt(number)); float64(whole) == number {
+		p.integer(whole)
+		return
+	}
+	if single := float32(number); float64(single) == number {
+		p.out = binary.BigEndian.AppendUint32(append(p.out, 0xca), math.Float32bits(single))
+		return
+	}
+	p.out = binary.BigEndian.AppendUint64(append(p.out, 0xcb), math.Float64bits(number))
+}
+
+func (p *packer) integer(n int64) {
+	switch {
+	case n >= 0 && n <= math.MaxInt8, n < 0 && n >= -32:
+		p.out = append(p.out, byte(n))
+	case n >= 0 && n <= math.MaxUint8:
+		p.out = append(p.out, 0xcc, byte(n))
+	case n >= 0 && n <= math.MaxUint16:
+		p.out = binary.BigEndian.AppendUint16(append(p.out, 0xcd), uint16(n))
+	case n >= 0 && n <= math.MaxUint32:
+		p.out = binary.BigEndian.AppendUint32(append(p.out, 0xce), uint32(n))
+	case n >= 0:
+		p.out = binary.BigEndian.AppendUint64(append(p.out, 0xcf), uint64(n))
+	case n >= math.MinInt8:
+		p.out = append(p.out, 0xd0, byte(n))
+	case n >= math.MinInt16:
+		p.out = binary.BigEndian.AppendUint16(append(p.out, 0xd1), uint16(n))
+	case n >= math.MinInt32:
+		p.out = binary.BigEndian.AppendUint32(append(p.out, 0xd2), uint32(n))
+	default:
+		p.out = binary.BigEndian.AppendUint64(append(p.out, 0xd3), uint64(n))
+	}
+}
+
+// table packs what has exactly the keys 1 to n as an array, everything else as a map.
+func (p *packer) table(t *lua.LTable, depth int) {
+	count, highest := 0, 0
+	isArray := true
+	for key, _ := t.Next(lua.LNil); key != lua.LNil; key, _ = t.Next(key) {
+		count++
+		number, ok := key.(lua.LNumber)
+		if index := toInt(float64(number)); ok && float64(index) == float64(number) && index > 0 {
+			highest = max(highest, index)
+		} else {
+			isArray = false
+		}
+	}
+	if isArray && highest == count {
+		p.few(count, 0x90, 0xdc)
+		for i := 1; i <= count; i++ {
+			p.value(item(t, i), depth+1)
+		}
+		return
+	}
+	p.few(count, 0x80, 0xde)
+	for key, value := t.Next(lua.LNil); key != lua.LNil; key, value = t.Next(key) {
+		p.value(key, depth+1)
+		p.value(value, depth+1)
+	}
+}

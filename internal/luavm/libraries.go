@@ -1,0 +1,42 @@
+package luavm
+
+import (
+	"math"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// library are the functions of a global table.
+type library map[string]lua.LGFunction
+
+// libraries are the global tables by name.
+func (s *State) libraries() map[string]library {
+	return map[string]library{
+		"math":      mathLibrary(),
+		"coroutine": coroutineLibrary(),
+		"string":    stringLibrary(),
+		"table":     tableLibrary(),
+		"bit":       bitLibrary(),
+		"struct":    structLibrary(),
+		"cmsgpack":  cmsgpackLibrary(),
+	}
+}
+
+// addConstants sets what is not a function.
+func (s *State) addConstants() {
+	s.global("coroutine").RawSetString("yield", s.L.NewFunctionFromProto(yieldFunction()))
+	mathTable := s.global("math")
+	mathTable.RawSetString("pi", lua.LNumber(math.Pi))
+	mathTable.RawSetString("huge", lua.LNumber(math.Inf(1)))
+}
+
+// nullMark is the value inside cjson.null.
+type nullMark struct{}
+
+// newNull makes a state's cjson.null: a value with which nothing can be done.
+func newNull() *lua.LUserData { return &lua.LUserData{Value: nullMark{}, Metatable: typeHandlers()} }
+
+func isNull(v *lua.LUserData) bool {
+	_, is := v.Value.(nullMark)
+	return is
+}

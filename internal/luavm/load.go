@@ -1,0 +1,100 @@
+package luavm
+
+import (
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// loadChunk compiles text for a script, and pushes the function, or nil and the error.
+func loadChunk(L *lua.LState, text, name string) int {
+	s := FromLua(L)
+	s.charge(L, len(text))
+	s.work(L, len(text)/8)
+	proto, err := compile(chunkID(name, messageIDSize), chunkID(name, chunkIDSize), text)
+	if err != nil {
+		L.Push(lua.LNil)
+		L.Push(lua.LString(err.Error()))
+		return 2
+	}
+	L.Push(&lua.LFunction{Proto: proto.proto, Env: s.globals})
+	return 1
+}
+
+func baseLoadString(L *lua.LState) int {
+	text := checkString(L, 1)
+	name := text
+	if L.Get(2) != lua.LNil {
+		name = checkString(L, 2)
+	}
+	return loadChunk(L, text, name)
+}
+
+// baseLoad compiles what a function returns piece by piece.
+func baseLoad(L *lua.LState) int {
+	reader := checkFunction(L, 1)
+	name := "=(load)"
+	if L.Get(2) != lua.LNil {
+		name = checkString(L, 2)
+	}
+	s := FromLua(L)
+	var text strings.Builder
+	for {
+		piece := s.callOne(L, reader)
+		if piece == lua.LNil {
+			break
+		}
+		if !isText(piece) {
+			L.Push(lua.LNil)
+			L.Push(lua.LString(callerPosition(L, 1) + "reader function must return a string"))
+			return 2
+		}
+		if toText(piece) == "" {
+			break
+		}
+		s.charge(L, len(toText(piece)))
+		text.WriteString(toText(piece))
+	}
+	return loadChunk(L, text.String(), name)
+}
+
+// How long a chunk's name may be in a message of the compiler, Lua's MAXSRC, and elsewhere, LUA_IDSIZE.
+const (
+	messageIDSize = 80
+	chunkIDSize   = 60
+)
+
+// chunkID is a chunk's name as messages show it: after = or @ literally, otherwise it is source, of which the first line
+// is quoted.
+func chunkID(name string, size int) string {
+	name = cString(name)
+	switch {
+	case strings.HasPrefix(name, "="):
+		return cut(name[1:], size-1)
+	case strings.HasPrefix(name, "@"):
+		name = name[1:]
+		if limit := size - len(" '...' ") - 1; len(name) > limit {
+			return "..." + name[len(name)-limit:]
+		}
+		return name
+	}
+	limit := size - len(` [string "..."] `) - 1
+	line := name
+	if end := strings.IndexAny(name, "\r\n"); end >= 0 {
+		line = name[:end]
+	}
+	if len(line) > limit {
+		line = line[:limit]
+	}
+	if len(line) < len(name) {
+		line += "..."
+	}
+	return `[string "` + line + `"]`
+}
+
+func cut(s string, limit int) string {
+	if len(s) > limit {
+		return s[:limit]
+	}
+	return s
+}

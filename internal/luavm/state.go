@@ -1,0 +1,243 @@
+package luavm
+
+import (
+	"errors"
+	"fmt"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// Sizes of the interpreter's stacks.
+const (
+	// maxFrames is Lua 5.1's LUAI_MAXCALLS.
+	maxFrames = 20_000
+	// registryStart and registryMax are in values; a frame takes a few.
+	registryStart = 512
+	registryMax   = 1 << 20
+	registryStep  = 1024
+)
+
+// State is an interpreter with the libraries and the sandbox. One goroutine at a time may use it.
+type State struct {
+	// Attached is the embedder's: what its functions need to find from FromLua.
+	Attached any
+
+	L       *lua.LState
+	main    threadContext
+	options Options
+
+	globals *lua.LTable // the real table, which no script gets hold of
+	view    *lua.LTable // what scripts know as _G
+	strings *lua.LTable // what getmetatable("") shows
+	// viewMeta is what getmetatable(_G) shows.
+	viewMeta *lua.LTable
+	// native are functions of the interpreter's coroutine library.
+	native map[string]lua.LGFunction
+
+	enter *lua.LFunction // protects the script's main function: takes a function and arguments, gives one value
+	try   *lua.LFunction // the same for pcall: gives all values
+
+	limits    limits
+	depth     int           // of calls from Go into Lua, Lua's nCcalls
+	protected []*lua.LState // threads of running and finished pcalls, by depth
+	running   int           // how many of them are in use
+	raisedAt  position      // of the last error
+	broken    bool
+	random    uint64
+	scratch   []byte
+}
+
+// position is a place in a script: Lua's source and currentline.
+type position struct {
+	source string
+	line   int
+}
+
+// NewState makes an interpreter. It costs some hundred microseconds, so embedders keep states.
+func NewState(o Options) *State {
+	if o.HookEvery <= 0 {
+		o.HookEvery = DefaultHookEvery
+	}
+	if o.MaxMemoryBytes <= 0 {
+		o.MaxMemoryBytes = DefaultMaxMemoryBytes
+	}
+	s := &State{options: o}
+	s.L = lua.NewState(lua.Options{
+		CallStackSize:    maxFrames,
+		RegistrySize:     registryStart,
+		RegistryMaxSize:  registryMax,
+		RegistryGrowStep: registryStep,
+		SkipOpenLibs:     true,
+	})
+	s.L.G.MainThread = s.L
+	s.L.G.CurrentThread = s.L
+	s.main = threadContext{state: s, thread: s.L}
+	s.L.SetContext(&s.main)
+	s.globals = s.L.G.Global
+	s.enter = s.L.NewFunction(enterScript)
+	s.try = s.L.NewFunction(enterProtected)
+	s.takeNative()
+	s.openLibraries()
+	if o.Libraries != nil {
+		o.Libraries(s.L)
+	}
+	s.lock()
+	s.random = unseeded
+	return s
+}
+
+// takeNative keeps what only the interpreter's own library can do.
+func (s *State) takeNative() {
+	s.L.Push(s.L.NewFunction(lua.OpenCoroutine))
+	s.L.Call(0, 1)
+	module := s.L.Get(-1).(*lua.LTable)
+	s.L.SetTop(0)
+	s.native = make(map[string]lua.LGFunction)
+	for _, name := range []string{"create", "resume"} {
+		s.native[name] = module.RawGetString(name).(*lua.LFunction).GFunction
+	}
+	s.globals.RawSetString(lua.CoroutineLibName, lua.LNil)
+	s.globals.RawSetString("package", lua.LNil)
+}
+
+// Lua is the interpreter's main thread, for making values.
+func (s *State) Lua() *lua.LState { return s.L }
+
+// FromLua is the State that L, or the coroutine L, belongs to.
+func FromLua(L *lua.LState) *State { return L.Context().(*threadContext).state }
+
+// Usable tells whether the state may run further scripts. After an internal failure it may not.
+func (s *State) Usable() bool { return !s.broken }
+
+// Close frees what the state holds. It must not be used afterwards.
+func (s *State) Close() {
+	s.broken = true
+	s.L.Close()
+}
+
+// SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
+func (s *State) SetGlobal(name string, value lua.LValue) { s.globals.RawSetString(name, value) }
+
+// SetArrays sets KEYS and ARGV to fresh tables.
+func (s *State) SetArrays(keys, argv [][]byte) {
+	s.globals.RawSetString("KEYS", NewArray(keys))
+	s.globals.RawSetString("ARGV", NewArray(argv))
+}
+
+// NewArray is a table of strings with the indices 1 to n. The items are copied.
+func NewArray(items [][]byte) *lua.LTable {
+	size := 0
+	for _, item := range items {
+		size += len(item)
+	}
+	joined := make([]byte, 0, size)
+	for _, item := range items {
+		joined = append(joined, item...)
+	}
+	text := string(joined)
+	table := newTable(len(items), 0)
+	for i, item := range items {
+		table.RawSetInt(i+1, lua.LString(text[:len(item)]))
+		text = text[len(item):]
+	}
+	return table
+}
+
+// newTable is an empty table with room for items.
+func newTable(items, fields int) *lua.LTable { return (*lua.LState)(nil).CreateTable(items, fields) }
+
+// Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the very error
+// that the hook, or Kill, ended the script with.
+func (s *State) Run(p *Proto) (lua.LValue, error) {
+	return s.Call(&lua.LFunction{Proto: p.proto, Env: s.globals})
+}
+
+// Call calls a function and returns its first value, as Run does.
+func (s *State) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) {
+	if s.broken {
+		return lua.LNil, errors.New("luavm: the state is not usable")
+	}
+	L := s.L
+	s.begin()
+	L.Push(s.enter)
+	L.Push(fn)
+	for _, arg := range args {
+		L.Push(arg)
+	}
+	err := L.PCall(len(args)+1, 1, nil)
+	if err != nil {
+		return lua.LNil, s.failed(err)
+	}
+	value := L.Get(-1)
+	L.SetTop(0)
+	return value, nil
+}
+
+func (s *State) begin() {
+	s.limits.begin(s)
+	s.depth = 0
+	s.running = 0
+	s.main.coroutine = nil
+	s.L.G.CurrentThread = s.L
+}
+
+// failed turns what ended a call into the error that its caller gets.
+func (s *State) failed(err error) error {
+	s.L.SetTop(0)
+	s.L.G.CurrentThread = s.L
+	if s.limits.killed != nil {
+		return s.limits.killed
+	}
+	var raised *lua.ApiError
+	if !errors.As(err, &raised) {
+		s.broken = true
+		return fmt.Errorf("luavm: %w", err)
+	}
+	if raised.Type == lua.ApiErrorPanic {
+		s.broken = true
+	}
+	value := translate(raised.Object)
+	return &Error{Value: value, Source: s.raisedAt.source, Line: s.raisedAt.line}
+}
+
+// enterScript runs a function within PCall. It makes errors carry no stack trace, which costs time that grows with
+// the square of the depth.
+func enterScript(L *lua.LState) int {
+	L.Panic = raise
+	L.Call(L.GetTop()-1, 1)
+	return 1
+}
+
+// enterProtected is enterScript with all results.
+func enterProtected(L *lua.LState) int {
+	L.Panic = raise
+	L.Call(L.GetTop()-1, lua.MultRet)
+	return L.GetTop()
+}
+
+// raise is what the interpreter calls with an error on top of the stack, which still stands.
+func raise(L *lua.LState) {
+	s := FromLua(L)
+	s.raisedAt = where(L)
+	panic(&lua.ApiError{Type: lua.ApiErrorRun, Object: translateAt(L, L.Get(-1)), StackTrace: " "})
+}
+
+// where is the Lua code that runs, or that called the Go function that runs.
+func where(L *lua.LState) position {
+	for level := 0; level < 2; level++ {
+		frame, ok := L.GetStack(level)
+		if !ok {
+			break
+		}
+		if _, err := L.GetInfo("Sl", frame, lua.LNil); err == nil && frame.Source != "" {
+			return position{source: frame.Source, line: frame.CurrentLine}
+		}
+	}
+	return position{source: "=[C]", line: -1}
+}
+
+// Position is where the Lua code stands that called the Go function now running: chunk name and line.
+func Position(L *lua.LState) (source string, line int) {
+	at := where(L)
+	return at.source, at.line
+}
