@@ -20,6 +20,8 @@ type Loaded struct {
 	Expired int // keys whose time had come before the load; they are not kept
 	Bytes   int64
 	Version int // of the format
+	// Functions is the code of the function libraries, in the order of the file: it is for the caller to load.
+	Functions [][]byte
 }
 
 // LoadFile fills an empty store from a snapshot; the error is os.ErrNotExist's if there is no such file. After any
@@ -37,7 +39,8 @@ func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
 	return got, nil
 }
 
-// Load fills an empty store from a snapshot of any RDB version up to 12. The error names the offset and the reason.
+// Load fills an empty store from a snapshot of any RDB version up to 12. What is overdue is left out unless the store's time
+// is frozen, as it must be if a log follows: that may give the key more time. The error names the offset and the reason.
 func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 	in := rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()})
 	for {
@@ -48,7 +51,7 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 		if err != nil {
 			return got, err
 		}
-		if e.ExpireAtMS != 0 && e.ExpireAtMS <= st.NowMS() {
+		if e.ExpireAtMS != 0 && st.Past(e.ExpireAtMS) {
 			got.Expired++
 			continue
 		}
@@ -64,9 +67,7 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 			got.Keys++
 		}
 	}
-	if n := len(in.Functions()); n > 0 {
-		return got, fmt.Errorf("the snapshot holds %d function libraries, which this version cannot keep", n)
-	}
+	got.Functions = in.Functions()
 	got.Bytes, got.Version = in.Offset(), in.Version()
 	return got, nil
 }
@@ -138,7 +139,7 @@ var errExpired = errors.New("persistence: every field of the hash is overdue")
 func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 	h := st.NewHash()
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
-		if f.ExpireAtMS != 0 && f.ExpireAtMS <= st.NowMS() {
+		if f.ExpireAtMS != 0 && st.Past(f.ExpireAtMS) {
 			continue
 		}
 		if !h.Set(st.Limits().Hash, f.Name, f.Value) {

@@ -20,6 +20,10 @@ type SaveOptions struct {
 	// CreatedS is the time of the cut in seconds since 1970; Version is what the file says it was written for.
 	CreatedS int64
 	Version  string
+	// Functions is the code of the function libraries at that time.
+	Functions [][]byte
+	// Base says that a log follows: the snapshot is the base of an append-only file.
+	Base bool
 	// Breathe, if not nil, is called now and then: whoever writes in the background lets others have the processor.
 	Breathe func()
 }
@@ -47,7 +51,14 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	out.Aux("redis-ver", o.Version)
 	out.AuxInt("redis-bits", 64)
 	out.AuxInt("ctime", o.CreatedS)
-	out.AuxInt("aof-base", 0)
+	base := int64(0)
+	if o.Base {
+		base = 1
+	}
+	out.AuxInt("aof-base", base)
+	for _, code := range o.Functions {
+		out.Function(code)
+	}
 	lastBreath := int64(0)
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)

@@ -15,16 +15,9 @@ type Payload struct{ Entry }
 // ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an *Error when the
 // value is malformed. p must not change while the payload is in use; Finish tells whether it was well-formed to its end.
 func ParsePayload(p []byte) (*Payload, error) {
-	if len(p) < footerBytes {
-		return nil, ErrPayloadFooter
-	}
-	body, footer := p[:len(p)-footerBytes], p[len(p)-footerBytes:]
-	if v := binary.LittleEndian.Uint16(footer); v > MaxVersion {
-		return nil, fmt.Errorf("%w: version %d, the newest known is %d", ErrPayloadFooter, v, MaxVersion)
-	}
-	want := binary.LittleEndian.Uint64(footer[2:])
-	if sum := updateCRC(0, p[:len(p)-8]); want != sum {
-		return nil, fmt.Errorf("%w: checksum is %016x, its bytes give %016x", ErrPayloadFooter, want, sum)
+	body, err := payloadBody(p)
+	if err != nil {
+		return nil, err
 	}
 	d := &decoder{}
 	d.src.buf, d.src.end = body, len(body)
@@ -53,6 +46,22 @@ func ParsePayload(p []byte) (*Payload, error) {
 		return nil, d.corrupt(0, "%s without elements", typeName(typ))
 	}
 	return payload, nil
+}
+
+// payloadBody checks the footer of a payload and returns what stands before it. The error is ErrPayloadFooter.
+func payloadBody(p []byte) ([]byte, error) {
+	if len(p) < footerBytes {
+		return nil, ErrPayloadFooter
+	}
+	body, footer := p[:len(p)-footerBytes], p[len(p)-footerBytes:]
+	if v := binary.LittleEndian.Uint16(footer); v > MaxVersion {
+		return nil, fmt.Errorf("%w: version %d, the newest known is %d", ErrPayloadFooter, v, MaxVersion)
+	}
+	want := binary.LittleEndian.Uint64(footer[2:])
+	if sum := updateCRC(0, p[:len(p)-8]); want != sum {
+		return nil, fmt.Errorf("%w: checksum is %016x, its bytes give %016x", ErrPayloadFooter, want, sum)
+	}
+	return body, nil
 }
 
 // Finish reads past what was not pulled and tells whether the value ended where the payload does.

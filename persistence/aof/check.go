@@ -1,0 +1,250 @@
+package aof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"lockserver/persistence/disk"
+	"lockserver/persistence/rdb"
+)
+
+// Checked says what a file holds.
+type Checked struct {
+	Path  string
+	Bytes int64
+	// Snapshot is what the snapshot at the beginning holds; nil if there is none.
+	Snapshot *CheckedSnapshot
+	// Commands are counted by their names in capitals, SELECT and what is between MULTI and EXEC among them. Units are
+	// the single ones and the transactions.
+	Commands map[string]int64
+	Units    int64
+	// Torn says what a start would cut off the end; only the last file of a log may have that.
+	Torn *Cut
+}
+
+// CheckedSnapshot says what a snapshot holds.
+type CheckedSnapshot struct {
+	Version   int
+	Bytes     int64
+	Aux       []rdb.AuxField // redis-ver, ctime ...
+	Keys      map[string]int64
+	Timed     int64 // keys with a deadline
+	Databases int   // that have keys
+	Functions int   // libraries
+}
+
+// Report says what Check found, in its order.
+type Report struct {
+	Manifests []string
+	Files     []Checked
+	History   []string // files that the next start deletes
+}
+
+// Check reads a snapshot, a log, or a directory that has such, and verifies what can be verified without executing anything:
+// each length, each encoding, each checksum, and that all files of a log are there. path is a snapshot, a file of commands,
+// a manifest, or a directory; in a directory, and in those below it, whatever is named *.manifest or *.rdb is meant. The
+// error is what would keep a server from starting on it, with file and offset; the report then ends before that. Nothing is
+// changed or locked.
+func Check(files disk.FS, path string) (Report, error) {
+	c := checking{files: files}
+	names, err := files.List(path)
+	if err != nil { // not a directory
+		return c.report, c.single(path)
+	}
+	if err := c.directory(path, names, true); err != nil {
+		return c.report, err
+	}
+	if len(c.report.Manifests)+len(c.report.Files) == 0 {
+		return c.report, fmt.Errorf("%s: no log and no snapshot in this directory", path)
+	}
+	return c.report, nil
+}
+
+type checking struct {
+	files  disk.FS
+	report Report
+}
+
+// directory checks what is in a directory, and, if deep, in those below it.
+func (c *checking) directory(path string, names []string, deep bool) error {
+	inLog := map[string]bool{}
+	for _, name := range names {
+		if strings.HasSuffix(name, ".manifest") && !strings.HasPrefix(name, "temp-") {
+			listed, err := c.log(filepath.Join(path, name))
+			if err != nil {
+				return err
+			}
+			for _, n := range listed {
+				inLog[n] = true
+			}
+		}
+	}
+	for _, name := range names {
+		at := filepath.Join(path, name)
+		if strings.HasSuffix(name, ".rdb") && !strings.HasPrefix(name, "temp-") && !inLog[name] {
+			if _, err := c.file(at, false); err != nil {
+				return err
+			}
+		}
+		if below, err := c.files.List(at); err == nil && deep {
+			if err := c.directory(at, below, false); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// single checks what a file is: a manifest and its log, or that file alone.
+func (c *checking) single(path string) error {
+	if strings.HasSuffix(path, ".manifest") {
+		_, err := c.log(path)
+		return err
+	}
+	_, err := c.file(path, false)
+	return err
+}
+
+// log checks all files of a log, and returns their names.
+func (c *checking) log(path string) (listed []string, err error) {
+	m, err := readManifest(c.files, path)
+	if err != nil {
+		return nil, err
+	}
+	c.report.Manifests = append(c.report.Manifests, path)
+	dir := filepath.Dir(path)
+	for _, e := range m.History {
+		c.report.History = append(c.report.History, filepath.Join(dir, e.Name))
+		listed = append(listed, e.Name)
+	}
+	var torn *Cut
+	for _, e := range m.files() {
+		listed = append(listed, e.Name)
+		at := filepath.Join(dir, e.Name)
+		got, err := c.file(at, true)
+		if isMissing(err) {
+			return nil, &Error{at, 0, ErrMissing}
+		}
+		if err != nil {
+			return nil, err
+		}
+		if torn != nil && got.Bytes > 0 {
+			return nil, &Error{torn.File, torn.Offset, corrupt("%s, and it is not the last file", torn.Reason)}
+		}
+		if got.Torn != nil {
+			torn = got.Torn
+		}
+	}
+	return listed, nil
+}
+
+// file checks one file. In a log its first bytes say what it is; elsewhere a file that is named .rdb has to be a snapshot.
+func (c *checking) file(path string, inLog bool) (got Checked, err error) {
+	got = Checked{Path: path, Commands: map[string]int64{}}
+	if got.Bytes, err = c.files.Size(path); err != nil {
+		return got, err
+	}
+	f, err := c.files.Open(path)
+	if err != nil {
+		return got, err
+	}
+	defer func() { _ = f.Close() }()
+	var magic [len(snapshotMagic)]byte
+	if _, err := f.ReadAt(magic[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return got, &Error{path, 0, err}
+	}
+	offset := int64(0)
+	if string(magic[:]) == snapshotMagic || !inLog && strings.HasSuffix(path, ".rdb") {
+		got.Snapshot, err = checkSnapshot(io.NewSectionReader(f, 0, got.Bytes))
+		if err != nil {
+			return got, fmt.Errorf("%s: %w", path, err)
+		}
+		offset = got.Snapshot.Bytes
+	}
+	if err = c.commands(io.NewSectionReader(f, offset, got.Bytes-offset), offset, &got); err == nil {
+		c.report.Files = append(c.report.Files, got)
+	}
+	return got, err
+}
+
+// commands checks commands from an offset on.
+func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
+	r := newReader(src, offset, got.Bytes)
+	inside, begin := false, int64(0)
+	for {
+		args, bad := r.next()
+		if bad == nil && args == nil && inside {
+			bad = &fault{torn: true, reason: "the file ends in the middle of a transaction"}
+		}
+		switch {
+		case bad != nil && bad.err != nil:
+			return &Error{got.Path, bad.offset, bad.err}
+		case bad != nil && !bad.torn:
+			return &Error{got.Path, bad.offset, corrupt("%s", bad.reason)}
+		case bad != nil:
+			at := r.offset()
+			if inside {
+				at = begin
+			}
+			got.Torn = &Cut{File: got.Path, Offset: at, Bytes: got.Bytes - at, Reason: bad.reason}
+			return nil
+		case args == nil:
+			return nil
+		}
+		begins, ends := isWord(args[0], wordMulti), isWord(args[0], wordExec)
+		if begins && inside || ends && !inside {
+			return &Error{got.Path, r.offset() - commandBytes(args), corrupt("%s where it cannot stand", bytes.ToUpper(args[0]))}
+		}
+		switch {
+		case begins:
+			inside, begin = true, r.offset()-commandBytes(args)
+		case ends:
+			inside = false
+			got.Units++
+		default:
+			if !inside {
+				got.Units++
+			}
+			got.count(args[0])
+		}
+	}
+}
+
+// maxNames bounds how many names of commands are told apart: a file that is none of ours may have any.
+const maxNames = 512
+
+func (c *Checked) count(name []byte) {
+	key := strings.ToUpper(string(name[:min(len(name), 32)]))
+	if _, known := c.Commands[key]; !known && len(c.Commands) >= maxNames {
+		key = "(others)"
+	}
+	c.Commands[key]++
+}
+
+// checkSnapshot reads a snapshot to its end.
+func checkSnapshot(src io.Reader) (*CheckedSnapshot, error) {
+	in := rdb.NewReader(src, rdb.ReaderOptions{})
+	got := &CheckedSnapshot{Keys: map[string]int64{}}
+	databases := map[int]bool{}
+	for {
+		e, err := in.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		got.Keys[e.Kind.String()]++
+		databases[e.DB] = true
+		if e.ExpireAtMS != 0 {
+			got.Timed++
+		}
+	}
+	got.Version, got.Bytes, got.Aux = in.Version(), in.Offset(), in.Aux()
+	got.Databases, got.Functions = len(databases), len(in.Functions())
+	return got, nil
+}

@@ -1,0 +1,267 @@
+package aof
+
+import (
+	"fmt"
+	"io"
+
+	"lockserver/persistence/disk"
+)
+
+const (
+	// snapshotMagic is how a base that is a snapshot begins.
+	snapshotMagic = "REDIS"
+	// progressBytes is how much is read between two calls of LoadOptions.Progress.
+	progressBytes = 64 << 10
+)
+
+// Load reads the log into an empty store: the base, and the incremental files in their order. A single-file log of an older
+// Redis is moved into the directory first. Whatever is wrong with a file gives an *Error with its path and the offset,
+// except what in says about a snapshot; the store then holds a part and must be thrown away.
+//
+// A torn end of the last file is cut off, if o allows it, so that it ends with a whole unit: as a part of a crash, which
+// comes in the middle of a write. Nothing else is ever cut: damage anywhere before is refused.
+func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.readManifest(); err != nil {
+		return Loaded{}, err
+	}
+	upgraded, err := d.upgrade()
+	if err != nil {
+		return Loaded{}, fmt.Errorf("moving the log of an older Redis: %w", err)
+	}
+	list := d.manifest.files()
+	if len(list) == 0 {
+		return Loaded{}, nil
+	}
+	l := loading{d: d, in: in, o: o}
+	l.got = Loaded{Exists: true, Upgraded: upgraded, Files: len(list)}
+	last, err := l.measure(list)
+	if err != nil {
+		return l.got, err
+	}
+	for i, e := range list {
+		if err := l.file(e, l.sizes[i], i >= last); err != nil {
+			return l.got, err
+		}
+	}
+	return l.got, nil
+}
+
+// loading is one Load.
+type loading struct {
+	d        *Dir
+	in       Input
+	o        LoadOptions
+	got      Loaded
+	sizes    []int64
+	done     int64 // bytes of files before the one at hand
+	progress Progress
+	reported int64
+	unit     transaction
+}
+
+// measure finds out how long the files are and which is the last that has anything in it.
+func (l *loading) measure(list []Entry) (last int, err error) {
+	for i, e := range list {
+		path := l.d.path(e.Name)
+		size, err := l.d.place.FS.Size(path)
+		if err != nil {
+			if isMissing(err) {
+				err = ErrMissing
+			}
+			return 0, &Error{path, 0, err}
+		}
+		l.sizes = append(l.sizes, size)
+		l.progress.TotalBytes += size
+		if size > 0 {
+			last = i
+		}
+	}
+	l.got.Bytes = l.progress.TotalBytes
+	return last, nil
+}
+
+// file reads one file. last: nothing comes behind it, so that its end may be torn.
+func (l *loading) file(e Entry, size int64, last bool) error {
+	path := l.d.path(e.Name)
+	l.progress.File = path
+	if err := l.in.Begin(path); err != nil {
+		return &Error{path, 0, err}
+	}
+	if size == 0 {
+		return nil
+	}
+	f, err := l.d.place.FS.Open(path)
+	if err != nil {
+		return err
+	}
+	offset, err := l.snapshot(f, path, size)
+	var tear *fault
+	if err == nil {
+		tear, err = l.commands(f, path, offset, size)
+	}
+	_ = f.Close()
+	if err != nil {
+		return err
+	}
+	l.done += size
+	if tear == nil {
+		return nil
+	}
+	return l.cut(path, size, tear, last)
+}
+
+// snapshot reads the snapshot at the beginning of a file, if one is there, and returns where it ends.
+func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) {
+	var magic [len(snapshotMagic)]byte
+	n, err := f.ReadAt(magic[:], 0)
+	if err != nil && (err != io.EOF || size >= int64(len(magic))) {
+		return 0, &Error{path, int64(n), err}
+	}
+	if string(magic[:]) != snapshotMagic {
+		return 0, nil
+	}
+	l.progress.InSnapshot = true
+	took, err := l.in.Snapshot(&metered{src: io.NewSectionReader(f, 0, size), l: l})
+	l.progress.InSnapshot = false
+	if err != nil {
+		return 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return took, nil
+}
+
+// commands reads the commands from offset on; a torn end is returned, not an error.
+func (l *loading) commands(f disk.File, path string, offset, size int64) (*fault, error) {
+	r := newReader(io.NewSectionReader(f, offset, size-offset), offset, size)
+	for {
+		args, bad := r.next()
+		switch {
+		case bad != nil && bad.err != nil:
+			return nil, &Error{path, bad.offset, bad.err}
+		case bad != nil && !bad.torn:
+			return nil, &Error{path, bad.offset, corrupt("%s", bad.reason)}
+		case bad != nil:
+			return l.tear(r, bad), nil
+		case args == nil && l.unit.open:
+			return l.tear(r, &fault{reason: "the file ends in the middle of a transaction"}), nil
+		case args == nil:
+			return nil, nil
+		}
+		if err := l.command(args, r); err != nil {
+			return nil, &Error{path, r.offset() - commandBytes(args), err}
+		}
+		if err := l.report(l.done + r.offset()); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// tear is a torn end that begins with the first unit that is not whole.
+func (l *loading) tear(r *reader, bad *fault) *fault {
+	bad.offset = r.offset()
+	if l.unit.open {
+		bad.offset = l.unit.begin
+		l.unit.open = false
+	}
+	return bad
+}
+
+// command executes a command, or keeps it until its transaction is whole.
+func (l *loading) command(args [][]byte, r *reader) error {
+	switch {
+	case isWord(args[0], wordMulti):
+		if l.unit.open || len(args) != 1 {
+			return corrupt("MULTI where it cannot stand")
+		}
+		l.unit.start(r.offset() - commandBytes(args))
+		return nil
+	case isWord(args[0], wordExec):
+		if !l.unit.open || len(args) != 1 {
+			return corrupt("EXEC where it cannot stand")
+		}
+		l.got.Units++
+		return l.unit.each(l.execute)
+	case l.unit.open:
+		l.unit.add(args)
+		return nil
+	}
+	l.got.Units++
+	return l.execute(args)
+}
+
+func (l *loading) execute(args [][]byte) error {
+	l.got.Commands++
+	return l.in.Command(args)
+}
+
+// report tells how far the load is, now and then.
+func (l *loading) report(bytes int64) error {
+	if l.o.Progress == nil || bytes-l.reported < progressBytes {
+		return nil
+	}
+	l.reported = bytes
+	l.progress.Bytes, l.progress.Commands = bytes, l.got.Commands
+	return l.o.Progress(l.progress)
+}
+
+// cut cuts a torn end off.
+func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
+	switch {
+	case !last:
+		return &Error{path, tear.offset, corrupt("%s, and it is not the last file", tear.reason)}
+	case !l.o.CutTorn:
+		return &Error{path, tear.offset, fmt.Errorf("%w: %s", ErrTorn, tear.reason)}
+	}
+	f, err := l.d.place.FS.Append(path)
+	if err != nil {
+		return err
+	}
+	err = f.Truncate(tear.offset)
+	if err == nil {
+		err = f.Sync()
+	}
+	if closeErr := f.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return fmt.Errorf("cutting the torn end off %s: %w", path, err)
+	}
+	l.got.Cut = &Cut{File: path, Offset: tear.offset, Bytes: size - tear.offset, Reason: tear.reason}
+	return nil
+}
+
+// metered is a snapshot that reports how far it has been read.
+type metered struct {
+	src io.Reader
+	at  int64
+	l   *loading
+}
+
+// Read implements io.Reader.
+func (m *metered) Read(b []byte) (int, error) {
+	n, err := m.src.Read(b)
+	m.at += int64(n)
+	if stop := m.l.report(m.l.done + m.at); stop != nil {
+		return n, stop
+	}
+	return n, err
+}
+
+// commandBytes is how long a command is in a file.
+func commandBytes(args [][]byte) int64 {
+	n := headerBytes(len(args))
+	for _, a := range args {
+		n += headerBytes(len(a)) + len(a) + 2
+	}
+	return int64(n)
+}
+
+// headerBytes is how long the line of a length is.
+func headerBytes(n int) int {
+	digits := 1
+	for ; n >= 10; n /= 10 {
+		digits++
+	}
+	return 1 + digits + 2
+}

@@ -1,0 +1,242 @@
+package aof
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"lockserver/persistence/disk"
+	"lockserver/store"
+)
+
+// Log takes the effects of units and makes them durable. One goroutine, the writer, does all writing: what has been
+// appended while it wrote and synced goes out with the next write, so that one sync serves many (group commit). A second
+// one syncs once a second under EverySec.
+//
+// A position is the number of bytes appended since the log was opened; it never goes back. Append, Flush, Position and BeginRewrite are called
+// under the executor, the others from anywhere; Close, Sync and Rewrite's methods not while holding anything that
+// Options.Durable waits for.
+type Log struct {
+	dir *Dir
+	o   Options
+
+	policy   atomic.Int32
+	due      atomic.Int64 // see Position
+	durable  atomic.Int64 // what Options.Durable was told last; only rises
+	synced   atomic.Int64 // the same of Options.Synced
+	sleeping atomic.Bool  // the writer waits for wake
+	wake     chan struct{}
+	hurry    chan struct{} // ends the gathering early
+	ended    chan struct{} // closed when the writer is gone
+	stop     chan struct{} // ends the syncer
+	syncer   sync.WaitGroup
+
+	// tell serialises the calls of Durable and Synced.
+	tell sync.Mutex
+	// syncing is held for a sync and for a change of file, so that no file is closed under a sync. It comes before mu.
+	syncing sync.Mutex
+	file    disk.File // what the writer writes; nil: none. Changed by the writer, under syncing
+
+	mu         sync.Mutex
+	buf        []byte // appended and not taken by the writer
+	spare      []byte // a buffer for the time when buf is taken
+	end        int64  // position behind buf
+	enc        encoder
+	stamps     bool
+	active     bool  // what is appended counts: the manifest and memory agree
+	keep       bool  // what is appended has a file to go to
+	err        error // latched
+	closed     bool  // nothing is appended any more
+	ending     bool  // the writer finishes
+	order      *Rewrite
+	orderAt    int    // where in buf the file changes
+	giveUp     bool   // the file is to be closed
+	orphan     string // path of a file that is to be removed then
+	rewrite    *Rewrite
+	wrote      int64 // position up to which everything has been written, or dropped
+	fsynced    int64 // position that has been synced; <= wrote
+	syncWanted int64 // position that somebody waits for
+	moved      chan struct{}
+	sizes      sizes
+}
+
+// Append adds the effects of a unit, and returns what its reply has to wait for: it may leave once Options.Durable has been
+// told that position or a later one; at once, if Durable() is there already. The effects are not used after the call.
+func (l *Log) Append(unit []store.Effect) (wait int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.keep {
+		return 0
+	}
+	before := len(l.buf)
+	if l.stamps && l.o.NowMS != nil {
+		l.buf = l.enc.annotation(l.buf, l.o.NowMS())
+	}
+	l.buf = l.enc.unit(l.buf, unit)
+	l.end += int64(len(l.buf) - before)
+	l.setDue()
+	return l.due.Load()
+}
+
+// setDue finds out what a reply has to wait for from now on; under mu.
+func (l *Log) setDue() {
+	due := int64(0)
+	lags := l.end-l.wrote > int64(l.o.MaxPending)
+	switch {
+	case !l.active:
+		if lags && l.rewrite != nil { // nobody can be made to wait for what does not count yet
+			l.rewrite.breakOff(errTooSlow)
+			l.drop()
+		}
+	case lags || l.Policy() == Always:
+		due = l.end
+	}
+	l.due.Store(due)
+}
+
+// Flush makes the writer take what has been appended, if it does not anyway. It costs next to nothing while the writer is
+// busy.
+func (l *Log) Flush() {
+	if l.sleeping.Load() && l.sleeping.CompareAndSwap(true, false) {
+		l.wake <- struct{}{}
+	}
+}
+
+// Position is what a reply that is given now has to wait for, because it may tell of anything appended so far; 0 if it need
+// not wait.
+func (l *Log) Position() int64 { return l.due.Load() }
+
+// Durable is the position up to which everything counts.
+func (l *Log) Durable() int64 { return l.durable.Load() }
+
+// Synced is the position up to which everything is synced.
+func (l *Log) Synced() int64 { return l.synced.Load() }
+
+// Appended is the position behind what was appended last; WAITAOF waits until Synced reaches it.
+func (l *Log) Appended() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.end
+}
+
+// Policy is the one in force.
+func (l *Log) Policy() Policy { return Policy(l.policy.Load()) }
+
+// SetPolicy changes when a change counts. What waits under Always and has been written may go when it is left.
+func (l *Log) SetPolicy(p Policy) {
+	l.mu.Lock()
+	l.policy.Store(int32(p))
+	l.setDue()
+	l.mu.Unlock()
+	l.rouse()
+}
+
+// SetTimestamps says whether a second's first unit has an annotation with the time before it (aof-timestamp-enabled).
+func (l *Log) SetTimestamps(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stamps = on
+}
+
+// Err gives the error that latched, nil if there is none.
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.err
+}
+
+// Active says whether the log is in effect: what is appended will be there after a crash, as the policy has it.
+func (l *Log) Active() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.active
+}
+
+// Sync returns once all that has been appended is synced, or with the error that prevents it.
+func (l *Log) Sync(ctx context.Context) error {
+	l.mu.Lock()
+	want := l.end
+	l.syncWanted = max(l.syncWanted, want)
+	l.mu.Unlock()
+	l.rouse()
+	return l.await(ctx, func() (bool, error) {
+		switch {
+		case l.err != nil:
+			return true, l.err
+		case l.fsynced >= want && !l.active:
+			return true, ErrInactive
+		case l.fsynced >= want:
+			return true, nil
+		}
+		return l.ending, ErrClosed
+	})
+}
+
+// await returns what done says, which is asked under mu whenever something has moved.
+func (l *Log) await(ctx context.Context, done func() (bool, error)) error {
+	for {
+		l.mu.Lock()
+		yes, err := done()
+		if yes {
+			l.mu.Unlock()
+			return err
+		}
+		if l.moved == nil {
+			l.moved = make(chan struct{})
+		}
+		moved := l.moved
+		l.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// move wakes those who await something; under mu.
+func (l *Log) move() {
+	if l.moved != nil {
+		close(l.moved)
+		l.moved = nil
+	}
+}
+
+// rouse makes the writer look around now.
+func (l *Log) rouse() {
+	select {
+	case l.hurry <- struct{}{}:
+	default:
+	}
+	l.Flush()
+}
+
+// Close writes and syncs what has been appended, whatever the policy, closes the files and lets go of the directory. A
+// rewrite that is under way cannot succeed any more, and Close waits until its Run returns: make its base function return
+// an error. The error is the one that latched, or of the last write.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		l.mu.Unlock()
+		return ErrClosed
+	}
+	l.closed, l.keep = true, false
+	if l.rewrite != nil {
+		l.rewrite.breakOff(ErrClosed)
+	}
+	l.mu.Unlock()
+	_ = l.await(context.Background(), func() (bool, error) { return l.rewrite == nil, nil })
+	l.mu.Lock()
+	l.ending = true
+	l.move()
+	l.mu.Unlock()
+	l.rouse()
+	<-l.ended
+	close(l.stop)
+	l.syncer.Wait()
+	err := l.dir.Close()
+	if latched := l.Err(); latched != nil {
+		return latched
+	}
+	return err
+}

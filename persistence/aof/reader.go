@@ -1,0 +1,275 @@
+package aof
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+)
+
+const (
+	// readBuffer is what one read from a file may bring. It grows for a command that is longer.
+	readBuffer = 256 << 10
+	// maxAnnotation is how long a line that begins with '#' may be.
+	maxAnnotation = 1024
+	// evidenceBytes is how far behind a command that is too long for the file whole ones are looked for.
+	evidenceBytes = 1 << 20
+	// maxDigits is how many digits a length may have.
+	maxDigits = 18
+)
+
+// reader takes commands out of a file. What it holds is bounded by what the file really has: a length that is announced
+// costs nothing.
+type reader struct {
+	src      io.Reader
+	left     int64 // bytes of the file that src has not given yet
+	buf      []byte
+	pos, end int   // buf[pos:end] is read and not consumed
+	base     int64 // offset of buf[0] in the file
+	args     [][]byte
+}
+
+// newReader reads a file of size bytes from offset on, which is where src stands.
+func newReader(src io.Reader, offset, size int64) *reader {
+	return &reader{src: src, left: size - offset, base: offset}
+}
+
+// offset is where the next command begins.
+func (r *reader) offset() int64 { return r.base + int64(r.pos) }
+
+// fault says at which byte and why reading cannot go on. torn: the file ends there, or holds nothing but zeros from there,
+// as some file systems leave it after a loss of power.
+type fault struct {
+	offset int64
+	torn   bool
+	reason string
+	err    error // of the read, if that failed
+}
+
+// next gives the next command, whose arguments are valid until the next call; nil without a fault is the end. Annotations
+// are passed over.
+func (r *reader) next() ([][]byte, *fault) {
+	for {
+		b := r.buf[r.pos:r.end]
+		p := parser{b: b, args: r.args[:0]}
+		switch n := p.parse(); {
+		case n > 0:
+			r.args = p.args
+			r.pos += n
+			if b[0] == '#' {
+				continue
+			}
+			return p.args, nil
+		case p.reason != "":
+			return nil, r.malformed(r.offset()+int64(p.at), p.reason)
+		case len(b) == 0 && r.left == 0:
+			return nil, nil
+		case int64(p.need-len(b)) > r.left:
+			return nil, r.short()
+		default:
+			r.args = p.args
+			if err := r.fill(p.need); err != nil {
+				return nil, &fault{offset: r.base + int64(r.end), reason: "read", err: err}
+			}
+		}
+	}
+}
+
+// short makes the fault of a command that is longer than what is left of the file. That is a torn end, unless whole
+// commands go on behind it: then it is the length that is wrong, and cutting there would throw away what is sound.
+func (r *reader) short() *fault {
+	at := r.offset()
+	have := r.end - r.pos
+	if more := int(min(r.left, evidenceBytes)); more > 0 {
+		if err := r.fill(have + more); err != nil {
+			return &fault{offset: r.base + int64(r.end), reason: "read", err: err}
+		}
+	}
+	b := r.buf[r.pos:r.end]
+	for i := 1; ; i++ {
+		n := bytes.Index(b[i:], []byte("\r\n*"))
+		if n < 0 {
+			return &fault{offset: at, torn: true, reason: "the file ends in the middle of a command"}
+		}
+		i += n
+		p := parser{b: b[i+2:]}
+		if end := i + 2 + p.parse(); end > i+2 && (end == len(b) || b[end] == '*' || b[end] == '#') {
+			return &fault{offset: at, reason: fmt.Sprintf("a command runs over others, which go on at offset %d", at+int64(i+2))}
+		}
+	}
+}
+
+// fill reads until need bytes are there, and more if they come along.
+func (r *reader) fill(need int) error {
+	have := r.end - r.pos
+	if need > len(r.buf)-r.pos || r.end == len(r.buf) {
+		room := r.buf
+		if need > len(room) || have == len(room) {
+			room = make([]byte, min(max(readBuffer, need, 2*have), have+int(min(r.left, 1<<40))))
+		}
+		copy(room, r.buf[r.pos:r.end])
+		r.buf, r.base = room, r.base+int64(r.pos)
+		r.pos, r.end = 0, have
+	}
+	n, err := io.ReadAtLeast(r.src, r.buf[r.end:], need-have)
+	r.end += n
+	r.left -= int64(n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF // the file has become shorter meanwhile
+	}
+	return err
+}
+
+// malformed makes the fault of a byte that must not stand where it does.
+func (r *reader) malformed(at int64, reason string) *fault {
+	f := &fault{offset: at, reason: reason}
+	zeros, err := r.onlyZerosFrom(at)
+	if err != nil {
+		return &fault{offset: at, reason: "read", err: err}
+	}
+	if zeros {
+		f.torn, f.reason = true, "the file ends in zeros"
+	}
+	return f
+}
+
+// onlyZerosFrom reads the rest of the file.
+func (r *reader) onlyZerosFrom(at int64) (bool, error) {
+	b := r.buf[at-r.base : r.end]
+	for {
+		for _, c := range b {
+			if c != 0 {
+				return false, nil
+			}
+		}
+		if r.left == 0 {
+			return true, nil
+		}
+		n, err := r.src.Read(r.buf[:min(int64(len(r.buf)), r.left)])
+		if n == 0 && err != nil {
+			return false, err
+		}
+		b = r.buf[:n]
+		r.left -= int64(n)
+	}
+}
+
+// parser takes one command, or one annotation, from the beginning of b.
+type parser struct {
+	b    []byte
+	args [][]byte
+	// need is how many bytes b must have at least, if it has too few; at and reason say what is wrong at b[at].
+	need   int
+	at     int
+	reason string
+}
+
+// parse returns how many bytes the command takes, or 0 and one of need and reason.
+func (p *parser) parse() int {
+	if len(p.b) == 0 {
+		p.need = 1
+		return 0
+	}
+	switch p.b[0] {
+	case '#':
+		return p.annotation()
+	case '*':
+	default:
+		return p.wrong(0, "a command begins with *")
+	}
+	count, i := p.length(1)
+	if i == 0 {
+		return 0
+	}
+	if count == 0 {
+		return p.wrong(1, "a command has a name")
+	}
+	for ; count > 0; count-- {
+		if i >= len(p.b) {
+			return p.more(i + 1)
+		}
+		if p.b[i] != '$' {
+			return p.wrong(i, "an argument begins with $")
+		}
+		n, from := p.length(i + 1)
+		if from == 0 {
+			return 0
+		}
+		to := from + n
+		if to+2 > len(p.b) {
+			if !p.endsRight(to) {
+				return 0
+			}
+			return p.more(to + 2)
+		}
+		if !p.endsRight(to) {
+			return 0
+		}
+		p.args = append(p.args, p.b[from:to:to])
+		i = to + 2
+	}
+	return i
+}
+
+// endsRight says whether CR LF stand at b[i], as far as b goes.
+func (p *parser) endsRight(i int) bool {
+	for j, c := range []byte{'\r', '\n'} {
+		if i+j < len(p.b) && p.b[i+j] != c {
+			p.wrong(i+j, "a line ends with CR LF")
+			return false
+		}
+	}
+	return true
+}
+
+// length reads digits and CR LF at b[i] and returns the number and where the next line begins, or 0 for that.
+func (p *parser) length(i int) (n, next int) {
+	start := i
+	for ; i < len(p.b); i++ {
+		c := p.b[i] - '0'
+		if c > 9 {
+			break
+		}
+		if i-start == maxDigits || i > start && p.b[start] == '0' {
+			return p.wrong(i, "too many digits"), 0
+		}
+		n = n*10 + int(c)
+	}
+	switch {
+	case i == len(p.b):
+		return p.more(i + 1), 0
+	case i == start:
+		return p.wrong(i, "a length is made of digits"), 0
+	case !p.endsRight(i):
+		return 0, 0
+	case i+2 > len(p.b):
+		return p.more(i + 2), 0
+	}
+	return n, i + 2
+}
+
+// annotation passes over a line.
+func (p *parser) annotation() int {
+	for i, c := range p.b[:min(len(p.b), maxAnnotation)] {
+		if c == '\n' {
+			return i + 1
+		}
+		if c == 0 {
+			return p.wrong(i, "an annotation is text")
+		}
+	}
+	if len(p.b) >= maxAnnotation {
+		return p.wrong(maxAnnotation, "an annotation is a short line")
+	}
+	return p.more(len(p.b) + 1)
+}
+
+func (p *parser) more(need int) int {
+	p.need = need
+	return 0
+}
+
+func (p *parser) wrong(at int, reason string) int {
+	p.at, p.reason = at, reason
+	return 0
+}

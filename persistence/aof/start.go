@@ -1,0 +1,204 @@
+package aof
+
+import (
+	"bufio"
+	"errors"
+	"io"
+
+	"lockserver/persistence/disk"
+)
+
+const (
+	// baseBuffer is how much of a base is gathered before it is written.
+	baseBuffer = 256 << 10
+	// baseSyncBytes is after how much of a base it is synced in between: the last sync is then short, and does not hold up
+	// those of the log.
+	baseSyncBytes = 4 << 20
+)
+
+// errNotRead says that the directory's log was not loaded before it is continued.
+var errNotRead = errors.New("aof: Continue comes after Load")
+
+// sizes are the figures behind Stats; under Log.mu.
+type sizes struct {
+	start   int64 // of all files when the log was opened or rewritten
+	current int64 // of all files now
+	syncing bool
+	delayed int64
+}
+
+// Stats gives the figures of the log.
+func (l *Log) Stats() Stats {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pending := max(0, l.end-l.wrote)
+	return Stats{Bytes: l.sizes.current + pending, StartBytes: l.sizes.start, Pending: pending,
+		Syncing: l.sizes.syncing, Delayed: l.sizes.delayed}
+}
+
+// Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base writes: a
+// snapshot of the data that is there at the start. From then on the Log owns the directory's lock.
+func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.read {
+		return nil, errNotRead
+	}
+	if err := d.removeTemporary(); err != nil {
+		return nil, err
+	}
+	l := newLog(d, o)
+	if err := d.dropHistory(); err != nil {
+		l.o.Warn(err) // they are still listed: the next start tries again
+	}
+	var err error
+	if n := len(d.manifest.Incrs); n > 0 {
+		l.file, err = d.reopen(d.manifest.Incrs[n-1])
+	} else {
+		l.file, err = d.firstIncr(base)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if l.sizes.start, err = d.bytes(); err != nil {
+		_ = l.file.Close()
+		return nil, err
+	}
+	l.sizes.current = l.sizes.start
+	l.active, l.keep = true, true
+	l.run()
+	return l, nil
+}
+
+// Replace gives a log that is not in effect before its first rewrite, which puts it in the place of whatever the directory
+// holds: for turning the log on while the server runs.
+func (d *Dir) Replace(o Options) (*Log, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.readManifest(); err != nil {
+		return nil, err
+	}
+	if err := d.removeTemporary(); err != nil {
+		return nil, err
+	}
+	l := newLog(d, o)
+	l.run()
+	return l, nil
+}
+
+func newLog(d *Dir, o Options) *Log {
+	l := &Log{dir: d, o: o.withDefaults(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
+		ended: make(chan struct{}), stop: make(chan struct{}), enc: encoder{db: -1}}
+	l.policy.Store(int32(o.Policy))
+	return l
+}
+
+// run starts the log's goroutines.
+func (l *Log) run() {
+	go l.write()
+	l.syncer.Go(l.keepSyncing)
+}
+
+// reopen opens the last incremental file. What was loaded from it may be known to the system only, if the process before
+// was killed: it is made durable before anybody is told of it.
+func (d *Dir) reopen(e Entry) (disk.File, error) {
+	f, err := d.place.FS.Append(d.path(e.Name))
+	if err != nil {
+		return nil, err
+	}
+	err = f.Sync()
+	if err == nil {
+		err = d.place.FS.SyncDir(d.dir())
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// firstIncr makes the first incremental file, and a base, if there is none.
+func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
+	m := d.manifest
+	if m.Base == nil {
+		e := d.baseEntry(true)
+		if err := d.writeBase(base); err != nil {
+			return nil, err
+		}
+		if err := d.place.FS.Rename(d.temporaryBase(), d.path(e.Name)); err != nil {
+			return nil, err
+		}
+		m.Base = &e
+	}
+	e := d.incrEntry()
+	f, err := d.create(e)
+	if err != nil {
+		return nil, err
+	}
+	m.Incrs = []Entry{e}
+	if _, err := d.publish(m); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// create makes an empty file whose name is durable, as is every other name in the directory. A crash may have left a file
+// of that name that was never listed: it must go by its name, because emptying it would be durable only once it is synced.
+func (d *Dir) create(e Entry) (disk.File, error) {
+	if err := d.place.FS.Remove(d.path(e.Name)); err != nil && !isMissing(err) {
+		return nil, err
+	}
+	f, err := d.place.FS.Create(d.path(e.Name))
+	if err != nil {
+		return nil, err
+	}
+	if err := d.place.FS.SyncDir(d.dir()); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// writeBase writes a base under its temporary name and syncs it.
+func (d *Dir) writeBase(base func(io.Writer) error) error {
+	if base == nil {
+		return errors.New("aof: no function that writes a base")
+	}
+	return writeSynced(d.place.FS, d.temporaryBase(), func(f disk.File) error {
+		w := bufio.NewWriterSize(&steady{f: f}, baseBuffer)
+		if err := base(w); err != nil {
+			return err
+		}
+		return w.Flush()
+	})
+}
+
+// steady is a file that is synced now and then while it is written.
+type steady struct {
+	f        disk.File
+	unsynced int
+}
+
+// Write implements io.Writer.
+func (s *steady) Write(b []byte) (int, error) {
+	n, err := s.f.Write(b)
+	if s.unsynced += n; err == nil && s.unsynced >= baseSyncBytes {
+		s.unsynced = 0
+		err = s.f.Sync()
+	}
+	return n, err
+}
+
+// bytes is how long all files of the log are.
+func (d *Dir) bytes() (int64, error) {
+	sum := int64(0)
+	for _, e := range d.manifest.files() {
+		n, err := d.place.FS.Size(d.path(e.Name))
+		if err != nil {
+			return 0, err
+		}
+		sum += n
+	}
+	return sum, nil
+}

@@ -1,0 +1,149 @@
+package aof
+
+import (
+	"bytes"
+	"strconv"
+
+	"lockserver/store"
+)
+
+// encoder writes units as they stand in an incremental file.
+type encoder struct {
+	db     int   // that the file has selected, -1: none yet
+	stampS int64 // second of the last annotation
+}
+
+// unit appends the effects of one unit.
+func (e *encoder) unit(dst []byte, effects []store.Effect) []byte {
+	if len(effects) > 1 {
+		dst = append(dst, "*1\r\n$5\r\nMULTI\r\n"...)
+	}
+	for i := range effects {
+		dst = e.effect(dst, &effects[i])
+	}
+	if len(effects) > 1 {
+		dst = append(dst, "*1\r\n$4\r\nEXEC\r\n"...)
+	}
+	return dst
+}
+
+func (e *encoder) effect(dst []byte, effect *store.Effect) []byte {
+	if effect.DB != e.db {
+		e.db = effect.DB
+		var number [20]byte
+		dst = append(dst, "*2\r\n$6\r\nSELECT\r\n"...)
+		dst = appendArg(dst, strconv.AppendInt(number[:0], int64(e.db), 10))
+	}
+	dst = appendHeader(dst, '*', len(effect.Args))
+	for _, a := range effect.Args {
+		dst = appendArg(dst, a)
+	}
+	return dst
+}
+
+// annotation appends the time, if another second has begun since the last one.
+func (e *encoder) annotation(dst []byte, nowMS int64) []byte {
+	if s := nowMS / 1000; s != e.stampS {
+		e.stampS = s
+		dst = strconv.AppendInt(append(dst, "#TS:"...), s, 10)
+		dst = append(dst, "\r\n"...)
+	}
+	return dst
+}
+
+func appendArg(dst, arg []byte) []byte {
+	dst = appendHeader(dst, '$', len(arg))
+	dst = append(dst, arg...)
+	return append(dst, '\r', '\n')
+}
+
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	if n < 10 { // most are
+		return append(dst, kind, byte('0'+n), '\r', '\n')
+	}
+	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
+	return append(dst, '\r', '\n')
+}
+
+// The names of the commands that are about units.
+var (
+	wordMulti = []byte("MULTI")
+	wordExec  = []byte("EXEC")
+)
+
+func isWord(arg, word []byte) bool {
+	return len(arg) == len(word) && bytes.EqualFold(arg, word)
+}
+
+// transaction holds the commands between MULTI and EXEC until all of them are there.
+type transaction struct {
+	open  bool
+	begin int64 // offset of MULTI
+	flat  []byte
+	ends  []int // of each argument in flat
+	count []int // arguments of each command
+	args  [][]byte
+}
+
+// start begins one at an offset.
+func (t *transaction) start(at int64) {
+	t.open, t.begin = true, at
+	t.flat, t.ends, t.count = t.flat[:0], t.ends[:0], t.count[:0]
+	if cap(t.flat) > readBuffer {
+		t.flat = nil
+	}
+}
+
+// add keeps a copy of a command.
+func (t *transaction) add(args [][]byte) {
+	for _, a := range args {
+		t.flat = append(t.flat, a...)
+		t.ends = append(t.ends, len(t.flat))
+	}
+	t.count = append(t.count, len(args))
+}
+
+// each ends it and gives its commands.
+func (t *transaction) each(use func(args [][]byte) error) error {
+	t.open = false
+	from, i := 0, 0
+	for _, n := range t.count {
+		t.args = t.args[:0]
+		for range n {
+			to := t.ends[i]
+			t.args = append(t.args, t.flat[from:to:to])
+			from = to
+			i++
+		}
+		if err := use(t.args); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wholeUnits says how many bytes at the beginning of b are whole units.
+func wholeUnits(b []byte) int {
+	whole, inside := 0, false
+	var args [][]byte
+	for at := 0; at < len(b); {
+		p := parser{b: b[at:], args: args[:0]}
+		n := p.parse()
+		if n == 0 {
+			break
+		}
+		at += n
+		args = p.args
+		switch {
+		case b[at-n] == '#':
+		case isWord(args[0], wordMulti):
+			inside = true
+		case isWord(args[0], wordExec):
+			inside = false
+		}
+		if !inside {
+			whole = at
+		}
+	}
+	return whole
+}

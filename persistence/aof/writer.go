@@ -1,0 +1,301 @@
+package aof
+
+import (
+	"fmt"
+	"time"
+)
+
+// maxSpare is the largest buffer that is kept for the next time.
+const maxSpare = 8 << 20
+
+// work is what the writer takes at a time.
+type work struct {
+	bytes   []byte
+	end     int64 // position behind bytes
+	rewrite *Rewrite
+	at      int  // where in bytes the file changes, with a rewrite
+	sync    bool // whatever the policy
+	giveUp  bool
+	ending  bool
+}
+
+// write is the writer.
+func (l *Log) write() {
+	defer close(l.ended)
+	gathering := time.NewTimer(time.Hour)
+	defer gathering.Stop()
+	for {
+		w, some := l.take()
+		switch {
+		case some:
+			l.perform(w)
+			if len(w.bytes) > 0 && l.Policy() != Always && !w.sync {
+				gathering.Reset(l.o.Gather)
+				select {
+				case <-gathering.C:
+				case <-l.hurry:
+				}
+			}
+		case w.ending:
+			l.finish()
+			return
+		default:
+			l.sleep()
+		}
+	}
+}
+
+// todo says what there is to do; under mu, by the writer.
+func (l *Log) todo() (w work, some bool) {
+	w = work{bytes: l.buf, end: l.end, rewrite: l.order, at: l.orderAt, giveUp: l.giveUp, ending: l.ending}
+	written := max(l.wrote, l.end*int64(min(1, len(l.buf)))) // once that is done
+	w.sync = l.file != nil && l.fsynced < written && (l.syncWanted > l.fsynced || l.Policy() == Always)
+	return w, len(w.bytes) > 0 || w.rewrite != nil || w.giveUp || w.sync
+}
+
+// take takes all there is to do.
+func (l *Log) take() (w work, some bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	w, some = l.todo()
+	if some {
+		l.buf, l.spare = l.spare[:0], nil
+		l.order, l.giveUp = nil, false
+	}
+	return w, some
+}
+
+// sleep waits for wake, unless there is something to do.
+func (l *Log) sleep() {
+	l.sleeping.Store(true)
+	l.mu.Lock()
+	w, some := l.todo()
+	l.mu.Unlock()
+	if (some || w.ending) && l.sleeping.CompareAndSwap(true, false) {
+		return
+	}
+	<-l.wake
+}
+
+// perform does what was taken.
+func (l *Log) perform(w work) {
+	if w.giveUp {
+		l.abandon()
+	}
+	rest, ok := w.bytes, true
+	if w.rewrite != nil {
+		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at)) && l.change(w.rewrite)
+		rest = rest[w.at:]
+		close(w.rewrite.begun)
+	}
+	if ok && l.put(rest, w.end) && (w.sync || l.Policy() == Always) {
+		l.syncFile()
+	}
+	l.mu.Lock()
+	if l.spare == nil && cap(w.bytes) <= maxSpare {
+		l.spare = w.bytes[:0]
+	}
+	l.mu.Unlock()
+	l.report()
+}
+
+// put writes bytes, which end at a position.
+func (l *Log) put(b []byte, end int64) bool {
+	if len(b) == 0 {
+		return true
+	}
+	if l.file == nil || l.isGivenUp() {
+		return false
+	}
+	n, err := l.file.Write(b)
+	if err != nil {
+		l.trim(b[:n])
+		l.fail(fmt.Errorf("writing the log: %w", err))
+		l.closeFile()
+		return false
+	}
+	l.mu.Lock()
+	l.wrote = max(l.wrote, end)
+	l.sizes.current += int64(len(b))
+	l.mu.Unlock()
+	return true
+}
+
+func (l *Log) isGivenUp() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.giveUp
+}
+
+// trim cuts what a failed write has left of a unit, so that the file ends with a whole one. It need not succeed: the
+// next load would do it, and nothing is written to this file any more.
+func (l *Log) trim(written []byte) {
+	whole := wholeUnits(written)
+	size, err := l.file.Size()
+	if err == nil {
+		err = l.file.Truncate(size - int64(len(written)-whole))
+	}
+	if err == nil {
+		err = l.file.Sync()
+	}
+	if err != nil {
+		l.o.Warn(fmt.Errorf("the log ends with a part of a change, which the next start will cut off: %w", err))
+	}
+}
+
+// syncFile syncs what has been written so far, and says whether that went well. It is called by the writer and by the
+// syncer. A failure latches before anybody else can sync the same file: the system tells of it only once.
+func (l *Log) syncFile() bool {
+	ok, failed := l.trySync()
+	if failed != nil {
+		l.o.Failed(failed)
+	}
+	return ok
+}
+
+// trySync is syncFile; failed is the error if it is the first, whom nobody has been told of.
+func (l *Log) trySync() (ok bool, failed error) {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	l.mu.Lock()
+	upTo, done, usable := l.wrote, l.fsynced, l.file != nil && !l.giveUp
+	l.mu.Unlock()
+	if !usable || done >= upTo {
+		return usable, nil
+	}
+	if err := l.file.Sync(); err != nil {
+		if l.latch(err) {
+			failed = err
+		}
+		return false, failed
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fsynced = max(l.fsynced, upTo)
+	l.move()
+	return true, nil
+}
+
+// fail latches an error and tells of it.
+func (l *Log) fail(err error) {
+	if l.latch(err) {
+		l.o.Failed(err)
+	}
+}
+
+// latch notes an error: from now on nothing counts, and nothing is kept. It says whether it is the first.
+func (l *Log) latch(err error) (first bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.rewrite != nil {
+		l.rewrite.breakOff(err)
+	}
+	if first = l.err == nil; first {
+		l.err = err
+	}
+	l.active, l.giveUp = false, true
+	l.drop()
+	l.due.Store(0)
+	return first
+}
+
+// drop forgets what was appended and keeps nothing from now on; under mu. An order stays: who waits for it must be told.
+// Nothing of it has to be written any more: before the log is in effect again, a base will hold all of it.
+func (l *Log) drop() {
+	l.keep = false
+	l.buf, l.orderAt = l.buf[:0], 0
+	l.wrote, l.fsynced = l.end, l.end
+	l.move()
+}
+
+// abandon closes the file and removes it if it never became a part of the log.
+func (l *Log) abandon() {
+	l.closeFile()
+	l.mu.Lock()
+	orphan := l.orphan
+	l.orphan = ""
+	l.mu.Unlock()
+	if orphan == "" {
+		return
+	}
+	if err := l.dir.place.FS.Remove(orphan); err != nil && !isMissing(err) {
+		l.o.Warn(err)
+	}
+}
+
+// closeFile closes the file.
+func (l *Log) closeFile() {
+	l.syncing.Lock()
+	defer l.syncing.Unlock()
+	if l.file == nil {
+		return
+	}
+	if err := l.file.Close(); err != nil {
+		l.o.Warn(err)
+	}
+	l.file = nil
+}
+
+// report tells the owner how far the log is.
+func (l *Log) report() {
+	l.tell.Lock()
+	defer l.tell.Unlock()
+	l.mu.Lock()
+	active, durable, synced := l.active, l.wrote, l.fsynced
+	if l.Policy() == Always {
+		durable = l.fsynced
+	}
+	l.mu.Unlock()
+	if !active {
+		return
+	}
+	if synced > l.synced.Load() {
+		l.synced.Store(synced)
+		l.o.Synced(synced)
+	}
+	if durable > l.durable.Load() {
+		l.durable.Store(durable)
+		l.o.Durable(durable)
+	}
+}
+
+// finish is the writer's end: everything has been written.
+func (l *Log) finish() {
+	if l.file != nil {
+		l.syncFile()
+		l.report()
+	}
+	l.closeFile()
+}
+
+// keepSyncing is the syncer.
+func (l *Log) keepSyncing() {
+	tick := time.NewTicker(l.o.SyncEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-l.stop:
+			return
+		case <-tick.C:
+		}
+		l.Flush() // nobody should have forgotten
+		l.mu.Lock()
+		needed := l.Policy() == EverySec && l.active && l.fsynced < l.wrote
+		l.sizes.syncing = needed
+		l.mu.Unlock()
+		if !needed {
+			continue
+		}
+		begun := time.Now()
+		ok := l.syncFile()
+		l.mu.Lock()
+		l.sizes.syncing = false
+		if time.Since(begun) > l.o.SyncEvery {
+			l.sizes.delayed++
+		}
+		l.mu.Unlock()
+		if ok {
+			l.report()
+		}
+	}
+}

@@ -1,0 +1,156 @@
+package lossy
+
+import (
+	"maps"
+	"math/rand/v2"
+	"slices"
+)
+
+// Loss says what a crash takes of what was not synced.
+type Loss int
+
+const (
+	// LoseNothing is the end of the process: the system goes on and knows all.
+	LoseNothing Loss = iota
+	// LoseAll leaves what was synced and nothing else.
+	LoseAll
+	// LoseSome leaves any part: of each file's changes the first few, the last of them perhaps torn, or with zeros in its place;
+	// of a directory's names any.
+	LoseSome
+	// LoseHoles is LoseSome, and of each file's changes any may be missing, too.
+	LoseHoles
+)
+
+// Tape plays the history of a disk and crashes it anywhere.
+type Tape struct {
+	world *world
+	ops   []Op
+	at    int
+}
+
+// Tape gives the history of the disk so far, from before its first operation.
+func (d *Disk) Tape() *Tape {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return &Tape{world: d.start.clone(), ops: slices.Clone(d.ops)}
+}
+
+// At is after how many operations the tape stands.
+func (t *Tape) At() int { return t.at }
+
+// Next plays one more operation, and says whether there was one.
+func (t *Tape) Next() bool {
+	if t.at == len(t.ops) {
+		return false
+	}
+	if err := t.world.apply(t.ops[t.at]); err != nil {
+		panic("lossy: the history cannot be played: " + err.Error())
+	}
+	t.at++
+	return true
+}
+
+// Last is the operation that was played last.
+func (t *Tape) Last() Op {
+	if t.at == 0 {
+		return Op{}
+	}
+	return t.ops[t.at-1]
+}
+
+// Crash gives what is left after a crash at this moment. All of it is durable.
+func (t *Tape) Crash(loss Loss, chance *rand.Rand) *Disk { return newDisk(t.world.crash(loss, chance)) }
+
+// Crash gives what is left of the disk after a crash now.
+func (d *Disk) Crash(loss Loss, chance *rand.Rand) *Disk {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return newDisk(d.world.crash(loss, chance))
+}
+
+func (w *world) crash(loss Loss, chance *rand.Rand) *world {
+	left := &world{dirs: map[string]*folder{}, nodes: map[int]*node{}, nextNode: w.nextNode}
+	// In the order of their numbers, so that a seed gives the same again.
+	for _, id := range slices.Sorted(maps.Keys(w.nodes)) {
+		data := w.nodes[id].crash(loss, chance)
+		left.nodes[id] = &node{now: data, durable: data}
+	}
+	for _, path := range slices.Sorted(maps.Keys(w.dirs)) {
+		names := w.dirs[path].crash(loss, chance)
+		left.dirs[path] = &folder{now: names, durable: maps.Clone(names)}
+	}
+	left.prune()
+	return left
+}
+
+// prune removes directories whose own names are gone.
+func (w *world) prune() {
+	for {
+		gone := ""
+		for path := range w.dirs {
+			if path != "." && !w.hasDir(path) {
+				gone = path
+			}
+		}
+		if gone == "" {
+			return
+		}
+		delete(w.dirs, gone)
+	}
+}
+
+func (f *folder) crash(loss Loss, chance *rand.Rand) map[string]int {
+	switch loss {
+	case LoseNothing:
+		return maps.Clone(f.now)
+	case LoseAll:
+		return maps.Clone(f.durable)
+	}
+	names := maps.Clone(f.durable)
+	for _, n := range f.pending {
+		if chance.IntN(2) == 0 {
+			n.apply(names)
+		}
+	}
+	return names
+}
+
+func (n *node) crash(loss Loss, chance *rand.Rand) []byte {
+	switch loss {
+	case LoseNothing:
+		return slices.Clone(n.now)
+	case LoseAll:
+		return slices.Clone(n.durable)
+	}
+	data := slices.Clone(n.durable)
+	whole := chance.IntN(len(n.pending) + 1)
+	for i, c := range n.pending {
+		switch {
+		case loss == LoseHoles && chance.IntN(3) == 0:
+			continue
+		case i < whole || loss == LoseHoles && chance.IntN(2) == 0:
+		case i > whole:
+			return data
+		case c.cut:
+			continue
+		default:
+			c.data = torn(c.data, chance)
+		}
+		data = c.apply(data)
+	}
+	return data
+}
+
+// torn is a write of which only a part arrived: the rest is missing, or zeros.
+func torn(data []byte, chance *rand.Rand) []byte {
+	if len(data) == 0 {
+		return data
+	}
+	n := chance.IntN(len(data))
+	if chance.IntN(2) == 0 {
+		return data[:n]
+	}
+	rest := make([]byte, len(data))
+	copy(rest, data[:n])
+	return rest[:n+chance.IntN(len(data)-n+1)]
+}

@@ -1,0 +1,104 @@
+package lossy
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+)
+
+// errReadOnly is returned for a change through a file that was opened for reading.
+var errReadOnly = errors.New("opened for reading")
+
+// file is an open file. It goes on to be that file when the name is given to another.
+type file struct {
+	d        *Disk
+	path     string
+	node     int
+	at       int64 // of Read
+	readOnly bool
+	closed   bool
+}
+
+// change performs an operation that the file must be open for.
+func (f *file) change(op Op) error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	op.Path, op.node = f.path, f.node
+	err := fs.ErrClosed
+	switch {
+	case f.closed:
+	case f.readOnly && op.Kind != Sync:
+		err = errReadOnly
+	default:
+		err = f.d.do(op)
+	}
+	if err != nil {
+		return pathError(op.Kind.String(), f.path, err)
+	}
+	return nil
+}
+
+// Write implements disk.File.
+func (f *file) Write(b []byte) (int, error) {
+	err := f.change(Op{Kind: Write, Data: append([]byte(nil), b...)})
+	var short *Short
+	switch {
+	case err == nil:
+		return len(b), nil
+	case errors.As(err, &short):
+		return min(short.Bytes, len(b)), err
+	}
+	return 0, err
+}
+
+// Truncate implements disk.File.
+func (f *file) Truncate(size int64) error { return f.change(Op{Kind: Truncate, Size: size}) }
+
+// Sync implements disk.File.
+func (f *file) Sync() error { return f.change(Op{Kind: Sync}) }
+
+// Read implements disk.File.
+func (f *file) Read(b []byte) (int, error) {
+	n, err := f.ReadAt(b, f.at)
+	f.at += int64(n)
+	if n > 0 {
+		err = nil
+	}
+	return n, err
+}
+
+// ReadAt implements disk.File.
+func (f *file) ReadAt(b []byte, at int64) (int, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if f.closed {
+		return 0, pathError("read", f.path, fs.ErrClosed)
+	}
+	data := f.d.world.nodes[f.node].now
+	if at >= int64(len(data)) {
+		return 0, io.EOF
+	}
+	n := copy(b, data[at:])
+	if n < len(b) {
+		return n, io.EOF
+	}
+	return n, nil
+}
+
+// Size implements disk.File.
+func (f *file) Size() (int64, error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return int64(len(f.d.world.nodes[f.node].now)), nil
+}
+
+// Close implements disk.File.
+func (f *file) Close() error {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	if f.closed {
+		return pathError("close", f.path, fs.ErrClosed)
+	}
+	f.closed = true
+	return nil
+}

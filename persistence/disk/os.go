@@ -1,0 +1,122 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"runtime"
+)
+
+// OS is the file system of the machine.
+type OS struct{}
+
+// fileMode is that of new files, as Redis gives it.
+const fileMode = 0o644
+
+// Create implements FS.
+func (OS) Create(path string) (File, error) {
+	return open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+}
+
+// Append implements FS.
+func (OS) Append(path string) (File, error) {
+	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+}
+
+// Open implements FS.
+func (OS) Open(path string) (File, error) { return open(path, os.O_RDONLY) }
+
+func open(path string, flags int) (File, error) {
+	f, err := os.OpenFile(path, flags, fileMode)
+	if err != nil {
+		return nil, err
+	}
+	return osFile{f}, nil
+}
+
+// Rename implements FS.
+func (OS) Rename(from, to string) error { return os.Rename(from, to) }
+
+// Remove implements FS.
+func (OS) Remove(path string) error { return os.Remove(path) }
+
+// MakeDir implements FS.
+func (OS) MakeDir(path string) (created bool, err error) {
+	err = os.Mkdir(path, 0o755)
+	if err == nil {
+		return true, nil
+	}
+	if st, statErr := os.Stat(path); errors.Is(err, fs.ErrExist) && statErr == nil && st.IsDir() {
+		return false, nil
+	}
+	return false, err
+}
+
+// List implements FS.
+func (OS) List(dir string) ([]string, error) {
+	entries, err := os.ReadDir(dir)
+	names := make([]string, 0, len(entries))
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}
+
+// Size implements FS. What is not a regular file is an error.
+func (OS) Size(path string) (int64, error) {
+	st, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	if !st.Mode().IsRegular() {
+		return 0, fmt.Errorf("%s: not a regular file", path)
+	}
+	return st.Size(), nil
+}
+
+// SyncDir implements FS. Windows has no such call, and needs none.
+func (OS) SyncDir(dir string) error {
+	if runtime.GOOS == "windows" {
+		return nil
+	}
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = d.Close() }()
+	if err := d.Sync(); err != nil {
+		return fmt.Errorf("sync %s: %w", dir, err)
+	}
+	return nil
+}
+
+// Lock implements FS.
+func (OS) Lock(path string) (io.Closer, error) {
+	f, err := lockFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}
+
+// osFile is a file of OS.
+type osFile struct{ *os.File }
+
+// Size implements File.
+func (f osFile) Size() (int64, error) {
+	st, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), nil
+}
+
+// Sync implements File.
+func (f osFile) Sync() error {
+	if err := syncData(f.File); err != nil {
+		return fmt.Errorf("sync %s: %w", f.Name(), err)
+	}
+	return nil
+}

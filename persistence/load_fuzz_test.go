@@ -1,0 +1,86 @@
+package persistence
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// snapshotsOfRedis are files that Redis 7.0 wrote.
+func snapshotsOfRedis(t testing.TB) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(filepath.Join("rdb", "testdata", "redis-7.0", "*.rdb"))
+	require.NoError(t, err)
+	require.NotEmpty(t, paths)
+	files := map[string][]byte{}
+	for _, path := range paths {
+		b, err := os.ReadFile(path)
+		require.NoError(t, err)
+		files[filepath.Base(path)] = b
+	}
+	return files
+}
+
+// offsetIn finds the offset that an error of Load names.
+var offsetIn = regexp.MustCompile(`rdb: offset (\d+): `)
+
+// requireRefused checks what a damaged snapshot gives: nothing, or an error with an offset in it.
+func requireRefused(t testing.TB, err error, size int) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	found := offsetIn.FindStringSubmatch(err.Error())
+	require.NotNil(t, found, "an error without an offset: %v", err)
+	at, convErr := strconv.Atoi(found[1])
+	require.NoError(t, convErr)
+	require.LessOrEqual(t, at, size, "%v", err)
+}
+
+// FuzzLoad: no file makes a load fall over or take memory that it has no use for, and an error says where. The bound is
+// what the decoder's buffers take, and what compression can make of a file.
+func FuzzLoad(f *testing.F) {
+	for _, b := range snapshotsOfRedis(f) {
+		f.Add(b)
+	}
+	st := payloadStore()
+	everyValue(st.DB(0))
+	var own bytes.Buffer
+	_, err := Save(&own, st.Cut(), SaveOptions{Version: "7.0.15", Compress: true})
+	require.NoError(f, err)
+	f.Add(own.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Load(bytes.NewReader(data), payloadStore(), false)
+		runtime.ReadMemStats(&after)
+		requireRefused(t, err, len(data))
+		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20+1000*len(data)))
+	})
+}
+
+// TestLoadOfDamage changes each byte of each file: what gets past the checksum is refused with an offset, or loads.
+func TestLoadOfDamage(t *testing.T) {
+	for name, data := range snapshotsOfRedis(t) {
+		step := 1 + len(data)/2000
+		for i := 0; i < len(data); i += step {
+			data[i] ^= 1 << (i % 8)
+			_, err := Load(bytes.NewReader(data), payloadStore(), false)
+			data[i] ^= 1 << (i % 8)
+			requireRefused(t, err, len(data))
+		}
+		_, err := Load(bytes.NewReader(data), payloadStore(), true)
+		requireRefused(t, err, len(data))
+		for n := 0; n < len(data); n += step {
+			_, err := Load(bytes.NewReader(data[:n]), payloadStore(), true)
+			require.Error(t, err, "%s cut to %d bytes", name, n)
+			requireRefused(t, err, n)
+		}
+	}
+}
