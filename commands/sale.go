@@ -1,95 +1,217 @@
 package commands
 
 import (
-	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
-)
+	"strconv"
 
-// A sale on bare keys is what the classic script keeps: the stock is a string, the buyers are a set, and each order
-// is an entry of one stream.
-const (
-	stockPrefix = "seckill:stock:"
-	buyerPrefix = "seckill:order:"
-	orderStream = "stream.orders"
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+	"lockserver/store/stream"
 )
 
 // SECKILL's replies.
 const (
-	saleSold      = 0
-	saleNoStock   = 1
-	saleHasBought = 2
+	saleSold       = 0
+	saleNoStock    = 1
+	saleHasBought  = 2
+	saleNotStarted = 3
+	saleOver       = 4
 )
 
-// SaleRows are the native commands for flash sales.
-func SaleRows() []Row {
-	return []Row{
-		{Name: "seckill", Group: Sale, Since: "0.1.0", Flags: Write | DenyOOM | Fast | TouchesArbitraryKeys, Run: seckill,
-			Summary:    "Sells one piece to a user: 0 sold, 1 not enough stock, 2 the user has bought already.",
-			Complexity: "O(1)",
-			Args:       []Arg{Str("voucher"), Str("user"), Str("order")}},
-	}
+// purchase is one call of SECKILL.
+type purchase struct {
+	voucher, user, order []byte
+	qty                  int64
+	sale                 sale
+	stock                int64 // before it
+	have                 int64 // pieces that the user has already
+	again                bool  // the order has been sold before: this is a retry
 }
 
 // seckill checks everything before it changes anything: stock deducted, user remembered, order appended, or nothing.
 func seckill(c *Ctx) error {
-	a := c.Args()
-	voucher, user, order := a.Bytes(), a.Bytes(), a.Bytes()
-	if err := a.Err(); err != nil {
+	p := purchase{qty: 1}
+	if err := p.read(c.Args()); err != nil {
 		return err
 	}
-	var stockBuf, buyerBuf [64]byte
-	stockKey := append(append(stockBuf[:0], stockPrefix...), voucher...)
-	buyersKey := append(append(buyerBuf[:0], buyerPrefix...), voucher...)
-
-	text, exists, err := c.findString(stockKey)
+	answer, err := p.judge(c)
+	if err == nil && answer == saleSold && !p.again {
+		err = p.sell(c)
+	}
 	if err != nil {
 		return err
 	}
-	if !exists {
-		return ErrNoSale(voucher)
-	}
-	stock, ok := resp.ParseInt(text)
-	if !ok {
-		return ErrStock
-	}
-	if stock <= 0 {
-		c.Out.Int(saleNoStock)
-		return nil
-	}
-	buyers, err := c.findSet(buyersKey)
-	if err != nil {
-		return err
-	}
-	if buyers != nil && buyers.Has(user) {
-		c.Out.Int(saleHasBought)
-		return nil
-	}
-	orderKey := []byte(orderStream)
-	placed, err := c.findStream(orderKey)
-	if err != nil {
-		return err
-	}
-	id, err := nextStreamID(c, placed)
-	if err != nil {
-		return err
-	}
-	c.DB.SetInt(stockKey, stock-1)
-	set := c.DB.EditSet(buyersKey)
-	set.Add(user)
-	fields := [...][]byte{userField, user, voucherField, voucher, idField, order}
-	orders := c.DB.EditStream(orderKey)
-	orders.Add(id, fields[:])
-	c.Notify(keyevent.Generic, "seckill", stockKey)
-	c.Notify(keyevent.String, "incrby", stockKey)
-	c.Notify(keyevent.Set, "sadd", buyersKey)
-	c.Notify(keyevent.Stream, "xadd", orderKey)
-	c.Out.Int(saleSold)
+	c.Out.Int(answer)
 	return nil
 }
 
-// The fields of an order.
+func (p *purchase) read(a *Scanner) error {
+	p.voucher, p.user, p.order = a.Bytes(), a.Bytes(), a.Bytes()
+	if a.More() && a.Option() == "QTY" {
+		if p.qty = a.IntOr(ErrSaleQuantity); p.qty < 1 {
+			a.Fail(ErrSaleQuantity)
+		}
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	return a.Err()
+}
+
+// judge finds the answer, in the order in which the script asks: the stock first. Most calls come when nothing is left,
+// and that must cost next to nothing; only whether it is a retry has to be known before, because whoever asks again is
+// told the same, also when all is sold or over.
+func (p *purchase) judge(c *Ctx) (answer int64, err error) {
+	if p.stock, err = findStock(c, p.voucher); err != nil {
+		return 0, err
+	}
+	o, err := owned(c, p.voucher, p.user, p.order) // of a sale on bare keys there is none
+	if p.again = o.state != ""; p.again || err != nil {
+		return saleSold, err
+	}
+	if p.stock <= 0 && p.qty == 1 {
+		return saleNoStock, nil
+	}
+	if p.sale, err = findSale(c, p.voucher); err != nil {
+		return 0, err
+	}
+	switch {
+	case p.qty > p.sale.limit:
+		return 0, ErrSaleLimit(p.sale.limit)
+	case !p.sale.started(c.NowMS()):
+		return saleNotStarted, nil
+	case p.sale.ended(c.NowMS()):
+		return saleOver, nil
+	case p.stock < p.qty:
+		return saleNoStock, nil
+	}
+	if p.have, err = piecesOf(c, p.voucher, p.user); err != nil {
+		return 0, err
+	}
+	if p.have > p.sale.limit-p.qty {
+		return saleHasBought, nil
+	}
+	return saleSold, nil
+}
+
+// sell carries a purchase out that judge has found to be good, unless a key that it writes to holds something else.
+func (p *purchase) sell(c *Ctx) error {
+	streamKey := p.sale.streamKey(c.names[1][:0])
+	id, err := nextEntryID(c, streamKey, p.voucher, p.user, p.order)
+	if err != nil {
+		return err
+	}
+	if err := p.mayWrite(c); err != nil {
+		return err
+	}
+	stockKey := c.saleKey(stockPrefix, p.voucher)
+	c.DB.SetInt(stockKey, p.stock-p.qty)
+	c.Notify(keyevent.Generic, "seckill", stockKey)
+	c.Notify(keyevent.String, "incrby", stockKey)
+	setPieces(c, p.voucher, p.user, p.have, p.have+p.qty)
+	if p.sale.made {
+		p.note(c)
+	}
+	fields := [...][]byte{userField, p.user, voucherField, p.voucher, idField, p.order,
+		qtyField, strconv.AppendInt(c.Scratch(), p.qty, 10)}
+	given := fields[:]
+	if !p.sale.made { // exactly what the script leaves
+		given = fields[:len(fields)-2]
+	}
+	orders := c.DB.EditStream(streamKey)
+	orders.Add(id, given)
+	c.Notify(keyevent.Stream, "xadd", streamKey)
+	return nil
+}
+
+// mayWrite checks the keys that judge has not looked at.
+func (p *purchase) mayWrite(c *Ctx) error {
+	if p.have+p.qty > 1 && !c.holdsKind(piecesPrefix, p.voucher, store.Hash) {
+		return ErrWrongType
+	}
+	if p.sale.holdMS > 0 && !c.holdsKind(holdsPrefix, p.voucher, store.ZSet) {
+		return ErrWrongType
+	}
+	return nil
+}
+
+// note writes down what only a sale made with SECKILL.CREATE keeps of an order.
+func (p *purchase) note(c *Ctx) {
+	var text [64]byte
+	o := orderRecord{orderSold, p.qty, p.user}
+	if p.sale.holdMS > 0 {
+		o.state = orderHeld
+		key := c.saleKey(holdsPrefix, p.voucher)
+		holds := c.DB.EditZSet(key)
+		holds.Set(p.order, float64(c.NowMS()+min(p.sale.holdMS, maxHoldMS)))
+		c.Notify(keyevent.ZSet, "zadd", key)
+	}
+	key := c.saleKey(ordersPrefix, p.voucher)
+	orders := c.DB.EditHash(key)
+	orders.Set(p.order, o.appendTo(text[:0]))
+	c.Notify(keyevent.Hash, "hset", key)
+	key = c.saleKey(salePrefix, p.voucher)
+	sums := c.DB.EditHash(key)
+	sums.SetInt(soldField, p.sale.sold+p.qty)
+	if o.state == orderHeld {
+		sums.SetInt(heldField, p.sale.held+p.qty)
+	}
+	c.Notify(keyevent.Hash, "hset", key)
+}
+
+// setPieces notes how many pieces a user has now, who had some number before: in the set of buyers, and beside it if it
+// is more than one.
+func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
+	if had > 1 || has > 1 {
+		key := c.saleKey(piecesPrefix, voucher)
+		pieces := c.DB.EditHash(key)
+		if has > 1 {
+			pieces.SetInt(user, has)
+			c.Notify(keyevent.Hash, "hset", key)
+		} else if pieces.Delete(user) {
+			c.notifyTaken(keyevent.Hash, "hdel", key, pieces.Hash() == nil)
+		}
+	}
+	if (had > 0) == (has > 0) {
+		return
+	}
+	key := c.saleKey(buyersPrefix, voucher)
+	buyers := c.DB.EditSet(key)
+	if has > 0 {
+		buyers.Add(user)
+		c.Notify(keyevent.Set, "sadd", key)
+	} else if buyers.Remove(user) {
+		c.notifyTaken(keyevent.Set, "srem", key, buyers.Set() == nil)
+	}
+}
+
+// nextEntryID is the ID of the entry that is to be added to a stream, unless that cannot be done.
+func nextEntryID(c *Ctx, key []byte, values ...[]byte) (id stream.ID, err error) {
+	s, err := c.streamToWrite(key)
+	if err != nil {
+		return id, err
+	}
+	const room = 128 // for the names of the fields, and numbers
+	total := room
+	for _, v := range values {
+		total += len(v)
+	}
+	if total > stream.MaxEntryBytes {
+		return id, ErrStreamEntry
+	}
+	return nextStreamID(c, s)
+}
+
+// holdsKind reports whether one of a sale's keys is missing or of a kind.
+func (c *Ctx) holdsKind(prefix string, voucher []byte, kind store.Kind) bool {
+	r := c.DB.Peek(c.saleKey(prefix, voucher))
+	return r.Is(kind)
+}
+
+// The fields of an order in its stream; qty only of a sale made with SECKILL.CREATE, reason only of one taken back.
 var (
 	userField    = []byte("userId")
 	voucherField = []byte("voucherId")
 	idField      = []byte("id")
+	qtyField     = []byte("qty")
+	reasonField  = []byte("reason")
 )

@@ -1,0 +1,71 @@
+package commands
+
+import (
+	"math"
+	"time"
+
+	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
+)
+
+// An id is 64 bits: a sign of 0, 31 bits of seconds since 2022-01-01 UTC, and 32 bits of a counter that begins anew each
+// day. The counter is the string icr:<name>:<yyyy:MM:dd>, so a day's count can be read, and an application that counts
+// there by INCR shares it.
+const (
+	idPrefix      = "icr:"
+	idDay         = ":2006:01:02" // for time's Format
+	idEpochS      = 1_640_995_200 // 2022-01-01 UTC
+	idCounterBits = 32
+	maxIDCounter  = math.MaxUint32
+	maxIDSeconds  = math.MaxInt32
+	// maxIDCount is how many ids one call may ask for.
+	maxIDCount = 100_000
+)
+
+// nextID gives out ids. Two ids of a name differ because no day's count is given twice; they rise because the second
+// does not go back while the server lives, and the count does not while the second's day lasts.
+func nextID(c *Ctx) error {
+	a := c.Args()
+	name, count, many := a.Bytes(), int64(1), false
+	if a.More() && a.Option() == "COUNT" {
+		count, many = a.IntRange(1, maxIDCount), true
+	}
+	if a.More() {
+		a.Syntax()
+	}
+	if err := a.Err(); err != nil {
+		return err
+	}
+	nowS := c.NowMS() / 1000
+	if nowS < idEpochS || nowS-idEpochS > maxIDSeconds {
+		return ErrIDClock
+	}
+	second := c.Host.RisingSecond(nowS)
+	var buf [64]byte
+	key := append(append(buf[:0], idPrefix...), name...)
+	key = time.Unix(second, 0).UTC().AppendFormat(key, idDay)
+	text, exists, err := c.findString(key)
+	if err != nil {
+		return err
+	}
+	last, ok := int64(0), true
+	if exists {
+		last, ok = resp.ParseInt(text)
+	}
+	switch {
+	case !ok || last < 0:
+		return ErrIDCounter
+	case last > maxIDCounter-count:
+		return ErrIDsGone
+	}
+	c.DB.SetInt(key, last+count)
+	c.Notify(keyevent.String, "incrby", key)
+	high := (second - idEpochS) << idCounterBits
+	if many {
+		c.Out.Array(int(count))
+	}
+	for i := range count {
+		c.Out.Int(high | (last + 1 + i))
+	}
+	return nil
+}

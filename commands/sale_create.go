@@ -1,0 +1,147 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/keyevent"
+)
+
+// opening is one call of SECKILL.CREATE.
+type opening struct {
+	voucher        []byte
+	stock          int64
+	startMS, endMS int64 // endMS 0: none
+	limit          int64
+	holdMS         int64 // 0: none
+	stream         []byte
+	replace        bool
+}
+
+// read takes the arguments; each option may stand once, in any order.
+func (o *opening) read(a *Scanner) error {
+	o.voucher = a.Bytes()
+	given := map[string]bool{}
+	for a.More() {
+		w := a.Option()
+		if given[w] {
+			a.Syntax()
+		}
+		given[w] = true
+		switch w {
+		case "STOCK":
+			if o.stock = a.IntOr(ErrStock); o.stock < 0 {
+				a.Fail(ErrStock)
+			}
+		case "START":
+			if o.startMS = a.IntOr(ErrSaleTime); o.startMS < 0 {
+				a.Fail(ErrSaleTime)
+			}
+		case "END":
+			if o.endMS = a.IntOr(ErrSaleTime); o.endMS < 1 {
+				a.Fail(ErrSaleTime)
+			}
+		case "LIMIT":
+			if o.limit = a.IntOr(ErrSaleLimitValue); o.limit < 1 {
+				a.Fail(ErrSaleLimitValue)
+			}
+		case "HOLD":
+			if o.holdMS = a.IntOr(ErrSaleHold); o.holdMS < 1 || o.holdMS > maxHoldMS {
+				a.Fail(ErrSaleHold)
+			}
+		case "STREAM":
+			o.stream = a.Bytes()
+		case "REPLACE":
+			o.replace = true
+		}
+	}
+	if !given["STOCK"] {
+		a.Syntax()
+	}
+	if o.endMS != 0 && o.startMS >= o.endMS {
+		a.Fail(ErrSaleWindow)
+	}
+	return a.Err()
+}
+
+// seckillCreate opens a sale. What a sale of that name has left behind is in its way, even one that is over: it may
+// still be needed to compare the orders with.
+func seckillCreate(c *Ctx) error {
+	o := opening{limit: 1, stream: []byte(orderStream)}
+	if err := o.read(c.Args()); err != nil {
+		return err
+	}
+	if _, err := c.streamToWrite(o.stream); err != nil {
+		return err
+	}
+	if _, err := c.streamToWrite(append(Own(o.stream), cancelledSuffix...)); err != nil {
+		return err
+	}
+	for _, prefix := range saleKeys {
+		if !o.replace && c.DB.Peek(c.saleKey(prefix, o.voucher)).OK() {
+			return ErrSaleExists(o.voucher)
+		}
+	}
+	stockKey, hashKey := c.saleKey(stockPrefix, o.voucher), c.saleKey(salePrefix, o.voucher)
+	for _, prefix := range saleKeys {
+		if key := c.saleKey(prefix, o.voucher); c.DB.Delete(key) {
+			c.Notify(keyevent.Generic, "del", key)
+		}
+	}
+	c.DB.SetInt(stockKey, o.stock)
+	c.Notify(keyevent.Generic, "seckill.create", stockKey)
+	c.Notify(keyevent.String, "set", stockKey)
+	h := c.DB.EditHash(hashKey)
+	h.Set(streamField, o.stream)
+	h.SetInt(limitField, o.limit)
+	for _, f := range []struct {
+		field []byte
+		value int64
+	}{{startField, o.startMS}, {endField, o.endMS}, {holdField, o.holdMS}} {
+		if f.value != 0 {
+			h.SetInt(f.field, f.value)
+		}
+	}
+	h.SetInt(totalField, o.stock)
+	for _, sum := range [][]byte{soldField, heldField, confirmedField} {
+		h.SetInt(sum, 0)
+	}
+	c.Notify(keyevent.Hash, "hset", hashKey)
+	c.Out.OK()
+	return nil
+}
+
+// seckillRestock adds pieces to a sale or takes some, but never more than there are. A sale on bare keys has a stock, too.
+func seckillRestock(c *Ctx) error {
+	a := c.Args()
+	voucher, n := a.Bytes(), a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	stock, err := findStock(c, voucher)
+	if err != nil {
+		return err
+	}
+	s, err := findSale(c, voucher)
+	if err != nil {
+		return err
+	}
+	// What is sold may come back: that must fit, too.
+	if n > 0 && stock > math.MaxInt64-n-max(s.sold, 0) || n < 0 && stock < math.MinInt64-n {
+		return ErrOverflow
+	}
+	now := max(stock+n, 0)
+	if now != stock {
+		key := c.saleKey(stockPrefix, voucher)
+		c.DB.SetInt(key, now)
+		c.Notify(keyevent.Generic, "seckill.restock", key)
+		c.Notify(keyevent.String, "incrby", key)
+		if s.made {
+			key := c.saleKey(salePrefix, voucher)
+			h := c.DB.EditHash(key)
+			h.SetInt(totalField, s.total+now-stock)
+			c.Notify(keyevent.Hash, "hset", key)
+		}
+	}
+	c.Out.Int(now)
+	return nil
+}

@@ -1,0 +1,66 @@
+package commands
+
+import "lockserver/store"
+
+const (
+	// maxHoldMS bounds a hold: with it, the end of one is a time that a sorted set's score holds exactly.
+	maxHoldMS = 1 << 50
+	// retryHoldMS is after how long a hold is looked at again that could not be ended because somebody has damaged the
+	// keys of its sale: what is restored meanwhile gets its pieces back.
+	retryHoldMS = 1000
+)
+
+// EndHolds takes back orders whose hold has ended, the earliest first, at most budget of them (about a few microseconds
+// each), and says whether there may be more. The server calls it; c needs no session and no arguments, and its database
+// changes.
+func EndHolds(c *Ctx, st *store.Store, budget int) (more bool) {
+	for budget > 0 {
+		db, key, ok := st.DueHolds(&budget)
+		if !ok {
+			return budget <= 0
+		}
+		c.DB = db
+		budget -= endHoldsAt(c, key, budget)
+	}
+	return true
+}
+
+// endHoldsAt ends at most budget holds of one sale that are due and returns how many it looked at, at least one.
+func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
+	for n = 0; n < budget; {
+		r := c.DB.Peek(key)
+		if !r.OK() || !r.Is(store.ZSet) {
+			break
+		}
+		order, score := r.ZSet().At(0, c.Scratch())
+		if store.HoldMS(score) > c.NowMS() {
+			break
+		}
+		n++
+		if err := endHold(c, key[len(holdsPrefix):], Own(order)); err != nil {
+			c.DB.PutOffHolds(key, c.NowMS()+retryHoldMS)
+			break
+		}
+	}
+	return max(n, 1)
+}
+
+// endHold takes back one order whose hold has ended. A hold without an order that is held is somebody's leftover.
+func endHold(c *Ctx, voucher, order []byte) error {
+	t := settlement{voucher: voucher, order: order}
+	var err error
+	if t.sale, err = findSale(c, voucher); err != nil {
+		return err
+	}
+	if !t.sale.made { // renamed, perhaps, and its other keys will follow
+		return ErrSaleBare(voucher)
+	}
+	if t.record, err = findOrder(c, voucher, order); err != nil {
+		return err
+	}
+	if t.record.state != orderHeld {
+		dropHold(c, voucher, order)
+		return nil
+	}
+	return t.takeBack(c, "seckill.expire", "expired")
+}

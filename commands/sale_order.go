@@ -1,0 +1,79 @@
+package commands
+
+import (
+	"bytes"
+	"strconv"
+
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// orderState is what became of an order, in the word that its record begins with. Format, do not change.
+type orderState string
+
+const (
+	orderHeld orderState = "held" // sold, and to be confirmed before its hold ends
+	orderSold orderState = "sold" // sold, on a sale without holds
+	orderPaid orderState = "paid" // confirmed: it stays sold
+	orderGone orderState = "gone" // taken back; its record stays, so that a late retry sells nothing
+)
+
+// orderRecord is an order as it stands in the hash of orders: "held 2 alice". User is valid until the next change of the
+// store.
+type orderRecord struct {
+	state orderState // empty: there is no such order
+	qty   int64
+	user  []byte
+}
+
+// appendTo appends the record's text.
+func (o *orderRecord) appendTo(dst []byte) []byte {
+	dst = append(append(dst, o.state...), ' ')
+	dst = append(strconv.AppendInt(dst, o.qty, 10), ' ')
+	return append(dst, o.user...)
+}
+
+// parseOrder reads a record's text.
+func parseOrder(text []byte) (o orderRecord, ok bool) {
+	state, rest, _ := bytes.Cut(text, []byte{' '})
+	qty, user, ok := bytes.Cut(rest, []byte{' '})
+	if !ok {
+		return o, false
+	}
+	for _, known := range [...]orderState{orderHeld, orderSold, orderPaid, orderGone} {
+		if string(state) == string(known) {
+			o.state = known
+		}
+	}
+	o.qty, ok = resp.ParseInt(qty)
+	o.user = user
+	return o, ok && o.qty > 0 && o.state != ""
+}
+
+// findOrder reads the record of an order.
+func findOrder(c *Ctx, voucher, order []byte) (o orderRecord, err error) {
+	r := c.DB.Peek(c.saleKey(ordersPrefix, voucher))
+	if !r.Is(store.Hash) {
+		return o, ErrWrongType
+	}
+	if !r.OK() {
+		return o, nil
+	}
+	text, ok := r.Hash().Get(nil, order)
+	if !ok {
+		return o, nil
+	}
+	if o, ok = parseOrder(text); !ok {
+		return orderRecord{}, ErrSaleRecord(order)
+	}
+	return o, nil
+}
+
+// owned is findOrder for a user to whom the order must belong, if there is one.
+func owned(c *Ctx, voucher, user, order []byte) (orderRecord, error) {
+	o, err := findOrder(c, voucher, order)
+	if err == nil && o.state != "" && !bytes.Equal(o.user, user) {
+		return orderRecord{}, ErrSaleOrder(order)
+	}
+	return o, err
+}

@@ -1,0 +1,149 @@
+package commands
+
+import (
+	"math"
+	"strconv"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+// settlement is one call of SECKILL.CONFIRM or SECKILL.CANCEL.
+type settlement struct {
+	voucher, user, order []byte
+	sale                 sale
+	record               orderRecord
+}
+
+// read finds the order. open: it can still go either way; an order whose hold has ended cannot, even if the server has
+// not come round to it yet.
+func (t *settlement) read(c *Ctx) (open bool, err error) {
+	a := c.Args()
+	t.voucher, t.user, t.order = a.Bytes(), a.Bytes(), a.Bytes()
+	if err := a.Err(); err != nil {
+		return false, err
+	}
+	if t.sale, err = findSale(c, t.voucher); err != nil {
+		return false, err
+	}
+	if !t.sale.made {
+		if _, err := findStock(c, t.voucher); err != nil {
+			return false, err
+		}
+		return false, ErrSaleBare(t.voucher)
+	}
+	if t.record, err = owned(c, t.voucher, t.user, t.order); err != nil {
+		return false, err
+	}
+	switch t.record.state {
+	case orderSold:
+		return true, nil
+	case orderHeld:
+		atMS, has, err := holdOf(c, t.voucher, t.order)
+		return err == nil && (!has || c.NowMS() < atMS), err
+	}
+	return false, nil
+}
+
+// seckillConfirm makes an order final.
+func seckillConfirm(c *Ctx) error {
+	var t settlement
+	open, err := t.read(c)
+	if err != nil {
+		return err
+	}
+	if !open {
+		c.Out.Int(0)
+		return nil
+	}
+	t.finish(c, orderPaid)
+	c.Notify(keyevent.Generic, "seckill.confirm", c.saleKey(stockPrefix, t.voucher))
+	c.Out.Int(1)
+	return nil
+}
+
+// seckillCancel takes an order back.
+func seckillCancel(c *Ctx) error {
+	var t settlement
+	open, err := t.read(c)
+	if err != nil {
+		return err
+	}
+	if !open {
+		c.Out.Int(0)
+		return nil
+	}
+	if err := t.takeBack(c, "seckill.cancel", "cancelled"); err != nil {
+		return err
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+// takeBack undoes an order that is held or sold, or changes nothing and says why that cannot be done. reason tells the
+// readers of the stream of such orders.
+func (t *settlement) takeBack(c *Ctx, event, reason string) error {
+	stock, err := findStock(c, t.voucher)
+	if err != nil {
+		return err
+	}
+	if stock > math.MaxInt64-t.record.qty {
+		return ErrOverflow
+	}
+	t.user = Own(t.record.user) // which the change of the record would take away
+	has, err := piecesOf(c, t.voucher, t.user)
+	if err != nil {
+		return err
+	}
+	if !c.holdsKind(piecesPrefix, t.voucher, store.Hash) || !c.holdsKind(holdsPrefix, t.voucher, store.ZSet) {
+		return ErrWrongType
+	}
+	streamKey := append(t.sale.streamKey(c.names[1][:0]), cancelledSuffix...)
+	id, err := nextEntryID(c, streamKey, t.voucher, t.user, t.order)
+	if err != nil {
+		return err
+	}
+	stockKey := c.saleKey(stockPrefix, t.voucher)
+	c.DB.SetInt(stockKey, stock+t.record.qty)
+	c.Notify(keyevent.Generic, event, stockKey)
+	c.Notify(keyevent.String, "incrby", stockKey)
+	setPieces(c, t.voucher, t.user, has, max(has-t.record.qty, 0))
+	t.finish(c, orderGone)
+	taken := c.DB.EditStream(streamKey)
+	taken.Add(id, [][]byte{userField, t.user, voucherField, t.voucher, idField, t.order,
+		qtyField, strconv.AppendInt(c.Scratch(), t.record.qty, 10), reasonField, []byte(reason)})
+	c.Notify(keyevent.Stream, "xadd", streamKey)
+	return nil
+}
+
+// finish ends the hold of an order, if it has one, and writes its new state into its record and the sums of the sale.
+func (t *settlement) finish(c *Ctx, state orderState) {
+	var text [64]byte
+	dropHold(c, t.voucher, t.order)
+	was, qty := t.record.state, t.record.qty
+	key := c.saleKey(ordersPrefix, t.voucher)
+	o := orderRecord{state, qty, t.user}
+	orders := c.DB.EditHash(key)
+	orders.Set(t.order, o.appendTo(text[:0]))
+	c.Notify(keyevent.Hash, "hset", key)
+	key = c.saleKey(salePrefix, t.voucher)
+	sums := c.DB.EditHash(key)
+	if was == orderHeld {
+		sums.SetInt(heldField, t.sale.held-qty)
+	}
+	if state == orderPaid {
+		sums.SetInt(confirmedField, t.sale.confirmed+qty)
+	} else {
+		sums.SetInt(soldField, t.sale.sold-qty)
+	}
+	c.Notify(keyevent.Hash, "hset", key)
+}
+
+// dropHold ends the hold of an order, if it has one.
+func dropHold(c *Ctx, voucher, order []byte) {
+	key := c.saleKey(holdsPrefix, voucher)
+	holds := c.DB.EditZSet(key)
+	if holds.Remove(order) {
+		c.notifyTaken(keyevent.ZSet, "zrem", key, holds.ZSet() == nil)
+	}
+}

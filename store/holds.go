@@ -1,0 +1,122 @@
+package store
+
+import (
+	"math"
+	"strings"
+)
+
+// What the store knows of the holds of sales, so that each ends when its time has come though nobody touches it: which
+// sorted sets are lists of them, and when the first member of each falls due. It goes by the name of the key and by the
+// scores that stand there, whatever command, snapshot or log put them there; so the alarms follow RENAME, MOVE, COPY,
+// SWAPDB and RESTORE, and go with DEL and FLUSHALL. What is to be done with a hold that is due the store does not know.
+
+// HoldsPrefix begins the names of the sorted sets whose members fall due at their scores, milliseconds since 1970.
+const HoldsPrefix = "seckill:holds:"
+
+// farMS stands for a score that is beyond all time.
+const farMS = 1 << 62
+
+func isHolds(key []byte) bool {
+	return len(key) >= len(HoldsPrefix) && key[0] == HoldsPrefix[0] && string(key[:len(HoldsPrefix)]) == HoldsPrefix
+}
+
+// HoldMS returns when a hold with this score falls due.
+func HoldMS(score float64) int64 {
+	switch {
+	case score >= farMS:
+		return farMS
+	case score <= 0:
+		return 0
+	}
+	return int64(math.Ceil(score))
+}
+
+// NextHoldMS returns a time (milliseconds since 1970) before which no hold falls due, and false if none ever does.
+func (s *Store) NextHoldMS() (int64, bool) { return s.holds.NextMS() }
+
+// HoldsDue reports whether a hold may be due.
+func (s *Store) HoldsDue() bool {
+	atMS, ok := s.holds.NextMS()
+	return ok && atMS <= s.nowMS && !s.frozenTime
+}
+
+// DueHolds returns a sorted set whose first member is due; false: there is none. steps bounds the work and is counted
+// down for every alarm that proved to be false. The key is the caller's.
+func (s *Store) DueHolds(steps *int) (db *DB, key []byte, ok bool) {
+	for !s.frozenTime {
+		alarm := s.holds.Peek(s.nowMS, steps)
+		if alarm == nil {
+			break
+		}
+		db, key = alarm.Of.space.db, []byte(alarm.Of.key)
+		r := db.Peek(key)
+		if !r.OK() || r.Kind() != ZSet { // expired, or overwritten
+			alarm.Of.space.dropHolds(alarm)
+		} else {
+			_, score := r.ZSet().At(0, nil)
+			if HoldMS(score) <= s.nowMS {
+				return db, key, true
+			}
+			s.holds.Set(alarm, HoldMS(score))
+		}
+		*steps--
+	}
+	return nil, nil, false
+}
+
+// PutOffHolds lets the alarm of a sorted set of DueHolds ring again at atMS, because its first member cannot be worked
+// off now.
+func (db *DB) PutOffHolds(key []byte, atMS int64) {
+	if alarm := db.space.holds[string(key)]; alarm != nil {
+		db.store.holds.Set(alarm, atMS)
+	}
+}
+
+// watchHolds makes a value that has just come to stand at key ring, if that is a list of holds.
+func (sp *space) watchHolds(key []byte, v *value) {
+	if v.tag() == ZSet && isHolds(key) && v.zset().Len() > 0 {
+		_, score := v.zset().At(0, nil)
+		sp.holdUntil(key, score)
+	}
+}
+
+// holdUntil makes the list of holds at key ring at a score, unless it rings before. Nobody tells it when the first
+// member goes: that is found out when it rings.
+func (sp *space) holdUntil(key []byte, score float64) {
+	atMS := HoldMS(score)
+	alarm := sp.holds[string(key)]
+	switch {
+	case alarm == nil:
+		alarm = &deadline{Of: timedKey{space: sp, key: string(key)}}
+		if sp.holds == nil {
+			sp.holds = make(map[string]*deadline)
+		}
+		sp.holds[alarm.Of.key] = alarm
+	case alarm.AtMS() <= atMS:
+		return
+	}
+	sp.store.holds.Set(alarm, atMS)
+}
+
+// forgetHolds takes back the alarm of a key that goes, if it has one.
+func (sp *space) forgetHolds(key string) {
+	if len(sp.holds) == 0 || !strings.HasPrefix(key, HoldsPrefix) {
+		return
+	}
+	if alarm := sp.holds[key]; alarm != nil {
+		sp.dropHolds(alarm)
+	}
+}
+
+func (sp *space) dropHolds(alarm *deadline) {
+	sp.store.holds.Remove(alarm)
+	delete(sp.holds, alarm.Of.key)
+}
+
+// forgetAllHolds is forgetHolds for a space that is dropped as a whole.
+func (sp *space) forgetAllHolds() {
+	if len(sp.holds) > 0 {
+		sp.store.holds.RemoveAll(func(alarm *deadline) bool { return alarm.Of.space == sp })
+		sp.holds = nil
+	}
+}

@@ -1,0 +1,193 @@
+package store
+
+import (
+	"math"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestHoldMS(t *testing.T) {
+	for score, ms := range map[float64]int64{0: 0, -5: 0, 1: 1, 1.5: 2, 1 << 50: 1 << 50, math.Inf(1): farMS, math.Inf(-1): 0, 1e300: farMS} {
+		require.Equal(t, ms, HoldMS(score), score)
+	}
+}
+
+// holdsModel is a store whose lists of holds the test knows.
+type holdsModel struct {
+	s     *Store
+	lists map[[2]string]map[string]int64 // database and key: members and when they fall due
+}
+
+func (m *holdsModel) change(t *testing.T, r *rand.Rand) {
+	db, key := r.IntN(3), HoldsPrefix+strconv.Itoa(r.IntN(3))
+	to, newKey := r.IntN(3), HoldsPrefix+strconv.Itoa(r.IntN(3))
+	if r.IntN(8) == 0 {
+		newKey = "elsewhere"
+	}
+	at := func(db int, key string) [2]string { return [2]string{strconv.Itoa(db), key} }
+	from, target := at(db, key), at(db, newKey)
+	there := len(m.lists[from]) > 0
+	switch r.IntN(16) {
+	case 0:
+		m.s.DB(db).Delete([]byte(key))
+		delete(m.lists, from)
+	case 1:
+		m.s.DB(db).SetString([]byte(key), []byte("x"), NoTTL)
+		m.s.DB(db).Delete([]byte(key))
+		delete(m.lists, from)
+	case 2:
+		if there && key != newKey {
+			m.s.DB(db).Rename([]byte(key), []byte(newKey))
+			m.lists[target] = m.lists[from]
+			delete(m.lists, from)
+		}
+	case 3:
+		if there && db != to && len(m.lists[at(to, key)]) == 0 {
+			require.True(t, m.s.DB(db).Move([]byte(key), m.s.DB(to)))
+			m.lists[at(to, key)] = m.lists[from]
+			delete(m.lists, from)
+		}
+	case 4:
+		if there && key != newKey {
+			m.s.DB(db).Copy([]byte(key), m.s.DB(db), []byte(newKey))
+			m.lists[target] = map[string]int64{}
+			for member, ms := range m.lists[from] {
+				m.lists[target][member] = ms
+			}
+		}
+	case 5:
+		if r.IntN(4) == 0 {
+			m.s.DB(db).Flush()
+			for k := range m.lists {
+				if k[0] == strconv.Itoa(db) {
+					delete(m.lists, k)
+				}
+			}
+		}
+	case 6:
+		m.s.SwapDB(m.s.DB(db), m.s.DB(to))
+		swapped := map[[2]string]map[string]int64{}
+		for k, list := range m.lists {
+			switch k[0] {
+			case strconv.Itoa(db):
+				k[0] = strconv.Itoa(to)
+			case strconv.Itoa(to):
+				k[0] = strconv.Itoa(db)
+			}
+			swapped[k] = list
+		}
+		m.lists = swapped
+	case 7:
+		z, list := m.s.NewZSet(), map[string]int64{}
+		for i := range r.IntN(4) {
+			list[strconv.Itoa(i)] = m.s.NowMS() + r.Int64N(50)
+			z.Set(m.s.limits.ZSet, []byte(strconv.Itoa(i)), float64(list[strconv.Itoa(i)]))
+		}
+		m.s.DB(db).ReplaceZSet([]byte(key), z)
+		m.lists[from] = list
+	case 8, 9:
+		member := strconv.Itoa(r.IntN(6))
+		e := m.s.DB(db).EditZSet([]byte(key))
+		e.Remove([]byte(member))
+		delete(m.lists[from], member)
+	default:
+		member, ms := strconv.Itoa(r.IntN(6)), m.s.NowMS()+r.Int64N(50)
+		e := m.s.DB(db).EditZSet([]byte(key))
+		e.Set([]byte(member), float64(ms))
+		if m.lists[from] == nil {
+			m.lists[from] = map[string]int64{}
+		}
+		m.lists[from][member] = ms
+	}
+}
+
+// due takes out what the store says is due, and requires it to be just what the model says.
+func (m *holdsModel) due(t *testing.T) {
+	for {
+		steps := 1 << 20
+		db, key, ok := m.s.DueHolds(&steps)
+		if !ok {
+			break
+		}
+		list := m.lists[[2]string{strconv.Itoa(db.ID()), string(key)}]
+		e := db.EditZSet(key)
+		member, score := e.ZSet().At(0, nil)
+		require.Equal(t, list[string(member)], HoldMS(score))
+		require.LessOrEqual(t, HoldMS(score), m.s.NowMS())
+		delete(list, string(member))
+		e.Remove(member)
+	}
+	next := int64(math.MaxInt64)
+	for k, list := range m.lists {
+		for member, ms := range list {
+			if k[1] == "elsewhere" {
+				continue
+			}
+			require.Greater(t, ms, m.s.NowMS(), "%s of %s was not told", member, k)
+			next = min(next, ms)
+		}
+	}
+	require.False(t, m.s.HoldsDue())
+	if at, ok := m.s.NextHoldMS(); next < math.MaxInt64 {
+		require.True(t, ok)
+		require.LessOrEqual(t, at, next)
+	}
+}
+
+// Whatever becomes of the keys, each hold is told at its time.
+func TestHoldsFollowTheData(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	m := &holdsModel{s: New(3, Limits{}), lists: map[[2]string]map[string]int64{}}
+	now := int64(1_700_000_000_000)
+	m.s.SetNow(now * 1000)
+	for range 30_000 {
+		m.change(t, r)
+		if r.IntN(3) == 0 {
+			now += r.Int64N(20)
+			m.s.SetNow(now * 1000)
+			m.due(t)
+		}
+	}
+	m.s.FlushAll()
+	require.Zero(t, m.s.holds.Len())
+	for _, db := range m.s.dbs {
+		require.Empty(t, db.space.holds)
+	}
+}
+
+func TestHoldsThatArePutOff(t *testing.T) {
+	s := New(3, Limits{})
+	s.SetNow(1_000_000)
+	db, key := s.DB(0), []byte(HoldsPrefix+"x")
+	e := db.EditZSet(key)
+	e.Set([]byte("a"), 1000)
+	require.True(t, s.HoldsDue())
+	steps := 10
+	_, got, ok := s.DueHolds(&steps)
+	require.True(t, ok)
+	require.Equal(t, key, got)
+	db.PutOffHolds(key, 2000)
+	_, _, ok = s.DueHolds(&steps)
+	require.False(t, ok)
+	s.SetNow(2_000_000)
+	_, _, ok = s.DueHolds(&steps)
+	require.True(t, ok)
+
+	s.SetFrozenTime(true)
+	require.False(t, s.HoldsDue())
+	_, _, ok = s.DueHolds(&steps)
+	require.False(t, ok)
+	s.SetFrozenTime(false)
+
+	// What is no list of holds any more rings once, in vain.
+	db.SetString(key, []byte("x"), NoTTL)
+	_, _, ok = s.DueHolds(&steps)
+	require.False(t, ok)
+	require.Zero(t, s.holds.Len())
+}

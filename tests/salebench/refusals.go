@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"strconv"
+
+	"lockserver/internal/benchkit"
+)
+
+// refusalTarget is what being told that nothing is left may cost, as a multiple of a GET of a small value.
+const refusalTarget = 1.0
+
+// refusals asks for what is not there any more.
+func (b *bench) refusals(ctx context.Context) error {
+	s, err := benchkit.StartFresh(ctx, b.product, b.dir)
+	if err != nil {
+		return err
+	}
+	defer s.Stop()
+	f, err := benchkit.DialFleet(s.Addr, clients)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err1 := s.Do("SET", "seckill:stock:bare", "0")
+	_, err2 := s.Do("SECKILL.CREATE", "made", "STOCK", "1")
+	_, err3 := s.Do("SECKILL", "made", "first", "order")
+	if err := errors.Join(err1, err2, err3); err != nil {
+		return err
+	}
+	get := benchkit.Traffic{Want: benchkit.Always("$"), Append: func(b []byte, _ int) []byte {
+		return benchkit.Command(b, 2).Arg("GET").Arg("seckill:stock:bare")
+	}}
+	var rows [][]string
+	for _, voucher := range []string{"bare", "made"} {
+		refused := order(func(int) string { return voucher }, 0)
+		refused.Want = benchkit.Always(":1")
+		for _, pipeline := range pipelines {
+			var rounds benchkit.Rounds
+			for range b.rounds {
+				for i, t := range []benchkit.Traffic{get, refused} {
+					us, _, err := perRequestUS(ctx, s, f, t, b.orders, pipeline)
+					if err != nil {
+						return err
+					}
+					rounds[i] = append(rounds[i], us)
+				}
+			}
+			got, refusal := rounds.Medians()
+			ratio := b.report.AtMost("a refusal, "+voucher+", P="+strconv.Itoa(pipeline), refusal/got, refusalTarget, benchkit.Times)
+			rows = append(rows, []string{voucher, strconv.Itoa(pipeline), benchkit.Fixed(got, 2), benchkit.Fixed(refusal, 2), ratio})
+		}
+	}
+	b.report.Text("## Refusals: CPU time of the server for a request, in microseconds")
+	b.report.Table([]string{"sale that is sold out", "P", "GET", "SECKILL", "ratio"}, rows)
+	return nil
+}

@@ -1,0 +1,267 @@
+package sales
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// link is a connection.
+type link struct {
+	conn net.Conn
+	in   *bufio.Reader
+	id   string // the server's number for it
+}
+
+// dial makes a connection, over the port or through the process.
+func (w *world) dial() (*link, error) {
+	conn, err := net.Conn(nil), error(nil)
+	if w.seed%2 == 0 {
+		conn, err = w.srv.Dial()
+	} else {
+		conn, err = net.Dial(w.srv.Addr().Network(), w.srv.Addr().String())
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &link{conn: conn, in: bufio.NewReader(conn)}
+	v, err := l.call("CLIENT", "ID")
+	l.id = v.String()
+	return l, err
+}
+
+func (l *link) hangUp() { _ = l.conn.Close() }
+
+// send sends commands at once.
+func (l *link) send(commands ...[]string) error {
+	var out []byte
+	for _, args := range commands {
+		words := make([][]byte, len(args))
+		for i, a := range args {
+			words[i] = []byte(a)
+		}
+		out = resp.AppendCommand(out, words...)
+	}
+	_, err := l.conn.Write(out)
+	return err
+}
+
+// receive reads so many replies and returns the last one.
+func (l *link) receive(n int) (v resp.Value, err error) {
+	if err := l.conn.SetReadDeadline(time.Now().Add(soon)); err != nil {
+		return v, err
+	}
+	for range n {
+		if v, err = resp.ReadValue(l.in); err != nil {
+			return v, err
+		}
+	}
+	return v, nil
+}
+
+func (l *link) call(args ...string) (resp.Value, error) {
+	if err := l.send(args); err != nil {
+		return resp.Value{}, err
+	}
+	return l.receive(1)
+}
+
+// client is one random user of the sale; what it is called in the sale changes from call to call.
+type client struct {
+	world  *world
+	number int
+	random *rand.Rand
+	link   *link
+}
+
+// live makes calls, and comes back whenever its connection is gone.
+func (c *client) live(n int) {
+	defer func() {
+		if c.link != nil {
+			c.link.hangUp()
+		}
+	}()
+	for range n {
+		if c.link == nil {
+			var err error
+			if c.link, err = c.world.dial(); err != nil {
+				if c.link == nil {
+					c.world.fail(err)
+					return
+				}
+				c.link.hangUp() // killed before it had begun
+				c.link = nil
+				continue
+			}
+			c.world.enter(c.number, c.link.id)
+		}
+		c.do(c.next())
+		if c.random.IntN(2) == 0 { // so that others come in between
+			time.Sleep(time.Duration(c.random.IntN(300)) * time.Microsecond)
+		}
+	}
+}
+
+// next is what the client does next.
+func (c *client) next() *operation {
+	r, w := c.random, c.world
+	op := &operation{kind: sell, client: c.number, qty: 1, inMulti: r.IntN(8) == 0, user: fmt.Sprint("u", r.IntN(users))}
+	if r.IntN(3) == 0 {
+		op.qty = 1 + r.IntN(w.terms.limit+r.IntN(2))
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.serial++
+	op.order = fmt.Sprint("o", w.serial)
+	what := r.IntN(20)
+	if what >= 9 && what < 17 && len(w.known) > 0 {
+		recent := w.known[max(0, len(w.known)-12):]
+		other := recent[r.IntN(len(recent))]
+		op.order = other.order
+		if r.IntN(12) > 0 { // or else somebody else's
+			op.user = other.user
+		}
+	}
+	switch {
+	case what < 12:
+	case what < 15:
+		op.kind = confirm
+	case what < 17:
+		op.kind = cancel
+	case what < 18:
+		op.kind, op.qty = restock, r.IntN(6)-2
+	default:
+		op.kind = look
+	}
+	return op
+}
+
+// do makes one call and writes it down.
+func (c *client) do(op *operation) {
+	w := c.world
+	commands := [][]string{op.args()}
+	if op.inMulti {
+		commands = [][]string{{"MULTI"}, op.args(), {"EXEC"}}
+	}
+	op.call = w.stamps.Add(1)
+	err := c.link.send(commands...)
+	if err == nil && c.random.IntN(200) == 0 {
+		err = net.ErrClosed // does not wait for the reply
+	}
+	var v resp.Value
+	if err == nil {
+		v, err = c.link.receive(len(commands))
+	}
+	if err != nil {
+		op.unknown = true
+		c.link.hangUp()
+		w.awaitGone(c.link.id) // until then it may happen
+		c.link = nil
+	}
+	op.ret = w.stamps.Add(1)
+	if err == nil {
+		if op.inMulti && len(v.Elems) == 1 {
+			v = v.Elems[0]
+		}
+		op.reply = v.String()
+	}
+	w.record(op)
+}
+
+// ask makes a call that is no part of the history.
+func (w *world) ask(args ...string) (resp.Value, error) {
+	w.asking.Lock()
+	defer w.asking.Unlock()
+	return w.admin.call(args...)
+}
+
+// awaitGone waits until the server knows a connection no longer: what was sent on it has happened, or never will.
+func (w *world) awaitGone(id string) {
+	for late := time.Now().Add(soon); ; time.Sleep(100 * time.Microsecond) {
+		v, err := w.ask("CLIENT", "LIST", "ID", id)
+		if err == nil && v.Str == "" && !v.IsError() {
+			return
+		}
+		if err != nil || v.IsError() || time.Now().After(late) {
+			w.fail(fmt.Errorf("connection %s does not go: %s, %v", id, v, err))
+			return
+		}
+	}
+}
+
+// record writes an operation down.
+func (w *world) record(op *operation) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.history = append(w.history, op)
+	if op.kind == sell && (op.reply == "0" || op.unknown || len(w.history)%8 == 0) {
+		w.known = append(w.known, op)
+	}
+	if op.kind != tick && op.kind != look && op.kind != restock {
+		what := op.reply
+		if op.unknown {
+			what = "unknown"
+		}
+		w.counts[fmt.Sprint(op.args()[0], " ", what[:min(len(what), 16)])]++
+	}
+}
+
+// fail notes what went wrong with the world itself.
+func (w *world) fail(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.err == nil {
+		w.err = err
+	}
+}
+
+// enter notes the connection that a client has now.
+func (w *world) enter(number int, id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.links[number] = id
+}
+
+// pass lets time pass, a millisecond a time, until stop is closed.
+func (w *world) pass(random *rand.Rand, stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(20+random.IntN(300)) * time.Microsecond):
+		}
+		op := &operation{kind: tick, client: clients, call: w.stamps.Add(1)}
+		w.clock.Advance(time.Millisecond)
+		op.ret = w.stamps.Add(1)
+		w.record(op)
+	}
+}
+
+// disturb kills a few connections, and has a snapshot taken if it should, until stop is closed.
+func (w *world) disturb(random *rand.Rand, half bool, stop <-chan struct{}) {
+	const most = 2
+	for n := range most {
+		select {
+		case <-stop:
+			return
+		case <-time.After(time.Duration(1+random.IntN(5_000)) * time.Microsecond):
+		}
+		if half && n == 0 {
+			if err := w.save("BGSAVE"); err != nil {
+				w.fail(err)
+			}
+		}
+		w.mu.Lock()
+		id := w.links[random.IntN(clients)]
+		w.mu.Unlock()
+		if id != "" {
+			if _, err := w.ask("CLIENT", "KILL", "ID", id); err != nil {
+				w.fail(err)
+			}
+		}
+	}
+}

@@ -1,0 +1,117 @@
+package sales
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var (
+	minutes  = flag.Float64("minutes", 0.07, "how long TestHistories looks for a history that is no sale's")
+	onlySeed = flag.Uint64("seed", 0, "the one world that TestHistories tries; 0: many")
+)
+
+// search lets worlds happen, two at a time, until the time is over or one is no sale's.
+type search struct {
+	mu        sync.Mutex
+	worlds    int
+	undecided int
+	counts    map[string]int
+	violation error
+	err       error
+}
+
+// run tries the worlds of rising seeds.
+func (s *search) run(ctx context.Context, seed uint64) {
+	s.counts = map[string]int{}
+	var next sync.Mutex
+	take := func() uint64 {
+		next.Lock()
+		defer next.Unlock()
+		seed++
+		return seed - 1
+	}
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			for ctx.Err() == nil && s.try(take()) {
+				if *onlySeed != 0 {
+					return
+				}
+			}
+		})
+	}
+	group.Wait()
+}
+
+// try lets one world happen and reports whether to go on.
+func (s *search) try(seed uint64) bool {
+	w, err := newWorld(seed)
+	if err == nil {
+		err = w.live()
+		w.close()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.worlds++
+	if w != nil {
+		for what, n := range w.counts {
+			s.counts[what] += n
+		}
+	}
+	var bad *violation
+	switch {
+	case errors.Is(err, errUndecided):
+		s.undecided++
+	case errors.As(err, &bad):
+		if s.violation == nil {
+			s.violation = bad
+		}
+		return false
+	case err != nil:
+		if s.err == nil {
+			s.err = err
+		}
+		return false
+	}
+	return s.violation == nil && s.err == nil
+}
+
+func (s *search) summary() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d worlds, %d undecided\n", s.worlds, s.undecided)
+	for _, what := range slices.Sorted(maps.Keys(s.counts)) {
+		fmt.Fprintf(&b, "%8d %s\n", s.counts[what], what)
+	}
+	return b.String()
+}
+
+// TestHistories looks for a history that is no sale's.
+func TestHistories(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	if *onlySeed != 0 {
+		seed = *onlySeed
+	}
+	t.Logf("from seed %d on", seed)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*minutes*float64(time.Minute)))
+	defer cancel()
+	var s search
+	s.run(ctx, seed)
+	require.NoError(t, s.err)
+	require.NoError(t, s.violation)
+	t.Log(s.summary())
+	require.NotZero(t, s.worlds)
+	require.LessOrEqual(t, s.undecided, 3+s.worlds/4)
+	require.NotZero(t, s.counts["SECKILL 0"])
+	require.NotZero(t, s.counts["SECKILL.CANCEL 1"])
+	require.NotZero(t, s.counts["SECKILL.CONFIRM 1"])
+}

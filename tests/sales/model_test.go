@@ -1,0 +1,211 @@
+package sales
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// order is what the model knows of one.
+type order struct {
+	id, user string
+	qty      int
+	state    string // the words of the order's record
+	endMS    int64  // of its hold
+	text     string // all of that, once the order is in a state
+}
+
+// terms are the settings of a sale.
+type terms struct {
+	startMS, endMS int64 // endMS 0: none
+	limit          int
+	holdMS         int64 // 0: none
+}
+
+// state is a sequential sale at a moment. It is never changed: a step makes another one.
+type state struct {
+	nowMS  int64
+	stock  int
+	total  int     // created and restocked
+	orders []order // by id; they are never forgotten
+	text   string  // tells states apart
+}
+
+// done returns the state with its text.
+func (s state) done() state {
+	var b strings.Builder
+	fmt.Fprint(&b, s.nowMS, " ", s.stock, " ", s.total)
+	for i := range s.orders {
+		b.WriteString(s.orders[i].text)
+	}
+	s.text = b.String()
+	return s
+}
+
+func (s state) find(id string) (int, bool) {
+	return slices.BinarySearchFunc(s.orders, id, func(o order, id string) int { return strings.Compare(o.id, id) })
+}
+
+// with is the state with another order, or another state of one.
+func (s state) with(o order) state {
+	i, known := s.find(o.id)
+	o.text = fmt.Sprintf(" %s %s %s %d %d", o.id, o.user, o.state, o.qty, o.endMS)
+	s.orders = slices.Clone(s.orders)
+	if known {
+		s.orders[i] = o
+	} else {
+		s.orders = slices.Insert(s.orders, i, o)
+	}
+	return s
+}
+
+// at is the state at a later time: holds have ended.
+func (s state) at(nowMS int64) state {
+	s.nowMS = nowMS
+	for _, o := range s.orders {
+		if o.state == "held" && o.endMS <= nowMS {
+			s.stock += o.qty
+			o.state, o.endMS = "gone", 0
+			s = s.with(o)
+		}
+	}
+	return s.done()
+}
+
+// pieces is how many pieces a user has.
+func (s state) pieces(user string) (n int) {
+	for _, o := range s.orders {
+		if o.user == user && o.state != "gone" {
+			n += o.qty
+		}
+	}
+	return n
+}
+
+// sum counts the pieces of orders in some states.
+func (s state) sum(states ...string) (n int) {
+	for _, o := range s.orders {
+		if slices.Contains(states, o.state) {
+			n += o.qty
+		}
+	}
+	return n
+}
+
+// apply is what a sale does with an operation, and what it answers.
+func (t *terms) apply(s state, op *operation) (state, string) {
+	switch op.kind {
+	case sell:
+		return t.sell(s, op)
+	case confirm, cancel:
+		return s.settle(op)
+	case restock:
+		now := max(s.stock+op.qty, 0)
+		s.total += now - s.stock
+		s.stock = now
+		return s.done(), fmt.Sprint(now)
+	case look:
+		return s, t.info(s)
+	case tick:
+		return s.at(s.nowMS + 1), ""
+	}
+	return s, s.text // audit
+}
+
+func (t *terms) sell(s state, op *operation) (state, string) {
+	if i, known := s.find(op.order); known {
+		if s.orders[i].user != op.user {
+			return s, belongsTo(op.order)
+		}
+		return s, "0"
+	}
+	switch {
+	case s.stock == 0 && op.qty == 1:
+		return s, "1"
+	case op.qty > t.limit:
+		return s, fmt.Sprintf("-ERR seckill QTY is above the limit of %d per user", t.limit)
+	case s.nowMS < t.startMS:
+		return s, "3"
+	case t.endMS != 0 && s.nowMS >= t.endMS:
+		return s, "4"
+	case s.stock < op.qty:
+		return s, "1"
+	case s.pieces(op.user)+op.qty > t.limit:
+		return s, "2"
+	}
+	o := order{id: op.order, user: op.user, qty: op.qty, state: "sold"}
+	if t.holdMS > 0 {
+		o.state, o.endMS = "held", s.nowMS+t.holdMS
+	}
+	s.stock -= op.qty
+	return s.with(o).done(), "0"
+}
+
+func (s state) settle(op *operation) (state, string) {
+	i, known := s.find(op.order)
+	switch {
+	case !known:
+		return s, "0"
+	case s.orders[i].user != op.user:
+		return s, belongsTo(op.order)
+	}
+	o := s.orders[i]
+	if o.state != "held" && o.state != "sold" {
+		return s, "0"
+	}
+	o.state, o.endMS = "paid", 0
+	if op.kind == cancel {
+		o.state = "gone"
+		s.stock += o.qty
+	}
+	return s.with(o).done(), "1"
+}
+
+func belongsTo(order string) string {
+	return "-ERR seckill order '" + order + "' belongs to another user"
+}
+
+// info is the reply of SECKILL.INFO.
+func (t *terms) info(s state) string {
+	word := "open"
+	switch {
+	case s.nowMS < t.startMS:
+		word = "pending"
+	case t.endMS != 0 && s.nowMS >= t.endMS:
+		word = "ended"
+	case s.stock == 0:
+		word = "soldout"
+	}
+	buyers := map[string]bool{}
+	for _, o := range s.orders {
+		if o.state != "gone" {
+			buyers[o.user] = true
+		}
+	}
+	return fmt.Sprintf(`["state" %q "stock" %d "total" %d "sold" %d "held" %d "confirmed" %d "buyers" %d "start" %d "end" %d "limit" %d "hold" %d `+
+		`"stream" "orders" "stream-length" %d "groups" []]`, word, s.stock, s.total, s.sum("held", "sold", "paid"), s.sum("held"),
+		s.sum("paid"), len(buyers), t.startMS, t.endMS, t.limit, t.holdMS, len(s.orders))
+}
+
+// porcupine is the model of a sale that begins in a state.
+func (t *terms) porcupine(begin state) porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{begin} },
+		Step: func(from, input, _ any) []any {
+			s, op := from.(state), input.(*operation)
+			next, reply := t.apply(s, op)
+			switch {
+			case op.unknown:
+				return []any{s, next}
+			case reply == op.reply:
+				return []any{next}
+			}
+			return nil
+		},
+		Equal:         func(a, b any) bool { return a.(state).text == b.(state).text },
+		DescribeState: func(s any) string { return s.(state).text },
+	}
+	return m.ToModel()
+}

@@ -1,0 +1,73 @@
+package sales
+
+import (
+	"fmt"
+	"strconv"
+
+	"lockserver/internal/testkit"
+)
+
+// kind is what an operation does.
+type kind int
+
+const (
+	sell kind = iota
+	confirm
+	cancel
+	restock
+	look  // SECKILL.INFO
+	tick  // the clock moves by a millisecond
+	audit // everything that there is, read while nobody does anything
+)
+
+// operation is one entry of a history.
+type operation struct {
+	kind        kind
+	user, order string
+	qty         int
+	client      int
+	inMulti     bool
+	// unknown: the connection broke before the reply. It happened at some time after its call, or never.
+	unknown   bool
+	reply     string // as resp.Value.String writes it
+	call, ret int64
+}
+
+// voucher is the name of the sale.
+const voucher = "v"
+
+// args is the operation as a command.
+func (op *operation) args() []string {
+	switch op.kind {
+	case sell:
+		args := []string{"SECKILL", voucher, op.user, op.order}
+		if op.qty != 1 {
+			args = append(args, "QTY", strconv.Itoa(op.qty))
+		}
+		return args
+	case confirm:
+		return []string{"SECKILL.CONFIRM", voucher, op.user, op.order}
+	case cancel:
+		return []string{"SECKILL.CANCEL", voucher, op.user, op.order}
+	case restock:
+		return []string{"SECKILL.RESTOCK", voucher, strconv.Itoa(op.qty)}
+	case look:
+		return []string{"SECKILL.INFO", voucher}
+	}
+	return nil
+}
+
+func (op *operation) String() string {
+	what := testkit.Line(op.args())
+	switch op.kind {
+	case tick:
+		what = "a millisecond passes"
+	case audit:
+		what = "the keys"
+	}
+	reply := op.reply
+	if op.unknown {
+		reply = "?"
+	}
+	return fmt.Sprintf("%d..%d client %d: %s -> %s", op.call, op.ret, op.client, what, reply)
+}

@@ -1,0 +1,303 @@
+package sales
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockserver/internal/config"
+	"lockserver/server"
+)
+
+const (
+	baseMS  = 1_750_000_000_000
+	stream  = "orders"
+	clients = 6
+	calls   = 20 // of a client in a phase
+	phases  = 5
+	users   = 9
+	// patience is how long the checker may look for an order; it needs milliseconds.
+	patience = 2 * time.Second
+	// soon is how long it may take until a connection that was cut is gone.
+	soon = 20 * time.Second
+)
+
+// errUndecided says that the checker neither found an order nor showed that there is none.
+var errUndecided = errors.New("the checker came to no result")
+
+// violation is what no sale could have done.
+type violation struct{ text string }
+
+func (v *violation) Error() string { return v.text }
+
+// world is one server with one sale and random clients.
+type world struct {
+	seed   uint64
+	random *rand.Rand
+	terms  terms
+	dir    string
+	log    bool // it keeps an append-only log, and loses nothing
+	clock  *server.ManualClock
+	srv    *server.Server
+	admin  *link
+	stamps atomic.Int64
+	asking sync.Mutex // held to use admin while there are clients
+
+	mu      sync.Mutex
+	history []*operation
+	known   []*operation // calls of SECKILL whose orders may be used again
+	serial  int
+	err     error
+	counts  map[string]int
+	links   [clients]string // the connections of the clients, as the server numbers them
+
+	quiet state // when nobody was doing anything for the last time
+}
+
+// newWorld starts a world's server and opens its sale. The seed decides everything but the scheduling.
+func newWorld(seed uint64) (*world, error) {
+	dir, err := os.MkdirTemp("", "sales")
+	if err != nil {
+		return nil, err
+	}
+	w := &world{seed: seed, random: rand.New(rand.NewPCG(seed, 0)), dir: dir, log: seed%4 == 1, counts: map[string]int{}}
+	w.clock = server.NewManualClock(time.UnixMilli(baseMS))
+	r := w.random
+	w.terms = terms{limit: 1 + r.IntN(3)}
+	stock := 3 + r.IntN(15)
+	args := []string{"SECKILL.CREATE", voucher, "STOCK", fmt.Sprint(stock), "LIMIT", fmt.Sprint(w.terms.limit), "STREAM", stream}
+	if r.IntN(3) > 0 {
+		w.terms.holdMS = 3 + r.Int64N(40)
+		args = append(args, "HOLD", fmt.Sprint(w.terms.holdMS))
+	}
+	if r.IntN(4) == 0 {
+		w.terms.startMS = baseMS + r.Int64N(20)
+		args = append(args, "START", fmt.Sprint(w.terms.startMS))
+	}
+	if r.IntN(4) == 0 {
+		w.terms.endMS = baseMS + 40 + r.Int64N(400)
+		args = append(args, "END", fmt.Sprint(w.terms.endMS))
+	}
+	if err := w.start(); err != nil {
+		return nil, err
+	}
+	if _, err := w.admin.call(args...); err != nil {
+		return nil, err
+	}
+	w.quiet = state{nowMS: baseMS, stock: stock, total: stock}.done()
+	return w, w.save("SAVE") // there must be something to start from
+}
+
+func (w *world) String() string { return fmt.Sprintf("seed %d", w.seed) }
+
+// start starts the server on what is in its directory.
+func (w *world) start() error {
+	c := config.Default()
+	c.Port, c.Save, c.Dir = 0, nil, w.dir
+	c.AppendOnly, c.AppendFsync = w.log, "always"
+	srv, err := server.New(server.Options{Config: c, Clock: w.clock, Seed: w.seed, EventLoops: w.seed%3 == 0})
+	if err != nil {
+		return err
+	}
+	if err := srv.Start(); err != nil {
+		return err
+	}
+	w.srv = srv
+	w.admin, err = w.dial()
+	return err
+}
+
+func (w *world) close() {
+	_ = w.srv.Close()
+	_ = os.RemoveAll(w.dir)
+}
+
+// live lets a world happen; the error is a violation if it is one of the server's.
+func (w *world) live() error {
+	for range phases {
+		kept, half := w.quiet, false
+		ending := w.random.IntN(6)
+		switch ending {
+		case 0, 1: // what comes from here on will be lost
+			if err := w.save("SAVE"); err != nil {
+				return err
+			}
+		case 2:
+			half = true
+		}
+		if err := w.phase(half); err != nil {
+			return err
+		}
+		var err error
+		switch {
+		case ending < 4 && w.log:
+			kept = w.quiet
+			err = w.restart(&kept)
+		case ending < 2:
+			err = w.restart(&kept)
+		case ending == 2:
+			err = w.restart(nil) // from somewhere in the middle: nobody knows what is lost
+		case ending == 3:
+			if err = w.save("SAVE"); err == nil {
+				kept = w.quiet
+				err = w.restart(&kept)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *world) save(command string) error {
+	v, err := w.ask(command)
+	if err == nil && v.IsError() {
+		err = fmt.Errorf("%s: %s", command, v)
+	}
+	return err
+}
+
+// phase is a time in which everybody is busy, and its check. half: a snapshot is taken in its middle.
+func (w *world) phase(half bool) error {
+	w.history = nil
+	begin := w.quiet
+	stop := make(chan struct{})
+	var busy, background sync.WaitGroup
+	background.Go(func() { w.pass(rand.New(rand.NewPCG(w.random.Uint64(), 1)), stop) })
+	killer := rand.New(rand.NewPCG(w.random.Uint64(), 2))
+	background.Go(func() { w.disturb(killer, half, stop) })
+	for i := range clients {
+		c := &client{world: w, number: i, random: rand.New(rand.NewPCG(w.random.Uint64(), 3))}
+		busy.Go(func() { c.live(calls) })
+	}
+	busy.Wait()
+	close(stop)
+	background.Wait()
+	if w.err == nil {
+		w.err = w.awaitQuiet()
+	}
+	if w.err != nil {
+		return w.err
+	}
+	op := &operation{kind: audit, call: w.stamps.Add(1)}
+	if err := w.look(); err != nil {
+		return err
+	}
+	op.reply, op.ret = w.quiet.text, w.stamps.Add(1)
+	w.history = append(w.history, op)
+	return w.check(begin)
+}
+
+// look reads the keys while nobody does anything, and what the model goes on with.
+func (w *world) look() error {
+	b, err := readBooks(w.admin.call)
+	if err == nil {
+		err = b.check()
+	}
+	if err != nil {
+		return &violation{fmt.Sprintf("%s: %v", w, err)}
+	}
+	w.quiet = b.state(w.clock.NowUS() / 1000)
+	return nil
+}
+
+// awaitQuiet waits until the connections of all clients are gone: what they sent has happened, or never will.
+func (w *world) awaitQuiet() error {
+	for late := time.Now().Add(soon); ; time.Sleep(100 * time.Microsecond) {
+		v, err := w.admin.call("CLIENT", "LIST")
+		switch {
+		case err != nil:
+			return err
+		case strings.Count(strings.TrimSpace(v.Str), "\n") == 0:
+			return nil
+		case time.Now().After(late):
+			return fmt.Errorf("%s: connections are left: %s", w, v)
+		}
+	}
+}
+
+// restart ends the server without saving and starts it again, some time later. What it holds then must be what was kept,
+// if that is known.
+func (w *world) restart(kept *state) error {
+	for w.busySaving() {
+		time.Sleep(time.Millisecond)
+	}
+	w.admin.hangUp()
+	if err := w.srv.Close(); err != nil {
+		return err
+	}
+	w.clock.Set(time.UnixMicro(w.clock.NowUS()).Add(time.Duration(w.random.IntN(30)) * time.Millisecond))
+	if err := w.start(); err != nil {
+		return err
+	}
+	w.clock.Advance(0)
+	if err := w.look(); err != nil {
+		return err
+	}
+	if kept == nil {
+		return nil
+	}
+	if want := kept.at(w.quiet.nowMS); want.text != w.quiet.text {
+		return &violation{fmt.Sprintf("%s: after a restart there is\n%s\nand not\n%s", w, w.quiet.text, want.text)}
+	}
+	return nil
+}
+
+// busySaving reports whether a snapshot is being written.
+func (w *world) busySaving() bool {
+	v, err := w.admin.call("INFO", "persistence")
+	return err == nil && strings.Contains(v.Str, "rdb_bgsave_in_progress:1")
+}
+
+// check holds the history against the model.
+func (w *world) check(begin state) error {
+	m := w.terms.porcupine(begin)
+	ops := make([]porcupine.Operation, 0, len(w.history))
+	for _, op := range w.history {
+		ops = append(ops, porcupine.Operation{ClientId: op.client, Input: op, Call: op.call, Return: op.ret})
+	}
+	switch porcupine.CheckOperationsTimeout(m, ops, patience) {
+	case porcupine.Ok:
+		return nil
+	case porcupine.Unknown:
+		return fmt.Errorf("%s: %w about %d operations", w, errUndecided, len(ops))
+	}
+	return &violation{fmt.Sprintf("%s: not a sale's history: %s", w, w.explain(m, ops))}
+}
+
+// explain tells how far the longest order gets, and what comes then.
+func (w *world) explain(m porcupine.Model, ops []porcupine.Operation) string {
+	_, info := porcupine.CheckOperationsVerbose(m, ops, patience)
+	var longest []porcupine.Operation
+	for _, partial := range info.PartialLinearizationsOperations()[0] {
+		if len(partial) > len(longest) {
+			longest = partial
+		}
+	}
+	placed := map[any]bool{}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d operations can be put in order; the last of them:\n", len(longest), len(ops))
+	for i, op := range longest {
+		placed[op.Input] = true
+		if i >= len(longest)-10 {
+			fmt.Fprintf(&b, "  %s\n", op.Input)
+		}
+	}
+	fmt.Fprintf(&b, "then, among others:\n")
+	n := 0
+	for _, op := range ops {
+		if !placed[op.Input] && n < 10 {
+			fmt.Fprintf(&b, "  %s\n", op.Input)
+			n++
+		}
+	}
+	return b.String()
+}
