@@ -24,6 +24,8 @@ type page struct {
 
 var (
 	readme = page{path: "README.md", code: "example_test.go", roles: map[string]string{
+		"sh demo":       "TestDemo",
+		"text demo":     "TestDemo",
 		"console alice": "TestFirstMinute",
 		"console bob":   "TestFirstMinute",
 		"sh server":     "TestFirstMinute",
@@ -41,7 +43,13 @@ var (
 		"sh server":     "TestLocksPage",
 		"go":            "TestGoSnippets",
 	}}
-	pages = []page{readme, locks}
+	sales = page{path: "docs/SECKILL.md", code: "sales_example_test.go", roles: map[string]string{
+		"console alice": "TestSalesPage",
+		"sh server":     "TestSalesPage",
+		"go":            "TestGoSnippets",
+		"text picture":  "a picture",
+	}}
+	pages = []page{readme, locks, sales}
 )
 
 // block is one fenced block of a page.

@@ -1,4 +1,4 @@
-// Package readme keeps the README and docs/LOCKS.md true: its tests run what these pages show, in the order in which
+// Package readme keeps the README, docs/LOCKS.md and docs/SECKILL.md true: its tests run what these pages show, in the order in which
 // they show it.
 //
 // A fenced block of a page says behind its language which part it plays: "console alice" is what one terminal

@@ -144,6 +144,13 @@ func TestLocksPage(t *testing.T) {
 	s.play()
 }
 
+func TestSalesPage(t *testing.T) {
+	s := story{t: t, page: sales, open: func(t *testing.T, p *program) terminal {
+		return wire{testkit.Dial(t, p.dial)}
+	}}
+	s.play()
+}
+
 // saleLine is the shell's line: how many users, how many at a time, what stands for the number, and the command.
 var saleLine = regexp.MustCompile(`^seq (\d+) \| xargs -P (\d+) -I(\S+) redis-cli (.+) \| sort \| uniq -c$`)
 

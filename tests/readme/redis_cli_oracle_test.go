@@ -110,6 +110,11 @@ func TestLocksPageWithRedisCLI(t *testing.T) {
 	s.play()
 }
 
+func TestSalesPageWithRedisCLI(t *testing.T) {
+	s := story{t: t, page: sales, open: openCLI}
+	s.play()
+}
+
 // sellByShell runs the README's line as it stands. redis-cli has no variable for the port, so what the shell finds
 // under that name adds it.
 func sellByShell(t *testing.T, p *program, line string) string {

@@ -87,7 +87,10 @@ func TestLinks(t *testing.T) {
 	require.NoError(t, err)
 	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
 	require.NoError(t, err)
-	pages = append(append(pages, decisions...), filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md"))
+	examples, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
+	require.NoError(t, err)
+	require.NotEmpty(t, examples)
+	pages = append(append(append(pages, decisions...), examples...), filepath.Join(root, "examples", "README.md"), filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md"))
 	links := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
 	for _, page := range pages {
 		data, err := os.ReadFile(page)

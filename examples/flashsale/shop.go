@@ -1,0 +1,104 @@
+package main
+
+import (
+	"encoding/json"
+	"log"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Shop answers clicks. It never waits for the database: an order that is accepted stands in the stream, and a worker
+// writes it down a moment later.
+type Shop struct {
+	redis    *redis.Client
+	database *Database
+	mux      http.ServeMux
+}
+
+// NewShop returns the shop's HTTP handler:
+//
+//	POST /orders                        201: the number of an order that is yet to be placed
+//	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason
+//	GET  /orders/{id}                   200: it is in the database; 404: not (yet)
+//
+// The page asks for a number when it is loaded, so that a click costs one command. And the number makes the click
+// idempotent: whoever got no answer, or clicked twice, sends the same PUT again and hears the same again.
+func NewShop(client *redis.Client, database *Database) *Shop {
+	s := &Shop{redis: client, database: database}
+	s.mux.HandleFunc("POST /orders", s.number)
+	s.mux.HandleFunc("PUT /sales/{voucher}/orders/{id}", s.place)
+	s.mux.HandleFunc("GET /orders/{id}", s.look)
+	return s
+}
+
+// ServeHTTP implements http.Handler.
+func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.mux.ServeHTTP(w, r) }
+
+// user is who asks. A real shop looks at a session here, not at what the client says of himself.
+func user(r *http.Request) string { return r.Header.Get("X-User") }
+
+// number hands out the number of an order.
+func (s *Shop) number(w http.ResponseWriter, r *http.Request) {
+	id, err := s.redis.Do(r.Context(), "NEXTID", orderIDs).Int64()
+	if err != nil {
+		unavailable(w, err)
+		return
+	}
+	// As a string: JavaScript's numbers end at 53 bits.
+	answer(w, http.StatusCreated, map[string]string{"order": strconv.FormatInt(id, 10)})
+}
+
+// reasons are SECKILL's answers.
+var reasons = map[int]string{1: "sold out", 2: "bought already", 3: "not started", 4: "over"}
+
+// place places an order. It is one command, which is sold out of memory; go-redis may resend it after an error of the
+// network, and nothing happens twice, because the order's number is the same.
+func (s *Shop) place(w http.ResponseWriter, r *http.Request) {
+	if user(r) == "" {
+		answer(w, http.StatusUnauthorized, map[string]string{"reason": "who are you?"})
+		return
+	}
+	sold, err := s.redis.Do(r.Context(), "SECKILL", r.PathValue("voucher"), user(r), r.PathValue("id")).Int()
+	switch {
+	case err != nil && strings.Contains(err.Error(), "no such seckill"):
+		answer(w, http.StatusNotFound, map[string]string{"reason": "no such sale"})
+	case err != nil && strings.Contains(err.Error(), "another user"):
+		answer(w, http.StatusForbidden, map[string]string{"reason": "not your order"})
+	case err != nil:
+		unavailable(w, err)
+	case sold == 0:
+		answer(w, http.StatusAccepted, map[string]string{"order": r.PathValue("id")})
+	default:
+		answer(w, http.StatusConflict, map[string]string{"reason": reasons[sold]})
+	}
+}
+
+// look says whether an order has arrived in the database.
+func (s *Shop) look(w http.ResponseWriter, r *http.Request) {
+	order, found, err := s.database.Find(r.Context(), r.PathValue("id"))
+	switch {
+	case err != nil:
+		unavailable(w, err)
+	case !found || order.User != user(r): // whose order it is, is nobody else's business
+		answer(w, http.StatusNotFound, map[string]string{"reason": "no such order yet"})
+	default:
+		answer(w, http.StatusOK, map[string]string{"order": order.ID, "voucher": order.Voucher})
+	}
+}
+
+// unavailable is the answer when we do not know: the client asks again, with the same number.
+func unavailable(w http.ResponseWriter, err error) {
+	log.Print("shop: ", err)
+	answer(w, http.StatusServiceUnavailable, map[string]string{"reason": "try again"})
+}
+
+func answer(w http.ResponseWriter, status int, body map[string]string) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	if err := json.NewEncoder(w).Encode(body); err != nil {
+		log.Print("shop: ", err) // the client has gone
+	}
+}

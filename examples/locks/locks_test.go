@@ -1,0 +1,217 @@
+package main
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"log"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+	_ "modernc.org/sqlite"
+
+	"lockserver/server"
+)
+
+// soon bounds how long a test waits for what must happen.
+const soon = 30 * time.Second
+
+// serve starts a server whose time the test moves, and returns the way to it.
+func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
+	t.Helper()
+	log.SetOutput(io.Discard)
+	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	srv, err := server.New(server.Options{Clock: clock})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	options := redis.Options{Addr: srv.Addr().String(), MaxRetries: -1}
+	own := options // NewClient changes what it is given
+	client := redis.NewClient(&own)
+	t.Cleanup(func() { _ = client.Close() })
+	return options, client, clock
+}
+
+func TestTheServerRenewsWhileTheConnectionLives(t *testing.T) {
+	options, client, clock := serve(t)
+	err := WhileHeld(t.Context(), options, "k", func(ctx context.Context, token int64) error {
+		require.Positive(t, token)
+		for range 24 {
+			clock.Advance(time.Hour)
+		}
+		require.EqualValues(t, 1, client.Exists(ctx, "k").Val(), "held after a day")
+		return ctx.Err()
+	})
+	require.NoError(t, err)
+	require.Zero(t, client.Exists(t.Context(), "k").Val(), "released")
+}
+
+func TestWorkIsToldThatTheLockIsLost(t *testing.T) {
+	options, client, _ := serve(t)
+	for name, lose := range map[string]func() error{
+		"forced":            func() error { return client.Do(t.Context(), "LOCK.FORCE", "k").Err() },
+		"deleted":           func() error { return client.Del(t.Context(), "k").Err() },
+		"connection killed": func() error { return client.ClientKillByFilter(t.Context(), "TYPE", "normal").Err() },
+	} {
+		err := WhileHeld(t.Context(), options, "k", func(ctx context.Context, _ int64) error {
+			if err := lose(); err != nil {
+				return err
+			}
+			select {
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			case <-time.After(soon):
+				return errors.New("not told")
+			}
+		})
+		require.ErrorIs(t, err, ErrLost, name)
+		client.Del(t.Context(), "k")
+	}
+}
+
+// TestOneAtATime: many stand in line, one works at a time, and everybody gets his turn.
+func TestOneAtATime(t *testing.T) {
+	options, _, _ := serve(t)
+	var inside, turns atomic.Int32
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			err := WhileHeld(t.Context(), options, "k", func(context.Context, int64) error {
+				if n := inside.Add(1); n != 1 {
+					t.Errorf("%d at a time", n)
+				}
+				turns.Add(1)
+				inside.Add(-1)
+				return nil
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	require.EqualValues(t, 8, turns.Load())
+}
+
+func TestWaitingEndsWithItsContext(t *testing.T) {
+	options, client, _ := serve(t)
+	require.NoError(t, client.Do(t.Context(), "LOCK", "k", "somebody").Err())
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	cancel(stop)
+	err := WhileHeld(ctx, options, "k", func(context.Context, int64) error { return errors.New("it is not ours") })
+	require.ErrorIs(t, err, stop)
+}
+
+// TestTheNextLeaderTakesOver: three processes, of which the leader ends twice, once by itself and once because its
+// connection is cut.
+func TestTheNextLeaderTakesOver(t *testing.T) {
+	options, client, clock := serve(t)
+	type reign struct {
+		name  string
+		token int64
+		end   context.CancelFunc
+	}
+	reigns := make(chan reign)
+	var all sync.WaitGroup
+	ctx, finish := context.WithCancel(t.Context())
+	defer all.Wait()
+	defer finish()
+	for _, name := range []string{"a", "b", "c"} {
+		own, stop := context.WithCancel(ctx)
+		all.Go(func() {
+			_ = Lead(own, options, "leader", func(ctx context.Context, token int64) error {
+				select {
+				case reigns <- reign{name, token, stop}:
+				case <-ctx.Done():
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+		})
+	}
+	next := func() reign {
+		select {
+		case r := <-reigns:
+			return r
+		case <-time.After(soon):
+			require.Fail(t, "nobody leads")
+			return reign{}
+		}
+	}
+	first := next()
+	first.end()
+	second := next()
+	require.NotEqual(t, first.name, second.name)
+	require.Greater(t, second.token, first.token)
+	// The server hears of the death of the connection, and stops renewing: the lease ends.
+	holder, err := client.Do(ctx, "LOCK.INFO", "leader").Result()
+	require.NoError(t, err)
+	id := holder.(map[any]any)["client"].(map[any]any)["id"]
+	require.NoError(t, client.Do(ctx, "CLIENT", "KILL", "ID", id).Err())
+	for third := (reign{}); third.token == 0; {
+		select {
+		case third = <-reigns:
+			require.Greater(t, third.token, second.token)
+		case <-time.After(10 * time.Millisecond):
+			clock.Advance(time.Minute)
+		}
+	}
+}
+
+func TestEachTick(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	stop := errors.New("stop")
+	runs := 0
+	err := EachTick(ctx, time.Millisecond, func(context.Context) {
+		if runs++; runs == 5 {
+			cancel(stop)
+		}
+	})
+	require.ErrorIs(t, err, stop)
+	require.GreaterOrEqual(t, runs, 5)
+	require.LessOrEqual(t, runs, 6, "the tick that came with the end, at most")
+}
+
+// TestWhoSleptCannotWrite: the lease of the slow one ends while he sleeps, and the quick one writes.
+func TestWhoSleptCannotWrite(t *testing.T) {
+	_, client, clock := serve(t)
+	ctx := t.Context()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "prices.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	_, err = db.Exec(FencedSchema)
+	require.NoError(t, err)
+	price := func() (n int) {
+		require.NoError(t, db.QueryRow(`SELECT price FROM prices WHERE item = 'shoe'`).Scan(&n))
+		return n
+	}
+	lock := func(owner string) int64 {
+		token, err := client.Do(ctx, "LOCK", "shoe:lock", owner, "PX", 10_000).Int64()
+		require.NoError(t, err)
+		return token
+	}
+
+	slow := lock("slow")
+	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", slow, "SET", "shoe", 1))
+	require.NoError(t, WriteFenced(ctx, db, slow, "shoe", 1))
+	require.NoError(t, WriteFenced(ctx, db, slow, "shoe", 2), "the same holder writes as often as he likes")
+	clock.Advance(time.Minute)
+	require.ErrorIs(t, WriteGuarded(ctx, client, "shoe:lock", slow, "SET", "shoe", 2), ErrStale, "nobody has the lock")
+
+	quick := lock("quick")
+	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", quick, "SET", "shoe", 3))
+	require.NoError(t, WriteFenced(ctx, db, quick, "shoe", 3))
+	require.ErrorIs(t, WriteGuarded(ctx, client, "shoe:lock", slow, "SET", "shoe", 4), ErrStale)
+	require.ErrorIs(t, WriteFenced(ctx, db, slow, "shoe", 4), ErrStale)
+	require.Equal(t, "3", client.Get(ctx, "shoe").Val())
+	require.Equal(t, 3, price())
+	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", quick, "GET", "nothing"), "nil is an answer")
+	require.ErrorContains(t, WriteGuarded(ctx, client, "shoe:lock", quick, "INCR", "shoe:lock"), "WRONGTYPE")
+}

@@ -1,0 +1,76 @@
+package demo
+
+import (
+	"fmt"
+	"maps"
+)
+
+// Check is one promise, and whether it was kept.
+type Check struct {
+	Holds bool
+	// Text says what was promised, with the numbers that were found.
+	Text string
+}
+
+// checks judges the facts.
+func (f *facts) checks() []Check {
+	want := min(f.stock, f.users)
+	orders := len(f.orders)
+	return []Check{
+		{orders == want && int(f.length) == want,
+			fmt.Sprintf("no more and no less: %s of %s pieces were sold", commas(orders), commas(f.stock))},
+		{f.left == int64(f.stock-want),
+			fmt.Sprintf("the stock is %s", commas(int(f.left)))},
+		{len(f.perUser) == orders && int(f.remembered) == orders && f.strangers == 0,
+			fmt.Sprintf("once per user: %s orders of %s users, and %s buyers are remembered", commas(orders),
+				commas(len(f.perUser)), commas(int(f.remembered)))},
+		{int(f.length) == orders,
+			fmt.Sprintf("each order is in the stream once: %s entries, %s orders", commas(int(f.length)), commas(orders))},
+		f.toldTheTruth(),
+		{f.selling.sameAgain == f.selling.resent,
+			fmt.Sprintf("who asked again for the same order heard the same again: %s of %s", commas(f.selling.sameAgain),
+				commas(f.selling.resent))},
+		f.takenOverFromTheDead(),
+		{maps.Equal(f.ledger.byOrder, f.usersByOrder()) && f.ledger.clashes == 0,
+			fmt.Sprintf("each order was processed exactly once: %s in the stream, %s in the ledger", commas(orders),
+				commas(len(f.ledger.byOrder)))},
+		{f.pending == 0 && f.lag == 0,
+			fmt.Sprintf("nothing is left to do: %s unacknowledged, %s undelivered", commas(int(f.pending)), commas(int(f.lag)))},
+		{f.said["total"] == int64(f.stock) && f.said["sold"] == int64(orders) && f.said["buyers"] == int64(len(f.perUser)),
+			fmt.Sprintf("SECKILL.INFO says the same: total %s, sold %s, buyers %s", commas(int(f.said["total"])),
+				commas(int(f.said["sold"])), commas(int(f.said["buyers"])))},
+	}
+}
+
+// toldTheTruth: who was told that he has bought has an order, and who has an order was told so, be it when he asked again
+// because the first answer was lost.
+func (f *facts) toldTheTruth() Check {
+	told, liedTo := len(f.selling.toldSold), 0
+	for user := range f.selling.toldSold {
+		if f.perUser[request{user: user}.name()] == 0 {
+			liedTo++
+		}
+	}
+	unheard := len(f.perUser) - (told - liedTo)
+	return Check{liedTo == 0 && unheard == 0,
+		fmt.Sprintf("every user was told the truth: %s heard that they bought, %s of them did not, %s bought unheard",
+			commas(told), commas(liedTo), commas(unheard))}
+}
+
+// takenOverFromTheDead: one worker was killed, and whatever it had in its hands was delivered again.
+func (f *facts) takenOverFromTheDead() Check {
+	if f.victim == nil {
+		return Check{false, "a worker was to be killed, and was not"}
+	}
+	return Check{f.takenOver >= int64(f.victim.pending), fmt.Sprintf("%s died with %s orders in its hands; %s were taken over",
+		f.victim.worker, commas(f.victim.pending), commas(int(f.takenOver)))}
+}
+
+// usersByOrder is the stream in the form that the ledger has.
+func (f *facts) usersByOrder() map[string]string {
+	m := make(map[string]string, len(f.orders))
+	for number, o := range f.orders {
+		m[number] = o.user
+	}
+	return m
+}

@@ -1,0 +1,68 @@
+package demo
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// batchSize is how many orders a worker takes at a time.
+	batchSize = 16
+	// commitTime is what writing them takes: about as long as a database needs for a transaction.
+	commitTime = 5 * time.Millisecond
+	// takeOverAfter is how long an order is in somebody's hands before the others believe that he is dead. A worker
+	// that is slow loses his orders, too; the ledger does not mind.
+	takeOverAfter = 300 * time.Millisecond
+	// idleFor is how long a worker waits for new orders before he looks whether somebody has died.
+	idleFor = 100 * time.Millisecond
+)
+
+// crew are the workers of one consumer group.
+type crew struct {
+	options Options
+	sale    *sale
+	ledger  *ledger
+	count   *counter
+	// soldOut is set when no order will come any more.
+	soldOut atomic.Bool
+	// The worker who takes more than the first victimAfter orders is killed.
+	victimAfter int64
+	handed      atomic.Int64 // orders that workers have taken
+	victim      atomic.Pointer[death]
+	onDeath     func(death)
+	redelivered atomic.Int64
+}
+
+// death is what became of the worker who was killed.
+type death struct {
+	worker  string
+	written int // orders that he had written and not acknowledged
+	pending int // orders in his hands, those included
+}
+
+func newCrew(o Options, s *sale, count *counter, onDeath func(death)) *crew {
+	return &crew{options: o, sale: s, ledger: newLedger(), count: count, victimAfter: int64(min(o.Stock, o.Users) / 3), onDeath: onDeath}
+}
+
+// work runs the workers until every order is written and acknowledged.
+func (w *crew) work(ctx context.Context) error {
+	return together(ctx, w.options.Workers, func(ctx context.Context, i int) error {
+		c, err := connect(ctx, w.options)
+		if err != nil {
+			return err
+		}
+		defer c.close()
+		name := fmt.Sprintf("worker-%d", i+1)
+		if err := (&worker{crew: w, name: name, c: c}).run(ctx); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		return nil
+	})
+}
+
+// condemn says whether the worker who has taken a batch is the one to be killed.
+func (w *crew) condemn(d death) bool {
+	return w.handed.Add(int64(d.pending)) > w.victimAfter && w.victim.CompareAndSwap(nil, &d)
+}

@@ -1,0 +1,92 @@
+package demo
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	barWidth = 24 // so that a line fits a terminal of 80 columns
+	redraw   = 50 * time.Millisecond
+)
+
+// progress shows how far things are, one thing after the other: a line of a terminal that is drawn again and again, or
+// a line at about each quarter of the way.
+type progress struct {
+	mu   sync.Mutex
+	out  io.Writer
+	live bool
+	open bool // the cursor stands behind a line that will be drawn again
+}
+
+// stage is one of the things.
+type stage struct {
+	label string
+	total int
+	done  func() int
+	note  func() string // what is shown behind the bar
+}
+
+// watch shows a stage until the function that it returns is called, which shows its end.
+func (p *progress) watch(s stage) (end func()) {
+	stop := make(chan struct{})
+	var drawing sync.WaitGroup
+	drawing.Go(func() {
+		tick := time.NewTicker(redraw)
+		defer tick.Stop()
+		shown := 0 // quarters
+		for {
+			select {
+			case <-stop:
+				return
+			case <-tick.C:
+			}
+			done := s.done()
+			quarter := 4 * done / s.total
+			if p.live || quarter > shown && quarter < 4 {
+				p.draw(s, done, false)
+			}
+			shown = max(shown, quarter)
+		}
+	})
+	return func() {
+		close(stop)
+		drawing.Wait()
+		p.draw(s, s.done(), true)
+	}
+}
+
+// draw shows a stage; last ends its line.
+func (p *progress) draw(s stage, done int, last bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	percent := min(100*done/s.total, 100)
+	if !p.live {
+		fmt.Fprintf(p.out, "%-9s %3d %%  %s\n", s.label, percent, s.note())
+		return
+	}
+	fmt.Fprintf(p.out, "\r\x1b[K%-9s %s %3d %%  %s", s.label, bar(done, s.total), percent, s.note())
+	if p.open = !last; last {
+		fmt.Fprintln(p.out)
+	}
+}
+
+// say prints a line of its own.
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open {
+		fmt.Fprint(p.out, "\r\x1b[K")
+		p.open = false
+	}
+	fmt.Fprintf(p.out, format+"\n", args...)
+}
+
+// bar is how much of the whole is done, as a picture.
+func bar(done, total int) string {
+	full := min(barWidth*done/total, barWidth)
+	return strings.Repeat("█", full) + strings.Repeat("░", barWidth-full)
+}

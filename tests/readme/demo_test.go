@@ -1,0 +1,38 @@
+package readme
+
+import (
+	"os/exec"
+	"regexp"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestDemo: the demo prints what the README shows, but for the measurements.
+func TestDemo(t *testing.T) {
+	for _, b := range readme.blocksOf(t, "sh demo") {
+		require.Equal(t, "go run ./cmd/lockserver demo\n", b.text)
+	}
+	out, err := exec.Command(binary, "demo").Output()
+	require.NoError(t, err, string(out))
+	shown := readme.blocksOf(t, "text demo")
+	require.Len(t, shown, 1)
+	require.Equal(t, withoutMeasurements(shown[0].text), withoutMeasurements(string(out)), shown[0].where())
+}
+
+var (
+	// Which quarters of the way are shown depends on how long it takes, and which bars on how long requests do.
+	quarter  = regexp.MustCompile(`(?m)^(selling|draining) +\d\d? %.*\n`)
+	killed   = regexp.MustCompile(`(?m)^killed .*\n`) // while pieces are sold, or after it
+	bars     = regexp.MustCompile(`(?m)^  <= \d+ .*\n`)
+	measured = regexp.MustCompile(`[\d,]+ requests in .*|latency, .*|worker-\d.*|shares .* with|, [\d,]+ in the ledger|[\d,]+ were delivered again.*`)
+	answers  = regexp.MustCompile(`(?m)^(  \d  .*?) +[\d,]+$`)
+)
+
+// withoutMeasurements takes away what differs from run to run, and from machine to machine.
+func withoutMeasurements(text string) string {
+	for _, varies := range []*regexp.Regexp{quarter, killed, bars} {
+		text = varies.ReplaceAllString(text, "")
+	}
+	return measured.ReplaceAllString(answers.ReplaceAllString(text, "$1"), "-")
+}
