@@ -28,9 +28,13 @@ type Ctx struct {
 	Settings *Settings
 	// MayBlock is false where nothing waits: in a transaction, a script, a replay. Block then times out at once.
 	MayBlock bool
+	// FromScript is set where a script calls the command.
+	FromScript bool
 
 	scanner Scanner
 	scratch [32]byte
+	// names are rooms for the names of keys that a command makes up itself, so that they need not be allocated.
+	names [2][64]byte
 }
 
 // Rand is a source of chance; a *rand.Rand of math/rand/v2 is one.
@@ -82,6 +86,9 @@ type Host interface {
 	// Nested runs a command inside another, as if its client had sent it, but that nothing waits: the client must be
 	// allowed to, it is counted, and its reply, or the error, is the outer command's. argv is not kept.
 	Nested(c *Ctx, row *Row, argv [][]byte) error
+	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with if that is
+	// later: what is made of it does not go back with a clock that is set back.
+	RisingSecond(nowS int64) int64
 	// HolderNote returns what a lock that this session acquires now remembers of that: see store.HashEdit.SetNote.
 	HolderNote(c *Ctx) uint64
 }

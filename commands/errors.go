@@ -91,16 +91,15 @@ const (
 	ErrUnblockReason Error = "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
 
 	// Transactions.
-	ErrNestedMulti       Error = "ERR MULTI calls can not be nested"
-	ErrExecWithoutMulti  Error = "ERR EXEC without MULTI"
-	ErrDiscardNoMulti    Error = "ERR DISCARD without MULTI"
-	ErrWatchInsideMulti  Error = "ERR WATCH inside MULTI is not allowed"
-	ErrNotInsideMulti    Error = "ERR Command not allowed inside a transaction"
-	ErrExecAbort         Error = "EXECABORT Transaction discarded because of previous errors."
-	ErrNoScript          Error = "ERR This Redis command is not allowed from script"
-	ErrOutOfMemory       Error = "OOM command not allowed when used memory > 'maxmemory'."
-	ErrLoading           Error = "LOADING Redis is loading the dataset in memory"
-	ErrPersistenceFailed Error = "MISCONF Errors writing to the AOF file: "
+	ErrNestedMulti      Error = "ERR MULTI calls can not be nested"
+	ErrExecWithoutMulti Error = "ERR EXEC without MULTI"
+	ErrDiscardNoMulti   Error = "ERR DISCARD without MULTI"
+	ErrWatchInsideMulti Error = "ERR WATCH inside MULTI is not allowed"
+	ErrNotInsideMulti   Error = "ERR Command not allowed inside a transaction"
+	ErrExecAbort        Error = "EXECABORT Transaction discarded because of previous errors."
+	ErrNoScript         Error = "ERR This Redis command is not allowed from script"
+	ErrOutOfMemory      Error = "OOM command not allowed when used memory > 'maxmemory'."
+	ErrLoading          Error = "LOADING Redis is loading the dataset in memory"
 
 	// Keys.
 	ErrExpireNXWithOthers Error = "ERR NX and XX, GT or LT options at the same time are not compatible"
@@ -214,19 +213,23 @@ const (
 	ErrCommandInvalidArgs Error = "ERR Invalid arguments specified for command"
 
 	// The server.
-	ErrNoConfigFile    Error = "ERR The server is running without a config file"
-	ErrSaveInProgress  Error = "ERR Background save already in progress"
-	ErrShutdown        Error = "ERR Errors trying to SHUTDOWN. Check logs."
-	ErrNoShutdown      Error = "ERR No shutdown in progress."
-	ErrSaveFailed      Error = "ERR"
-	ErrMaxAge          Error = "ERR syntax error"
-	ErrSlowlogCount    Error = "ERR count should be greater than or equal to -1"
-	ErrMonitorDenied   Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
-	ErrReplicaKeyspace Error = "ERR Replica can't interact with the keyspace"
-	ErrDebugDisabled   Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
-	ErrMisconf         Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
-	ErrNoSnapshotFile  Error = "ERR this server keeps no snapshots (dbfilename is empty)" // ours
-	ErrInternal        Error = "ERR internal error, the server's log tells more"          // ours
+	ErrNoConfigFile   Error = "ERR The server is running without a config file"
+	ErrSaveInProgress Error = "ERR Background save already in progress"
+	// BGREWRITEAOF, and BGSAVE while one runs.
+	ErrRewriteInProgress Error = "ERR Background append only file rewriting already in progress"
+	ErrRewriteFailed     Error = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information."
+	ErrSaveInRewrite     Error = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
+	ErrShutdown          Error = "ERR Errors trying to SHUTDOWN. Check logs."
+	ErrNoShutdown        Error = "ERR No shutdown in progress."
+	ErrSaveFailed        Error = "ERR"
+	ErrMaxAge            Error = "ERR syntax error"
+	ErrSlowlogCount      Error = "ERR count should be greater than or equal to -1"
+	ErrMonitorDenied     Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
+	ErrReplicaKeyspace   Error = "ERR Replica can't interact with the keyspace"
+	ErrDebugDisabled     Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
+	ErrMisconf           Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."
+	ErrNoSnapshotFile    Error = "ERR this server keeps no snapshots (dbfilename is empty)" // ours
+	ErrInternal          Error = "ERR internal error, the server's log tells more"          // ours
 
 	// Locks and sales: ours.
 	ErrOwnerEmpty    Error = "ERR lock owner must not be empty"
@@ -349,6 +352,11 @@ func ErrClientAttribute(name string) Error {
 // ErrUnrecognizedOption names an attribute that CLIENT SETINFO does not know.
 func ErrUnrecognizedOption(option []byte) Error {
 	return quoted("ERR Unrecognized option '", option, "'")
+}
+
+// ErrLogFailed refuses to write because the append-only log cannot be written; reason is the system's.
+func ErrLogFailed(reason string) Error {
+	return Error("MISCONF Errors writing to the AOF file: " + reason)
 }
 
 // ErrRewrite says why CONFIG REWRITE could not write.

@@ -27,11 +27,14 @@ func guard(c *Ctx) error {
 
 // guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a transaction or a
 // subscription. Those are the ones that a transaction does not queue or a script may not call; one that is kept from
-// scripts because it blocks does not block here either.
+// scripts because it blocks does not block here either, and a script, which is kept from scripts itself, is one unit.
 func (r *Row) guardable() bool {
 	switch {
 	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:
 		return false
 	}
-	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking)
+	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking) || r.runsScript()
 }
+
+// runsScript reports whether the command runs a script or a function: those, and no other of their group, have keys.
+func (r *Row) runsScript() bool { return r.Group == Scripting && len(r.keys) > 0 }

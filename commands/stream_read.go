@@ -26,7 +26,7 @@ type readCall struct {
 func xread(c *Ctx) error {
 	a := c.Args()
 	call := readCall{timeoutMS: -1}
-	call.readOptions(a)
+	call.readOptions(c, a)
 	ids := call.readStreams(a)
 	if err := a.Err(); err != nil {
 		return err
@@ -46,9 +46,11 @@ func xread(c *Ctx) error {
 }
 
 // readOptions reads up to STREAMS.
-func (x *readCall) readOptions(a *Scanner) {
+func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 	for a.More() {
 		switch {
+		case a.Left() > 1 && c.FromScript && a.IsNext("BLOCK"):
+			a.Fail(ErrNoBlockInScript(c.Row.Name))
 		case a.IsNext("BLOCK"):
 			x.timeoutMS = a.IntOr(ErrTimeout)
 			if x.timeoutMS < 0 {

@@ -18,7 +18,7 @@ type groupRead struct {
 func xreadgroup(c *Ctx) error {
 	a := c.Args()
 	call := readCall{timeoutMS: -1, grouped: true}
-	call.readOptions(a)
+	call.readOptions(c, a)
 	ids := call.readStreams(a)
 	if a.Err() == nil && call.group == nil {
 		a.Fail(ErrXReadGroupMissing)

@@ -312,6 +312,7 @@ type fakeHost struct {
 	parked    []*parkedWait
 	trying    *parkedWait // whose turn it is
 	lastToken int64
+	idSecond  int64
 	renewals  map[string]renewal // by key
 	published []string           // "channel message", oldest first
 	retries   []string           // "key milliseconds", oldest first
@@ -378,6 +379,11 @@ func (h *fakeHost) Nested(c *Ctx, row *Row, argv [][]byte) error {
 	inner := *c
 	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
 	return row.Run(&inner)
+}
+
+func (h *fakeHost) RisingSecond(nowS int64) int64 {
+	h.idSecond = max(h.idSecond, nowS)
+	return h.idSecond
 }
 
 func (h *fakeHost) HolderNote(c *Ctx) uint64 { return uint64(c.Session.ID()) }

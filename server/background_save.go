@@ -25,22 +25,30 @@ var errCalledOff = errors.New("the save was called off")
 
 // run writes the snapshot; it returns errCalledOff, and leaves the old file, if it was called off in time.
 func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.SaveOptions) (bytes int64, err error) {
+	o.Breathe = breathe
+	err = bg.work(func() error {
+		return persistence.ReplaceFile(path, func(w io.Writer) (err error) {
+			bytes, err = persistence.Save(calledOff{bg, w}, snap, o)
+			return err
+		})
+	})
+	return bytes, err
+}
+
+// work does what writes a file; its error becomes errCalledOff if that is why.
+func (bg *backgroundSave) work(write func() error) (err error) {
 	defer close(bg.written)
 	done := make(chan struct{})
 	go func() { // on a thread of its own, that gives way to the others; what needs the executor is done on another
 		defer close(done)
 		becomeBackground()
-		o.Breathe = breathe
-		err = persistence.ReplaceFile(path, func(w io.Writer) (err error) {
-			bytes, err = persistence.Save(calledOff{bg, w}, snap, o)
-			return err
-		})
+		err = write()
 	}()
 	<-done
 	if bg.off.Load() && err != nil {
 		err = errCalledOff
 	}
-	return bytes, err
+	return err
 }
 
 // calledOff fails as soon as its save has been called off.
@@ -63,6 +71,9 @@ func (srv *Server) hurry() {
 	srv.ending = true
 	if srv.snapshots.running {
 		srv.snapshots.background.off.Store(true)
+	}
+	if srv.rewrites.running {
+		srv.rewrites.background.off.Store(true)
 	}
 }
 

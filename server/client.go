@@ -75,7 +75,10 @@ func (srv *Server) close(s *session) {
 		ex.mu.Unlock()
 		return
 	}
-	ex.begin()
+	busy := ex.scripts.busy.on
+	if !busy {
+		ex.begin()
+	}
 	s.takeBack(ex)
 	s.dead, s.closing = true, true
 	delete(srv.clients, s.id)
@@ -88,8 +91,11 @@ func (srv *Server) close(s *session) {
 	s.stopMonitoring()
 	ex.timers.stop(&s.soft.timer)
 	ex.watchdog.forget(s)
-	ex.endUnit()
-	touched := ex.end()
+	var touched []*session
+	if !busy {
+		ex.endUnit()
+		touched = ex.end()
+	}
 	ex.mu.Unlock()
 	kick(touched, nil)
 }
@@ -109,7 +115,7 @@ func (s *session) kill() {
 	s.dropInbox()
 	if w := s.granted; w != nil { // it was never sent
 		s.granted, s.out.Buf = nil, nil
-		s.server.undo(w)
+		s.server.undoAll([]grant{{waiter: w}})
 	}
 	s.transport.hangUp()
 }

@@ -63,6 +63,9 @@ func configSet(c *commands.Ctx) error {
 	if err == nil && slices.Contains(names, "dir") {
 		err = srv.moveTo(&next.Dir)
 	}
+	if err == nil {
+		err = srv.switchLog(next)
+	}
 	if err != nil {
 		return configError(err)
 	}

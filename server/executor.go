@@ -38,6 +38,7 @@ type executor struct {
 	pausing  pausing
 	watchdog watchdog
 	tokens   tokens
+	scripts  scripting
 
 	ctx     commands.Ctx // of the running command
 	waiting commands.Ctx // of a waiter that is being served
@@ -72,6 +73,9 @@ func (ex *executor) end() []*session {
 	if ex.tracking.inUse() {
 		ex.endTracking()
 	}
+	if ex.host.aof != nil {
+		ex.host.aof.endSlice(ex.touched)
+	}
 	ex.arm()
 	if len(ex.touched) == 0 {
 		return nil
@@ -89,14 +93,24 @@ func (ex *executor) touch(s *session) {
 	}
 }
 
-// endUnit serves who waited for what the unit changed and hands its effects on.
+// endUnit serves who waited for what the unit changed and hands its effects on. Nobody is served while the log cannot be
+// written: what a waiter takes is a write.
 func (ex *executor) endUnit() {
-	if len(ex.parking.ready) > 0 {
+	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil) {
 		ex.serve()
 	}
 	if ex.journal != nil {
-		if effects := ex.store.TakeEffects(); effects != nil {
-			ex.journal.Append(effects)
+		ex.handOn()
+	}
+}
+
+// handOn gives the journal what has been done since the last call. What a command left half done when it panicked stays
+// out of it.
+func (ex *executor) handOn() {
+	if effects := ex.store.TakeEffects(); effects != nil && ex.journal != nil && ex.failed == nil {
+		ex.journal.Append(effects)
+		if ex.host.opts.Journal == nil { // our own keeps nothing
+			ex.store.GiveBackEffects()
 		}
 	}
 }
@@ -106,7 +120,7 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 	c.Argv, c.Row, c.Table = argv, row, ex.table
 	c.Out, c.DB = &s.out, s.db
 	c.Rand, c.Session, c.Host, c.Settings = ex.rand, s, ex.host, &ex.settings
-	c.MayBlock = true
+	c.MayBlock, c.FromScript = true, false
 }
 
 // run executes one command of a session as a unit. row may be nil: it is then looked up.
@@ -126,7 +140,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	mark := s.out.Mark()
 	ex.total++
 	if err == nil {
-		if err = s.admit(row); err == nil && ex.store.Full() {
+		if err = s.admit(row); err == nil && ex.store.Full() && !ex.scripts.busy.on {
 			err = s.admitFull(row)
 		}
 	}
@@ -160,7 +174,16 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	if s.tracker != nil && s.tracker.caching {
 		s.settleCaching(row)
 	}
+	if ex.scripts.busy.on {
+		return // in the middle of the unit of another session's script
+	}
 	ex.endUnit()
+	if ex.scripts.busy.later != nil {
+		ex.doLater()
+	}
+	if ex.host.aof != nil {
+		ex.host.aof.credit(s)
+	}
 }
 
 // call runs a handler and contains its panic.
@@ -171,6 +194,9 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 		}
 	}()
 	c := &ex.ctx
+	if ex.scripts.busy.on { // the script's command needs that one still
+		c = new(commands.Ctx)
+	}
 	ex.prepare(c, s, row, argv)
 	if len(ex.tracking.trackers) > 0 {
 		return ex.runTracked(c, s)
@@ -209,7 +235,12 @@ func (ex *executor) fail(err error) {
 
 // do runs f as a unit of its own, from outside any session.
 func (ex *executor) do(f func()) {
-	ex.mu.Lock()
+	ex.lockIdle()
+	ex.unlockUnit(f)
+}
+
+// unlockUnit runs f as a unit of its own and lets go of the lock, which the caller has taken.
+func (ex *executor) unlockUnit(f func()) {
 	ex.begin()
 	f()
 	ex.endUnit()

@@ -24,12 +24,12 @@ func (s *session) hand(out []byte, w *waiter) {
 	}
 	switch {
 	case gone:
-		s.server.do(func() {
+		s.server.afterScript(func() {
 			s.server.undo(w)
 			s.kill()
 		})
 	case err != nil:
-		s.server.do(func() { s.server.undo(w) })
+		s.server.afterScript(func() { s.server.undo(w) })
 	default:
 		s.unread = append(s.delivered(), grant{w, s.sent})
 	}
@@ -50,7 +50,7 @@ func (s *session) delivered() []grant {
 // takeBack undoes the grants that the client of an ended connection cannot have read. The owner calls it, under the
 // executor's lock.
 func (s *session) takeBack(ex *executor) {
-	unread := s.delivered()
+	unread := append(s.delivered(), s.grantsOwed()...)
 	s.unread = nil
 	if s.granted != nil {
 		unread = append(unread, grant{waiter: s.granted})
@@ -60,7 +60,16 @@ func (s *session) takeBack(ex *executor) {
 		return
 	}
 	s.transport.hangUp() // of a half-closed connection the client could still read
-	for _, g := range unread {
+	ex.undoAll(unread)
+}
+
+// undoAll takes grants back: now, or when the script is over that is in the middle of its unit.
+func (ex *executor) undoAll(grants []grant) {
+	if ex.scripts.busy.on {
+		ex.scripts.busy.later = append(ex.scripts.busy.later, func() { ex.undoAll(grants) })
+		return
+	}
+	for _, g := range grants {
 		ex.undo(g.waiter)
 	}
 }

@@ -132,10 +132,7 @@ func infoClients(srv *Server, w *infoWriter) {
 
 func infoPersistence(srv *Server, w *infoWriter) {
 	sn := &srv.snapshots
-	status := "ok"
-	if sn.lastErr != nil {
-		status = "err"
-	}
+	status := okOrErr(sn.lastErr)
 	current := int64(-1)
 	if sn.running {
 		current = (srv.store.NowMS() - sn.lastTryMS) / 1000
@@ -144,8 +141,7 @@ func infoPersistence(srv *Server, w *infoWriter) {
 	if last > 0 {
 		last /= 1000
 	}
-	w.line("loading", 0)
-	w.line("async_loading", 0)
+	infoLoading(srv, w)
 	w.line("rdb_changes_since_last_save", srv.store.Dirty()-sn.dirtyAtSave)
 	w.line("rdb_bgsave_in_progress", b2i(sn.running))
 	w.line("rdb_last_save_time", sn.lastSaveS)
@@ -153,8 +149,7 @@ func infoPersistence(srv *Server, w *infoWriter) {
 	w.line("rdb_last_bgsave_time_sec", last)
 	w.line("rdb_current_bgsave_time_sec", current)
 	w.line("rdb_saves", sn.saves)
-	w.line("aof_enabled", 0)
-	w.line("aof_rewrite_in_progress", 0)
+	infoLog(srv, w)
 }
 
 func infoStats(srv *Server, w *infoWriter) {

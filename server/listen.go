@@ -117,7 +117,7 @@ func (srv *Server) accept(ln net.Listener) {
 func (srv *Server) goServe(nc net.Conn) bool {
 	srv.life.Lock()
 	defer srv.life.Unlock()
-	if srv.state != stateRunning {
+	if srv.state != stateRunning && srv.state != stateLoading {
 		return false
 	}
 	srv.conns[nc] = struct{}{}
@@ -135,11 +135,12 @@ func (srv *Server) closeListeners() {
 	for _, ln := range srv.listeners {
 		_ = ln.Close()
 	}
-	if srv.loops != nil {
-		srv.loops.stop()
-	}
-	if path := srv.Config().UnixSocket; path != "" && srv.loops != nil {
-		_ = os.Remove(path)
+	if loops := srv.loops; loops != nil {
+		srv.loops = nil // to be stopped once
+		loops.stop()
+		if path := srv.Config().UnixSocket; path != "" {
+			_ = os.Remove(path)
+		}
 	}
 }
 

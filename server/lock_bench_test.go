@@ -15,6 +15,7 @@ func (nowhere) buffered() int                   { return 0 }
 func (nowhere) guardPeer(int64)                 {}
 func (nowhere) hangUp()                         {}
 func (nowhere) attach(*session)                 {}
+func (nowhere) whileBusy()                      {}
 func (nowhere) peerGone() bool                  { return false }
 
 // BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so many locks that

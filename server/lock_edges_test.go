@@ -11,8 +11,6 @@ import (
 // The edges of locks, as they are promised: what happens in the cases that nobody tries first. Each row of the promise
 // has its scripts here, played on every transport, on a clock that stands still; where a script cannot show it, tests names
 // the functions that do. lock_script_test.go has the ordinary life of a lock.
-//
-// One half is not here yet: WAIT inside a Lua script comes with scripting.
 
 const (
 	wrongType    = "-WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -204,6 +202,7 @@ var lockEdges = []struct {
 		A LOCK k a WAIT 1 -> +QUEUED
 		A EXEC -> [-ERR timeout is negative 1750000000000000]`},
 	}},
+	{row: "WAIT in a Lua script: as without WAIT; grants happen after the whole unit", scripts: lockLuaEdges},
 	{row: "a grant races the waiter's disconnect: passed to the next waiter, the dead one never counts", scripts: []edgeScript{
 		{"gone before the release", `
 		A LOCK k a -> token

@@ -6,7 +6,7 @@ import "time"
 // replies, with no hop to another goroutine. What drives it is in loop_epoll.go on Linux and in loop_gnet.go
 // elsewhere.
 type loop struct {
-	batch batch
+	batch *batch
 	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
 	queue []*loopConn
 

@@ -16,6 +16,7 @@ type loopConn struct {
 	held    []byte // output of this round, in the loop's room; written before pending grows
 	pending []byte // output that the socket did not take
 	leaving bool   // to be closed when pending is out
+	deaf    bool   // the client sends no more
 }
 
 // ready does what an event asks for.
@@ -37,6 +38,10 @@ func (c *loopConn) read() {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 	switch {
 	case errno == unix.EAGAIN, errno == unix.EINTR:
+	case errno == 0 && n == 0 && len(c.session.owed.marks) > 0 && !c.deaf:
+		// It sends no more, but may read what it is still owed.
+		c.deaf, c.session.leaving = true, true
+		_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, 0)
 	case errno != 0, n == 0:
 		c.close()
 	case c.leaving: // what it sends now is not read
@@ -50,7 +55,7 @@ func (c *loopConn) pump(data []byte) {
 	if c.fd < 0 || c.leaving {
 		return
 	}
-	if !c.session.feed(data, &c.loop.batch, c.loop) || c.fd < 0 {
+	if !c.session.feed(data, c.loop.batch, c.loop) || c.fd < 0 {
 		return
 	}
 	c.release()
@@ -167,6 +172,9 @@ func (c *loopConn) wake() {
 	d.ring()
 	d.mu.Unlock()
 }
+
+// whileBusy implements transport.
+func (c *loopConn) whileBusy() { c.loop.pollWhileBusy(c) }
 
 func (c *loopConn) buffered() int { return len(c.held) + len(c.pending) }
 

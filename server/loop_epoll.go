@@ -49,6 +49,7 @@ type loopDriver struct {
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
+	nested    *nestedRound // nil until a script is busy for the first time
 
 	mu      sync.Mutex
 	kicked  []*loopConn
@@ -61,8 +62,7 @@ type loopDriver struct {
 func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 	ls := &loops{server: s}
 	for range n {
-		l := &loop{}
-		l.batch.rooms.loop = true
+		l := &loop{batch: newLoopBatch()}
 		if err := l.driver.open(ls); err != nil {
 			ls.stop()
 			return nil, err
@@ -122,6 +122,9 @@ func (ls *loops) stop() {
 	}
 	ls.loops = nil
 }
+
+// newLoopBatch returns the batch of a loop.
+func newLoopBatch() *batch { return &batch{rooms: rooms{loop: true}} }
 
 func (d *loopDriver) open(owner *loops) (err error) {
 	d.owner, d.listeners = owner, make(map[int]string)

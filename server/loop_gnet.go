@@ -76,7 +76,7 @@ func (ls *loops) of(c gnet.Conn) *loop {
 	el := c.EventLoop()
 	l := ls.loops[el]
 	if l == nil {
-		l = &loop{}
+		l = &loop{batch: new(batch)}
 		ls.loops[el] = l
 	}
 	return l
@@ -123,7 +123,7 @@ type loopConn struct {
 
 // pump feeds the session and closes the connection if that was its end; gnet sends what is left before it does.
 func (t *loopConn) pump(data []byte) {
-	if t.session.feed(data, &t.loop.batch, t.loop) {
+	if t.session.feed(data, t.loop.batch, t.loop) {
 		_ = t.conn.Close()
 	}
 }
@@ -134,6 +134,9 @@ func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
 	_, err = t.conn.Write(b)
 	return false, err
 }
+
+// whileBusy cannot let others of the loop in: gnet's loop is not to be entered again.
+func (t *loopConn) whileBusy() {}
 
 func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
 func (t *loopConn) hangUp()            { _ = t.conn.Close() }

@@ -41,7 +41,7 @@ func (ex *executor) evict() bool {
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it would need
 // more. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row) error {
-	if !s.authenticated || s.server.executor.evict() {
+	if !s.authenticated || s.server.loading != nil || s.server.executor.evict() {
 		return nil
 	}
 	denied := row.Flags.Has(commands.DenyOOM)

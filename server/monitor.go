@@ -38,9 +38,13 @@ func (s *session) stopMonitoring() {
 
 // show tells the monitors of a command that has just run. A script's own commands come without a session.
 func (ex *executor) show(s *session, row *commands.Row, db int, argv [][]byte) {
-	if row.Flags&(commands.SkipMonitor|commands.Admin) != 0 {
-		return
+	if row.Flags&(commands.SkipMonitor|commands.Admin) == 0 {
+		ex.tellMonitors(s, row, db, argv)
 	}
+}
+
+// tellMonitors is show for any command.
+func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][]byte) {
 	us := ex.store.NowUS()
 	w := resp.Writer{Buf: append(make([]byte, 0, 128), '+')}
 	w.Buf = appendPadded(w.Buf, us/1_000_000, 1)

@@ -5,10 +5,14 @@ import "lockserver/commands"
 // Nested implements commands.Host.
 func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	s := c.Session.(*session)
-	if err := s.admit(row); err != nil {
+	if c.FromScript {
+		if err := ex.scripts.run.admit(row); err != nil {
+			return err
+		}
+	} else if err := s.admit(row); err != nil {
 		return err
 	}
-	if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+	if row.Flags.Has(commands.DenyOOM) && !c.FromScript && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
 		return commands.ErrOutOfMemory
 	}
 	ex.calls[row.Index()]++

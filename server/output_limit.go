@@ -88,14 +88,17 @@ const notableOutput = 16 << 10
 
 // noteOutput learns what the transport still holds after sending. The owner calls it.
 func (s *session) noteOutput() {
-	bytes := s.transport.buffered()
+	bytes := s.transport.buffered() + s.owed.bytes()
 	ex := &s.server.executor
 	ex.mu.Lock()
-	if s.pendingBytes = bytes; !s.dead {
+	if s.pendingBytes = bytes; !s.dead && !ex.scripts.busy.on {
 		ex.begin()
 		s.checkOutput()
 	}
-	touched := ex.end()
+	var touched []*session
+	if !ex.scripts.busy.on {
+		touched = ex.end()
+	}
 	ex.mu.Unlock()
 	kick(touched, nil)
 }

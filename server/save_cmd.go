@@ -55,11 +55,13 @@ func bgsave(c *commands.Ctx) error {
 	switch {
 	case srv.config.DBFilename == "":
 		return commands.ErrNoSnapshotFile
-	case srv.snapshots.running && schedule:
+	case srv.snapshots.running && schedule, srv.rewrites.running && schedule:
 		srv.snapshots.scheduled = true
 		c.Out.Simple("Background saving scheduled")
 	case srv.snapshots.running:
 		return commands.ErrSaveInProgress
+	case srv.rewrites.running:
+		return commands.ErrSaveInRewrite
 	default:
 		srv.startSave()
 		c.Out.Simple("Background saving started")
@@ -103,6 +105,10 @@ func (srv *Server) prepareShutdown(o ShutdownOptions) error {
 	ex := &srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
+	for ex.scripts.busy.on { // one that has written goes on to its end, so that what is saved is whole
+		ex.scripts.run.killed = !ex.scripts.run.wrote
+		ex.scripts.busy.over.Wait()
+	}
 	ex.begin()
 	return srv.saveForShutdown(o)
 }
@@ -110,7 +116,12 @@ func (srv *Server) prepareShutdown(o ShutdownOptions) error {
 // saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
 func (srv *Server) saveForShutdown(o ShutdownOptions) error {
 	ex := &srv.executor
-	wanted := (o.Save || len(srv.config.Save) > 0) && !o.NoSave && srv.config.DBFilename != ""
+	wanted := (o.Save || len(srv.config.Save) > 0) && !o.NoSave && srv.config.DBFilename != "" && srv.loading == nil
+	if ex.failed == nil && srv.aof != nil {
+		if err := srv.syncLog(); err != nil && !o.Force && !o.NoSave {
+			return err
+		}
+	}
 	if wanted && ex.failed == nil {
 		srv.awaitNoSave()
 		if err := srv.saveNow(); err != nil && !o.Force {
@@ -151,6 +162,9 @@ func shutdown(c *commands.Ctx) error {
 		return commands.ErrNoShutdown
 	}
 	s := sessionOf(c)
+	if s.server.scripts.busy.on && !o.NoSave {
+		return s.server.busyError()
+	}
 	if err := s.server.saveForShutdown(o); err != nil {
 		return commands.ErrShutdown
 	}

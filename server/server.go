@@ -14,6 +14,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
+	"lockserver/persistence/disk"
 	"lockserver/store"
 )
 
@@ -60,9 +61,16 @@ type Server struct {
 	lastID       int64
 	stats        stats
 	snapshots    snapshots
-	ending       bool // Close was called: no further command runs
-	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
+	aof          *journal // nil: appendonly is off
+	rewrites     rewrites
+	loading      *loading // nil: the data is there
+	idSecond     int64    // the highest of RisingSecond
+	ending       bool     // Close was called: no further command runs
+	expiryPaused bool     // DEBUG SET-ACTIVE-EXPIRE 0
 	housekeeping timer
+
+	gate  gate    // has its own lock
+	files disk.FS // where the append-only log is
 
 	life      sync.Mutex
 	state     lifeState
@@ -81,6 +89,7 @@ type lifeState uint8
 
 const (
 	stateNew lifeState = iota
+	stateLoading
 	stateRunning
 	stateFailed // Start returned an error
 	stateClosed
@@ -128,7 +137,7 @@ func New(o Options) (*Server, error) {
 		o.Version = "dev"
 	}
 	srv := &Server{
-		opts: o, log: o.Log, config: o.Config.Clone(),
+		opts: o, log: o.Log, config: o.Config.Clone(), files: disk.OS{},
 		clients: make(map[int64]*session), conns: make(map[net.Conn]struct{}),
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -147,6 +156,8 @@ func New(o Options) (*Server, error) {
 	ex.parking = newParking(srv.config.Databases, &ex.timers)
 	ex.watching = newWatching(srv.config.Databases)
 	ex.pubsub = newPubSub()
+	ex.scripts = newScripting()
+	ex.scripts.busy.over = sync.NewCond(&ex.mu)
 	ex.tracking = newTracking()
 	ex.events.executor = ex
 	ex.watchdog.open(srv.config.Databases)
@@ -164,9 +175,32 @@ var sharedTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(commands.Families(), serverRows()...)...)
 })
 
-// Start loads the snapshot, if there is one, binds the addresses and begins to serve; it returns when clients can
-// connect.
+// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve; it returns
+// when the data is there. Until then clients can connect, and are told -LOADING.
 func (srv *Server) Start() error {
+	if err := srv.bind(); err != nil {
+		return err
+	}
+	err := srv.load()
+	srv.life.Lock()
+	closed := srv.state == stateClosed // meanwhile; Close sees to everything
+	if !closed && err == nil {
+		srv.state = stateRunning
+		srv.startTime()
+	}
+	srv.life.Unlock()
+	srv.group.Done()
+	switch {
+	case closed:
+		return errClosed
+	case err != nil:
+		srv.tearDown()
+	}
+	return err
+}
+
+// bind makes clients able to connect. The server is loading from then on.
+func (srv *Server) bind() error {
 	srv.life.Lock()
 	defer srv.life.Unlock()
 	if srv.state != stateNew {
@@ -174,15 +208,15 @@ func (srv *Server) Start() error {
 	}
 	srv.startedUS = srv.clock.NowUS()
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
-	if err := srv.openFiles(); err != nil {
-		return err
-	}
+	srv.mu.Lock()
+	srv.loading = &loading{startedUS: srv.startedUS}
+	srv.mu.Unlock()
 	if err := srv.listen(); err != nil {
 		srv.closeListeners()
 		return err
 	}
-	srv.state = stateRunning
-	srv.startTime()
+	srv.state = stateLoading
+	srv.group.Add(1) // Close waits for the load to give up
 	return nil
 }
 
@@ -233,10 +267,23 @@ func (srv *Server) Close() error {
 		<-srv.done
 		return nil
 	}
+	srv.scripts.stop.Store(true)
 	if manual, ok := srv.clock.(*ManualClock); ok {
 		manual.detach(&srv.executor)
 	}
 	close(srv.stopTick)
+	srv.tearDown()
+	close(srv.done)
+	return nil
+}
+
+// tearDown ends everything that runs, and closes the log, which is then on disk to its end.
+func (srv *Server) tearDown() {
+	srv.life.Lock()
+	if srv.state != stateClosed {
+		srv.state = stateFailed
+	}
+	srv.life.Unlock()
 	srv.hurry()
 	srv.closeListeners()
 	srv.life.Lock()
@@ -245,8 +292,15 @@ func (srv *Server) Close() error {
 	}
 	srv.life.Unlock()
 	srv.group.Wait()
-	close(srv.done)
-	return nil
+	srv.mu.Lock()
+	j := srv.aof
+	srv.aof = nil
+	srv.mu.Unlock()
+	if j != nil {
+		if err := j.log.Close(); err != nil {
+			srv.log.Error("the append-only file could not be closed", "cause", err)
+		}
+	}
 }
 
 // requestStop ends the server from inside a command; code becomes the exit code.

@@ -34,6 +34,9 @@ type transport interface {
 	hangUp()
 	// attach tells the transport its session, before anybody else can know the session. Under the executor's lock.
 	attach(s *session)
+	// whileBusy gives the owner's other sessions their turn while a script of this one runs for long. Only the owner
+	// calls it, without the executor's lock.
+	whileBusy()
 	// peerGone reports whether the client has closed its end: what is sent now will not be read. Only the owner
 	// calls it.
 	peerGone() bool
@@ -51,6 +54,8 @@ type session struct {
 	limits    *resp.Limits // those that the decoder has
 	sent      int64        // bytes of output given to the transport
 	unread    []grant      // what the client was given and may not have read yet
+	owed      owed         // output that waits for the log
+	leaving   bool         // nothing more is run; the connection is closed when nothing is owed any more
 
 	out    resp.Writer
 	db     *store.DB
@@ -58,6 +63,10 @@ type session struct {
 	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
 	granted *waiter
 	touched bool // stands in executor.touched
+	// logged is the position of the log behind what the session wrote last; floor is one that its output has to wait
+	// for, because what another client wrote made it.
+	logged, floor int64
+
 	held    bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
 	closing bool // no further command runs; the owner closes the connection when the output is out
 	dead    bool // closed: it is in no list any more
@@ -200,11 +209,19 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 		s.limits = l
 		s.decoder.SetLimits(*l)
 	}
+	if len(s.owed.marks) > 0 {
+		if s.settle() {
+			return true
+		}
+		if s.leaving {
+			return false
+		}
+	}
 	if data != nil {
 		s.decoder.Feed(data)
 	}
 	large := s.decoder.Pending() > largeInput
-	for {
+	for s.owed.bytes() < mostOwed {
 		again, closing := s.slice(b, from)
 		if closing {
 			return true
@@ -251,9 +268,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		}
 		s.out.Buf = b.out[:0]
 	}
-	s.pendingBytes = s.transport.buffered()
+	s.pendingBytes = s.transport.buffered() + s.owed.bytes()
 	s.touched = false
-	if s.soft.sinceMS != 0 {
+	if s.soft.sinceMS != 0 && !ex.scripts.busy.on {
 		s.judgeSoftLimit()
 	}
 	if !s.authenticated && s.server.config.RequirePass == "" {
@@ -261,11 +278,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	ran := 0
 	if len(todo) > 0 {
-		ex.begin()
-		s.info.lastUS = ex.store.NowUS()
-		ex.gauge.beginBatch()
-		ran = s.runAll(ex, b, todo)
-		ex.endBatch(s, todo[:ran])
+		ran = s.runBatch(ex, b, todo)
 	}
 	if ran < len(todo) {
 		again = s.waiter == nil && !s.closing && !s.held
@@ -279,21 +292,33 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if s.waiter != nil {
 		again = false
 	}
-	if ex.tracking.inUse() {
+	if ex.tracking.inUse() && !ex.scripts.busy.on {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
+	due := int64(0)
+	if s.server.aof != nil {
+		due = s.server.aof.due(s)
+	}
 	out, granted, before := s.out.Buf, s.granted, s.pendingBytes
 	s.pendingBytes += len(out) // until the transport is asked again
 	s.out.Buf, s.granted = nil, nil
 	hangUp = s.closing
-	touched := ex.end()
+	var touched []*session
+	if !ex.scripts.busy.on {
+		touched = ex.end()
+	}
 	ex.mu.Unlock()
 
 	held := false
 	switch {
+	case due > 0 || len(s.owed.marks) > 0:
+		hangUp = s.sendLater(out, granted, due, hangUp)
+		if before+len(out) > notableOutput && !hangUp {
+			s.noteOutput()
+		}
 	case granted != nil:
 		s.hand(out, granted)
 	case len(out) > 0:
@@ -312,6 +337,21 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	return again, hangUp
 }
 
+// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's, and goes on
+// behind what is refused here.
+func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	if ex.scripts.busy.on {
+		return s.runAll(ex, b, todo)
+	}
+	ex.begin()
+	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
+	s.info.lastUS = ex.store.NowUS()
+	ex.gauge.beginBatch()
+	ran = s.runAll(ex, b, todo)
+	ex.endBatch(s, todo[:ran])
+	return ran
+}
+
 // runAll runs commands until one waits, the connection is to be closed, or the output is large; it returns how many
 // it ran.
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
@@ -319,7 +359,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	rows := b.rows[:len(todo)]
 	b.ahead = false
 	next := 0 // in b.slots
-	if len(todo) >= warmLeast {
+	if len(todo) >= warmLeast && !ex.scripts.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -329,7 +369,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}
-		if ex.pausing.untilMS != 0 && ex.holds(s, rows[i], argv) {
+		if ex.pausing.untilMS != 0 && !ex.scripts.busy.on && ex.holds(s, rows[i], argv) {
 			return i
 		}
 		if b.ahead && rows[i] != nil {
@@ -415,11 +455,19 @@ func (s *session) admit(row *commands.Row) error {
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
 		return commands.ErrNoAuth
 	}
-	if (row.Flags.Has(commands.Write) || row.Name == "ping") && s.server.refusesWrites() { // PING: so that monitors see it
-		return commands.ErrMisconf
+	if s.server.loading != nil && !row.Flags.Has(commands.Loading) {
+		return commands.ErrLoading
+	}
+	if row.Flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
+		if err := s.server.refusesWrites(); err != nil {
+			return err
+		}
 	}
 	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
 		return commands.ErrSubscribed(row.FullName())
+	}
+	if s.server.scripts.busy.on && row.Flags&commands.AllowBusy == 0 {
+		return s.server.busyError()
 	}
 	if s.monitors && row.Flags&(commands.Write|commands.ReadOnly|commands.MayReplicate) != 0 {
 		return commands.ErrReplicaKeyspace

@@ -2,9 +2,9 @@ package server
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 
+	"lockserver/commands"
 	"lockserver/persistence"
 	"lockserver/store"
 )
@@ -29,56 +29,7 @@ type snapshots struct {
 // retrySaveMS is how long a failed background save keeps the save points from trying again, as in Redis.
 const retrySaveMS = 5000
 
-// openFiles loads the snapshot and the token limit, at start. The caller holds life.
-func (srv *Server) openFiles() error {
-	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	ex.begin()
-	srv.snapshots.lastSaveS = ex.store.NowMS() / 1000
-	srv.snapshots.durationMS = -1
-	if err := srv.loadSnapshot(); err != nil {
-		return err
-	}
-	if srv.opts.ConfigFile != "" || srv.config.DBFilename != "" {
-		srv.seeTokens()
-		if err := ex.tokens.load(srv.config.Dir, ex.store.NowUS()); err != nil {
-			return err
-		}
-	}
-	if srv.tokens.path != "" {
-		srv.removeStaleFiles()
-	}
-	srv.housekeeping.Of = srv
-	ex.timers.set(&srv.housekeeping, ex.store.NowMS()+housekeepingMS)
-	return nil
-}
-
 func (srv *Server) snapshotPath() string { return filepath.Join(srv.config.Dir, srv.config.DBFilename) }
-
-func (srv *Server) loadSnapshot() error {
-	if srv.config.DBFilename == "" {
-		return nil
-	}
-	st := srv.store
-	st.SetFrozenTime(true)
-	st.Record(false)
-	defer func() {
-		st.SetFrozenTime(false)
-		st.Record(srv.journal != nil)
-	}()
-	begun := srv.clock.NowUS()
-	got, err := persistence.LoadFile(srv.snapshotPath(), st, srv.config.RDBChecksum)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	srv.log.Info("DB loaded from disk", "file", srv.snapshotPath(), "keys", got.Keys, "expired", got.Expired,
-		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (srv.clock.NowUS()-begun)/1000)
-	return nil
-}
 
 // fire implements firer.
 func (srv *Server) fire(*executor) { srv.keepHouse() }
@@ -88,11 +39,7 @@ func (srv *Server) keepHouse() {
 	ex := &srv.executor
 	now := ex.store.NowMS()
 	ex.timers.set(&srv.housekeeping, now+housekeepingMS)
-	sn := &srv.snapshots
-	if !sn.running && (sn.scheduled || srv.saveDue(now)) {
-		sn.scheduled = false
-		srv.startSave()
-	}
+	srv.startScheduled(now)
 	if ex.tokens.due(ex.store.NowUS()) {
 		srv.reserveTokens()
 	}
@@ -118,7 +65,7 @@ func (srv *Server) saveDue(nowMS int64) bool {
 func (srv *Server) saveOptions() persistence.SaveOptions {
 	return persistence.SaveOptions{
 		Compress: srv.config.RDBCompression, Checksum: srv.config.RDBChecksum,
-		CreatedS: srv.store.NowMS() / 1000, Version: compatibleVersion,
+		CreatedS: srv.store.NowMS() / 1000, Version: compatibleVersion, Functions: srv.scripts.libraries.codes(),
 	}
 }
 
@@ -127,6 +74,7 @@ func (srv *Server) saveOptions() persistence.SaveOptions {
 func (srv *Server) startSave() {
 	sn := &srv.snapshots
 	sn.running = true
+	srv.followPolicy(srv.config)
 	sn.startedDirty = srv.store.Dirty()
 	sn.lastTryMS = srv.store.NowMS()
 	snap, path, o := srv.store.Cut(), srv.snapshotPath(), srv.saveOptions()
@@ -143,6 +91,8 @@ func (srv *Server) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &srv.snapshots
 	sn.running = false
+	srv.followPolicy(srv.config)
+	defer func() { srv.startScheduled(srv.store.NowMS()) }()
 	if errors.Is(err, errCalledOff) {
 		srv.log.Info("the background save was called off")
 		return
@@ -179,9 +129,15 @@ func (srv *Server) saveNow() error {
 	return nil
 }
 
-// refusesWrites says whether a failed background save keeps clients from writing.
-func (srv *Server) refusesWrites() bool {
-	return srv.snapshots.lastErr != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0
+// refusesWrites returns what keeps clients from writing, if anything does: a failed background save, or the log.
+func (srv *Server) refusesWrites() error {
+	if srv.snapshots.lastErr != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0 {
+		return commands.ErrMisconf
+	}
+	if srv.aof != nil && srv.aof.broken != nil {
+		return commands.ErrLogFailed(reasonOf(srv.aof.broken))
+	}
+	return nil
 }
 
 // closeIdle closes clients that have been idle longer than the timeout directive allows; one that waits in a command

@@ -164,6 +164,9 @@ func (t *streamConn) buffered() int {
 	return len(t.out) + t.writing
 }
 
+// whileBusy has nothing to do: every connection has goroutines of its own.
+func (t *streamConn) whileBusy() {}
+
 func (t *streamConn) hangUp() { cut(t.conn) }
 
 func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }

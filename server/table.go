@@ -5,7 +5,7 @@ import "lockserver/commands"
 // serverRows are the tables of the commands that need the server itself.
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
-		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), gaugeRows(), clientRows(), configRows(), infoRows(), saveRows(), debugRows(), dumpRows(), waitRows(), memoryRows(), lockRows(),
+		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), gaugeRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(), debugRows(), dumpRows(), waitRows(), memoryRows(), lockRows(), scriptRows(),
 	}
 }
 

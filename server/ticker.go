@@ -20,7 +20,7 @@ const (
 // runDue works off everything that has fallen due, in slices between which others get their turn.
 func (ex *executor) runDue() {
 	for slices := 1; ; slices++ {
-		ex.mu.Lock()
+		ex.lockIdle()
 		if ex.failed != nil {
 			ex.mu.Unlock()
 			return
@@ -48,6 +48,7 @@ func (ex *executor) dueSlice() (more bool) {
 	more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
+	more = ex.endHolds() || more
 	if ex.evicting {
 		ex.evict()
 		more = more || ex.evicting
@@ -67,6 +68,9 @@ func (ex *executor) nextMS() (int64, bool) {
 	}
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.host.expiryPaused && (!ok || key < at) {
 		at, ok = key, true
+	}
+	if hold, has := ex.store.NextHoldMS(); has && (!ok || hold < at) {
+		at, ok = hold, true
 	}
 	if ex.evicting {
 		at, ok = ex.store.NowMS(), true

@@ -203,7 +203,7 @@ func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 	ex.tracking.actor = s
 	err := c.Row.Run(c)
 	ex.tracking.actor = outer
-	if tr := s.tracker; tr != nil && !tr.bcast && c.Row.Flags.Has(commands.ReadOnly) {
+	if tr := s.tracker; tr != nil && !tr.bcast && c.Row.Flags.Has(commands.ReadOnly) && c.Row.Group != commands.Scripting {
 		ex.noteReads(tr, c.Row, c.Argv)
 	}
 	return err

@@ -46,10 +46,12 @@ func transactionRows() []commands.Row {
 func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
 	tx := s.multi
 	if err == nil && row.Flags.Has(commands.Immediate) {
-		if row.Name != "exec" || !tx.flags.Has(commands.Write) || !s.server.refusesWrites() {
+		if row.Name != "exec" || !tx.flags.Has(commands.Write) {
 			return false, nil
 		}
-		err = commands.ErrMisconf
+		if err = s.server.refusesWrites(); err == nil {
+			return false, nil
+		}
 	}
 	switch {
 	case err != nil && s.server.table.Lookup(argv[0]).Is("exec"):

@@ -6,7 +6,7 @@ import (
 	"lockserver/commands"
 )
 
-// waitRows are the commands that wait for what others have of the data. There are no replicas, and nothing is logged.
+// waitRows are the commands that wait for what others, and the disk, have of the data. There are no replicas.
 func waitRows() []commands.Row {
 	return []commands.Row{
 		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.NoScript, Run: wait,
@@ -55,20 +55,40 @@ func wait(c *commands.Ctx) error {
 	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) { c.Out.Int(0) })
 }
 
-// waitaof refuses to wait for the log of this server, which it does not have.
+// waitaof waits until what its client wrote is synced here. There are no replicas.
 func waitaof(c *commands.Ctx) error {
 	a := c.Args()
 	local, n := a.IntRange(0, 1), a.Uint()
 	deadlineMS := readWait(a, c.NowMS())
-	if local > 0 {
+	s := sessionOf(c)
+	j := s.server.aof
+	if local > 0 && j == nil {
 		a.Fail(commands.ErrWaitAOF)
 	}
 	if err := a.Err(); err != nil {
 		return err
 	}
-	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) {
+	written := s.logged
+	synced := func() bool { return j != nil && j.isSynced(written) }
+	reply := func(c *commands.Ctx) {
 		c.Out.Array(2)
+		c.Out.Int(int64(b2i(synced())))
 		c.Out.Int(0)
-		c.Out.Int(0)
-	})
+	}
+	done := func() bool { return n <= 0 && (local == 0 || synced()) }
+	if done() {
+		reply(c)
+		return nil
+	}
+	err := c.Block(commands.Wait{DeadlineMS: deadlineMS, TimedOut: reply, Try: func(c *commands.Ctx) (bool, error) {
+		if !done() {
+			return false, nil
+		}
+		reply(c)
+		return true, nil
+	}})
+	if s.waiter != nil && j != nil {
+		j.await(s)
+	}
+	return err
 }

@@ -206,6 +206,7 @@ func (db *DB) drop() int {
 	case old.timedHashes > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
+	old.forgetAllHolds()
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {
 		db.store.observer.DatabaseChanged(db.id)

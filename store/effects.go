@@ -28,6 +28,8 @@ import "strconv"
 //	XACK key group id
 //	BF.RESERVE key rate capacity EXPANSION n | NONSCALING       BF.MADD key item [...]
 //	BF.LOADCHUNK key place bytes
+//	FUNCTION LOAD REPLACE code       FUNCTION DELETE library    FUNCTION FLUSH
+//	FUNCTION RESTORE payload FLUSH | APPEND | REPLACE
 //
 // Replaying the effects of a run, in order and with time frozen, into an empty store gives the same data.
 type Effect struct {
@@ -38,9 +40,13 @@ type Effect struct {
 // maxMerged bounds the arguments of one merged effect.
 const maxMerged = 1024
 
-// recorder collects the effects of a unit.
+// recorder collects the effects of a unit. Names and arguments lie one behind the other in bytes, and the lists of
+// arguments in list, so that a unit costs no memory of its own if the room is given back.
 type recorder struct {
 	effects []Effect
+	bytes   []byte
+	list    [][]byte
+	lent    *recorder // the room of what was taken last, until it is given back
 }
 
 // Record decides whether effects are kept. Off, a mutator pays for one nil check.
@@ -53,14 +59,45 @@ func (s *Store) Record(on bool) {
 	}
 }
 
-// TakeEffects returns what has been recorded since the last call; the caller owns it.
+// TakeEffects returns what has been recorded since the last call; the caller owns it, or gives it back.
 func (s *Store) TakeEffects() []Effect {
-	if s.effects == nil || len(s.effects.effects) == 0 {
+	r := s.effects
+	if r == nil || len(r.effects) == 0 {
 		return nil
 	}
-	taken := s.effects.effects
-	s.effects.effects = nil
+	taken := r.effects
+	if r.lent == nil {
+		r.lent = new(recorder)
+	}
+	*r.lent = recorder{effects: taken, bytes: r.bytes, list: r.list}
+	r.effects, r.bytes, r.list = nil, nil, nil
 	return taken
+}
+
+// mostSpareEffects is how much room for arguments is kept, in bytes.
+const mostSpareEffects = 64 << 10
+
+// GiveBackEffects says that what TakeEffects returned last is not used any more.
+func (s *Store) GiveBackEffects() {
+	r := s.effects
+	if r == nil || r.lent == nil || len(r.effects) > 0 {
+		return
+	}
+	room := *r.lent
+	*r.lent = recorder{}
+	if cap(room.bytes) > mostSpareEffects || cap(room.list) > maxMerged || cap(room.effects) > maxMerged {
+		return
+	}
+	clear(room.effects)
+	clear(room.list)
+	r.effects, r.bytes, r.list = room.effects[:0], room.bytes[:0], room.list[:0]
+}
+
+// RecordFunctions notes a change of the function libraries, which live beside the databases, as one of the commands FUNCTION
+// of the list. It counts as a change of the data.
+func (s *Store) RecordFunctions(args ...[]byte) {
+	s.dirty++
+	s.record(s.DB(0), "FUNCTION", args...)
 }
 
 // record notes one effect; the arguments are copied.
@@ -84,17 +121,30 @@ func (r *recorder) add(db int, name string, merge bool, args ...[]byte) {
 		e := &r.effects[last]
 		if e.DB == db && len(e.Args) < maxMerged && string(e.Args[0]) == name && string(e.Args[1]) == string(args[0]) {
 			for _, a := range args[1:] {
-				e.Args = append(e.Args, append([]byte(nil), a...))
+				e.Args = append(e.Args, r.own(a))
 			}
 			return
 		}
 	}
-	list := make([][]byte, 0, len(args)+1)
-	list = append(list, []byte(name))
+	start := len(r.list)
+	r.list = append(r.list, r.ownName(name))
 	for _, a := range args {
-		list = append(list, append([]byte(nil), a...))
+		r.list = append(r.list, r.own(a))
 	}
-	r.effects = append(r.effects, Effect{DB: db, Args: list})
+	r.effects = append(r.effects, Effect{DB: db, Args: r.list[start:len(r.list):len(r.list)]})
+}
+
+// own copies an argument. Where bytes grows, what was copied before stays where it is.
+func (r *recorder) own(b []byte) []byte {
+	from := len(r.bytes)
+	r.bytes = append(r.bytes, b...)
+	return r.bytes[from:len(r.bytes):len(r.bytes)]
+}
+
+func (r *recorder) ownName(name string) []byte {
+	from := len(r.bytes)
+	r.bytes = append(r.bytes, name...)
+	return r.bytes[from:len(r.bytes):len(r.bytes)]
 }
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

@@ -77,6 +77,7 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 		db.space.setDeadline(name, keys.Mut(slot), atMS)
 	}
 	db.space.remember(name, &v)
+	db.space.watchHolds(key, &v)
 	db.made(key)
 }
 

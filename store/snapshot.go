@@ -110,6 +110,7 @@ func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
 		db.space.setDeadline(name, keys.Mut(slot), deadlineMS)
 	}
 	db.space.remember(name, &v)
+	db.space.watchHolds(key, &v)
 	return true
 }
 

@@ -61,6 +61,7 @@ type Store struct {
 	apart        *DB // nil until Apart is called
 	deadlines    due.Queue[timedKey]
 	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
+	holds        due.Queue[timedKey] // lists of holds, by their first one: see holds.go
 	epoch        cow.Epoch
 	seed         maphash.Seed
 	zsets        zset.Common
@@ -104,6 +105,8 @@ type space struct {
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	companions  int       // keys whose names begin with CompanionPrefix
 	recent      int       // the slot of the key that was found last, or is expected next; may be any number
+	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which stands in the store's queue.
+	holds map[string]*deadline
 }
 
 func (s *Store) newSpace() *space {
@@ -148,6 +151,9 @@ func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
 
 // SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
 func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
+
+// Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing is.
+func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime }
 
 // Dirty returns the number of changes since the store was made.
 func (s *Store) Dirty() int64 { return s.dirty }

@@ -36,6 +36,7 @@ func (sp *space) delete(h uint64, slot int) {
 	if len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
 		sp.companions--
 	}
+	sp.forgetHolds(name)
 	sp.tokens.Moved(slot, sp.keys.Len()-1)
 	sp.keys.Delete(h, slot)
 }

@@ -59,6 +59,9 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if !added && !changed {
 		return false, false
 	}
+	if isHolds(e.key) {
+		e.db.space.holdUntil(e.key, score)
+	}
 	e.db.recordScore(e.key, member, score)
 	e.db.changed(e.key)
 	return added, changed
@@ -123,6 +126,7 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	var v value
 	v.setZSet(z)
 	db.replace(key, v)
+	db.space.watchHolds(key, &v)
 	if db.store.effects != nil {
 		z.Range(0, z.Len(), func(member []byte, score float64) bool {
 			db.recordScore(key, member, score)

@@ -3,10 +3,10 @@
 // It owns what makes a process of a server: the command line, the log, the pid file, signals and exit codes. It
 // must not know commands, data or sockets: those are the server package's, which main hands a finished
 // configuration. A new directive is added in internal/config; a new thing that the process does at its start or end
-// is added to process.go.
+// is added to process.go. `lockserver demo` is demo.go: its flags, and the server that internal/demo plays its sale on.
 //
 // Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep the
-// data, or was interrupted a second time; 2 after a panic.
+// data, or was interrupted a second time, and when the demo failed; 2 after a panic.
 package main
 
 import (
@@ -30,6 +30,12 @@ func main() {
 // run is the program from its arguments to its exit code. The log goes to stdout unless a logfile is configured, as
 // redis-server's does; what keeps the server from starting goes to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "demo" { // a configuration file of that name is ./demo
+		return runDemo(args[1:], stdout, stderr)
+	}
+	if len(args) > 0 && args[0] == "check" {
+		return runCheck(args[1:], stdout, stderr)
+	}
 	cmd, err := config.ParseArgs(args, config.OSFiles())
 	switch {
 	case err != nil:
@@ -79,6 +85,8 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver redis.conf               read the directives from a file
   lockserver redis.conf --port 7000   a file, then options, which win
   lockserver -                        read the directives from standard input
+  lockserver demo                     play a flash sale; see lockserver demo --help
+  lockserver check PATH ...           verify snapshots and append-only files; see lockserver check --help
   lockserver -v | --version           print the version
   lockserver -h | --help              print this
 
@@ -91,6 +99,8 @@ Every directive is an option too, under the name that redis.conf has for it:
   --dir /var/lib/lockserver    where the snapshot lies
   --dbfilename dump.rdb        its name
   --save 3600 1 60 10000       seconds and changes after which it is saved; --save "" never
+  --appendonly yes             keep a log of every write beside them
+  --appendfsync always         when it is synced: always, before a reply leaves, everysec or no
   --logfile server.log         log there instead of to standard output
   --loglevel notice            debug, verbose, notice or warning
   --maxclients 10000           how many may be connected

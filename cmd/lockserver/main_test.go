@@ -175,9 +175,9 @@ func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
 		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo bar'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
 		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":     {"value.conf"},
 		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                      {"nothing.conf"},
-		"dir '/no/such': ":                   {"--dir", "/no/such"},
-		"logfile 'no/such/x.log': ":          {"--logfile", "no/such/x.log"},
-		"appendonly: only 'no' is supported": {"--appendonly", "yes"},
+		"dir '/no/such': ":                  {"--dir", "/no/such"},
+		"logfile 'no/such/x.log': ":         {"--logfile", "no/such/x.log"},
+		"daemonize: only 'no' is supported": {"--daemonize", "yes"},
 	} {
 		c := start(t, dir, args...)
 		require.Equal(t, 1, c.exit(t), args)
@@ -293,9 +293,9 @@ func TestDamagedSnapshotIsRefusedAndLeftAlone(t *testing.T) {
 func TestLogFile(t *testing.T) {
 	dir := t.TempDir()
 	log := logFile(filepath.Join(dir, "x.log"))
-	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--lua-time-limit", "5")
+	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--jemalloc-bg-thread", "yes")
 	addr := c.ready(t, log)
-	require.Contains(t, log.String(), "These directives were accepted but have no effect here: lua-time-limit\n")
+	require.Contains(t, log.String(), "These directives were accepted but have no effect here: jemalloc-bg-thread\n")
 	require.NoError(t, c.Process.Signal(syscall.SIGHUP))
 	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"), "a hang-up ends nothing")
 	require.Empty(t, c.stdout.String()+c.stderr.String())

@@ -96,7 +96,11 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		LogLevel: p.level, Version: version})
 	if err == nil {
-		err = srv.Start()
+		err = p.start(srv, signals)
+	}
+	if errors.Is(err, errStopped) {
+		p.log.Warn("lockserver has ended before it was ready, bye")
+		return 0
 	}
 	if err != nil {
 		p.log.Error("Could not start", "cause", err)
@@ -109,6 +113,30 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	defer p.removePIDFile()
 	p.ready(srv.Addr())
 	return p.wait(srv, signals)
+}
+
+// errStopped says that the server was told to end while it was loading its data.
+var errStopped = errors.New("told to end")
+
+// start starts the server. Loading may take long, and a signal ends it: nothing is lost by that.
+func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {
+	started := make(chan error, 1)
+	go func() { started <- srv.Start() }()
+	select {
+	case err := <-started:
+		select {
+		case <-srv.Done(): // by SHUTDOWN
+			return errStopped
+		default:
+			return err
+		}
+	case sig := <-signals:
+		p.log.Warn("Received " + signalName(sig) + " while loading")
+		if err := srv.Close(); err != nil {
+			return err
+		}
+		return errStopped
+	}
 }
 
 // announce logs what runs, and what it was told to do.

@@ -111,8 +111,7 @@ func FreePort() (int, error) {
 	return port, l.Close()
 }
 
-// waitReady asks until the server answers PONG. Redis listens while it loads and answers LOADING; lockserver listens
-// when it has loaded.
+// waitReady asks until the server answers PONG. Both listen while they load, and answer LOADING.
 func (s *Server) waitReady(deadline time.Time) error {
 	const pause = 500 * time.Microsecond
 	for time.Now().Before(deadline) {

@@ -53,6 +53,21 @@ type Config struct {
 	AppendOnly bool
 	// AppendFsync says when that log is synced: "always", "everysec" or "no".
 	AppendFsync string
+	// AppendDirname is the log's directory inside Dir, and AppendFilename what the names of its files begin with.
+	AppendDirname  string
+	AppendFilename string
+	// AutoAOFRewritePercentage is by how much the log has grown since it was last rewritten, in percent, when it is
+	// rewritten by itself; 0: never. AutoAOFRewriteMinSize is how many bytes it has then at least.
+	AutoAOFRewritePercentage int64
+	AutoAOFRewriteMinSize    int64
+	// AOFUseRDBPreamble writes what a rewrite begins with as a snapshot; otherwise it consists of commands, too.
+	AOFUseRDBPreamble bool
+	// AOFLoadTruncated starts with a log whose end is missing, without that end.
+	AOFLoadTruncated bool
+	// AOFTimestampEnabled writes the time into the log now and then.
+	AOFTimestampEnabled bool
+	// NoAppendFsyncOnRewrite does not sync the log while it is rewritten.
+	NoAppendFsyncOnRewrite bool
 
 	// RequirePass is the default user's password; empty for none.
 	RequirePass string
@@ -113,6 +128,9 @@ type Config struct {
 	LatencyMonitorThresholdMS int64
 	// LatencyTracking measures every command for LATENCY HISTOGRAM.
 	LatencyTracking bool
+
+	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead of waiting for it; 0: they wait.
+	BusyReplyThresholdMS int64
 
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
 	LockWatchdogTimeoutMS int64

@@ -83,25 +83,43 @@ func TestGet(t *testing.T) {
 	require.Equal(t, []string{"hash-max-listpack-entries", "512", "hash-max-ziplist-entries", "512"}, c.Get("hash-max-*entries"))
 	require.Equal(t, []string{"proto-max-bulk-len", "536870912"}, c.Get("proto*"))
 	require.Equal(t, []string{"lock-watchdog-timeout", "30000"}, c.Get("lock-*"))
-	require.Empty(t, c.Get("nope", "lua-time-limit"))
+	require.Empty(t, c.Get("nope", "repl-timeout"))
 	require.Empty(t, c.Get())
 }
 
 // What does not work yet must not be believed in.
 func TestSetRefusesWhatDoesNotExist(t *testing.T) {
 	c := Default()
-	for _, p := range [][2]string{{"appendonly", "yes"}} {
-		_, err := c.Set(p[:], true)
-		var refused *SetError
-		require.ErrorAs(t, err, &refused)
-		require.Equal(t, p[0], refused.Name)
-		require.Contains(t, refused.Reason, p[0]+": only ")
-	}
 	_, err := Parse("x", []byte("daemonize yes"), Files{})
 	require.ErrorContains(t, err, "daemonize: only 'no' is supported")
-	_, err = c.Set([]string{"lua-time-limit", "5"}, true)
-	require.EqualError(t, err, "ERR Unknown option or number of arguments for CONFIG SET - 'lua-time-limit'")
+	_, err = c.Set([]string{"repl-timeout", "5"}, true)
+	require.EqualError(t, err, "ERR Unknown option or number of arguments for CONFIG SET - 'repl-timeout'")
 	require.Equal(t, Default(), c)
+}
+
+// The log's directory and files are named at the start, and have names in dir, not paths.
+func TestNamesOfTheLog(t *testing.T) {
+	for text, reason := range map[string]string{
+		"appenddirname a/b":              "appenddirname can't be a path, just a dirname",
+		"appenddirname \"\"":             "appenddirname can't be empty",
+		"appendfilename ../x":            "appendfilename can't be a path, just a filename",
+		"appendfilename \"\"":            "appendfilename can't be empty",
+		"appendfsync sometimes":          "argument(s) must be one of the following: everysec, always, no",
+		"aof-load-truncated 1":           "argument must be 'yes' or 'no'",
+		"auto-aof-rewrite-percentage -1": "argument must be between 0 and 2147483647 inclusive",
+	} {
+		_, err := Parse("x", []byte(text), Files{})
+		require.ErrorContains(t, err, reason, text)
+	}
+	c, err := Parse("x", []byte("appendonly yes\nappenddirname log\nauto-aof-rewrite-min-size 1mb\nappendfsync always"), Files{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"appendonly", "yes", "appendfsync", "always", "appenddirname", "log", "appendfilename", "appendonly.aof",
+		"auto-aof-rewrite-min-size", "1048576"}, c.Get("append*", "auto-aof-rewrite-min-size"))
+	_, err = c.Set([]string{"appenddirname", "x"}, true)
+	require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument 'appenddirname') - can't set immutable config")
+	_, err = c.Set([]string{"appendonly", "no", "appendfsync", "everysec", "aof-use-rdb-preamble", "no"}, true)
+	require.NoError(t, err)
+	require.False(t, c.AppendOnly || c.AOFUseRDBPreamble)
 }
 
 func TestProtectedDirectives(t *testing.T) {
@@ -187,8 +205,8 @@ func TestParseArgs(t *testing.T) {
 	require.Equal(t, "7 7", parse("-").Get("save")[1])
 	require.Empty(t, parse("a.conf", "--save", "").Save)
 	require.Equal(t, 20, parse("--include", "a.conf").HZ)
-	require.Equal(t, []string{"acllog-max-len", "lua-time-limit"},
-		parse("a.conf", "--lua-time-limit", "5", "--acllog-max-len", "1").Ignored())
+	require.Equal(t, []string{"acllog-max-len", "repl-timeout"},
+		parse("a.conf", "--repl-timeout", "5", "--acllog-max-len", "1").Ignored())
 
 	cmd, err := ParseArgs([]string{"a.conf", "--port", "0"}, files)
 	require.NoError(t, err)
@@ -248,7 +266,7 @@ client-output-buffer-limit pubsub 32mb 8mb 60
 jemalloc-bg-thread yes
 `), Files{})
 	require.NoError(t, err)
-	require.Equal(t, "set-proc-title proc-title-template appendfilename oom-score-adj-values jemalloc-bg-thread", strings.Join(c.Ignored(), " "))
+	require.Equal(t, "set-proc-title proc-title-template oom-score-adj-values jemalloc-bg-thread", strings.Join(c.Ignored(), " "))
 	require.Equal(t, []string{"127.0.0.1", "-::1"}, c.Bind)
 	require.Zero(t, c.ClientOutputBufferLimit.Normal)
 }

@@ -78,9 +78,19 @@ var directives = append([]directive{
 	{Name: "rdbcompression", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.RDBCompression })},
 	{Name: "rdbchecksum", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.RDBChecksum })},
 	{Name: "stop-writes-on-bgsave-error", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.StopWritesOnBgsaveError })},
-	{Name: "appendonly", Default: "no", Kind: only("no", "appendonly: only 'no' is supported; there is no append-only log yet",
-		boolean(func(c *Config) *bool { return &c.AppendOnly }))},
+	// The append-only log.
+	{Name: "appendonly", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AppendOnly })},
 	{Name: "appendfsync", Default: "everysec", Kind: enum(func(c *Config) *string { return &c.AppendFsync }, "everysec", "always", "no")},
+	{Name: "appenddirname", Default: "appendonlydir", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendDirname },
+		"appenddirname", "dirname")},
+	{Name: "appendfilename", Default: "appendonly.aof", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendFilename },
+		"appendfilename", "filename")},
+	{Name: "auto-aof-rewrite-percentage", Default: "100", Kind: integer(0, maxInt32, func(c *Config) *int64 { return &c.AutoAOFRewritePercentage })},
+	{Name: "auto-aof-rewrite-min-size", Default: "64mb", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.AutoAOFRewriteMinSize })},
+	{Name: "aof-use-rdb-preamble", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFUseRDBPreamble })},
+	{Name: "aof-load-truncated", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFLoadTruncated })},
+	{Name: "aof-timestamp-enabled", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AOFTimestampEnabled })},
+	{Name: "no-appendfsync-on-rewrite", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.NoAppendFsyncOnRewrite })},
 
 	// Memory.
 	{Name: "maxmemory", Default: "0", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory })},
@@ -128,6 +138,10 @@ var directives = append([]directive{
 	// Redis measures every command unless told otherwise.
 	{Name: "latency-tracking", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking })},
 
+	// Scripts.
+	{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
+		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.BusyReplyThresholdMS })},
+
 	// Locks: not in Redis. Three is the least lease that can be renewed at a third of itself.
 	{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS })},
 }, ignoredRows()...)
@@ -136,15 +150,14 @@ var directives = append([]directive{
 // does not (or not yet), so that ignoring them changes no reply and no file.
 func ignoredRows() []directive {
 	const names = `
-		activedefrag active-expire-effort activerehashing acllog-max-len always-show-logo aof-load-truncated
-		aof-rewrite-incremental-fsync aof-timestamp-enabled aof-use-rdb-preamble appenddirname appendfilename
-		auto-aof-rewrite-min-size auto-aof-rewrite-percentage busy-reply-threshold crash-log-enabled
+		activedefrag active-expire-effort activerehashing acllog-max-len always-show-logo
+		aof-rewrite-incremental-fsync crash-log-enabled
 		crash-memcheck-enabled disable-thp dynamic-hz ignore-warnings io-threads-do-reads
 		jemalloc-bg-thread latency-tracking-info-percentiles
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
 		lazyfree-lazy-user-flush
-		lua-time-limit maxmemory-eviction-tenacity
-		no-appendfsync-on-rewrite oom-score-adj oom-score-adj-values proc-title-template rdb-del-sync-files
+		maxmemory-eviction-tenacity
+		oom-score-adj oom-score-adj-values proc-title-template rdb-del-sync-files
 		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
 		repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-timeout
 		replica-ignore-maxmemory replica-lazy-flush replica-priority replica-read-only replica-serve-stale-data

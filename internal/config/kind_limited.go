@@ -5,26 +5,6 @@ import (
 	"strings"
 )
 
-type onlyKind struct {
-	kind
-	value  string
-	reason error
-}
-
-// only narrows inner to the one value that works so far; any other that inner would take is refused with the
-// reason, so that nobody believes in a setting that does nothing.
-func only(value, reason string, inner kind) kind { return onlyKind{inner, value, errors.New(reason)} }
-
-func (k onlyKind) set(c *Config, args []string, again bool) error {
-	if err := k.kind.set(c, args, again); err != nil {
-		return err
-	}
-	if k.kind.get(c) != k.value {
-		return k.reason
-	}
-	return nil
-}
-
 type constantKind struct {
 	value  string
 	reason error
@@ -53,6 +33,20 @@ func filename(field func(*Config) *string, name string) kind {
 	errPath := errors.New(name + " can't be a path, just a filename")
 	return textKind{field, func(s string) error {
 		if strings.ContainsAny(s, `/\`) {
+			return errPath
+		}
+		return nil
+	}}
+}
+
+// pathless is a name inside a directory that must not be empty; what says which kind of name it is.
+func pathless(field func(*Config) *string, name, what string) kind {
+	errEmpty, errPath := errors.New(name+" can't be empty"), errors.New(name+" can't be a path, just a "+what)
+	return textKind{field, func(s string) error {
+		switch {
+		case s == "":
+			return errEmpty
+		case strings.ContainsAny(s, `/\`):
 			return errPath
 		}
 		return nil

@@ -17,7 +17,7 @@ func TestRewrite(t *testing.T) {
 		"# my comment", "port 17777", "bind 127.0.0.1", "", "# hz comment", "HZ 10", "save 900 1", "# between", "save 300 10",
 		"maxclients   100 ", "hash-max-ziplist-entries 512", "client-output-buffer-limit normal 0 0 0",
 		"client-output-buffer-limit replica 256mb 64mb 60", "include inc.conf", "timeout 5", "timeout 6", "loglevel \"notice\"",
-		"lua-time-limit 7", "  requirepass 'a b' ", "",
+		"repl-timeout 7", "  requirepass 'a b' ", "",
 	}, "\n")
 	parse := func(text []byte) *Config {
 		c, err := Parse("f", text, fakeFiles(map[string]string{"inc.conf": "shutdown-timeout 8"}))
@@ -118,7 +118,7 @@ func randomFile(r *rand.Rand) string {
 		case 3:
 			fmt.Fprintf(&b, "client-output-buffer-limit %s %dmb %d %d\n", pick("normal", "slave", "replica", "PubSub"), num, r.IntN(5), r.IntN(99))
 		case 4:
-			fmt.Fprintf(&b, "%s %d\n", pick("hz", "timeout", "TCP-Keepalive", "hash-max-ziplist-entries", "hash-max-listpack-entries", "lock-watchdog-timeout", "list-max-ziplist-size", "lua-time-limit"), num)
+			fmt.Fprintf(&b, "%s %d\n", pick("hz", "timeout", "TCP-Keepalive", "hash-max-ziplist-entries", "hash-max-listpack-entries", "lock-watchdog-timeout", "list-max-ziplist-size", "repl-timeout"), num)
 		case 5:
 			fmt.Fprintf(&b, "requirepass %s\n", quote(string([]byte{byte(r.IntN(256)), byte(r.IntN(256)), ' '})))
 		case 6:

@@ -1,0 +1,135 @@
+package commands
+
+import (
+	"strconv"
+	"strings"
+)
+
+// What clients see of scripts and functions, byte for byte as Redis 7.0 says it. What a script sees of a refused call is
+// the same text with the code ERR before it.
+const (
+	ErrNoSuchScript   Error = "NOSCRIPT No matching script. Please use EVAL."
+	ErrKeysSign       Error = "ERR Number of keys can't be negative"
+	ErrBusyScript     Error = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."
+	ErrBusyFunction   Error = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
+	ErrNoScriptRuns   Error = "NOTBUSY No scripts in execution right now."
+	ErrUnkillable     Error = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	ErrScriptFlush    Error = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
+	ErrScriptDebug    Error = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
+	ErrNoDebugger     Error = "ERR scripts cannot be debugged here"           // ours
+	ErrNoMessage      Error = "ERR the script raised an error without a text" // ours; Redis crashes
+	ErrScriptKilled   Error = "ERR Script killed by user with SCRIPT KILL..."
+	ErrScriptStopped  Error = "ERR the server is ending" // ours
+	ErrLoadTimeout    Error = "ERR FUNCTION LOAD timeout"
+	ErrScriptReadOnly Error = "ERR Can not execute a script with write flag using *_ro command."
+	ErrShebang        Error = "ERR Invalid script shebang"
+	ErrShebangEngine  Error = "ERR Invalid engine in script shebang"
+
+	// What a script's call is refused with.
+	ErrCallArguments  Error = "ERR Please specify at least one argument for this redis lib call"
+	ErrCallTypes      Error = "ERR Lua redis lib command arguments must be strings or integers"
+	ErrCallUnknown    Error = "ERR Unknown Redis command called from script"
+	ErrCallArity      Error = "ERR Wrong number of args calling Redis command from script"
+	ErrCallReadOnly   Error = "ERR Write commands are not allowed from read-only scripts."
+	ErrReplyArguments Error = "ERR wrong number or type of arguments"
+	ErrReplyDepth     Error = "ERR reached lua stack limit"
+
+	// Functions.
+	ErrNoFunction       Error = "ERR Function not found"
+	ErrNoLibrary        Error = "ERR Library not found"
+	ErrFunctionKeys     Error = "ERR Bad number of keys provided"
+	ErrFunctionFlush    Error = "ERR FUNCTION FLUSH only supports SYNC|ASYNC option"
+	ErrFunctionPolicy   Error = "ERR Wrong restore policy given, value should be either FLUSH, APPEND or REPLACE."
+	ErrFunctionNoCode   Error = "ERR Function code is missing"
+	ErrLibraryArgument  Error = "ERR library name argument was not given"
+	ErrLibraryName      Error = "ERR Library names can only contain letters, numbers, or underscores(_) and must be at least one character long"
+	ErrLibraryNoName    Error = "ERR Library name was not given"
+	ErrLibraryNameTwice Error = "ERR Invalid metadata value, name argument was given multiple times"
+	ErrLibraryNoShebang Error = "ERR Missing library metadata"
+	ErrLibraryShebang   Error = "ERR Invalid library metadata"
+	ErrLibraryEmpty     Error = "ERR No functions registered"
+	ErrFunctionTwice    Error = "ERR Function already exists in the library"
+	ErrFunctionPayload  Error = "ERR given type is not a function"
+	ErrFunctionPreGA    Error = "ERR Pre-GA function format not supported"
+	ErrFunctionBroken   Error = "ERR failed loading the given functions payload"
+)
+
+// ErrNoBlockInScript refuses the option BLOCK of a command, which other commands that wait take for a time that is over.
+func ErrNoBlockInScript(name string) Error {
+	return Error("ERR " + name + " command is not allowed with BLOCK option from scripts")
+}
+
+// ErrScriptEngine names an engine other than lua in a script's first line.
+func ErrScriptEngine(word string) Error {
+	return quoted("ERR Unexpected engine in script shebang: ", []byte(word), "")
+}
+
+// ErrScriptFlag names a flag in a script's first line that is unknown.
+func ErrScriptFlag(word string) Error {
+	return quoted("ERR Unexpected flag in script shebang: ", []byte(word), "")
+}
+
+// ErrScriptOption names an option in a script's first line that is unknown.
+func ErrScriptOption(word string) Error {
+	return quoted("ERR Unknown lua shebang option: ", []byte(word), "")
+}
+
+// ErrScriptCompile says why a script cannot be compiled.
+func ErrScriptCompile(cause string) Error {
+	return quoted("ERR Error compiling script (new function): ", []byte(cause), "")
+}
+
+// ErrFunctionCompile says why a library cannot be compiled.
+func ErrFunctionCompile(cause string) Error {
+	return quoted("ERR Error compiling function: ", []byte(cause), "")
+}
+
+// ErrFunctionRegister says how running a library's code, which registers its functions, failed.
+func ErrFunctionRegister(cause string) Error {
+	return quoted("ERR Error registering functions: ", []byte(cause), "")
+}
+
+// ErrLibraryEngine names an engine that functions cannot be written for.
+func ErrLibraryEngine(name string) Error { return quoted("ERR Engine '", []byte(name), "' not found") }
+
+// ErrLibraryExists names a library that FUNCTION LOAD would have to replace.
+func ErrLibraryExists(name string) Error {
+	return quoted("ERR Library '", []byte(name), "' already exists")
+}
+
+// ErrLibraryCollision names a library that FUNCTION RESTORE would have to replace.
+func ErrLibraryCollision(name string) Error {
+	return quoted("ERR Library ", []byte(name), " already exists")
+}
+
+// ErrFunctionExists names a function that another library has.
+func ErrFunctionExists(name string) Error {
+	return quoted("ERR Function ", []byte(name), " already exists")
+}
+
+// ErrLibraryOption names a word in a library's first line that is unknown.
+func ErrLibraryOption(word string) Error {
+	return quoted("ERR Invalid metadata value given: ", []byte(word), "")
+}
+
+// ErrFunctionOption names an option of FUNCTION LOAD that is unknown.
+func ErrFunctionOption(word []byte) Error { return quoted("ERR Unknown option given: ", word, "") }
+
+// ErrFunctionArgument names an argument of FUNCTION LIST that is unknown.
+func ErrFunctionArgument(word []byte) Error { return quoted("ERR Unknown argument ", word, "") }
+
+// ErrScriptFailed adds to what a script failed with which script it was, and where: the source, as Lua names it, and the
+// line, or neither if that is not known.
+func ErrScriptFailed(message, script, source string, line int) Error {
+	if source == "" {
+		return Error(message)
+	}
+	if source[0] != '=' {
+		source = "@" + source
+	}
+	var b strings.Builder
+	b.WriteString(message + " script: " + script + ", on " + source + ":")
+	b.WriteString(strconv.Itoa(line))
+	b.WriteByte('.')
+	return Error(b.String())
+}

@@ -1,0 +1,18 @@
+package server
+
+import (
+	"io"
+
+	"lockserver/persistence/aof"
+	"lockserver/persistence/disk"
+)
+
+// Check verifies a snapshot, an append-only log, or a directory with such, without a server, and writes to w what it holds.
+// The error is what would keep a server from starting on it, with file and offset. Nothing is changed.
+func Check(path string, w io.Writer) error {
+	report, err := aof.Check(disk.OS{}, path)
+	if textErr := report.WriteText(w); err == nil {
+		err = textErr
+	}
+	return err
+}

@@ -1,0 +1,240 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+	"sync/atomic"
+
+	"lockserver/persistence/aof"
+	"lockserver/persistence/disk"
+	"lockserver/store"
+)
+
+// journal is the append-only log as the server sees it: it takes the effects of each unit, says what a reply has to wait
+// for, and refuses writes once the disk has failed. The log itself, its files and its writer, is package aof's.
+//
+// It is only touched under the executor, but for what says otherwise.
+type journal struct {
+	server *Server
+	log    *aof.Log
+	always bool // appendfsync always: replies wait for the disk
+	// offset is what the log's positions are above, so that positions of the process only rise, whatever becomes of one
+	// log: the gate knows only one row of them.
+	offset atomic.Int64
+	last   int64 // the highest position that anything has had to wait for
+	// wait is what the replies of this slice have to wait for, for what they wrote; fresh says that a unit was appended
+	// since credit, and filled that one was since the slice began.
+	wait          int64
+	fresh, filled bool
+	// broken is why the log cannot be written, nil if it can. Nothing is written until a rewrite has made the log whole.
+	broken error
+	// awaiting are the sessions that wait in WAITAOF for what they wrote to be synced, watched how many there are.
+	awaiting []*session
+	watched  atomic.Int64
+}
+
+// Append implements Journal.
+func (j *journal) Append(unit []store.Effect) {
+	j.fresh, j.filled = true, true
+	if position := j.log.Append(unit); position > 0 {
+		j.wait = max(j.wait, j.offset.Load()+position)
+	} else if j.always && j.broken == nil {
+		if err := j.log.Err(); err != nil { // of which we shall be told
+			j.breakDown(err)
+			j.wait = j.server.gate.lostTo.Load()
+		}
+	}
+}
+
+// credit notes that s has written whatever was appended since the last call.
+func (j *journal) credit(s *session) {
+	if j.fresh {
+		j.fresh = false
+		s.logged = j.offset.Load() + j.log.Appended()
+	}
+}
+
+// due is the position that what s is sent now has to wait for; 0: it may leave. It is asked at the end of a slice.
+func (j *journal) due(s *session) int64 {
+	position := max(j.wait, s.floor)
+	s.floor = 0
+	if p := j.log.Position(); p > 0 {
+		position = max(position, j.offset.Load()+p)
+	}
+	if position <= j.server.gate.durable.Load() {
+		return 0
+	}
+	j.last = max(j.last, position)
+	return position
+}
+
+// endSlice sees to it that what the slice appended is written. touched are those who have got something in it besides the
+// one whose slice it is: they must wait as well.
+func (j *journal) endSlice(touched []*session) {
+	if !j.filled {
+		return
+	}
+	for _, s := range touched {
+		s.floor = max(s.floor, j.wait)
+	}
+	j.last = max(j.last, j.wait)
+	j.filled, j.fresh, j.wait = false, false, 0
+	j.log.Flush()
+}
+
+// breakDown is what happens when the disk fails: writes are refused from now on, and under appendfsync always whoever
+// has not been answered never will be, for the answer could be of something that is lost.
+func (j *journal) breakDown(err error) {
+	if j.broken != nil || j.server.aof != j {
+		return
+	}
+	j.broken = err
+	srv := j.server
+	srv.log.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
+	if j.always {
+		srv.gate.lose(max(j.last, j.wait, srv.gate.durable.Load()+1))
+	}
+}
+
+// renew lets positions go on above those that were lost. The log is about to be rewritten: it tells nobody of positions.
+func (j *journal) renew() {
+	if behind := j.server.gate.end() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
+		j.offset.Add(behind)
+	}
+}
+
+// mend is what happens when a rewrite has made the log whole again.
+func (j *journal) mend() {
+	if j.broken == nil {
+		return
+	}
+	j.broken = nil
+	j.server.log.Info("the append-only file is whole again, writes are accepted")
+}
+
+// newJournal is a journal whose log is to be opened with these options. Goroutines of the log call what is in there, also
+// while a log is closed under the executor: so none of it may wait for the executor.
+func (srv *Server) newJournal() (*journal, aof.Options) {
+	j := &journal{server: srv, always: srv.config.AppendFsync == "always"}
+	j.offset.Store(srv.gate.end())
+	return j, aof.Options{
+		Policy:  policyOf(srv.config.AppendFsync),
+		Durable: func(position int64) { srv.gate.open(j.offset.Load() + position) },
+		Synced: func(int64) {
+			if j.watched.Load() > 0 {
+				go srv.do(j.answerSynced)
+			}
+		},
+		Failed: func(err error) {
+			go srv.do(func() { j.breakDown(err) })
+		},
+		Warn:  func(err error) { srv.log.Warn("the append-only file", "cause", err) },
+		NowMS: func() int64 { return srv.store.NowMS() },
+	}
+}
+
+// policyOf is the policy that a word of appendfsync means.
+func policyOf(word string) aof.Policy {
+	switch word {
+	case "always":
+		return aof.Always
+	case "no":
+		return aof.No
+	}
+	return aof.EverySec
+}
+
+func (srv *Server) logPlace() aof.Place {
+	return aof.Place{FS: srv.files, Dir: srv.config.Dir, Sub: srv.config.AppendDirname, Filename: srv.config.AppendFilename}
+}
+
+// logDir is the log's directory.
+func (srv *Server) logDir() string { return filepath.Join(srv.config.Dir, srv.config.AppendDirname) }
+
+// openLogDir locks the log's directory. The error is one clear line.
+func (srv *Server) openLogDir() (*aof.Dir, error) {
+	dir, err := aof.OpenDir(srv.logPlace())
+	if errors.Is(err, disk.ErrLocked) {
+		return nil, &lockedDirError{srv.logDir()}
+	}
+	return dir, err
+}
+
+// lockedDirError says that another server uses a directory.
+type lockedDirError struct{ dir string }
+
+func (e *lockedDirError) Error() string {
+	return "another server keeps its append-only file in " + e.dir
+}
+
+// attach makes a journal the server's. Under the executor.
+func (srv *Server) attach(j *journal, log *aof.Log) {
+	j.log = log
+	log.SetTimestamps(srv.config.AOFTimestampEnabled)
+	srv.aof, srv.journal = j, j
+	if srv.opts.Journal != nil {
+		srv.journal = both{srv.opts.Journal, srv.aof}
+	}
+	srv.store.Record(true)
+}
+
+// detach ends what attach began; the log is still open.
+func (srv *Server) detach() {
+	j := srv.aof
+	srv.gate.newest = max(srv.gate.newest, j.last)
+	srv.aof, srv.journal = nil, srv.opts.Journal
+	srv.store.Record(srv.journal != nil)
+	for _, s := range j.awaiting {
+		if s.waiter != nil {
+			srv.timeOut(s.waiter)
+		}
+	}
+}
+
+// both is two journals: the embedding program's and the log.
+type both struct{ first, second Journal }
+
+// Append implements Journal.
+func (b both) Append(unit []store.Effect) {
+	b.first.Append(cloneUnit(unit))
+	b.second.Append(unit)
+}
+
+// cloneUnit copies a unit, for a journal may keep what it is given.
+func cloneUnit(unit []store.Effect) []store.Effect {
+	own := make([]store.Effect, len(unit))
+	for i, e := range unit {
+		own[i] = store.Effect{DB: e.DB, Args: ownAll(e.Args)}
+	}
+	return own
+}
+
+// isSynced reports whether the log is on disk up to a position.
+func (j *journal) isSynced(position int64) bool { return j.offset.Load()+j.log.Synced() >= position }
+
+// await makes a session that waits in WAITAOF try again whenever the log has been synced.
+func (j *journal) await(s *session) {
+	j.awaiting = append(j.awaiting, s)
+	j.watched.Store(int64(len(j.awaiting)))
+	if j.log.Policy() == aof.No { // nobody else would
+		log := j.log
+		go func() { _ = log.Sync(context.Background()) }()
+	}
+	if j.isSynced(s.logged) { // between the look and the entry
+		go j.server.do(j.answerSynced)
+	}
+}
+
+// answerSynced lets those who wait in WAITAOF try.
+func (j *journal) answerSynced() {
+	left := j.awaiting[:0]
+	for _, s := range j.awaiting {
+		if s.waiter != nil && s.waiter.row.Name == "waitaof" && !j.server.try(s.waiter) {
+			left = append(left, s)
+		}
+	}
+	clear(j.awaiting[len(left):])
+	j.awaiting = left
+	j.watched.Store(int64(len(left)))
+}

@@ -1,0 +1,199 @@
+package server
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Group commit. Under appendfsync always a reply may not leave before the log is on disk up to the position at which the
+// reply was made; that holds for reads as well, for they may show what another client has just written. The loop does
+// not wait for the disk: it lays such output aside (owed) and goes on. When the log's writer has synced, it opens the
+// gate up to the new position, which sends for the owners of the sessions that wait there.
+
+// gate holds back output until the log is durable. It has a lock of its own, which is held for moments only.
+type gate struct {
+	// durable is the position up to which the log is on disk. It never falls.
+	durable atomic.Int64
+	// Positions above lostFrom up to lostTo will never be durable: the disk failed. Who is owed something there is
+	// not told anything: the connection is closed. Both never fall.
+	lostFrom, lostTo atomic.Int64
+	// newest is where a log that was closed ended. Under the executor.
+	newest int64
+
+	mu      sync.Mutex
+	waiting []gateWait
+}
+
+// gateWait is a session that waits for a position.
+type gateWait struct {
+	session  *session
+	position int64
+}
+
+// end is a position behind every one so far.
+func (g *gate) end() int64 { return max(g.durable.Load(), g.lostTo.Load(), g.newest) }
+
+// lost reports whether what was produced at a position can never be durable.
+func (g *gate) lost(position int64) bool {
+	return position > g.lostFrom.Load() && position <= g.lostTo.Load()
+}
+
+// passes reports whether nothing produced at the position has to wait: it is durable, or it never will be.
+func (g *gate) passes(position int64) bool {
+	return position <= g.durable.Load() || g.lost(position)
+}
+
+// wait makes the gate send for the session's owner when it opens to the position; false: it is open already.
+func (g *gate) wait(s *session, position int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.passes(position) {
+		return false
+	}
+	if !s.owed.waits {
+		s.owed.waits = true
+		g.waiting = append(g.waiting, gateWait{s, position})
+	}
+	return true
+}
+
+// open lets everything up to a position leave. Any goroutine may call it, but one at a time.
+func (g *gate) open(durable int64) {
+	if durable > g.durable.Load() {
+		g.durable.Store(durable)
+	}
+	g.sendFor()
+}
+
+// lose says that what was produced up to a position and is not durable never will be.
+func (g *gate) lose(position int64) {
+	g.lostFrom.Store(g.durable.Load())
+	g.lostTo.Store(position)
+	g.sendFor()
+}
+
+// sendFor sends for the owners of the sessions that need not wait any longer.
+func (g *gate) sendFor() {
+	g.mu.Lock()
+	var free []*session
+	left := g.waiting[:0]
+	for _, w := range g.waiting {
+		if g.passes(w.position) {
+			w.session.owed.waits = false
+			free = append(free, w.session)
+		} else {
+			left = append(left, w)
+		}
+	}
+	clear(g.waiting[len(left):])
+	g.waiting = left
+	g.mu.Unlock()
+	kick(free, nil)
+}
+
+// owed is a session's output that waits for the log. But for waits, which the gate's lock guards, it belongs to the
+// session's owner.
+type owed struct {
+	out   []byte
+	from  int        // out[:from] has been sent
+	marks []owedMark // what of it may leave when, in order; empty: nothing is owed
+	waits bool       // the session stands in gate.waiting
+}
+
+// owedMark is a piece of output and its condition.
+type owedMark struct {
+	end      int // in owed.out
+	position int64
+	granted  *waiter // whose grant it is, if it can be taken back
+}
+
+const (
+	// mostOwed is how much a session may be owed before it runs no further commands.
+	mostOwed = 1 << 20
+	// mostSpareOwed is the room for such output that a session keeps.
+	mostSpareOwed = 64 << 10
+)
+
+// bytes is how much output is laid aside.
+func (o *owed) bytes() int { return len(o.out) - o.from }
+
+// owe lays output aside until the log is durable up to a position, behind what is owed already. Only the owner calls it.
+func (s *session) owe(out []byte, granted *waiter, position int64) {
+	o := &s.owed
+	if last := len(o.marks) - 1; last >= 0 {
+		position = max(position, o.marks[last].position)
+	}
+	o.out = append(o.out, out...)
+	o.marks = append(o.marks, owedMark{len(o.out), position, granted})
+}
+
+// sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that the connection
+// is to be closed behind it, and is returned when it is time to. Only the owner calls it.
+func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp bool) bool {
+	if len(out) > 0 || granted != nil {
+		s.owe(out, granted, position)
+	}
+	s.leaving = s.leaving || hangUp
+	return s.settle()
+}
+
+// settle sends what may leave by now and says whether the connection is to be closed. Only the owner calls it.
+func (s *session) settle() (hangUp bool) {
+	g, o := &s.server.gate, &s.owed
+	for len(o.marks) > 0 {
+		if g.lost(o.marks[0].position) {
+			return true
+		}
+		if !g.passes(o.marks[0].position) {
+			if g.wait(s, o.marks[0].position) {
+				return false
+			}
+			continue // it has just opened
+		}
+		if s.pay() != nil {
+			return true
+		}
+	}
+	return s.leaving
+}
+
+// pay sends the first pieces, as many as may leave together.
+func (s *session) pay() error {
+	g, o := &s.server.gate, &s.owed
+	n := 0
+	for n < len(o.marks) && g.passes(o.marks[n].position) && !g.lost(o.marks[n].position) {
+		if n++; o.marks[n-1].granted != nil {
+			break
+		}
+	}
+	last := o.marks[n-1]
+	out := o.out[o.from:last.end]
+	if o.marks, o.from = o.marks[n:], last.end; len(o.marks) == 0 {
+		o.marks, o.from, o.out = o.marks[:0], 0, o.out[:0]
+		if cap(o.out) > mostSpareOwed {
+			o.out = nil
+		}
+	}
+	if last.granted != nil {
+		s.hand(out, last.granted)
+		return nil
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	s.sent += int64(len(out))
+	_, err := s.transport.send(out, true)
+	return err
+}
+
+// grantsOwed takes the grants that have not left out of what is owed, all of which is dropped.
+func (s *session) grantsOwed() []grant {
+	var grants []grant
+	for _, m := range s.owed.marks {
+		if m.granted != nil {
+			grants = append(grants, grant{waiter: m.granted})
+		}
+	}
+	s.owed.marks, s.owed.out, s.owed.from = nil, nil, 0
+	return grants
+}

@@ -1,0 +1,186 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"lockserver/internal/resp"
+	"lockserver/persistence"
+	"lockserver/persistence/aof"
+	"lockserver/store"
+)
+
+// rewrites is the state of rewriting the log. It is only touched under the executor.
+type rewrites struct {
+	running    bool
+	background *backgroundSave // the running one, or the last
+	scheduled  bool            // to be done when nothing else is being written
+	lastErr    error           // of the last one; nil: it succeeded, or there was none
+	startedMS  int64           // when the running or last one began
+	durationMS int64           // of the last one; -1: none yet
+	count      int64
+}
+
+// retryRewriteMS is how long a failed rewrite keeps the log from being rewritten by itself.
+const retryRewriteMS = 60_000
+
+// rewriteDue says whether the log has grown so much that it is to be rewritten by itself.
+func (srv *Server) rewriteDue(nowMS int64) bool {
+	c, rw := srv.config, &srv.rewrites
+	if srv.aof == nil || srv.aof.broken != nil || c.AutoAOFRewritePercentage == 0 ||
+		rw.lastErr != nil && nowMS-rw.startedMS < retryRewriteMS {
+		return false
+	}
+	st := srv.aof.log.Stats()
+	if st.Bytes <= c.AutoAOFRewriteMinSize {
+		return false
+	}
+	base := max(st.StartBytes, 1)
+	growth := st.Bytes*100/base - 100
+	if growth < c.AutoAOFRewritePercentage {
+		return false
+	}
+	srv.log.Info("rewriting the append-only file: it has grown", "percent", growth, "bytes", st.Bytes)
+	return true
+}
+
+// startScheduled starts what had to wait until nothing else was being written, and what is due. Under the executor.
+func (srv *Server) startScheduled(nowMS int64) {
+	sn, rw := &srv.snapshots, &srv.rewrites
+	if sn.running || rw.running || srv.loading != nil {
+		return
+	}
+	switch {
+	case rw.scheduled || srv.rewriteDue(nowMS):
+		rw.scheduled = false
+		if err := srv.startRewrite(); err != nil {
+			srv.log.Error("the append-only file cannot be rewritten", "cause", err)
+		}
+	case sn.scheduled || srv.saveDue(nowMS):
+		sn.scheduled = false
+		srv.startSave()
+	}
+}
+
+// startRewrite begins to write the log anew: what there is now as a base, in the background, and from now on all changes
+// into a new incremental file. If there is no log, it becomes what a log would begin with. Under the executor.
+func (srv *Server) startRewrite() error {
+	rw := &srv.rewrites
+	rw.startedMS = srv.store.NowMS()
+	log, close := srv.logToRewrite()
+	if log == nil {
+		rw.lastErr = close(nil)
+		return rw.lastErr
+	}
+	srv.handOn() // what happened before the cut belongs to the old files
+	if srv.aof != nil {
+		srv.aof.renew()
+	}
+	run, err := log.BeginRewrite(srv.config.AOFUseRDBPreamble)
+	if err != nil {
+		rw.lastErr = close(err)
+		return rw.lastErr
+	}
+	bg := &backgroundSave{written: make(chan struct{})}
+	rw.running, rw.background = true, bg
+	srv.followPolicy(srv.config)
+	snap, o, asRDB := srv.store.Cut(), srv.saveOptions(), srv.config.AOFUseRDBPreamble
+	o.Base = true
+	srv.log.Info("Background append only file rewriting started")
+	srv.group.Go(func() {
+		err := bg.work(func() error {
+			return run.Run(func(w io.Writer) error { return writeBase(calledOff{bg, w}, snap, o, asRDB) })
+		})
+		err = close(err)
+		srv.do(func() { srv.endRewrite(snap, err) })
+	})
+	return nil
+}
+
+// logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is called with
+// the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
+func (srv *Server) logToRewrite() (log *aof.Log, close func(error) error) {
+	if srv.aof != nil {
+		return srv.aof.log, func(err error) error { return err }
+	}
+	dir, err := srv.openLogDir()
+	if err != nil {
+		return nil, func(error) error { return err }
+	}
+	log, err = dir.Replace(aof.Options{})
+	if err != nil {
+		_ = dir.Close()
+		return nil, func(error) error { return err }
+	}
+	return log, func(err error) error { return errors.Join(err, log.Close()) }
+}
+
+// endRewrite notes how a rewrite went; under the executor.
+func (srv *Server) endRewrite(snap *store.Snapshot, err error) {
+	snap.Release()
+	rw := &srv.rewrites
+	rw.running = false
+	srv.followPolicy(srv.config)
+	rw.durationMS = srv.store.NowMS() - rw.startedMS
+	if errors.Is(err, errCalledOff) {
+		srv.log.Info("the rewrite of the append-only file was called off")
+	} else if rw.lastErr = err; err != nil {
+		srv.log.Error("rewriting the append-only file failed", "cause", err)
+	} else {
+		rw.count++
+		srv.log.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
+		if srv.aof != nil {
+			srv.aof.mend()
+		}
+	}
+	srv.startScheduled(srv.store.NowMS())
+}
+
+// writeBase writes a cut as the base of a log: as a snapshot, or as commands.
+func writeBase(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions, asRDB bool) error {
+	o.Breathe = breathe
+	if asRDB {
+		_, err := persistence.Save(w, snap, o)
+		return err
+	}
+	return writeCommands(w, snap, o)
+}
+
+// commandBytes is how much is gathered before it is written.
+const commandBytes = 16 << 10
+
+// writeCommands writes a cut as commands that make it.
+func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions) (err error) {
+	var out, payload []byte
+	for _, code := range o.Functions {
+		out = resp.AppendCommand(out, []byte("FUNCTION"), []byte("LOAD"), code)
+	}
+	for db := range snap.DBs() {
+		if keys, _ := snap.Len(db); keys == 0 {
+			continue
+		}
+		out = resp.AppendCommand(out, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+		snap.Each(db, func(key string, r store.Ref) bool {
+			if r.Kind() == store.String {
+				out = resp.AppendCommand(out, []byte("SET"), []byte(key), r.Bytes())
+				if at := r.DeadlineMS(); at != 0 {
+					out = resp.AppendCommand(out, []byte("PEXPIREAT"), []byte(key), strconv.AppendInt(nil, at, 10))
+				}
+			} else {
+				payload = persistence.Dump(payload[:0], r, o.Compress)
+				out = resp.AppendCommand(out, []byte("RESTORE"), []byte(key), strconv.AppendInt(nil, r.DeadlineMS(), 10), payload, []byte("ABSTTL"))
+			}
+			if len(out) >= commandBytes {
+				_, err = w.Write(out)
+				out = out[:0]
+				breathe()
+			}
+			return err == nil
+		})
+	}
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
+}

@@ -1,0 +1,88 @@
+//go:build linux && !gnet
+
+package server
+
+import "golang.org/x/sys/unix"
+
+// nestedRound is what a loop needs besides to look after its other connections while one of them runs a script that takes
+// long: the outer round stands in the middle of its events, its batch and its read buffer.
+type nestedRound struct {
+	events [loopEvents]unix.EpollEvent
+	buf    []byte
+	batch  *batch
+}
+
+// pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the connection whose
+// script is busy: it stays as it is, and its turn comes when the script is over.
+func (l *loop) pollWhileBusy(running *loopConn) {
+	d := &l.driver
+	if d.nested == nil {
+		d.nested = &nestedRound{buf: make([]byte, loopReadBytes), batch: newLoopBatch()}
+	}
+	n := d.nested
+	l.releaseOthers(running)
+	batch, buf := l.batch, d.buf
+	l.batch, d.buf = n.batch, n.buf
+	count, err := unix.EpollWait(d.epoll, n.events[:], 0)
+	if err != nil && err != unix.EINTR {
+		panic("server: epoll_wait: " + err.Error())
+	}
+	for i := range max(count, 0) {
+		ev := &n.events[i]
+		fd := int(ev.Fd)
+		switch {
+		case fd < len(d.conns) && d.conns[fd] != nil:
+			if d.conns[fd] != running {
+				d.conns[fd].ready(ev.Events)
+			}
+		case fd == d.bell:
+			l.answerBellWhileBusy(running)
+		case d.listeners[fd] != "":
+			l.accept(fd)
+		}
+	}
+	l.releaseOthers(running)
+	n.batch.recycle()
+	l.batch, d.buf = batch, buf
+}
+
+// releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing could find
+// its client gone, and the script's session must not end before the script.
+func (l *loop) releaseOthers(running *loopConn) {
+	d := &l.driver
+	left := d.holding[:0]
+	for _, c := range d.holding {
+		if c == running {
+			left = append(left, c)
+			continue
+		}
+		d.heldBytes -= len(c.held)
+		c.release()
+	}
+	clear(d.holding[len(left):])
+	d.holding = left
+}
+
+// answerBellWhileBusy does what others have left for the loop. The bell rings on if the loop is to end.
+func (l *loop) answerBellWhileBusy(running *loopConn) {
+	d := &l.driver
+	d.mu.Lock()
+	kicked, arrived := d.kicked, d.arrived
+	d.kicked, d.arrived = nil, nil
+	if !d.ended {
+		var count [8]byte
+		_, _ = unix.Read(d.bell, count[:])
+		d.rung = false
+	}
+	d.mu.Unlock()
+	for _, c := range arrived {
+		l.register(c)
+	}
+	for _, c := range kicked {
+		if c == running {
+			l.queue = append(l.queue, c)
+			continue
+		}
+		c.pump(nil)
+	}
+}

@@ -1,0 +1,226 @@
+package server
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"log/slog"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/commands"
+	"lockserver/internal/luavm"
+)
+
+// The table redis, as scripts, functions and the code that registers functions see it. redis.call and redis.pcall are in
+// script_call.go, redis.register_function in function_load.go.
+
+// compatibleVersionNumber is compatibleVersion as a number: a byte each for major, minor and patch.
+const compatibleVersionNumber = 0x00070400
+
+// The levels of redis.log.
+const (
+	logDebug = iota
+	logVerbose
+	logNotice
+	logWarning
+)
+
+// The flags of redis.set_repl.
+const (
+	replNone    = 0
+	replAOF     = 1
+	replReplica = 2
+)
+
+// newScriptVM makes a machine; api fills its globals.
+func (ex *executor) newScriptVM(api func(vm *scriptVM, l *lua.LState)) *scriptVM {
+	vm := &scriptVM{executor: ex}
+	vm.state = luavm.NewState(luavm.Options{
+		Libraries: func(l *lua.LState) { api(vm, l) },
+		Hook:      vm.hook,
+		Clock:     processTime,
+	})
+	return vm
+}
+
+// evalAPI is what a script finds.
+func evalAPI(vm *scriptVM, l *lua.LState) {
+	t := vm.callingAPI(l)
+	set := func(name string, f lua.LGFunction) { t.RawSetString(name, l.NewFunction(f)) }
+	set("breakpoint", func(l *lua.LState) int { // there is no debugger to stop in
+		l.Push(lua.LFalse)
+		return 1
+	})
+	set("debug", func(*lua.LState) int { return 0 })
+	set("replicate_commands", func(l *lua.LState) int {
+		l.Push(lua.LTrue)
+		return 1
+	})
+	l.SetGlobal("redis", t)
+}
+
+// callingAPI is the table of one that may call commands.
+func (vm *scriptVM) callingAPI(l *lua.LState) *lua.LTable {
+	t := l.NewTable()
+	vm.commonAPI(l, t)
+	for name, f := range map[string]lua.LGFunction{
+		"call":          func(l *lua.LState) int { return vm.call(l, true) },
+		"pcall":         func(l *lua.LState) int { return vm.call(l, false) },
+		"setresp":       vm.setRESP,
+		"sha1hex":       sha1Hex,
+		"error_reply":   errorReply,
+		"status_reply":  statusReply,
+		"set_repl":      vm.setRepl,
+		"acl_check_cmd": vm.aclCheckCmd,
+	} {
+		t.RawSetString(name, l.NewFunction(f))
+	}
+	for name, n := range map[string]int{"REPL_NONE": replNone, "REPL_AOF": replAOF, "REPL_SLAVE": replReplica,
+		"REPL_REPLICA": replReplica, "REPL_ALL": replAOF | replReplica} {
+		t.RawSetString(name, lua.LNumber(n))
+	}
+	return t
+}
+
+// commonAPI is what the code of a library finds, too, while it registers its functions.
+func (vm *scriptVM) commonAPI(l *lua.LState, t *lua.LTable) {
+	t.RawSetString("log", l.NewFunction(vm.log))
+	for name, n := range map[string]int{"LOG_DEBUG": logDebug, "LOG_VERBOSE": logVerbose, "LOG_NOTICE": logNotice,
+		"LOG_WARNING": logWarning} {
+		t.RawSetString(name, lua.LNumber(n))
+	}
+	t.RawSetString("REDIS_VERSION", lua.LString(compatibleVersion))
+	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(compatibleVersionNumber))
+}
+
+// raise ends a function of the table with an error, without a place in the script: that is found where it is caught.
+func raise(l *lua.LState, text string) { luavm.Raise(l, plainErrorTable(l, "ERR "+text)) }
+
+// plainErrorTable is an error that no command has made.
+func plainErrorTable(l *lua.LState, text string) *lua.LTable {
+	t := l.CreateTable(0, 1)
+	t.RawSetString("err", lua.LString(text))
+	return t
+}
+
+// running is the run of the script that calls name; there is none while a library is loaded.
+func (vm *scriptVM) running(l *lua.LState, name string) *scriptRun {
+	run := vm.executor.scripts.run
+	if run == nil || run.vm != vm {
+		raise(l, name+" can only be called inside a script invocation")
+	}
+	return run
+}
+
+func (vm *scriptVM) setRESP(l *lua.LState) int {
+	run := vm.running(l, "redis.setresp")
+	if l.GetTop() != 1 {
+		raise(l, "redis.setresp() requires one argument.")
+	}
+	proto, _ := luaNumber(l.Get(1))
+	if v := int(proto); v != 2 && v != 3 {
+		raise(l, "RESP version must be 2 or 3.")
+	}
+	run.out.Proto = int(proto)
+	return 0
+}
+
+// setRepl checks its argument and does nothing: what a script changes is always recorded.
+func (vm *scriptVM) setRepl(l *lua.LState) int {
+	vm.running(l, "redis.set_repl")
+	if l.GetTop() != 1 {
+		raise(l, "redis.set_repl() requires two arguments.")
+	}
+	flags, _ := luaNumber(l.Get(1))
+	if int(flags)&^(replAOF|replReplica) != 0 {
+		raise(l, "Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+	}
+	return 0
+}
+
+// aclCheckCmd reports whether the user may run a command: there is one user, who may.
+func (vm *scriptVM) aclCheckCmd(l *lua.LState) int {
+	vm.running(l, "redis.acl_check_cmd")
+	ex := vm.executor
+	argv, err := ex.scripts.caller.arguments(l)
+	if err != nil {
+		luavm.Raise(l, plainErrorTable(l, err.Error()))
+	}
+	row := ex.table.Lookup(argv[0])
+	if row != nil && len(argv) > 1 && len(row.Subcommands()) > 0 {
+		row = row.Subcommand(argv[1])
+	}
+	if row == nil {
+		raise(l, "Invalid command passed to redis.acl_check_cmd()")
+	}
+	l.Push(lua.LTrue)
+	return 1
+}
+
+func (vm *scriptVM) log(l *lua.LState) int {
+	n := l.GetTop()
+	if n < 2 {
+		raise(l, "redis.log() requires two arguments or more.")
+	}
+	number, ok := luaNumber(l.Get(1))
+	if !ok {
+		raise(l, "First argument must be a number (log level).")
+	}
+	level := int(number)
+	if level < logDebug || level > logWarning {
+		raise(l, "Invalid debug level.")
+	}
+	logger := vm.executor.host.log
+	to := [...]slog.Level{logDebug: slog.LevelDebug, logVerbose: slog.LevelDebug, logNotice: slog.LevelInfo, logWarning: slog.LevelWarn}[level]
+	if !logger.Enabled(context.Background(), to) {
+		return 0
+	}
+	var parts []string
+	for i := 2; i <= n; i++ {
+		if text, ok := luaText(l.Get(i)); ok {
+			parts = append(parts, text)
+		}
+	}
+	logger.Log(context.Background(), to, "a script says", "text", strings.Join(parts, " "))
+	return 0
+}
+
+func sha1Hex(l *lua.LState) int {
+	if l.GetTop() != 1 {
+		raise(l, "wrong number of arguments")
+	}
+	text, _ := luaText(l.Get(1))
+	sum := sha1.Sum([]byte(text))
+	l.Push(lua.LString(hex.EncodeToString(sum[:])))
+	return 1
+}
+
+// errorReply returns an error; a text of one word has the code ERR.
+func errorReply(l *lua.LState) int {
+	text, ok := l.Get(1).(lua.LString)
+	if !ok || l.GetTop() != 1 {
+		l.Push(plainErrorTable(l, "ERR wrong number or type of arguments"))
+		return 1
+	}
+	whole := strings.TrimPrefix(untilZero(string(text)), "-")
+	code, message, found := strings.Cut(whole, " ")
+	if !found {
+		code, message = "ERR", whole
+	}
+	l.Push(plainErrorTable(l, code+" "+strings.Trim(message, "\r\n")))
+	return 1
+}
+
+func statusReply(l *lua.LState) int {
+	text, ok := l.Get(1).(lua.LString)
+	if !ok || l.GetTop() != 1 {
+		l.Push(plainErrorTable(l, string(commands.ErrReplyArguments)))
+		return 1
+	}
+	t := l.CreateTable(0, 1)
+	t.RawSetString("ok", text)
+	l.Push(t)
+	return 1
+}

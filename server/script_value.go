@@ -1,0 +1,345 @@
+package server
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"unsafe"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/commands"
+	"lockserver/internal/luavm"
+	"lockserver/internal/resp"
+)
+
+// How values cross between Redis and Lua, by the rules of Redis. A reply is read from the bytes that the command has
+// written, in the version of the protocol that the script has chosen (redis.setresp); what a script returns is written in
+// the client's.
+
+// replyReader turns a reply, which the server itself has written and which is therefore whole, into Lua's values.
+type replyReader struct {
+	state *lua.LState
+	buf   []byte
+}
+
+// line takes the next line without its end.
+func (r *replyReader) line() []byte {
+	end := bytes.IndexByte(r.buf, '\r')
+	line := r.buf[:end]
+	r.buf = r.buf[end+2:]
+	return line
+}
+
+// count takes the number that stands in the rest of the line.
+func (r *replyReader) count() int {
+	n, i := 0, 0
+	negative := r.buf[0] == '-'
+	if negative {
+		i++
+	}
+	for ; r.buf[i] != '\r'; i++ {
+		n = n*10 + int(r.buf[i]-'0')
+	}
+	r.buf = r.buf[i+2:]
+	if negative {
+		return -n
+	}
+	return n
+}
+
+// text takes n bytes and the line end behind them. It copies: the buffer is used again.
+func (r *replyReader) text(n int) lua.LString {
+	s := lua.LString(r.buf[:n])
+	r.buf = r.buf[n+2:]
+	return s
+}
+
+// value takes the next value. What is absent is false in version 2 and nil in version 3.
+func (r *replyReader) value() lua.LValue {
+	kind := r.buf[0]
+	r.buf = r.buf[1:]
+	switch kind {
+	case '$':
+		if n := r.count(); n >= 0 {
+			return r.text(n)
+		}
+		return lua.LFalse
+	case ':':
+		return lua.LNumber(r.count())
+	case '*', '>':
+		return r.array()
+	case '+':
+		return r.single("ok", lua.LString(r.line()))
+	case '-':
+		return r.failure(string(r.line()))
+	case '_':
+		r.line()
+		return lua.LNil
+	case '#':
+		return lua.LBool(r.line()[0] == 't')
+	case ',':
+		f, _ := strconv.ParseFloat(string(r.line()), 64) // the server wrote it
+		return r.single("double", lua.LNumber(f))
+	case '(':
+		return r.single("big_number", lua.LString(r.line()))
+	case '=':
+		return r.verbatim()
+	case '%':
+		return r.pairs()
+	case '~':
+		return r.set()
+	}
+	panic("server: a command has written a reply of type " + strconv.Quote(string(kind)))
+}
+
+func (r *replyReader) single(field string, v lua.LValue) lua.LValue {
+	t := r.state.CreateTable(0, 1)
+	t.RawSetString(field, v)
+	return t
+}
+
+func (r *replyReader) array() lua.LValue {
+	n := r.count()
+	if n < 0 {
+		return lua.LFalse
+	}
+	t := r.state.CreateTable(n, 0)
+	for i := range n {
+		t.RawSetInt(i+1, r.value())
+	}
+	return t
+}
+
+// pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no command writes, is left out.
+func (r *replyReader) pairs() lua.LValue {
+	n := r.count()
+	inner := r.state.CreateTable(0, n)
+	for range n {
+		key, v := r.value(), r.value()
+		if key != lua.LNil {
+			inner.RawSet(key, v)
+		}
+	}
+	return r.single("map", inner)
+}
+
+// set takes a set: {set = {member = true, ...}}.
+func (r *replyReader) set() lua.LValue {
+	n := r.count()
+	inner := r.state.CreateTable(0, n)
+	for range n {
+		if key := r.value(); key != lua.LNil {
+			inner.RawSet(key, lua.LTrue)
+		}
+	}
+	return r.single("set", inner)
+}
+
+func (r *replyReader) verbatim() lua.LValue {
+	whole := r.text(r.count())
+	inner := r.state.CreateTable(0, 2)
+	inner.RawSetString("string", whole[4:])
+	inner.RawSetString("format", whole[:3])
+	return r.single("verbatim_string", inner)
+}
+
+// failure is an error as a script sees it.
+func (r *replyReader) failure(text string) *lua.LTable { return errorTable(r.state, text) }
+
+// errorTable is an error as a script sees it; text begins with its code word.
+func errorTable(state *lua.LState, text string) *lua.LTable {
+	t := state.CreateTable(0, 3)
+	t.RawSetString("err", lua.LString(text))
+	t.RawSetString("ignore_error_stats_update", lua.LTrue)
+	return t
+}
+
+// deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua: an array takes
+// one, a map or a set three, and the key of a map one more.
+const deepestReply = 7994
+
+// writeReply writes what a script returned. proto is the version of the protocol that the script has chosen, which
+// decides what true and false become.
+func writeReply(out *resp.Writer, v lua.LValue, proto int, depth int) {
+	if depth > deepestReply {
+		out.Error(string(commands.ErrReplyDepth))
+		return
+	}
+	switch v := v.(type) {
+	case lua.LString:
+		out.BulkString(string(v))
+	case lua.LNumber:
+		out.Int(truncate(float64(v)))
+	case lua.LBool:
+		switch {
+		case proto >= 3:
+			out.Bool(bool(v))
+		case bool(v):
+			out.Int(1)
+		default:
+			out.Null()
+		}
+	case *lua.LTable:
+		writeTable(out, v, proto, depth)
+	default:
+		out.Null()
+	}
+}
+
+// truncate is C's conversion of a double to a long long: towards zero, and the smallest one for what has no place.
+func truncate(f float64) int64 {
+	if f >= -1<<63 && f < 1<<63 {
+		return int64(f)
+	}
+	return math.MinInt64
+}
+
+// writeTable writes a table: one of those that stand for another type, or an array up to its first nil.
+func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
+	if text, ok := t.RawGetString("err").(lua.LString); ok {
+		out.Error(untilZero(string(text)))
+		return
+	}
+	if text, ok := t.RawGetString("ok").(lua.LString); ok {
+		out.Simple(untilZero(string(text)))
+		return
+	}
+	if n, ok := t.RawGetString("double").(lua.LNumber); ok {
+		out.Double(float64(n))
+		return
+	}
+	if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
+		out.BigNumber(oneLine(string(digits)))
+		return
+	}
+	if inner, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
+		format, hasFormat := inner.RawGetString("format").(lua.LString)
+		text, hasText := inner.RawGetString("string").(lua.LString)
+		if hasFormat && hasText {
+			out.Verbatim((untilZero(string(format)) + "   ")[:3], string(text))
+			return
+		}
+	}
+	if inner, ok := t.RawGetString("map").(*lua.LTable); ok {
+		d, n := out.DeferMap(), 0
+		inner.ForEach(func(key, v lua.LValue) {
+			writeReply(out, key, proto, depth+4)
+			writeReply(out, v, proto, depth+3)
+			n++
+		})
+		out.SetMap(d, n)
+		return
+	}
+	if inner, ok := t.RawGetString("set").(*lua.LTable); ok {
+		d, n := out.DeferSet(), 0
+		inner.ForEach(func(key, _ lua.LValue) {
+			writeReply(out, key, proto, depth+3)
+			n++
+		})
+		out.SetSet(d, n)
+		return
+	}
+	d, n := out.DeferArray(), 0
+	for {
+		v := t.RawGetInt(n + 1)
+		if v == lua.LNil {
+			break
+		}
+		writeReply(out, v, proto, depth+1)
+		n++
+	}
+	out.SetArray(d, n)
+}
+
+// untilZero cuts a text where C would see its end.
+func untilZero(s string) string {
+	for i := range len(s) {
+		if s[i] == 0 {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// oneLine makes spaces of line breaks.
+func oneLine(s string) string {
+	if !bytes.ContainsAny(viewText(s), "\r\n") {
+		return s
+	}
+	b := []byte(s)
+	for i, c := range b {
+		if c == '\r' || c == '\n' {
+			b[i] = ' '
+		}
+	}
+	return string(b)
+}
+
+// viewText is the bytes of a text, which nobody may change: an argument of a command that a script calls.
+func viewText(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// appendNumber appends a number as a command gets it from a script: C's "%.17g".
+func appendNumber(dst []byte, f float64) []byte {
+	switch {
+	case f == math.Trunc(f) && math.Abs(f) < 1e17 && (f != 0 || !math.Signbit(f)):
+		return strconv.AppendInt(dst, int64(f), 10)
+	case math.IsNaN(f) && math.Signbit(f):
+		return append(dst, "-nan"...)
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	}
+	exponent := 0
+	if f != 0 {
+		var space [32]byte
+		text := strconv.AppendFloat(space[:0], math.Abs(f), 'e', 16, 64) // rounding may carry into another digit
+		at := bytes.IndexByte(text, 'e')
+		exponent, _ = strconv.Atoi(string(text[at+1:]))
+	}
+	if exponent >= -4 && exponent < 17 {
+		return trimZeros(strconv.AppendFloat(dst, f, 'f', 16-exponent, 64), len(dst))
+	}
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'e', 16, 64)
+	at := start + bytes.IndexByte(dst[start:], 'e')
+	tail := string(dst[at:])
+	return append(trimZeros(dst[:at], start), tail...)
+}
+
+// trimZeros drops zeros at the end of what stands behind a decimal point, and the point if nothing is left.
+func trimZeros(b []byte, from int) []byte {
+	if bytes.IndexByte(b[from:], '.') < 0 {
+		return b
+	}
+	b = bytes.TrimRight(b, "0")
+	if b[len(b)-1] == '.' {
+		b = b[:len(b)-1]
+	}
+	return b
+}
+
+// luaText is a value that Lua takes for a string: one, or a number.
+func luaText(v lua.LValue) (string, bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return string(v), true
+	case lua.LNumber:
+		return luavm.FormatNumber(float64(v)), true
+	}
+	return "", false
+}
+
+// luaNumber is a value that Lua takes for a number: one, or a string that spells one; 0 for any other.
+func luaNumber(v lua.LValue) (float64, bool) {
+	switch v := v.(type) {
+	case lua.LString:
+		return resp.ParseFloat(bytes.TrimSpace(viewText(string(v))))
+	case lua.LNumber:
+		return float64(v), true
+	}
+	return 0, false
+}
