@@ -33,7 +33,7 @@ func (b *bench) bgsave(ctx context.Context) {
 		benchkit.Grouped(float64(b.sizes.keys)), clients, benchkit.Grouped(float64(b.rate)), b.sizes.span, b.sizes.span))
 	var rows [][]string
 	for i, p := range b.pair {
-		got, err := b.saveUnderLoad(ctx, p)
+		got, err := b.saveUnderLoad(ctx, p, saveAgain)
 		if err != nil {
 			b.report.Failed("bgsave", err)
 			return
@@ -54,7 +54,8 @@ func (b *bench) bgsave(ctx context.Context) {
 		"machine", "p99.9 without", "p99.9 in BGSAVE", "ratio", "target"}, rows)
 }
 
-func (b *bench) saveUnderLoad(ctx context.Context, p product) (quietAndSaving, error) {
+// saveUnderLoad records latencies without and with what again does all the time.
+func (b *bench) saveUnderLoad(ctx context.Context, p product, again func(context.Context, *server) (int, error)) (quietAndSaving, error) {
 	var got quietAndSaving
 	s, err := b.startFresh(ctx, p)
 	if err != nil {
@@ -76,29 +77,34 @@ func (b *bench) saveUnderLoad(ctx context.Context, p product) (quietAndSaving, e
 	saving, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	var saveErr error
-	wg.Go(func() { got.saves, saveErr = saveAgain(saving, s) })
+	wg.Go(func() { got.saves, saveErr = again(saving, s) })
 	wg.Go(func() { got.overslept = benchkit.Oversleep(saving) })
 	got.saving, err = b.steady(ctx, s)
 	stop()
 	wg.Wait()
 	if err = errors.Join(err, saveErr); err == nil && got.saves == 0 {
-		err = fmt.Errorf("%s: no BGSAVE was finished in %v", s.Name, b.sizes.span)
+		err = fmt.Errorf("%s: nothing was finished in %v", s.Name, b.sizes.span)
 	}
 	return got, err
 }
 
 // saveAgain starts a BGSAVE whenever none runs, until the context ends, and returns how many were finished.
 func saveAgain(ctx context.Context, s *server) (int, error) {
+	return writeAgain(ctx, s, "BGSAVE", "rdb_bgsave_in_progress", "rdb_last_bgsave_status")
+}
+
+// writeAgain does the same with any command that writes in the background, which INFO tells of in these fields.
+func writeAgain(ctx context.Context, s *server, command, running, status string) (int, error) {
 	c, err := benchkit.Dial(s.Addr)
 	if err != nil {
 		return 0, err
 	}
 	defer c.Close()
 	for saves := 0; ; saves++ {
-		if _, err := c.Do("BGSAVE"); err != nil {
-			return saves, fmt.Errorf("%s: BGSAVE: %w", s.Name, err)
+		if _, err := c.Do(command); err != nil {
+			return saves, fmt.Errorf("%s: %s: %w", s.Name, command, err)
 		}
-		for running := true; running; {
+		for runs := true; runs; {
 			if benchkit.Rest(ctx, 10*time.Millisecond) != nil {
 				return saves, nil
 			}
@@ -106,9 +112,9 @@ func saveAgain(ctx context.Context, s *server) (int, error) {
 			if err != nil {
 				return saves, err
 			}
-			running = !strings.Contains(info, "rdb_bgsave_in_progress:0")
-			if !running && !strings.Contains(info, "rdb_last_bgsave_status:ok") {
-				return saves, fmt.Errorf("%s: BGSAVE failed: %s", s.Name, s.LogTail())
+			runs = !strings.Contains(info, running+":0")
+			if !runs && !strings.Contains(info, status+":ok") {
+				return saves, fmt.Errorf("%s: %s failed: %s", s.Name, command, s.LogTail())
 			}
 		}
 	}

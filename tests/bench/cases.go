@@ -27,6 +27,7 @@ const leaseMS = "30000"
 type kase struct {
 	name   string
 	native bool // held to the targets of the native commands; on Redis a script does the same
+	script bool // a script on both servers, held to the targets of scripts
 	wide   bool // one of the vocabulary beyond the first commands: held to its targets
 	weight int  // how many times the work of a simple command a request is: so many times fewer are sent; 0: 1
 
@@ -66,7 +67,28 @@ func cases() []kase {
 		{name: "UNLOCK", native: true, before: acquire, traffic: release, verify: noKeysLeft},
 		{name: "LOCK+UNLOCK", native: true, traffic: acquireAndRelease, verify: noKeysLeft},
 		{name: "SECKILL", native: true, command: saleCommand, keys: userRange, prepare: openSale, verify: allSold},
+		{name: "EVALSHA-GET", script: true, command: plain("EVALSHA", scriptHash(getScript), "1", "key:__rand_int__"), keys: keyRange,
+			prepare: presetKeys},
+		{name: "EVALSHA-LOCK", script: true, command: scripted(lockCommand), keys: keyRange},
+		{name: "EVALSHA-LOCK+UNLOCK", script: true, traffic: scriptedTraffic(acquireAndRelease), verify: noKeysLeft},
+		{name: "EVALSHA-SECKILL", script: true, command: scripted(saleCommand), keys: userRange, prepare: openSale, verify: allSold},
 	}, vocabulary()...)
+}
+
+// scripted makes both servers run the script that Redis has instead of a native command.
+func scripted(command func(product) []string) func(product) []string {
+	return func(p product) []string {
+		p.native = false
+		return command(p)
+	}
+}
+
+// scriptedTraffic is scripted for a generator of our own.
+func scriptedTraffic(traffic func(product, int) benchkit.Traffic) func(product, int) benchkit.Traffic {
+	return func(p product, n int) benchkit.Traffic {
+		p.native = false
+		return traffic(p, n)
+	}
 }
 
 func presetKeys(ctx context.Context, s *server) error {

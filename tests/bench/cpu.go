@@ -15,6 +15,7 @@ const cpuSection = "cpu"
 const (
 	plainSingle, plainPipelined   = 1.0, 0.65
 	nativeSingle, nativePipelined = 0.6, 0.3
+	scriptTarget                  = 1.0
 	wideSingle, widePipelined     = 1.0, 0.8
 )
 
@@ -47,7 +48,8 @@ func (b *bench) cpu(ctx context.Context) {
 	b.report.Text(fmt.Sprintf("## CPU per request\n\n%d clients, values of %d bytes, random keys, fields and members of %d, "+
 		"medians of %d round(s), the servers in turn. CPU is user and system time of the server process; in brackets "+
 		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again; LOCK-NEW takes free locks "+
-		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA.",
+		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA. "+
+		"The EVALSHA-... run the same scripts on both.",
 		clients, valueBytes, keyRange, b.rounds))
 	for _, pipeline := range []int{1, 16} {
 		requests := b.sizes.singles
@@ -82,6 +84,8 @@ func (b *bench) row(c comparison, pipeline int) []string {
 
 func (c kase) target(pipeline int) float64 {
 	switch {
+	case c.script:
+		return scriptTarget
 	case c.native && pipeline > 1:
 		return nativePipelined
 	case c.native:
@@ -151,8 +155,8 @@ func (b *bench) lay(ctx context.Context, s *server, c kase) error {
 	if _, err := s.Do("FLUSHALL"); err != nil {
 		return err
 	}
-	if c.native && !s.product.native {
-		for _, script := range []string{lockScript, unlockScript, saleScript} {
+	if c.script || c.native && !s.product.native {
+		for _, script := range []string{getScript, lockScript, unlockScript, saleScript} {
 			hash, err := s.Do("SCRIPT", "LOAD", script)
 			if err == nil && hash != scriptHash(script) {
 				err = errors.New("the server's hash of a script is another than ours: " + hash)
@@ -195,7 +199,7 @@ func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline i
 		return fail(err)
 	}
 	defer f.Close()
-	if c.native {
+	if !c.wide {
 		warm := benchkit.Split(requests/10, clients, pipeline) * clients
 		if _, err := f.Send(ctx, acquireAndRelease(s.product, warm), warm, pipeline); err != nil {
 			return fail(err)

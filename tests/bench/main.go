@@ -140,6 +140,7 @@ func sections() []section {
 		{"snapshot", (*bench).snapshot},
 		{"bgsave", (*bench).bgsave},
 		{"idle", (*bench).idle},
+		{"log", (*bench).log},
 		{"containers", (*bench).containers},
 		{"growth", (*bench).growth},
 	}

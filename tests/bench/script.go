@@ -8,6 +8,8 @@ import (
 // What the native commands are measured against: the same work as a Lua script, which is how it is done on Redis.
 // The scripts are written anew after what Redisson's RLock and the usual flash-sale script do.
 const (
+	getScript = `return redis.call('get', KEYS[1])`
+
 	// KEYS: the lock. ARGV: lease in ms, owner. Nil: acquired; else the rest of the holder's lease.
 	lockScript = `
 if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then

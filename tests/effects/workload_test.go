@@ -303,5 +303,20 @@ func (w *worker) onSale() []string {
 		{"SECKILL", voucher, "user" + w.n(200), w.value()},
 		{"DEL", "seckill:order:" + voucher},
 	}
+	user, order, made := "user"+w.n(20), "order"+w.n(60), "made"+voucher
+	options = append(options, [][]string{
+		{"SECKILL.CREATE", made, "STOCK", w.n(40), "LIMIT", "3", "HOLD", "1" + w.n(300), "STREAM", "sold"},
+		{"SECKILL.CREATE", made, "STOCK", w.n(40), "LIMIT", "2", "STREAM", "sold", "REPLACE"},
+		{"SECKILL", made, user, order},
+		{"SECKILL", made, user, order, "QTY", "2"},
+		{"SECKILL", made, user, order},
+		{"SECKILL.CONFIRM", made, user, order},
+		{"SECKILL.CANCEL", made, user, order},
+		{"SECKILL.RESTOCK", made, w.n(10)},
+		{"SECKILL.RESTOCK", made, "-" + w.n(10)},
+		{"NEXTID", "order", "COUNT", "3"},
+		{"RENAME", "seckill:holds:" + made, "seckill:holds:made" + w.n(3)},
+		{"COPY", "seckill:holds:" + made, "seckill:holds:made" + w.n(3), "REPLACE"},
+	}...)
 	return options[w.rand.IntN(len(options))]
 }

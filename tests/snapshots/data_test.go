@@ -21,6 +21,7 @@ var seedFlag = flag.Uint64("seed", 0, "replay the random data of this seed; 0: o
 // maker makes random data with commands that lockserver and Redis both have.
 type maker struct {
 	*rand.Rand
+	prefix   string // of all keys
 	commands [][]string
 }
 
@@ -50,7 +51,7 @@ func (m *maker) fill(perKind int) {
 		m.add("SELECT", db)
 		for i, kind := range makers {
 			for n := range perKind {
-				key := fmt.Sprintf("%d:%d:%s", i, n, m.word(20))
+				key := fmt.Sprintf("%s%d:%d:%s", m.prefix, i, n, m.word(20))
 				kind(m, key)
 				if m.IntN(4) == 0 {
 					ms := time.Now().UnixMilli() + 3_600_000 + m.Int64N(1_000_000_000)

@@ -115,16 +115,24 @@ func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 	for user := range 301 {
 		require.Equal(t, int64(user/300), ours.Do("SECKILL", "10", fmt.Sprint("user-", user), fmt.Sprint("order-", user)).Int)
 	}
+	require.Equal(t, "+OK", ours.Do("SECKILL.CREATE", "11", "STOCK", "600", "LIMIT", "2", "HOLD", "3600000").String())
+	for user := range 200 {
+		require.Equal(t, int64(0), ours.Do("SECKILL", "11", fmt.Sprint("user-", user), fmt.Sprint("order-", user), "QTY", "2").Int)
+	}
+	require.Equal(t, int64(1), ours.Do("SECKILL.CANCEL", "11", "user-7", "order-7").Int)
+	sale := ours.Do("SECKILL.INFO", "11")
 	save(t, ours)
 	checkRDB(t, dir)
 
 	redis := startRedis(t, dir)
 	requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(redis))
+	require.Equal(t, "gone 2 user-7", redis.Do("HGET", "seckill:orders:11", "order-7").Str)
+	require.Equal(t, int64(199), redis.Do("ZCARD", "seckill:holds:11").Int)
 	require.Equal(t, "2", redis.Do("HGET", "door", "alice").Str)
 	require.Equal(t, strconv.FormatInt(token.Int, 10), redis.Do("HGET", "door", "$token").Str)
 	require.Equal(t, "0", redis.Do("GET", "seckill:stock:10").Str)
 	require.Equal(t, int64(300), redis.Do("SCARD", "seckill:order:10").Int)
-	require.Equal(t, int64(300), redis.Do("XLEN", "stream.orders").Int)
+	require.Equal(t, int64(500), redis.Do("XLEN", "stream.orders").Int)
 	save(t, redis)
 
 	back := startServer(t, dir)
@@ -133,6 +141,10 @@ func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 	require.Equal(t, int64(1), back.Do("UNLOCK", "door", "alice").Int)
 	require.Greater(t, back.Do("LOCK", "door", "bob").Int, token.Int)
 	require.Equal(t, int64(1), back.Do("SECKILL", "10", "user-0", "order-0").Int)
+	require.Equal(t, sale, back.Do("SECKILL.INFO", "11"))
+	require.Equal(t, int64(0), back.Do("SECKILL", "11", "user-8", "order-8").Int)
+	require.Equal(t, int64(2), back.Do("SECKILL", "11", "user-8", "order-9999").Int)
+	require.Equal(t, int64(1), back.Do("SECKILL.CONFIRM", "11", "user-8", "order-8").Int)
 }
 
 // TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest of all data

@@ -1,0 +1,55 @@
+// The native commands through ioredis and node-redis, which have no methods for them.
+
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+
+import { Server, eventually } from './server.js';
+
+let server;
+before(async () => { server = await Server.start('--lock-watchdog-timeout', '300'); });
+after(() => server.close());
+
+test('LOCK and WAIT: one at a time, with rising tokens', async () => {
+  const clients = Array.from({ length: 5 }, () => new Redis({ port: server.port, maxRetriesPerRequest: 0 }));
+  const tokens = [];
+  let inside = 0;
+  await Promise.all(clients.map(async (redis, i) => {
+    for (let round = 0; round < 20; round++) {
+      const token = await redis.call('LOCK', 'door', `worker-${i}`, 'PX', 20_000, 'WAIT', 0);
+      assert.equal(++inside, 1);
+      tokens.push(token);
+      await redis.ping();
+      inside--;
+      assert.equal(await redis.call('UNLOCK', 'door', `worker-${i}`, 'TOKEN', token), 1);
+    }
+  }));
+  assert.deepEqual(tokens, [...new Set(tokens)].sort((a, b) => a - b));
+  assert.equal(await clients[0].call('UNLOCK', 'door', 'nobody'), null);
+  clients.forEach((client) => client.disconnect());
+});
+
+test('the watchdog follows the connection', async () => {
+  const [holder, other] = [new Redis({ port: server.port }), new Redis({ port: server.port })];
+  const first = await holder.call('LOCK', 'watched', 'alice');
+  for (let i = 0; i < 5; i++) assert.equal(await other.call('LOCK', 'watched', 'bob', 'WAIT', 200), null);
+  holder.disconnect();
+  const second = await eventually(() => other.call('LOCK', 'watched', 'bob', 'WAIT', 1000), 'the lease ends');
+  assert.ok(second > first);
+  other.disconnect();
+});
+
+for (const RESP of [2, 3]) {
+  test(`SECKILL, node-redis, RESP${RESP}`, async () => {
+    const redis = await createClient({ socket: { port: server.port }, RESP }).connect();
+    await redis.flushAll();
+    await redis.set('seckill:stock:10', '100');
+    const replies = await Promise.all(Array.from({ length: 300 }, (_, i) => redis.sendCommand(['SECKILL', '10', `user-${i % 150}`, `order-${i}`])));
+    assert.equal(replies.filter((reply) => reply === 0).length, 100);
+    assert.equal(await redis.get('seckill:stock:10'), '0');
+    assert.equal(await redis.xLen('stream.orders'), 100);
+    redis.destroy();
+  });
+}

@@ -1,0 +1,100 @@
+"""A running server for a test, and waiting for things to become so.
+
+The program is bin/lockserver unless LOCKSERVER names another one; with LOCKSERVER=redis-server the tests run
+against a real Redis, of which everything but the native commands is expected to be the same.
+"""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+# How long anything may take on a busy machine, in seconds.
+PATIENCE = 30
+
+ROOT = pathlib.Path(__file__).resolve().parents[3]
+PROGRAM = os.environ.get("LOCKSERVER") or str(ROOT / "bin" / "lockserver")
+IS_REDIS = pathlib.Path(PROGRAM).name.startswith("redis-server")
+
+_READY = re.compile(r"Ready to accept connections(?:.* addr=(\S+))?.*\n")
+
+
+def eventually(condition, what, patience=PATIENCE):
+    """Waits until condition() is true and returns what it returned."""
+    end = time.monotonic() + patience
+    while True:
+        got = condition()
+        if got:
+            return got
+        assert time.monotonic() < end, f"waited too long for: {what}"
+        time.sleep(0.002)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+class Server:
+    """A server process with a folder of its own, on a free port of 127.0.0.1."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, *directives):
+        """Directives are arguments of the program, such as "--requirepass", "secret"."""
+        self._folder = tempfile.TemporaryDirectory(prefix="lockserver-clients-")
+        self.dir = pathlib.Path(self._folder.name)
+        self._log = self.dir / "log"
+        self._directives = directives
+        self.port = free_port() if IS_REDIS else 0
+        self._run()
+
+    def _run(self):
+        log = self._log.open("w")
+        self._process = subprocess.Popen(
+            [PROGRAM, "--port", str(self.port), "--dir", str(self.dir), "--save", "", *self._directives],
+            stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+        log.close()
+
+        def ready():
+            assert self._process.poll() is None, f"the server has ended: {self.log}"
+            return _READY.search(self.log)
+
+        addr = eventually(ready, "the server is ready").group(1)
+        if addr:
+            self.port = int(addr.rsplit(":", 1)[1])
+
+    @property
+    def log(self):
+        return self._log.read_text(errors="replace")
+
+    def kill(self):
+        """Ends the process as a crash would."""
+        self._process.kill()
+        self._process.wait()
+
+    def restart(self):
+        """Saves the data, ends the process and starts another one on the same port."""
+        with socket.create_connection((self.host, self.port)) as s:
+            s.sendall(b"SHUTDOWN SAVE\r\n")
+            while s.recv(1000):
+                pass
+        self._process.wait(PATIENCE)
+        self._run()
+
+    def close(self):
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGKILL)
+        self._process.wait()
+        self._folder.cleanup()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()

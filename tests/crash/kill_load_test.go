@@ -1,0 +1,246 @@
+package crash
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// promise is a number that only rises: what was sent, and what of it was acknowledged and when.
+type promise struct {
+	begun int64 // what was there when the run began
+	sent  int64
+	acked []acknowledged
+}
+
+// acknowledged is that a value was acknowledged.
+type acknowledged struct {
+	value int64
+	at    time.Time
+}
+
+func (p *promise) begin(value int64) { *p = promise{begun: value, sent: value} }
+
+func (p *promise) ack(value int64) { p.acked = append(p.acked, acknowledged{value, time.Now()}) }
+
+// least is the value that must be there if everything is that was acknowledged until a moment.
+func (p *promise) least(until time.Time) int64 {
+	least := p.begun
+	for _, a := range p.acked {
+		if a.at.Before(until) {
+			least = a.value
+		}
+	}
+	return least
+}
+
+// worker is one client's part of the load. Everything it does it can check after a kill.
+type worker struct {
+	name     string
+	counter  promise // INCR counter:NAME
+	list     promise // in a transaction: RPUSH list:NAME n, SET last:NAME n
+	sold     promise // SECKILL sale NAME-n
+	seen     promise // the highest value of the next worker's counter that it has read
+	next     *worker
+	lock     lockState // LOCK own:NAME, which nobody else wants
+	shared   lockState // LOCK shared, which all want
+	rewrites int
+}
+
+// lockState is what a client knows of a lock.
+type lockState struct {
+	certain bool // the last command was answered
+	held    bool
+	token   int64
+}
+
+// run sends commands until the server is gone.
+func (w *worker) run(c *testkit.Client, chance *rand.Rand) {
+	for {
+		var err error
+		switch chance.IntN(9) {
+		case 0, 1, 2:
+			err = w.count(c)
+		case 3, 4:
+			err = w.push(c)
+		case 5:
+			err = w.look(c)
+		case 6:
+			err = w.lock.toggle(c, "own:"+w.name, w.name)
+		case 7:
+			err = w.shared.toggle(c, "shared", w.name)
+		case 8:
+			err = w.buy(c)
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (w *worker) count(c *testkit.Client) error {
+	w.counter.sent++
+	v, err := c.Call("INCR", "counter:"+w.name)
+	if err == nil {
+		w.counter.ack(v.Int)
+	}
+	return err
+}
+
+func (w *worker) push(c *testkit.Client) error {
+	w.list.sent++
+	n := strconv.FormatInt(w.list.sent, 10)
+	_, err := c.CallPipeline([][]string{{"MULTI"}, {"RPUSH", "list:" + w.name, n}, {"SET", "last:" + w.name, n}, {"EXEC"}})
+	if err == nil {
+		w.list.ack(w.list.sent)
+	}
+	return err
+}
+
+// buy takes one piece of a sale, as a new user each time.
+func (w *worker) buy(c *testkit.Client) error {
+	w.sold.sent++
+	id := w.name + "-" + strconv.FormatInt(w.sold.sent, 10)
+	v, err := c.Call("SECKILL", "sale", id, "order-"+id)
+	if err == nil && v.Int == 0 && !v.IsError() {
+		w.sold.ack(w.sold.sent)
+	}
+	return err
+}
+
+// stockOfTheSale is what it begins with: more than is sold.
+const stockOfTheSale = 1_000_000
+
+// checkSale fails unless every piece is either in stock or sold to somebody whose order is there.
+func checkSale(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	stock, err := strconv.ParseInt(c.Do("GET", "seckill:stock:sale").Str, 10, 64)
+	require.NoError(t, err)
+	require.Equal(t, int64(stockOfTheSale), stock+c.Do("SCARD", "seckill:order:sale").Int, "pieces are lost, or sold twice")
+	require.Equal(t, int64(stockOfTheSale), stock+c.Do("XLEN", "stream.orders").Int, "orders are lost")
+}
+
+// look reads what somebody else has written.
+func (w *worker) look(c *testkit.Client) error {
+	v, err := c.Call("GET", "counter:"+w.next.name)
+	if err != nil || v.IsNull() {
+		return err
+	}
+	n, err := strconv.ParseInt(v.Str, 10, 64)
+	if err == nil {
+		w.seen.ack(n)
+	}
+	return err
+}
+
+// leaseMS is longer than the tests take.
+const leaseMS = 3_600_000
+
+// toggle takes a lock, waiting for it, or gives it back.
+func (l *lockState) toggle(c *testkit.Client, key, owner string) error {
+	l.certain = false
+	if l.held {
+		if _, err := c.Call("UNLOCK", key, owner); err != nil {
+			return err
+		}
+		*l = lockState{certain: true}
+		return nil
+	}
+	v, err := c.Call("LOCK", key, owner, "PX", strconv.Itoa(leaseMS), "WAIT", "50")
+	if err != nil {
+		return err
+	}
+	*l = lockState{certain: true, held: !v.IsNull(), token: v.Int}
+	return nil
+}
+
+// rewriteAgain rewrites the log all the time.
+func rewriteAgain(c *testkit.Client, done *atomic.Int64) {
+	for {
+		v, err := c.Call("BGREWRITEAOF")
+		if err != nil {
+			return
+		}
+		if !v.IsError() {
+			done.Add(1)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
+// load lets workers loose on a server, kills it after a while, and returns when it was killed.
+func load(t *testing.T, s *server, workers []*worker, duration time.Duration, chance *rand.Rand, rewrites *atomic.Int64) time.Time {
+	t.Helper()
+	var all sync.WaitGroup
+	for _, w := range workers {
+		c, own := s.client(t), rand.New(rand.NewPCG(chance.Uint64(), 1))
+		all.Go(func() { w.run(c, own) })
+	}
+	c := s.client(t)
+	all.Go(func() { rewriteAgain(c, rewrites) })
+	time.Sleep(duration)
+	killed := time.Now()
+	s.kill(t)
+	all.Wait()
+	return killed
+}
+
+// check compares what is there with what the workers know. until is the moment up to which what was acknowledged must be
+// there; strict: that is the end, so locks must be as their holders believe, too.
+func (w *worker) check(t *testing.T, c *testkit.Client, until time.Time, strict bool) {
+	t.Helper()
+	counter, _ := strconv.ParseInt(c.Do("GET", "counter:"+w.name).Str, 10, 64)
+	require.GreaterOrEqual(t, counter, w.counter.least(until), "%s: acknowledged INCRs are lost", w.name)
+	require.LessOrEqual(t, counter, w.counter.sent, "%s: INCRs that nobody sent", w.name)
+	require.GreaterOrEqual(t, counter, w.seenOf(until), "%s: what others have read is lost", w.name)
+	last, _ := strconv.ParseInt(c.Do("GET", "last:"+w.name).Str, 10, 64)
+	require.GreaterOrEqual(t, last, w.list.least(until), "%s: acknowledged transactions are lost", w.name)
+	require.LessOrEqual(t, last, w.list.sent, w.name)
+	elements := c.Do("LRANGE", "list:"+w.name, "0", "-1").Elems
+	require.Len(t, elements, int(last), "%s: half a transaction", w.name)
+	for i, e := range elements {
+		require.Equal(t, strconv.Itoa(i+1), e.Str, w.name)
+	}
+	if least := w.sold.least(until); least > 0 {
+		id := w.name + "-" + strconv.FormatInt(least, 10)
+		require.Equal(t, int64(1), c.Do("SISMEMBER", "seckill:order:sale", id).Int, "%s: an acknowledged sale is lost", w.name)
+	}
+	w.sold.acked = nil // each sale is checked once: the next user has a new number
+	if strict {
+		w.lock.check(t, c, "own:"+w.name, w.name)
+		w.shared.check(t, c, "shared", w.name)
+	}
+	w.counter.begin(counter)
+	w.list.begin(last)
+}
+
+// seenOf is the highest value of this worker's counter that the one before it has read.
+func (w *worker) seenOf(until time.Time) int64 {
+	for p := w.next; ; p = p.next {
+		if p.next == w {
+			return p.seen.least(until)
+		}
+	}
+}
+
+// check compares a lock with what its client was told last.
+func (l *lockState) check(t *testing.T, c *testkit.Client, key, owner string) {
+	t.Helper()
+	isHeld := c.Do("HEXISTS", key, owner).Int == 1
+	if !l.certain {
+		return
+	}
+	require.Equal(t, l.held, isHeld, "%s of %s: the client was told otherwise", key, owner)
+	if l.held {
+		require.Equal(t, strconv.FormatInt(l.token, 10), c.Do("HGET", key, "$token").Str, key)
+		left := c.Do("PTTL", key).Int
+		require.True(t, 0 < left && left <= leaseMS, "%s: %d ms left", key, left)
+	}
+}

@@ -1,0 +1,83 @@
+package crash
+
+import (
+	"flag"
+	"math/rand/v2"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var kills = flag.Int("kills", 9, "how many servers are killed")
+
+const (
+	// workersOfAServer is how many clients a server has that remember what they were told.
+	workersOfAServer = 6
+	// longestLife is how long a server is used at most before it is killed.
+	longestLife = 400 * time.Millisecond
+	// everySecond is how old what is acknowledged must be to be there for certain under appendfsync everysec, give or take
+	// what a busy machine takes.
+	everySecond = 1500 * time.Millisecond
+)
+
+// A server is killed under load, with its log being rewritten all the time, and started again in the same directory, many
+// times. Under appendfsync always nothing is missing that anybody was told, and locks are held by those who were told so;
+// otherwise nothing is missing that is older than a second.
+func TestKill(t *testing.T) {
+	program := buildServer(t)
+	seed := seedOf(t)
+	policies := []string{"always", "everysec", "always"}
+	for i, fsync := range policies {
+		t.Run(fsync+strconv.Itoa(i), func(t *testing.T) {
+			t.Parallel()
+			killAgain(t, program, fsync, (*kills+len(policies)-1)/len(policies), rand.New(rand.NewPCG(seed, uint64(i))))
+		})
+	}
+}
+
+func killAgain(t *testing.T, program, fsync string, times int, chance *rand.Rand) {
+	dir := t.TempDir()
+	workers := make([]*worker, workersOfAServer)
+	for i := range workers {
+		workers[i] = &worker{name: "w" + strconv.Itoa(i)}
+	}
+	for i, w := range workers {
+		w.next = workers[(i+1)%len(workers)]
+	}
+	var rewrites atomic.Int64
+	var highest int64
+	for range times {
+		s := startServer(t, program, dir, fsync)
+		life := longestLife/8 + time.Duration(chance.Int64N(int64(longestLife)))
+		s.client(t).Do("SET", "seckill:stock:sale", strconv.Itoa(stockOfTheSale), "NX")
+		killed := load(t, s, workers, life, chance, &rewrites)
+
+		s = startServer(t, program, dir, fsync)
+		c := s.client(t)
+		until := killed.Add(time.Hour)
+		if fsync != "always" {
+			until = killed.Add(-everySecond)
+		}
+		checkSale(t, c)
+		for _, w := range workers {
+			w.check(t, c, until, fsync == "always")
+		}
+		for _, w := range workers {
+			c.Do("LOCK.FORCE", "token") // that it was freed may be lost
+			require.Greater(t, c.Do("LOCK", "token", "t"+w.name).Int, highest, "tokens rise over a kill")
+			for _, key := range []string{"own:" + w.name, "shared", "token"} {
+				if token, err := strconv.ParseInt(c.Do("HGET", key, "$token").Str, 10, 64); err == nil {
+					highest = max(highest, token)
+				}
+				c.Do("LOCK.FORCE", key)
+			}
+			w.lock, w.shared, w.seen = lockState{}, lockState{}, promise{}
+		}
+		s.kill(t)
+	}
+	require.Positive(t, rewrites.Load(), "the log was never rewritten")
+	t.Logf("%s: %d kills, %d rewrites, %d INCRs, %d transactions", fsync, times, rewrites.Load(), workers[0].counter.begun, workers[0].list.begun)
+}

@@ -1,0 +1,278 @@
+package crash
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/persistence/aof"
+	"lockserver/persistence/disk/lossy"
+)
+
+var (
+	seedFlag  = flag.Uint64("seed", 0, "seed of the log's workloads; 0: a new one")
+	logRounds = flag.Int("log-rounds", 1, "workloads of each kind that the log is crashed under")
+)
+
+// unitsOfALife is how many units a workload does.
+const unitsOfALife = 60
+
+// seedOf prints the seed with which a test can be repeated, as far as goroutines allow.
+func seedOf(t *testing.T) uint64 {
+	t.Helper()
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
+	}
+	t.Logf("seed %d", seed)
+	return seed
+}
+
+// recover loads what a crash has left, as a server does at start, and returns the data.
+func recoverState(d *lossy.Disk) (*aof.Dir, state, error) {
+	dir, err := aof.OpenDir(logPlace(d))
+	if err != nil {
+		return nil, nil, err
+	}
+	in := &loader{state: state{}}
+	_, err = dir.Load(in, aof.LoadOptions{CutTorn: true})
+	return dir, in.state, err
+}
+
+// secondLife goes on with what was recovered: it must be possible to append to it and load it again.
+func secondLife(dir *aof.Dir, d *lossy.Disk, got state, chance *rand.Rand) error {
+	first, err := got.units()
+	if err != nil {
+		return err
+	}
+	h := &history{chance: chance, now: got, digests: make([]uint64, first+1)}
+	h.digests[first] = got.digest()
+	log, err := dir.Continue(aof.Options{Policy: aof.Always}, func(to io.Writer) error { return got.save(to, true) })
+	if err != nil {
+		return fmt.Errorf("cannot go on: %w", err)
+	}
+	for range 3 {
+		log.Append(h.unit())
+		log.Flush()
+	}
+	if err := log.Close(); err != nil {
+		return err
+	}
+	for _, loss := range []lossy.Loss{lossy.LoseAll, lossy.LoseSome} {
+		_, again, err := recoverState(d.Crash(loss, chance))
+		if err != nil {
+			return fmt.Errorf("the second life does not load: %w", err)
+		}
+		if err := h.check(again, first+3); err != nil {
+			return fmt.Errorf("the second life: %w", err)
+		}
+	}
+	return crashRecovery(d, h, first, chance)
+}
+
+// crashRecovery crashes the second life where it may hurt, too: while it recovers.
+func crashRecovery(d *lossy.Disk, h *history, atLeast int, chance *rand.Rand) error {
+	tape := d.Tape()
+	for stop := chance.IntN(12); tape.At() < stop && tape.Next(); {
+	}
+	_, again, err := recoverState(tape.Crash(lossy.LoseSome, chance))
+	if err == nil {
+		err = h.check(again, atLeast)
+	}
+	if err != nil {
+		return fmt.Errorf("a crash of the recovery after %v: %w", tape.Last(), err)
+	}
+	return nil
+}
+
+// sweep crashes the disk after each of its operations from a first one on, in every way that losses has, and says what is
+// wrong with what is left.
+func (w *workload) sweep(first int, losses []lossy.Loss) (points int, err error) {
+	tape := w.disk.Tape()
+	for more := true; more; more = tape.Next() {
+		if tape.At() < first {
+			continue
+		}
+		acked := w.acked(tape.At())
+		for i, loss := range losses {
+			points++
+			left := tape.Crash(loss, w.chance)
+			dir, got, err := recoverState(left)
+			if err == nil {
+				err = w.history.check(got, acked)
+			}
+			if err == nil && (tape.At()+i)%3 == 0 {
+				err = secondLife(dir, left, got, w.chance)
+			}
+			if err != nil {
+				return points, fmt.Errorf("crash %d after operation %d of %d, %v: %w\n%s", loss, tape.At(), w.disk.Ops(), tape.Last(), err, w.story())
+			}
+		}
+	}
+	return points, nil
+}
+
+// story is the operations, for whoever has to find out what went wrong.
+func (w *workload) story() string {
+	var b strings.Builder
+	for i, op := range w.disk.History() {
+		fmt.Fprintf(&b, "%4d %v\n", i+1, op)
+	}
+	return b.String()
+}
+
+// losses is each way of losing, and that with chance more often.
+func losses(more lossy.Loss) []lossy.Loss {
+	return []lossy.Loss{lossy.LoseNothing, lossy.LoseAll, lossy.LoseSome, lossy.LoseSome, more, more}
+}
+
+// TestLogCrashes: after a crash at any operation of a workload with rewrites, whatever was acknowledged is there, and what is
+// there is what some first part of the history made.
+func TestLogCrashes(t *testing.T) {
+	seed := seedOf(t)
+	for _, policy := range []aof.Policy{aof.Always, aof.EverySec} {
+		t.Run(policy.String(), func(t *testing.T) {
+			points, acked := 0, 0
+			for round := range *logRounds {
+				w := newWorkload(lossy.New(), seed+uint64(round), policy)
+				require.NoError(t, w.open())
+				require.NoError(t, w.play(unitsOfALife))
+				require.NoError(t, w.end())
+				more := lossy.LoseSome
+				if policy == aof.Always { // else a file system that swaps two writes has lost us: the format has no checksums
+					more = lossy.LoseHoles
+				}
+				n, err := w.sweep(0, losses(more))
+				require.NoError(t, err, "round %d", round)
+				points += n
+				acked += w.acked(w.disk.Ops())
+			}
+			require.Positive(t, acked)
+			t.Logf("%d crashes, %d units acknowledged", points, acked)
+		})
+	}
+}
+
+// TestLogCrashesBesideLeftFiles: a crash may leave files that were never listed, under the very names that come next.
+func TestLogCrashesBesideLeftFiles(t *testing.T) {
+	seed := seedOf(t)
+	d := lossy.New()
+	dir := logPlace(d).Sub
+	_, err := d.MakeDir(dir)
+	require.NoError(t, err)
+	for n := range 9 {
+		for _, form := range []string{"incr.aof", "base.rdb", "base.aof"} {
+			f, err := d.Create(fmt.Sprintf("%s/appendonly.aof.%d.%s", dir, n, form))
+			require.NoError(t, err)
+			_, err = io.WriteString(f, "*3\r\n$6\r\nAPPEND\r\n$3\r\nlog\r\n$5\r\nnever\r\n")
+			require.NoError(t, err)
+			require.NoError(t, f.Sync())
+		}
+	}
+	require.NoError(t, d.SyncDir(dir))
+	require.NoError(t, d.SyncDir("."))
+	first := d.Ops()
+	w := newWorkload(d, seed, aof.Always)
+	require.NoError(t, w.open())
+	require.NoError(t, w.play(unitsOfALife))
+	require.NoError(t, w.end())
+	_, err = w.sweep(first, losses(lossy.LoseSome))
+	require.NoError(t, err)
+}
+
+// faultsFrom makes the n-th operation of a disk fail, and those after it as well if it lasts.
+func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
+	broken := errors.New("planted failure")
+	count := 0
+	return func(op lossy.Op) error {
+		count++
+		if count < n || count > n && !lasts {
+			return nil
+		}
+		if op.Kind == lossy.Write && chance.IntN(2) == 0 {
+			return &lossy.Short{Bytes: chance.IntN(len(op.Data) + 1), Err: broken}
+		}
+		return broken
+	}
+}
+
+// TestLogFaults: the n-th operation fails, for every n. Nothing that was acknowledged is lost by that, nothing is
+// acknowledged that is not there, and once the disk is well again a rewrite brings everything back.
+func TestLogFaults(t *testing.T) {
+	seed := seedOf(t)
+	healed, refused := 0, 0
+	for round := range *logRounds {
+		spared := 0
+		for n := 1; spared < 3; n++ { // until there are not that many operations in three lives on end
+			w := newWorkload(lossy.New(), seed+uint64(1000*round+n), aof.Always)
+			chance := rand.New(rand.NewPCG(seed, uint64(n)))
+			w.disk.SetFaults(faultsFrom(n, n%2 == 0, chance))
+			if err := w.open(); err != nil { // the server does not start
+				_, err := w.sweep(0, losses(lossy.LoseSome)[:3])
+				require.NoError(t, err, "round %d, operation %d fails", round, n)
+				refused++
+				continue
+			}
+			if err := w.fail(&healed); err != nil {
+				require.NoError(t, err, "round %d, operation %d fails", round, n)
+			}
+			spared++
+			if w.disk.Failed() > 0 {
+				spared = 0
+			}
+		}
+	}
+	require.Positive(t, healed)
+	t.Logf("%d times the log failed and was healed, %d times it did not open", healed, refused)
+}
+
+// fail plays a workload on a disk that fails, brings the log back, and checks all crashes on the way.
+func (w *workload) fail(healed *int) error {
+	if err := w.play(25); err != nil {
+		return err
+	}
+	if w.rewrite != nil {
+		_ = w.endRewrite()
+	}
+	w.unit()
+	w.log.Flush()
+	if err := w.settle(); err != nil {
+		return err
+	}
+	first := 0
+	if w.log.Err() != nil {
+		*healed++
+		w.unit() // what dies of old age does so in a failed log, too
+	}
+	w.disk.SetFaults(nil)
+	if !w.log.Active() {
+		w.beginRewrite(false)
+		w.unit()
+		w.log.Flush()
+		if err := w.endRewrite(); err != nil {
+			return fmt.Errorf("the log cannot be healed: %w", err)
+		}
+		if err := w.log.Err(); err != nil {
+			return fmt.Errorf("the log has not been healed: %w", err)
+		}
+	}
+	w.unit()
+	if err := w.end(); err != nil {
+		return err
+	}
+	if _, err := w.sweep(first, losses(lossy.LoseSome)[:4]); err != nil {
+		return err
+	}
+	_, got, err := recoverState(w.disk.Crash(lossy.LoseAll, w.chance))
+	if err != nil {
+		return err
+	}
+	return w.history.check(got, len(w.history.digests)-1)
+}
