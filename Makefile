@@ -16,7 +16,7 @@ MINUTES ?= 10
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run test race invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability bench bench-locks fuzz docs ci
+.PHONY: help build run demo test race invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability crash bench bench-aof bench-locks bench-sales fuzz docs examples ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -26,6 +26,9 @@ build: ## build bin/lockserver
 
 run: ## start the server on 127.0.0.1:6379
 	$(GO) run ./cmd/lockserver
+
+demo: ## play a flash sale on a server of its own, and check what is left of it
+	$(GO) run ./cmd/lockserver demo
 
 test: ## the tests; they need nothing but Go
 	$(GO) test $(PKGS)
@@ -59,16 +62,22 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools (Debian, Ubuntu)
-	@missing=; for p in $(REDIS); do command -v $$p >/dev/null || missing="$$missing $$p"; done; \
-	if [ -z "$$missing" ]; then echo "nothing is missing: $$(redis-server --version)"; exit 0; fi; \
+deps: ## install what the targets below need: redis-server 7.0 and its tools, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu)
+	@missing=; for p in $(PROGRAMS); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
+	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
+	if [ -z "$$missing" ]; then \
+		echo "nothing is missing: $$(redis-server --version)"; \
+		echo "node $$(node --version), $$(python3 --version), $$(javac -version 2>&1), $$(command -v mvn)"; exit 0; fi; \
 	echo "missing:$$missing"; \
-	if ! command -v apt-get >/dev/null; then echo "install redis-server 7.0 and its tools by hand"; exit 1; fi; \
+	if ! command -v apt-get >/dev/null; then echo "install them by hand"; exit 1; fi; \
 	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
 	$$sudo apt-get update && \
-	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends redis-server redis-tools
+	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing
 
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
+# PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
+PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
+	node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
 
 .PHONY: need-redis
 need-redis:
@@ -76,6 +85,50 @@ need-redis:
 
 diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n N=n)
 	$(GO) test -tags oracle -count=1 -v ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+
+# The tests of client libraries start bin/lockserver, or what LOCKSERVER names: with LOCKSERVER=redis-server all but the
+# tests of native commands are expected to be the same.
+.PHONY: clients clients-java clients-node clients-python clients-go clients-cli need-java need-node need-python
+clients: clients-java clients-node clients-python clients-go clients-cli ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
+
+need-java:
+	@for p in javac mvn; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+	@javac --release 17 --version >/dev/null || { echo "$$(javac -version 2>&1) is too old: 17 is needed"; exit 1; }
+
+clients-java: build need-java ## Redisson, Jedis, Spring Data Redis on Lettuce
+	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
+
+need-node:
+	@for p in node npm; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+	@node -e 'if (parseInt(process.versions.node) < 20) { console.log(`node $${process.version} is too old: 20 is needed`); process.exit(1) }'
+
+need-python:
+	@python3 -c 'import venv, ensurepip' || { echo "python3 with venv is missing: run 'make deps'"; exit 1; }
+
+NODE_TESTS = tests/clients/node
+$(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json | need-node
+	cd $(NODE_TESTS) && npm ci --no-audit --no-fund
+	@touch $@
+
+clients-node: build need-node $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis, node-redis, BullMQ, redlock
+	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
+
+VENV = bin/clients-venv
+$(VENV)/ready: tests/clients/python/requirements.txt | need-python
+	python3 -m venv --clear $(VENV)
+	$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
+	@touch $@
+PYTEST = PYTHONDONTWRITEBYTECODE=1 ../../../$(VENV)/bin/python -m pytest -p no:cacheprovider -v
+
+clients-python: build need-python $(VENV)/ready ## redis-py, rq
+	cd tests/clients/python && $(PYTEST)
+
+clients-go: build need-redis ## go-redis, rueidis, redsync, redislock, asynq: a module of its own
+	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	cd tests/clients/go && $(GO) test -count=1 -v $(if $(findstring redis-server,$(LOCKSERVER)),-skip Native) .
+
+clients-cli: build need-redis need-python $(VENV)/ready ## redis-cli and redis-benchmark
+	cd tests/clients/cli && $(PYTEST)
 
 snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 ./tests/snapshots $(if $(SEED),-seed $(SEED))
@@ -85,11 +138,20 @@ snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
+crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n)
+	$(GO) test -count=1 -timeout 0 -v ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
+
 bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
 	$(GO) run ./tests/bench
 
+bench-aof: need-redis ## the append-only file of both servers side by side: always, everysec, loading, rewriting
+	$(GO) run ./tests/bench -only log
+
 bench-locks: need-redis ## LOCK beside redsync and redislock, a million locks, 100,000 waiters; into docs/LOCKS.md (4 minutes)
 	$(GO) run ./tests/lockbench -update docs/LOCKS.md
+
+bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
+	$(GO) run ./tests/salebench
 
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2|' | sort | \
@@ -101,6 +163,9 @@ fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 
 docs: ## generate docs/commands.md from the command table
 	@page=$$($(GO) run ./internal/gendocs) && printf '%s\n' "$$page" > docs/commands.md && echo "docs/commands.md"
+
+examples: ## vet, lint and test the programs in examples/, which are a module of their own
+	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
 
 ci: ## everything that continuous integration runs
 	bash .ci/run
