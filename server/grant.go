@@ -50,16 +50,17 @@ func (s *session) delivered() []grant {
 // takeBack undoes the grants that the client of an ended connection cannot have read. The owner calls it, under the
 // executor's lock.
 func (s *session) takeBack(ex *executor) {
-	unread := append(s.delivered(), s.grantsOwed()...)
-	s.unread = nil
+	owed := s.grantsOwed()
 	if s.granted != nil {
-		unread = append(unread, grant{waiter: s.granted})
+		owed = append(owed, grant{waiter: s.granted})
 		s.granted = nil
 	}
-	if len(unread) == 0 {
+	if len(s.delivered()) == 0 && len(owed) == 0 {
 		return
 	}
-	s.transport.hangUp() // of a half-closed connection the client could still read
+	s.transport.hangUp() // before the second look: until then the client could still read
+	unread := append(s.delivered(), owed...)
+	s.unread = nil
 	ex.undoAll(unread)
 }
 

@@ -82,6 +82,14 @@ func (b *pipeBuffer) close() {
 	b.ready.Broadcast()
 }
 
+// drop closes the buffer, and what was not read by now never is.
+func (b *pipeBuffer) drop() {
+	b.mu.Lock()
+	b.data, b.off, b.closed = nil, 0, true
+	b.mu.Unlock()
+	b.close()
+}
+
 func (b *pipeBuffer) setDeadline(t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -167,7 +167,12 @@ func (t *streamConn) buffered() int {
 // whileBusy has nothing to do: every connection has goroutines of its own.
 func (t *streamConn) whileBusy() {}
 
-func (t *streamConn) hangUp() { cut(t.conn) }
+func (t *streamConn) hangUp() {
+	if p, ok := t.conn.(*pipeEnd); ok {
+		p.out.drop() // of a socket, too, nothing that we hold is sent any more
+	}
+	cut(t.conn)
+}
 
 func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
 
