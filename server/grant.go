@@ -40,7 +40,7 @@ func (s *session) delivered() []grant {
 	if len(s.unread) == 0 {
 		return nil
 	}
-	read := s.sent - int64(s.transport.buffered())
+	read := s.sent - int64(s.transport.unsent())
 	for len(s.unread) > 0 && s.unread[0].end <= read {
 		s.unread = s.unread[1:]
 	}

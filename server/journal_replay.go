@@ -77,6 +77,7 @@ type nobody struct{}
 func (nobody) kick(*loop)                      {}
 func (nobody) send([]byte, bool) (bool, error) { return false, nil }
 func (nobody) buffered() int                   { return 0 }
+func (nobody) unsent() int                     { return 0 }
 func (nobody) guardPeer(int64)                 {}
 func (nobody) hangUp()                         {}
 func (nobody) attach(*session)                 {}

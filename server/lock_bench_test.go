@@ -12,6 +12,7 @@ type nowhere struct{}
 func (nowhere) kick(*loop)                      {}
 func (nowhere) send([]byte, bool) (bool, error) { return false, nil }
 func (nowhere) buffered() int                   { return 0 }
+func (nowhere) unsent() int                     { return 0 }
 func (nowhere) guardPeer(int64)                 {}
 func (nowhere) hangUp()                         {}
 func (nowhere) attach(*session)                 {}

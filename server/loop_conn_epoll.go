@@ -38,7 +38,7 @@ func (c *loopConn) read() {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 	switch {
 	case errno == unix.EAGAIN, errno == unix.EINTR:
-	case errno == 0 && n == 0 && len(c.session.owed.marks) > 0 && !c.deaf:
+	case errno == 0 && n == 0 && c.session.owesReplies() && !c.deaf:
 		// It sends no more, but may read what it is still owed.
 		c.deaf, c.session.leaving = true, true
 		_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, 0)
@@ -177,6 +177,7 @@ func (c *loopConn) wake() {
 func (c *loopConn) whileBusy() { c.loop.pollWhileBusy(c) }
 
 func (c *loopConn) buffered() int { return len(c.held) + len(c.pending) }
+func (c *loopConn) unsent() int   { return c.buffered() }
 
 // hangUp lets the loop find the socket shut; any goroutine may call it, under the executor's lock.
 func (c *loopConn) hangUp() {

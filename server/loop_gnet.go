@@ -102,6 +102,7 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 	data, _ := c.Next(-1)
 	t.pump(data)
 	t.loop.drain()
+	t.loop.flush()
 	return gnet.None
 }
 
@@ -139,6 +140,7 @@ func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
 func (t *loopConn) whileBusy() {}
 
 func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
+func (t *loopConn) unsent() int        { return t.buffered() }
 func (t *loopConn) hangUp()            { _ = t.conn.Close() }
 func (t *loopConn) guardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
 func (t *loopConn) attach(s *session)  { t.session = s }

@@ -28,6 +28,8 @@ type transport interface {
 	send(b []byte, now bool) (held bool, err error)
 	// buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
 	buffered() int
+	// unsent is buffered without what the client may have taken without our knowing yet. Only the owner calls it.
+	unsent() int
 	// guardPeer makes a dead peer noticed within ms milliseconds; the executor calls it once, under its lock.
 	guardPeer(ms int64)
 	// hangUp closes the connection at once, whatever it is doing.
@@ -308,6 +310,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	hangUp = s.closing
 	var touched []*session
 	if !ex.scripts.busy.on {
+		ex.round = from
 		touched = ex.end()
 	}
 	ex.mu.Unlock()
@@ -335,21 +338,6 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	kick(touched, from)
 	return again, hangUp
-}
-
-// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's, and goes on
-// behind what is refused here.
-func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
-	if ex.scripts.busy.on {
-		return s.runAll(ex, b, todo)
-	}
-	ex.begin()
-	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
-	s.info.lastUS = ex.store.NowUS()
-	ex.gauge.beginBatch()
-	ran = s.runAll(ex, b, todo)
-	ex.endBatch(s, todo[:ran])
-	return ran
 }
 
 // runAll runs commands until one waits, the connection is to be closed, or the output is large; it returns how many

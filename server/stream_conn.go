@@ -167,6 +167,16 @@ func (t *streamConn) buffered() int {
 // whileBusy has nothing to do: every connection has goroutines of its own.
 func (t *streamConn) whileBusy() {}
 
+// unsent implements transport. What is being written to a socket may have arrived although the write has not returned.
+func (t *streamConn) unsent() int {
+	if _, ok := t.conn.(*pipeEnd); ok {
+		return t.buffered()
+	}
+	t.outMu.Lock()
+	defer t.outMu.Unlock()
+	return len(t.out)
+}
+
 func (t *streamConn) hangUp() {
 	if p, ok := t.conn.(*pipeEnd); ok {
 		p.out.drop() // of a socket, too, nothing that we hold is sent any more
