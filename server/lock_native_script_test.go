@@ -185,6 +185,13 @@ var lockNativeScripts = []struct{ name, text string }{
 		A LOCK k u:1 -> token
 		A UNLOCK k u:1 -> 1
 		B <- token`},
+	{"who waits has it before a command finds that the lease is over", `
+		A LOCK k a PX 1000 -> token
+		B LOCK k b WAIT 0 -> waits
+		!1s
+		C LOCK k b -> token
+		B <- token
+		A HGET k b -> "2"`},
 	{"a stall longer than the lease", `
 		A LOCK k a -> token
 		!40s
