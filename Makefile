@@ -107,7 +107,7 @@ need-python:
 
 NODE_TESTS = tests/clients/node
 $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json | need-node
-	cd $(NODE_TESTS) && npm ci --no-audit --no-fund
+	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
 clients-node: build need-node $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis, node-redis, BullMQ, redlock

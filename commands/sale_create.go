@@ -81,16 +81,24 @@ func seckillCreate(c *Ctx) error {
 			return ErrSaleExists(o.voucher)
 		}
 	}
-	stockKey, hashKey := c.saleKey(stockPrefix, o.voucher), c.saleKey(salePrefix, o.voucher)
+	o.open(c)
+	c.Out.OK()
+	return nil
+}
+
+// open puts the sale in the place of whatever is left of another one.
+func (o *opening) open(c *Ctx) {
 	for _, prefix := range saleKeys {
 		if key := c.saleKey(prefix, o.voucher); c.DB.Delete(key) {
 			c.Notify(keyevent.Generic, "del", key)
 		}
 	}
-	c.DB.SetInt(stockKey, o.stock)
-	c.Notify(keyevent.Generic, "seckill.create", stockKey)
-	c.Notify(keyevent.String, "set", stockKey)
-	h := c.DB.EditHash(hashKey)
+	key := c.saleKey(stockPrefix, o.voucher)
+	c.DB.SetInt(key, o.stock)
+	c.Notify(keyevent.Generic, "seckill.create", key)
+	c.Notify(keyevent.String, "set", key)
+	key = c.saleKey(salePrefix, o.voucher)
+	h := c.DB.EditHash(key)
 	h.Set(streamField, o.stream)
 	h.SetInt(limitField, o.limit)
 	for _, f := range []struct {
@@ -105,9 +113,7 @@ func seckillCreate(c *Ctx) error {
 	for _, sum := range [][]byte{soldField, heldField, confirmedField} {
 		h.SetInt(sum, 0)
 	}
-	c.Notify(keyevent.Hash, "hset", hashKey)
-	c.Out.OK()
-	return nil
+	c.Notify(keyevent.Hash, "hset", key)
 }
 
 // seckillRestock adds pieces to a sale or takes some, but never more than there are. A sale on bare keys has a stock, too.

@@ -393,6 +393,56 @@ func TestEventsOfSales(t *testing.T) {
 	do("NEXTID n", "incrby icr:n:2023:11:14")
 }
 
+// What docs/SECKILL.md recommends to operators.
+func TestRecipesOfSales(t *testing.T) {
+	f := newSaleFixture(t)
+	f.play(
+		[2]string{"SECKILL.CREATE one STOCK 9", `+OK`},
+		[2]string{"SADD seckill:order:one mallory", `1`},
+		[2]string{"SECKILL one mallory o1", `2`},
+		[2]string{"SECKILL.CREATE many STOCK 9 LIMIT 3 HOLD 50", `+OK`},
+		[2]string{"SADD seckill:order:many mallory", `1`},
+		[2]string{"HSET seckill:pieces:many mallory 1000", `1`},
+		[2]string{"SECKILL many mallory o1", `2`},
+		// Money back for what was confirmed.
+		[2]string{"SECKILL many ann o2 QTY 3", `0`},
+		[2]string{"SECKILL.CONFIRM many ann o2", `1`},
+		[2]string{"SECKILL.RESTOCK many 3", `9`},
+		[2]string{"SREM seckill:order:many ann", `1`},
+		[2]string{"HDEL seckill:pieces:many ann", `1`},
+		[2]string{"SECKILL many ann o3 QTY 3", `0`},
+		// Renamed, with its holds.
+		[2]string{"RENAME seckill:stock:many seckill:stock:new", `+OK`},
+		[2]string{"RENAME seckill:order:many seckill:order:new", `+OK`},
+		[2]string{"RENAME seckill:sale:many seckill:sale:new", `+OK`},
+		[2]string{"RENAME seckill:orders:many seckill:orders:new", `+OK`},
+		[2]string{"RENAME seckill:pieces:many seckill:pieces:new", `+OK`},
+		[2]string{"RENAME seckill:holds:many seckill:holds:new", `+OK`},
+		[2]string{"SECKILL.INFO many", `-ERR no such seckill 'many'`},
+		[2]string{"49 GET seckill:stock:new", `"6"`},
+		[2]string{"1 GET seckill:stock:new", `"9"`},
+		[2]string{"DEL seckill:stock:new seckill:order:new seckill:sale:new seckill:orders:new seckill:pieces:new seckill:holds:new", `5`},
+		[2]string{"SECKILL.CREATE new STOCK 1", `+OK`},
+	)
+}
+
+// FuzzOrder: whatever stands in the record of an order is either refused or read as what it was written from.
+func FuzzOrder(f *testing.F) {
+	for _, text := range []string{"held 1 ann", "sold 12 ", "paid 1 a b", "gone 9223372036854775807 x", "", "held", "held 0 x", "lost 1 x", "held -1 x"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		o, ok := parseOrder(text)
+		if !ok {
+			return
+		}
+		require.Positive(t, o.qty)
+		again, ok := parseOrder(o.appendTo(nil))
+		require.True(t, ok)
+		require.Equal(t, o, again)
+	})
+}
+
 // Names and ids are binary-safe, and what looks like a number is still a name.
 func TestNamesInSales(t *testing.T) {
 	f := newSaleFixture(t)

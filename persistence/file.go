@@ -6,7 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"runtime"
+
+	"lockserver/persistence/disk"
 )
 
 // fileBufferBytes is how much is gathered before a write to a file.
@@ -45,21 +46,5 @@ func ReplaceFile(path string, write func(w io.Writer) error) (err error) {
 	if err = os.Rename(tmp.Name(), path); err != nil {
 		return err
 	}
-	return syncDir(dir)
-}
-
-// syncDir makes a rename in dir durable. Windows has no such call, and needs none.
-func syncDir(dir string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return nil
+	return disk.OS{}.SyncDir(dir)
 }

@@ -48,6 +48,7 @@ type executor struct {
 	calls   []int64 // by commands.Row.Index()
 	total   int64   // commands run
 
+	round   *loop         // whose slice ends; nil: of no event loop
 	armedMS int64         // when the ticker will wake by itself; 0: when poked
 	poke    chan struct{} // wakes the ticker
 	// evicting: memory is above its bound, and the ticker makes room in slices.
@@ -74,8 +75,9 @@ func (ex *executor) end() []*session {
 		ex.endTracking()
 	}
 	if ex.host.aof != nil {
-		ex.host.aof.endSlice(ex.touched)
+		ex.host.aof.endSlice(ex.touched, ex.round)
 	}
+	ex.round = nil
 	ex.arm()
 	if len(ex.touched) == 0 {
 		return nil

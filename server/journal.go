@@ -69,9 +69,10 @@ func (j *journal) due(s *session) int64 {
 	return position
 }
 
-// endSlice sees to it that what the slice appended is written. touched are those who have got something in it besides the
-// one whose slice it is: they must wait as well.
-func (j *journal) endSlice(touched []*session) {
+// endSlice sees to it that what the slice appended is written: now, or at the end of the round of an event loop, so that one
+// sync serves all who wrote in it. touched are those who have got something in the slice besides the one whose it is: they
+// must wait as well.
+func (j *journal) endSlice(touched []*session, round *loop) {
 	if !j.filled {
 		return
 	}
@@ -80,7 +81,11 @@ func (j *journal) endSlice(touched []*session) {
 	}
 	j.last = max(j.last, j.wait)
 	j.filled, j.fresh, j.wait = false, false, 0
-	j.log.Flush()
+	if round != nil {
+		round.unflushed = j.log
+	} else {
+		j.log.Flush()
+	}
 }
 
 // breakDown is what happens when the disk fails: writes are refused from now on, and under appendfsync always whoever
@@ -120,7 +125,7 @@ func (srv *Server) newJournal() (*journal, aof.Options) {
 	j.offset.Store(srv.gate.end())
 	return j, aof.Options{
 		Policy:  policyOf(srv.config.AppendFsync),
-		Durable: func(position int64) { srv.gate.open(j.offset.Load() + position) },
+		Durable: func(position int64) { srv.gate.gather(srv.gate.open(j.offset.Load() + position)) },
 		Synced: func(int64) {
 			if j.watched.Load() > 0 {
 				go srv.do(j.answerSynced)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -20,8 +21,9 @@ type gate struct {
 	// newest is where a log that was closed ended. Under the executor.
 	newest int64
 
-	mu      sync.Mutex
-	waiting []gateWait
+	mu        sync.Mutex
+	waiting   []gateWait
+	gathering gathering
 }
 
 // gateWait is a session that waits for a position.
@@ -53,16 +55,18 @@ func (g *gate) wait(s *session, position int64) bool {
 	if !s.owed.waits {
 		s.owed.waits = true
 		g.waiting = append(g.waiting, gateWait{s, position})
+		g.gathering.arrived(len(g.waiting))
 	}
 	return true
 }
 
-// open lets everything up to a position leave. Any goroutine may call it, but one at a time.
-func (g *gate) open(durable int64) {
+// open lets everything up to a position leave, and returns how many sessions waited for that and how many wait still. Any
+// goroutine may call it, but one at a time.
+func (g *gate) open(durable int64) (freed, left int) {
 	if durable > g.durable.Load() {
 		g.durable.Store(durable)
 	}
-	g.sendFor()
+	return g.sendFor()
 }
 
 // lose says that what was produced up to a position and is not durable never will be.
@@ -73,22 +77,23 @@ func (g *gate) lose(position int64) {
 }
 
 // sendFor sends for the owners of the sessions that need not wait any longer.
-func (g *gate) sendFor() {
+func (g *gate) sendFor() (freed, left int) {
 	g.mu.Lock()
 	var free []*session
-	left := g.waiting[:0]
+	still := g.waiting[:0]
 	for _, w := range g.waiting {
 		if g.passes(w.position) {
 			w.session.owed.waits = false
 			free = append(free, w.session)
 		} else {
-			left = append(left, w)
+			still = append(still, w)
 		}
 	}
-	clear(g.waiting[len(left):])
-	g.waiting = left
+	clear(g.waiting[len(still):])
+	g.waiting = still
 	g.mu.Unlock()
 	kick(free, nil)
+	return len(free), len(still)
 }
 
 // owed is a session's output that waits for the log. But for waits, which the gate's lock guards, it belongs to the
@@ -184,6 +189,11 @@ func (s *session) pay() error {
 	s.sent += int64(len(out))
 	_, err := s.transport.send(out, true)
 	return err
+}
+
+// owesReplies reports whether output waits, and nothing in it has to be taken back from a client that has gone.
+func (s *session) owesReplies() bool {
+	return len(s.owed.marks) > 0 && !slices.ContainsFunc(s.owed.marks, func(m owedMark) bool { return m.granted != nil })
 }
 
 // grantsOwed takes the grants that have not left out of what is owed, all of which is dropped.

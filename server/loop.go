@@ -1,6 +1,10 @@
 package server
 
-import "time"
+import (
+	"time"
+
+	"lockserver/persistence/aof"
+)
 
 // loop is one event loop: a goroutine that reads from its connections, runs the commands it has read, and writes the
 // replies, with no hop to another goroutine. What drives it is in loop_epoll.go on Linux and in loop_gnet.go
@@ -9,6 +13,8 @@ type loop struct {
 	batch *batch
 	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
 	queue []*loopConn
+	// unflushed is the log that has got something in this round, nil if none has.
+	unflushed *aof.Log
 
 	driver loopDriver
 }
@@ -29,6 +35,14 @@ func (l *loop) drain() {
 		l.queue[i] = nil
 	}
 	l.queue = l.queue[:0]
+}
+
+// flush sees to it that what the round has logged is written.
+func (l *loop) flush() {
+	if l.unflushed != nil {
+		l.unflushed.Flush()
+		l.unflushed = nil
+	}
 }
 
 // keepAliveOf turns milliseconds into a duration; 0 switches keepalive off.

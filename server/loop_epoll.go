@@ -200,6 +200,7 @@ func (l *loop) run() {
 		if len(l.queue) > 0 {
 			l.drain()
 		}
+		l.flush()
 		l.release()
 		busy = n > 1
 	}

@@ -59,3 +59,24 @@ func TestPause(t *testing.T) {
 		require.Equal(t, "-ERR timeout is negative", c.Do("CLIENT", "PAUSE", "-1").String())
 	})
 }
+
+// TestPauseAndScripts: a script that says that it does not write goes on while writing is paused, as on Redis.
+func TestPauseAndScripts(t *testing.T) {
+	srv := startWith(t, Options{}, nil)
+	a, b := client(t, srv), client(t, srv)
+	reads := "#!lua flags=no-writes\nreturn 7"
+	sha := a.Do("SCRIPT", "LOAD", reads).Str
+	require.Equal(t, `"counter"`, a.Do("FUNCTION", "LOAD", counterLibrary).String())
+	require.Equal(t, "+OK", a.Do("CLIENT", "PAUSE", "100000", "WRITE").String())
+	require.Equal(t, "7", a.Do("EVAL", reads, "0").String())
+	require.Equal(t, "7", a.Do("EVALSHA", sha, "0").String())
+	require.Equal(t, "7", a.Do("EVAL_RO", "return 7", "0").String())
+	require.Equal(t, "[]", a.Do("FCALL", "peek", "0").String())
+	b.Send("FCALL", "count", "0")
+	a.Send("EVAL", "return 8", "0")
+	requireSilence(t, a) // a script may write unless it says otherwise
+	c := client(t, srv)
+	require.Equal(t, "+OK", c.Do("CLIENT", "UNPAUSE").String())
+	require.Equal(t, "8", a.Receive().String())
+	require.Equal(t, "1", b.Receive().String())
+}

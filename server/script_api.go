@@ -34,6 +34,9 @@ const (
 	replReplica = 2
 )
 
+// scriptMemoryBytes is about how much a script may hold at a time.
+const scriptMemoryBytes = 256 << 20
+
 // newScriptVM makes a machine; api fills its globals.
 func (ex *executor) newScriptVM(api func(vm *scriptVM, l *lua.LState)) *scriptVM {
 	vm := &scriptVM{executor: ex}
@@ -41,6 +44,8 @@ func (ex *executor) newScriptVM(api func(vm *scriptVM, l *lua.LState)) *scriptVM
 		Libraries: func(l *lua.LState) { api(vm, l) },
 		Hook:      vm.hook,
 		Clock:     processTime,
+		// Redis has no bound but that of the machine.
+		MaxMemoryBytes: scriptMemoryBytes,
 	})
 	return vm
 }

@@ -101,3 +101,22 @@ func readScriptFlags(source []byte) (flags scriptFlags, code []byte, err error) 
 	}
 	return flags, code, nil
 }
+
+// mayWrite reports whether a command may change the data, as far as that depends on the script that it runs: one that says
+// no-writes may not. Any other command may.
+func (s *scripting) mayWrite(row *commands.Row, argv [][]byte) bool {
+	var flags scriptFlags
+	switch row.Name {
+	case "eval":
+		flags, _, _ = readScriptFlags(argv[1])
+	case "evalsha":
+		if script := s.cache.find(argv[1]); script != nil {
+			flags = script.flags
+		}
+	case "fcall":
+		if f := s.libraries.find(argv[1]); f != nil {
+			flags = f.flags
+		}
+	}
+	return flags&scriptNoWrites == 0
+}

@@ -86,12 +86,16 @@ func (ex *executor) runScript(c *commands.Ctx, call scriptCall, do func(vm *scri
 	if err != nil {
 		return err
 	}
-	db := run.session.db
+	db, returned := run.session.db, false
 	defer func() { // a panic of the machine passes, too
 		run.session.db = db
 		ex.endRun(run)
+		if !returned || !call.vm.state.Usable() {
+			ex.replaceMachine(call.vm)
+		}
 	}()
 	v, err := do(call.vm)
+	returned = true
 	if err != nil {
 		return scriptFailure(run, err)
 	}
@@ -140,6 +144,24 @@ func (ex *executor) endRun(run *scriptRun) {
 		ex.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
 	}
 	run.session, run.argv = nil, nil
+}
+
+// replaceMachine makes another machine take the place of one that has failed inside. Libraries are loaded anew, so what they
+// kept for themselves is lost.
+func (ex *executor) replaceMachine(vm *scriptVM) {
+	ex.host.log.Error("the machine that runs scripts failed inside; a new one takes its place")
+	s := &ex.scripts
+	if vm == s.evals {
+		s.evals = nil
+		return
+	}
+	codes := s.libraries.codes()
+	s.libraries, s.functions = newLibraries(), nil
+	for _, code := range codes {
+		if _, err := ex.loadLibrary(&s.libraries, code, false, false); err != nil {
+			ex.host.log.Error("a library could not be loaded anew", "cause", err)
+		}
+	}
 }
 
 // scriptFailure is what the client sees of a script that failed.

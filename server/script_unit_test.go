@@ -8,7 +8,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/testkit"
 	"lockserver/store"
 )
 
@@ -170,7 +169,7 @@ func TestHostileScripts(t *testing.T) {
 	} {
 		t.Run(body[:min(len(body), 60)], func(t *testing.T) {
 			a, b := client(t, srv), client(t, srv)
-			a.Timeout = time.Minute
+			a.Timeout, b.Timeout = time.Minute, time.Minute
 			a.Send("EVAL", body, "0")
 			ended := make(chan struct{})
 			go func() {
@@ -197,12 +196,41 @@ func TestHostileScripts(t *testing.T) {
 	require.Equal(t, "0", client(t, srv).Do("DBSIZE").String())
 }
 
-// TestPanicInAScriptsCall: a handler's panic ends the script, whatever the script does about errors, and a command that
-// writes stops the server, as from a client.
-func TestScriptWithoutState(t *testing.T) {
+// TestBrokenMachine: a machine that has failed inside is replaced, and so are the libraries in it.
+func TestBrokenMachine(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
-	c := testkit.Dial(t, srv.Dial)
+	c := client(t, srv)
 	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
-	srv.do(func() { srv.scripts.evals = nil }) // as after an internal failure of the machine
+	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
+	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
+	srv.do(func() {
+		srv.scripts.evals.state.Close()
+		srv.scripts.functions.state.Close()
+	})
+	require.True(t, c.Do("EVAL", "return 1", "0").IsError())
 	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
+	require.True(t, c.Do("FCALL", "count", "0").IsError())
+	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
+	require.Equal(t, "2", c.Do("FCALL", "count", "0").String())
+}
+
+// TestScriptPanics: a handler's panic is an error of the call, and one of a command that writes ends the script, whatever it
+// does about errors, and the server.
+func TestScriptPanics(t *testing.T) {
+	srv := startWithRows(t, Options{}, panicRows())
+	c := client(t, srv)
+	internal := "-ERR internal error, the server's log tells more"
+	require.Equal(t, internal, c.Do("EVAL", "return redis.pcall('readboom', 'x')", "0").String())
+	require.Contains(t, c.Do("EVAL", "return redis.call('readboom', 'x')", "0").String(), internal+" script: ")
+	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
+	got, err := c.Call("EVAL", "pcall(redis.call, 'writeboom', 'x') while true do end", "0")
+	if err == nil {
+		require.Equal(t, internal, got.String())
+	}
+	select {
+	case <-srv.Done():
+	case <-time.After(soon):
+		require.Fail(t, "the server goes on")
+	}
+	require.Equal(t, 1, srv.ExitCode())
 }

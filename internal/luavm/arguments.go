@@ -77,14 +77,6 @@ func checkNumber(L *lua.LState, argument int) float64 {
 	return 0
 }
 
-// optNumber is checkNumber with a default for nil and none.
-func optNumber(L *lua.LState, argument int, otherwise float64) float64 {
-	if L.Get(argument) == lua.LNil {
-		return otherwise
-	}
-	return checkNumber(L, argument)
-}
-
 // checkInt is checkNumber as C converts it to an integer of 64 bits.
 func checkInt(L *lua.LState, argument int) int { return toInt(checkNumber(L, argument)) }
 

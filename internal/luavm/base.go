@@ -139,17 +139,6 @@ func basePCall(L *lua.LState) int {
 	return results + 1
 }
 
-// plainMessage is the text of an error that is a table with a field err, as those of commands are: Redis' pcall returns
-// that, as it did before errors were tables.
-func plainMessage(raised lua.LValue) lua.LValue {
-	if table, ok := raised.(*lua.LTable); ok {
-		if text := table.RawGetString("err"); isText(text) {
-			return text
-		}
-	}
-	return raised
-}
-
 func baseXPCall(L *lua.LState) int {
 	checkAny(L, 2)
 	fn, handler := L.Get(1), L.Get(2)

@@ -6,13 +6,13 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxDepth is how deep Go code and Lua code may call each other in turn, Lua 5.1's LUAI_MAXCCALLS.
-const maxDepth = 200
+// maxDepth is how deep Go code and Lua code may call each other in turn, Lua 5.1's LUAI_MAXCCALLS less the call of the script.
+const maxDepth = 199
 
 // descend counts a call from Go into Lua. ascend undoes it; an error that skips it is made up for where it is caught.
 func (s *State) descend(L *lua.LState) {
 	if s.depth >= maxDepth {
-		fail(L, "C stack overflow")
+		failWithin(L, "C stack overflow")
 	}
 	s.depth++
 }

@@ -141,8 +141,10 @@ func (u *unpacker) long(code byte, depth int) lua.LValue {
 		return lua.LNumber(math.Float32frombits(uint32(u.unsigned(4))))
 	case 0xcb:
 		return lua.LNumber(math.Float64frombits(u.unsigned(8)))
-	case 0xcc, 0xcd, 0xce, 0xcf:
+	case 0xcc, 0xcd, 0xce:
 		return lua.LNumber(u.unsigned(1 << (code - 0xcc)))
+	case 0xcf:
+		return lua.LNumber(int64(u.unsigned(8))) // as the original on Lua 5.1
 	case 0xd0:
 		return lua.LNumber(int8(u.unsigned(1)))
 	case 0xd1:
@@ -210,7 +212,7 @@ func (u *unpacker) mapping(size, depth int) lua.LValue {
 			}
 		}
 		u.s.charge(u.L, 64)
-		u.s.chargeKey(u.L, key)
+		u.s.chargeKey(u.L, table, key)
 		table.RawSet(key, value)
 	}
 	return table

@@ -4,13 +4,17 @@ package luavm_test
 
 import (
 	"flag"
+	"math/rand"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/luavm"
 	"lockserver/internal/testkit"
 )
 
@@ -33,6 +37,36 @@ func TestCorpusOracle(t *testing.T) {
 		}
 		if *update {
 			require.NoError(t, os.WriteFile(path, []byte(text.String()), 0o644))
+		}
+	}
+}
+
+// TestRandomOracle runs random scripts here and in a real Redis. What differs becomes a line of the corpus.
+func TestRandomOracle(t *testing.T) {
+	client := testkit.StartRedis(t).Client(t)
+	seed := time.Now().UnixNano()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewSource(seed))
+	runner, err := luavm.Compile("user_script", []byte(corpusRunner))
+	require.NoError(t, err)
+	state := luavm.NewState(luavm.Options{})
+	defer state.Close()
+	// Addresses differ, and now and then the name of a variable whose register has been used again.
+	address := regexp.MustCompile(`0x[0-9a-f]+`)
+	variable := regexp.MustCompile(`(?:local|field|upvalue|global|method) '[^']*' \(a (\w+) value\)`)
+	plain := func(text string) string {
+		return variable.ReplaceAllString(address.ReplaceAllString(text, "0x"), "a $1 value")
+	}
+	for range 2000 {
+		script := randomScript(random, 1+random.Intn(3)) + "return a, b, c, d"
+		script = "local a, b, c, d = 1, 'b', {1}, nil\n" + strings.ReplaceAll(script, "ARGV", "{4, 5}")
+		state.SetArrays(nil, [][]byte{[]byte(script)})
+		value, err := state.Run(runner)
+		require.NoError(t, err, script)
+		got := plain(value.String())
+		want := plain(client.Do("EVAL", corpusRunner, "0", script).Str)
+		if got != want {
+			t.Fatalf("%s\ngot  %s\nwant %s", script, got, want)
 		}
 	}
 }

@@ -25,6 +25,23 @@ func (s *State) libraries() map[string]library {
 // addConstants sets what is not a function.
 func (s *State) addConstants() {
 	s.global("coroutine").RawSetString("yield", s.L.NewFunctionFromProto(yieldFunction()))
+	s.globals.RawSetString("cjson", s.newJSON(newNull()))
+	for key, value := range map[string]string{
+		"_NAME":        "cmsgpack",
+		"_VERSION":     "lua-cmsgpack 0.4.0",
+		"_COPYRIGHT":   "Copyright (C) 2012, Salvatore Sanfilippo",
+		"_DESCRIPTION": "MessagePack C implementation for Lua",
+	} {
+		s.global("cmsgpack").RawSetString(key, lua.LString(value))
+	}
+	if clock := s.options.Clock; clock != nil {
+		osTable := newTable(0, 1)
+		osTable.RawSetString("clock", s.L.NewFunction(func(L *lua.LState) int {
+			L.Push(lua.LNumber(clock().Seconds()))
+			return 1
+		}))
+		s.globals.RawSetString("os", osTable)
+	}
 	mathTable := s.global("math")
 	mathTable.RawSetString("pi", lua.LNumber(math.Pi))
 	mathTable.RawSetString("huge", lua.LNumber(math.Inf(1)))

@@ -44,13 +44,19 @@ var errMemory = errors.New("not enough memory")
 // limits bound what one script may use.
 type limits struct {
 	left    int           // instructions until the hook is called; steps of long work count, too
+	hooks   uint          // calls so far
 	killed  error         // ends the script, uncatchable
 	reason  error         // of the closed channel
 	stop    chan struct{} // closed
 	charged int64         // bytes of strings and tables made since the memory was last looked at
 	base    int64         // live heap, less what the script had made by then, when it was first looked at; -1 before
-	sample  []metrics.Sample
+	// collectAt is the size of the heap at which a collection is forced.
+	collectAt int64
+	sample    []metrics.Sample
 }
+
+// hooksPerLook is after how many calls of the hook the heap is looked at, which takes longer than the hook.
+const hooksPerLook = 16
 
 // checkEvery is how many bytes a script may make before the heap is looked at.
 const checkEvery = 16 << 20
@@ -73,7 +79,8 @@ func (l *limits) expired(s *State) <-chan struct{} {
 		l.killed = s.options.Hook()
 	}
 	if l.killed == nil {
-		if l.exhausted(s) {
+		l.hooks++
+		if l.hooks%hooksPerLook == 0 && l.exhausted(s) {
 			l.reason = errMemory
 			return l.stop
 		}
@@ -90,19 +97,22 @@ func (l *limits) heap() int64 {
 	return int64(l.sample[0].Value.Uint64())
 }
 
-// exhausted tells whether the heap has grown by more than the script may hold. Only what a collection leaves counts; one is
-// forced when the growth with what is dead exceeds the limit.
+// exhausted tells whether the heap has grown by more than the script may hold. Only what a collection leaves counts. One is
+// forced when the growth with what is dead exceeds the limit, and again not before the heap has grown by half of it.
 func (l *limits) exhausted(s *State) bool {
-	heap := l.heap()
+	heap, most := l.heap(), s.options.MaxMemoryBytes
 	if l.base < 0 {
 		l.base = max(heap-l.charged, 0)
+		l.collectAt = l.base + most
 	}
 	l.charged = 0
-	if heap-l.base <= s.options.MaxMemoryBytes {
+	if heap <= l.collectAt {
 		return false
 	}
 	runtime.GC()
-	return l.heap()-l.base > s.options.MaxMemoryBytes
+	heap = l.heap()
+	l.collectAt = max(l.base+most, heap+most/2)
+	return heap-l.base > most
 }
 
 // charge tells that the script is about to make n bytes. It raises an error if that is too much.

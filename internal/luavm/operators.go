@@ -47,7 +47,7 @@ func helperValue(name string) lua.LValue {
 	case helperYield:
 		return goFunction(yield)
 	case helperJoin:
-		return goFunction(join)
+		return goFunction(joinTables)
 	case helperGlobals:
 		guard := newTable(0, 1)
 		guard.RawSetString("__newindex", goFunction(refuseWrite))
@@ -257,7 +257,7 @@ func setIndex(L *lua.LState) int {
 		typeError(L, "index", object, callArgument(L, 1))
 	}
 	if ok {
-		FromLua(L).chargeKey(L, key)
+		FromLua(L).chargeKey(L, table, key)
 	}
 	L.SetTable(object, key, value)
 	return 0
@@ -270,7 +270,7 @@ func (s *State) rawSet(L *lua.LState, table *lua.LTable, key, value lua.LValue) 
 		if k != k {
 			fail(L, "table index is NaN")
 		}
-		s.chargeKey(L, key)
+		s.chargeKey(L, table, key)
 	case lua.LString:
 		table.RawSetString(string(k), value)
 		return
@@ -280,24 +280,28 @@ func (s *State) rawSet(L *lua.LState, table *lua.LTable, key, value lua.LValue) 
 	table.RawSet(key, value)
 }
 
-// chargeKey counts the array that an index may call for.
-func (s *State) chargeKey(L *lua.LState, key lua.LValue) {
-	if n, ok := key.(lua.LNumber); ok && n > 4096 && int(n) < arrayLimit {
-		s.charge(L, 64)
+// chargeKey counts the array that an index may call for: up to the index, unless the one before it is there already.
+func (s *State) chargeKey(L *lua.LState, table *lua.LTable, key lua.LValue) {
+	n, ok := key.(lua.LNumber)
+	if !ok || n <= 4096 || int(n) >= arrayLimit {
+		return
+	}
+	if table.RawGetInt(int(n)-1) == lua.LNil && table.RawGetInt(int(n)) == lua.LNil {
+		s.charge(L, int(n)*24)
 	}
 }
 
 // checkKey passes on an index in a table constructor.
 func checkKey(L *lua.LState) int {
 	if n, ok := L.Get(1).(lua.LNumber); ok && n > 4096 && int(n) < arrayLimit {
-		FromLua(L).charge(L, int(n)*16)
+		FromLua(L).charge(L, int(n)*24)
 	}
 	L.SetTop(1)
 	return 1
 }
 
-// join appends the items of the tables after the first to that, and their fields.
-func join(L *lua.LState) int {
+// joinTables appends the items of the tables after the first to that, and their fields.
+func joinTables(L *lua.LState) int {
 	first := L.Get(1).(*lua.LTable)
 	for i := 2; i <= L.GetTop(); i++ {
 		part := L.Get(i).(*lua.LTable)

@@ -8,7 +8,7 @@ import (
 
 // Defaults of Options.
 const (
-	DefaultHookEvery      = 10_000
+	DefaultHookEvery      = 1000
 	DefaultMaxMemoryBytes = 1 << 30
 )
 

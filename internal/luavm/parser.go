@@ -14,6 +14,7 @@ type parser struct {
 	scope  *scope
 	levels int
 	chains int
+	jumps  int // see noteJump
 	// declared counts variables, to give each a name of its own.
 	declared int
 }
@@ -151,7 +152,7 @@ func (p *parser) ifStatement(line int) ast.Stmt {
 	for links := 0; ; links++ {
 		p.chained(links)
 		p.lx.next()
-		current.Condition = p.expression()
+		current.Condition = p.condition()
 		p.expect(tokThen)
 		current.Then = p.scopedBlock(false)
 		if p.lx.kind != tokElseif {
@@ -170,9 +171,10 @@ func (p *parser) ifStatement(line int) ast.Stmt {
 
 func (p *parser) whileStatement(line int) ast.Stmt {
 	p.lx.next()
-	stmt := &ast.WhileStmt{Condition: p.expression()}
+	stmt := &ast.WhileStmt{Condition: p.condition()}
 	p.expect(tokDo)
-	stmt.Stmts = p.scopedBlock(true)
+	jumps := p.jumps
+	stmt.Stmts = p.steady(jumps, p.scopedBlock(true))
 	p.expectMatch(tokEnd, tokWhile, line)
 	return stmt
 }
@@ -182,9 +184,11 @@ func (p *parser) repeatStatement(line int) ast.Stmt {
 	p.openBlock(true)
 	p.openBlock(false)
 	p.lx.next()
+	jumps := p.jumps
 	stmt := &ast.RepeatStmt{Stmts: p.block()}
+	stmt.Stmts = p.steady(jumps, stmt.Stmts)
 	p.expectMatch(tokUntil, tokRepeat, line)
-	stmt.Condition = p.expression()
+	stmt.Condition = p.condition()
 	p.closeBlock()
 	p.closeBlock()
 	return stmt
@@ -256,7 +260,8 @@ func (p *parser) forBody(names ...string) (unique []string, body []ast.Stmt) {
 	p.openBlock(false)
 	p.checkLocals(len(names))
 	unique = p.declare(names...)
-	body = p.block()
+	jumps := p.jumps
+	body = p.steady(jumps, p.block())
 	p.closeBlock()
 	return unique, body
 }

@@ -12,8 +12,6 @@ import (
 // Proto is a compiled chunk. It is immutable: any number of states may run it at the same time.
 type Proto struct {
 	proto *lua.FunctionProto
-	// straight tells that the chunk defines no function and jumps only forward, so that it ends by itself.
-	straight bool
 }
 
 // CompileError is why a source is not a chunk.

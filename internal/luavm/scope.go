@@ -11,8 +11,8 @@ const (
 	maxUpvalues = 60
 )
 
-// maxLevels is how deep blocks and expressions may nest, Lua's LUAI_MAXCCALLS less what Redis' call of the compiler uses.
-const maxLevels = 195
+// maxLevels is how deep blocks and expressions may nest, Lua's LUAI_MAXCCALLS.
+const maxLevels = 200
 
 // freeChain operators or suffixes in a row cost nothing; what is beyond comes out of chainBudget, one for the
 // whole chunk: the compiler behind the parser recurses along such chains, and a Go stack that overflows ends the process.

@@ -3,6 +3,7 @@ package luavm
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -13,7 +14,7 @@ const (
 	maxFrames = 20_000
 	// registryStart and registryMax are in values; a frame takes a few.
 	registryStart = 512
-	registryMax   = 1 << 20
+	registryMax   = 1 << 18
 	registryStep  = 1024
 )
 
@@ -42,6 +43,9 @@ type State struct {
 	protected []*lua.LState // threads of running and finished pcalls, by depth
 	running   int           // how many of them are in use
 	raisedAt  position      // of the last error
+	script    lua.LFunction // the main function of the script that runs
+	keys      *lua.LTable   // KEYS and ARGV as last set
+	argv      *lua.LTable
 	broken    bool
 	random    uint64
 	scratch   []byte
@@ -118,29 +122,68 @@ func (s *State) Close() {
 // SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
 func (s *State) SetGlobal(name string, value lua.LValue) { s.globals.RawSetString(name, value) }
 
-// SetArrays sets KEYS and ARGV to fresh tables.
+// SetArrays sets KEYS and ARGV. The tables are those of the time before where a script left them as they were: no script
+// can keep a table beyond its run, unless it defines functions that the embedder calls later; then this is not for it.
 func (s *State) SetArrays(keys, argv [][]byte) {
-	s.globals.RawSetString("KEYS", NewArray(keys))
-	s.globals.RawSetString("ARGV", NewArray(argv))
+	s.keys = s.array("KEYS", s.keys, len(keys))
+	s.argv = s.array("ARGV", s.argv, len(argv))
+	fill(fill(join(keys, argv), s.keys, keys), s.argv, argv)
+}
+
+// array makes a global table ready to be filled with count items: the one of the time before if it suits.
+func (s *State) array(name string, table *lua.LTable, count int) *lua.LTable {
+	if table != nil && table.Metatable == lua.LNil && table.Len() == count && !hasMore(table, count) {
+		return table
+	}
+	table = newTable(count, 0)
+	s.globals.RawSetString(name, table)
+	return table
+}
+
+// hasMore tells whether a table has a key beside 1 to count.
+func hasMore(table *lua.LTable, count int) bool {
+	var last lua.LValue = lua.LNil
+	if count > 0 {
+		last = lua.LNumber(count)
+	}
+	key, _ := table.Next(last)
+	return key != lua.LNil
 }
 
 // NewArray is a table of strings with the indices 1 to n. The items are copied.
 func NewArray(items [][]byte) *lua.LTable {
+	table := newTable(len(items), 0)
+	fill(join(items, nil), table, items)
+	return table
+}
+
+// join copies the bytes of all items into one string.
+func join(first, second [][]byte) string {
 	size := 0
-	for _, item := range items {
+	for _, item := range first {
 		size += len(item)
 	}
-	joined := make([]byte, 0, size)
-	for _, item := range items {
-		joined = append(joined, item...)
+	for _, item := range second {
+		size += len(item)
 	}
-	text := string(joined)
-	table := newTable(len(items), 0)
+	var joined strings.Builder
+	joined.Grow(size)
+	for _, item := range first {
+		joined.Write(item)
+	}
+	for _, item := range second {
+		joined.Write(item)
+	}
+	return joined.String()
+}
+
+// fill sets the items of a table to what text begins with, and returns the rest of it.
+func fill(text string, table *lua.LTable, items [][]byte) string {
 	for i, item := range items {
 		table.RawSetInt(i+1, lua.LString(text[:len(item)]))
 		text = text[len(item):]
 	}
-	return table
+	return text
 }
 
 // newTable is an empty table with room for items.
@@ -149,7 +192,9 @@ func newTable(items, fields int) *lua.LTable { return (*lua.LState)(nil).CreateT
 // Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the very error
 // that the hook, or Kill, ended the script with.
 func (s *State) Run(p *Proto) (lua.LValue, error) {
-	return s.Call(&lua.LFunction{Proto: p.proto, Env: s.globals})
+	// A script cannot get hold of its main function, so one serves all.
+	s.script.Proto, s.script.Env = p.proto, s.globals
+	return s.Call(&s.script)
 }
 
 // Call calls a function and returns its first value, as Run does.

@@ -102,7 +102,8 @@ func (c *conversion) flag(b byte) {
 func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	switch c.verb {
 	case 'c':
-		return c.pad(dst, "", string([]byte{byte(int32(checkInt(L, argument)))}), false)
+		// C's string ends at the zero byte, if that is the character.
+		return append(dst, cString(string(c.pad(nil, "", string([]byte{byte(int32(checkInt(L, argument)))}), false)))...)
 	case 'd', 'i':
 		return c.integer(dst, int64(toInt(checkNumber(L, argument))))
 	case 'o', 'u', 'x', 'X':

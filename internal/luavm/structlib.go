@@ -107,7 +107,7 @@ func (l *layout) control(option byte) {
 	case '!':
 		align := l.number(maxAlign)
 		if align <= 0 || align&(align-1) != 0 {
-			fail(l.L, "alignment is not a power of 2")
+			fail(l.L, fmt.Sprintf("alignment %d is not a power of 2", align))
 		}
 		l.align = align
 	default:
@@ -117,6 +117,7 @@ func (l *layout) control(option byte) {
 
 func structPack(L *lua.LState) int {
 	l := &layout{L: L, format: checkString(L, 1), align: 1}
+	L.Push(lua.LNil) // the original marks the end of the arguments so, and complains of a nil where one is missing
 	s := FromLua(L)
 	var result []byte
 	argument := 2
@@ -191,8 +192,8 @@ func structUnpack(L *lua.LState) int {
 	l := &layout{L: L, format: checkString(L, 1), align: 1}
 	data := checkString(L, 2)
 	position := optInt(L, 3, 1) - 1
-	if position < 0 {
-		fail(L, "offset must be 1 or greater")
+	if position == -1 {
+		argumentError(L, 3, "offset must be 1 or greater")
 	}
 	L.SetTop(2)
 	for option, size, ok := l.next(); ok; option, size, ok = l.next() {
@@ -233,7 +234,7 @@ func structUnpack(L *lua.LState) int {
 }
 
 func (l *layout) need(data string, position, size int) {
-	if position > len(data) || size > len(data)-position {
+	if position < 0 || position > len(data) || size > len(data)-position {
 		argumentError(l.L, 2, "data string too short")
 	}
 }
@@ -274,10 +275,10 @@ func structSize(L *lua.LState) int {
 		position += l.padding(position, option, size)
 		switch {
 		case option == 's':
-			argumentError(L, 1, "variable-size format in 'size'")
+			argumentError(L, 1, "option 's' has no fixed size")
 		case option == 'c' && size == 0:
-			argumentError(L, 1, "variable-length format in 'size'")
-		case strings.IndexByte("bBhHlLTiIxfdc", option) < 0:
+			argumentError(L, 1, "option 'c0' has no fixed size")
+		case strings.IndexByte(" <>!", option) >= 0:
 			l.control(option)
 		}
 		position += size

@@ -63,7 +63,7 @@ func tableInsert(L *lua.LState) int {
 		end = max(end, at)
 		writable(L, table)
 		s.growth(L)
-		s.chargeKey(L, lua.LNumber(end))
+		s.chargeKey(L, table, lua.LNumber(end))
 		s.work(L, max(end-at, 0)/4)
 		for i := end; i > at; i-- {
 			setItem(table, i, item(table, i-1))

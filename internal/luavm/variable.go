@@ -154,6 +154,10 @@ func (at instruction) register(r int) string {
 		if described := at.produced(setter); described != "" {
 			return described
 		}
+		switch opcode(at.proto.Code[setter]) {
+		case lua.OP_NEWTABLE, lua.OP_CALL, lua.OP_VARARG, lua.OP_SELF, lua.OP_CLOSURE:
+			return "" // these fill temporaries: the variable that had the register is gone
+		}
 	}
 	if name != "" {
 		return "local '" + name + "'"

@@ -93,6 +93,7 @@ func TestTornEndIsCut(t *testing.T) {
 		"zeros in annotation": "#TS" + strings.Repeat("\x00", 50),
 		"zeros behind MULTI":  inFile("MULTI", "SET a 3") + "\x00\x00",
 		"a value like a log":  "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$500\r\nno\r\n*1\r\nlog",
+		"a command in it":     "*3\r\n$3\r\nSET\r\n$1\r\na\r\n$500\r\nsee\r\n" + inFile("SET a 1") + "as an example",
 	} {
 		t.Run(name, func(t *testing.T) {
 			disk := map[string]string{"log/a.aof.manifest": twoFiles, "log/a.aof.1.base.rdb": "REDIS x.", "log/a.aof.1.incr.aof": whole + tail}

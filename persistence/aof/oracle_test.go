@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -52,6 +53,14 @@ func writeForRedis(t *testing.T, dir string) {
 	require.NoError(t, l.Close())
 }
 
+// whenLoaded gives a client once the server does not answer -LOADING any more.
+func whenLoaded(t *testing.T, redis *testkit.Redis) *testkit.Client {
+	t.Helper()
+	c := redis.Client(t)
+	require.Eventually(t, func() bool { return !c.Do("PING").IsError() }, patience, time.Millisecond)
+	return c
+}
+
 // TestRedisStartsOnIt: redis-check-aof finds nothing wrong, and redis-server 7.0 has the data.
 func TestRedisStartsOnIt(t *testing.T) {
 	dir := t.TempDir()
@@ -61,7 +70,7 @@ func TestRedisStartsOnIt(t *testing.T) {
 	require.Contains(t, string(out), "All AOF files and manifest are valid")
 
 	redis := testkit.StartRedis(t, "--dir", dir, "--appendonly", "yes", "--appendfsync", "always")
-	c := redis.Client(t)
+	c := whenLoaded(t, redis)
 	get := func(args ...string) string { return c.Do(args...).Str }
 	require.Equal(t, "1", get("GET", "from base"))
 	require.Equal(t, "", get("GET", "lost-by-the-rewrite"))
@@ -141,6 +150,6 @@ func TestRedisTakesDamageOtherwise(t *testing.T) {
 	long := lay(whole + "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$9999\r\n1\r\n" + inFile("SET c 1", "SET d 1"))
 	_, _, err = load(t, long, LoadOptions{CutTorn: true})
 	require.ErrorIs(t, err, ErrCorrupt)
-	c := testkit.StartRedis(t, "--dir", long.Dir, "--appendonly", "yes").Client(t)
+	c := whenLoaded(t, testkit.StartRedis(t, "--dir", long.Dir, "--appendonly", "yes"))
 	require.EqualValues(t, 1, c.Do("DBSIZE").Int)
 }

@@ -92,11 +92,28 @@ func (r *reader) short() *fault {
 			return &fault{offset: at, torn: true, reason: "the file ends in the middle of a command"}
 		}
 		i += n
-		p := parser{b: b[i+2:]}
-		if end := i + 2 + p.parse(); end > i+2 && (end == len(b) || b[end] == '*' || b[end] == '#') {
+		run, toTheEnd := commandsIn(b[i+2:])
+		if toTheEnd {
 			return &fault{offset: at, reason: fmt.Sprintf("a command runs over others, which go on at offset %d", at+int64(i+2))}
 		}
+		i += run // or each of a long run would be the beginning of another
 	}
+}
+
+// commandsIn says how many bytes at the beginning of b are whole commands, and whether b is made of nothing else as far as it
+// goes: a value that contains the text of a command is not taken for a log.
+func commandsIn(b []byte) (run int, toTheEnd bool) {
+	var args [][]byte
+	for run < len(b) {
+		p := parser{b: b[run:], args: args[:0]}
+		n := p.parse()
+		if n == 0 {
+			return run, run > 0 && p.reason == ""
+		}
+		run += n
+		args = p.args
+	}
+	return run, run > 0
 }
 
 // fill reads until need bytes are there, and more if they come along.

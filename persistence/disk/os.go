@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"syscall"
 )
 
 // OS is the file system of the machine.
@@ -17,23 +18,41 @@ const fileMode = 0o644
 
 // Create implements FS.
 func (OS) Create(path string) (File, error) {
-	return open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	f, err := open(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
 }
 
-// Append implements FS.
+// Append implements FS. It does without O_APPEND, because Windows cuts no file that was opened with it.
 func (OS) Append(path string) (File, error) {
-	return open(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND)
+	f, err := open(path, os.O_WRONLY|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := f.Seek(0, io.SeekEnd); err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
 }
 
 // Open implements FS.
-func (OS) Open(path string) (File, error) { return open(path, os.O_RDONLY) }
+func (OS) Open(path string) (File, error) {
+	f, err := open(path, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
 
-func open(path string, flags int) (File, error) {
+func open(path string, flags int) (*osFile, error) {
 	f, err := os.OpenFile(path, flags, fileMode)
 	if err != nil {
 		return nil, err
 	}
-	return osFile{f}, nil
+	return &osFile{f}, nil
 }
 
 // Rename implements FS.
@@ -76,7 +95,8 @@ func (OS) Size(path string) (int64, error) {
 	return st.Size(), nil
 }
 
-// SyncDir implements FS. Windows has no such call, and needs none.
+// SyncDir implements FS. Windows has no such call, and needs none; of other systems that refuse it for a directory at all, as
+// some network file systems do, nothing better is to be had.
 func (OS) SyncDir(dir string) error {
 	if runtime.GOOS == "windows" {
 		return nil
@@ -86,7 +106,8 @@ func (OS) SyncDir(dir string) error {
 		return err
 	}
 	defer func() { _ = d.Close() }()
-	if err := d.Sync(); err != nil {
+	err = d.Sync()
+	if err != nil && !errors.Is(err, syscall.EINVAL) && !errors.Is(err, syscall.EBADF) {
 		return fmt.Errorf("sync %s: %w", dir, err)
 	}
 	return nil
@@ -105,7 +126,7 @@ func (OS) Lock(path string) (io.Closer, error) {
 type osFile struct{ *os.File }
 
 // Size implements File.
-func (f osFile) Size() (int64, error) {
+func (f *osFile) Size() (int64, error) {
 	st, err := f.Stat()
 	if err != nil {
 		return 0, err
@@ -114,9 +135,18 @@ func (f osFile) Size() (int64, error) {
 }
 
 // Sync implements File.
-func (f osFile) Sync() error {
+func (f *osFile) Sync() error {
 	if err := syncData(f.File); err != nil {
 		return fmt.Errorf("sync %s: %w", f.Name(), err)
 	}
 	return nil
+}
+
+// Truncate implements File.
+func (f *osFile) Truncate(size int64) error {
+	if err := f.File.Truncate(size); err != nil {
+		return err
+	}
+	_, err := f.Seek(size, io.SeekStart)
+	return err
 }

@@ -43,15 +43,14 @@ func (p *promise) least(until time.Time) int64 {
 
 // worker is one client's part of the load. Everything it does it can check after a kill.
 type worker struct {
-	name     string
-	counter  promise // INCR counter:NAME
-	list     promise // in a transaction: RPUSH list:NAME n, SET last:NAME n
-	sold     promise // SECKILL sale NAME-n
-	seen     promise // the highest value of the next worker's counter that it has read
-	next     *worker
-	lock     lockState // LOCK own:NAME, which nobody else wants
-	shared   lockState // LOCK shared, which all want
-	rewrites int
+	name    string
+	counter promise // INCR counter:NAME
+	list    promise // in a transaction: RPUSH list:NAME n, SET last:NAME n
+	sold    promise // SECKILL sale NAME-n
+	seen    promise // the highest value of the next worker's counter that it has read
+	next    *worker
+	lock    lockState // LOCK own:NAME, which nobody else wants
+	shared  lockState // LOCK shared, which all want
 }
 
 // lockState is what a client knows of a lock.

@@ -75,6 +75,9 @@ var excluded = map[string]string{
 	"memory|malloc-stats": "as memory|usage",
 	"memory|purge":        "takes long",
 	"pfselftest":          "takes Redis long",
+	"eval":                "scripts are generated in script_fuzz_test.go",
+	"eval_ro":             "as eval",
+	"script|debug":        "would make every script of the connection fork",
 }
 
 // weights of rows that would otherwise come too often, or too rarely; others have 20.

@@ -86,6 +86,9 @@ func isListed(args []string) bool {
 		return n >= 3
 	case "BF.LOADCHUNK":
 		return n == 4 && isInt(args[2])
+	case "FUNCTION":
+		return n == 4 && args[1] == "LOAD" && args[2] == "REPLACE" || n == 3 && args[1] == "DELETE" || n == 2 && args[1] == "FLUSH" ||
+			n == 4 && args[1] == "RESTORE"
 	}
 	return false
 }

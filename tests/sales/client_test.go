@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"time"
 
 	"lockserver/internal/resp"
@@ -157,19 +158,42 @@ func (c *client) do(op *operation) {
 		v, err = c.link.receive(len(commands))
 	}
 	if err != nil {
-		op.unknown = true
 		c.link.hangUp()
 		w.awaitGone(c.link.id) // until then it may happen
 		c.link = nil
+		op.ret = w.stamps.Add(1)
+		if w.mayHaveHappened(op) {
+			op.unknown = true
+			w.record(op)
+		}
+		return
 	}
 	op.ret = w.stamps.Add(1)
-	if err == nil {
-		if op.inMulti && len(v.Elems) == 1 {
-			v = v.Elems[0]
-		}
-		op.reply = v.String()
+	if op.inMulti && len(v.Elems) == 1 {
+		v = v.Elems[0]
 	}
+	op.reply = v.String()
 	w.record(op)
+}
+
+// mayHaveHappened looks what became of a call whose reply was lost, once it can happen no more. One that has changed
+// nothing need not be known to the checker, which takes long over many of unknown outcome.
+func (w *world) mayHaveHappened(op *operation) bool {
+	if op.kind == look || op.kind == restock {
+		return op.kind == restock
+	}
+	v, err := w.ask("HGET", "seckill:orders:"+voucher, op.order)
+	if err != nil {
+		w.fail(err)
+	}
+	state, _, _ := strings.Cut(v.Str, " ")
+	switch op.kind {
+	case confirm:
+		return state == "paid"
+	case cancel:
+		return state == "gone"
+	}
+	return !v.IsNull()
 }
 
 // ask makes a call that is no part of the history.

@@ -2,6 +2,7 @@ package sales
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
 
@@ -31,6 +32,7 @@ type state struct {
 	total  int     // created and restocked
 	orders []order // by id; they are never forgotten
 	text   string  // tells states apart
+	hash   uint64  // of text
 }
 
 // done returns the state with its text.
@@ -41,6 +43,9 @@ func (s state) done() state {
 		b.WriteString(s.orders[i].text)
 	}
 	s.text = b.String()
+	sum := fnv.New64a()
+	_, _ = sum.Write([]byte(s.text))
+	s.hash = sum.Sum64()
 	return s
 }
 
@@ -192,20 +197,21 @@ func (t *terms) info(s state) string {
 // porcupine is the model of a sale that begins in a state.
 func (t *terms) porcupine(begin state) porcupine.Model {
 	m := porcupine.NondeterministicModel{
-		Init: func() []any { return []any{begin} },
+		Init: func() []any { return []any{&begin} },
 		Step: func(from, input, _ any) []any {
-			s, op := from.(state), input.(*operation)
-			next, reply := t.apply(s, op)
+			s, op := from.(*state), input.(*operation)
+			next, reply := t.apply(*s, op)
 			switch {
 			case op.unknown:
-				return []any{s, next}
+				return []any{s, &next}
 			case reply == op.reply:
-				return []any{next}
+				return []any{&next}
 			}
 			return nil
 		},
-		Equal:         func(a, b any) bool { return a.(state).text == b.(state).text },
-		DescribeState: func(s any) string { return s.(state).text },
+		Equal:         func(a, b any) bool { return a.(*state).hash == b.(*state).hash && a.(*state).text == b.(*state).text },
+		Hash:          func(s any) uint64 { return s.(*state).hash },
+		DescribeState: func(s any) string { return s.(*state).text },
 	}
 	return m.ToModel()
 }

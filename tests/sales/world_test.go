@@ -171,11 +171,12 @@ func (w *world) phase(half bool) error {
 	begin := w.quiet
 	stop := make(chan struct{})
 	var busy, background sync.WaitGroup
-	background.Go(func() { w.pass(rand.New(rand.NewPCG(w.random.Uint64(), 1)), stop) })
-	killer := rand.New(rand.NewPCG(w.random.Uint64(), 2))
+	source := func() *rand.Rand { return rand.New(rand.NewPCG(w.random.Uint64(), w.seed)) }
+	time, killer := source(), source()
+	background.Go(func() { w.pass(time, stop) })
 	background.Go(func() { w.disturb(killer, half, stop) })
 	for i := range clients {
-		c := &client{world: w, number: i, random: rand.New(rand.NewPCG(w.random.Uint64(), 3))}
+		c := &client{world: w, number: i, random: source()}
 		busy.Go(func() { c.live(calls) })
 	}
 	busy.Wait()

@@ -79,8 +79,11 @@ return string.format("%g %f %e %d", 0, 0, 0, 0), string.format("%g", 0.1), strin
 return string.format("%f %g %e %5.1f|%-6f|%06f", 1/0, -1/0, 1/0, 1/0, 1/0, 1/0), string.format("%F", 1)
 => "false \"user_script:1: invalid option '%F' to 'format'\""
 
-return string.format("%f %g %G %E", 1/0, 1/0, 1/0, 1/0), string.format("%f", 0/0), string.format("%+f % f", 1/0, 1/0), string.format("%.3f", -0.0), string.format("%g", -0.0)
-=> "true \"inf inf INF INF\" \"-nan\" \"+inf  inf\" \"0.000\" \"0\""
+return string.format("%f %g %G %E", 1/0, 1/0, 1/0, 1/0), string.format("%f", 0/0), string.format("%+f % f", 1/0, 1/0)
+=> "true \"inf inf INF INF\" \"-nan\" \"+inf  inf\""
+
+return string.format("%.3f", -0.0), string.format("%g", -0.0)
+=> "true \"-0.000\" \"-0\""
 
 return string.format("%a", 1)
 => "false \"user_script:1: invalid option '%a' to 'format'\""

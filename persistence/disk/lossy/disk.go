@@ -131,8 +131,8 @@ func (d *Disk) do(op Op) error {
 		switch {
 		case op.Kind == Sync:
 			op.lost = true
-		case op.Kind == Write && short != nil && short.Bytes < len(op.Data):
-			op.Data = op.Data[:short.Bytes]
+		case op.Kind == Write && short != nil:
+			op.Data = op.Data[:min(short.Bytes, len(op.Data))]
 		default:
 			return failed
 		}

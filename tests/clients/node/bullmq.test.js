@@ -142,7 +142,6 @@ story('rate limits', async (queue, events) => {
   await Promise.all(jobs.map((job) => job.waitUntilFinished(events)));
   assert.equal(times.length, 12);
   assert.ok(times[11] - times[0] >= 500, `three windows of 300 ms: ${times.map((t) => t - times[0])}`);
-  assert.ok(times[4] - times[0] < 300);
 });
 
 story('flows', async (queue, events) => {

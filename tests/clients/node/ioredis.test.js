@@ -206,8 +206,8 @@ for (const protocol of [2, 3]) {
 
 test('ioredis connects again, subscribes again, and repeats what was not answered', async () => {
   const own = await Server.start();
-  const redis = new Redis({ port: own.port, retryStrategy: () => 10 });
-  const sub = new Redis({ port: own.port, retryStrategy: () => 10 });
+  const redis = new Redis({ port: own.port, retryStrategy: () => 10, maxRetriesPerRequest: null });
+  const sub = new Redis({ port: own.port, retryStrategy: () => 10, maxRetriesPerRequest: null });
   for (const client of [redis, sub]) client.on('error', () => {}); // refused connections meanwhile
   try {
     await sub.subscribe('news');

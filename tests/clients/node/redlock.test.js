@@ -24,7 +24,7 @@ async function over(n, story) {
 for (const n of [1, 3]) {
   test(`redlock over ${n}`, () => over(n, async (servers, clients) => {
     const redlock = new Redlock(clients, { retryCount: 0 });
-    const patient = new Redlock(clients, { retryCount: 10_000, retryDelay: 2, retryJitter: 5, automaticExtensionThreshold: 150 });
+    const patient = new Redlock(clients, { retryCount: 10_000, retryDelay: 2, retryJitter: 5, automaticExtensionThreshold: 1500 });
     const lock = await redlock.acquire(['a', 'b'], 60_000);
     await assert.rejects(redlock.acquire(['b'], 1000));
     const longer = await lock.extend(120_000);
@@ -40,9 +40,9 @@ for (const n of [1, 3]) {
       inside--;
     })));
 
-    // A lease of 400 ms is extended as long as the work takes.
+    // A lease of 2 s is extended as long as the work takes, first after half a second.
     let extended = 0;
-    await patient.using(['long'], 400, async (signal, context) => {
+    await patient.using(['long'], 2000, async (signal, context) => {
       await eventually(() => context.extensions >= 2, 'extensions');
       extended = context.extensions;
       assert.equal(signal.aborted, false);

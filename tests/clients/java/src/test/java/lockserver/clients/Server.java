@@ -7,6 +7,7 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.TimeUnit;
@@ -20,8 +21,8 @@ import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * A server process that a test starts and ends: {@code bin/lockserver}, or what {@code LOCKSERVER} names. As a static extension of a test class
- * it lives as long as the class does, and is emptied before each test.
+ * A server process that a test starts and ends: {@code bin/lockserver}, or what {@code LOCKSERVER} names. As a static
+ * extension of a test class it lives as long as the class does, and is emptied before each test.
  *
  * <p>What the process prints is kept in {@code target/servers}. The program may also be a redis-server, so that the tests
  * themselves can be checked; that one takes no port of its own, so a free one is looked for.
@@ -153,7 +154,7 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
             return;
         }
         try (var files = Files.walk(directory)) {
-            for (Path path : files.sorted(java.util.Comparator.reverseOrder()).toList()) {
+            for (Path path : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(path);
             }
         } catch (IOException e) {

@@ -297,7 +297,8 @@ class JedisTest {
         assertEquals(4, client.xack("orders", "workers", second.stream().map(StreamEntry::getID).toArray(StreamEntryID[]::new)));
         assertEquals(6, client.xpending("orders", "workers").getTotal());
         var claimed = client.xautoclaim("orders", "workers", "ben", 0, new StreamEntryID(), XAutoClaimParams.xAutoClaimParams());
-        assertEquals(first.stream().map(StreamEntry::getID).toList(), claimed.getValue().stream().map(StreamEntry::getID).toList());
+        assertEquals(first.stream().map(StreamEntry::getID).toList(),
+                claimed.getValue().stream().map(StreamEntry::getID).toList());
         assertEquals(6, client.xack("orders", "workers", first.stream().map(StreamEntry::getID).toArray(StreamEntryID[]::new)));
         assertEquals(0, client.xinfoGroups("orders").get(0).getPending());
         assertEquals(2, client.xinfoConsumers2("orders", "workers").size());

@@ -21,8 +21,11 @@ import lockserver.clients.Server;
  * concerned, for an owner is a client's id and a thread's.
  */
 final class Clients implements AfterAllCallback {
-    /** The lease of a lock without one, which the watchdog renews every third of it, in milliseconds. */
-    static final long WATCHDOG_MS = 1_500;
+    /**
+     * The lease of a lock without one, which the watchdog renews every third of it, in milliseconds:
+     * as short as a machine allows that may stand still for seconds.
+     */
+    static final long WATCHDOG_MS = 6_000;
 
     private final Server server;
     private final Map<Protocol, List<RedissonClient>> all = new EnumMap<>(Protocol.class);

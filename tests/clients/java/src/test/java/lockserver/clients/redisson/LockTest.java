@@ -1,6 +1,7 @@
 package lockserver.clients.redisson;
 
 import static java.util.concurrent.TimeUnit.MILLISECONDS;
+import static java.util.concurrent.TimeUnit.MINUTES;
 import static java.util.concurrent.TimeUnit.SECONDS;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
@@ -10,24 +11,29 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
-import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Protocol;
 
 import lockserver.clients.Await;
 import lockserver.clients.Crowd;
 import lockserver.clients.Server;
 
-/** RLock: its watchdog, leases, waiting, reentrancy and contention. Both by RESP2, which is what Redisson speaks unless told otherwise, and by RESP3. */
+/**
+ * RLock: leases, waiting, reentrancy and contention; both by RESP2, which is what Redisson speaks unless told
+ * otherwise, and by RESP3.
+ */
 @ParameterizedClass
 @EnumSource(Protocol.class)
 class LockTest {
@@ -44,61 +50,31 @@ class LockTest {
         return CLIENTS.get(protocol, n);
     }
 
-    private RLock lock(int client) {
-        return client(client).getLock("door");
+    /** A key of the test's own, so that no subscription of the test before it is taken for its own. */
+    private String key;
+
+    @BeforeEach
+    void nameTheKey(TestInfo test) {
+        key = test.getTestMethod().orElseThrow().getName() + protocol;
     }
 
-    @Test
-    void theWatchdogRenewsTheLease() {
-        RLock lock = lock(0);
-        long begun = System.nanoTime();
-        lock.lock();
-        AtomicInteger renewals = new AtomicInteger();
-        long[] before = {lock.remainTimeToLive()};
-        Await.until("three renewals of one lease, and longer than the lease", () -> {
-            long left = lock.remainTimeToLive();
-            assertTrue(left > 0, "the lock is lost");
-            if (left > before[0]) {
-                renewals.incrementAndGet();
-            }
-            before[0] = left;
-            return renewals.get() >= 3 && System.nanoTime() - begun > 2 * Clients.WATCHDOG_MS * 1_000_000;
-        });
-        assertFalse(lock(1).tryLock(), "held by the first client");
-        lock.unlock();
-        assertEquals(0L, SERVER.call("EXISTS", "door"));
+    private RLock lock(int n) {
+        return client(n).getLock(key);
     }
 
-    @Test
-    void theWatchdogRenewsManyLocksAtOnce() {
-        List<RLock> locks = java.util.stream.IntStream.range(0, 150)
-                .mapToObj(i -> client(0).getLock("many-" + i)).toList();
-        locks.forEach(RLock::lock);
-        long begun = System.nanoTime();
-        Await.until("twice the lease has passed", () -> System.nanoTime() - begun > 2 * Clients.WATCHDOG_MS * 1_000_000);
-        for (RLock lock : locks) {
-            assertTrue(lock.isHeldByCurrentThread(), lock.getName());
-            lock.unlock();
-        }
-        assertEquals(0L, SERVER.call("DBSIZE"));
-    }
-
-    @Test
-    void aClientThatDiesLosesItsLock() throws Exception {
-        RedissonClient mortal = Clients.connect(SERVER, protocol, StringCodec.INSTANCE);
-        mortal.getLock("door").lock();
-        RLock heir = lock(1);
-        assertFalse(heir.tryLock());
-        mortal.shutdown();
-        assertTrue(heir.tryLock(Await.DEADLINE_MS, MILLISECONDS));
-        heir.unlock();
+    /** Waits until as many clients listen for the lock's release. */
+    private void subscribed(long clients) {
+        String channel = "redisson_lock__channel:{" + key + "}";
+        Await.until(clients + " have subscribed",
+                () -> SERVER.call("PUBSUB", "NUMSUB", channel).equals(List.of(channel, clients)));
     }
 
     @Test
     void tryLockWaitsUntilTheLeaseEnds() throws Exception {
         RLock first = lock(0);
-        assertTrue(first.tryLock(0, 700, MILLISECONDS));
+        assertTrue(first.tryLock(0, 60_000, MILLISECONDS));
         assertFalse(lock(1).tryLock(50, MILLISECONDS), "the wait is shorter than the lease");
+        assertTrue(first.tryLock(0, 300, MILLISECONDS), "the same owner, with a shorter lease");
         assertTrue(lock(1).tryLock(Await.DEADLINE_MS, 60_000, MILLISECONDS));
         assertFalse(first.isHeldByCurrentThread());
         assertThrows(IllegalMonitorStateException.class, first::unlock);
@@ -113,7 +89,7 @@ class LockTest {
         assertTrue(lock.tryLock());
         assertTrue(lock.tryLock(1, 60, SECONDS));
         assertEquals(3, lock.getHoldCount());
-        assertEquals(List.of("3"), SERVER.call("HVALS", "door"));
+        assertEquals(List.of("3"), SERVER.call("HVALS", key));
         for (int holds = 2; holds >= 0; holds--) {
             assertFalse(Crowd.elsewhere(() -> lock.tryLock()), "another thread of the same client");
             lock.unlock();
@@ -130,7 +106,7 @@ class LockTest {
         SERVER.call("SET", "count", 0);
         Crowd.of(threads, n -> {
             RedissonClient client = client(n % 3);
-            RLock lock = client.getLock("door");
+            RLock lock = client.getLock(key);
             for (int i = 0; i < rounds; i++) {
                 if (i % 2 == 0) {
                     lock.lock();
@@ -145,21 +121,19 @@ class LockTest {
             }
         });
         assertEquals(Integer.toString(threads * rounds), SERVER.call("GET", "count"), "no increment is lost");
-        assertEquals(0L, SERVER.call("EXISTS", "door"));
+        assertEquals(0L, SERVER.call("EXISTS", key));
     }
 
     @Test
     void aReleaseWakesTheWaiterLongBeforeTheLeaseEnds() {
         RLock holder = lock(0);
-        holder.lock(10, java.util.concurrent.TimeUnit.MINUTES);
+        holder.lock(10, MINUTES);
         try (Crowd crowd = new Crowd()) {
             Future<Void> waiter = crowd.run(() -> {
                 lock(1).lock();
                 lock(1).unlock();
             });
-            Await.until("the waiter has subscribed",
-                    () -> SERVER.call("PUBSUB", "NUMSUB", "redisson_lock__channel:{door}")
-                            .equals(List.of("redisson_lock__channel:{door}", 1L)));
+            subscribed(1);
             assertFalse(waiter.isDone());
             holder.unlock();
             Crowd.outcome(waiter);
@@ -169,12 +143,11 @@ class LockTest {
     @Test
     void forceUnlockReleasesWhoeverHoldsIt() {
         RLock holder = lock(0);
-        holder.lock(10, java.util.concurrent.TimeUnit.MINUTES);
-        holder.lock(10, java.util.concurrent.TimeUnit.MINUTES);
+        holder.lock(10, MINUTES);
+        holder.lock(10, MINUTES);
         try (Crowd crowd = new Crowd()) {
             Future<Boolean> waiter = crowd.start(() -> lock(1).tryLock(Await.DEADLINE_MS, MILLISECONDS));
-            Await.until("the waiter has subscribed",
-                    () -> ((List<?>) SERVER.call("PUBSUB", "CHANNELS", "*{door}")).size() == 1);
+            subscribed(1);
             assertTrue(lock(2).forceUnlock());
             assertTrue(Crowd.outcome(waiter));
         }
@@ -209,8 +182,7 @@ class LockTest {
                 waiting[0] = Thread.currentThread();
                 assertThrows(InterruptedException.class, () -> lock(1).lockInterruptibly());
             });
-            Await.until("the waiter has subscribed",
-                    () -> ((List<?>) SERVER.call("PUBSUB", "CHANNELS", "*{door}")).size() == 1);
+            subscribed(1);
             waiting[0].interrupt();
             Crowd.outcome(waiter);
         }
@@ -223,19 +195,19 @@ class LockTest {
         lock.lockAsync(60, SECONDS, 7_000_001).toCompletableFuture().get(30, SECONDS);
         assertTrue(lock.isHeldByThread(7_000_001));
         assertFalse(lock.tryLockAsync(7_000_002).toCompletableFuture().get(30, SECONDS));
-        assertThrows(java.util.concurrent.ExecutionException.class,
+        assertThrows(ExecutionException.class,
                 () -> lock.unlockAsync(7_000_002).toCompletableFuture().get(30, SECONDS));
         lock.unlockAsync(7_000_001).toCompletableFuture().get(30, SECONDS);
-        assertNull(SERVER.call("GET", "door"));
+        assertNull(SERVER.call("GET", key));
     }
 
     @Test
     void theKeyIsAHashOfOwnerAndHolds() {
-        RLock lock = client(0).getLock("{tag}door");
+        RLock lock = client(0).getLock("{tag}" + key);
         lock.lock(1, SECONDS);
-        Map<String, String> fields = client(1).<String, String>getMap("{tag}door").readAllMap();
+        Map<String, String> fields = client(1).<String, String>getMap("{tag}" + key).readAllMap();
         assertEquals(Map.of(client(0).getId() + ":" + Thread.currentThread().getId(), "1"), fields);
-        assertTrue((Long) SERVER.call("PTTL", "{tag}door") <= 1_000);
+        assertTrue((Long) SERVER.call("PTTL", "{tag}" + key) <= 1_000);
         lock.unlock();
     }
 }

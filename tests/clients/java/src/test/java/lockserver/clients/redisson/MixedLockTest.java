@@ -14,8 +14,10 @@ import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 
+import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.TestInfo;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.Parameter;
 import org.junit.jupiter.params.ParameterizedClass;
@@ -35,8 +37,6 @@ import lockserver.clients.Server;
 @ParameterizedClass
 @EnumSource(Protocol.class)
 class MixedLockTest {
-    private static final String CHANNEL = "redisson_lock__channel:{door}";
-
     @RegisterExtension
     static final Server SERVER = new Server();
 
@@ -46,22 +46,31 @@ class MixedLockTest {
     @Parameter
     Protocol protocol;
 
+    /** A key of the test's own, so that no subscription of the test before it is taken for its own. */
+    private String key;
+
+    @BeforeEach
+    void nameTheKey(TestInfo test) {
+        key = test.getTestMethod().orElseThrow().getName() + protocol;
+    }
+
     private RLock lock(int n) {
-        return client(n).getLock("door");
+        return client(n).getLock(key);
     }
 
     private RedissonClient client(int n) {
         return CLIENTS.get(protocol, n);
     }
 
-    private static void subscribed() {
+    private void subscribed() {
+        String channel = "redisson_lock__channel:{" + key + "}";
         Await.until("Redisson's waiter has subscribed",
-                () -> SERVER.call("PUBSUB", "NUMSUB", CHANNEL).equals(List.of(CHANNEL, 1L)));
+                () -> SERVER.call("PUBSUB", "NUMSUB", channel).equals(List.of(channel, 1L)));
     }
 
-    private static void nativeWaiters(Raw raw, int n) {
+    private void nativeWaiters(Raw raw, int n) {
         Await.until(n + " wait by LOCK",
-                () -> ((List<?>) raw.map("LOCK.INFO", "door").get("waiters")).size() == n);
+                () -> ((List<?>) raw.map("LOCK.INFO", key).get("waiters")).size() == n);
     }
 
     @Test
@@ -76,7 +85,7 @@ class MixedLockTest {
                     if (n < 3) {
                         lock.lock();
                     } else {
-                        assertTrue((Long) raw.call("LOCK", "door", "native-" + n, "WAIT", 2 * Await.DEADLINE_MS) > 0);
+                        assertTrue((Long) raw.call("LOCK", key, "native-" + n, "WAIT", 2 * Await.DEADLINE_MS) > 0);
                     }
                     assertEquals(1, inside.incrementAndGet(), "alone inside");
                     count[0]++;
@@ -84,13 +93,13 @@ class MixedLockTest {
                     if (n < 3) {
                         lock.unlock();
                     } else {
-                        assertEquals(1L, raw.call("UNLOCK", "door", "native-" + n));
+                        assertEquals(1L, raw.call("UNLOCK", key, "native-" + n));
                     }
                 }
             }
         });
         assertEquals(6 * rounds, count[0]);
-        assertEquals(0L, SERVER.call("EXISTS", "door"));
+        assertEquals(0L, SERVER.call("EXISTS", key));
     }
 
     @Test
@@ -109,8 +118,8 @@ class MixedLockTest {
                 });
             }
             for (int i = 0; i < 50; i++) {
-                assertTrue((Long) raw.call("LOCK", "door", "native", "WAIT", Await.DEADLINE_MS) > 0);
-                raw.call("UNLOCK", "door", "native");
+                assertTrue((Long) raw.call("LOCK", key, "native", "WAIT", Await.DEADLINE_MS) > 0);
+                raw.call("UNLOCK", key, "native");
             }
             enough.set(true);
             crowd.join();
@@ -125,9 +134,9 @@ class MixedLockTest {
         try (Crowd crowd = new Crowd(); Raw raw = new Raw(SERVER)) {
             Future<Void> natives = crowd.run(() -> {
                 while (!enough.get()) {
-                    raw.call("LOCK", "door", "native", "WAIT", Await.DEADLINE_MS);
+                    raw.call("LOCK", key, "native", "WAIT", Await.DEADLINE_MS);
                     theirs.incrementAndGet();
-                    raw.call("UNLOCK", "door", "native");
+                    raw.call("UNLOCK", key, "native");
                 }
             });
             for (int i = 0; i < 20; i++) {
@@ -156,16 +165,16 @@ class MixedLockTest {
                 crowd.run(() -> {
                     try (Raw raw = new Raw(SERVER)) {
                         while (!enough.get()) {
-                            raw.call("LOCK", "door", owner, "WAIT", Await.DEADLINE_MS);
+                            raw.call("LOCK", key, owner, "WAIT", Await.DEADLINE_MS);
                             Await.until("another waits", () -> enough.get()
-                                    || !((List<?>) raw.map("LOCK.INFO", "door").get("waiters")).isEmpty());
-                            raw.call("UNLOCK", "door", owner);
+                                    || !((List<?>) raw.map("LOCK.INFO", key).get("waiters")).isEmpty());
+                            raw.call("UNLOCK", key, owner);
                         }
                     }
                 });
             }
             for (int i = 0; i < 5; i++) {
-                RLock fair = client(i % 2).getFairLock("door");
+                RLock fair = client(i % 2).getFairLock(key);
                 fair.lock();
                 assertTrue(fair.isHeldByCurrentThread());
                 fair.unlock();
@@ -173,13 +182,13 @@ class MixedLockTest {
             enough.set(true);
             crowd.join();
         }
-        assertEquals(0L, SERVER.call("EXISTS", "door", "redisson_lock_queue:{door}", "redisson_lock_timeout:{door}"));
+        assertEquals(0L, SERVER.call("EXISTS", key, "redisson_lock_queue:{" + key + "}", "redisson_lock_timeout:{" + key + "}"));
     }
 
     @Test
     void redissonSeesANativeHolder() {
         try (Raw raw = new Raw(SERVER)) {
-            raw.call("LOCK", "door", "native", "PX", 60_000);
+            raw.call("LOCK", key, "native", "PX", 60_000);
             RLock lock = lock(0);
             assertTrue(lock.isLocked());
             assertFalse(lock.isHeldByCurrentThread());
@@ -187,7 +196,7 @@ class MixedLockTest {
             assertTrue(lock.remainTimeToLive() > 30_000);
             assertFalse(lock.tryLock());
             assertThrows(IllegalMonitorStateException.class, lock::unlock);
-            assertEquals(1L, raw.call("UNLOCK", "door", "native"));
+            assertEquals(1L, raw.call("UNLOCK", key, "native"));
             assertFalse(lock.isLocked());
         }
     }
@@ -199,14 +208,14 @@ class MixedLockTest {
         lock.lock();
         try (Raw raw = new Raw(SERVER)) {
             String owner = client(0).getId() + ":" + Thread.currentThread().getId();
-            Map<String, Object> info = raw.map("LOCK.INFO", "door");
+            Map<String, Object> info = raw.map("LOCK.INFO", key);
             assertEquals(owner, info.get("owner"));
             assertEquals(2L, info.get("holds"));
             assertTrue((Long) info.get("ttl") <= Clients.WATCHDOG_MS);
-            assertNull(raw.call("LOCK", "door", "native"));
-            assertNull(raw.call("UNLOCK", "door", "native"));
+            assertNull(raw.call("LOCK", key, "native"));
+            assertNull(raw.call("UNLOCK", key, "native"));
             lock.unlock();
-            assertEquals(1L, raw.call("UNLOCK", "door", owner), "whoever knows the owner's name can release it");
+            assertEquals(1L, raw.call("UNLOCK", key, owner), "whoever knows the owner's name can release it");
         }
         assertThrows(IllegalMonitorStateException.class, lock::unlock);
     }
@@ -214,7 +223,7 @@ class MixedLockTest {
     @Test
     void aNativeReleaseWakesRedisson() {
         try (Raw raw = new Raw(SERVER); Crowd crowd = new Crowd()) {
-            raw.call("LOCK", "door", "native", "PX", 600_000);
+            raw.call("LOCK", key, "native", "PX", 600_000);
             Future<Boolean> waiter = crowd.start(() -> {
                 boolean got = lock(0).tryLock(Await.DEADLINE_MS, 600_000, MILLISECONDS);
                 lock(0).unlock();
@@ -222,7 +231,7 @@ class MixedLockTest {
             });
             subscribed();
             assertFalse(waiter.isDone());
-            raw.call("UNLOCK", "door", "native");
+            raw.call("UNLOCK", key, "native");
             assertTrue(Crowd.outcome(waiter), "long before the lease would have ended");
         }
     }
@@ -232,13 +241,13 @@ class MixedLockTest {
         RLock lock = lock(0);
         lock.lock(10, MINUTES);
         try (Raw raw = new Raw(SERVER); Raw look = new Raw(SERVER); Crowd crowd = new Crowd()) {
-            Future<Object> waiter = crowd.start(() -> raw.call("LOCK", "door", "native", "WAIT", Await.DEADLINE_MS));
+            Future<Object> waiter = crowd.start(() -> raw.call("LOCK", key, "native", "WAIT", Await.DEADLINE_MS));
             nativeWaiters(look, 1);
             lock.unlock();
             assertTrue((Long) Crowd.outcome(waiter) > 0);
             assertFalse(lock.tryLock(), "granted as the lock was released, before anybody could barge in");
             assertTrue(lock.forceUnlock(), "by an administrator");
-            assertNull(look.call("LOCK.INFO", "door"));
+            assertNull(look.call("LOCK.INFO", key));
         }
     }
 
@@ -249,7 +258,7 @@ class MixedLockTest {
         try (Raw raw = new Raw(SERVER); Crowd crowd = new Crowd()) {
             Future<Boolean> waiter = crowd.start(() -> lock(1).tryLock(Await.DEADLINE_MS, MILLISECONDS));
             subscribed();
-            assertEquals(1L, raw.call("LOCK.FORCE", "door"));
+            assertEquals(1L, raw.call("LOCK.FORCE", key));
             assertTrue(Crowd.outcome(waiter));
         }
         assertThrows(IllegalMonitorStateException.class, lock::unlock);
@@ -257,7 +266,7 @@ class MixedLockTest {
 
     @Test
     void fencingTokensRiseAcrossBoth() {
-        RFencedLock fenced = client(0).getFencedLock("door");
+        RFencedLock fenced = client(0).getFencedLock(key);
         long last = 0;
         try (Raw raw = new Raw(SERVER)) {
             for (int i = 0; i < 10; i++) {
@@ -266,8 +275,8 @@ class MixedLockTest {
                     token = fenced.lockAndGetToken();
                     fenced.unlock();
                 } else {
-                    token = (Long) raw.call("LOCK", "door", "native");
-                    raw.call("UNLOCK", "door", "native");
+                    token = (Long) raw.call("LOCK", key, "native");
+                    raw.call("UNLOCK", key, "native");
                 }
                 assertTrue(token > last, token + " after " + last);
                 last = token;
@@ -277,20 +286,20 @@ class MixedLockTest {
 
     @Test
     void aNativeWaiterStandsBehindTheFairQueue() {
-        RLock holder = client(0).getFairLock("door");
+        RLock holder = client(0).getFairLock(key);
         holder.lock(10, MINUTES);
         AtomicInteger order = new AtomicInteger();
         try (Raw raw = new Raw(SERVER); Raw look = new Raw(SERVER); Crowd crowd = new Crowd()) {
             Future<Integer> fair = crowd.start(() -> {
-                RLock lock = client(1).getFairLock("door");
+                RLock lock = client(1).getFairLock(key);
                 lock.lock(10, MINUTES);
                 int place = order.incrementAndGet();
                 lock.unlock();
                 return place;
             });
-            Await.until("it stands in line", () -> SERVER.call("LLEN", "redisson_lock_queue:{door}").equals(1L));
+            Await.until("it stands in line", () -> SERVER.call("LLEN", "redisson_lock_queue:{" + key + "}").equals(1L));
             Future<Integer> last = crowd.start(() -> {
-                raw.call("LOCK", "door", "native", "WAIT", Await.DEADLINE_MS);
+                raw.call("LOCK", key, "native", "WAIT", Await.DEADLINE_MS);
                 return order.incrementAndGet();
             });
             nativeWaiters(look, 1);

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
@@ -13,12 +14,13 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.redisson.Redisson;
 import org.redisson.api.RLock;
 import org.redisson.api.RedissonClient;
+import org.redisson.client.RedisException;
 import org.redisson.client.codec.StringCodec;
 import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
-import org.redisson.Redisson;
 
 import lockserver.clients.Await;
 import lockserver.clients.Crowd;
@@ -48,9 +50,9 @@ class MultiLockTest {
         config.setCodec(StringCodec.INSTANCE);
         config.setThreads(2);
         config.setNettyThreads(2);
-        config.useSingleServer().setAddress(server.url()).setConnectTimeout(1_000).setTimeout(1_000)
-                .setRetryAttempts(1).setRetryDelay(new ConstantDelay(java.time.Duration.ofMillis(100)))
-                .setReconnectionDelay(new ConstantDelay(java.time.Duration.ofMillis(100)))
+        config.useSingleServer().setAddress(server.url()).setConnectTimeout(3_000).setTimeout(3_000)
+                .setRetryAttempts(1).setRetryDelay(new ConstantDelay(Duration.ofMillis(100)))
+                .setReconnectionDelay(new ConstantDelay(Duration.ofMillis(100)))
                 .setConnectionMinimumIdleSize(1).setConnectionPoolSize(8)
                 .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(2);
         return Redisson.create(config);
@@ -133,7 +135,7 @@ class MultiLockTest {
     private static boolean acquired(RLock lock) throws InterruptedException {
         try {
             return lock.tryLock(500, 600_000, MILLISECONDS);
-        } catch (org.redisson.client.RedisException e) {
+        } catch (RedisException e) {
             return false;
         }
     }

@@ -89,8 +89,9 @@ class SynchronizerTest {
         RPermitExpirableSemaphore semaphore = client(0).getPermitExpirableSemaphore("seats");
         assertTrue(semaphore.trySetPermits(2));
         String lasting = semaphore.acquire();
-        String brief = semaphore.acquire(300, MILLISECONDS);
+        String brief = semaphore.acquire(60_000, MILLISECONDS);
         assertNull(semaphore.tryAcquire());
+        assertTrue(semaphore.updateLeaseTime(brief, 200, MILLISECONDS));
         String next = client(1).getPermitExpirableSemaphore("seats").tryAcquire(Await.DEADLINE_MS, MILLISECONDS);
         assertNotNull(next, "the brief permit has expired");
         assertFalse(semaphore.tryRelease(brief));
@@ -159,7 +160,7 @@ class SynchronizerTest {
         for (int i = 0; i < 6; i++) {
             limiter.acquire();
         }
-        assertTrue(System.nanoTime() - begun >= 395_000_000L, "six at two in 200 ms take two intervals at least");
+        assertTrue(System.nanoTime() - begun >= 350_000_000L, "six at two in 200 ms take two intervals at least");
     }
 
     @Test

@@ -12,6 +12,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentSkipListSet;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -76,7 +77,7 @@ class SpringTest {
         });
         assertEquals(60, done.get());
         assertTrue(redis().opsForValue().setIfAbsent("lock:shop:1", "paused", Duration.ofMillis(100)));
-        assertTrue(redis().getExpire("lock:shop:1", java.util.concurrent.TimeUnit.MILLISECONDS) <= 100);
+        assertTrue(redis().getExpire("lock:shop:1", TimeUnit.MILLISECONDS) <= 100);
         Await.until("the lease ends", () -> redis().opsForValue().setIfAbsent("lock:shop:1", "next", Duration.ofMinutes(1)));
         assertFalse(SPRING.release("lock:shop:1", "paused"), "it is the next one's now");
     }
@@ -177,7 +178,8 @@ class SpringTest {
         RedisMessageListenerContainer container = new RedisMessageListenerContainer();
         container.setConnectionFactory(SPRING.factory());
         container.addMessageListener((message, subscription) -> heard.add(
-                new String(subscription, StandardCharsets.UTF_8) + ": " + message), List.of(ChannelTopic.of("news"), PatternTopic.of("n*")));
+                new String(subscription, StandardCharsets.UTF_8) + ": " + message),
+                List.of(ChannelTopic.of("news"), PatternTopic.of("n*")));
         container.afterPropertiesSet();
         container.start();
         Await.until("it listens", container::isListening);

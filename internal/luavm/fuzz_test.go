@@ -1,0 +1,199 @@
+package luavm_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/internal/luavm"
+)
+
+// fuzzState is a state whose scripts end soon.
+func fuzzState(t testing.TB) *luavm.State {
+	t.Helper()
+	left := 0
+	state := luavm.NewState(luavm.Options{MaxMemoryBytes: 64 << 20, HookEvery: 100, Hook: func() error {
+		left++
+		if left%100 == 0 {
+			return errStop
+		}
+		return nil
+	}})
+	t.Cleanup(state.Close)
+	return state
+}
+
+// runAny runs what may be no script at all, and wants the state to survive it.
+func runAny(t *testing.T, state *luavm.State, source []byte) {
+	t.Helper()
+	proto, err := luavm.Compile("user_script", source)
+	if err != nil {
+		var compileError *luavm.CompileError
+		require.ErrorAs(t, err, &compileError)
+		require.True(t, strings.HasPrefix(err.Error(), "user_script:"), err.Error())
+		return
+	}
+	_, err = state.Run(proto)
+	var scriptError *luavm.Error
+	if err != nil && !errors.Is(err, errStop) && !errors.As(err, &scriptError) {
+		t.Fatalf("%q: %v", source, err)
+	}
+	require.True(t, state.Usable(), "%q: %v", source, err)
+}
+
+func FuzzScript(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.lua"))
+	require.NoError(f, err)
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		require.NoError(f, err)
+		for _, part := range strings.Split(string(text), "\n\n") {
+			script, _, _ := strings.Cut(part, "\n"+resultMark)
+			if len(script) < 500 {
+				f.Add([]byte(script))
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, source []byte) {
+		if len(source) < 10_000 {
+			runAny(t, fuzzState(t), source)
+		}
+	})
+}
+
+// fuzzLibrary runs a script with input as ARGV[1].
+func fuzzLibrary(f *testing.F, script string, seeds ...string) {
+	for _, seed := range seeds {
+		f.Add([]byte(seed))
+	}
+	proto, err := luavm.Compile("user_script", []byte(script))
+	require.NoError(f, err)
+	state := fuzzState(f)
+	f.Fuzz(func(t *testing.T, input []byte) {
+		state.SetArrays(nil, [][]byte{input})
+		value, err := state.Run(proto)
+		var scriptError *luavm.Error
+		if err != nil && !errors.Is(err, errStop) && !errors.As(err, &scriptError) {
+			t.Fatalf("%q: %v", input, err)
+		}
+		require.True(t, state.Usable())
+		require.NotEqual(t, lua.LFalse, value, "%q", input)
+	})
+}
+
+// What was read is written and read again: the same.
+func FuzzMsgpack(f *testing.F) {
+	fuzzLibrary(f, `
+		local v = cmsgpack.unpack_one(ARGV[1])
+		local ok, first = pcall(cmsgpack.unpack_limit, ARGV[1], 1)
+		local packed = cmsgpack.pack(first)
+		local _, again = cmsgpack.unpack_one(packed)
+		return cmsgpack.pack(again) == packed or type(first) == 'table' or nil`,
+		"\x93\x01\xa1a\xc0", "\x81\xa1a\x01", "\xcb\x3f\xf8\x00\x00\x00\x00\x00\x00", "\xdc\x00\x01\x01", "\xcf\xff\xff\xff\xff\xff\xff\xff\xff")
+}
+
+func FuzzJSON(f *testing.F) {
+	fuzzLibrary(f, `
+		cjson.encode_invalid_numbers(true)
+		local v = cjson.decode(ARGV[1])
+		local text = cjson.encode(v)
+		return type(v) == 'table' or v ~= v or cjson.encode(cjson.decode(text)) == text`,
+		`[1,"a",null,{"b":[true,false]}]`, `"\u00e9\ud83d\ude00"`, `-0.5e3`, `nan`, `{"a":{"b":{}}}`)
+}
+
+func FuzzStruct(f *testing.F) {
+	fuzzLibrary(f, `
+		pcall(struct.size, ARGV[1])
+		pcall(struct.pack, ARGV[1], 1, 2, 3, 'x', 5)
+		pcall(struct.unpack, ARGV[1], string.rep('\1', 100))
+		return true`,
+		"bhilLfd", "<!4bi", ">c3s", "Bc0", "i16x", "!")
+}
+
+func FuzzPattern(f *testing.F) {
+	fuzzLibrary(f, `
+		pcall(string.find, 'hello (world) 123', ARGV[1])
+		pcall(string.gsub, 'hello (world) 123', ARGV[1], '%0%1')
+		pcall(string.gsub, 'abc', 'b', ARGV[1])
+		pcall(string.format, ARGV[1], 1, 'x', 2.5, 3)
+		return true`,
+		"(%a+)", "%b()", "[^%s]-", "%f[%w]%w+", "()", "%1", "%5.2f %q")
+}
+
+// TestRandomScripts runs scripts put together from fragments, which reach further than bytes changed at random.
+func TestRandomScripts(t *testing.T) {
+	seed := rand.Int63()
+	t.Log("seed", seed)
+	random := rand.New(rand.NewSource(seed))
+	state := fuzzState(t)
+	for range 300 {
+		runAny(t, state, []byte(randomScript(random, 4)))
+	}
+}
+
+// randomScript is a block of statements.
+func randomScript(random *rand.Rand, depth int) string {
+	var text strings.Builder
+	for range 1 + random.Intn(4) {
+		text.WriteString(randomStatement(random, depth))
+		text.WriteByte('\n')
+	}
+	return text.String()
+}
+
+func randomStatement(random *rand.Rand, depth int) string {
+	name := string(rune('a' + random.Intn(4)))
+	value := randomExpression(random, depth)
+	if depth == 0 {
+		return fmt.Sprintf("local %s = %s", name, value)
+	}
+	body := randomScript(random, depth-1)
+	switch random.Intn(9) {
+	case 0:
+		return fmt.Sprintf("for %s = 1, %d do %s end", name, random.Intn(5), body)
+	case 1:
+		return fmt.Sprintf("if %s then %s else %s end", value, body, randomScript(random, depth-1))
+	case 2:
+		return fmt.Sprintf("local %s = function(b, ...) %s return b end", name, body)
+	case 3:
+		return fmt.Sprintf("do local %s, b = %s, %s; %s, b = b, %s; %s end", name, value, value, name, name, body)
+	case 4:
+		return fmt.Sprintf("pcall(function() %s error(%s) end)", body, value)
+	case 5:
+		return fmt.Sprintf("local %s = {%s, x = %s, [%s or 1] = 2}", name, value, value, value)
+	case 6:
+		return fmt.Sprintf("repeat local %s = %s %s until true", name, value, body)
+	case 7:
+		return fmt.Sprintf("for %s, d in pairs({%s, %s}) do %s if d then break end end", name, value, value, body)
+	default:
+		return fmt.Sprintf("local %s = %s", name, value)
+	}
+}
+
+func randomExpression(random *rand.Rand, depth int) string {
+	leaves := []string{"1", "2.5", "'x'", "'10'", "nil", "true", "false", "{}", "{1, 2, x = 3}", "ARGV", "#'abc'"}
+	if depth == 0 {
+		return leaves[random.Intn(len(leaves))]
+	}
+	left, right := randomExpression(random, depth-1), randomExpression(random, depth-1)
+	operators := []string{"+", "-", "*", "/", "%", "^", "..", "==", "~=", "<", "<=", ">", ">=", "and", "or"}
+	switch random.Intn(6) {
+	case 0:
+		return leaves[random.Intn(len(leaves))]
+	case 1:
+		return "(not " + left + ")"
+	case 2:
+		return "tostring(" + left + ")"
+	case 3:
+		return "select(2, pcall(function() return " + left + " end))"
+	default:
+		return "(" + left + " " + operators[random.Intn(len(operators))] + " " + right + ")"
+	}
+}

@@ -1,0 +1,87 @@
+package server
+
+import "time"
+
+// Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync began at
+// once, it would find few of them, and the others would wait for two: half of the clients in each of two syncs that take
+// turns. So the writer is kept for a moment after a sync, until those whom it has freed are back; never for longer than
+// half of what a sync takes, not for a client that is alone, and not where waiting has shown to bring nobody.
+
+const (
+	// mostGather bounds how long the writer is kept.
+	mostGather = 2 * time.Millisecond
+	// leastGathered is how many sessions there must be for waiting to be worth it.
+	leastGathered = 4
+	// gatherPenalty is how many syncs are not waited after when a wait was in vain.
+	gatherPenalty = 16
+)
+
+// gathering keeps the log's writer. Its fields belong to the writer, but for target and enough.
+type gathering struct {
+	timer   *time.Timer
+	resumed time.Time // when the writer was let go last
+	busy    bool      // there was something to sync then
+	penalty int
+	// target is how many sessions must be waiting at the gate for enough to be told; 0: nobody is waiting. Under the
+	// gate's lock.
+	target int
+	enough chan struct{}
+}
+
+// gather is called by the log's writer after a sync that has freed some sessions, while left others wait for the next.
+func (g *gate) gather(freed, left int) {
+	c := &g.gathering
+	took := time.Since(c.resumed)
+	defer func() { c.resumed = time.Now() }()
+	wasBusy := c.busy
+	c.busy = left > 0
+	switch {
+	case freed+left < leastGathered || freed == 0 || !wasBusy:
+		return
+	case c.penalty > 0:
+		c.penalty--
+		return
+	}
+	if c.timer == nil {
+		c.timer = time.NewTimer(time.Hour)
+		c.enough = make(chan struct{}, 1)
+	}
+	g.mu.Lock()
+	came := len(g.waiting) - left
+	target := left + freed - freed/8
+	wait := len(g.waiting) < target
+	if wait {
+		c.target = target
+	}
+	g.mu.Unlock()
+	if wait {
+		c.timer.Reset(min(took/2, mostGather))
+		select {
+		case <-c.enough:
+		case <-c.timer.C:
+		}
+		g.mu.Lock()
+		c.target = 0
+		came = len(g.waiting) - left
+		g.mu.Unlock()
+		select {
+		case <-c.enough: // told at the last moment
+		default:
+		}
+	}
+	c.busy = true
+	if came < freed/4 {
+		c.penalty = gatherPenalty
+	}
+}
+
+// arrived is called under the gate's lock when a session has begun to wait.
+func (c *gathering) arrived(waiting int) {
+	if c.target > 0 && waiting >= c.target {
+		c.target = 0
+		select {
+		case c.enough <- struct{}{}:
+		default:
+		}
+	}
+}

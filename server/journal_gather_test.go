@@ -1,0 +1,51 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// The writer waits for those whom it has freed, but not for one that is alone, and not again where nobody came.
+func TestGather(t *testing.T) {
+	var g gate
+	c := &g.gathering
+	fill := func(n int) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		for range n {
+			g.waiting = append(g.waiting, gateWait{position: 1})
+			c.arrived(len(g.waiting))
+		}
+	}
+	g.gather(1, 0)
+	g.gather(leastGathered-1, 0)
+	require.Nil(t, c.timer, "too few to wait for")
+	fill(2)
+	g.gather(10, 2)
+	require.True(t, c.busy)
+	require.Nil(t, c.timer, "the log was idle before")
+
+	c.resumed = time.Time{}
+	done := make(chan struct{})
+	go func() {
+		g.gather(10, 2)
+		close(done)
+	}()
+	fill(10)
+	<-done
+	require.NotNil(t, c.timer)
+	require.Zero(t, c.penalty, "they came")
+	require.Zero(t, c.target)
+
+	g.waiting = g.waiting[:2]
+	c.resumed = time.Time{}
+	g.gather(10, 2)
+	require.Equal(t, gatherPenalty, c.penalty, "nobody came")
+	for i := range gatherPenalty {
+		c.resumed = time.Time{} // a wait would be as long as possible
+		g.gather(10, 2)
+		require.Equal(t, gatherPenalty-1-i, c.penalty)
+	}
+}

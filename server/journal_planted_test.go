@@ -1,0 +1,55 @@
+package server
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+)
+
+// journalFaults are mistakes in how the server uses its log: each acknowledges, or brings back, what it must not.
+var journalFaults = []plant.Fault{
+	plant.New("replies leave before the disk has them", plant.Instead("server/journal.go",
+		`	if position <= j.server.gate.durable.Load() {`,
+		`	if position <= j.server.gate.durable.Load() || planted("replies leave before the disk has them") {`)),
+	plant.New("grants leave before the disk has them", plant.Instead("server/journal.go",
+		`	if p := j.log.Position(); p > 0 {`,
+		`	if planted("grants leave before the disk has them") && j.wait == 0 {
+		return 0
+	}
+	if p := j.log.Position(); p > 0 {`)),
+	plant.New("what is lost is acknowledged", plant.Instead("server/journal.go",
+		`	if j.always {
+		srv.gate.lose(`,
+		`	if planted("what is lost is acknowledged") {
+		srv.gate.open(max(j.last, j.wait))
+	} else if j.always {
+		srv.gate.lose(`)),
+	plant.New("waiters are served by a broken log", plant.Instead("server/executor.go",
+		`	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil) {`,
+		`	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil || planted("waiters are served by a broken log")) {`)),
+	plant.New("time goes on while the log is read", plant.Instead("server/journal_load.go",
+		`	srv.store.SetFrozenTime(true)`,
+		`	srv.store.SetFrozenTime(!planted("time goes on while the log is read"))`)),
+	plant.New("an effect is forgotten before a cut", plant.Instead("server/executor.go",
+		`effects != nil && ex.journal != nil && ex.failed == nil {`,
+		`effects != nil && ex.journal != nil && ex.failed == nil && !(len(effects) > 2 && planted("an effect is forgotten before a cut")) {`)),
+}
+
+// The tests of the journal notice each mistake, and nothing else.
+func TestPlantedFaultsOfTheJournal(t *testing.T) {
+	program := plant.Build(t, "..", journalFaults)
+	run := func(fault string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", "RepliesWait|GrantsWait|TheDiskFails|Leases|LogSurvives/pipe|always.*true",
+			"-test.failfast", "-test.timeout", "120s").CombinedOutput()
+	}
+	out, err := run(plant.None)
+	require.NoError(t, err, "%s", out)
+	for _, f := range journalFaults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name)
+			require.Error(t, err, "nobody noticed: %s", out)
+		})
+	}
+}
