@@ -113,12 +113,13 @@ func (s *session) judgeSoftLimit() {
 	ex := &s.server.executor
 	ex.begin()
 	limit := &s.server.settings.output[s.class]
-	if limit.SoftBytes == 0 || int64(s.pendingBytes) <= limit.SoftBytes {
+	bytes := int64(s.outputBytes()) // with what this batch is going to send
+	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
 		s.soft.sinceMS = 0
 		ex.timers.stop(&s.soft.timer)
 		return
 	}
-	if s.passesLimit(limit, int64(s.pendingBytes)) {
+	if s.passesLimit(limit, bytes) {
 		s.logOutputLimit()
 		s.out.Buf = nil
 		s.kill()
