@@ -63,6 +63,7 @@ var excluded = map[string]string{
 	"config|rewrite":    "writes files",
 	"save":              "writes files",
 	"bgsave":            "writes files",
+	"bgrewriteaof":      "writes files",
 	"shutdown":          "ends the server",
 	"debug":             "helps testing, each server's own way",
 	"wait":              "waits: see cases_wait_test.go",
