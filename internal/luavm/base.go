@@ -35,19 +35,19 @@ func baseLibrary() map[string]lua.LGFunction {
 // openLibraries sets the global functions and tables, unprotected as yet.
 func (s *State) openLibraries() {
 	for name, fn := range baseLibrary() {
-		s.L.SetGlobal(name, s.L.NewFunction(fn))
+		s.vm.SetGlobal(name, s.vm.NewFunction(fn))
 	}
-	s.L.SetGlobal("_VERSION", lua.LString("Lua 5.1"))
-	next := s.L.GetGlobal("next")
-	s.L.SetGlobal("pairs", s.L.NewFunction(func(L *lua.LState) int {
+	s.vm.SetGlobal("_VERSION", lua.LString("Lua 5.1"))
+	next := s.vm.GetGlobal("next")
+	s.vm.SetGlobal("pairs", s.vm.NewFunction(func(L *lua.LState) int {
 		table := checkTable(L, 1)
 		L.Push(next)
 		L.Push(table)
 		L.Push(lua.LNil)
 		return 3
 	}))
-	step := s.L.NewFunction(ipairsStep)
-	s.L.SetGlobal("ipairs", s.L.NewFunction(func(L *lua.LState) int {
+	step := s.vm.NewFunction(ipairsStep)
+	s.vm.SetGlobal("ipairs", s.vm.NewFunction(func(L *lua.LState) int {
 		table := checkTable(L, 1)
 		L.Push(step)
 		L.Push(table)
@@ -57,9 +57,9 @@ func (s *State) openLibraries() {
 	for name, library := range s.libraries() {
 		table := newTable(0, len(library))
 		for key, fn := range library {
-			table.RawSetString(key, s.L.NewFunction(fn))
+			table.RawSetString(key, s.vm.NewFunction(fn))
 		}
-		s.L.SetGlobal(name, table)
+		s.vm.SetGlobal(name, table)
 	}
 	s.addConstants()
 }
@@ -80,6 +80,8 @@ func ipairsStep(L *lua.LState) int {
 
 func baseNext(L *lua.LState) int {
 	table := checkTable(L, 1)
+	// The interpreter steps over all keys that have been removed, so this counts for some instructions.
+	FromLua(L).work(L, 20)
 	key, value := real(table).Next(L.Get(2))
 	L.Push(key)
 	if key == lua.LNil {

@@ -38,7 +38,7 @@ func (s *State) callOne(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LV
 // functions share with all the frames of the thread, not only with those that the error ends.
 func (s *State) protectedCall(L *lua.LState, fn lua.LValue, first int) (results int, raised lua.LValue) {
 	s.descend(L)
-	defer s.restore(s.depth-1, s.running, s.L.G.CurrentThread)
+	defer s.restore(s.depth-1, s.running, s.vm.G.CurrentThread)
 	thread := s.protectedThread(L)
 	thread.Push(s.try)
 	thread.Push(fn)
@@ -64,7 +64,7 @@ func (s *State) protectedCall(L *lua.LState, fn lua.LValue, first int) (results 
 func (s *State) restore(depth, running int, current *lua.LState) {
 	s.depth = depth
 	s.running = running
-	s.L.G.CurrentThread = current
+	s.vm.G.CurrentThread = current
 }
 
 // protectedThread is a thread for a protected call that L makes.
@@ -88,15 +88,15 @@ const framesWithin = 4000
 
 // newThread is a thread with a context of its own.
 func (s *State) newThread() *lua.LState {
-	options := s.L.Options
+	options := s.vm.Options
 	options.CallStackSize = maxFrames
 	if len(s.protected) >= keptThreads {
 		options.CallStackSize = framesWithin
 	}
-	own := s.L.Options
-	s.L.Options = options
-	thread, release := s.L.NewThread()
-	s.L.Options = own
+	own := s.vm.Options
+	s.vm.Options = options
+	thread, release := s.vm.NewThread()
+	s.vm.Options = own
 	release()
 	thread.SetContext(&threadContext{state: s, thread: thread})
 	return thread

@@ -56,7 +56,7 @@ func (s *State) newJSON(null *lua.LUserData) *lua.LTable {
 		"encode_invalid_numbers":  invalidSetting(&j.encodeInvalid, jsonNull),
 		"decode_invalid_numbers":  invalidSetting(&j.decodeInvalid, jsonAccept),
 	} {
-		table.RawSetString(name, s.L.NewFunction(fn))
+		table.RawSetString(name, s.vm.NewFunction(fn))
 	}
 	table.RawSetString("null", null)
 	table.RawSetString("_NAME", lua.LString("cjson"))

@@ -11,7 +11,6 @@
 //
 //	proto, err := luavm.Compile("user_script", source)      // once a script; safe for concurrent use
 //	state := luavm.NewState(luavm.Options{...})             // some; each used by one goroutine at a time
-//	state.Seed(0)
 //	state.SetArrays(keys, argv)                             // KEYS and ARGV
 //	value, err := state.Run(proto)                          // err: *luavm.Error, or what the hook returned
 //
@@ -26,7 +25,9 @@
 // Compile then turns the names of these helpers into constants, so that no script can name or replace them. Operations
 // on values that the machine's fast paths do not know end in metatables of the basic types (types.go), where strings
 // are converted and errors get Lua's words; naming the variable at fault (variable.go) reads the failed instruction.
-// Whatever the machine still words differently is translated where an error is caught (errors.go).
+// Whatever the machine still words differently is translated where an error is raised or caught (errors.go). A protected
+// call runs in a thread of its own (call.go), as an error detaches the variables that closures share with any frame of
+// the thread. Instructions are counted by the context of the thread (limits.go), which the machine asks before each.
 //
 // To add a library function: write it in its library's file, list it in that file's table, and add a line to the
 // scripts under testdata, whose expected replies come from a real Redis.

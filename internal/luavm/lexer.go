@@ -35,7 +35,7 @@ func newLexer(chunk, source string) *lexer {
 // fail ends the compilation. near tells which token the message names.
 func (lx *lexer) fail(message string, near token) {
 	text := fmt.Sprintf("%s:%d: %s", lx.chunk, lx.line, message)
-	if near != noToken {
+	if near != noToken && near != 0 { // Lua takes a zero byte for no token
 		shown := near.String()
 		if near == tokName || near == tokString || near == tokNumber {
 			shown = cString(string(lx.buffer))

@@ -24,7 +24,7 @@ func (s *State) libraries() map[string]library {
 
 // addConstants sets what is not a function.
 func (s *State) addConstants() {
-	s.global("coroutine").RawSetString("yield", s.L.NewFunctionFromProto(yieldFunction()))
+	s.global("coroutine").RawSetString("yield", s.vm.NewFunctionFromProto(yieldFunction()))
 	s.globals.RawSetString("cjson", s.newJSON(newNull()))
 	for key, value := range map[string]string{
 		"_NAME":        "cmsgpack",
@@ -36,7 +36,7 @@ func (s *State) addConstants() {
 	}
 	if clock := s.options.Clock; clock != nil {
 		osTable := newTable(0, 1)
-		osTable.RawSetString("clock", s.L.NewFunction(func(L *lua.LState) int {
+		osTable.RawSetString("clock", s.vm.NewFunction(func(L *lua.LState) int {
 			L.Push(lua.LNumber(clock().Seconds()))
 			return 1
 		}))

@@ -75,6 +75,7 @@ func concat(L *lua.LState) int {
 	}
 	s := FromLua(L)
 	s.charge(L, size)
+	s.work(L, size/256)
 	text := s.join(L, 1, count)
 	L.Push(lua.LString(text))
 	return 1

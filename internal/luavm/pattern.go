@@ -178,7 +178,13 @@ func (m *matcher) match(i, p int) int {
 	if m.depth > maxMatchDepth {
 		fail(m.L, "pattern too complex")
 	}
-	defer func() { m.depth-- }()
+	end := m.matchOn(i, p)
+	m.depth--
+	return end
+}
+
+// matchOn is match, whose depth is counted.
+func (m *matcher) matchOn(i, p int) int {
 	for {
 		m.step()
 		if p >= len(m.pattern) {
@@ -348,8 +354,10 @@ func (m *matcher) again(i int, digit byte) int {
 	if index < 0 || index >= m.level || m.captures[index].length == captureUnfinished {
 		fail(m.L, "invalid capture index")
 	}
-	text := m.subject[m.captures[index].start:]
-	text = text[:max(m.captures[index].length, 0)]
+	if m.captures[index].length == capturePosition {
+		return noMatch
+	}
+	text := m.subject[m.captures[index].start:][:m.captures[index].length]
 	if strings.HasPrefix(m.subject[i:], text) {
 		return i + len(text)
 	}

@@ -23,7 +23,7 @@ type State struct {
 	// Attached is the embedder's: what its functions need to find from FromLua.
 	Attached any
 
-	L       *lua.LState
+	vm      *lua.LState // the main thread
 	main    threadContext
 	options Options
 
@@ -66,24 +66,24 @@ func NewState(o Options) *State {
 		o.MaxMemoryBytes = DefaultMaxMemoryBytes
 	}
 	s := &State{options: o}
-	s.L = lua.NewState(lua.Options{
+	s.vm = lua.NewState(lua.Options{
 		CallStackSize:    maxFrames,
 		RegistrySize:     registryStart,
 		RegistryMaxSize:  registryMax,
 		RegistryGrowStep: registryStep,
 		SkipOpenLibs:     true,
 	})
-	s.L.G.MainThread = s.L
-	s.L.G.CurrentThread = s.L
-	s.main = threadContext{state: s, thread: s.L}
-	s.L.SetContext(&s.main)
-	s.globals = s.L.G.Global
-	s.enter = s.L.NewFunction(enterScript)
-	s.try = s.L.NewFunction(enterProtected)
+	s.vm.G.MainThread = s.vm
+	s.vm.G.CurrentThread = s.vm
+	s.main = threadContext{state: s, thread: s.vm}
+	s.vm.SetContext(&s.main)
+	s.globals = s.vm.G.Global
+	s.enter = s.vm.NewFunction(enterScript)
+	s.try = s.vm.NewFunction(enterProtected)
 	s.takeNative()
 	s.openLibraries()
 	if o.Libraries != nil {
-		o.Libraries(s.L)
+		o.Libraries(s.vm)
 	}
 	s.lock()
 	s.random = unseeded
@@ -92,10 +92,10 @@ func NewState(o Options) *State {
 
 // takeNative keeps what only the interpreter's own library can do.
 func (s *State) takeNative() {
-	s.L.Push(s.L.NewFunction(lua.OpenCoroutine))
-	s.L.Call(0, 1)
-	module := s.L.Get(-1).(*lua.LTable)
-	s.L.SetTop(0)
+	s.vm.Push(s.vm.NewFunction(lua.OpenCoroutine))
+	s.vm.Call(0, 1)
+	module := s.vm.Get(-1).(*lua.LTable)
+	s.vm.SetTop(0)
 	s.native = make(map[string]lua.LGFunction)
 	for _, name := range []string{"create", "resume"} {
 		s.native[name] = module.RawGetString(name).(*lua.LFunction).GFunction
@@ -105,7 +105,7 @@ func (s *State) takeNative() {
 }
 
 // Lua is the interpreter's main thread, for making values.
-func (s *State) Lua() *lua.LState { return s.L }
+func (s *State) Lua() *lua.LState { return s.vm }
 
 // FromLua is the State that L, or the coroutine L, belongs to.
 func FromLua(L *lua.LState) *State { return L.Context().(*threadContext).state }
@@ -116,7 +116,7 @@ func (s *State) Usable() bool { return !s.broken }
 // Close frees what the state holds. It must not be used afterwards.
 func (s *State) Close() {
 	s.broken = true
-	s.L.Close()
+	s.vm.Close()
 }
 
 // SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
@@ -202,7 +202,7 @@ func (s *State) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) 
 	if s.broken {
 		return lua.LNil, errors.New("luavm: the state is not usable")
 	}
-	L := s.L
+	L := s.vm
 	s.begin()
 	L.Push(s.enter)
 	L.Push(fn)
@@ -222,14 +222,18 @@ func (s *State) begin() {
 	s.limits.begin(s)
 	s.depth = 0
 	s.running = 0
+	if len(s.protected) > keptThreads {
+		clear(s.protected[keptThreads:])
+		s.protected = s.protected[:keptThreads]
+	}
 	s.main.coroutine = nil
-	s.L.G.CurrentThread = s.L
+	s.vm.G.CurrentThread = s.vm
 }
 
 // failed turns what ended a call into the error that its caller gets.
 func (s *State) failed(err error) error {
-	s.L.SetTop(0)
-	s.L.G.CurrentThread = s.L
+	s.vm.SetTop(0)
+	s.vm.G.CurrentThread = s.vm
 	if s.limits.killed != nil {
 		return s.limits.killed
 	}

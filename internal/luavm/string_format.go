@@ -103,7 +103,7 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 	switch c.verb {
 	case 'c':
 		// C's string ends at the zero byte, if that is the character.
-		return append(dst, cString(string(c.pad(nil, "", string([]byte{byte(int32(checkInt(L, argument)))}), false)))...)
+		return append(dst, cString(string(c.pad(nil, "", string([]byte{toChar(checkNumber(L, argument))}), false)))...)
 	case 'd', 'i':
 		return c.integer(dst, int64(toInt(checkNumber(L, argument))))
 	case 'o', 'u', 'x', 'X':
@@ -128,6 +128,14 @@ func (c conversion) append(L *lua.LState, dst []byte, argument int) []byte {
 		fail(L, "invalid option '%"+string([]byte{c.verb})+"' to 'format'")
 	}
 	return dst
+}
+
+// toChar is a number as C converts it to an int on amd64, of which the lowest byte stays.
+func toChar(number float64) byte {
+	if number > math.MinInt32-1.0 && number < math.MaxInt32+1.0 {
+		return byte(int32(number))
+	}
+	return 0
 }
 
 // toUnsigned is a number as C converts it to an unsigned integer of 64 bits on amd64.

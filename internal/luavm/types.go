@@ -24,12 +24,12 @@ func (s *State) setTypes(strings *lua.LTable) {
 	function.RawSetString("__call", lua.LNil)
 
 	// One value of each type stands for all.
-	s.L.SetMetatable(lua.LNil, meta)
-	s.L.SetMetatable(lua.LTrue, meta)
-	s.L.SetMetatable(lua.LNumber(0), meta)
-	s.L.SetMetatable(lua.LString(""), text)
-	s.L.SetMetatable(goFunction(negate), function)
-	s.L.SetMetatable(s.L, meta)
+	s.vm.SetMetatable(lua.LNil, meta)
+	s.vm.SetMetatable(lua.LTrue, meta)
+	s.vm.SetMetatable(lua.LNumber(0), meta)
+	s.vm.SetMetatable(lua.LString(""), text)
+	s.vm.SetMetatable(goFunction(negate), function)
+	s.vm.SetMetatable(s.vm, meta)
 }
 
 // typeHandlers is a metatable for values with which nothing can be done but arithmetic, if they are strings.

@@ -283,15 +283,6 @@ local t = {} for i = 1, 300000 do t[i] = i end return #t, t[262143], t[262144], 
 local t = {} for i = 1, 300000 do t[#t + 1] = i end t[#t] = nil return #t, t[299999]
 => "true 299999 299999"
 
-local t = {} for i = 300000, 1, -1 do t[i] = i end return #t, t[1], t[300000]
-=> "true 300000 1 300000"
-
-local n = 0 local t = {} for i = 1, 270000 do t[i] = i end for k, v in pairs(t) do n = n + v end return n
-=> "true 36450135000"
-
-local t = {} for i = 1, 270000 do t[i] = i end local n = 0 for i, v in ipairs(t) do n = n + 1 end return n
-=> "true 270000"
-
 return #"abc", #"", #"a\0b", -"5", - -5, not not true, #{1, 2} + 1
 => "true 3 0 3 -5 5 true 3"
 

@@ -172,7 +172,7 @@ return ("hello"):match("((((((((((((((((((((((((((((((((h)))))))))))))))))))))))
 return ("hello"):match("(((((((((((((((((((((((((((((((((h)))))))))))))))))))))))))))))))))")
 => "false \"user_script:1: too many captures\""
 
-return ("a"):rep(300000):find(("a?"):rep(5) .. "b")
+return ("a"):rep(3000):find(("a?"):rep(5) .. "b")
 => "true nil"
 
 return ("a"):rep(1000):match(".-b"), ("a"):rep(1000):find("a*b")
@@ -201,4 +201,13 @@ return ("test"):upper():lower():len(), ("%5.2f"):format(3.14159), ("x"):rep(3):r
 
 return string.lower("ÀÉ\128ABC"), string.upper("àé\255abc")
 => "true \"ÀÉ\x80abc\" \"àé\xffABC\""
+
+return string.format('% -c', -1.816447021352415e+13), string.format('%c', 2^32 + 65), string.format('%c', -1)
+=> "true \"\" \"\" \"\xff\""
+
+return string.gsub('ab (ba) 12_c aab', "()a*%1([^a]", '%0')
+=> "true \"ab (ba) 12_c aab\" 0"
+
+return string.gsub('ab (ba) 12_c aab', "[%w_]*()b%1a", 'x')
+=> "true \"ab (ba) 12_c aab\" 0"
 
