@@ -218,6 +218,7 @@ const (
 	// BGREWRITEAOF, and BGSAVE while one runs.
 	ErrRewriteInProgress Error = "ERR Background append only file rewriting already in progress"
 	ErrRewriteFailed     Error = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information."
+	ErrNoLogFile         Error = "ERR this server keeps no files (dbfilename is empty, and appendonly is off)" // ours
 	ErrSaveInRewrite     Error = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
 	ErrShutdown          Error = "ERR Errors trying to SHUTDOWN. Check logs."
 	ErrNoShutdown        Error = "ERR No shutdown in progress."

@@ -17,6 +17,8 @@ func aofRows() []commands.Row {
 func bgrewriteaof(c *commands.Ctx) error {
 	srv := sessionOf(c).server
 	switch {
+	case srv.aof == nil && srv.tokens.path == "":
+		return commands.ErrNoLogFile
 	case srv.rewrites.running:
 		return commands.ErrRewriteInProgress
 	case srv.snapshots.running || !c.MayBlock: // in a transaction: its effects are one unit

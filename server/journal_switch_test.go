@@ -82,8 +82,9 @@ func TestSwitchOnFails(t *testing.T) {
 		c.Do("CONFIG", "SET", "appendonly", "yes").String())
 	require.Equal(t, "no", c.Do("CONFIG", "GET", "appendonly").Elems[1].Str)
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
+	require.Equal(t, "-ERR this server keeps no files (dbfilename is empty, and appendonly is off)", c.Do("BGREWRITEAOF").String())
 	require.Equal(t, "-ERR Can't execute an AOF background rewriting. Please check the server logs for more information.",
-		c.Do("BGREWRITEAOF").String())
+		client(t, start(t, Options{Config: inDir(dir)})).Do("BGREWRITEAOF").String())
 	require.NoError(t, other.Close())
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "appendonly", "yes").String())
 	awaitRewritten(t, srv)
@@ -94,9 +95,7 @@ func TestSwitchOnFails(t *testing.T) {
 // BGREWRITEAOF without a log writes what a log would begin with, as in Redis.
 func TestRewriteWithoutALog(t *testing.T) {
 	dir := t.TempDir()
-	cfg := inDir(dir)
-	cfg.DBFilename = ""
-	srv := start(t, Options{Config: cfg})
+	srv := start(t, Options{Config: inDir(dir)})
 	c := client(t, srv)
 	everyKind(t, c)
 	rewrite(t, srv, c)

@@ -80,6 +80,12 @@ func TestMonitor(t *testing.T) {
 		PUBLISH a x
 		XREAD BLOCK 1 STREAMS s $
 		DEBUG SLEEP 0
+		EVAL "redis.call('select', 2) redis.pcall('nosuch') return redis.call('SET', KEYS[1], 1.5)" 1 k
+		EVAL "return (" 0
+		EVALSHA 0123456789012345678901234567890123456789 0
+		SCRIPT LOAD "return 1"
+		FCALL nosuch 0
+		EVAL_RO "return redis.call('get', 'k')" 0
 		FLUSHALL
 	`, "\n") {
 		if l = strings.TrimSpace(l); l == "" {

@@ -64,7 +64,7 @@ var named = regexp.MustCompile(`(local|upvalue|global|field|method|constant) '[^
 
 // unnamed takes that out of a reply.
 func unnamed(v resp.Value) resp.Value {
-	v.Str = strings.ReplaceAll(named.ReplaceAllString(v.Str, "a $2 value"), "-0", "0") // D65: -0 may come out as 0
+	v.Str = named.ReplaceAllString(v.Str, "a $2 value")
 	for i := range v.Elems {
 		v.Elems[i] = unnamed(v.Elems[i])
 	}
@@ -218,7 +218,8 @@ func (g *scriptWriter) expr(k kind, depth int) string {
 	}
 	switch k {
 	case aNumber:
-		return g.pick(g.leaf(k), "("+sub(k)+" + "+sub(k)+")", "("+sub(k)+" - "+sub(k)+")", "("+sub(k)+" * "+sub(k)+")", "("+sub(k)+" / 4)", "("+sub(k)+" % 7)", "-"+sub(k), "(2 ^ ("+sub(k)+" % 9))",
+		return g.pick(g.leaf(k), "("+sub(k)+" + "+sub(k)+")", "("+sub(k)+" - "+sub(k)+")", "("+sub(k)+" * "+sub(k)+" + 0)", "("+sub(k)+" / 4 + 0)", "("+sub(k)+" % 7 + 0)", "(1 - "+sub(k)+")", // never -0: D65
+			 "(2 ^ ("+sub(k)+" % 9))",
 			"#"+sub(aString), "math.floor("+sub(k)+")", "math.max("+sub(k)+", "+sub(k)+")", "(tonumber("+sub(aString)+") or 5)", "#"+sub(aTable), "select('#', "+sub(aString)+", "+sub(k)+")", "("+sub(aString)+"):len()", "(("+sub(aString)+"):find('e') or 0)", "bit.band("+sub(k)+", 255)", "(("+sub(aString)+"):byte() or 1)")
 	case aString:
 		return g.pick(g.leaf(k), "("+sub(k)+" .. "+sub(k)+")", "("+sub(aNumber)+" .. "+sub(k)+")", "tostring("+sub(aNumber)+")", "tostring("+sub(aBool)+")", "("+sub(k)+"):upper()", "("+sub(k)+"):sub(2, -2)", "("+sub(k)+"):rep(2)", "("+sub(k)+"):reverse()",

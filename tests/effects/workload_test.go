@@ -86,7 +86,11 @@ func (w *worker) member() string {
 // command makes one command.
 func (w *worker) command() []string {
 	families := []func() []string{w.onString, w.onString, w.onKey, w.onKey, w.onHash, w.onHash, w.onSet, w.onList, w.onList, w.onZSet, w.onStream, w.onLock, w.onSale}
-	return families[w.rand.IntN(len(families))]()
+	words := families[w.rand.IntN(len(families))]()
+	if w.rand.IntN(12) == 0 { // twice, by a script
+		words = append([]string{"EVAL", "redis.pcall(unpack(ARGV)) return redis.pcall(unpack(ARGV))", "0"}, words...)
+	}
+	return words
 }
 
 // ttl is a time to live in milliseconds: some are over soon.
