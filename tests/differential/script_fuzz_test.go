@@ -147,7 +147,7 @@ func (g *scriptWriter) statement() {
 		}
 	case choice < 45:
 		if t := g.local(aTable); t != "" {
-			g.line(g.pick(t+"[#"+t+" + 1] = ", t+".f = ", t+"[2] = ") + g.any(2))
+			g.line(g.pick(t+"[#"+t+" + 1] = ", t+".f = ", t+"[2] = ") + g.expr(kind(g.rand.IntN(int(aTable))), 2)) // no table, or it might hold itself
 		}
 	case choice < 55:
 		g.line(g.pick("redis.call", "redis.pcall") + g.command())
@@ -219,7 +219,7 @@ func (g *scriptWriter) expr(k kind, depth int) string {
 	switch k {
 	case aNumber:
 		return g.pick(g.leaf(k), "("+sub(k)+" + "+sub(k)+")", "("+sub(k)+" - "+sub(k)+")", "("+sub(k)+" * "+sub(k)+" + 0)", "("+sub(k)+" / 4 + 0)", "("+sub(k)+" % 7 + 0)", "(1 - "+sub(k)+")", // never -0: D65
-			 "(2 ^ ("+sub(k)+" % 9))",
+			"(2 ^ ("+sub(k)+" % 9))",
 			"#"+sub(aString), "math.floor("+sub(k)+")", "math.max("+sub(k)+", "+sub(k)+")", "(tonumber("+sub(aString)+") or 5)", "#"+sub(aTable), "select('#', "+sub(aString)+", "+sub(k)+")", "("+sub(aString)+"):len()", "(("+sub(aString)+"):find('e') or 0)", "bit.band("+sub(k)+", 255)", "(("+sub(aString)+"):byte() or 1)")
 	case aString:
 		return g.pick(g.leaf(k), "("+sub(k)+" .. "+sub(k)+")", "("+sub(aNumber)+" .. "+sub(k)+")", "tostring("+sub(aNumber)+")", "tostring("+sub(aBool)+")", "("+sub(k)+"):upper()", "("+sub(k)+"):sub(2, -2)", "("+sub(k)+"):rep(2)", "("+sub(k)+"):reverse()",
