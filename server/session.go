@@ -85,6 +85,7 @@ type session struct {
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
 	multi   *transaction // since MULTI, nil outside
+	spare   *transaction // an ended one, for the next MULTI
 	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
 	watched        []*watch
 	watchedChanged bool

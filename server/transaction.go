@@ -12,6 +12,8 @@ import "lockserver/commands"
 // transaction is what a client has queued since MULTI.
 type transaction struct {
 	queued  []queuedCommand
+	args    [][]byte       // where the words of the queued commands stand
+	room    []byte         // where their bytes do
 	flags   commands.Flags // of all queued commands together
 	aborted bool           // a command was refused: EXEC will run nothing
 }
@@ -70,8 +72,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		return false, err
 	}
 	if !tx.aborted { // what will not run is not worth the memory
-		tx.queued = append(tx.queued, queuedCommand{row, ownAll(argv)})
-		tx.flags |= row.Flags
+		tx.add(row, argv)
 	}
 	s.out.Simple("QUEUED")
 	return true, nil
@@ -82,9 +83,41 @@ func multi(c *commands.Ctx) error {
 	if s.multi != nil {
 		return commands.ErrNestedMulti
 	}
-	s.multi = new(transaction)
+	if s.multi = s.spare; s.multi == nil {
+		s.multi = new(transaction)
+	}
+	s.spare = nil
 	c.Out.OK()
 	return nil
+}
+
+// add queues a command. Its words are copied.
+func (tx *transaction) add(row *commands.Row, argv [][]byte) {
+	first := len(tx.args)
+	for _, a := range argv {
+		at := len(tx.room)
+		tx.room = append(tx.room, a...)
+		tx.args = append(tx.args, tx.room[at:len(tx.room):len(tx.room)])
+	}
+	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
+	tx.flags |= row.Flags
+}
+
+// What a session keeps of an ended transaction: room for so many words, and so many bytes of them.
+const (
+	mostSpareWords = 128
+	mostSpareText  = 4 << 10
+)
+
+// reuse keeps the room of a transaction that has ended for the session's next one.
+func (s *session) reuse(tx *transaction) {
+	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {
+		return
+	}
+	clear(tx.queued)
+	clear(tx.args)
+	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], room: tx.room[:0]}
+	s.spare = tx
 }
 
 func discard(c *commands.Ctx) error {
@@ -135,6 +168,7 @@ func exec(c *commands.Ctx) error {
 			c.Out.Rollback(start)
 		}
 	}
+	s.reuse(tx)
 	if overflown {
 		s.kill()
 	}
