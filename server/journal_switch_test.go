@@ -209,3 +209,21 @@ func TestNoSyncInARewrite(t *testing.T) {
 	d.release()
 	require.Equal(t, "+OK", c.Receive().String())
 }
+
+// A server whose log cannot be written has data that only memory has: it does not end unless that is meant.
+func TestEndWithABrokenLog(t *testing.T) {
+	for _, word := range []string{"NOSAVE", "FORCE"} {
+		t.Run(word, func(t *testing.T) {
+			d := newTestDisk()
+			srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
+			c := client(t, srv)
+			d.set(func(d *testDisk) { d.failing = true })
+			eventually(t, func() bool { return strings.HasPrefix(c.Do("SET", "k", "v").String(), "-MISCONF") }, "it breaks")
+			require.Equal(t, "-ERR Errors trying to SHUTDOWN. Check logs.", c.Do("SHUTDOWN").String())
+			require.Error(t, srv.Shutdown(ShutdownOptions{}))
+			require.Equal(t, "v", c.Do("GET", "k").Str)
+			c.Send("SHUTDOWN", word)
+			<-srv.Done()
+		})
+	}
+}
