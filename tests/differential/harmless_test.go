@@ -20,6 +20,9 @@ func harmless(row *commands.Row, args []string) []string {
 	if (row.Name == "zrank" || row.Name == "zrevrank") && len(args) > 2 { // D15: there may be a WITHSCORE
 		args = args[:2]
 	}
+	if strings.HasPrefix(row.FullName(), "command|getkeys") && len(args) > 3 && (strings.EqualFold(args[0], "zrank") || strings.EqualFold(args[0], "zrevrank")) { // as well
+		args = args[:3]
+	}
 	for i, arg := range args {
 		n, err := strconv.ParseInt(arg, 10, 64)
 		isInt := err == nil
