@@ -219,7 +219,7 @@ func (g *scriptWriter) expr(k kind, depth int) string {
 	switch k {
 	case aNumber:
 		return g.pick(g.leaf(k), "("+sub(k)+" + "+sub(k)+")", "("+sub(k)+" - "+sub(k)+")", "("+sub(k)+" * "+sub(k)+" + 0)", "("+sub(k)+" / 4 + 0)", "("+sub(k)+" % 7 + 0)", "(1 - "+sub(k)+")", // never -0: D65
-			"(2 ^ ("+sub(k)+" % 9))",
+			"(2 ^ math.floor("+sub(k)+" % 9))",
 			"#"+sub(aString), "math.floor("+sub(k)+")", "math.max("+sub(k)+", "+sub(k)+")", "(tonumber("+sub(aString)+") or 5)", "#"+sub(aTable), "select('#', "+sub(aString)+", "+sub(k)+")", "("+sub(aString)+"):len()", "(("+sub(aString)+"):find('e') or 0)", "bit.band("+sub(k)+", 255)", "(("+sub(aString)+"):byte() or 1)")
 	case aString:
 		return g.pick(g.leaf(k), "("+sub(k)+" .. "+sub(k)+")", "("+sub(aNumber)+" .. "+sub(k)+")", "tostring("+sub(aNumber)+")", "tostring("+sub(aBool)+")", "("+sub(k)+"):upper()", "("+sub(k)+"):sub(2, -2)", "("+sub(k)+"):rep(2)", "("+sub(k)+"):reverse()",
@@ -240,7 +240,7 @@ func (g *scriptWriter) leaf(k kind) string {
 	case aBool:
 		return g.pick("true", "false")
 	}
-	return g.pick("{}", "{1, 2, 3}", "{'a', 'b'}", "KEYS", "{nil, 1}")
+	return g.pick("{}", "{1, 2, 3}", "{'a', 'b'}", "KEYS", "{false, 1}") // no holes: D65
 }
 
 // command writes the arguments of a call, with the parentheses.
