@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -44,9 +43,8 @@ func TestCorpusOracle(t *testing.T) {
 // TestRandomOracle runs random scripts here and in a real Redis. What differs becomes a line of the corpus.
 func TestRandomOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
-	seed := time.Now().UnixNano()
-	t.Log("seed", seed)
-	random := rand.New(rand.NewSource(seed))
+	t.Log("seed", *randomSeed)
+	random := rand.New(rand.NewSource(*randomSeed))
 	runner, err := luavm.Compile("user_script", []byte(corpusRunner))
 	require.NoError(t, err)
 	state := luavm.NewState(luavm.Options{})

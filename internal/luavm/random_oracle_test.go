@@ -17,8 +17,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// librarySeed is always the same unless another is asked for: a difference in a new one says nothing about a change.
-var librarySeed = flag.Int64("library-seed", 1, "of the random library calls")
+// randomSeed is always the same unless another is asked for: a difference in a new one says nothing about a change.
+var randomSeed = flag.Int64("random-seed", 1, "of the random scripts and library calls")
 
 // pick makes a text of up to count of the parts.
 func pick(random *rand.Rand, count int, parts ...string) string {
@@ -86,8 +86,8 @@ func libraryCall(random *rand.Rand) string {
 // TestLibrariesOracle calls library functions here and in a real Redis with random arguments.
 func TestLibrariesOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
-	t.Log("seed", *librarySeed)
-	random := rand.New(rand.NewSource(*librarySeed))
+	t.Log("seed", *randomSeed)
+	random := rand.New(rand.NewSource(*randomSeed))
 	runner, err := luavm.Compile("user_script", []byte(corpusRunner))
 	require.NoError(t, err)
 	state := luavm.NewState(luavm.Options{})

@@ -188,7 +188,7 @@ func (c conversion) integer(dst []byte, number int64) []byte {
 
 // digits appends an integer with as many digits as the precision wants.
 func (c conversion) digits(dst []byte, prefix, text string) []byte {
-	if c.precision == 0 && text == "0" {
+	if c.precision == 0 && text == "0" && !(c.verb == 'o' && c.sharp) {
 		text = ""
 	}
 	if missing := c.precision - len(text); missing > 0 {
