@@ -8,33 +8,41 @@ const MaxWarm = dict.MaxWarm
 // WorthWarming reports whether look-ups in this database are likely to wait for memory.
 func (db *DB) WorthWarming() bool { return db.space.keys.LargeEnough() }
 
-// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. Of these removals may
-// be removed. slots is room for len(keys) numbers: what Expect may be told before each. It changes nothing that anyone
-// can observe.
+// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. removals is how many of
+// them may be for removing the key. slots is room for len(keys) numbers: what Expect may be told before each. It changes
+// nothing that anyone can observe.
 func (db *DB) Warm(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxWarm]uint64
-	var timed [MaxWarm]*deadline
 	d := db.space.keys
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
-	n := len(keys)
-	db.store.warmSum += d.Warm(hashes[:n], slots[:n], (*value).touch)
-	n = 0
-	for _, at := range slots {
+	db.store.warmSum += d.Warm(hashes[:len(keys)], slots[:len(keys)], (*value).touch)
+	for _, at := range slots[:len(keys)] {
 		if at >= 0 {
 			_, v := d.At(at)
 			db.store.warmSum += v.touchCompact()
-			if v.exp != nil {
-				timed[n] = v.exp
-				n++
-			}
 		}
 	}
 	if removals > 0 {
-		db.store.warmSum += d.WarmLast(removals)
-		db.store.warmSum += db.store.deadlines.Warm(timed[:n])
+		db.warmRemovals(slots[:len(keys)], removals)
 	}
+}
+
+// warmRemovals prepares for taking out so many of the keys in these slots, of which some may be -1.
+func (db *DB) warmRemovals(slots []int, removals int) {
+	var timed [MaxWarm]*deadline
+	n := 0
+	for _, at := range slots {
+		if at < 0 {
+			continue
+		}
+		if _, v := db.space.keys.At(at); v.exp != nil {
+			timed[n] = v.exp
+			n++
+		}
+	}
+	db.store.warmSum += db.space.keys.WarmLast(removals) + db.store.deadlines.Warm(timed[:n])
 }
 
 // Expect says in which slot the next key that is looked for probably is; any number will do, as the key there is
