@@ -62,11 +62,6 @@ func (d *Dict[V]) own(i int) *slot[V] {
 func (d *Dict[V]) recopy(c *chunk[V], live, size int) {
 	fresh := make([]slot[V], size)
 	copy(fresh, c.slots[:live])
-	if d.onClone != nil && d.ep.Shared(c.stamp) {
-		for i := range fresh[:live] {
-			d.onClone(&fresh[i].val)
-		}
-	}
 	c.slots, c.stamp = fresh, d.ep.Now()
 }
 

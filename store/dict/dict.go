@@ -17,13 +17,12 @@ const (
 // Dict maps keys to values of type V; see the package comment for its shape.
 // It holds up to 2^32-2 entries. Use New; one goroutine at a time.
 type Dict[V any] struct {
-	pages   []*page[V]
-	n       int
-	index   index
-	ep      *cow.Epoch
-	seed    maphash.Seed
-	onClone func(*V)
-	weight  int // bytes of the keys, and what AddWeight has added
+	pages  []*page[V]
+	n      int
+	index  index
+	ep     *cow.Epoch
+	seed   maphash.Seed
+	weight int // bytes of the keys, and what AddWeight has added
 }
 
 // New returns an empty dict that shares memory with snapshots by ep's clock.
@@ -32,11 +31,6 @@ type Dict[V any] struct {
 func New[V any](ep *cow.Epoch, seed maphash.Seed) *Dict[V] {
 	return &Dict[V]{ep: ep, seed: seed}
 }
-
-// SetOnClone has fn called for every value of a chunk that was just cloned
-// because a snapshot reads the original: what the value refers to is now shared
-// as well, and fn can note that in the value.
-func (d *Dict[V]) SetOnClone(fn func(v *V)) { d.onClone = fn }
 
 // Len returns the number of entries.
 func (d *Dict[V]) Len() int { return d.n }
@@ -148,8 +142,6 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 			d.index.move(uint32(d.HashString(d.slot(last).key)>>32), last, at)
 		}
 	}
-	// Both chunks are made our own before the entry moves: onClone has to have
-	// seen it.
 	d.weight -= len(d.slot(at).key)
 	from := d.own(last)
 	if at != last {

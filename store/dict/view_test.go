@@ -1,7 +1,6 @@
 package dict
 
 import (
-	"hash/maphash"
 	"maps"
 	"strconv"
 	"sync"
@@ -116,43 +115,6 @@ func TestCloneLeavesTheOldHeaderAlone(t *testing.T) {
 			m.verify()
 		}
 	}
-}
-
-// TestOnCloneSeesEveryValueOnce: after a cut, a value is passed to the hook when
-// it first becomes writable, wherever it has moved by then, and not again.
-func TestOnCloneSeesEveryValueOnce(t *testing.T) {
-	type owned struct{ id, clones int }
-	rng := newRand(t)
-	var ep cow.Epoch
-	d := New[owned](&ep, maphash.MakeSeed())
-	hook := 0
-	d.SetOnClone(func(v *owned) { v.clones++; hook++ })
-	for i := range 1000 {
-		k := strconv.Itoa(i)
-		d.InsertString(d.HashString(k), k, owned{id: i})
-	}
-	require.Zero(t, hook, "growing is not cloning")
-	ep.Cut()
-	view := d.View()
-	for range 600 {
-		at := rng.IntN(d.Len())
-		k, _ := d.At(at)
-		d.Delete(d.HashString(k), at)
-	}
-	for i := range d.Len() {
-		require.Equal(t, 1, d.Mut(i).clones)
-	}
-	hook = 0
-	for i := range d.Len() {
-		d.Mut(i)
-	}
-	require.Zero(t, hook)
-	view.Each(func(key string, v *owned) bool {
-		require.Zero(t, v.clones)
-		require.Equal(t, strconv.Itoa(v.id), key)
-		return true
-	})
-	ep.Release()
 }
 
 func TestEachStops(t *testing.T) {
