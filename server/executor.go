@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/store"
@@ -45,8 +46,9 @@ type executor struct {
 	// touched are sessions other than the running one that have got output or may go on; their owners are told
 	// after the lock is released.
 	touched []*session
-	calls   []int64 // by commands.Row.Index()
-	total   int64   // commands run
+	news    atomic.Uint64 // how many have been touched in all
+	calls   []int64       // by commands.Row.Index()
+	total   int64         // commands run
 
 	round   *loop         // whose slice ends; nil: of no event loop
 	armedMS int64         // when the ticker will wake by itself; 0: when poked
@@ -92,6 +94,7 @@ func (ex *executor) touch(s *session) {
 	if !s.touched {
 		s.touched = true
 		ex.touched = append(ex.touched, s)
+		ex.news.Add(1)
 	}
 }
 

@@ -17,6 +17,7 @@ type loopConn struct {
 	pending []byte // output that the socket did not take
 	leaving bool   // to be closed when pending is out
 	deaf    bool   // the client sends no more
+	epoch   uint32 // of coalescing, when it was counted last
 }
 
 // ready does what an event asks for.

@@ -49,6 +49,7 @@ type loopDriver struct {
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
+	coalesce  coalescing
 	nested    *nestedRound // nil until a script is busy for the first time
 
 	mu      sync.Mutex
@@ -185,6 +186,7 @@ func (l *loop) run() {
 			fd := int(ev.Fd)
 			switch {
 			case fd < len(d.conns) && d.conns[fd] != nil:
+				d.coalesce.count(d.conns[fd])
 				d.conns[fd].ready(ev.Events)
 				if len(l.queue) > 0 && i%drainEvents == drainEvents-1 {
 					l.drain()
@@ -203,6 +205,10 @@ func (l *loop) run() {
 		l.flush()
 		l.release()
 		busy = n > 1
+		if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.news.Load()); wait > 0 {
+			d.sleep(wait)
+			busy = true
+		}
 	}
 }
 

@@ -55,6 +55,8 @@ type Server struct {
 	runID     string
 	// decoderLimits are what every session's decoder has to obey, from the next read on.
 	decoderLimits atomic.Pointer[resp.Limits]
+	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
+	coalesceUS atomic.Int64
 
 	// The fields down to the next blank line are only touched under the executor's lock.
 	clients      map[int64]*session

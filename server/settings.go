@@ -44,6 +44,7 @@ func (srv *Server) applyConfig() {
 		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
 		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
 	})
+	srv.coalesceUS.Store(c.IOCoalesceUS)
 	srv.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
 	if srv.opts.LogLevel != nil {
 		srv.opts.LogLevel.Set(c.LogLevel.SlogLevel())
@@ -55,6 +56,11 @@ func (srv *Server) keepAlive() time.Duration {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	return srv.settings.keepAlive
+}
+
+// coalesce is how far apart the rounds of a busy event loop are at most; 0: it never waits.
+func (srv *Server) coalesce() time.Duration {
+	return time.Duration(srv.coalesceUS.Load()) * time.Microsecond
 }
 
 // Config returns a copy of the directives as they are now.

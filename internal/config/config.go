@@ -34,6 +34,8 @@ type Config struct {
 	MaxClients int
 	// IOThreads is the number of event loops.
 	IOThreads int
+	// IOCoalesceUS is for how long a busy event loop lets requests gather at most; 0: not at all.
+	IOCoalesceUS int64
 
 	// Databases is the number of databases that SELECT knows.
 	Databases int
