@@ -62,7 +62,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu)
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu)
 	@missing=; for p in $(PROGRAMS); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -77,11 +77,15 @@ deps: ## install what the targets below need: redis-server 7.0 and its tools, No
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
-	node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
+	strace:strace node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
 
 .PHONY: need-redis
 need-redis:
 	@for p in $(REDIS); do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+
+.PHONY: need-strace
+need-strace:
+	@command -v strace >/dev/null || { echo "strace is missing: run 'make deps'"; exit 1; }
 
 diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n N=n)
 	$(GO) test -tags oracle -count=1 -v ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
@@ -144,8 +148,8 @@ crash: ## crash the log at each of its operations, and kill servers under load, 
 bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
 	$(GO) run ./tests/bench
 
-bench-aof: need-redis ## the append-only file of both servers side by side: always, everysec, loading, rewriting
-	$(GO) run ./tests/bench -only log
+bench-aof: need-redis need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
+	$(GO) run ./tests/bench -only log -sync-delay 2ms
 
 bench-locks: need-redis ## LOCK beside redsync and redislock, a million locks, 100,000 waiters; into docs/LOCKS.md (4 minutes)
 	$(GO) run ./tests/lockbench -update docs/LOCKS.md

@@ -66,10 +66,11 @@ type options struct {
 	rounds     int
 	quick      bool
 	strict     bool
-	only       []string // names of sections or cases; empty: all
-	binary     string   // a lockserver that is built already; empty: build ./cmd/lockserver
-	serverArgs []string // passed to lockserver besides our own
-	rate       int      // requests per second while latency is recorded
+	only       []string      // names of sections or cases; empty: all
+	binary     string        // a lockserver that is built already; empty: build ./cmd/lockserver
+	serverArgs []string      // passed to lockserver besides our own
+	rate       int           // requests per second while latency is recorded
+	syncDelay  time.Duration // by how much longer a sync takes in a second measurement of the log; 0: there is none
 }
 
 func (o options) sizes() sizes {
@@ -92,6 +93,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&o.binary, "binary", "", "the lockserver to measure (default: build ./cmd/lockserver)")
 	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
 	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
+	f.DurationVar(&o.syncDelay, "sync-delay", 0, "also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -105,6 +107,8 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
 	case o.rounds < 1 || o.rate < 1 || o.rate > 1_000_000:
 		err = errors.New("-rounds must be at least 1, and -rate from 1 to 1000000")
+	case o.syncDelay < 0 || o.syncDelay > time.Second:
+		err = errors.New("-sync-delay must be from 0 to 1s")
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err)
