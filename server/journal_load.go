@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -21,7 +22,7 @@ type loading struct {
 	done       int64 // bytes
 	total      int64
 	commands   int64
-	reportedUS int64 // when the log was last told
+	reportedUS int64 // when it was last told
 }
 
 // reportLoadUS is how often a long load is reported.
@@ -150,9 +151,19 @@ func (srv *Server) restWhileLoading() error {
 	for db := range srv.store.Len() {
 		keys += srv.store.DB(db).Len()
 	}
-	srv.log.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(),
-		"bytes/s", l.done*1_000_000/max(1, now-l.startedUS))
+	srv.reportLoad(keys, l.done*1_000_000/max(1, now-l.startedUS))
 	return nil
+}
+
+// reportLoad says how far a long load is, where an operator looks for it: Options.Progress, and otherwise the log.
+func (srv *Server) reportLoad(keys int, bytesPerSecond int64) {
+	l := srv.loading
+	if w := srv.opts.Progress; w != nil {
+		_, _ = fmt.Fprintf(w, "loading %s: %d keys, %d of %d bytes, %d %%, %d bytes/s\n", // a load does not fail by it
+			l.file, keys, l.done, l.total, l.percent(), bytesPerSecond)
+		return
+	}
+	srv.log.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(), "bytes/s", bytesPerSecond)
 }
 
 // percent is how much has been loaded.
@@ -184,6 +195,7 @@ func (srv *Server) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, err
 	srv.store.SetFrozenTime(true)
 	defer srv.store.SetFrozenTime(false)
 	l := srv.loading
+	l.file = srv.logDir()
 	got, err := dir.Load(srv.newReplayer(), aof.LoadOptions{CutTorn: srv.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
 		l.done, l.total, l.commands = p.Bytes, p.TotalBytes, p.Commands
 		return srv.restWhileLoading()

@@ -1,12 +1,15 @@
 package server
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -295,6 +298,58 @@ func TestLoading(t *testing.T) {
 	srv.loading = nil
 	srv.mu.Unlock()
 	require.Equal(t, "+PONG", c.Do("PING").String())
+}
+
+// slowClock lets a second pass whenever it is looked at: every load takes long.
+type slowClock struct{ us atomic.Int64 }
+
+func (c *slowClock) NowUS() int64 { return 1_750_000_000_000_000 + c.us.Add(1_000_000) }
+
+// A load that takes long tells how far it is: what it reads, keys, bytes, percent and rate.
+func TestLoadProgress(t *testing.T) {
+	line := regexp.MustCompile(`^loading (\S+): (\d+) keys, (\d+) of (\d+) bytes, (\d+) %, (\d+) bytes/s\n`)
+	for _, appendOnly := range []bool{false, true} {
+		t.Run(fmt.Sprint("log=", appendOnly), func(t *testing.T) {
+			dir := t.TempDir()
+			cfg := inDir(dir)
+			cfg.AppendOnly, cfg.RDBCompression = appendOnly, false
+			srv := start(t, Options{Config: cfg})
+			c := client(t, srv)
+			for i := range 10 {
+				c.Do("SET", strconv.Itoa(i), strings.Repeat("x", 100_000))
+			}
+			if !appendOnly {
+				c.Do("SAVE")
+			}
+			require.NoError(t, srv.Close())
+
+			var progress, log bytes.Buffer
+			srv = start(t, Options{Config: cfg, Clock: &slowClock{}, Progress: &progress, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			require.NoError(t, srv.Close()) // nothing more is logged
+			require.NotContains(t, log.String(), "percent")
+			lines := strings.SplitAfter(progress.String(), "\n")
+			require.Greater(t, len(lines), 2)
+			bytes := 0
+			for _, got := range lines[:len(lines)-1] {
+				m := line.FindStringSubmatch(got)
+				require.NotNil(t, m, "%q", got)
+				require.True(t, strings.HasPrefix(m[1], dir), m[1])
+				n := make([]int, 5)
+				for i := range n {
+					n[i], _ = strconv.Atoi(m[2+i])
+				}
+				require.LessOrEqual(t, n[0], 10)
+				require.GreaterOrEqual(t, n[1], bytes, "it goes on")
+				bytes = n[1]
+				require.Equal(t, n[3], bytes*100/n[2])
+				require.Equal(t, n[1] > 0, n[4] > 0, got)
+			}
+			require.Greater(t, bytes, 500_000)
+
+			start(t, Options{Config: cfg, Clock: &slowClock{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			require.Regexp(t, `msg=Loading file=\S+ keys=\d+ bytes=\d+ percent=\d+ bytes/s=\d+\n`, log.String())
+		})
+	}
 }
 
 // A server that is told to end while it loads ends.

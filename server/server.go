@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -32,6 +33,8 @@ type Options struct {
 	Listener net.Listener
 	// Log takes what an operator should know; nil: nothing is logged.
 	Log *slog.Logger
+	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
+	Progress io.Writer
 	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET; nil: the log has its own level.
 	LogLevel *slog.LevelVar
 	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.

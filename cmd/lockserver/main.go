@@ -28,7 +28,7 @@ func main() {
 }
 
 // run is the program from its arguments to its exit code. The log goes to stdout unless a logfile is configured, as
-// redis-server's does; what keeps the server from starting goes to stderr.
+// redis-server's does; what keeps the server from starting, or makes it take long, goes to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "demo" { // a configuration file of that name is ./demo
 		return runDemo(args[1:], stdout, stderr)

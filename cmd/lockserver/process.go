@@ -94,7 +94,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	tuneCollector()
 	p.announce(bare)
 	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
-		LogLevel: p.level, Version: version})
+		LogLevel: p.level, Progress: stderr, Version: version})
 	if err == nil {
 		err = p.start(srv, signals)
 	}
