@@ -196,6 +196,36 @@ func (s *session) owesReplies() bool {
 	return len(s.owed.marks) > 0 && !slices.ContainsFunc(s.owed.marks, func(m owedMark) bool { return m.granted != nil })
 }
 
+// lingers is asked when the client has closed its sending half: it may still read the replies that it is owed. If there are
+// any the session gets them and then leaves; it waits for nothing else, and runs no more. Only the owner calls it.
+func (s *session) lingers() bool {
+	if !s.owesReplies() {
+		return false
+	}
+	ex := &s.server.executor
+	ex.mu.Lock()
+	if s.granted != nil || s.server.clients[s.id] != s { // what it was given is to be taken back, or it was killed
+		ex.mu.Unlock()
+		return false
+	}
+	s.leaving = true
+	var touched []*session
+	if w := s.waiter; w != nil {
+		busy := ex.scripts.busy.on
+		if !busy {
+			ex.begin()
+		}
+		ex.unpark(w)
+		if !busy {
+			ex.endUnit()
+			touched = ex.end()
+		}
+	}
+	ex.mu.Unlock()
+	kick(touched, nil)
+	return true
+}
+
 // grantsOwed takes the grants that have not left out of what is owed, all of which is dropped.
 func (s *session) grantsOwed() []grant {
 	var grants []grant

@@ -39,9 +39,8 @@ func (c *loopConn) read() {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
 	switch {
 	case errno == unix.EAGAIN, errno == unix.EINTR:
-	case errno == 0 && n == 0 && c.session.owesReplies() && !c.deaf:
-		// It sends no more, but may read what it is still owed.
-		c.deaf, c.session.leaving = true, true
+	case errno == 0 && n == 0 && !c.deaf && c.session.lingers():
+		c.deaf = true
 		_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, 0)
 	case errno != 0, n == 0:
 		c.close()

@@ -143,6 +143,12 @@ func (e *pipeEnd) Close() error {
 	return nil
 }
 
+// CloseWrite ends one direction, as that of net.TCPConn does: what the other end writes can still be read.
+func (e *pipeEnd) CloseWrite() error {
+	e.out.close()
+	return nil
+}
+
 func (e *pipeEnd) LocalAddr() net.Addr  { return e.local }
 func (e *pipeEnd) RemoteAddr() net.Addr { return pipeAddr("in-process") }
 

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"io"
 	"net"
 	"sync"
 )
@@ -42,28 +44,47 @@ func (srv *Server) serveConn(nc net.Conn) {
 		_ = nc.Close()
 		return
 	}
-	var writer sync.WaitGroup
-	writer.Go(t.write)
-	t.read()
+	written := make(chan struct{})
+	go func() {
+		defer close(written)
+		t.write()
+	}()
+	if err := t.read(); errors.Is(err, io.EOF) && t.lingers() {
+		select {
+		case <-written:
+		case <-srv.stopTick: // the disk is not waited for
+		}
+	}
 	t.mu.Lock()
 	srv.close(t.session)
 	t.mu.Unlock()
 	t.end()
-	writer.Wait()
+	<-written
 	_ = nc.Close()
 }
 
-func (t *streamConn) read() {
+// read feeds the session until its end, or that of the input, which the error says.
+func (t *streamConn) read() error {
 	buf := make([]byte, readBufferBytes)
 	for {
 		n, err := t.conn.Read(buf)
 		if n > 0 && t.pump(buf[:n]) {
-			return
+			return nil
 		}
 		if err != nil {
-			return
+			return err
 		}
 	}
+}
+
+// lingers reports whether a client that sends no more is still to get something; pump ends the connection behind that.
+func (t *streamConn) lingers() bool {
+	if p, ok := t.conn.(*pipeEnd); ok && p.out.isClosed() { // it reads no more, either
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.session.lingers()
 }
 
 // pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end.
@@ -182,6 +203,7 @@ func (t *streamConn) hangUp() {
 		p.out.drop() // of a socket, too, nothing that we hold is sent any more
 	}
 	cut(t.conn)
+	t.end() // nobody may be reading
 }
 
 func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
