@@ -252,6 +252,14 @@ func TestMonitorIsBounded(t *testing.T) {
 	srv.mu.Lock()
 	require.Empty(t, srv.monitors)
 	srv.mu.Unlock()
+
+	// What a script calls is shown while it runs, and the bound holds meanwhile: nobody takes the lines before its end.
+	m = client(t, srv)
+	m.Do("MONITOR")
+	info := c.Do("EVAL", "for i = 1, 50 do redis.call('SET', KEYS[1], ARGV[1]) end return redis.call('INFO', 'clients')", "1", "k", strings.Repeat("x", 3000))
+	require.Contains(t, info.Str, "connected_clients:1\r\n")
+	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
+
 	m = client(t, srv)
 	m.Do("MONITOR")
 	m.Close()

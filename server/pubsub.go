@@ -30,7 +30,7 @@ type pubsub struct {
 	// patternList holds the patterns, which a message is matched with one after the other.
 	patternList []*audience
 	listeners   int        // sessions that are subscribed to anything
-	doomed      []*session // of one Publish: those whose output has grown too large
+	doomed      []*session // of one Publish, or one line for monitors: those whose output has grown too large
 }
 
 func newPubSub() pubsub {
@@ -244,7 +244,7 @@ func (ex *executor) closeDoomed() {
 		return
 	}
 	for _, s := range p.doomed {
-		if s.subs != nil { // not twice
+		if ex.host.clients[s.id] == s { // not twice
 			s.logOutputLimit()
 			s.kill()
 		}
