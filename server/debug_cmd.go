@@ -18,7 +18,7 @@ func debugRows() []commands.Row {
 // debugCmd parses its own words, as Redis' DEBUG does, so that they stay out of completion and help.
 func debugCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
-	if !s.server.config.EnableDebugCommand.Allows(s.isLocal()) {
+	if !s.mayDebug() {
 		return commands.ErrDebugDisabled
 	}
 	word, args := c.Argv[1], c.Argv[2:]
@@ -35,6 +35,9 @@ func debugCmd(c *commands.Ctx) error {
 	}
 	return nil
 }
+
+// mayDebug reports whether enable-debug-command lets the client debug.
+func (s *session) mayDebug() bool { return s.server.config.EnableDebugCommand.Allows(s.isLocal()) }
 
 // isLocalAddr reports whether an address of CLIENT LIST is loopback, a unix socket, or in-process.
 func isLocalAddr(addr string) bool {

@@ -145,9 +145,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	mark := s.out.Mark()
 	ex.total++
 	if err == nil {
-		if err = s.admit(row); err == nil && ex.store.Full() && !ex.scripts.busy.on {
-			err = s.admitFull(row)
-		}
+		err = s.admit(row)
 	}
 	queued := false
 	if s.multi != nil || err != nil {

@@ -3,7 +3,6 @@ package server
 import (
 	"runtime"
 
-	"lockserver/commands"
 	"lockserver/store"
 )
 
@@ -36,28 +35,6 @@ func (ex *executor) evict() bool {
 		ex.endUnit()
 	}
 	return removed > 0 || !ex.store.Full()
-}
-
-// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it would need
-// more. Queued commands need memory, too, whatever they do.
-func (s *session) admitFull(row *commands.Row) error {
-	if !s.authenticated || s.server.loading != nil || s.server.executor.evict() {
-		return nil
-	}
-	denied := row.Flags.Has(commands.DenyOOM)
-	if s.multi != nil {
-		switch row.Name {
-		case "exec":
-			denied = s.multi.flags.Has(commands.DenyOOM)
-		case "discard", "quit", "reset":
-		default:
-			denied = true
-		}
-	}
-	if denied {
-		return commands.ErrOutOfMemory
-	}
-	return nil
 }
 
 func infoMemory(srv *Server, w *infoWriter) {

@@ -9,11 +9,13 @@ func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 		if err := ex.scripts.run.admit(row); err != nil {
 			return err
 		}
-	} else if err := s.admit(row); err != nil {
-		return err
-	}
-	if row.Flags.Has(commands.DenyOOM) && !c.FromScript && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
-		return commands.ErrOutOfMemory
+	} else {
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+			return commands.ErrOutOfMemory
+		}
+		if err := s.admitHere(row, row.Flags); err != nil {
+			return err
+		}
 	}
 	ex.calls[row.Index()]++
 	inner := *c

@@ -439,31 +439,6 @@ func (s *session) keep(rest [][][]byte, fresh bool) {
 	}
 }
 
-// admit says whether the session may run a command now.
-func (s *session) admit(row *commands.Row) error {
-	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
-		return commands.ErrNoAuth
-	}
-	if s.server.loading != nil && !row.Flags.Has(commands.Loading) {
-		return commands.ErrLoading
-	}
-	if row.Flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
-		if err := s.server.refusesWrites(); err != nil {
-			return err
-		}
-	}
-	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
-		return commands.ErrSubscribed(row.FullName())
-	}
-	if s.server.scripts.busy.on && row.Flags&commands.AllowBusy == 0 {
-		return s.server.busyError()
-	}
-	if s.monitors && row.Flags&(commands.Write|commands.ReadOnly|commands.MayReplicate) != 0 {
-		return commands.ErrReplicaKeyspace
-	}
-	return nil
-}
-
 // afterReply drops a reply that the client does not want and closes on a client that takes none.
 func (s *session) afterReply(mark int) {
 	s.muteReply(mark)

@@ -48,24 +48,16 @@ func transactionRows() []commands.Row {
 func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
 	tx := s.multi
 	if err == nil && row.Flags.Has(commands.Immediate) {
-		if row.Name != "exec" || !tx.flags.Has(commands.Write) {
-			return false, nil
-		}
-		if err = s.server.refusesWrites(); err == nil {
-			return false, nil
-		}
-	}
-	switch {
-	case err != nil && s.server.table.Lookup(argv[0]).Is("exec"):
-		s.discard()
-		if ex := &s.server.executor; len(ex.monitors) > 0 {
-			ex.show(s, ex.table.Lookup(argv[0]), s.db.ID(), argv)
-		}
-		return false, commands.ErrExecAbortedBy(err)
-	case err == nil && row.Flags.Has(commands.NoMulti):
-		err = commands.ErrNotInsideMulti
+		return false, nil
 	}
 	if err != nil {
+		if ex := &s.server.executor; ex.table.Lookup(argv[0]).Is("exec") {
+			s.discard()
+			if len(ex.monitors) > 0 {
+				ex.show(s, ex.table.Lookup(argv[0]), s.db.ID(), argv)
+			}
+			return false, commands.ErrExecAbortedBy(err)
+		}
 		if tx != nil {
 			tx.aborted = true
 		}

@@ -194,6 +194,7 @@ func passwordCases() []rawCase {
 	eleven := array("NOSUCH", "1", "2", "3", "4", "5", "6", "7", "8", "9", "10")
 	return []rawCase{
 		one("no auth", ping+set+array("NOSUCH")+array("GET")+array("CLIENT", "NOSUCH")+array("COMMAND")),
+		one("no auth, debug", array("DEBUG", "SLEEP", "0")+array("DEBUG")+ping),
 		one("auth", array("AUTH", "secret")+ping+set),
 		one("auth with a name", array("AUTH", "default", "secret")+ping),
 		one("auth, wrong", array("AUTH", "wrong")+ping+array("AUTH", "secret")+ping),

@@ -1,0 +1,80 @@
+package server
+
+import "lockserver/commands"
+
+// What speaks against running a command, apart from what is wrong with its words. Redis looks at these things in a fixed
+// order, and clients see which of two comes first.
+
+// admit says whether the session may run a command now. The first that speaks against it is named, in Redis' order.
+func (s *session) admit(row *commands.Row) error {
+	ex := &s.server.executor
+	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
+		if row.Name == "debug" && !s.mayDebug() {
+			return commands.ErrDebugDisabled
+		}
+		return commands.ErrNoAuth
+	}
+	flags := row.Flags
+	if s.multi != nil {
+		if flags.Has(commands.NoMulti) {
+			return commands.ErrNotInsideMulti
+		}
+		if row.Name == "exec" { // it is what is queued
+			flags |= s.multi.flags & keyspace
+		}
+	}
+	if ex.store.Full() && !ex.scripts.busy.on {
+		if err := s.admitFull(row); err != nil {
+			return err
+		}
+	}
+	return s.admitHere(row, flags)
+}
+
+// admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the row's, or those
+// of what it is to run.
+func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
+	if flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
+		if err := s.server.refusesWrites(); err != nil {
+			return err
+		}
+	}
+	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
+		return commands.ErrSubscribed(row.FullName())
+	}
+	if s.server.loading != nil && !flags.Has(commands.Loading) {
+		return commands.ErrLoading
+	}
+	if s.server.scripts.busy.on && flags&commands.AllowBusy == 0 {
+		return s.server.busyError()
+	}
+	if s.monitors && flags&keyspace != 0 {
+		return commands.ErrReplicaKeyspace
+	}
+	return nil
+}
+
+// keyspace are the flags of commands that touch keys, or tell others of them.
+const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
+
+// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it would need
+// more. Queued commands need memory, too, whatever they do.
+func (s *session) admitFull(row *commands.Row) error {
+	if !s.authenticated || s.server.loading != nil || s.server.executor.evict() {
+		return nil
+	}
+	denied := row.Flags.Has(commands.DenyOOM)
+	if s.multi != nil {
+		switch row.Name {
+		case "exec":
+			denied = s.multi.flags.Has(commands.DenyOOM)
+		case "discard", "quit", "reset":
+		default:
+			denied = true
+		}
+	}
+	if denied {
+		return commands.ErrOutOfMemory
+	}
+	return nil
+}
