@@ -12,11 +12,8 @@ import (
 
 // checkSort allows another order where there is none: of a set that is not sorted (a BY without '*'), and of words that
 // C takes to be the same because they differ behind a zero byte (D44).
-//
-// Redis 7.0 looks at errno after strtod, but does not clear it before: a SORT that met a number out of range makes the
-// next one fail, until something else clears it.
 func checkSort(p *pair, args []string) string {
-	p.redis.watch.Do("ZADD", spareKey, "clears errno", "m")
+	clearErrno(p)
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) || ours.Kind != resp.Array || redis.Kind != resp.Array || len(ours.Elems) != len(redis.Elems) {
 		if !ours.Equal(redis) {
@@ -40,6 +37,10 @@ func checkSort(p *pair, args []string) string {
 	}
 	return differ(ours, redis)
 }
+
+// clearErrno is called before SORT. Redis 7.0 looks at errno after strtod, but does not clear it before: a SORT that met a
+// number out of range makes the next one fail, until something else clears it.
+func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
 // harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then. It leaves sorted sets
 // alone, which Redis gives another form (D43), in which a score can be -0.
