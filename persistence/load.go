@@ -65,6 +65,9 @@ func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 			return got, in.DuplicateKey()
 		default:
 			got.Keys++
+			if e.IdleSec >= 0 || e.Freq >= 0 {
+				st.DB(e.DB).LoadUse(e.Key, e.IdleSec, e.Freq)
+			}
 		}
 	}
 	got.Functions = in.Functions()

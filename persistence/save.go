@@ -68,6 +68,11 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		out.SelectDB(db)
 		out.ResizeDB(keys, timed)
 		snap.Each(db, func(key string, r store.Ref) bool {
+			if idleS, freq := snap.Use(r); idleS >= 0 {
+				out.Idle(uint64(idleS))
+			} else if freq >= 0 {
+				out.Freq(uint8(freq))
+			}
 			saveKey(out, key, r)
 			if o.Breathe != nil && out.Written()-lastBreath >= breathBytes {
 				lastBreath = out.Written()

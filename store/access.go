@@ -1,9 +1,14 @@
 package store
 
+import "sync/atomic"
+
 // What a value's access field holds goes by the policy of eviction, as in Redis. Under the LFU policies it is, in its low
 // 24 bits, a time in minutes (16 bits) and above how often the value is used on a logarithmic scale (8 bits); otherwise
 // the time of the last use in seconds. A change of policy leaves the field alone: until a value is used again, it is read
 // as what it is not.
+//
+// Using a value does not change it, so the field is written where it stands, in a page that a snapshot may be reading
+// meanwhile: there it is written and read atomically.
 
 const (
 	// firstCount is what a new value begins with, so that it does not go before it has had a chance.
@@ -27,7 +32,7 @@ func (s *Store) touch(v *value) {
 	}
 	// Written only when it differs: a read of a hot key then does not dirty its cache line.
 	if now := uint32(s.nowMS / 1000); v.access != now {
-		v.access = now
+		atomic.StoreUint32(&v.access, now)
 	}
 }
 
@@ -40,7 +45,7 @@ func (s *Store) touchLFU(v *value) {
 		}
 	}
 	if now := s.minutes()<<8 | count; v.access != now {
-		v.access = now
+		atomic.StoreUint32(&v.access, now)
 	}
 }
 
@@ -49,12 +54,63 @@ func (s *Store) minutes() uint32 { return uint32(s.nowMS/60_000) & 0xffff }
 
 // count returns how often a value is used, less what has decayed since it was last.
 func (s *Store) count(v *value) uint32 {
-	count := v.access & maxCount
-	if s.eviction.DecayMinutes <= 0 {
+	return decayed(v.access, s.minutes(), s.eviction.DecayMinutes)
+}
+
+// decayed is what is left of the count in an access field after the time since; decayMinutes take one from it.
+func decayed(access, minutes uint32, decayMinutes int) uint32 {
+	count := access & maxCount
+	if decayMinutes <= 0 {
 		return count
 	}
-	passed := (s.minutes() - v.access>>8) & 0xffff
-	return count - min(count, passed/uint32(s.eviction.DecayMinutes))
+	passed := (minutes - access>>8) & 0xffff
+	return count - min(count, passed/uint32(decayMinutes))
+}
+
+// accessOf returns the access field of a value that was last used idleS seconds ago, or is used so often; -1: not known.
+// The policy decides which of them means something.
+func (s *Store) accessOf(idleS int64, freq int) uint32 {
+	switch {
+	case s.eviction.lfu && freq >= 0:
+		return s.minutes()<<8 | uint32(freq)
+	case !s.eviction.lfu && idleS >= 0:
+		return uint32(max(0, s.nowMS/1000-idleS))
+	}
+	return s.born()
+}
+
+// LoadUse is called behind a Load function: the key's value was last used idleS seconds ago, or is used so often, 0 to 255;
+// -1: not known.
+func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		keys.Mut(slot).access = db.store.accessOf(idleS, freq)
+	}
+}
+
+// uses is how a snapshot reads access fields: by the policy, and the time, of the cut.
+type uses struct {
+	lru, lfu     bool
+	nowS         uint32
+	minutes      uint32
+	decayMinutes int
+}
+
+func (s *Store) uses() uses {
+	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
+}
+
+// Use returns how many seconds before the cut the value was last used, if the policy of eviction was an LRU one, and how often
+// it is used, 0 to 255, if it was an LFU one; -1: the policy knows nothing of that. What has been used since the cut counts.
+func (n *Snapshot) Use(r Ref) (idleS int64, freq int) {
+	u := &n.uses
+	switch {
+	case u.lfu:
+		return -1, int(decayed(atomic.LoadUint32(&r.v.access), u.minutes, u.decayMinutes))
+	case u.lru:
+		return int64(max(0, int32(u.nowS-atomic.LoadUint32(&r.v.access)))), -1
+	}
+	return -1, -1
 }
 
 // IdleS returns how many seconds ago the value was last used; for policies that are not LFU.

@@ -27,6 +27,7 @@ const (
 	VolatileTTL
 )
 
+func (p Policy) lru() bool      { return p == AllKeysLRU || p == VolatileLRU }
 func (p Policy) lfu() bool      { return p == AllKeysLFU || p == VolatileLFU }
 func (p Policy) random() bool   { return p == AllKeysRandom || p == VolatileRandom }
 func (p Policy) volatile() bool { return p >= VolatileLRU }

@@ -42,14 +42,7 @@ func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
 	if db.find(key) >= 0 {
 		db.discard(key)
 	}
-	switch s := db.store; {
-	case s.eviction.lfu && r.Freq >= 0:
-		l.v.access = s.minutes()<<8 | uint32(r.Freq)
-	case !s.eviction.lfu && r.IdleS >= 0:
-		l.v.access = uint32(s.nowMS/1000 - r.IdleS)
-	default:
-		l.v.access = s.born()
-	}
+	l.v.access = db.store.accessOf(r.IdleS, r.Freq)
 	db.place(key, l.v, r.AtMS)
 	if db.store.effects != nil {
 		db.store.record(db, "RESTORE", key, appendInt(nil, r.AtMS), r.Payload(), []byte("REPLACE"), []byte("ABSTTL"))

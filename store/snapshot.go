@@ -17,12 +17,13 @@ type Snapshot struct {
 	timed []int
 	// fieldTimes: some hash has a field with a deadline.
 	fieldTimes bool
+	uses       uses
 }
 
 // Cut takes a snapshot: pointers are copied, not data. The caller gives it back with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
-	snap := &Snapshot{store: s, fieldTimes: s.fields.Len() > 0}
+	snap := &Snapshot{store: s, fieldTimes: s.fields.Len() > 0, uses: s.uses()}
 	for _, db := range s.dbs {
 		snap.views = append(snap.views, db.space.keys.View())
 		snap.timed = append(snap.timed, db.space.timed)

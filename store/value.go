@@ -59,7 +59,7 @@ type value struct {
 	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes while
 	// a cut shares the chunk, because a snapshot reads it.
 	meta uint32
-	// access is the time of the last access, in seconds since 1970 modulo 2^32. No snapshot reads it.
+	// access says how the value has been used: see access.go. A snapshot reads it atomically.
 	access uint32
 }
 
