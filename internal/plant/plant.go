@@ -5,7 +5,7 @@
 // files, each behind a switch that only the patched copy has. So the code that is tested is the real one but for the one
 // mistake, and it knows nothing of this. It must not know any mistake: those stand beside the test that finds them.
 //
-// To plant one, write a Fault. A patch that no longer fits its file fails the test: plant the mistake anew.
+// To plant one, write a Fault; a Hunt looks for it. A patch that no longer fits its file fails the test: plant the mistake anew.
 package plant
 
 import (

@@ -1,0 +1,101 @@
+package plant
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Hunt is how a package looks for the faults that are planted in it. Its TestMain returns to Main, and its test calls Test;
+// in between the patched program runs once for each fault, and looks for a violation instead of running tests.
+type Hunt struct {
+	// Search looks for a violation until ctx ends. It calls Found when it has one; otherwise it returns a line that says
+	// what was searched. An error says that it could not look.
+	Search func(ctx context.Context) (summary string, err error)
+	// FindWithin is how long it may take to find any of the faults; CleanFor is how long the patched program without one
+	// must be found to be in order.
+	FindWithin, CleanFor time.Duration
+	// Parallel says that faults are looked for side by side.
+	Parallel bool
+}
+
+// huntVariable makes a process hunt, for as long as it says.
+const huntVariable = "LOCKSERVER_HUNT"
+
+// What a hunt exits with.
+const (
+	exitClean = 0
+	exitFound = 30 + iota
+	exitBroken
+)
+
+// Found ends a hunt that was successful: it says what was found, and the process is over.
+func Found(after time.Duration, what any) {
+	fmt.Printf("found after %.1f s: %v\n", after.Seconds(), what)
+	os.Exit(exitFound)
+}
+
+// Main is what a TestMain is to exit with.
+func (h Hunt) Main(m *testing.M) int {
+	flag.Parse()
+	within := os.Getenv(huntVariable)
+	if within == "" {
+		return m.Run()
+	}
+	d, err := time.ParseDuration(within)
+	summary := ""
+	if err == nil {
+		ctx, cancel := context.WithTimeout(context.Background(), d)
+		defer cancel()
+		summary, err = h.Search(ctx)
+	}
+	if err != nil {
+		fmt.Println(err)
+		return exitBroken
+	}
+	fmt.Println(summary)
+	return exitClean
+}
+
+// Test builds the tests of the package in the current directory with the faults planted, and fails if one of them is not
+// found, or something is with none switched on. root is the module's.
+func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
+	program := Build(t, root, faults)
+	t.Run(None, func(t *testing.T) {
+		code, out := h.run(t, program, None, h.CleanFor)
+		require.Equal(t, exitClean, code, "the patches alone break something:\n%s", out)
+	})
+	for _, f := range faults {
+		t.Run(f.Name, func(t *testing.T) {
+			code, out := h.run(t, program, f.Name, h.FindWithin)
+			require.Equal(t, exitFound, code, "not found within %s:\n%s", h.FindWithin, out)
+			t.Log(out)
+		})
+	}
+}
+
+// run runs a patched program and returns its exit code and what it said.
+func (h Hunt) run(t *testing.T, program, fault string, within time.Duration) (int, string) {
+	t.Helper()
+	if h.Parallel {
+		t.Parallel()
+	}
+	cmd := Command(program, fault)
+	cmd.Env = append(cmd.Env, huntVariable+"="+within.String())
+	// A faulty server may also hang, and the hunt with it.
+	late := time.AfterFunc(2*within+time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		require.NoError(t, err)
+	}
+	return cmd.ProcessState.ExitCode(), string(out)
+}
