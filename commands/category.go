@@ -1,5 +1,7 @@
 package commands
 
+import "slices"
+
 // Category is a set of ACL categories.
 type Category uint32
 
@@ -51,6 +53,9 @@ func (c Category) Names() []string {
 	}
 	return names
 }
+
+// AllCategories are the names of all categories, in the order of ACL CAT.
+func AllCategories() []string { return slices.Clone(categoryNames[:]) }
 
 // CategoryByName finds one category by its name without the @, in any case. The second result is false if
 // there is none.

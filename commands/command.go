@@ -109,17 +109,7 @@ func commandList(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	var names []string
-	for _, r := range c.Table.Rows() {
-		if keep(r) {
-			names = append(names, r.fullName)
-		}
-		for _, sub := range r.subs {
-			if keep(sub) {
-				names = append(names, sub.fullName)
-			}
-		}
-	}
+	names := c.Table.Names(keep)
 	c.Out.Array(len(names))
 	for _, name := range names {
 		c.Out.BulkString(name)

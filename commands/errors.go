@@ -90,6 +90,12 @@ const (
 	ErrClientIDSign  Error = "ERR client-id should be greater than 0"
 	ErrUnblockReason Error = "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
 
+	// What this server is not, and has not.
+	ErrNoCluster     Error = "ERR This instance has cluster support disabled"
+	ErrMasterPort    Error = "ERR Invalid master port"
+	ErrNoReplication Error = "ERR this server cannot be a replica: it has no replication"
+	ErrPasswordBits  Error = "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
+
 	// Transactions.
 	ErrNestedMulti      Error = "ERR MULTI calls can not be nested"
 	ErrExecWithoutMulti Error = "ERR EXEC without MULTI"
@@ -290,6 +296,9 @@ func ErrExecAborted(reason error) Error {
 func ErrInvalidExpire(name string) Error {
 	return Error("ERR invalid expire time in '" + name + "' command")
 }
+
+// ErrCategory names a category of commands that there is not.
+func ErrCategory(name []byte) Error { return quoted("ERR Unknown category '", name, "'") }
 
 // ErrUnsupportedOption names an option that the EXPIRE family does not know.
 func ErrUnsupportedOption(option []byte) Error { return quoted("ERR Unsupported option ", option, "") }

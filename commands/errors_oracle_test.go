@@ -142,6 +142,11 @@ var provoked = []struct {
 	{"command getkeys object freq", ErrCommandArity},
 	{"command getkeys zunion 3 a", ErrCommandInvalidArgs},
 
+	{"readonly", ErrNoCluster},
+	{"replicaof a b", ErrMasterPort},
+	{"acl genpass 0", ErrPasswordBits},
+	{"acl cat foo", ErrCategory([]byte("foo"))},
+
 	{"config rewrite", ErrNoConfigFile},
 	{"config set foo bar", ErrConfigUnknown([]byte("foo"))},
 	{"config set maxmemory foo", ErrConfigSet([]byte("maxmemory"), "argument must be a memory value")},

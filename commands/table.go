@@ -97,6 +97,22 @@ func copyArgs(args []Arg) []Arg {
 // Rows are all commands by name, without subcommands. The slice belongs to the table.
 func (t *Table) Rows() []*Row { return t.rows }
 
+// Names are the full names of the rows that keep wants, subcommands included.
+func (t *Table) Names(keep func(*Row) bool) []string {
+	var names []string
+	for _, r := range t.rows {
+		if keep(r) {
+			names = append(names, r.fullName)
+		}
+		for _, sub := range r.subs {
+			if keep(sub) {
+				names = append(names, sub.fullName)
+			}
+		}
+	}
+	return names
+}
+
 // Lookup finds a command by its name in any case; nil if there is none.
 func (t *Table) Lookup(name []byte) *Row {
 	d := digestOf(name)

@@ -96,7 +96,7 @@ func auth(c *commands.Ctx) error {
 	if a.Left() > 2 {
 		return commands.ErrSyntax
 	}
-	user := []byte("default")
+	user := []byte(theUser)
 	named := a.Left() == 2
 	if named {
 		user = a.Bytes()
@@ -115,7 +115,7 @@ func auth(c *commands.Ctx) error {
 // logIn checks a name and password. Without a configured password the default user may use any.
 func (s *session) logIn(user, password []byte) error {
 	want := s.server.config.RequirePass
-	ok := string(user) == "default"
+	ok := string(user) == theUser
 	if want != "" {
 		ok = subtle.ConstantTimeCompare(password, []byte(want)) == 1 && ok
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"lockserver/commands"
+	"lockserver/internal/resp"
 )
 
 func infoRows() []commands.Row {
@@ -18,7 +19,21 @@ func infoRows() []commands.Row {
 		{Name: "time", Group: commands.Server, Since: "2.6.0", Flags: commands.Loading | commands.Stale | commands.Fast,
 			Tips: []string{"nondeterministic_output"}, Run: timeCmd,
 			Summary: "Tells the server's time: seconds since 1970, and microseconds.", Complexity: "O(1)"},
+		{Name: "lolwut", Group: commands.Server, Since: "5.0.0", Flags: commands.ReadOnly | commands.Fast, Run: lolwut,
+			Summary: "Draws something, and tells the server's version.", Complexity: "O(1)",
+			Args: []commands.Arg{commands.Opt(commands.Int("version").After("VERSION"))}},
 	}
+}
+
+// lolwut has one picture, whatever version of Redis' it is asked for. As in Redis other words mean nothing.
+func lolwut(c *commands.Ctx) error {
+	if len(c.Argv) > 2 && equalWord(c.Argv[1], "version") {
+		if _, ok := resp.ParseInt(c.Argv[2]); !ok {
+			return commands.ErrNotInteger
+		}
+	}
+	c.Out.Verbatim("txt", "    ___\n   |   |\n  _|___|_\n |   o   |\n |___|___|\n\nlockserver ver. "+sessionOf(c).server.opts.Version+"\n")
+	return nil
 }
 
 func timeCmd(c *commands.Ctx) error {

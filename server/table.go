@@ -6,6 +6,7 @@ import "lockserver/commands"
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), gaugeRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(), debugRows(), dumpRows(), waitRows(), memoryRows(), lockRows(), scriptRows(),
+		replicationRows(), clusterRows(), {aclRow()},
 	}
 }
 

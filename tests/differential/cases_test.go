@@ -56,7 +56,7 @@ func TestCases(t *testing.T) {
 
 // allCases are the tables of all families.
 func allCases() []family {
-	return []family{stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), geoCases(), listCases(), streamCases(), groupCases(), dumpCases(), sortCases(), waitCases(), serverCases()}
+	return []family{stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), geoCases(), listCases(), streamCases(), groupCases(), dumpCases(), sortCases(), waitCases(), serverCases(), aloneCases()}
 }
 
 // play plays a case and compares the data at its end.
