@@ -47,6 +47,12 @@ func (p *parser) assign(target, value ast.Expr, line int) ast.Stmt {
 		// parameter that is its argument.
 		call.AdjustRet = false
 	}
+	_, variable := target.(*ast.IdentExpr)
+	if _, logical := value.(*ast.LogicalOpExpr); logical && variable {
+		// Where the left side of `and` or `or` decides, the interpreter's compiler leaves the value in a temporary and a
+		// local that there is already as it was; a new one it sets.
+		return p.assignMany([]ast.Expr{target}, []ast.Expr{value}, line)
+	}
 	return placed(&ast.AssignStmt{Lhs: []ast.Expr{target}, Rhs: []ast.Expr{value}}, line, line)
 }
 

@@ -488,3 +488,45 @@ local x = 5 if x == 1 then return 1 elseif x == 5 then return "five" elseif x th
 local x if x then return 1 else return 2 end
 => "true 2"
 
+local v, t = 1, {} v = t.x and t.x.y return v
+=> "true nil"
+
+local v, t = 1, {} v = t.x and t.y and 3 return v
+=> "true nil"
+
+local v, t = 1, {x = 1} v = t.x and t.y and 3 return v
+=> "true nil"
+
+local v, t = 1, {x = false} v = t.y or t.x and 3 return v
+=> "true false"
+
+local v = 1 v = tonumber('x') and 2 return v
+=> "true nil"
+
+local v = 1 v = (not v and 2) and 3 return v
+=> "true false"
+
+local v = true v = not v and 1 == 2 return v
+=> "true false"
+
+local v, t = 5, {} v = (t.x or t.y) and 1 return v
+=> "true nil"
+
+local v, t = 5, {} v = t.x and 1 v = v or 7 return v
+=> "true 7"
+
+local function f(v) v = type(v) == 'x' and 2 return v end return f(1), f('x')
+=> "true false false"
+
+local v = 1 v = (function() return nil end)() and 2 return v
+=> "true nil"
+
+local function f(v) local u = function() v = not v and 2 return v end return u() end return f(1), f(nil)
+=> "true false 2"
+
+local v, t = 1, {} while true do v = t.x and t.y if not v then break end end return v
+=> "true nil"
+
+local a, b, t = 1, 2, {} a, b = t.x and 3, t.y or 4 return a, b
+=> "true nil 4"
+
