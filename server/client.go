@@ -31,7 +31,7 @@ func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	srv.stats.connections++
-	if srv.config.ProtectedMode && srv.config.RequirePass == "" && !isLocalAddr(addrText(remote)) {
+	if srv.config.ProtectedMode && srv.config.RequirePass == "" && !isLocalAddr(peerText(local, remote)) {
 		srv.stats.refused++
 		return nil, errProtected
 	}
@@ -42,7 +42,7 @@ func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session
 	srv.lastID++
 	now := ex.clock.NowUS()
 	s = &session{server: srv, transport: t, id: srv.lastID, db: ex.store.DB(0)}
-	s.info = clientInfo{addr: addrText(remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
+	s.info = clientInfo{addr: peerText(local, remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
 	s.out.Proto = 2
 	t.attach(s)
 	s.setAuthenticated(srv.config.RequirePass == "")
@@ -55,7 +55,15 @@ func (s *session) setAuthenticated(ok bool) {
 	s.decoder.SetAuthenticated(ok)
 }
 
-// addrText is an address as CLIENT LIST writes it; a unix socket's peer has none of its own.
+// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none of its own: it is the socket's.
+func peerText(local, remote net.Addr) string {
+	if remote != nil && remote.Network() == "unix" {
+		return addrText(local)
+	}
+	return addrText(remote)
+}
+
+// addrText is an address as CLIENT LIST writes it.
 func addrText(a net.Addr) string {
 	if a == nil {
 		return ""

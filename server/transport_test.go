@@ -294,7 +294,7 @@ func TestUnixSocket(t *testing.T) {
 		require.Equal(t, os.FileMode(0o640), st.Mode().Perm())
 		c := testkit.Dial(t, overPort(srv))
 		require.Equal(t, "+PONG", c.Do("PING").String())
-		require.Contains(t, c.Do("CLIENT", "LIST").Str, "addr="+path+":0 ")
+		require.Contains(t, c.Do("CLIENT", "LIST").Str, " addr="+path+":0 laddr="+path+":0 ")
 		require.Contains(t, c.Do("CLIENT", "LIST").Str, "flags=U ")
 
 		// A socket that a dead server has left behind is no obstacle, another file is.
