@@ -89,7 +89,7 @@ func writeElement(out *resp.Writer, v list.Value) {
 	if v.IsInt {
 		out.BulkInt(v.Int)
 	} else {
-		out.Bulk(v.Bytes)
+		out.Bulk(v.Bytes())
 	}
 }
 

@@ -81,18 +81,19 @@ func findSale(c *Ctx, voucher []byte) (s sale, err error) {
 func (s *sale) read(h *hash.Hash) (bad []byte) {
 	if lp, small := h.Listpack(); small {
 		for pos := lp.First(); pos >= 0; {
-			field := lp.Get(pos)
-			at := lp.Next(pos)
-			pos = lp.Next(at)
-			if !field.IsInt && !s.take(field.Bytes, lp.Get(at)) {
-				bad = field.Bytes
+			field, at := lp.Step(pos)
+			value, next := lp.Step(at)
+			if pos = next; !field.IsInt && !s.take(field.Bytes(), value) {
+				bad = field.Bytes()
 			}
 		}
 		return bad
 	}
 	h.Each(func(field, text []byte) bool {
-		value := listpack.Value{Bytes: text}
-		value.Int, value.IsInt = resp.ParseInt(text)
+		value := listpack.String(text)
+		if n, ok := resp.ParseInt(text); ok {
+			value = listpack.Integer(n)
+		}
 		if !s.take(field, value) {
 			bad = field
 		}
@@ -107,7 +108,7 @@ func (s *sale) take(field []byte, value listpack.Value) bool {
 	least := int64(0)
 	switch string(field) {
 	case "stream":
-		if s.stream = value.Bytes; value.IsInt {
+		if s.stream = value.Bytes(); value.IsInt {
 			s.stream = value.Append(nil)
 		}
 		return true

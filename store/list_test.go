@@ -67,7 +67,7 @@ func TestListOpensAsNothingElse(t *testing.T) {
 	require.False(t, ok)
 	v, ok := db.Peek([]byte("l")).List().Index(0)
 	require.True(t, ok)
-	require.Equal(t, "a", string(v.Bytes))
+	require.Equal(t, "a", string(v.Bytes()))
 	require.Nil(t, db.Peek([]byte("no")).List())
 	require.Equal(t, "list", db.Peek([]byte("l")).Kind().String())
 }

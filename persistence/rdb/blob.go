@@ -101,7 +101,7 @@ func (w *blob) next() (e element, ok bool) {
 		e, w.pos = intsetElement(w.b, w.pos)
 	case listpackBlob:
 		v := listpack.List(w.b).Get(w.pos)
-		e = element{bytes: v.Bytes, num: v.Int, isInt: v.IsInt}
+		e = element{bytes: v.Bytes(), num: v.Int, isInt: v.IsInt}
 		w.pos = listpack.List(w.b).Next(w.pos)
 	}
 	return e, true

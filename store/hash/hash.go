@@ -171,7 +171,7 @@ func (h *Hash) SetInt(lim Limits, field []byte, n int64) (added bool) {
 	if h.table == nil {
 		digits := 0
 		if lim.Value < maxIntLen {
-			digits = listpack.Value{Int: n, IsInt: true}.Len()
+			digits = listpack.Integer(n).Len()
 		}
 		if h.fits(lim, field, digits) {
 			added = h.smallSetInt(field, n)
@@ -275,7 +275,7 @@ func parseInt(s string) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil && listpack.Value{Int: n, IsInt: true}.Equal(bytesOf(s))
+	return n, err == nil && listpack.Integer(n).Equal(bytesOf(s))
 }
 
 // bytesOf returns the bytes of a string, which must not be written to.

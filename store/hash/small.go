@@ -117,7 +117,7 @@ func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
 		pos = h.lp.Next(pos)
 	}
 	f, v := h.lp.Get(pos), h.lp.Get(h.lp.Next(pos))
-	field, value, dst = f.Bytes, v.Bytes, dst[:0]
+	field, value, dst = f.Bytes(), v.Bytes(), dst[:0]
 	if f.IsInt {
 		dst = strconv.AppendInt(dst, f.Int, 10)
 		field = dst
@@ -134,11 +134,10 @@ func (h *Hash) smallEach(fn func(field, value []byte) bool) {
 	}
 	var fieldText, valueText []byte // only integers need them
 	for pos := h.lp.First(); pos >= 0; {
-		field := h.lp.Get(pos)
-		pos = h.lp.Next(pos)
-		value := h.lp.Get(pos)
-		pos = h.lp.Next(pos)
-		f, v := field.Bytes, value.Bytes
+		field, at := h.lp.Step(pos)
+		value, next := h.lp.Step(at)
+		pos = next
+		f, v := field.Bytes(), value.Bytes()
 		if field.IsInt {
 			fieldText = strconv.AppendInt(fieldText[:0], field.Int, 10)
 			f = fieldText
@@ -158,5 +157,5 @@ func spell(dst []byte, v listpack.Value) []byte {
 	if v.IsInt {
 		return strconv.AppendInt(dst, v.Int, 10)
 	}
-	return v.Bytes
+	return v.Bytes()
 }

@@ -115,7 +115,7 @@ func TestPlain(t *testing.T) {
 	require.Equal(t, len(nodes), l.NodeCount())
 	v, ok := l.Index(1)
 	require.True(t, ok)
-	require.Equal(t, large, string(v.Bytes), "it is a number, and not stored as one")
+	require.Equal(t, large, string(v.Bytes()), "it is a number, and not stored as one")
 	l.Set(lim, 1, []byte("c"))
 	require.Equal(t, []string{"a", "c", "b", large + "2"}, content(l))
 	require.Equal(t, 1, l.RemoveEqual(lim, []byte(large+"2"), Right, 0))

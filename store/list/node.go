@@ -39,7 +39,7 @@ func (n *node) len() int {
 // and returns false if fn did.
 func (n *node) walk(i int, to Side, fn func(v Value) bool) bool {
 	if n.plain {
-		return fn(Value{Bytes: n.lp[:len(n.lp):len(n.lp)]})
+		return fn(listpack.String(n.lp))
 	}
 	return walkPacked(n.lp, position(n.lp, i), to, fn)
 }
@@ -125,7 +125,7 @@ func join(a, b listpack.List) listpack.List {
 		if v := b.Get(pos); v.IsInt {
 			a = a.AppendInt(v.Int)
 		} else {
-			a = a.Append(v.Bytes)
+			a = a.Append(v.Bytes())
 		}
 	}
 	return a

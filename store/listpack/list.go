@@ -115,7 +115,7 @@ func (l List) Find(from int, b []byte, skip int) int {
 		}
 		v := l.Get(pos)
 		if !v.IsInt {
-			if string(v.Bytes) == string(b) {
+			if v.text == string(b) {
 				return pos
 			}
 			continue

@@ -152,8 +152,8 @@ func TestCloneSharesNothing(t *testing.T) {
 	l := New().Append([]byte("abc"))
 	c := l.Clone()
 	l = l.Replace(l.First(), []byte("xyz"))
-	require.Equal(t, "abc", string(c.Get(c.First()).Bytes))
-	require.Equal(t, "xyz", string(l.Get(l.First()).Bytes))
+	require.Equal(t, "abc", string(c.Get(c.First()).Bytes()))
+	require.Equal(t, "xyz", string(l.Get(l.First()).Bytes()))
 }
 
 func TestReplaceOfEqualSizeIsInPlace(t *testing.T) {

@@ -3,16 +3,33 @@ package listpack
 import (
 	"encoding/binary"
 	"strconv"
+	"unsafe"
 )
 
 // Value is one element: an integer, or a string of bytes.
+//
+// It takes four words, no more: what is larger the compiler keeps in memory and
+// copies from call to call, by which SMEMBERS of 100 strings took twice the time.
 type Value struct {
-	// Bytes is the string, if IsInt is false. It aliases the list and has no spare
-	// capacity: it is valid until the list changes, and must not be written to.
-	Bytes []byte
+	text string // the string, if IsInt is false; it aliases the list
 	// Int is the integer, if IsInt is true.
 	Int   int64
 	IsInt bool
+}
+
+// Integer returns the value that is the integer n.
+func Integer(n int64) Value { return Value{Int: n, IsInt: true} }
+
+// String returns the value that is the string b, which it aliases; a string even
+// if b spells an integer, which in a list would be one.
+func String(b []byte) Value {
+	return Value{text: unsafe.String(unsafe.SliceData(b), len(b))}
+}
+
+// Bytes returns the string, nil if IsInt is true. It aliases the list and has no
+// spare capacity: it is valid until the list changes, and must not be written to.
+func (v Value) Bytes() []byte {
+	return unsafe.Slice(unsafe.StringData(v.text), len(v.text))
 }
 
 // Step returns the element at pos and the position of the next one, -1 after the last: Get and Next in one.
@@ -20,14 +37,14 @@ func (l List) Step(pos int) (v Value, next int) {
 	c := l[pos]
 	switch {
 	case c < 0x80:
-		v, next = Value{Int: int64(c), IsInt: true}, pos+2
+		v, next = Integer(int64(c)), pos+2
 	case c < headInt13: // a string of up to 63 bytes
 		end := pos + 1 + int(c&0x3F)
-		v, next = Value{Bytes: l[pos+1 : end : end]}, end+1
+		v, next = String(l[pos+1:end]), end+1
 	case c&maskString12 == headString12:
 		start := pos + 2
 		end := start + int(c&0x0F)<<8 + int(l[pos+1])
-		v, next = Value{Bytes: l[start:end:end]}, end+backlenSize(end-pos)
+		v, next = String(l[start:end]), end+backlenSize(end-pos)
 	default:
 		v, next = l.getLong(pos), pos+l.longSizeAt(pos)
 	}
@@ -41,7 +58,7 @@ func (l List) Step(pos int) (v Value, next int) {
 func (l List) Get(pos int) Value {
 	c := l[pos]
 	if c < 0x80 {
-		return Value{Int: int64(c), IsInt: true}
+		return Integer(int64(c))
 	}
 	if c&maskString6 == headString6 {
 		return l.str(pos+1, int(c&0x3F))
@@ -54,27 +71,25 @@ func (l List) getLong(pos int) Value {
 	switch c := l[pos]; {
 	case c&maskInt13 == headInt13:
 		// The sign is bit 12: shift it to the top and back.
-		return integer(int64(uint64(c&0x1F)<<8|uint64(l[pos+1])) << 51 >> 51)
+		return Integer(int64(uint64(c&0x1F)<<8|uint64(l[pos+1])) << 51 >> 51)
 	case c&maskString12 == headString12:
 		return l.str(pos+2, int(c&0x0F)<<8+int(l[pos+1]))
 	case c == headString32:
 		return l.str(pos+5, int(binary.LittleEndian.Uint32(l[pos+1:])))
 	case c == headInt16:
-		return integer(int64(int16(binary.LittleEndian.Uint16(l[pos+1:]))))
+		return Integer(int64(int16(binary.LittleEndian.Uint16(l[pos+1:]))))
 	case c == headInt24:
 		low := binary.LittleEndian.Uint16(l[pos+1:])
-		return integer(int64(int8(l[pos+3]))<<16 | int64(low))
+		return Integer(int64(int8(l[pos+3]))<<16 | int64(low))
 	case c == headInt32:
-		return integer(int64(int32(binary.LittleEndian.Uint32(l[pos+1:]))))
+		return Integer(int64(int32(binary.LittleEndian.Uint32(l[pos+1:]))))
 	case c == headInt64:
-		return integer(int64(binary.LittleEndian.Uint64(l[pos+1:])))
+		return Integer(int64(binary.LittleEndian.Uint64(l[pos+1:])))
 	}
 	panic("listpack: no element at " + strconv.Itoa(pos))
 }
 
-func integer(n int64) Value { return Value{Int: n, IsInt: true} }
-
-func (l List) str(from, n int) Value { return Value{Bytes: l[from : from+n : from+n]} }
+func (l List) str(from, n int) Value { return String(l[from : from+n]) }
 
 // Int returns the integer at pos, which must be one, and the offset where its
 // element ends: the next element's position, or that of the end byte.
@@ -102,13 +117,13 @@ func (v Value) Append(dst []byte) []byte {
 	if v.IsInt {
 		return strconv.AppendInt(dst, v.Int, 10)
 	}
-	return append(dst, v.Bytes...)
+	return append(dst, v.text...)
 }
 
 // Len returns how many bytes Append adds.
 func (v Value) Len() int {
 	if !v.IsInt {
-		return len(v.Bytes)
+		return len(v.text)
 	}
 	n, rest := 1, uint64(v.Int)
 	if v.Int < 0 {
@@ -123,7 +138,7 @@ func (v Value) Len() int {
 // Equal reports whether Append would append exactly b.
 func (v Value) Equal(b []byte) bool {
 	if !v.IsInt {
-		return string(v.Bytes) == string(b)
+		return v.text == string(b)
 	}
 	n, ok := parseInt(b)
 	return ok && n == v.Int

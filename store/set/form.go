@@ -73,7 +73,7 @@ func eachElement(lp listpack.List, fn func(member []byte) bool) {
 	for pos := lp.First(); pos >= 0; {
 		var v listpack.Value
 		v, pos = lp.Step(pos)
-		member := v.Bytes
+		member := v.Bytes()
 		if v.IsInt {
 			text = strconv.AppendInt(text[:0], v.Int, 10)
 			member = text
@@ -83,8 +83,6 @@ func eachElement(lp listpack.List, fn func(member []byte) bool) {
 		}
 	}
 }
-
-func number(n int64) listpack.Value { return listpack.Value{Int: n, IsInt: true} }
 
 // parseInt accepts the one spelling of an integer that Redis takes for a number:
 // no plus sign, no leading zero, no space, no "-0".
@@ -98,5 +96,5 @@ func parseInt(b []byte) (int64, bool) {
 		}
 	}
 	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(b), len(b)), 10, 64)
-	return n, err == nil && number(n).Equal(b)
+	return n, err == nil && listpack.Integer(n).Equal(b)
 }

@@ -152,7 +152,7 @@ func (s *Set) addToInts(lim Limits, member []byte) (added bool) {
 	}
 	longest := 0
 	if n := s.intset().len(); n > 0 {
-		first, last := number(s.intset().at(0)), number(s.intset().at(n-1))
+		first, last := listpack.Integer(s.intset().at(0)), listpack.Integer(s.intset().at(n-1))
 		longest = max(first.Len(), last.Len())
 	}
 	if longest <= lim.Value && s.fits(lim, s.Len(), len(member)) {
@@ -219,7 +219,7 @@ func (s *Set) At(i int, dst []byte) (member []byte) {
 			pos = lp.Next(pos)
 		}
 		if v := lp.Get(pos); !v.IsInt {
-			return v.Bytes
+			return v.Bytes()
 		} else {
 			return strconv.AppendInt(dst[:0], v.Int, 10)
 		}

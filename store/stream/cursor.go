@@ -152,5 +152,5 @@ func spell(v listpack.Value, buf *[20]byte) []byte {
 	if v.IsInt {
 		return v.Append(buf[:0])
 	}
-	return v.Bytes
+	return v.Bytes()
 }

@@ -29,10 +29,10 @@ func AppendScore(dst []byte, score float64) []byte {
 func packedScore(dst []byte, score float64) listpack.Value {
 	if score >= -maxPackedInt && score <= maxPackedInt {
 		if n := int64(score); float64(n) == score {
-			return listpack.Value{Int: n, IsInt: true}
+			return listpack.Integer(n)
 		}
 	}
-	return listpack.Value{Bytes: AppendScore(dst[:0], score)}
+	return listpack.String(AppendScore(dst[:0], score))
 }
 
 // AppendPacked appends a score as it stands in a listpack: as AppendScore does, but
@@ -49,7 +49,8 @@ func scoreOf(v listpack.Value) float64 {
 	if v.IsInt {
 		return float64(v.Int)
 	}
-	score, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(v.Bytes), len(v.Bytes)), 64)
+	text := v.Bytes()
+	score, err := strconv.ParseFloat(unsafe.String(unsafe.SliceData(text), len(text)), 64)
 	if err != nil && !math.IsInf(score, 0) {
 		panic("zset: a listpack holds what is no score")
 	}

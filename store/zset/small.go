@@ -44,11 +44,11 @@ func (z *ZSet) smallInsert(member []byte, score float64) {
 		if v.IsInt {
 			z.lp = z.lp.AppendInt(v.Int)
 		} else {
-			z.lp = z.lp.Append(v.Bytes)
+			z.lp = z.lp.Append(v.Bytes())
 		}
 		return
 	}
-	spelled := v.Bytes
+	spelled := v.Bytes()
 	if v.IsInt {
 		spelled = strconv.AppendInt(text[:0], v.Int, 10)
 	}
@@ -140,11 +140,12 @@ func (z *ZSet) smallRange(from, to int, fn func(member []byte, score float64) bo
 	var text [20]byte
 	pos := z.smallSeek(from)
 	for range to - from {
-		at := z.lp.Next(pos)
-		if !fn(spell(text[:0], z.lp.Get(pos)), scoreOf(z.lp.Get(at))) {
+		member, at := z.lp.Step(pos)
+		score, next := z.lp.Step(at)
+		if !fn(spell(text[:0], member), scoreOf(score)) {
 			return
 		}
-		pos = z.lp.Next(at)
+		pos = next
 	}
 }
 
@@ -169,5 +170,5 @@ func spell(dst []byte, v listpack.Value) []byte {
 	if v.IsInt {
 		return strconv.AppendInt(dst, v.Int, 10)
 	}
-	return v.Bytes
+	return v.Bytes()
 }
