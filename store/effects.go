@@ -148,15 +148,3 @@ func (r *recorder) ownName(name string) []byte {
 }
 
 func appendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
-
-// parseInt reads a canonical decimal int64: no sign but '-', no leading zero, no space.
-func parseInt(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > 20 {
-		return 0, false
-	}
-	if b[0] == '+' || (b[0] == '0' && len(b) > 1) || (b[0] == '-' && (len(b) == 1 || b[1] == '0')) {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(view(b), 10, 64)
-	return n, err == nil
-}

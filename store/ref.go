@@ -4,6 +4,7 @@ import (
 	"lockserver/store/bloom"
 	"lockserver/store/hash"
 	"lockserver/store/list"
+	"lockserver/store/listpack"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -124,7 +125,7 @@ func (r Ref) Encoding() string {
 		return "raw"
 	case String:
 		b := r.v.bytes()
-		if _, ok := parseInt(b); ok {
+		if _, ok := listpack.ParseInt(b); ok {
 			return "int"
 		}
 		if len(b) <= embstrMax {

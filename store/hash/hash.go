@@ -100,7 +100,7 @@ func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
 		if !ok {
 			return nil, false
 		}
-		return spell(dst[:0], v), true
+		return v.Text(dst), true
 	}
 	slot := h.slot(field)
 	if slot < 0 {
@@ -123,7 +123,7 @@ func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
 		return 0, false, false
 	}
 	_, v := h.table.At(slot)
-	n, isInt = parseInt(*v)
+	n, isInt = listpack.ParseInt(bytesOf(*v))
 	return n, isInt, true
 }
 
@@ -262,21 +262,6 @@ func (h *Hash) mustOwn() {
 
 // maxIntLen is the longest spelling of a 64-bit integer.
 const maxIntLen = 20
-
-// parseInt accepts the one spelling of an integer that Redis takes for a number:
-// no plus sign, no leading zero, no space, no "-0".
-func parseInt(s string) (int64, bool) {
-	if len(s) == 0 || len(s) > maxIntLen {
-		return 0, false
-	}
-	for i := range len(s) {
-		if c := s[i]; (c < '0' || c > '9') && (i > 0 || c != '-') {
-			return 0, false // strconv would say so too, but allocate its error
-		}
-	}
-	n, err := strconv.ParseInt(s, 10, 64)
-	return n, err == nil && listpack.Integer(n).Equal(bytesOf(s))
-}
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

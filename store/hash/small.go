@@ -151,11 +151,3 @@ func (h *Hash) smallEach(fn func(field, value []byte) bool) {
 		}
 	}
 }
-
-// spell returns the bytes of a value; those of an integer are appended to dst.
-func spell(dst []byte, v listpack.Value) []byte {
-	if v.IsInt {
-		return strconv.AppendInt(dst, v.Int, 10)
-	}
-	return v.Bytes()
-}

@@ -26,7 +26,7 @@ const maxIntLen = 20
 // EncodedLen returns how many bytes of a list the element b takes, back length
 // included.
 func EncodedLen(b []byte) int {
-	if n, ok := parseInt(b); ok {
+	if n, ok := ParseInt(b); ok {
 		return intSize(n) + 1
 	}
 	size := stringSize(len(b))
@@ -181,9 +181,9 @@ func putInt(dst []byte, n int64) {
 	dst[size] = byte(size)
 }
 
-// parseInt returns the integer that b spells, if b is its one canonical spelling:
-// no plus sign, no leading zeroes, no "-0".
-func parseInt(b []byte) (int64, bool) {
+// ParseInt returns the integer that b spells, if b is its one canonical spelling:
+// no plus sign, no leading zeroes, no "-0". It does not allocate.
+func ParseInt(b []byte) (int64, bool) {
 	if len(b) == 0 || len(b) > maxIntLen || b[0] > '9' {
 		return 0, false
 	}

@@ -121,7 +121,7 @@ func (l List) Find(from int, b []byte, skip int) int {
 			continue
 		}
 		if !parsed {
-			number, isNumber = parseInt(b)
+			number, isNumber = ParseInt(b)
 			parsed = true
 		}
 		if isNumber && v.Int == number {

@@ -111,6 +111,15 @@ func (l List) EqualAt(pos int, b []byte) bool {
 	return v.Equal(b)
 }
 
+// Text returns what Append appends; it aliases the list, or dst where an integer
+// has to be spelled out. dst is scratch and may be nil.
+func (v Value) Text(dst []byte) []byte {
+	if v.IsInt {
+		return strconv.AppendInt(dst[:0], v.Int, 10)
+	}
+	return v.Bytes()
+}
+
 // Append appends the value to dst, an integer as its decimal spelling, and
 // returns the result.
 func (v Value) Append(dst []byte) []byte {
@@ -140,6 +149,6 @@ func (v Value) Equal(b []byte) bool {
 	if !v.IsInt {
 		return v.text == string(b)
 	}
-	n, ok := parseInt(b)
+	n, ok := ParseInt(b)
 	return ok && n == v.Int
 }

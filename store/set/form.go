@@ -3,7 +3,6 @@ package set
 import (
 	"slices"
 	"strconv"
-	"unsafe"
 
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
@@ -82,19 +81,4 @@ func eachElement(lp listpack.List, fn func(member []byte) bool) {
 			return
 		}
 	}
-}
-
-// parseInt accepts the one spelling of an integer that Redis takes for a number:
-// no plus sign, no leading zero, no space, no "-0".
-func parseInt(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > maxIntLen {
-		return 0, false
-	}
-	for i, c := range b {
-		if (c < '0' || c > '9') && (i > 0 || c != '-') {
-			return 0, false // strconv would say so too, but allocate its error
-		}
-	}
-	n, err := strconv.ParseInt(unsafe.String(unsafe.SliceData(b), len(b)), 10, 64)
-	return n, err == nil && listpack.Integer(n).Equal(b)
 }

@@ -107,7 +107,7 @@ func (s *Set) Listpack() (listpack.List, bool) {
 func (s *Set) Has(member []byte) bool {
 	switch s.form {
 	case ints:
-		n, ok := parseInt(member)
+		n, ok := listpack.ParseInt(member)
 		if !ok {
 			return false
 		}
@@ -143,7 +143,7 @@ func (s *Set) Add(lim Limits, member []byte) (added bool) {
 // integer, ends that form: a number too many leads to a table, a string to a
 // listpack if the set fits into one.
 func (s *Set) addToInts(lim Limits, member []byte) (added bool) {
-	if n, ok := parseInt(member); ok {
+	if n, ok := listpack.ParseInt(member); ok {
 		s.compact, added = s.intset().add(n)
 		if added && s.intset().len() > min(lim.IntsetEntries, maxIntsetEntries) {
 			s.toTable()
@@ -180,7 +180,7 @@ func (s *Set) Remove(member []byte) (removed bool) {
 	s.mustOwn()
 	switch s.form {
 	case ints:
-		if n, ok := parseInt(member); ok {
+		if n, ok := listpack.ParseInt(member); ok {
 			s.compact, removed = s.intset().remove(n)
 		}
 	case packed:
@@ -218,11 +218,7 @@ func (s *Set) At(i int, dst []byte) (member []byte) {
 		for range i {
 			pos = lp.Next(pos)
 		}
-		if v := lp.Get(pos); !v.IsInt {
-			return v.Bytes()
-		} else {
-			return strconv.AppendInt(dst[:0], v.Int, 10)
-		}
+		return lp.Get(pos).Text(dst)
 	}
 	key, _ := s.table.At(i)
 	return bytesOf(key)

@@ -135,22 +135,13 @@ func (fv *FieldValues) Next() (field, value []byte, ok bool) {
 		return nil, nil, false
 	}
 	fv.left--
-	l := fv.list
+	at := &fv.item
 	if fv.field != 0 {
-		field = spell(l.Get(fv.field), &fv.scratch.field)
-		fv.field = l.Next(fv.field)
-	} else {
-		field = spell(l.Get(fv.item), &fv.scratch.field)
-		fv.item = l.Next(fv.item)
+		at = &fv.field
 	}
-	value = spell(l.Get(fv.item), &fv.scratch.value)
-	fv.item = l.Next(fv.item)
-	return field, value, true
-}
-
-func spell(v listpack.Value, buf *[20]byte) []byte {
-	if v.IsInt {
-		return v.Append(buf[:0])
-	}
-	return v.Bytes()
+	name, next := fv.list.Step(*at)
+	*at = next
+	content, next := fv.list.Step(fv.item)
+	fv.item = next
+	return name.Text(fv.scratch.field[:]), content.Text(fv.scratch.value[:]), true
 }

@@ -68,7 +68,7 @@ func (z *ZSet) placeOf(member []byte, score float64) int {
 	for pos >= 0 {
 		at := z.lp.Next(pos)
 		other := scoreOf(z.lp.Get(at))
-		if other > score || other == score && bytes.Compare(spell(text[:0], z.lp.Get(pos)), member) > 0 {
+		if other > score || other == score && bytes.Compare(z.lp.Get(pos).Text(text[:]), member) > 0 {
 			return pos
 		}
 		pos = z.lp.Next(at)
@@ -130,7 +130,7 @@ func (z *ZSet) smallSeek(rank int) int {
 
 func (z *ZSet) smallAt(rank int, dst []byte) (member []byte, score float64) {
 	pos := z.smallSeek(rank)
-	return spell(dst[:0], z.lp.Get(pos)), scoreOf(z.lp.Get(z.lp.Next(pos)))
+	return z.lp.Get(pos).Text(dst), scoreOf(z.lp.Get(z.lp.Next(pos)))
 }
 
 func (z *ZSet) smallRange(from, to int, fn func(member []byte, score float64) bool) {
@@ -142,7 +142,7 @@ func (z *ZSet) smallRange(from, to int, fn func(member []byte, score float64) bo
 	for range to - from {
 		member, at := z.lp.Step(pos)
 		score, next := z.lp.Step(at)
-		if !fn(spell(text[:0], member), scoreOf(score)) {
+		if !fn(member.Text(text[:]), scoreOf(score)) {
 			return
 		}
 		pos = next
@@ -156,19 +156,11 @@ func (z *ZSet) smallRangeDown(from, to int, fn func(member []byte, score float64
 	var text [20]byte
 	pos := z.smallSeek(to - 1)
 	for range to - from {
-		if !fn(spell(text[:0], z.lp.Get(pos)), scoreOf(z.lp.Get(z.lp.Next(pos)))) {
+		if !fn(z.lp.Get(pos).Text(text[:]), scoreOf(z.lp.Get(z.lp.Next(pos)))) {
 			return
 		}
 		if pos = z.lp.Prev(pos); pos >= 0 {
 			pos = z.lp.Prev(pos)
 		}
 	}
-}
-
-// spell returns the bytes of a value; those of an integer are appended to dst.
-func spell(dst []byte, v listpack.Value) []byte {
-	if v.IsInt {
-		return strconv.AppendInt(dst, v.Int, 10)
-	}
-	return v.Bytes()
 }
