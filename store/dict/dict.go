@@ -72,6 +72,37 @@ func (d *Dict[V]) FindString(h uint64, key string) int {
 	return -1
 }
 
+// Together is how many keys one FindAll takes.
+const Together = 64
+
+// FindAll is Find for at most Together keys: slots[i] becomes the slot of keys[i], or -1. It does each step of a
+// look-up for all keys before the next step, so that their waits for memory overlap.
+func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
+	if d.index.dir == nil {
+		for i, key := range keys {
+			slots[i] = d.findUnindexed(unsafe.String(unsafe.SliceData(key), len(key)))
+		}
+		return
+	}
+	var hashes [Together]uint64
+	for i, key := range keys {
+		hashes[i] = d.Hash(key)
+	}
+	for i, h := range hashes[:len(keys)] {
+		tag := uint32(h >> 32)
+		s := d.index.segment(tag)
+		slots[i] = -1
+		if c := s.cells[s.seek(tag)]; tagOf(c) == tag && c != empty {
+			slots[i] = slotOf(c)
+		}
+	}
+	for i, key := range keys {
+		if slots[i] >= 0 && d.slot(slots[i]).key != string(key) {
+			slots[i] = d.Find(hashes[i], key) // the tag is another key's, and may be this one's, too
+		}
+	}
+}
+
 func (d *Dict[V]) findUnindexed(key string) int {
 	if d.n == 0 {
 		return -1

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
@@ -66,6 +67,23 @@ func (m *model) verify() {
 	got := map[string]int{}
 	m.d.Each(func(key string, v *int) bool { got[key] = *v; return true })
 	requireSame(m.t, m.want, got)
+	m.verifyFindAll()
+}
+
+// verifyFindAll looks up all keys, and as many that are not there, some at a time.
+func (m *model) verifyFindAll() {
+	m.t.Helper()
+	var keys [][]byte
+	for key := range m.want {
+		keys = append(keys, []byte(key), []byte(key+"?"))
+	}
+	slots := make([]int, Together)
+	for some := range slices.Chunk(keys, 1+len(keys)%Together) {
+		m.d.FindAll(some, slots)
+		for i, key := range some {
+			require.Equal(m.t, m.d.Find(m.d.Hash(key), key), slots[i], "key %q", key)
+		}
+	}
 }
 
 // requireSame compares maps and names one difference: a full report of large
@@ -263,6 +281,55 @@ func TestCollidingTags(t *testing.T) {
 			require.Less(t, len(x.dir[0].cells), maxCells)
 		})
 	}
+}
+
+// TestFindAllOfKeysWithOneTag looks for keys that the index cannot tell apart: which of them are in the dict, and which
+// cell comes first, must not matter.
+func TestFindAllOfKeysWithOneTag(t *testing.T) {
+	seed := maphash.MakeSeed()
+	twins := sameTag(t, seed)
+	for _, in := range [][]int{{}, {0}, {1}, {0, 1}, {1, 0}} {
+		d := New[int](&cow.Epoch{}, seed)
+		for i := range 100 {
+			key := []byte(strconv.Itoa(i))
+			d.Insert(d.Hash(key), key, i)
+		}
+		want := []int{-1, -1}
+		for _, i := range in {
+			want[i] = d.Insert(d.Hash(twins[i]), twins[i], i)
+		}
+		slots := make([]int, 2)
+		d.FindAll(twins, slots)
+		require.Equal(t, want, slots, "with %v", in)
+	}
+}
+
+// sameTag returns two keys whose hashes begin with the same 32 bits. Among a million there are about a hundred such pairs.
+func sameTag(t *testing.T, seed maphash.Seed) [][]byte {
+	seen := map[uint32]string{}
+	for i := range 1_000_000 {
+		key := fmt.Sprintf("twin:%d", i)
+		tag := uint32(maphash.String(seed, key) >> 32)
+		if other, ok := seen[tag]; ok {
+			return [][]byte{[]byte(other), []byte(key)}
+		}
+		seen[tag] = key
+	}
+	t.Fatal("no two of a million keys have the same tag")
+	return nil
+}
+
+func TestFindAllDoesNotAllocate(t *testing.T) {
+	m := newModel(t, &cow.Epoch{})
+	keys, slots := [][]byte{}, make([]int, Together)
+	for i := range 5000 {
+		key := fmt.Sprintf("key:%06d", i)
+		m.put(key, i)
+		if len(keys) < Together {
+			keys = append(keys, []byte(key))
+		}
+	}
+	require.Zero(t, testing.AllocsPerRun(100, func() { m.d.FindAll(keys, slots) }))
 }
 
 func TestFindAndMutDoNotAllocate(t *testing.T) {
