@@ -2,9 +2,11 @@ package commands
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"lockserver/internal/keyevent"
+	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/set"
 )
@@ -12,9 +14,35 @@ import (
 // maxProbedSets is up to how many sets SUNION asks each whether a member was there before; beyond, it collects them.
 const maxProbedSets = 4
 
-// operation visits the members of a result, each once, until visit returns false. The operands stand in the order of
-// the call and nil is a missing one; the slice is the operation's to reorder.
-type operation func(st *store.Store, operands []*set.Set, visit func(member []byte) bool)
+// operation hands the members of its result to r, each once, until r has enough. The operands stand in the order of the
+// call and nil is a missing one; the slice is the operation's to reorder.
+type operation func(st *store.Store, operands []*set.Set, r *result)
+
+// result takes what an operation finds: into a reply, into a set, or the mere number.
+type result struct {
+	out   *resp.Writer // nil: no reply
+	into  *set.Set     // nil: no set
+	rules set.Limits   // of into
+	limit int          // the operation ends at so many members; 0 for no limit
+	n     int          // members so far
+}
+
+// take adds members that are not in the result yet, and reports whether there may be more.
+func (r *result) take(members [][]byte) (more bool) {
+	if r.limit > 0 {
+		members = members[:min(len(members), r.limit-r.n)]
+	}
+	r.n += len(members)
+	for _, member := range members {
+		if r.out != nil {
+			r.out.Bulk(member)
+		}
+		if r.into != nil {
+			r.into.Append(r.rules, member)
+		}
+	}
+	return r.limit == 0 || r.n < r.limit
+}
 
 func sinter(c *Ctx) error      { return replySet(c, intersection) }
 func sunion(c *Ctx) error      { return replySet(c, union) }
@@ -33,13 +61,10 @@ func replySet(c *Ctx, op operation) error {
 	if err != nil {
 		return err
 	}
-	n, header := 0, c.Out.DeferSet()
-	op(c.DB.Store(), operands, func(member []byte) bool {
-		c.Out.Bulk(member)
-		n++
-		return true
-	})
-	c.Out.SetSet(header, n)
+	header := c.Out.DeferSet()
+	r := result{out: c.Out}
+	op(c.DB.Store(), operands, &r)
+	c.Out.SetSet(header, r.n)
 	return nil
 }
 
@@ -56,16 +81,12 @@ func storeSet(c *Ctx, op operation) error {
 		return err
 	}
 	st := c.DB.Store()
-	result := st.NewSet()
-	op(st, operands, func(member []byte) bool {
-		result.Add(st.Limits().Set, member)
-		return true
-	})
-	n := result.Len()
-	existed := n == 0 && c.DB.Peek(destination).OK()
-	c.DB.ReplaceSet(destination, result)
-	c.notifyStored(keyevent.Set, c.Row.Name, destination, n == 0, existed)
-	c.Out.Int(int64(n))
+	r := result{into: st.NewSet(), rules: st.Limits().Set}
+	op(st, operands, &r)
+	existed := r.n == 0 && c.DB.Peek(destination).OK()
+	c.DB.ReplaceSet(destination, r.into)
+	c.notifyStored(keyevent.Set, c.Row.Name, destination, r.n == 0, existed)
+	c.Out.Int(int64(r.n))
 	return nil
 }
 
@@ -95,12 +116,9 @@ func sintercard(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	var n int64
-	intersection(c.DB.Store(), operands, func([]byte) bool {
-		n++
-		return n != limit
-	})
-	c.Out.Int(n)
+	r := result{limit: int(min(limit, math.MaxInt))}
+	intersection(c.DB.Store(), operands, &r)
+	c.Out.Int(int64(r.n))
 	return nil
 }
 
@@ -117,67 +135,76 @@ func findSets(c *Ctx, keys [][]byte) ([]*set.Set, error) {
 	return sets, nil
 }
 
-// intersection walks the smallest set and looks each member up in the others, smaller ones first: those are the most
-// likely to rule it out.
-func intersection(_ *store.Store, operands []*set.Set, visit func(member []byte) bool) {
+// intersection walks the smallest set and looks its members up in the others, smaller ones first: those are the most
+// likely to rule them out.
+func intersection(st *store.Store, operands []*set.Set, r *result) {
 	slices.SortFunc(operands, func(x, y *set.Set) int { return cmp.Compare(cardinality(x), cardinality(y)) })
-	if operands[0] == nil {
-		return
-	}
-	others := operands[1:]
-	operands[0].Each(func(member []byte) bool {
-		for _, s := range others {
-			if !s.Has(member) {
-				return true
-			}
+	w := st.Walk()
+	for members := w.Begin(operands[0]); len(members) > 0; members = w.Next() {
+		for _, s := range operands[1:] {
+			members = s.Select(members, true)
 		}
-		return visit(member)
-	})
+		if !r.take(members) {
+			w.End()
+			return
+		}
+	}
 }
 
 // union walks all sets, larger ones first, because the first one's members need no look-up.
-func union(st *store.Store, operands []*set.Set, visit func(member []byte) bool) {
+func union(st *store.Store, operands []*set.Set, r *result) {
 	operands = present(operands)
 	slices.SortFunc(operands, largerFirst)
 	if len(operands) > maxProbedSets {
-		unionOfMany(st, operands, visit)
+		unionOfMany(st, operands, r)
 		return
 	}
 	for i, s := range operands {
-		earlier, more := operands[:i], true
-		s.Each(func(member []byte) bool {
-			if !inAny(earlier, member) {
-				more = visit(member)
-			}
-			return more
-		})
-		if !more {
+		if !takeOthers(st, s, operands[:i], r) {
 			return
 		}
 	}
+}
+
+// takeOthers hands those members of s to r that none of the other sets has, and reports what r did.
+func takeOthers(st *store.Store, s *set.Set, others []*set.Set, r *result) (more bool) {
+	w := st.Walk()
+	for members := w.Begin(s); len(members) > 0; members = w.Next() {
+		for _, other := range others {
+			members = other.Select(members, false)
+		}
+		if !r.take(members) {
+			w.End()
+			return false
+		}
+	}
+	return true
 }
 
 // unionOfMany collects what was seen, so that the time does not grow with the square of the number of sets.
-func unionOfMany(st *store.Store, operands []*set.Set, visit func(member []byte) bool) {
+func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
 	seen := st.NewSet()
+	w := st.Walk()
 	for _, s := range operands {
-		more := true
-		s.Each(func(member []byte) bool {
-			if seen.Add(st.Limits().Set, member) {
-				more = visit(member)
+		for members := w.Begin(s); len(members) > 0; members = w.Next() {
+			fresh := members[:0]
+			for _, member := range members {
+				if seen.Add(st.Limits().Set, member) {
+					fresh = append(fresh, member)
+				}
 			}
-			return more
-		})
-		if !more {
-			return
+			if !r.take(fresh) {
+				w.End()
+				return
+			}
 		}
 	}
 }
 
-// difference walks the first set and leaves out what any other one has. It either looks each member up in all others,
+// difference walks the first set and leaves out what any other one has. It either looks its members up in all others,
 // or, where they are many and small, first collects what they have in common with the first: then it takes time in
 // proportion to the sum of all sizes.
-func difference(st *store.Store, operands []*set.Set, visit func(member []byte) bool) {
+func difference(st *store.Store, operands []*set.Set, r *result) {
 	first := operands[0]
 	if first == nil {
 		return
@@ -188,19 +215,24 @@ func difference(st *store.Store, operands []*set.Set, visit func(member []byte) 
 		total += s.Len()
 	}
 	if first.Len()*(len(others)-1) > total {
-		excluded := st.NewSet()
-		for _, s := range others {
-			s.Each(func(member []byte) bool {
-				if first.Has(member) {
-					excluded.Add(st.Limits().Set, member)
-				}
-				return true
-			})
-		}
-		others = []*set.Set{excluded}
+		others = []*set.Set{common(st, first, others)}
 	}
 	slices.SortFunc(others, largerFirst)
-	first.Each(func(member []byte) bool { return inAny(others, member) || visit(member) })
+	takeOthers(st, first, others, r)
+}
+
+// common returns the members of a set that are in any of the others.
+func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
+	result := st.NewSet()
+	w := st.Walk()
+	for _, s := range others {
+		for members := w.Begin(s); len(members) > 0; members = w.Next() {
+			for _, member := range first.Select(members, true) {
+				result.Add(st.Limits().Set, member)
+			}
+		}
+	}
+	return result
 }
 
 // present drops the missing sets.
@@ -209,12 +241,3 @@ func present(sets []*set.Set) []*set.Set {
 }
 
 func largerFirst(x, y *set.Set) int { return cmp.Compare(y.Len(), x.Len()) }
-
-func inAny(sets []*set.Set, member []byte) bool {
-	for _, s := range sets {
-		if s.Has(member) {
-			return true
-		}
-	}
-	return false
-}

@@ -62,11 +62,11 @@ func TestSetAlgebraAgainstModel(t *testing.T) {
 	f := newFixture(t, SetRows)
 	r := testRand(t)
 	model := map[string]map[string]bool{}
-	for i := range 12 {
+	for i := range 15 { // of no, integer, string, and both kinds of members: intset, listpack and table of each
 		key := "s" + strconv.Itoa(i)
 		members := map[string]bool{}
 		for range []int{0, 3, 40, 200, 700}[i%5] {
-			members[[]string{"", "m"}[i/6]+strconv.Itoa(r.IntN(1000))] = true
+			members[[]string{"", "m", "mm"[r.IntN(3):]}[i/5]+strconv.Itoa(r.IntN(1000))] = true
 		}
 		if len(members) > 0 {
 			f.do(append([]string{"SADD", key}, slices.Collect(maps.Keys(members))...)...)
@@ -76,7 +76,7 @@ func TestSetAlgebraAgainstModel(t *testing.T) {
 	for range 80 {
 		var keys []string
 		for range 1 + r.IntN(8) {
-			keys = append(keys, "s"+strconv.Itoa(r.IntN(12)))
+			keys = append(keys, "s"+strconv.Itoa(r.IntN(15)))
 		}
 		operands := make([]map[string]bool, len(keys))
 		for i, key := range keys {
@@ -158,12 +158,9 @@ func TestOperationsStop(t *testing.T) {
 		for stopAt := 1; stopAt <= 50; stopAt++ {
 			operands, err := findSets(&Ctx{DB: f.store.DB(0)}, words(c.keys...))
 			require.NoError(t, err)
-			n := 0
-			c.op(f.store, operands, func([]byte) bool {
-				n++
-				return n < stopAt
-			})
-			require.Equal(t, stopAt, n, name)
+			r := result{limit: stopAt}
+			c.op(f.store, operands, &r)
+			require.Equal(t, stopAt, r.n, name)
 		}
 	}
 }
@@ -174,17 +171,50 @@ func BenchmarkSetAlgebra(b *testing.B) {
 	fillSet(f, "large", "m", 100_000)
 	fillSet(f, "small", "m", 10)
 	for _, line := range []string{"SINTER large small", "SINTERCARD 2 large small", "SDIFF small large"} {
-		b.Run(strings.ReplaceAll(line, " ", "_"), func(b *testing.B) {
-			argv := words(fields(line)...)
-			row, err := f.table.Resolve(argv)
-			require.NoError(b, err)
-			c := f.client(1).context(argv, row)
-			for b.Loop() {
-				c.Out.Rollback(0)
-				if err := row.Run(c); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
+		benchmarkLine(b, f, line)
 	}
+}
+
+// Half of 100 members are in the other set: of strings, of integers, and of integers as strings.
+func BenchmarkSetAlgebraOfHundred(b *testing.B) {
+	f := newFixture(b, SetRows)
+	fillSetFrom(f, "few", "element:", 0, 100)
+	fillSetFrom(f, "many", "element:", 50, 1000)
+	fillSetFrom(f, "table", "element:", 0, 200)
+	fillSetFrom(f, "ints", "", 0, 100)
+	fillSetFrom(f, "moreints", "", 50, 500)
+	fillSetFrom(f, "manyints", "", 50, 1000)
+	for _, line := range []string{
+		"SINTER few many", "SINTERCARD 2 few many", "SDIFF few many", "SINTERSTORE d few many", "SINTER table many",
+		"SINTER few few", "SINTER ints moreints", "SINTER ints manyints", "SINTER few moreints",
+		"SUNION few many", "SMEMBERS few", "SMEMBERS many", "SMEMBERS ints",
+		"SMISMEMBER few element:77 element:50 x", "SMISMEMBER many element:77 element:50 element:1 element:5 element:55",
+	} {
+		benchmarkLine(b, f, line)
+	}
+}
+
+// fillSetFrom makes a set of n numbered members.
+func fillSetFrom(f *fixture, key, prefix string, first, n int) {
+	args := []string{"SADD", key}
+	for i := range n {
+		args = append(args, prefix+strconv.Itoa(first+i))
+	}
+	f.want(strconv.Itoa(n), args...)
+}
+
+func benchmarkLine(b *testing.B, f *fixture, line string) {
+	b.Run(strings.ReplaceAll(line, " ", "_"), func(b *testing.B) {
+		argv := words(fields(line)...)
+		row, err := f.table.Resolve(argv)
+		require.NoError(b, err)
+		c := f.client(1).context(argv, row)
+		for b.Loop() {
+			c.Out.Rollback(0)
+			f.store.Record(false)
+			if err := row.Run(c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 }

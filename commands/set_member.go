@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"slices"
+
 	"lockserver/internal/keyevent"
 	"lockserver/store/set"
 )
@@ -118,8 +120,14 @@ func smismember(c *Ctx) error {
 		return err
 	}
 	c.Out.Array(len(members))
-	for _, member := range members {
-		c.Out.Int(memberCount(s, member))
+	for batch := range slices.Chunk(members, set.BatchSize) {
+		found := uint64(0)
+		if s != nil {
+			found = s.Which(batch)
+		}
+		for i := range batch {
+			c.Out.Int(int64(found >> i & 1))
+		}
 	}
 	return nil
 }

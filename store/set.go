@@ -10,6 +10,10 @@ type SetEdit struct {
 	s   *set.Set // nil: no such key yet
 }
 
+// Walk returns the one walk that there is, for reading sets. Whoever wants it next may take it: nobody keeps it beyond a
+// command, and it has no room for two sets at a time.
+func (s *Store) Walk() *set.Walk { return &s.walk }
+
 // EditSet opens key's set for writing.
 func (db *DB) EditSet(key []byte) SetEdit {
 	e := SetEdit{db: db, key: key}

@@ -48,10 +48,35 @@ func (s intset) put(i int, n int64) {
 
 // search returns where n stands, or where it would be inserted.
 func (s intset) search(n int64) (at int, found bool) {
-	low, high := 0, s.len()
+	high := s.len()
 	if high > 0 && n > s.at(high-1) { // ascending insertion is common
 		return high, false
 	}
+	return s.between(0, high, n)
+}
+
+// searchFrom is search with a guess: if n belongs behind it, it takes time in
+// proportion to the logarithm of the distance.
+func (s intset) searchFrom(from int, n int64) (at int, found bool) {
+	low, high := min(from, s.len()-1), s.len()
+	switch {
+	case low < 0 || low > 0 && s.at(low-1) >= n:
+		return s.search(n)
+	case s.at(low) >= n:
+		return low, s.at(low) == n
+	}
+	for step := 1; low+step < high; step *= 2 {
+		if s.at(low+step) >= n {
+			high = low + step
+			break
+		}
+		low += step
+	}
+	return s.between(low, high, n)
+}
+
+// between is search for n that would be inserted at low, at high, or between.
+func (s intset) between(low, high int, n int64) (at int, found bool) {
 	for low < high {
 		middle := int(uint(low+high) / 2)
 		if s.at(middle) < n {

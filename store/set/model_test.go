@@ -82,6 +82,7 @@ func verify(t testing.TB, s *Set, want map[string]bool, lim Limits) {
 	}
 	slices.Sort(scanned)
 	require.True(t, slices.Equal(members, scanned), "Scan")
+	require.Equal(t, content(s), walked(s), "Walk")
 	if raw, ok := s.Intset(); ok {
 		require.LessOrEqual(t, len(want), lim.IntsetEntries)
 		require.Len(t, raw, intsetHeader+len(want)*int(raw[0]))

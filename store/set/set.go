@@ -130,13 +130,27 @@ func (s *Set) Add(lim Limits, member []byte) (added bool) {
 		if s.find(member) >= 0 {
 			return false
 		}
+		s.Append(lim, member)
+		return true
+	}
+	return s.insert(member)
+}
+
+// Append is Add for a member that is known not to be in the set.
+func (s *Set) Append(lim Limits, member []byte) {
+	s.mustOwn()
+	switch s.form {
+	case ints:
+		s.addToInts(lim, member)
+		return
+	case packed:
 		if s.fits(lim, s.list().Len(), len(member)) {
 			s.push(member)
-			return true
+			return
 		}
 		s.toTable()
 	}
-	return s.insert(member)
+	s.table.Insert(s.table.Hash(member), member, struct{}{})
 }
 
 // addToInts adds to an intset. One member too many, or a member that is no
