@@ -191,7 +191,7 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 // It is for a container whose header a snapshot reads: call it after the cut,
 // before the first write, and write to the clone only. The index goes over to
 // the clone, it is no part of a snapshot: from then on the old dict is a mere
-// view, good for Len, At, Scan and Each, not for Find. O(Len/65536).
+// view, good for Len, At, Scan and Each, not for Find. O(Len/16384).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
 	clone.pages = slices.Clone(d.pages)

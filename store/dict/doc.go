@@ -10,10 +10,10 @@
 // is in memory order, and the order depends on the history of inserts and
 // deletes alone, never on the hash seed.
 //
-//	Dict.pages -> page: up to 256 chunks -> chunk: up to 256 slots -> key, value
+//	Dict.pages -> page: up to 256 chunks -> chunk: up to 64 slots -> key, value
 //
 // Pages and chunks carry the epoch at which they were made (package cow). A
-// View copies the page pointers only, one for 65536 entries. A writer that
+// View copies the page pointers only, one for 16384 entries. A writer that
 // meets a page or chunk from before the latest cut clones it first.
 //
 // # Index

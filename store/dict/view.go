@@ -11,7 +11,7 @@ type View[V any] struct {
 }
 
 // View freezes the content. Call it after cow.Epoch.Cut and before the next
-// write. O(Len/65536).
+// write. O(Len/16384).
 func (d *Dict[V]) View() View[V] {
 	return View[V]{pages: slices.Clone(d.pages), n: d.n}
 }
