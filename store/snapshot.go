@@ -35,6 +35,9 @@ func (s *Store) Cut() *Snapshot {
 func (n *Snapshot) Release() {
 	n.views = nil
 	n.store.epoch.Release()
+	for _, db := range n.store.dbs { // a database that was flushed meanwhile is gone with what it kept
+		db.space.keys.EndView()
+	}
 }
 
 // DBs returns the number of databases.
@@ -50,6 +53,12 @@ func (n *Snapshot) HasFieldTimes() bool { return n.fieldTimes }
 // cut are among them.
 func (n *Snapshot) Each(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Each(func(key string, v *value) bool { return visit(key, Ref{v}) })
+}
+
+// Drain is Each for the last time: writers no longer keep what has been visited, so that they copy half as much. No key of
+// the database may be read afterwards, and visit must not keep r.
+func (n *Snapshot) Drain(db int, visit func(key string, r Ref) bool) {
+	n.views[db].Drain(func(key string, v *value) bool { return visit(key, Ref{v}) })
 }
 
 // The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return false,

@@ -54,10 +54,24 @@ func (d *Dict[V]) ownPage(i int) *page[V] {
 func (d *Dict[V]) own(i int) *slot[V] {
 	p := d.ownPage(i >> (chunkBits + pageBits))
 	c := &p.chunks[i>>chunkBits&pageMask]
-	if d.ep.Shared(c.stamp) {
-		d.recopy(c, min(chunkSize, d.n-i&^chunkMask), len(c.slots))
+	if number := i >> chunkBits; d.shared(c, number) {
+		d.unshare(c, number, min(chunkSize, d.n-i&^chunkMask))
 	}
 	return &c.slots[i&chunkMask]
+}
+
+// shared reports whether a snapshot may still read a chunk of this dict, whose
+// number it takes. One that the only snapshot is done with becomes the dict's
+// own again.
+func (d *Dict[V]) shared(c *chunk[V], number int) bool {
+	if !d.ep.Shared(c.stamp) {
+		return false
+	}
+	if !d.reader.doneWith(number, d.ep.Now()) {
+		return true
+	}
+	c.stamp = d.ep.Now()
+	return false
 }
 
 // recopy moves the live slots of a chunk that may be written to a fresh array.
@@ -65,6 +79,25 @@ func (d *Dict[V]) recopy(c *chunk[V], live, size int) {
 	fresh := make([]slot[V], size)
 	copy(fresh, c.slots[:live])
 	c.slots, c.stamp = fresh, d.ep.Now()
+}
+
+// unshare gives a chunk that a snapshot reads an array of its own.
+func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
+	old := c.slots
+	var spare []slot[V]
+	if d.spares != nil && len(old) == chunkSize {
+		spare = d.spares.take(int(d.reader.done.Load()))
+	}
+	if spare == nil {
+		d.recopy(c, live, len(old))
+	} else {
+		copy(spare, old[:live])
+		clear(spare[live:])
+		c.slots, c.stamp = spare, d.ep.Now()
+	}
+	if d.spares != nil {
+		d.spares.retire(old, number)
+	}
 }
 
 // room returns the slot behind the last, for writing. Chunks of small dicts
@@ -83,8 +116,8 @@ func (d *Dict[V]) room() *slot[V] {
 	switch {
 	case live == len(c.slots):
 		d.recopy(c, live, min(chunkSize, 2*live))
-	case d.ep.Shared(c.stamp):
-		d.recopy(c, live, len(c.slots))
+	case d.shared(c, number):
+		d.unshare(c, number, live)
 	}
 	return &c.slots[live]
 }

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"unsafe"
+	"weak"
 
 	"lockserver/store/cow"
 )
@@ -21,6 +22,9 @@ type Dict[V any] struct {
 	n      int
 	index  index
 	ep     *cow.Epoch
+	reader *reader                 // of the latest view; nil: nobody tells what it is done with
+	spares *spares[V]              // for copies, while there is a reader
+	scraps weak.Pointer[spares[V]] // the same ones, even afterwards
 	seed   maphash.Seed
 	weight int // bytes of the keys, and what AddWeight has added
 }
@@ -194,6 +198,7 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 // view, good for Len, At, Scan and Each, not for Find. O(Len/16384).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
+	clone.reader, clone.spares = nil, nil // a reader of the old dict is not one of the clone
 	clone.pages = slices.Clone(d.pages)
 	return &clone
 }

@@ -14,7 +14,10 @@
 //
 // Pages and chunks carry the epoch at which they were made (package cow). A
 // View copies the page pointers only, one for 16384 entries. A writer that
-// meets a page or chunk from before the latest cut clones it first.
+// meets a page or chunk from before the latest cut clones it first. Who drains a
+// view tells chunk by chunk what it is done with: those are written in place
+// again, which saves half of the copies. A dict is seen by snapshots through
+// views, or through the header of a container that is cloned, never both.
 //
 // # Index
 //

@@ -1,19 +1,43 @@
 package dict
 
-import "slices"
+import (
+	"slices"
+	"sync/atomic"
+	"weak"
+)
 
 // View is the content of a dict at one moment: what it held when View was
 // called, for as long as the snapshot it belongs to is not released. It may be
 // read from another goroutine with no lock.
 type View[V any] struct {
-	pages []*page[V]
-	n     int
+	pages  []*page[V]
+	n      int
+	reader *reader
+}
+
+// reader is how far the reader of a view has come. It is what a dict and its
+// view share; nil is a reader that is never done with anything.
+type reader struct {
+	cut  uint64       // epoch of the view
+	done atomic.Int64 // chunks from the first on that are not read any more
+}
+
+// doneWith reports whether the reader will not read a chunk any more, and no
+// other snapshot can: none has begun since.
+func (r *reader) doneWith(number int, now uint64) bool {
+	return r != nil && r.cut == now && int64(number) < r.done.Load()
 }
 
 // View freezes the content. Call it after cow.Epoch.Cut and before the next
 // write. O(Len/16384).
 func (d *Dict[V]) View() View[V] {
-	return View[V]{pages: slices.Clone(d.pages), n: d.n}
+	d.reader, d.spares = nil, nil
+	if d.ep.Active() == 1 { // an older snapshot may read what this one is done with
+		d.reader = &reader{cut: d.ep.Now()}
+		d.spares = takeSpares(d.scraps, len(d.pages))
+		d.scraps = weak.Make(d.spares)
+	}
+	return View[V]{pages: slices.Clone(d.pages), n: d.n, reader: d.reader}
 }
 
 // Len returns the number of entries.
@@ -26,13 +50,30 @@ func (w View[V]) At(slot int) (key string, v *V) {
 }
 
 // Each calls fn for every entry, oldest slot first, until fn returns false.
-func (w View[V]) Each(fn func(key string, v *V) bool) { each(w.pages, w.n, fn) }
+func (w View[V]) Each(fn func(key string, v *V) bool) {
+	w.checkUndrained()
+	each(w.pages, w.n, nil, fn)
+}
+
+// Drain is Each for the last time: the dict takes back what fn has been called
+// for, chunk by chunk, and may write there without a copy. Nothing of the view
+// may be read afterwards, and fn must not keep v.
+func (w View[V]) Drain(fn func(key string, v *V) bool) {
+	w.checkUndrained()
+	each(w.pages, w.n, w.reader, fn)
+}
+
+func (w View[V]) checkUndrained() {
+	if invariants && w.reader != nil && w.reader.done.Load() > 0 {
+		panic("dict: a view is read after it was drained")
+	}
+}
 
 // Each calls fn for every entry, oldest slot first, until fn returns false. fn
 // reads the value only and must not change the dict.
-func (d *Dict[V]) Each(fn func(key string, v *V) bool) { each(d.pages, d.n, fn) }
+func (d *Dict[V]) Each(fn func(key string, v *V) bool) { each(d.pages, d.n, nil, fn) }
 
-func each[V any](pages []*page[V], n int, fn func(key string, v *V) bool) {
+func each[V any](pages []*page[V], n int, r *reader, fn func(key string, v *V) bool) {
 	for _, p := range pages {
 		for i := range p.chunks {
 			live := min(n, len(p.chunks[i].slots))
@@ -43,6 +84,9 @@ func each[V any](pages []*page[V], n int, fn func(key string, v *V) bool) {
 				}
 			}
 			n -= live
+			if r != nil {
+				r.done.Add(1)
+			}
 		}
 	}
 }

@@ -2,6 +2,8 @@ package dict
 
 import (
 	"maps"
+	"runtime"
+	"runtime/debug"
 	"strconv"
 	"sync"
 	"testing"
@@ -138,4 +140,170 @@ func TestViewAt(t *testing.T) {
 		require.Equal(t, strconv.Itoa(i), key)
 		require.Equal(t, i, *v)
 	}
+}
+
+// TestDrainedChunksAreWrittenInPlace: what the only snapshot is done with is not
+// copied again, what it has yet to read is.
+func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
+	var ep cow.Epoch
+	m := newModel(t, &ep)
+	const keys = 3 * chunkSize * pageSize / 2
+	for i := range keys {
+		m.put(strconv.Itoa(i), i)
+	}
+	array := func(slot int) *slot[int] { return m.d.slot(slot &^ chunkMask) }
+	ep.Cut()
+	w := m.d.View()
+	before := [3]*slot[int]{array(0), array(keys / 2), array(keys - 1)}
+	seen := 0
+	w.Drain(func(string, *int) bool { seen++; return seen < keys/2+2*chunkSize })
+	for _, at := range []int{0, keys / 2, keys - 1} {
+		m.put(strconv.Itoa(at), -1)
+	}
+	require.Same(t, before[0], array(0))
+	require.Same(t, before[1], array(keys/2))
+	require.NotSame(t, before[2], array(keys-1))
+
+	ep.Cut() // another snapshot reads what the first is done with
+	second, want := m.d.View(), maps.Clone(m.want)
+	for _, at := range []int{0, keys / 2, keys - 1} {
+		m.put(strconv.Itoa(at), -2)
+	}
+	require.NotSame(t, before[0], array(0))
+	ep.Release()
+	second.Drain(func(string, *int) bool { return true })
+	copied := array(1)
+	m.put("1", -3)
+	require.Same(t, copied, array(1), "copied already")
+	kept := array(keys / 3)
+	m.put(strconv.Itoa(keys/3), -3)
+	require.NotSame(t, kept, array(keys/3), "which of the two snapshots was released the dict does not know")
+	requireSame(t, want, contentOf(second.pages, second.n))
+	ep.Release()
+	m.verify()
+}
+
+func contentOf(pages []*page[int], n int) map[string]int {
+	got := map[string]int{}
+	each(pages, n, nil, func(key string, v *int) bool { got[key] = *v; return true })
+	return got
+}
+
+// TestDrainWhileWriting is TestViewIsReadWhileWriting for views that give back
+// what they have read, several of them one after the other, so that arrays are
+// used again within a snapshot and by the next. Now and then one is called off,
+// or another snapshot begins meanwhile, in any order of their ends.
+func TestDrainWhileWriting(t *testing.T) {
+	rng := newRand(t)
+	const keys = 3 * chunkSize * pageSize / 2
+	var ep cow.Epoch
+	m := newModel(t, &ep)
+	for i := range keys {
+		m.put(strconv.Itoa(i), i)
+	}
+	write := func(n int) {
+		for i := range n {
+			if key := strconv.Itoa(rng.IntN(keys)); rng.IntN(100) < 93 {
+				m.put(key, i)
+			} else {
+				m.remove(key)
+			}
+		}
+	}
+	for round := range 12 {
+		ep.Cut()
+		want, got, view := maps.Clone(m.want), map[string]int{}, m.d.View()
+		stopAt, released := view.Len(), round%3 == 1
+		if round%4 == 3 {
+			stopAt /= 2
+		}
+		step, paused := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(paused)
+			seen := 0
+			view.Drain(func(key string, v *int) bool {
+				if seen++; seen%(view.Len()/4) == 0 {
+					paused <- struct{}{}
+					<-step
+				}
+				got[key] = *v
+				return seen < stopAt
+			})
+		}()
+		for running := true; running; {
+			write(200) // beside the reader
+			if _, running = <-paused; running {
+				write(500)
+				step <- struct{}{}
+			}
+		}
+		if stopAt == view.Len() {
+			requireSame(t, want, got)
+		} else {
+			require.Len(t, got, stopAt)
+		}
+		if released {
+			ep.Cut()
+			second, wantSecond := m.d.View(), maps.Clone(m.want)
+			ep.Release() // that of the first
+			m.d.EndView()
+			write(500)
+			requireSame(t, wantSecond, content(second))
+		}
+		ep.Release()
+		m.d.EndView()
+		m.verify()
+	}
+}
+
+// TestSparesAreUsedAgain counts what copies allocate: within a snapshot arrays
+// that it is done with serve again, and the next one begins with all of them,
+// unless the collector has come by.
+func TestSparesAreUsedAgain(t *testing.T) {
+	const pages = 8
+	var ep cow.Epoch
+	m := newModel(t, &ep)
+	for i := range pages * pageSize * chunkSize {
+		m.put(strconv.Itoa(i), i)
+	}
+	snapshot := func() (arrays int) {
+		ep.Cut()
+		view := m.d.View()
+		strong := m.d.spares // as long as the collector does not come by
+		known := map[*slot[int]]bool{}
+		for _, stack := range strong.free {
+			for _, a := range stack {
+				known[&a[0]] = true
+			}
+		}
+		for p := range pages {
+			for j := range pageSize {
+				known[&view.pages[p].chunks[j].slots[0]] = true
+			}
+		}
+		seen := 0
+		view.Drain(func(string, *int) bool {
+			if seen++; seen%(pageSize*chunkSize) == 1 { // the first of a page: half of the next is written to
+				next := seen - 1 + pageSize*chunkSize
+				for at := next; at < min(m.d.Len(), next+pageSize*chunkSize/2); at += chunkSize {
+					*m.d.Mut(at) += 1
+					if !known[m.d.slot(at)] {
+						arrays++
+					}
+				}
+			}
+			return true
+		})
+		ep.Release()
+		m.d.EndView()
+		runtime.KeepAlive(strong)
+		return arrays
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1))
+	require.Equal(t, pageSize, snapshot(), "the arrays of a page are free when the page after it begins")
+	require.Zero(t, snapshot())
+	runtime.GC()
+	runtime.GC()
+	require.Equal(t, pageSize, snapshot(), "spares are garbage between snapshots")
+	require.NoError(t, m.d.check())
 }
