@@ -11,7 +11,7 @@ import (
 )
 
 // fileBufferBytes is how much is gathered before a write to a file.
-const fileBufferBytes = 1 << 20
+const fileBufferBytes = 256 << 10
 
 // ReplaceFile writes a file so that its name always stands for whole content: into a temporary file beside it, which
 // is synced and then renamed, and the directory is synced. When it returns an error, the old file is as it was.

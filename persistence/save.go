@@ -41,7 +41,7 @@ func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, er
 }
 
 // Save writes a snapshot in the RDB format, version 10, or 12 if a field of a hash has a deadline, and returns its size in
-// bytes.
+// bytes. It drains the snapshot, which can only be released afterwards.
 func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {
 	version := rdb.Version7
 	if snap.HasFieldTimes() {
@@ -60,6 +60,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		out.Function(code)
 	}
 	lastBreath := int64(0)
+	var name []byte // one for all keys: a save's garbage would have the collector run in the middle of it
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)
 		if keys == 0 {
@@ -67,13 +68,14 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		}
 		out.SelectDB(db)
 		out.ResizeDB(keys, timed)
-		snap.Each(db, func(key string, r store.Ref) bool {
+		snap.Drain(db, func(key string, r store.Ref) bool {
 			if idleS, freq := snap.Use(r); idleS >= 0 {
 				out.Idle(uint64(idleS))
 			} else if freq >= 0 {
 				out.Freq(uint8(freq))
 			}
-			saveKey(out, key, r)
+			name = append(name[:0], key...)
+			saveKey(out, name, r)
 			if o.Breathe != nil && out.Written()-lastBreath >= breathBytes {
 				lastBreath = out.Written()
 				o.Breathe()
@@ -85,8 +87,8 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	return out.Written(), err
 }
 
-func saveKey(out *rdb.Writer, key string, r store.Ref) {
-	out.Key([]byte(key), r.DeadlineMS())
+func saveKey(out *rdb.Writer, key []byte, r store.Ref) {
+	out.Key(key, r.DeadlineMS())
 	saveValue(out, r)
 }
 

@@ -152,7 +152,8 @@ const commandBytes = 16 << 10
 
 // writeCommands writes a cut as commands that make it.
 func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions) (err error) {
-	var out, payload []byte
+	var out, payload, name, at []byte // used again and again: garbage would have the collector run in the middle
+	set, pexpireat, restore, absttl := []byte("SET"), []byte("PEXPIREAT"), []byte("RESTORE"), []byte("ABSTTL")
 	for _, code := range o.Functions {
 		out = resp.AppendCommand(out, []byte("FUNCTION"), []byte("LOAD"), code)
 	}
@@ -161,15 +162,17 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 			continue
 		}
 		out = resp.AppendCommand(out, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
-		snap.Each(db, func(key string, r store.Ref) bool {
+		snap.Drain(db, func(key string, r store.Ref) bool {
+			name = append(name[:0], key...)
+			at = strconv.AppendInt(at[:0], r.DeadlineMS(), 10)
 			if r.Kind() == store.String {
-				out = resp.AppendCommand(out, []byte("SET"), []byte(key), r.Bytes())
-				if at := r.DeadlineMS(); at != 0 {
-					out = resp.AppendCommand(out, []byte("PEXPIREAT"), []byte(key), strconv.AppendInt(nil, at, 10))
+				out = resp.AppendCommand(out, set, name, r.Bytes())
+				if r.DeadlineMS() != 0 {
+					out = resp.AppendCommand(out, pexpireat, name, at)
 				}
 			} else {
 				payload = persistence.Dump(payload[:0], r, o.Compress)
-				out = resp.AppendCommand(out, []byte("RESTORE"), []byte(key), strconv.AppendInt(nil, r.DeadlineMS(), 10), payload, []byte("ABSTTL"))
+				out = resp.AppendCommand(out, restore, name, at, payload, absttl)
 			}
 			if len(out) >= commandBytes {
 				_, err = w.Write(out)
