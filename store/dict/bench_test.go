@@ -163,7 +163,7 @@ func BenchmarkWritesInSave(b *testing.B) {
 		d.View().Drain(func(string, *record) bool {
 			if seen++; seen%64 == 0 {
 				at = at*1664525 + 1013904223
-				d.Mut(int(uint64(at) * n >> 32)).at++
+				d.Mut(int(uint64(at)*n>>32)).at++
 			}
 			return true
 		})
