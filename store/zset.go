@@ -1,6 +1,10 @@
 package store
 
 import (
+	"cmp"
+	"math"
+	"slices"
+
 	"lockserver/store/listpack"
 	"lockserver/store/zset"
 )
@@ -128,12 +132,27 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	db.replace(key, v)
 	db.space.watchHolds(key, &v)
 	if db.store.effects != nil {
-		z.Range(0, z.Len(), func(member []byte, score float64) bool {
-			db.recordScore(key, member, score)
-			return true
-		})
+		db.recordScores(key, z)
 	}
 	db.changed(key)
+}
+
+// recordScores records what z holds, -0 last and of that the longest members first: only a table keeps the sign, and whoever
+// repeats this adds one member after the other, to a listpack as long as it can be one.
+func (db *DB) recordScores(key []byte, z *zset.ZSet) {
+	var signed [][]byte
+	z.Range(0, z.Len(), func(member []byte, score float64) bool {
+		if score == 0 && math.Signbit(score) {
+			signed = append(signed, slices.Clone(member))
+		} else {
+			db.recordScore(key, member, score)
+		}
+		return true
+	})
+	slices.SortStableFunc(signed, func(x, y []byte) int { return cmp.Compare(len(y), len(x)) })
+	for _, member := range signed {
+		db.recordScore(key, member, math.Copysign(0, -1))
+	}
 }
 
 func (db *DB) recordScore(key, member []byte, score float64) {
