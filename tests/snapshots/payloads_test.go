@@ -80,6 +80,10 @@ func TestPayloadsOfRedis(t *testing.T) {
 				if directives == nil || !oneForm(encoding) { // each compresses in its own way
 					continue
 				}
+				// A hash or sorted set that has shrunk stays large in Redis, until it is loaded.
+				if was := redis.Do("OBJECT", "ENCODING", key).Str; was != encoding && was != "quicklist" {
+					continue
+				}
 				require.True(t, payload == mine[key], "%q, %s", key, encoding)
 				same++
 			}
