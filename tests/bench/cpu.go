@@ -50,7 +50,7 @@ func (b *bench) cpu(ctx context.Context) {
 		"the lowest and highest ratio of a round. LOCK enters keys at random, mostly again; LOCK-NEW takes free locks "+
 		"only, UNLOCK releases them, LOCK+UNLOCK does both in turn; on Redis, these and SECKILL are Lua scripts by EVALSHA. "+
 		"The EVALSHA-... run the same scripts on both.",
-		clients, valueBytes, keyRange, b.rounds))
+		clients, valueBytes, keyRange, b.Rounds))
 	for _, pipeline := range []int{1, 16} {
 		requests := b.sizes.singles
 		if pipeline > 1 {
@@ -113,7 +113,7 @@ func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) com
 		defer s.Stop()
 		servers[i] = s
 	}
-	for range b.rounds {
+	for range b.Rounds {
 		for i, s := range servers {
 			m, err := b.measure(ctx, s, c, requests, pipeline)
 			if err != nil {

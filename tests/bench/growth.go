@@ -165,7 +165,7 @@ func (b *bench) grow(ctx context.Context, g growing, sizes []int) ([]string, err
 			servers[i] = s
 		}
 		var got benchkit.Rounds
-		for range b.rounds {
+		for range b.Rounds {
 			for i, s := range servers {
 				us, err := b.probe(ctx, s, g, n)
 				if err != nil {

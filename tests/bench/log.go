@@ -67,7 +67,7 @@ type timed struct{ rps, p50MS, p99MS float64 }
 func (b *bench) logAlways(ctx context.Context, title string, logged *bench) {
 	requests := b.sizes.singles / 4
 	b.report.Text(fmt.Sprintf("### %s\n\n%d clients, one request at a time each, %s requests, medians of %d round(s), the "+
-		"servers in turn. LOCK takes free locks; on Redis it is a Lua script by EVALSHA.", title, clients, benchkit.Grouped(float64(requests)), b.rounds))
+		"servers in turn. LOCK takes free locks; on Redis it is a Lua script by EVALSHA.", title, clients, benchkit.Grouped(float64(requests)), b.Rounds))
 	var rows [][]string
 	for _, c := range []kase{
 		{name: "SET", traffic: func(product, int) benchkit.Traffic { return setKeys() }},
@@ -104,7 +104,7 @@ func (b *bench) compareTimed(ctx context.Context, c kase, requests int, note fun
 		defer s.Stop()
 		servers[i] = s
 	}
-	for range b.rounds {
+	for range b.Rounds {
 		for i, s := range servers {
 			if err := b.lay(ctx, s, c); err != nil {
 				return err
@@ -204,7 +204,7 @@ func (b *bench) logLoad(ctx context.Context) {
 		}
 	}
 	var ready benchkit.Rounds
-	for range b.rounds {
+	for range b.Rounds {
 		for i, p := range logged.pair {
 			ms, _, err := logged.restart(ctx, p, dirs[i])
 			if err != nil {

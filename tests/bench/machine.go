@@ -16,7 +16,7 @@ func (b *bench) machine(ctx context.Context, args []string) string {
 		fmt.Sprintf("- lockserver: %s", benchkit.VersionOf(ctx, b.pair[1].Path)),
 		benchkit.CommandLine("go run ./tests/bench", args),
 	}
-	if b.quick {
+	if b.Quick {
 		lines = append(lines, "- **Quick: one round of little work. It shows that everything runs; the figures mean little.**")
 	}
 	return strings.Join(lines, "\n") + "\n"

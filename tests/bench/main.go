@@ -21,21 +21,14 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"lockserver/internal/benchkit"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { benchkit.Main(run) }
 
 // sizes are how much work each measurement does.
 type sizes struct {
@@ -63,18 +56,15 @@ func quickSizes() sizes {
 
 // options are the command line.
 type options struct {
-	rounds     int
-	quick      bool
-	strict     bool
+	benchkit.Options
 	only       []string      // names of sections or cases; empty: all
-	binary     string        // a lockserver that is built already; empty: build ./cmd/lockserver
 	serverArgs []string      // passed to lockserver besides our own
 	rate       int           // requests per second while latency is recorded
 	syncDelay  time.Duration // by how much longer a sync takes in a second measurement of the log; 0: there is none
 }
 
 func (o options) sizes() sizes {
-	if o.quick {
+	if o.Quick {
 		return quickSizes()
 	}
 	return fullSizes()
@@ -85,50 +75,22 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
 	var only, serverArgs string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.IntVar(&o.rounds, "rounds", 3, "how often each server is measured, in turn; medians are shown")
-	f.BoolVar(&o.quick, "quick", false, "one round of little work: shows that everything runs")
-	f.BoolVar(&o.strict, "strict", false, "a missed target makes the exit code 1")
 	f.StringVar(&only, "only", "", "comma-separated sections or commands: "+strings.Join(selectable(), ", "))
-	f.StringVar(&o.binary, "binary", "", "the lockserver to measure (default: build ./cmd/lockserver)")
 	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
 	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
 	f.DurationVar(&o.syncDelay, "sync-delay", 0, "also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	o.serverArgs = strings.Fields(serverArgs)
-	if o.quick {
-		o.rounds = 1
-	}
-	err := o.choose(only)
-	switch {
-	case f.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case o.rounds < 1 || o.rate < 1 || o.rate > 1_000_000:
-		err = errors.New("-rounds must be at least 1, and -rate from 1 to 1000000")
-	case o.syncDelay < 0 || o.syncDelay > time.Second:
-		err = errors.New("-sync-delay must be from 0 to 1s")
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-	}
+	err := o.Parse(f, args, stderr, func() (err error) {
+		o.serverArgs = strings.Fields(serverArgs)
+		switch {
+		case o.rate < 1 || o.rate > 1_000_000:
+			return errors.New("-rate must be from 1 to 1000000")
+		case o.syncDelay < 0 || o.syncDelay > time.Second:
+			return errors.New("-sync-delay must be from 0 to 1s")
+		}
+		o.only, err = benchkit.Choose(only, selectable())
+		return err
+	})
 	return o, err
-}
-
-// choose sets only from a comma-separated list, in any case of letters.
-func (o *options) choose(list string) error {
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		i := slices.IndexFunc(selectable(), func(s string) bool { return strings.EqualFold(s, name) })
-		if i < 0 {
-			return fmt.Errorf("-only %s: there are %s", name, strings.Join(selectable(), ", "))
-		}
-		o.only = append(o.only, selectable()[i])
-	}
-	return nil
 }
 
 // section is one chapter of the report.
@@ -184,11 +146,8 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format
 // run is the program from its arguments to its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	if err != nil {
+		return benchkit.ExitCode(err)
 	}
 	b := &bench{options: o, sizes: o.sizes(), report: &benchkit.Report{W: stdout}, progress: stderr}
 	if b.dir, err = os.MkdirTemp("", "lockserver-bench"); err == nil {
@@ -209,5 +168,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	b.report.Summary()
-	return b.report.ExitCode(o.strict)
+	return b.report.ExitCode(o.Strict)
 }

@@ -34,12 +34,12 @@ func TestOnly(t *testing.T) {
 	o, err = parseOptions(nil, io.Discard)
 	require.NoError(t, err)
 	require.True(t, o.wants("idle", "") && o.wants(cpuSection, "GET"))
-	require.Equal(t, 3, o.rounds)
+	require.Equal(t, 3, o.Rounds)
 	require.Equal(t, fullSizes(), o.sizes())
 
 	o, err = parseOptions([]string{"-quick", "-rounds", "5", "-server-args", "--io-threads 2"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, 1, o.rounds)
+	require.Equal(t, 1, o.Rounds)
 	require.Equal(t, quickSizes(), o.sizes())
 	require.Equal(t, []string{"--io-threads", "2"}, o.serverArgs)
 }

@@ -40,15 +40,9 @@ func (b *bench) prepare(ctx context.Context) error {
 	if b.tools, err = findTools(); err != nil {
 		return err
 	}
-	if _, err := benchkit.CPUTime(os.Getpid()); err != nil {
+	path, err := b.Lockserver(ctx, b.dir, b.say)
+	if err != nil {
 		return err
-	}
-	path := b.binary
-	if path == "" {
-		b.say("building lockserver")
-		if path, err = benchkit.Build(ctx, b.dir); err != nil {
-			return err
-		}
 	}
 	b.pair = [2]product{
 		{Product: benchkit.Product{Name: "Redis", Path: b.tools.server, Args: []string{"--appendonly", "no"}}, unit: time.Second,

@@ -17,7 +17,7 @@ const loadTarget = 1.0
 func (b *bench) snapshot(ctx context.Context) {
 	b.report.Text(fmt.Sprintf("## Snapshot\n\n%s keys as above. SAVE once; then, %d round(s) in turn, started on its own snapshot: "+
 		"from the start of the process to the first PONG, and the load time that the server logs. Medians.",
-		benchkit.Grouped(float64(b.sizes.keys)), b.rounds))
+		benchkit.Grouped(float64(b.sizes.keys)), b.Rounds))
 	var dirs [2]string
 	var saved [2]time.Duration
 	var sizes [2]int64
@@ -29,7 +29,7 @@ func (b *bench) snapshot(ctx context.Context) {
 		}
 	}
 	var ready, logged benchkit.Rounds
-	for range b.rounds {
+	for range b.Rounds {
 		for i, p := range b.pair {
 			readyMS, loggedMS, err := b.restart(ctx, p, dirs[i])
 			if err != nil {

@@ -54,10 +54,10 @@ func (b *bench) handoff(ctx context.Context) error {
 		"turn. A hand-off is a critical section of another client than the one before; a client that releases and is the next "+
 		"to get the lock has not handed it on. The counter was checked after each run: it must have been set to each number once, "+
 		"by one client. A wait that the end of the run cut short counts as far as it had come. %s",
-		b.sizes.span, b.rounds, strings.Join(how, " ")))
+		b.sizes.span, b.Rounds, strings.Join(how, " ")))
 	for _, n := range crowds() {
 		got := make([]figures, len(entries))
-		for round := range b.rounds {
+		for round := range b.Rounds {
 			for i, e := range entries {
 				key := fmt.Sprintf("handoff:%d:%d:%d", i, n, round)
 				if err := b.handOver(ctx, e, key, n, &got[i]); err != nil {

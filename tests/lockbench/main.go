@@ -23,25 +23,20 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"lockserver/internal/benchkit"
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	var code int
-	if len(os.Args) > 1 && os.Args[1] == crowdWord {
-		code = runCrowd(ctx, os.Args[2:], os.Stderr)
-	} else {
-		code = run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	}
-	stop()
-	os.Exit(code)
+	benchkit.Main(func(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+		if len(args) > 0 && args[0] == crowdWord {
+			return runCrowd(ctx, args[1:], stderr)
+		}
+		return run(ctx, args, stdout, stderr)
+	})
 }
 
 // sizes are how much work each measurement does.
@@ -69,16 +64,13 @@ func quickSizes() sizes {
 
 // options are the command line.
 type options struct {
-	rounds int
-	quick  bool
-	strict bool
+	benchkit.Options
 	only   []string // names of sections; empty: all
-	binary string   // a lockserver that is built already; empty: build ./cmd/lockserver
 	update string   // the file whose marked chapter is replaced; empty: none
 }
 
 func (o options) sizes() sizes {
-	if o.quick {
+	if o.Quick {
 		return quickSizes()
 	}
 	return fullSizes()
@@ -89,46 +81,16 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
 	var only string
 	f := flag.NewFlagSet("lockbench", flag.ContinueOnError)
-	f.SetOutput(stderr)
-	f.IntVar(&o.rounds, "rounds", 3, "how often everything is measured, in turn; medians are shown")
-	f.BoolVar(&o.quick, "quick", false, "one round of little work: shows that everything runs")
-	f.BoolVar(&o.strict, "strict", false, "a missed target makes the exit code 1")
 	f.StringVar(&only, "only", "", "comma-separated sections: "+strings.Join(sectionNames(), ", "))
-	f.StringVar(&o.binary, "binary", "", "the lockserver to measure (default: build ./cmd/lockserver)")
 	f.StringVar(&o.update, "update", "", "write the report between the marks of this file, e.g. docs/LOCKS.md")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	if o.quick {
-		o.rounds = 1
-	}
-	err := o.choose(only)
-	switch {
-	case f.NArg() > 0:
-		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
-	case o.rounds < 1:
-		err = errors.New("-rounds must be at least 1")
-	case o.update != "" && (o.quick || only != ""):
-		err = errors.New("-update takes a whole run: not with -quick or -only")
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-	}
+	err := o.Parse(f, args, stderr, func() (err error) {
+		if o.update != "" && (o.Quick || only != "") {
+			return errors.New("-update takes a whole run: not with -quick or -only")
+		}
+		o.only, err = benchkit.Choose(only, sectionNames())
+		return err
+	})
 	return o, err
-}
-
-// choose sets only from a comma-separated list.
-func (o *options) choose(list string) error {
-	for name := range strings.SplitSeq(list, ",") {
-		if name = strings.TrimSpace(name); name == "" {
-			continue
-		}
-		if !slices.Contains(sectionNames(), name) {
-			return fmt.Errorf("-only %s: there are %s", name, strings.Join(sectionNames(), ", "))
-		}
-		o.only = append(o.only, name)
-	}
-	return nil
 }
 
 // section is one chapter of the report.
@@ -171,19 +133,13 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format
 
 // prepare finds Redis and builds lockserver.
 func (b *bench) prepare(ctx context.Context) error {
-	if _, err := benchkit.CPUTime(os.Getpid()); err != nil {
-		return err
-	}
 	path, err := benchkit.FindTool("redis-server")
 	if err != nil {
 		return err
 	}
 	b.redis = benchkit.Product{Name: "Redis", Path: path, Args: []string{"--appendonly", "no"}}
-	if path = b.binary; path == "" {
-		b.say("building lockserver")
-		if path, err = benchkit.Build(ctx, b.dir); err != nil {
-			return err
-		}
+	if path, err = b.Lockserver(ctx, b.dir, b.say); err != nil {
+		return err
 	}
 	b.lockserver = benchkit.Product{Name: "lockserver", Path: path}
 	return nil
@@ -192,11 +148,8 @@ func (b *bench) prepare(ctx context.Context) error {
 // run is the program from its arguments to its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	if err != nil {
+		return benchkit.ExitCode(err)
 	}
 	if o.update != "" { // before minutes of work
 		if _, err := readMarked(o.update); err != nil {
@@ -221,7 +174,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 			return 1
 		}
 	}
-	return b.report.ExitCode(o.strict)
+	return b.report.ExitCode(o.Strict)
 }
 
 // everything makes the report.
@@ -232,7 +185,7 @@ func (b *bench) everything(ctx context.Context, args []string) {
 		fmt.Sprintf("- lockserver: %s", benchkit.VersionOf(ctx, b.lockserver.Path)),
 		benchkit.CommandLine("go run ./tests/lockbench", args),
 	}
-	if b.quick {
+	if b.Quick {
 		lines = append(lines, "- **Quick: one round of little work. It shows that everything runs; the figures mean little.**")
 	}
 	b.report.Text(strings.Join(lines, "\n"))

@@ -143,7 +143,7 @@ func (b *bench) lockScale(ctx context.Context) (memory growth, costs []measured,
 			requests /= 4 // which take as long
 		}
 		locks, unlocks := measured{"LOCK", pipeline, many, benchkit.Rounds{}}, measured{"UNLOCK", pipeline, many, benchkit.Rounds{}}
-		for range b.rounds {
+		for range b.Rounds {
 			for i, c := range churns {
 				got, err := c.run(ctx, servers[i], requests, pipeline)
 				if err != nil {
@@ -258,7 +258,7 @@ func (b *bench) waiterScale(ctx context.Context) (memory []growth, how string, h
 
 // handOn has the relays of both servers take turns.
 func (b *bench) handOn(ctx context.Context, servers pair, relays [2]*relay) (handoffs benchkit.Rounds, err error) {
-	for range b.rounds {
+	for range b.Rounds {
 		for i, r := range relays {
 			us, err := r.run(ctx, servers[i], b.sizes.handoffs)
 			if err != nil {
@@ -288,7 +288,7 @@ func (b *bench) scaleReport(how string, memory []growth, requests []measured) {
 		"round(s), the two servers in turn. Each lock is released and, a while later, acquired again, walking over all of them in "+
 		"no order: on the small server they are in the processor's caches, on the large one hardly any is. A hand-off "+
 		"is an UNLOCK, the grant to the client that waits, and a LOCK that waits, on %d locks beside those that the others wait for.",
-		costConns, b.rounds, relayPairs))
+		costConns, b.Rounds, relayPairs))
 	rows = nil
 	for _, m := range requests {
 		small, large := m.us.Medians()

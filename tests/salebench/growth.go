@@ -97,7 +97,7 @@ func (b *bench) growthOf(ctx context.Context, hold bool) (rows [][]string, err e
 	}
 	for _, pipeline := range pipelines {
 		var rounds benchkit.Rounds
-		for range b.rounds {
+		for range b.Rounds {
 			for i, m := range markets {
 				us, err := m.sell(ctx, b.orders, pipeline)
 				if err != nil {

@@ -19,57 +19,36 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"strconv"
-	"syscall"
 	"time"
 
 	"lockserver/internal/benchkit"
 )
 
-func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
-	stop()
-	os.Exit(code)
-}
+func main() { benchkit.Main(run) }
 
 // options are the command line.
 type options struct {
+	benchkit.Options
 	buyers int // of the large sale
 	orders int // that one round sells of each kind
-	rounds int
-	strict bool
-	binary string // a lockserver that is built already; empty: build ./cmd/lockserver
 }
 
 // parseOptions reads the command line. The error has been printed to stderr already.
 func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
-	var quick bool
 	f := flag.NewFlagSet("salebench", flag.ContinueOnError)
-	f.SetOutput(stderr)
 	f.IntVar(&o.buyers, "buyers", 10_000_000, "how many have bought in the large sale (about 300 bytes of memory each)")
 	f.IntVar(&o.orders, "orders", 200_000, "how many orders one round measures")
-	f.IntVar(&o.rounds, "rounds", 3, "how often everything is measured, in turn; medians are shown")
-	f.BoolVar(&quick, "quick", false, "one round of little work: shows that everything runs")
-	f.BoolVar(&o.strict, "strict", false, "a missed target makes the exit code 1")
-	f.StringVar(&o.binary, "binary", "", "the lockserver to measure (default: build ./cmd/lockserver)")
-	if err := f.Parse(args); err != nil {
-		return o, err
-	}
-	if quick {
-		o.buyers, o.orders, o.rounds = 20_000, 20_000, 1
-	}
-	var err error
-	if f.NArg() > 0 {
-		err = fmt.Errorf("unexpected argument %q", f.Arg(0))
-	} else if o.buyers < 1 || o.orders < 1 || o.rounds < 1 {
-		err = errors.New("-buyers, -orders and -rounds must be at least 1")
-	}
-	if err != nil {
-		fmt.Fprintln(stderr, err)
-	}
+	err := o.Parse(f, args, stderr, func() error {
+		if o.Quick {
+			o.buyers, o.orders = 20_000, 20_000
+		}
+		if o.buyers < 1 || o.orders < 1 {
+			return errors.New("-buyers and -orders must be at least 1")
+		}
+		return nil
+	})
 	return o, err
 }
 
@@ -87,16 +66,9 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format
 
 // prepare builds lockserver.
 func (b *bench) prepare(ctx context.Context) error {
-	if _, err := benchkit.CPUTime(os.Getpid()); err != nil {
+	path, err := b.Lockserver(ctx, b.dir, b.say)
+	if err != nil {
 		return err
-	}
-	path := b.binary
-	if path == "" {
-		var err error
-		b.say("building lockserver")
-		if path, err = benchkit.Build(ctx, b.dir); err != nil {
-			return err
-		}
 	}
 	b.product = benchkit.Product{Name: "lockserver", Path: path}
 	return nil
@@ -105,11 +77,8 @@ func (b *bench) prepare(ctx context.Context) error {
 // run is the program from its arguments to its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		return 0
-	case err != nil:
-		return 2
+	if err != nil {
+		return benchkit.ExitCode(err)
 	}
 	b := &bench{options: o, report: &benchkit.Report{W: stdout}, progress: stderr}
 	if b.dir, err = os.MkdirTemp("", "salebench"); err == nil {
@@ -134,7 +103,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		b.say("%s took %.1f s", section.name, time.Since(begun).Seconds())
 	}
 	b.report.Summary()
-	return b.report.ExitCode(o.strict)
+	return b.report.ExitCode(o.Strict)
 }
 
 // pipelines are how many requests a client sends at a time.

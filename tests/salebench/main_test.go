@@ -5,16 +5,18 @@ import (
 	"strings"
 	"testing"
 
+	"lockserver/internal/benchkit"
+
 	"github.com/stretchr/testify/require"
 )
 
 func TestOptions(t *testing.T) {
 	o, err := parseOptions(nil, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, options{buyers: 10_000_000, orders: 200_000, rounds: 3}, o)
+	require.Equal(t, options{Options: benchkit.Options{Rounds: 3}, buyers: 10_000_000, orders: 200_000}, o)
 	o, err = parseOptions([]string{"-quick", "-strict"}, io.Discard)
 	require.NoError(t, err)
-	require.Equal(t, options{buyers: 20_000, orders: 20_000, rounds: 1, strict: true}, o)
+	require.Equal(t, options{Options: benchkit.Options{Rounds: 1, Quick: true, Strict: true}, buyers: 20_000, orders: 20_000}, o)
 }
 
 func TestSenselessCommandLines(t *testing.T) {

@@ -52,7 +52,7 @@ func (b *bench) refusals(ctx context.Context) error {
 		refused.Want = benchkit.Always(":1")
 		for _, pipeline := range pipelines {
 			var rounds benchkit.Rounds
-			for range b.rounds {
+			for range b.Rounds {
 				for i, t := range []benchkit.Traffic{get, refused} {
 					us, _, err := perRequestUS(ctx, s, f, t, b.orders, pipeline)
 					if err != nil {
