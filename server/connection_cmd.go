@@ -42,24 +42,22 @@ func connectionRows() []commands.Row {
 }
 
 func ping(c *commands.Ctx) error {
-	a := c.Args()
-	if a.Left() > 1 {
+	words := c.Argv[1:]
+	if len(words) > 1 {
 		return commands.ErrArity("ping")
 	}
 	if s := sessionOf(c); s.subs != nil && c.Out.Proto < 3 { // so that it looks like a message
 		c.Out.Array(2)
 		c.Out.BulkString("pong")
-		if a.More() {
-			c.Out.Bulk(a.Bytes())
-		} else {
+		if len(words) == 0 {
 			c.Out.BulkString("")
+			return nil
 		}
-		return nil
 	}
-	if a.More() {
-		c.Out.Bulk(a.Bytes())
-	} else {
+	if len(words) == 0 {
 		c.Out.Simple("PONG")
+	} else {
+		c.Out.Bulk(words[0])
 	}
 	return nil
 }

@@ -123,8 +123,9 @@ func average(old, value, n float64) float64 {
 	return old + (value-old)/n
 }
 
-// sleep waits for d, and not for the 50 us longer that the kernel allows itself by default.
+// sleep waits until the bell rings, for a while at most, and not for the 50 us longer that the kernel allows itself by
+// default.
 func (d *loopDriver) sleep(wait time.Duration) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0, 0, 0, 0)
-	_ = unix.Nanosleep(&unix.Timespec{Nsec: int64(wait)}, nil)
+	_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(d.bell), Events: unix.POLLIN}}, &unix.Timespec{Nsec: int64(wait)}, nil)
 }
