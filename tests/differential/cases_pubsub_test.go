@@ -206,6 +206,7 @@ func pubsubCases() []blockingCase {
 			B PING
 			B EXEC
 			B PING
+			B<
 			C PUBLISH a x
 			A<
 			B<
