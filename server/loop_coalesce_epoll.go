@@ -28,6 +28,8 @@ const (
 	// leastCoalescePause and mostCoalescePause bound for how many windows waiting is let be when it was not worth it. The
 	// pause doubles when that happens again.
 	leastCoalescePause, mostCoalescePause = 4, 256
+	// coalesceGlance is after how many rounds a loop that does not wait looks at the clock, which costs as much as some commands.
+	coalesceGlance = 8
 	// leastCoalesceWait is the shortest wait that is worth a system call.
 	leastCoalesceWait = 5 * time.Microsecond
 )
@@ -39,6 +41,7 @@ type coalescing struct {
 	clients int       // that they were of
 	epoch   uint32    // of the window: a connection that has another has not been counted
 
+	rounds   int           // since the clock was looked at
 	round    time.Time     // when the running one began
 	waited   bool          // it was waited for
 	first    int           // events of the window before it
@@ -63,9 +66,16 @@ func (c *coalescing) count(conn *loopConn) {
 	}
 }
 
+// due reports whether after is to be called at the end of this round.
+func (c *coalescing) due() bool {
+	c.rounds++
+	return c.interval > 0 || c.rounds >= coalesceGlance
+}
+
 // after is called at the end of a round and returns how long the loop should wait before the next. Rounds are at most
 // longest apart; news counts what clients were told because of others.
 func (c *coalescing) after(now time.Time, longest time.Duration, news uint64) time.Duration {
+	c.rounds = 0
 	if c.waited {
 		c.waits++
 		c.gathered += c.events - c.first

@@ -205,9 +205,11 @@ func (l *loop) run() {
 		l.flush()
 		l.release()
 		busy = n > 1
-		if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.news.Load()); wait > 0 {
-			d.sleep(wait)
-			busy = true
+		if d.coalesce.due() {
+			if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.news.Load()); wait > 0 {
+				d.sleep(wait)
+				busy = true
+			}
 		}
 	}
 }
