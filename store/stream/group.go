@@ -26,13 +26,19 @@ type Group struct {
 	consumers []*Consumer // by name
 	byNumber  map[uint32]*Consumer
 	number    uint32 // the last consumer's that was added
+	hints
 }
+
+// hints are where in a tree of what is pending the last entry was put and taken out: the next one is mostly beside it, which
+// spares most of the search.
+type hints struct{ given, acked btree.PathHint }
 
 // Consumer is a member of a group.
 type Consumer struct {
 	name    string
 	number  uint32 // what Pending names it by
 	pending *btree.BTreeG[ID]
+	hints
 	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1: never), in
 	// milliseconds since 1970.
 	SeenMS, ActiveMS int64
@@ -183,21 +189,22 @@ func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 // SetPending makes p pending for consumer c of this group, whomever it was pending for before.
 func (g *Group) SetPending(p Pending, c *Consumer) {
 	p.consumer = c.number
-	old, was := g.pending.Set(p)
+	old, was := g.pending.SetHint(p, &g.given)
 	if was && old.consumer == c.number {
 		return
 	}
 	if was {
 		g.Owner(old).pending.Delete(p.ID)
 	}
-	c.pending.Set(p.ID)
+	c.pending.SetHint(p.ID, &c.given)
 }
 
 // Acknowledge makes an entry no longer pending and reports whether it was.
 func (g *Group) Acknowledge(id ID) bool {
-	p, ok := g.pending.Delete(Pending{ID: id})
+	p, ok := g.pending.DeleteHint(Pending{ID: id}, &g.acked)
 	if ok {
-		g.Owner(p).pending.Delete(id)
+		c := g.Owner(p)
+		c.pending.DeleteHint(id, &c.acked)
 	}
 	return ok
 }
