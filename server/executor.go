@@ -46,7 +46,7 @@ type executor struct {
 	// touched are sessions other than the running one that have got output or may go on; their owners are told
 	// after the lock is released.
 	touched []*session
-	news    atomic.Uint64 // how many have been touched in all
+	served  atomic.Uint64 // waiters that have been served, in all
 	calls   []int64       // by commands.Row.Index()
 	total   int64         // commands run
 
@@ -94,7 +94,6 @@ func (ex *executor) touch(s *session) {
 	if !s.touched {
 		s.touched = true
 		ex.touched = append(ex.touched, s)
-		ex.news.Add(1)
 	}
 }
 

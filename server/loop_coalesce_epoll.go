@@ -12,9 +12,9 @@ import (
 // command. While many clients keep it busy, it lets requests gather for a moment instead, as network cards do with
 // interrupts (interrupt coalescing), and answers them in one round. Clients on the same machine are faster for it, too.
 //
-// Waiting would be wrong where one client's request depends on another's: the holders of a hot lock, workers at a queue,
-// listeners of a channel. So a loop does not wait while commands bring news to clients other than their own, while
-// waiting brings few requests, and while it brings fewer than not waiting did. docs/decisions/0012 tells what was measured.
+// Waiting would be wrong where one client's request depends on another's: the holders of a hot lock, workers at a queue. So
+// a loop does not wait while clients that wait in a command are served, while waiting brings few requests, and while it
+// brings fewer than not waiting did. docs/decisions/0012 tells what was measured.
 
 const (
 	// coalesceWindow is how long requests are counted before something is decided.
@@ -54,7 +54,7 @@ type coalescing struct {
 	phase         int    // windows with waiting since the last one without
 	pause         int    // windows for which waiting is let be
 	penalty       int    // how long the last such pause was, halved each time that waiting was worth it since
-	news          uint64 // of the server, when it was looked at last
+	served        uint64 // waiters of the server, when it was looked at last
 }
 
 // count notes an event of a connection.
@@ -73,15 +73,15 @@ func (c *coalescing) due() bool {
 }
 
 // after is called at the end of a round and returns how long the loop should wait before the next. Rounds are at most
-// longest apart; news counts what clients were told because of others.
-func (c *coalescing) after(now time.Time, longest time.Duration, news uint64) time.Duration {
+// longest apart; served counts the clients whose wait in a command is over.
+func (c *coalescing) after(now time.Time, longest time.Duration, served uint64) time.Duration {
 	c.rounds = 0
 	if c.waited {
 		c.waits++
 		c.gathered += c.events - c.first
 	}
-	if news != c.news {
-		c.news = news
+	if served != c.served {
+		c.served = served
 		c.interval, c.pause = 0, max(c.pause, 1)
 	}
 	if took := now.Sub(c.window); took >= coalesceWindow {

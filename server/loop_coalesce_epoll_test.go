@@ -16,7 +16,7 @@ type coalesceModel struct {
 	think   time.Duration // from a reply to the client's next request
 	serial  bool          // one thread does the clients' thinking, one after the other
 	turns   bool          // one client after the other: a request follows from the reply to another client
-	news    bool          // each round tells somebody something
+	serves  bool          // each round serves a client that waits in a command
 	longest time.Duration
 }
 
@@ -33,7 +33,7 @@ func (m coalesceModel) run(span time.Duration) (requests, rounds int) {
 	}
 	var c coalescing
 	var now, thinker time.Duration
-	var news uint64
+	var served uint64
 	start := time.Unix(1_800_000_000, 0)
 	for now < span {
 		first := never
@@ -64,11 +64,11 @@ func (m coalesceModel) run(span time.Duration) (requests, rounds int) {
 		}
 		requests += len(came)
 		rounds++
-		if m.news {
-			news++
+		if m.serves {
+			served++
 		}
 		if c.due() {
-			now += c.after(start.Add(now), m.longest, news)
+			now += c.after(start.Add(now), m.longest, served)
 		}
 	}
 	return requests, rounds
@@ -116,12 +116,12 @@ func TestCoalescingLetsRareRequestsBe(t *testing.T) {
 	require.Less(t, found, 1.5)
 }
 
-func TestCoalescingStopsAtNews(t *testing.T) {
+func TestCoalescingStopsWhereSomebodyIsServed(t *testing.T) {
 	m := coalesceModel{clients: 50, think: 8 * time.Microsecond, serial: true}
 	_, rounds := m.run(time.Second)
-	m.news, m.longest = true, 100*time.Microsecond
-	_, withNews := m.run(time.Second)
-	require.Equal(t, rounds, withNews, "a loop waited although each round told somebody something")
+	m.serves, m.longest = true, 100*time.Microsecond
+	_, serving := m.run(time.Second)
+	require.Equal(t, rounds, serving, "a loop waited although each round served a waiter")
 }
 
 func TestCoalescingIsSwitchedOff(t *testing.T) {

@@ -206,7 +206,7 @@ func (l *loop) run() {
 		l.release()
 		busy = n > 1
 		if d.coalesce.due() {
-			if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.news.Load()); wait > 0 {
+			if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.served.Load()); wait > 0 {
 				d.sleep(wait)
 				busy = true
 			}

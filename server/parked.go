@@ -201,6 +201,7 @@ func (ex *executor) unpark(w *waiter) {
 	ex.timers.stop(&w.timer)
 	w.session.waiter = nil
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
+	ex.served.Add(1)
 	ex.touch(w.session)
 }
 
