@@ -75,7 +75,7 @@ func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	g.b = d
 	db.space.charge(g.size() - before)
 	db.recordSet(key, d, KeepTTL)
-	db.changed(key)
+	db.store.dirty++ // who watches or caches the key is told nothing, as in Redis: it says what it said
 	return true, nil
 }
 

@@ -15,6 +15,23 @@ func transactionCases() []blockingCase {
 			B GET k
 			A GET k
 		`},
+		{"another form of the same value is no change", `
+			A PFADD h a b c
+			A WATCH h
+			B PFDEBUG TODENSE h
+			A MULTI
+			A GET k
+			A EXEC
+			A DEL h
+			A PFADD h a b c
+			A WATCH h
+			B PFDEBUG ENCODING h
+			B PFDEBUG TODENSE h
+			B PFDEBUG ENCODING h
+			A MULTI
+			A GET k
+			A EXEC
+		`},
 		{"an empty transaction", `
 			A MULTI
 			A EXEC
