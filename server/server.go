@@ -133,7 +133,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Clock == nil {
-		o.Clock = systemClock{}
+		o.Clock = newSystemClock()
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
