@@ -27,12 +27,25 @@ func (l *loop) pollWhileBusy(running *loopConn) {
 	if err != nil && err != unix.EINTR {
 		panic("server: epoll_wait: " + err.Error())
 	}
-	for i := range max(count, 0) {
-		ev := &n.events[i]
+	rest := d.todo // of the outer round: epoll does not tell of them again
+	d.todo = nil
+	l.handleWhileBusy(rest, running)
+	l.handleWhileBusy(n.events[:max(count, 0)], running)
+	l.releaseOthers(running)
+	n.batch.recycle()
+	l.batch, d.buf = batch, buf
+}
+
+func (l *loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
+	d := &l.driver
+	for i := range events {
+		ev := &events[i]
 		fd := int(ev.Fd)
 		switch {
 		case fd < len(d.conns) && d.conns[fd] != nil:
-			if d.conns[fd] != running {
+			if d.conns[fd] == running {
+				d.missed = append(d.missed, running)
+			} else {
 				d.conns[fd].ready(ev.Events)
 			}
 		case fd == d.bell:
@@ -41,9 +54,6 @@ func (l *loop) pollWhileBusy(running *loopConn) {
 			l.accept(fd)
 		}
 	}
-	l.releaseOthers(running)
-	n.batch.recycle()
-	l.batch, d.buf = batch, buf
 }
 
 // releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing could find

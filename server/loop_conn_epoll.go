@@ -20,34 +20,61 @@ type loopConn struct {
 	epoch   uint32 // of coalescing, when it was counted last
 }
 
-// ready does what an event asks for.
+// over are the events of a connection of which at least one end is closed.
+const over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
+
+// watch tells epoll what the connection waits for: op adds it, or changes what it waited for. Polling is edge-triggered, which
+// spares the kernel another look at each socket that had something in the last round. What is there already counts as an edge.
+func (c *loopConn) watch(op int) error {
+	events := uint32(unix.EPOLLET)
+	if !c.deaf {
+		events |= unix.EPOLLIN | unix.EPOLLRDHUP
+	}
+	if len(c.pending) > 0 {
+		events |= unix.EPOLLOUT
+	}
+	return c.loop.driver.control(op, c.fd, events)
+}
+
+// ready does what an event asks for. What may be left in the socket brings another event, in the next round: each
+// connection has one read a round, and the end of input is seen after the replies of the round have left.
 func (c *loopConn) ready(events uint32) {
 	if events&unix.EPOLLOUT != 0 {
 		c.flush()
-		if c.fd < 0 {
-			return
-		}
 	}
-	if events&(unix.EPOLLIN|unix.EPOLLHUP|unix.EPOLLERR) != 0 {
-		c.read()
+	if c.fd >= 0 && events&(unix.EPOLLIN|over) != 0 {
+		if full := c.read(); full || events&over != 0 {
+			c.lookAgain()
+		}
 	}
 }
 
-// read takes what the socket has, once: level-triggered polling brings the rest.
-func (c *loopConn) read() {
+// lookAgain makes epoll tell once more what it has told already.
+func (c *loopConn) lookAgain() {
+	if c.fd >= 0 {
+		_ = c.watch(unix.EPOLL_CTL_MOD)
+	}
+}
+
+// read takes what the socket has, once, and reports whether there may be more.
+func (c *loopConn) read() (full bool) {
 	buf := c.loop.driver.buf
-	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)))
+	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)),
+		unix.MSG_DONTWAIT, 0, 0)
 	switch {
-	case errno == unix.EAGAIN, errno == unix.EINTR:
+	case errno == unix.EAGAIN:
+		return false
+	case errno == unix.EINTR:
+		return true
 	case errno == 0 && n == 0 && !c.deaf && c.session.lingers():
 		c.deaf = true
-		_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, 0)
 	case errno != 0, n == 0:
 		c.close()
 	case c.leaving: // what it sends now is not read
 	default:
 		c.pump(buf[:n])
 	}
+	return int(n) == len(buf)
 }
 
 // pump feeds the session and sees to the connection's end.
@@ -107,7 +134,7 @@ func (c *loopConn) sendNow(b []byte) error {
 	}
 	if n < len(b) {
 		c.pending = append(c.pending, b[n:]...)
-		return c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN|unix.EPOLLOUT)
+		return c.watch(unix.EPOLL_CTL_MOD)
 	}
 	return nil
 }
@@ -115,7 +142,8 @@ func (c *loopConn) sendNow(b []byte) error {
 // write writes as much as the socket takes.
 func (c *loopConn) write(b []byte) (n int, err error) {
 	for n < len(b) {
-		wrote, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(c.fd), uintptr(unsafe.Pointer(&b[n])), uintptr(len(b)-n))
+		wrote, _, errno := unix.RawSyscall6(unix.SYS_SENDTO, uintptr(c.fd), uintptr(unsafe.Pointer(&b[n])), uintptr(len(b)-n),
+			unix.MSG_DONTWAIT|unix.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
 			n += int(wrote)
@@ -145,7 +173,7 @@ func (c *loopConn) flush() {
 		c.close()
 		return
 	}
-	_ = c.loop.driver.control(unix.EPOLL_CTL_MOD, c.fd, unix.EPOLLIN)
+	_ = c.watch(unix.EPOLL_CTL_MOD)
 }
 
 // close ends the connection and its session. It may be called more than once.

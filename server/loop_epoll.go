@@ -45,10 +45,12 @@ type loopDriver struct {
 	conns     []*loopConn // by descriptor
 	buf       []byte
 	events    [loopEvents]unix.EpollEvent
-	resumeAt  time.Time // accepting was paused until then; zero: it was not
+	todo      []unix.EpollEvent // those of the round that are still to be handled
+	resumeAt  time.Time         // accepting was paused until then; zero: it was not
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
+	missed    []*loopConn // events came for them while their scripts were busy
 	coalesce  coalescing
 	nested    *nestedRound // nil until a script is busy for the first time
 
@@ -181,14 +183,15 @@ func (l *loop) run() {
 	busy := false
 	for {
 		n := d.wait(busy)
-		for i := range n {
-			ev := &d.events[i]
+		for d.todo = d.events[:n]; len(d.todo) > 0; {
+			ev := &d.todo[0]
+			d.todo = d.todo[1:]
 			fd := int(ev.Fd)
 			switch {
 			case fd < len(d.conns) && d.conns[fd] != nil:
 				d.coalesce.count(d.conns[fd])
 				d.conns[fd].ready(ev.Events)
-				if len(l.queue) > 0 && i%drainEvents == drainEvents-1 {
+				if len(l.queue) > 0 && len(d.todo)%drainEvents == 0 {
 					l.drain()
 				}
 			case fd == d.bell:
@@ -204,6 +207,10 @@ func (l *loop) run() {
 		}
 		l.flush()
 		l.release()
+		for _, c := range d.missed {
+			c.lookAgain()
+		}
+		d.missed = d.missed[:0]
 		busy = n > 1
 		if d.coalesce.due() {
 			if wait := d.coalesce.after(time.Now(), d.owner.server.coalesce(), d.owner.server.served.Load()); wait > 0 {
@@ -335,7 +342,7 @@ func (l *loop) register(c *loopConn) {
 		d.conns = append(d.conns, nil)
 	}
 	d.conns[c.fd] = c
-	if err := d.control(unix.EPOLL_CTL_ADD, c.fd, unix.EPOLLIN); err != nil {
+	if err := c.watch(unix.EPOLL_CTL_ADD); err != nil {
 		d.owner.server.log.Warn("could not watch a connection", "cause", err)
 		c.close()
 	}

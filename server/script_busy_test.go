@@ -138,6 +138,34 @@ func TestBusyDisconnects(t *testing.T) {
 	})
 }
 
+// TestBusyClientSendsOn: what the client of a busy script sends meanwhile is answered behind it.
+func TestBusyClientSendsOn(t *testing.T) {
+	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
+		for _, alone := range []bool{true, false} {
+			if !alone { // the script is run when the client's wait is over
+				a.Send("BLPOP", "list", "0")
+				awaitParked(t, srv, 1)
+			}
+			a.Send("EVAL", endless, "0")
+			if !alone {
+				require.Equal(t, "1", b.Do("RPUSH", "list", "e").String())
+			}
+			awaitBusy(t, b, busyReply)
+			a.Send("PING")
+			a.Send("ECHO", "and on")
+			time.Sleep(10 * time.Millisecond) // it arrives while the script is busy
+			require.Equal(t, "+OK", b.Do("SCRIPT", "KILL").String())
+			if !alone {
+				require.Equal(t, `["list" "e"]`, a.Receive().String())
+			}
+			require.Contains(t, a.Receive().String(), killedReply)
+			require.Equal(t, "+PONG", a.Receive().String())
+			require.Equal(t, `"and on"`, a.Receive().String())
+		}
+	})
+}
+
 // TestBusyTimeStands: while a script is busy nothing falls due, and the clock that its commands see stands still.
 func TestBusyTimeStands(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {

@@ -105,6 +105,65 @@ func TestLongPipeline(t *testing.T) {
 	})
 }
 
+// Requests that fill the room for one read exactly, and nothing behind them: the socket says nothing of them once more.
+func TestReadsThatAreFull(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		c := testkit.Dial(t, dial)
+		for _, reads := range []int{1, 2, 5} {
+			value := strings.Repeat("v", reads*64<<10)
+			request := appendCommand(nil, "SET", "k", value)
+			value = value[:2*len(value)-len(request)]
+			request = appendCommand(nil, "SET", "k", value)
+			require.Len(t, request, reads*64<<10)
+			require.Equal(t, "+OK", raw(t, c, string(request)))
+			require.Equal(t, "+OK", raw(t, c, string(request)+"PING\r\n"), "the rest comes after a read that is full")
+			require.Equal(t, "+PONG", c.Receive().String())
+		}
+	})
+}
+
+// What a command of a pipeline changes holds for the next one, though the state of a session is not looked at before each.
+func TestPipelineSeesWhatItChanges(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		c := testkit.Dial(t, dial)
+		words := func(lines ...string) (commands [][]string) {
+			for _, line := range lines {
+				commands = append(commands, strings.Fields(line))
+			}
+			return commands
+		}
+		for _, step := range []struct {
+			send [][]string
+			want []string
+		}{
+			{words("SET k 1", "MULTI", "INCR k", "INCR k", "EXEC", "GET k"), []string{"+OK", "+OK", "+QUEUED", "+QUEUED", "[2 3]", `"3"`}},
+			{words("GET k", "SUBSCRIBE c", "GET k", "UNSUBSCRIBE c", "GET k"), []string{`"3"`, `["subscribe" "c" 1]`,
+				"-ERR Can't execute 'get': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context",
+				`["unsubscribe" "c" 0]`, `"3"`}},
+			{words("SUBSCRIBE c", "PING", "RESET", "PING", "GET k"), []string{`["subscribe" "c" 1]`, `["pong" ""]`, "+RESET", "+PONG", `"3"`}},
+			{words("SELECT 1", "SET other 1", "SELECT 0", "GET other", "SELECT 1", "GET other", "SELECT 0"),
+				[]string{"+OK", "+OK", "+OK", "$nil", "+OK", `"1"`, "+OK"}},
+			{words("SET k 1", "GET", "GET k", "SETT k 2", "GET k", "INCR other x", "INCR k"), []string{"+OK",
+				"-ERR wrong number of arguments for 'get' command", `"1"`, "-ERR unknown command 'SETT', with args beginning with: 'k' '2' ", `"1"`,
+				"-ERR wrong number of arguments for 'incr' command", "2"}},
+			{words("CLIENT GETNAME", "CLIENT SETNAME n", "CLIENT GETNAME", "PING"),
+				[]string{`$nil`, "+OK", `"n"`, "+PONG"}},
+		} {
+			var got []string
+			for _, v := range c.Pipeline(step.send) {
+				got = append(got, v.String())
+			}
+			require.Equal(t, step.want, got)
+		}
+		for _, line := range words("SET k 1", "CLIENT REPLY SKIP", "INCR k", "INCR k", "CLIENT REPLY OFF", "INCR k", "PING", "CLIENT REPLY ON", "GET k") {
+			c.Send(line...)
+		}
+		for _, want := range []string{"+OK", "3", "+OK", `"4"`} {
+			require.Equal(t, want, c.Receive().String())
+		}
+	})
+}
+
 // A pipeline whose replies are many times what fits into one batch, read late.
 func TestPipelineOfLargeReplies(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
