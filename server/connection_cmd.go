@@ -55,7 +55,7 @@ func ping(c *commands.Ctx) error {
 		}
 	}
 	if len(words) == 0 {
-		c.Out.Simple("PONG")
+		c.Out.Pong()
 	} else {
 		c.Out.Bulk(words[0])
 	}

@@ -184,9 +184,8 @@ const leastRoom = 1 << 10
 // decode fills the batch with at most that many commands; more says that there may be another whole one behind them.
 func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 	b.args, b.commands = b.args[:0], b.commands[:0]
-	starts := [batchCommands + 1]int{}
-	n := 0
-	for n < most {
+	for len(b.commands) < most {
+		from := len(b.args)
 		args, ok, e := d.Next(b.args)
 		if e != nil {
 			err = e
@@ -195,14 +194,10 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 		if !ok {
 			break
 		}
-		b.args = args
-		n++
-		starts[n] = len(args)
+		b.args = args // perhaps elsewhere now: the commands before stay where they are
+		b.commands = append(b.commands, args[from:len(args):len(args)])
 	}
-	for i := range n {
-		b.commands = append(b.commands, b.args[starts[i]:starts[i+1]:starts[i+1]])
-	}
-	return n == most, err
+	return len(b.commands) == most, err
 }
 
 // feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends the
@@ -380,10 +375,17 @@ const warmLeast = 4
 // the other.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	n, removals := 0, 0
+	var row *commands.Row
+	var last [][]byte // whose row that is
 	for i, argv := range todo {
-		row, err := ex.table.Resolve(argv)
-		if b.rows[i] = row; err != nil {
-			b.rows[i] = nil
+		if row == nil || row.Parent() != nil || len(argv) != len(last) || string(argv[0]) != string(last[0]) { // pipelines repeat commands
+			var err error
+			if row, err = ex.table.Resolve(argv); err != nil {
+				row = nil
+			}
+			last = argv
+		}
+		if b.rows[i] = row; row == nil {
 			continue
 		}
 		if first := row.FirstKey(); first > 0 && first < len(argv) {

@@ -32,6 +32,9 @@ func (w *Writer) Raw(b []byte) { w.Buf = append(w.Buf, b...) }
 // OK appends the status OK.
 func (w *Writer) OK() { w.Buf = redcon.AppendOK(w.Buf) }
 
+// Pong appends the status PONG.
+func (w *Writer) Pong() { w.Buf = append(w.Buf, "+PONG\r\n"...) }
+
 // Simple appends a status. Line breaks in it become spaces.
 func (w *Writer) Simple(s string) { w.Buf = redcon.AppendString(w.Buf, s) }
 
