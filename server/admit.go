@@ -78,3 +78,58 @@ func (s *session) admitFull(row *commands.Row) error {
 	}
 	return nil
 }
+
+// Most commands touch keys and nothing else. While nothing stands in the way of a session, that is true before each of them and
+// after each of them, so it is looked at once for a batch of such plain commands, and again after each other command.
+
+// plainness says what a command can change besides keys.
+type plainness uint8
+
+const (
+	notPlain   plainness = iota
+	plainRead            // nothing, and a disk that failed does not matter
+	plainWrite           // nothing, and a disk that failed speaks against it
+)
+
+// plainnessOf finds out of which kind the commands are, by commands.Row.Index.
+func plainnessOf(table *commands.Table) []plainness {
+	of := make([]plainness, table.Size())
+	for _, row := range table.Rows() {
+		switch row.Group {
+		case commands.PubSub, commands.Transactions, commands.Connection, commands.Server, commands.Scripting, commands.Cluster:
+			if row.Name == "ping" {
+				of[row.Index()] = plainWrite // see admitHere
+			}
+			continue
+		}
+		if row.FirstKey() == 0 || row.Inner != 0 || len(row.Sub) > 0 || row.Flags.Has(commands.NoScript) {
+			continue
+		}
+		if of[row.Index()] = plainRead; row.Flags.Has(commands.Write) {
+			of[row.Index()] = plainWrite
+		}
+	}
+	return of
+}
+
+// unhindered reports whether only memory that is full and a disk that failed could speak against a plain command of the session,
+// it is to run at once, its reply is to be sent, and nobody is to be shown it. No plain command changes any of that.
+func (s *session) unhindered() bool {
+	ex := &s.server.executor
+	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
+		s.server.loading == nil && len(ex.monitors) == 0 && !ex.scripts.busy.on && ex.scripts.busy.later == nil
+}
+
+// admitPlain is admit for a plain command of an unhindered session.
+func (s *session) admitPlain(row *commands.Row) error {
+	ex := &s.server.executor
+	if ex.store.Full() {
+		if err := s.admitFull(row); err != nil {
+			return err
+		}
+	}
+	if ex.plain[row.Index()] == plainWrite {
+		return s.server.refusesWrites()
+	}
+	return nil
+}

@@ -49,6 +49,9 @@ type executor struct {
 	served  atomic.Uint64 // waiters that have been served, in all
 	calls   []int64       // by commands.Row.Index()
 	total   int64         // commands run
+	plain   []plainness   // by commands.Row.Index()
+	// unhindered is session.unhindered of the session whose batch runs, as it was before the last plain commands.
+	unhindered bool
 
 	round   *loop         // whose slice ends; nil: of no event loop
 	armedMS int64         // when the ticker will wake by itself; 0: when poked
@@ -129,6 +132,54 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 
 // run executes one command of a session as a unit. row may be nil: it is then looked up.
 func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
+	if ex.unhindered && row != nil && ex.plain[row.Index()] != notPlain {
+		ex.runPlain(s, row, argv)
+		return
+	}
+	ex.runAny(s, row, argv)
+	ex.unhindered = s.unhindered()
+}
+
+// runPlain is runAny for a plain command of an unhindered session.
+func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
+	s.lastRow = row
+	if len(s.inbox) > 0 {
+		s.takeInbox()
+	}
+	mark := s.out.Mark()
+	ex.total++
+	err := s.admitPlain(row)
+	if err == nil {
+		err = ex.count(s, row, argv)
+	}
+	if err != nil {
+		ex.refuse(s, mark, err)
+	}
+	s.checkOutput()
+	ex.endUnit()
+	if ex.host.aof != nil {
+		ex.host.aof.credit(s)
+	}
+}
+
+// count runs a command that was admitted, and counts and measures it.
+func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
+	ex.calls[row.Index()]++
+	if ex.gauge.timed[row.Index()] {
+		return ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
+	}
+	return ex.call(s, row, argv)
+}
+
+// refuse replaces what a command has replied so far by an error.
+func (ex *executor) refuse(s *session, mark int, err error) {
+	s.out.Rollback(mark)
+	s.out.Error(err.Error())
+	ex.host.stats.errors++
+}
+
+// runAny is run for whatever command in whatever state.
+func (ex *executor) runAny(s *session, row *commands.Row, argv [][]byte) {
 	var err error
 	if row == nil {
 		row, err = ex.table.Resolve(argv)
@@ -151,15 +202,10 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 		queued, err = s.intercept(row, argv, err)
 	}
 	if err == nil && !queued {
-		ex.calls[row.Index()]++
 		if s.noTouch {
 			ex.store.SetNoTouch(true)
 		}
-		if ex.gauge.timed[row.Index()] {
-			err = ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
-		} else {
-			err = ex.call(s, row, argv)
-		}
+		err = ex.count(s, row, argv)
 		if s.noTouch {
 			ex.store.SetNoTouch(false)
 		}
@@ -168,9 +214,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 		}
 	}
 	if err != nil {
-		s.out.Rollback(mark)
-		s.out.Error(err.Error())
-		ex.host.stats.errors++
+		ex.refuse(s, mark, err)
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.caching {

@@ -26,6 +26,7 @@ func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
 	t.Cleanup(func() { _ = srv.Close() })
 	srv.table = commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)
 	srv.calls = make([]int64, srv.table.Size())
+	srv.plain = plainnessOf(srv.table)
 	srv.applyConfig() // what goes by rows
 	require.NoError(t, srv.Start())
 	return srv

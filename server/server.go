@@ -156,6 +156,7 @@ func New(o Options) (*Server, error) {
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
 	ex.table = sharedTable()
 	ex.calls = make([]int64, ex.table.Size())
+	ex.plain = plainnessOf(ex.table)
 	ex.store = store.New(srv.config.Databases, store.Limits{})
 	ex.store.Record(o.Journal != nil)
 	ex.parking = newParking(srv.config.Databases, &ex.timers)

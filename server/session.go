@@ -348,6 +348,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	} else {
 		clear(rows)
 	}
+	ex.unhindered = s.unhindered()
 	for i, argv := range todo {
 		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil
