@@ -132,11 +132,15 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 
 // run executes one command of a session as a unit. row may be nil: it is then looked up.
 func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
-	if ex.unhindered && row != nil && ex.plain[row.Index()] != notPlain {
+	var err error
+	if row == nil {
+		row, err = ex.table.Resolve(argv)
+	}
+	if ex.unhindered && err == nil && ex.plain[row.Index()] != notPlain {
 		ex.runPlain(s, row, argv)
 		return
 	}
-	ex.runAny(s, row, argv)
+	ex.runAny(s, row, err, argv)
 	ex.unhindered = s.unhindered()
 }
 
@@ -178,12 +182,8 @@ func (ex *executor) refuse(s *session, mark int, err error) {
 	ex.host.stats.errors++
 }
 
-// runAny is run for whatever command in whatever state.
-func (ex *executor) runAny(s *session, row *commands.Row, argv [][]byte) {
-	var err error
-	if row == nil {
-		row, err = ex.table.Resolve(argv)
-	}
+// runAny is run for whatever command in whatever state; err is why there is no row.
+func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) {
 	if err != nil && isHTTP(argv[0]) {
 		s.refuseHTTP()
 		return
