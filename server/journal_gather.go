@@ -12,6 +12,8 @@ const (
 	mostGather = 2 * time.Millisecond
 	// leastGathered is how many sessions there must be for waiting to be worth it.
 	leastGathered = 4
+	// shortSync is how long it takes from one sync to the next where the next is soon enough for whoever comes late.
+	shortSync = 400 * time.Microsecond
 	// gatherPenalty is how many syncs are not waited after when a wait was in vain.
 	gatherPenalty = 16
 )
@@ -36,7 +38,7 @@ func (g *gate) gather(freed, left int) {
 	wasBusy := c.busy
 	c.busy = left > 0
 	switch {
-	case freed+left < leastGathered || freed == 0 || !wasBusy:
+	case freed+left < leastGathered || freed == 0 || !wasBusy || took < shortSync:
 		return
 	case c.penalty > 0:
 		c.penalty--
