@@ -52,7 +52,7 @@ func open(path string, flags int) (*osFile, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &osFile{f}, nil
+	return &osFile{File: f}, nil
 }
 
 // Rename implements FS.
@@ -123,7 +123,10 @@ func (OS) Lock(path string) (io.Closer, error) {
 }
 
 // osFile is a file of OS.
-type osFile struct{ *os.File }
+type osFile struct {
+	*os.File
+	syncer syncer
+}
 
 // Size implements File.
 func (f *osFile) Size() (int64, error) {
@@ -136,10 +139,16 @@ func (f *osFile) Size() (int64, error) {
 
 // Sync implements File.
 func (f *osFile) Sync() error {
-	if err := syncData(f.File); err != nil {
+	if err := f.syncer.sync(f.File); err != nil {
 		return fmt.Errorf("sync %s: %w", f.Name(), err)
 	}
 	return nil
+}
+
+// Close implements File.
+func (f *osFile) Close() error {
+	f.syncer.close()
+	return f.File.Close()
 }
 
 // Truncate implements File.

@@ -4,5 +4,10 @@ package disk
 
 import "os"
 
-// syncData syncs all of a file; on macOS os.File makes the drive empty its cache, too.
-func syncData(f *os.File) error { return f.Sync() }
+// syncer makes the data of one file durable.
+type syncer struct{}
+
+// sync syncs all of a file; on macOS os.File makes the drive empty its cache, too.
+func (*syncer) sync(f *os.File) error { return f.Sync() }
+
+func (*syncer) close() {}

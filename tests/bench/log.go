@@ -45,7 +45,8 @@ func (b *bench) withLog(fsync string) *bench {
 }
 
 // withSyncDelay is the bench with servers whose syncs take longer, as on a slower disk. strace stops a thread for that long
-// when the system call is done; with a filter in the kernel it does not see the others.
+// when the system call is done; with a filter in the kernel it does not see the others. io_getevents is where lockserver learns of the end
+// of a sync that the kernel does for it.
 func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 	strace, err := benchkit.FindTool("strace")
 	if err != nil {
@@ -54,8 +55,8 @@ func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 	own := *b
 	for i, p := range b.pair {
 		own.pair[i].Path = strace
-		own.pair[i].Args = append([]string{"-D", "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=fdatasync,fsync",
-			"-e", fmt.Sprintf("inject=fdatasync,fsync:delay_exit=%d", delay.Microseconds()), p.Path}, p.Args...)
+		own.pair[i].Args = append([]string{"-D", "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=fdatasync,fsync,io_getevents",
+			"-e", fmt.Sprintf("inject=fdatasync,fsync,io_getevents:delay_exit=%d", delay.Microseconds()), p.Path}, p.Args...)
 	}
 	return &own, nil
 }
