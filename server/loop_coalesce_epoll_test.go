@@ -80,7 +80,7 @@ const never = time.Duration(1 << 62)
 func (m coalesceModel) compare(t *testing.T) (throughput, found float64) {
 	m.longest = 0
 	without, _ := m.run(2 * time.Second)
-	m.longest = 100 * time.Microsecond
+	m.longest = 200 * time.Microsecond
 	with, rounds := m.run(2 * time.Second)
 	throughput, found = float64(with)/float64(without), float64(with)/float64(rounds)
 	t.Logf("%+v: %.3f of the requests, %.2f a round", m, throughput, found)
@@ -119,7 +119,7 @@ func TestCoalescingLetsRareRequestsBe(t *testing.T) {
 func TestCoalescingStopsWhereSomebodyIsServed(t *testing.T) {
 	m := coalesceModel{clients: 50, think: 8 * time.Microsecond, serial: true}
 	_, rounds := m.run(time.Second)
-	m.serves, m.longest = true, 100*time.Microsecond
+	m.serves, m.longest = true, 200*time.Microsecond
 	_, serving := m.run(time.Second)
 	require.Equal(t, rounds, serving, "a loop waited although each round served a waiter")
 }
@@ -142,7 +142,7 @@ func TestCoalescingIsSwitchedOff(t *testing.T) {
 		}
 		return waited
 	}
-	require.Positive(t, step(100*time.Microsecond))
+	require.Positive(t, step(200*time.Microsecond))
 	step(0)
 	require.Zero(t, step(0))
 }

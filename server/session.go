@@ -375,7 +375,7 @@ const warmLeast = 4
 // members that several of them look for at one key: pipelined look-ups then wait for memory once instead of one after
 // the other.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
-	n, removals := 0, 0
+	n, removals, members := 0, 0, 0
 	var row *commands.Row
 	var last [][]byte // whose row that is
 	for i, argv := range todo {
@@ -395,6 +395,9 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 			if row.Removes() {
 				removals++
 			}
+			if row.Member() > 0 {
+				members++
+			}
 		}
 	}
 	if n >= warmLeast && s.db.WorthWarming() {
@@ -402,7 +405,7 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 		s.db.Warm(b.keys[:n], b.slots[:n], removals)
 	}
 	clear(b.keys[:n])
-	for rest := 0; rest < len(todo); {
+	for rest := 0; members >= warmLeast && rest < len(todo); {
 		rest += b.warmMembers(s, todo[rest:], b.rows[rest:])
 	}
 }

@@ -47,7 +47,7 @@ var directives = append([]directive{
 	{Name: "timeout", Default: "0", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TimeoutMS })},
 	{Name: "maxclients", Default: "10000", Kind: integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients })},
 	{Name: "io-threads", Default: "1", When: atStart, Kind: integer(1, 128, func(c *Config) *int { return &c.IOThreads })},
-	{Name: "io-coalesce-usec", Default: "100", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS })},
+	{Name: "io-coalesce-usec", Default: "200", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS })},
 
 	// The process.
 	{Name: "daemonize", Default: "no", When: atStart,
