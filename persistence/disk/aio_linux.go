@@ -17,25 +17,21 @@ type aioSync struct {
 	fd      int // of bell
 }
 
-// iocb and ioEvent are the structures of linux/aio_abi.h. The order of two fields depends on the byte order; both are 0.
+// iocb and ioEvent are the structures of linux/aio_abi.h, of which the nameless fields are 0 here.
 type iocb struct {
-	data     uint64
-	key      uint32
-	rwFlags  uint32
-	opcode   uint16
-	priority int16
-	fd       uint32
-	buf      uint64
-	bytes    uint64
-	offset   int64
-	reserved uint64
-	flags    uint32
-	resFD    uint32
+	_      [2]uint64 // aio_data; aio_key and aio_rw_flags
+	opcode uint16
+	_      int16 // aio_reqprio
+	fd     uint32
+	_      [4]uint64 // aio_buf, aio_nbytes, aio_offset, aio_reserved2
+	flags  uint32
+	resFD  uint32
 }
 
 type ioEvent struct {
-	data, object  uint64
-	result, extra int64
+	_      [2]uint64 // data, obj
+	result int64
+	_      int64 // res2
 }
 
 const (
