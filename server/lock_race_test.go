@@ -247,7 +247,9 @@ func TestWaitersInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Zero(t, client(t, srv).Do("EXISTS", "k").Int)
+		// A killed client is in no list any more, but what it was given and has not read is taken back by its connection's owner.
+		left := client(t, srv)
+		eventually(t, func() bool { return left.Do("EXISTS", "k").Int == 0 }, "nobody holds the lock")
 	})
 }
 
