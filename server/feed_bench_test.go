@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"net"
 	"testing"
 )
 
@@ -25,12 +24,7 @@ func BenchmarkFeed(b *testing.B) {
 }
 
 func benchmarkFeed(b *testing.B, pipeline int, words func(i int) []string) {
-	srv := start(b, Options{})
-	s, refused := srv.open(nowhere{}, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
-	if s == nil {
-		b.Fatal(refused)
-	}
-	s.limits = nil
+	s := toNowhere(b)
 	var room batch
 	var requests [][]byte
 	for i := 0; i < 4096; i += pipeline {
@@ -40,8 +34,5 @@ func benchmarkFeed(b *testing.B, pipeline int, words func(i int) []string) {
 		}
 		requests = append(requests, request)
 	}
-	b.ResetTimer()
-	for i := 0; i < b.N; i += pipeline {
-		s.feed(requests[i/pipeline%len(requests)], &room, nil)
-	}
+	feedAgain(b, s, &room, requests, pipeline)
 }

@@ -19,6 +19,26 @@ func (nowhere) attach(*session)                 {}
 func (nowhere) whileBusy()                      {}
 func (nowhere) peerGone() bool                  { return false }
 
+// toNowhere is a session whose replies are dropped.
+func toNowhere(b *testing.B) *session {
+	b.Helper()
+	addr := &net.UnixAddr{Net: "unix"}
+	s, refused := start(b, Options{}).open(nowhere{}, addr, addr, 0)
+	if s == nil {
+		b.Fatal(refused)
+	}
+	return s
+}
+
+// feedAgain measures b.N commands: the requests, of so many commands each, one after the other and then again.
+func feedAgain(b *testing.B, s *session, room *batch, requests [][]byte, commands int) {
+	b.Helper()
+	b.ResetTimer()
+	for i := 0; i < b.N; i += commands {
+		s.feed(requests[i/commands%len(requests)], room, nil)
+	}
+}
+
 // BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so many locks that
 // are held all the time.
 func BenchmarkLock(b *testing.B) {
@@ -34,12 +54,7 @@ func BenchmarkLock(b *testing.B) {
 }
 
 func benchmarkLock(b *testing.B, lease string, held int) {
-	srv := start(b, Options{})
-	s, refused := srv.open(nowhere{}, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
-	if s == nil {
-		b.Fatal(refused)
-	}
-	s.limits = nil
+	s := toNowhere(b)
 	var room batch
 	for i := range held {
 		s.feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &room, nil)
@@ -54,10 +69,7 @@ func benchmarkLock(b *testing.B, lease string, held int) {
 		}
 		batches = append(batches, lock, unlock)
 	}
-	b.ResetTimer()
-	for i := 0; i < b.N; i += pipeline {
-		s.feed(batches[i/pipeline%len(batches)], &room, nil)
-	}
+	feedAgain(b, s, &room, batches, pipeline)
 }
 
 func fieldsOf(lease string) []string {

@@ -1,10 +1,7 @@
 package server
 
 import (
-	"net"
 	"testing"
-
-	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
 )
@@ -25,9 +22,7 @@ end
 return redis.call('pttl', KEYS[1])`, []string{"1", "lock", "30000", "5b1f0d6e-7a94-4c0b-9a3e-2f6f4f0c8d11:57"}},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			srv := start(b, Options{})
-			s, refusal := srv.open(nowhere{}, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
-			require.Empty(b, refusal)
+			s := toNowhere(b)
 			var room batch
 			s.feed(resp.AppendCommand(nil, []byte("SET"), []byte("key"), []byte("k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo")), &room, nil)
 			s.feed(resp.AppendCommand(nil, []byte("SCRIPT"), []byte("LOAD"), []byte(bench.body)), &room, nil)
