@@ -36,6 +36,7 @@ func (l *loop) pollWhileBusy(running *loopConn) {
 	l.batch, d.buf = batch, buf
 }
 
+// handleWhileBusy handles events of other connections than running, and notes those of running for later.
 func (l *loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	d := &l.driver
 	for i := range events {

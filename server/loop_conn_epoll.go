@@ -43,7 +43,7 @@ func (c *loopConn) ready(events uint32) {
 		c.flush()
 	}
 	if c.fd >= 0 && events&(unix.EPOLLIN|over) != 0 {
-		if full := c.read(); full || events&over != 0 {
+		if again := c.read(); again || events&over != 0 {
 			c.lookAgain()
 		}
 	}
@@ -56,8 +56,9 @@ func (c *loopConn) lookAgain() {
 	}
 }
 
-// read takes what the socket has, once, and reports whether there may be more.
-func (c *loopConn) read() (full bool) {
+// read takes what the socket has, once, and reports whether epoll has to be asked again: there may be more, or something else
+// is waited for from now on.
+func (c *loopConn) read() (again bool) {
 	buf := c.loop.driver.buf
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)),
 		unix.MSG_DONTWAIT, 0, 0)
@@ -67,7 +68,8 @@ func (c *loopConn) read() (full bool) {
 	case errno == unix.EINTR:
 		return true
 	case errno == 0 && n == 0 && !c.deaf && c.session.lingers():
-		c.deaf = true
+		c.deaf = true // the end of input may be still to be told, and means no more than that
+		return true
 	case errno != 0, n == 0:
 		c.close()
 	case c.leaving: // what it sends now is not read

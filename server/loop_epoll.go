@@ -210,6 +210,7 @@ func (l *loop) run() {
 		for _, c := range d.missed {
 			c.lookAgain()
 		}
+		clear(d.missed)
 		d.missed = d.missed[:0]
 		busy = n > 1
 		if d.coalesce.due() {
