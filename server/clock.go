@@ -16,8 +16,8 @@ type Clock interface {
 // one look costs 30 ns, as on virtual machines, two for each command and its measurement add up.
 type systemClock struct {
 	start  time.Time
-	ahead  atomic.Int64 // microseconds of the wall clock when the monotonic one was at 0
-	agreed atomic.Int64 // until when, in nanoseconds of the monotonic clock, that is taken for true; 0: never
+	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the wall clock as it was when last looked at
+	agreed atomic.Int64 // until when, in nanoseconds after start, that is taken for true; 0: never
 }
 
 // wallEvery is how soon the clock follows the machine's when that is put forwards or back.
@@ -26,14 +26,14 @@ const wallEvery = time.Millisecond
 func newSystemClock() *systemClock { return &systemClock{start: time.Now()} }
 
 func (c *systemClock) NowUS() int64 {
-	since := time.Since(c.start)
-	if int64(since) >= c.agreed.Load() {
+	since := int64(time.Since(c.start))
+	if since >= c.agreed.Load() {
 		now := time.Now()
-		since = now.Sub(c.start)
-		c.ahead.Store(now.UnixMicro() - since.Microseconds())
-		c.agreed.Store(int64(since + wallEvery))
+		since = int64(now.Sub(c.start))
+		c.ahead.Store(now.UnixNano() - since)
+		c.agreed.Store(since + int64(wallEvery))
 	}
-	return c.ahead.Load() + since.Microseconds()
+	return (c.ahead.Load() + since) / 1000
 }
 
 // ManualClock stands still until a test moves it. Servers that run on it do nothing by themselves: Advance carries
