@@ -85,8 +85,8 @@ func TestPanicOfAWriter(t *testing.T) {
 	before, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
 	require.NoError(t, err)
 	a.Do("SET", "k", "w")
-	a.Send("WRITEBOOM", "k")
-	a.Send("SET", "k", "x")
+	_, err = a.CallPipeline([][]string{{"WRITEBOOM", "k"}, {"SET", "k", "x"}}) // in one write: the first ends the connection
+	require.Error(t, err, "SET is not answered")
 	<-srv.Done()
 	require.Equal(t, 1, srv.ExitCode())
 	awaitClosed(t, b.Conn())
