@@ -36,6 +36,13 @@ func New[V any](ep *cow.Epoch, seed maphash.Seed) *Dict[V] {
 	return &Dict[V]{ep: ep, seed: seed}
 }
 
+// Reserve gives an empty dict the index that about n entries need, so that it does not grow on the way. Later it does nothing.
+func (d *Dict[V]) Reserve(n int) {
+	if d.n == 0 && n > indexAbove {
+		d.index = newIndex(n)
+	}
+}
+
 // Len returns the number of entries.
 func (d *Dict[V]) Len() int { return d.n }
 

@@ -342,3 +342,49 @@ func TestFindAndMutDoNotAllocate(t *testing.T) {
 		*m.d.Mut(m.d.Find(m.d.Hash(key), key))++
 	}))
 }
+
+// A dict that was told how many entries to expect is like any other, however many come.
+func TestReserve(t *testing.T) {
+	rng := newRand(t)
+	for _, expected := range []int{0, 8, 9, 100, mostExpected, mostExpected + 1, 5_000, 40_000} {
+		for _, n := range []int{0, 1, 4, 9, expected / 2, expected, 2 * expected} {
+			m := newModel(t, &cow.Epoch{})
+			m.d.Reserve(expected)
+			m.verify()
+			segments, cells := m.d.index.size()
+			for i := range n {
+				m.put(strconv.Itoa(i), i)
+			}
+			m.verify()
+			if n == expected && expected >= 100 {
+				now, nowCells := m.d.index.size()
+				require.LessOrEqual(t, now, segments+1, "hardly any segment is split")
+				require.LessOrEqual(t, nowCells, cells+max(cells/10, maxCells))
+				require.LessOrEqual(t, cells, 2*n+64)
+			}
+			m.d.Reserve(1_000_000)
+			if again, _ := m.d.index.size(); n > 8 {
+				require.Less(t, again, 1_000, "it is not empty")
+			}
+			for i := range n {
+				if rng.IntN(10) > 0 {
+					m.remove(strconv.Itoa(i))
+				}
+			}
+			m.verify()
+		}
+	}
+}
+
+// size counts the segments of an index, and their cells.
+func (x *index) size() (segments, cells int) {
+	var last *segment
+	for _, s := range x.dir {
+		if s != last {
+			segments++
+			cells += len(s.cells)
+		}
+		last = s
+	}
+	return segments, cells
+}

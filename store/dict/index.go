@@ -16,8 +16,23 @@ type index struct {
 // and they must not make the directory grow without end.
 const dirPerEntry = 64
 
+// mostExpected is for how many entries a segment is made: so far from its limit that hardly any gets more than it has room for.
+const mostExpected = maxCells * 23 / 32
+
+// newIndex returns an empty index for about n entries.
 func newIndex(n int) index {
-	return index{dir: []*segment{newSegment(0, n)}, shift: 32}
+	depth := uint8(0)
+	for n>>depth > mostExpected {
+		depth++
+	}
+	x := index{dir: make([]*segment, 1<<depth), shift: 32 - depth}
+	if depth > 0 {
+		x.deepest = len(x.dir)
+	}
+	for i := range x.dir {
+		x.dir[i] = newSegment(depth, (n-1)>>depth+1)
+	}
+	return x
 }
 
 // segment returns the segment that a tag belongs to.
