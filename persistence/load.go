@@ -41,38 +41,87 @@ func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
 
 // Load fills an empty store from a snapshot of any RDB version up to 12. What is overdue is left out unless the store's time
 // is frozen, as it must be if a log follows: that may give the key more time. The error names the offset and the reason.
+// A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys there are be trusted that far.
 func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
-	in := rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()})
+	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()}), st: st}
+	if sized, ok := r.(interface{ Size() int64 }); ok {
+		l.mostKeys = sized.Size() / leastKeyBytes
+	}
+	err = l.load()
+	return l.got, err
+}
+
+// leastKeyBytes is how much a key and its value take in a file: their type and two lengths.
+const leastKeyBytes = 3
+
+// loader loads one snapshot.
+type loader struct {
+	in       *rdb.Reader
+	st       *store.Store
+	got      Loaded
+	mostKeys int64 // that the input has room for
+	db       int   // of the last entry
+	begun    bool  // there was one
+	ahead    stringsAhead
+}
+
+func (l *loader) load() error {
 	for {
-		e, err := in.Next()
+		e, err := l.in.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err == nil {
+			err = l.entry(e)
+		}
 		if err != nil {
-			return got, err
-		}
-		if e.ExpireAtMS != 0 && st.Past(e.ExpireAtMS) {
-			got.Expired++
-			continue
-		}
-		fresh, err := loadKey(in, st.DB(e.DB), e)
-		switch {
-		case errors.Is(err, errExpired):
-			got.Expired++
-		case err != nil:
-			return got, err
-		case !fresh:
-			return got, in.DuplicateKey()
-		default:
-			got.Keys++
-			if e.IdleSec >= 0 || e.Freq >= 0 {
-				st.DB(e.DB).LoadUse(e.Key, e.IdleSec, e.Freq)
-			}
+			return err
 		}
 	}
-	got.Functions = in.Functions()
-	got.Bytes, got.Version = in.Offset(), in.Version()
-	return got, nil
+	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
+		return err
+	}
+	l.got.Functions = l.in.Functions()
+	l.got.Bytes, l.got.Version = l.in.Offset(), l.in.Version()
+	return nil
+}
+
+// entry puts an entry into the store, a string perhaps later.
+func (l *loader) entry(e *rdb.Entry) error {
+	db := l.st.DB(e.DB)
+	if !l.begun || l.db != e.DB {
+		l.begun, l.db = true, e.DB
+		keys, _ := l.in.SizeHint()
+		db.Reserve(int(min(keys, uint64(l.mostKeys))))
+	}
+	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
+		l.got.Expired++
+		return nil
+	}
+	if e.Kind == rdb.String && l.ahead.add(e, l.in.Offset()) {
+		return nil
+	}
+	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
+		return err
+	}
+	if e.Kind == rdb.String && l.ahead.add(e, l.in.Offset()) {
+		return nil
+	}
+	fresh, err := loadKey(l.in, db, e)
+	switch {
+	case errors.Is(err, errExpired):
+		l.got.Expired++
+	case err != nil:
+		return err
+	case !fresh:
+		return l.in.DuplicateKey()
+	default:
+		l.got.Keys++
+		if e.IdleSec >= 0 || e.Freq >= 0 {
+			db.LoadUse(e.Key, e.IdleSec, e.Freq)
+		}
+	}
+	return nil
 }
 
 // input is where an entry comes from: a file or a payload.

@@ -125,6 +125,9 @@ func (p *patient) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// Size is the length of the file, 0 if it is not known.
+func (p *patient) Size() int64 { return p.server.loading.total }
+
 // loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
 const loadSliceBytes = 64 << 10
 

@@ -123,7 +123,7 @@ func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) 
 		return 0, nil
 	}
 	l.progress.InSnapshot = true
-	took, err := l.in.Snapshot(&metered{src: io.NewSectionReader(f, 0, size), l: l})
+	took, err := l.in.Snapshot(&metered{SectionReader: io.NewSectionReader(f, 0, size), l: l})
 	l.progress.InSnapshot = false
 	if err != nil {
 		return 0, fmt.Errorf("%s: %w", path, err)
@@ -233,14 +233,14 @@ func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
 
 // metered is a snapshot that reports how far it has been read.
 type metered struct {
-	src io.Reader
-	at  int64
-	l   *loading
+	*io.SectionReader
+	at int64
+	l  *loading
 }
 
 // Read implements io.Reader.
 func (m *metered) Read(b []byte) (int, error) {
-	n, err := m.src.Read(b)
+	n, err := m.SectionReader.Read(b)
 	m.at += int64(n)
 	if stop := m.l.report(m.l.done + m.at); stop != nil {
 		return n, stop

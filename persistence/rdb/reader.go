@@ -140,6 +140,13 @@ func (r *Reader) DuplicateKey() error {
 	return r.d.corrupt(r.d.src.offset(), "the key occurs twice in database %d", r.entry.DB)
 }
 
+// DuplicateString is DuplicateKey for a string that was read some entries ago, with the Offset behind it.
+func (r *Reader) DuplicateString(db int, key []byte, offset int64) error {
+	d := r.d
+	d.key, d.typ, d.busy = append(d.key[:0], key...), typeString, true
+	return d.corrupt(offset, "the key occurs twice in database %d", db)
+}
+
 // header reads the magic and the version.
 func (r *Reader) header() error {
 	b, err := r.d.fixed(headerBytes)

@@ -1,0 +1,64 @@
+package persistence
+
+import (
+	"lockserver/persistence/rdb"
+	"lockserver/store"
+)
+
+// aheadBytes is how many bytes of keys and values are read ahead at most.
+const aheadBytes = 32 << 10
+
+// stringsAhead are strings of one database that were read and are not yet in it. A large database takes many at once
+// in less time than one by one: see store.DB.LoadStrings.
+type stringsAhead struct {
+	db      int
+	n       int
+	entries [store.MaxWarm]store.StringEntry
+	read    [store.MaxWarm]stringRead
+	text    []byte // the keys and values
+}
+
+// stringRead is what else is known of an entry.
+type stringRead struct {
+	offset  int64 // behind it
+	idleSec int64
+	freq    int
+}
+
+// add takes a string that the reader has just read. It returns false if there is no room for it.
+func (a *stringsAhead) add(e *rdb.Entry, offset int64) bool {
+	if a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
+		return false
+	}
+	if a.text == nil {
+		a.text = make([]byte, 0, aheadBytes) // never moves
+	}
+	a.db = e.DB
+	a.entries[a.n] = store.StringEntry{Key: a.copy(e.Key), Val: a.copy(e.Bytes), DeadlineMS: e.ExpireAtMS}
+	a.read[a.n] = stringRead{offset, e.IdleSec, e.Freq}
+	a.n++
+	return true
+}
+
+func (a *stringsAhead) copy(b []byte) []byte {
+	from := len(a.text)
+	a.text = append(a.text, b...)
+	return a.text[from:len(a.text):len(a.text)]
+}
+
+// load puts them into the store. The error is the reader's, for a key that the database has already.
+func (a *stringsAhead) load(in *rdb.Reader, st *store.Store, got *Loaded) error {
+	db, entries := st.DB(a.db), a.entries[:a.n]
+	loaded := db.LoadStrings(entries)
+	got.Keys += loaded
+	if loaded < len(entries) {
+		return in.DuplicateString(a.db, entries[loaded].Key, a.read[loaded].offset)
+	}
+	for i, r := range a.read[:a.n] {
+		if r.idleSec >= 0 || r.freq >= 0 {
+			db.LoadUse(entries[i].Key, r.idleSec, r.freq)
+		}
+	}
+	a.n, a.text = 0, a.text[:0]
+	return nil
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"lockserver/store/bloom"
+	"lockserver/store/hash"
+	"lockserver/store/list"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+)
+
+// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return false,
+// having changed nothing, if the key is there already. A value handed over belongs to the store.
+
+// Reserve prepares an empty database for about so many keys. Later it does nothing.
+func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
+
+// LoadString puts a string in; val is copied.
+func (db *DB) LoadString(key, val []byte, deadlineMS int64) bool {
+	return db.LoadStrings([]StringEntry{{key, val, deadlineMS}}) == 1
+}
+
+// StringEntry is a string for LoadStrings.
+type StringEntry struct {
+	Key, Val   []byte
+	DeadlineMS int64 // unix ms, 0: none
+}
+
+// LoadStrings is LoadString for at most MaxWarm entries, in their order. In a large database each look-up waits for
+// memory; those of all entries wait at once. It returns how many are in: the key behind them, if there is one, was there already.
+func (db *DB) LoadStrings(entries []StringEntry) int {
+	var hashes [MaxWarm]uint64
+	keys := db.space.keys
+	for i := range entries {
+		hashes[i] = keys.Hash(entries[i].Key)
+	}
+	if db.WorthWarming() {
+		var slots [MaxWarm]int
+		db.store.warmSum += keys.Warm(hashes[:len(entries)], slots[:len(entries)], (*value).touch)
+	}
+	for i := range entries {
+		e := &entries[i]
+		var v value
+		v.setString(append(make([]byte, 0, len(e.Val)), e.Val...))
+		if !db.loadHashed(hashes[i], e.Key, v, e.DeadlineMS) {
+			return i
+		}
+	}
+	return len(entries)
+}
+
+// LoadHash puts a hash in.
+func (db *DB) LoadHash(key []byte, h *hash.Hash, deadlineMS int64) bool {
+	var v value
+	v.setHash(h)
+	return db.load(key, v, deadlineMS)
+}
+
+// LoadSet puts a set in.
+func (db *DB) LoadSet(key []byte, s *set.Set, deadlineMS int64) bool {
+	var v value
+	v.setSet(s)
+	return db.load(key, v, deadlineMS)
+}
+
+// LoadList puts a list in.
+func (db *DB) LoadList(key []byte, l *list.List, deadlineMS int64) bool {
+	var v value
+	v.setList(l)
+	return db.load(key, v, deadlineMS)
+}
+
+// LoadStream puts a stream in.
+func (db *DB) LoadStream(key []byte, s *stream.Stream, deadlineMS int64) bool {
+	var v value
+	v.setStream(s)
+	return db.load(key, v, deadlineMS)
+}
+
+// LoadBloom puts a Bloom filter in.
+func (db *DB) LoadBloom(key []byte, f *bloom.Filter, deadlineMS int64) bool {
+	var v value
+	v.setBloom(f)
+	return db.load(key, v, deadlineMS)
+}
+
+func (db *DB) load(key []byte, v value, deadlineMS int64) bool {
+	return db.loadHashed(db.space.keys.Hash(key), key, v, deadlineMS)
+}
+
+// loadHashed is load for a key whose hash is known.
+func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
+	keys := db.space.keys
+	if keys.Find(h, key) >= 0 {
+		return false
+	}
+	v.access = db.store.born()
+	slot := db.space.insert(h, key, v)
+	db.space.markToken(slot)
+	name, _ := keys.At(slot)
+	if deadlineMS != 0 {
+		db.space.setDeadline(name, keys.Mut(slot), deadlineMS)
+	}
+	db.space.remember(name, &v)
+	db.space.watchHolds(key, &v)
+	return true
+}
+
+// NewHash returns an empty hash that belongs to this store.
+func (s *Store) NewHash() *hash.Hash { return hash.New(&s.epoch, s.seed) }
+
+// NewSet returns an empty set that belongs to this store.
+func (s *Store) NewSet() *set.Set { return set.New(&s.epoch, s.seed) }
+
+// NewList returns an empty list that belongs to this store.
+func (s *Store) NewList() *list.List { return list.New(&s.epoch) }
+
+// NewStream returns an empty stream that belongs to this store.
+func (s *Store) NewStream() *stream.Stream { return stream.New(&s.epoch) }
+
+// NewBloom returns the Bloom filter of these parts, which belongs to this store. The error is bloom.ErrData.
+func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(&s.epoch, p) }
+
+// Limits returns the sizes up to which containers stay compact.
+func (s *Store) Limits() Limits { return s.limits }
