@@ -29,10 +29,10 @@ func TestTrafficIsTheSameForBoth(t *testing.T) {
 	redis, ours := product{}, product{native: true}
 	for i := range n {
 		key := "key:" + strings.Repeat("0", 9) + strconv.Itoa(1000 + benchkit.Scatter(i, n))[1:]
-		require.Equal(t, []string{"LOCK", key, owner, "PX", "30000"}, words(t, acquire(ours, n).Append(nil, i)))
-		require.Equal(t, []string{"EVALSHA", scriptHash(lockScript), "1", key, "30000", owner}, words(t, acquire(redis, n).Append(nil, i)))
+		require.Equal(t, []string{"LOCK", key, owner, "PX", leaseMS}, words(t, acquire(ours, n).Append(nil, i)))
+		require.Equal(t, []string{"EVALSHA", scriptHash(lockScript), "1", key, leaseMS, owner}, words(t, acquire(redis, n).Append(nil, i)))
 		require.Equal(t, []string{"UNLOCK", key, owner}, words(t, release(ours, n).Append(nil, i)))
-		require.Equal(t, []string{"EVALSHA", scriptHash(unlockScript), "2", key, "redisson_lock__channel:{" + key + "}", "0", "30000", owner},
+		require.Equal(t, []string{"EVALSHA", scriptHash(unlockScript), "2", key, "redisson_lock__channel:{" + key + "}", "0", leaseMS, owner},
 			words(t, release(redis, n).Append(nil, i)))
 	}
 }
