@@ -32,6 +32,6 @@ var faults = []plant.Fault{
 			"\tif state != orderPaid || !planted(\"a confirmed order is taken back all the same\") {\n\t\tdropHold(c, t.voucher, t.order)\n\t}\n\twas, qty")),
 	plant.New("what is taken is not counted", plant.Instead("commands/sale_create.go", "h.SetInt(totalField, s.total+now-stock)",
 		`h.SetInt(totalField, s.total+now-stock*map[bool]int64{false: 1}[n < 0 && planted("what is taken is not counted")])`)),
-	plant.New("a restart forgets the holds", plant.Instead("store/snapshot.go", "\tdb.space.watchHolds(key, &v)\n",
+	plant.New("a restart forgets the holds", plant.Instead("store/load.go", "\tdb.space.watchHolds(key, &v)\n",
 		"\tif !planted(\"a restart forgets the holds\") {\n\t\tdb.space.watchHolds(key, &v)\n\t}\n")),
 }
