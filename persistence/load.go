@@ -43,9 +43,9 @@ func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
 // is frozen, as it must be if a log follows: that may give the key more time. The error names the offset and the reason.
 // A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys there are be trusted that far.
 func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
-	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()}), st: st}
+	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()}), st: st, db: -1}
 	if sized, ok := r.(interface{ Size() int64 }); ok {
-		l.mostKeys = sized.Size() / leastKeyBytes
+		l.reservable = uint64(max(sized.Size(), 0)) / leastKeyBytes
 	}
 	err = l.load()
 	return l.got, err
@@ -56,13 +56,12 @@ const leastKeyBytes = 3
 
 // loader loads one snapshot.
 type loader struct {
-	in       *rdb.Reader
-	st       *store.Store
-	got      Loaded
-	mostKeys int64 // that the input has room for
-	db       int   // of the last entry
-	begun    bool  // there was one
-	ahead    stringsAhead
+	in         *rdb.Reader
+	st         *store.Store
+	got        Loaded
+	reservable uint64 // keys: those that the input has room for, less those that room was reserved for
+	db         int    // of the last entry, -1: there was none
+	ahead      stringsAhead
 }
 
 func (l *loader) load() error {
@@ -89,22 +88,24 @@ func (l *loader) load() error {
 // entry puts an entry into the store, a string perhaps later.
 func (l *loader) entry(e *rdb.Entry) error {
 	db := l.st.DB(e.DB)
-	if !l.begun || l.db != e.DB {
-		l.begun, l.db = true, e.DB
+	if l.db != e.DB {
+		l.db = e.DB
 		keys, _ := l.in.SizeHint()
-		db.Reserve(int(min(keys, uint64(l.mostKeys))))
+		keys = min(keys, l.reservable)
+		l.reservable -= keys // a file may come back to a database, of which nothing may have been kept, any number of times
+		db.Reserve(int(keys))
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
 		return nil
 	}
-	if e.Kind == rdb.String && l.ahead.add(e, l.in.Offset()) {
+	if l.ahead.add(e, l.in.Offset()) {
 		return nil
 	}
 	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
 		return err
 	}
-	if e.Kind == rdb.String && l.ahead.add(e, l.in.Offset()) {
+	if l.ahead.add(e, l.in.Offset()) { // there is room now
 		return nil
 	}
 	fresh, err := loadKey(l.in, db, e)

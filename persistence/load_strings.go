@@ -25,9 +25,9 @@ type stringRead struct {
 	freq    int
 }
 
-// add takes a string that the reader has just read. It returns false if there is no room for it.
+// add takes a string that the reader has just read. It returns false if there is no room for it, or if it is none.
 func (a *stringsAhead) add(e *rdb.Entry, offset int64) bool {
-	if a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
+	if e.Kind != rdb.String || a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
 		return false
 	}
 	if a.text == nil {

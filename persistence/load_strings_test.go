@@ -143,6 +143,26 @@ func TestLoadDoesNotTrustTheClaimedSize(t *testing.T) {
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
 }
 
+// Nor does it if a file says so again and again, of databases in which nothing is kept.
+func TestLoadReservesOnceForAll(t *testing.T) {
+	var file bytes.Buffer
+	w := rdb.NewWriter(&file, rdb.WriterOptions{})
+	for i := range 20_000 {
+		w.SelectDB(i % 2)
+		w.ResizeDB(math.MaxInt, math.MaxInt)
+		w.Key([]byte("k"), 1) // overdue
+		w.String([]byte("v"))
+	}
+	require.NoError(t, w.Close())
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	got, err := Load(bytes.NewReader(file.Bytes()), storeWith(store.NoEviction), true)
+	require.NoError(t, err)
+	require.Equal(t, 20_000, got.Expired)
+	runtime.ReadMemStats(&after)
+	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(20*file.Len()))
+}
+
 // BenchmarkLoad loads strings of 64 bytes.
 func BenchmarkLoad(b *testing.B) {
 	for _, keys := range []int{1_000, 1_000_000} {
