@@ -16,7 +16,7 @@ func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
 
 // LoadString puts a string in; val is copied.
 func (db *DB) LoadString(key, val []byte, deadlineMS int64) bool {
-	return db.LoadStrings([]StringEntry{{key, val, deadlineMS}}) == 1
+	return db.loadString(db.space.keys.Hash(key), &StringEntry{key, val, deadlineMS})
 }
 
 // StringEntry is a string for LoadStrings.
@@ -38,14 +38,17 @@ func (db *DB) LoadStrings(entries []StringEntry) int {
 		db.store.warmSum += keys.Warm(hashes[:len(entries)], slots[:len(entries)], (*value).touch)
 	}
 	for i := range entries {
-		e := &entries[i]
-		var v value
-		v.setString(append(make([]byte, 0, len(e.Val)), e.Val...))
-		if !db.loadHashed(hashes[i], e.Key, v, e.DeadlineMS) {
+		if !db.loadString(hashes[i], &entries[i]) {
 			return i
 		}
 	}
 	return len(entries)
+}
+
+func (db *DB) loadString(h uint64, e *StringEntry) bool {
+	var v value
+	v.setString(append(make([]byte, 0, len(e.Val)), e.Val...))
+	return db.loadHashed(h, e.Key, v, e.DeadlineMS)
 }
 
 // LoadHash puts a hash in.
