@@ -222,8 +222,21 @@ func TestALostEffectIsSeen(t *testing.T) {
 	}
 }
 
-// lastingWrites are the positions of effects that brought something new to a key which no later effect touches.
+// lastingWrites are the positions of effects that brought something new to a key which no later effect touches. A value that
+// an earlier effect had already brought somewhere is not new: some commands are played twice in a row, and the first of the
+// two leaves the same behind.
 func lastingWrites(effects []store.Effect) (positions []int) {
+	first := map[string]int{} // the effect that a value came with
+	for i, e := range effects {
+		for _, a := range e.Args[1:] {
+			if _, ok := first[string(a)]; !ok {
+				first[string(a)] = i
+			}
+		}
+	}
+	isNew := func(i int, value []byte) bool {
+		return strings.HasPrefix(string(value), "u") && first[string(value)] == i
+	}
 	later := map[testkit.Place]bool{}
 	for i := len(effects) - 1; i >= 0; i-- {
 		e := effects[i]
@@ -237,15 +250,36 @@ func lastingWrites(effects []store.Effect) (positions []int) {
 			}
 		default:
 			place := testkit.Place{DB: e.DB, Key: string(e.Args[1])}
-			isNew := name == "XADD" || name == "SET" && strings.HasPrefix(string(e.Args[2]), "u") ||
-				name == "HSET" && strings.HasPrefix(string(e.Args[3]), "u")
-			if isNew && !later[place] {
+			lasts := name == "XADD" || name == "SET" && isNew(i, e.Args[2]) || name == "HSET" && isNew(i, e.Args[3])
+			if lasts && !later[place] {
 				positions = append(positions, i)
 			}
 			later[place] = true
 		}
 	}
 	return positions
+}
+
+func TestLastingWrites(t *testing.T) {
+	var effects []store.Effect
+	for _, line := range []string{
+		"SET a u1",             // covered by the next
+		"SET a u2",             // lasts
+		"SET b u3", "SET b u3", // the first is covered, the second brings nothing new
+		"HSET h f u4", "DEL h", // covered
+		"HSET g f u5",             // lasts
+		"SET c u5",                // brought before, elsewhere
+		"SET n 17",                // may have been there
+		"SET d u6", "COPY d e DB", // may be what is left of something else
+		"XADD x 1-1 f u5", // lasts: no entry comes twice
+	} {
+		e := store.Effect{}
+		for _, a := range strings.Fields(line) {
+			e.Args = append(e.Args, []byte(a))
+		}
+		effects = append(effects, e)
+	}
+	require.Equal(t, []int{11, 6, 1}, lastingWrites(effects))
 }
 
 func TestFormRefusesWhatIsNotListed(t *testing.T) {
