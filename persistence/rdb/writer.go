@@ -6,11 +6,14 @@ import (
 	"io"
 	"math"
 	"strconv"
+	"sync"
 )
 
 const (
-	// writerBuffer is how much is gathered before it is summed and written. The buffer grows to it.
+	// writerBuffer is how much is gathered before it is summed and written; smallBuffer is what a writer makes do with until
+	// it has more than that.
 	writerBuffer = 256 << 10
+	smallBuffer  = 4 << 10
 	// writeThrough is the size from which on a string is not copied into the buffer.
 	writeThrough = 64 << 10
 	// compressFrom is the shortest string that LZF is tried on, and compressGain what it has to save, as in Redis.
@@ -41,6 +44,8 @@ type WriterOptions struct {
 type Writer struct {
 	w        io.Writer // nil for a payload: everything stays in buf
 	buf      []byte
+	limit    int                 // of buf, before it is written out
+	large    *[writerBuffer]byte // under buf, once it has outgrown smallBuffer
 	sum      uint64
 	written  int64 // bytes that left buf
 	err      error
@@ -83,7 +88,7 @@ func NewWriter(w io.Writer, opts WriterOptions) *Writer {
 }
 
 func newWriter(w io.Writer, opts WriterOptions) *Writer {
-	rw := &Writer{w: w, compress: opts.Compress, checksum: !opts.NoChecksum, version: opts.Version}
+	rw := &Writer{w: w, limit: smallBuffer, compress: opts.Compress, checksum: !opts.NoChecksum, version: opts.Version}
 	if rw.version == 0 {
 		rw.version = Version7
 	}
@@ -178,6 +183,10 @@ func (w *Writer) Close() error {
 	}
 	w.uint64LE(sum)
 	w.flush()
+	if w.large != nil {
+		buffers.Put(w.large)
+		w.buf, w.large = nil, nil
+	}
 	if w.err == nil {
 		w.err = errClosed
 		return nil
@@ -277,10 +286,23 @@ func (w *Writer) write(p []byte) {
 
 // room makes room for n more bytes, n being far less than the buffer.
 func (w *Writer) room(n int) {
-	if w.w != nil && len(w.buf)+n > writerBuffer {
-		w.flush()
+	if w.w != nil && len(w.buf)+n > w.limit {
+		w.makeRoom()
 	}
 }
+
+// makeRoom gets a buffer that holds more, or empties it. No more than writeThrough is added at once.
+func (w *Writer) makeRoom() {
+	if w.large != nil || w.err != nil {
+		w.flush()
+		return
+	}
+	w.large = buffers.Get().(*[writerBuffer]byte)
+	w.buf, w.limit = append(w.large[:0], w.buf...), writerBuffer
+}
+
+// buffers are those that closed writers have left, so that one save after the other leaves no garbage.
+var buffers = sync.Pool{New: func() any { return new([writerBuffer]byte) }}
 
 func (w *Writer) byte(b byte) {
 	w.room(1)
