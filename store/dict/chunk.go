@@ -43,8 +43,16 @@ func (d *Dict[V]) ownPage(i int) *page[V] {
 	if !d.ep.Shared(p.stamp) {
 		return p
 	}
-	fresh := &page[V]{chunks: make([]chunk[V], len(p.chunks)), stamp: d.ep.Now()}
+	var fresh *page[V]
+	if d.spares != nil && len(p.chunks) == pageSize {
+		fresh = d.spares.takePage(d.reader.pages())
+		d.spares.retirePage(p, i)
+	}
+	if fresh == nil {
+		fresh = &page[V]{chunks: make([]chunk[V], len(p.chunks))}
+	}
 	copy(fresh.chunks, p.chunks)
+	fresh.stamp = d.ep.Now()
 	d.pages[i] = fresh
 	return fresh
 }
@@ -86,7 +94,7 @@ func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 	old := c.slots
 	var spare []slot[V]
 	if d.spares != nil && len(old) == chunkSize {
-		spare = d.spares.take(int(d.reader.done.Load()))
+		spare = d.spares.take(d.reader.pages())
 	}
 	if spare == nil {
 		d.recopy(c, live, len(old))

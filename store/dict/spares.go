@@ -1,6 +1,9 @@
 package dict
 
-import "weak"
+import (
+	"slices"
+	"weak"
+)
 
 // spares are the arrays that copies have taken the place of. A snapshot may
 // still read them; when it is done with them they serve for the copies to come,
@@ -14,6 +17,9 @@ type spares[V any] struct {
 	free    [][]*run[V] // stacks of arrays that nobody reads; the last is used first
 	waiting [][]*run[V] // by page: arrays of chunks that the reader may not be done with
 	next    int         // first page whose arrays have to wait
+	// The same for the pages themselves.
+	freePages []*page[V]
+	replaced  []*page[V] // by page: nil, or what a clone has taken the place of
 }
 
 // run is the array of a whole chunk.
@@ -26,17 +32,50 @@ func takeSpares[V any](old weak.Pointer[spares[V]], pages int) *spares[V] {
 	if s == nil {
 		s = &spares[V]{}
 	}
-	for _, stack := range s.waiting {
-		s.release(stack)
-	}
-	s.waiting, s.next = make([][]*run[V], pages), 0
+	s.release(len(s.waiting))
+	s.waiting, s.replaced, s.next = emptied(s.waiting, pages), emptied(s.replaced, pages), 0
 	return s
 }
 
-func (s *spares[V]) release(stack []*run[V]) {
-	if len(stack) > 0 {
-		s.free = append(s.free, stack)
+// emptied returns n zero values, in the old array if that has the room.
+func emptied[E any](old []E, n int) []E {
+	clear(old)
+	return slices.Grow(old[:0], n)[:n]
+}
+
+// release frees what was retired of the first n pages.
+func (s *spares[V]) release(n int) {
+	for ; s.next < n; s.next++ {
+		if stack := s.waiting[s.next]; len(stack) > 0 {
+			s.free = append(s.free, stack)
+			s.waiting[s.next] = nil
+		}
+		if p := s.replaced[s.next]; p != nil {
+			s.freePages = append(s.freePages, p)
+			s.replaced[s.next] = nil
+		}
 	}
+}
+
+// retirePage takes a full page that has been cloned.
+func (s *spares[V]) retirePage(p *page[V], number int) {
+	if number < len(s.replaced) {
+		s.replaced[number] = p
+	}
+}
+
+// takePage returns a full page that nobody reads, or nil. done is how many pages
+// the reader is done with.
+func (s *spares[V]) takePage(done int) *page[V] {
+	s.release(min(done, len(s.waiting)))
+	last := len(s.freePages) - 1
+	if last < 0 {
+		return nil
+	}
+	p := s.freePages[last]
+	s.freePages[last] = nil
+	s.freePages = s.freePages[:last]
+	return p
 }
 
 // retire takes the array of a chunk that has been copied.
@@ -47,12 +86,9 @@ func (s *spares[V]) retire(slots []slot[V], number int) {
 }
 
 // take returns an array that nobody reads, which is not empty, or nil. done is
-// how many chunks the reader is done with.
+// how many pages the reader is done with.
 func (s *spares[V]) take(done int) []slot[V] {
-	for ; s.next < done>>pageBits; s.next++ {
-		s.release(s.waiting[s.next])
-		s.waiting[s.next] = nil
-	}
+	s.release(min(done, len(s.waiting)))
 	if len(s.free) == 0 {
 		return nil
 	}

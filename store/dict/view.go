@@ -28,6 +28,9 @@ func (r *reader) doneWith(number int, now uint64) bool {
 	return r != nil && r.cut == now && int64(number) < r.done.Load()
 }
 
+// pages is how many pages from the first on are not read any more.
+func (r *reader) pages() int { return int(r.done.Load() >> pageBits) }
+
 // View freezes the content. Call it after cow.Epoch.Cut and before the next
 // write. O(Len/16384).
 func (d *Dict[V]) View() View[V] {

@@ -257,8 +257,8 @@ func TestDrainWhileWriting(t *testing.T) {
 }
 
 // TestSparesAreUsedAgain counts what copies allocate: within a snapshot arrays
-// that it is done with serve again, and the next one begins with all of them,
-// unless the collector has come by.
+// and pages that it is done with serve again, and the next one begins with all
+// of them, unless the collector has come by.
 func TestSparesAreUsedAgain(t *testing.T) {
 	const pages = 8
 	var ep cow.Epoch
@@ -266,7 +266,7 @@ func TestSparesAreUsedAgain(t *testing.T) {
 	for i := range pages*pageSize*chunkSize + 3 { // the last chunk is not full: what is behind has to be cleared
 		m.put(strconv.Itoa(i), i)
 	}
-	snapshot := func() (arrays int) {
+	snapshot := func() (arrays, fresh int) {
 		ep.Cut()
 		view := m.d.View()
 		strong := m.d.spares // as long as the collector does not come by
@@ -276,7 +276,12 @@ func TestSparesAreUsedAgain(t *testing.T) {
 				known[&a[0]] = true
 			}
 		}
+		knownPages := map[*page[int]]bool{}
+		for _, p := range strong.freePages {
+			knownPages[p] = true
+		}
 		for p := range pages {
+			knownPages[view.pages[p]] = true
 			for j := range pageSize {
 				known[&view.pages[p].chunks[j].slots[0]] = true
 			}
@@ -291,19 +296,28 @@ func TestSparesAreUsedAgain(t *testing.T) {
 						arrays++
 					}
 				}
+				if number := next / (pageSize * chunkSize); number < pages && !knownPages[m.d.pages[number]] {
+					fresh++
+				}
 			}
 			return true
 		})
 		ep.Release()
 		m.d.EndView()
 		runtime.KeepAlive(strong)
-		return arrays
+		return arrays, fresh
+	}
+	requireFresh := func(arrays, pages int, why string) {
+		t.Helper()
+		gotArrays, gotPages := snapshot()
+		require.Equal(t, arrays, gotArrays, why)
+		require.Equal(t, pages, gotPages, why)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
-	require.Equal(t, pageSize, snapshot(), "the arrays of a page are free when the page after it begins")
-	require.Zero(t, snapshot())
+	requireFresh(pageSize, 2, "what was copied of a page is free when the page after it begins")
+	requireFresh(0, 0, "all of it is free when the next snapshot begins")
 	runtime.GC()
 	runtime.GC()
-	require.Equal(t, pageSize, snapshot(), "spares are garbage between snapshots")
+	requireFresh(pageSize, 2, "spares are garbage between snapshots")
 	require.NoError(t, m.d.check())
 }
