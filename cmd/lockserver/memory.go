@@ -4,9 +4,16 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"time"
 )
 
 const (
+	// idleCheck is how often it is looked whether nothing is to be done, and idleShare the processor time that a process may take
+	// for that, of one processor.
+	idleCheck = time.Second
+	idleShare = 0.02
+	// idleGarbage is how much of the headroom has to be used up for a collection when nothing is to be done.
+	idleGarbage = 0.25
 	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of 100 %
 	// a server with little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
@@ -32,6 +39,54 @@ func tuneCollector() {
 		runtime.SetFinalizer(new([16]byte), func(*[16]byte) { onCollected() })
 	}
 	onCollected()
+}
+
+// collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps requests waiting
+// for some milliseconds, and what is done now is not due in the middle of a save.
+func collectIdle(stop <-chan struct{}) {
+	used, ok := processorTime()
+	c := newIdleCollector(used)
+	tick := time.NewTicker(idleCheck)
+	defer tick.Stop()
+	for ok {
+		select {
+		case <-stop:
+			return
+		case <-tick.C:
+		}
+		if used, ok = processorTime(); c.due(used) {
+			runtime.GC()
+			c.used, ok = processorTime()
+		}
+	}
+}
+
+// idleCollector decides when garbage is collected although there is room for more.
+type idleCollector struct {
+	used time.Duration // the processor time of the process at the last look
+	heap []metrics.Sample
+}
+
+func newIdleCollector(used time.Duration) *idleCollector {
+	return &idleCollector{used, []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}}}
+}
+
+// due is called once every idleCheck with the processor time that the process has used.
+func (c *idleCollector) due(used time.Duration) bool {
+	took := used - c.used
+	c.used = used
+	if float64(took) > idleShare*float64(idleCheck) {
+		return false
+	}
+	metrics.Read(c.heap)
+	return worthCollecting(c.heap[0].Value.Uint64(), c.heap[1].Value.Uint64(), c.heap[2].Value.Uint64())
+}
+
+// worthCollecting tells whether enough garbage has gathered since the last collection, which left live bytes; the next is due
+// when there are goal bytes.
+func worthCollecting(live, goal, now uint64) bool {
+	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }
 
 // gcPercent is the headroom for a heap of which so many bytes live.

@@ -92,6 +92,9 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	signal.Ignore(syscall.SIGHUP, syscall.SIGPIPE)
 
 	tuneCollector()
+	ended := make(chan struct{})
+	defer close(ended)
+	go collectIdle(ended)
 	p.announce(bare)
 	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		LogLevel: p.level, Progress: stderr, Version: version})
