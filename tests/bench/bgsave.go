@@ -20,7 +20,7 @@ const (
 // quietAndSaving are the sorted latencies of one server without and with BGSAVE.
 type quietAndSaving struct {
 	quiet, saving []time.Duration
-	saves         int           // how many snapshots were finished
+	saves         int // how many snapshots were finished
 	// The longest that a sleep of the generator took too long, without and with BGSAVE.
 	oversleptQuiet, overslept time.Duration
 }
