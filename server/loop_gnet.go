@@ -13,8 +13,10 @@ import (
 
 // The event loops elsewhere than on Linux, and there with the build tag gnet: those of github.com/panjf2000/gnet.
 
-// loopDriver is empty: gnet waits for us.
-type loopDriver struct{}
+// loopDriver is little: gnet waits for us.
+type loopDriver struct {
+	busy bool // within OnTraffic, which drains the loop when it is done
+}
 
 // loops is the transport for TCP and unix sockets: gnet's event loops. It implements gnet.EventHandler.
 type loops struct {
@@ -100,17 +102,23 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 		return gnet.Close
 	}
 	data, _ := c.Next(-1)
+	t.loop.driver.busy = true
 	t.pump(data)
 	t.loop.drain()
+	t.loop.driver.busy = false
 	t.loop.flush()
 	return gnet.None
 }
 
-// OnClose is called when a connection is gone, whoever closed it.
+// OnClose is called when a connection is gone, whoever closed it: also in the middle of OnTraffic, when something is written
+// to one that has been reset.
 func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
 	if t, ok := c.Context().(*loopConn); ok {
 		ls.server.close(t.session)
-		t.loop.drain()
+		if !t.loop.driver.busy {
+			t.loop.drain()
+			t.loop.flush()
+		}
 	}
 	return gnet.None
 }

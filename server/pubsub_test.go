@@ -344,3 +344,32 @@ func (srv *Server) commandsRun() int64 {
 	defer srv.mu.Unlock()
 	return srv.total
 }
+
+// A listener that has gone is noticed when something is written to it, in the middle of serving the others.
+func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
+	conf := quiet()
+	conf.EnableDebugCommand = config.AccessYes
+	onEveryTransport(t, Options{Config: conf}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		publisher, well := testkit.Dial(t, dial), testkit.Dial(t, dial)
+		var gone []*testkit.Client
+		for range 5 {
+			c := testkit.Dial(t, dial)
+			c.Do("SUBSCRIBE", "news")
+			gone = append(gone, c)
+		}
+		well.Do("SUBSCRIBE", "news")
+		_, err := publisher.Conn().Write([]byte("DEBUG SLEEP 0.1\r\nPUBLISH news 1\r\nPUBLISH news 2\r\n"))
+		require.NoError(t, err)
+		time.Sleep(20 * time.Millisecond)
+		for _, c := range gone {
+			sever(c.Conn())
+		}
+		require.Equal(t, "OK", publisher.Receive().Str)
+		require.Positive(t, publisher.Receive().Int)
+		require.Positive(t, publisher.Receive().Int)
+		require.Equal(t, "1", well.Receive().Elems[2].Str)
+		require.Equal(t, "2", well.Receive().Elems[2].Str)
+		eventually(t, func() bool { return srv.connected() == 2 }, "the others' connections end")
+		require.EqualValues(t, 1, publisher.Do("PUBLISH", "news", "3").Int)
+	})
+}
