@@ -5,7 +5,7 @@ import (
 	"weak"
 )
 
-// spares are the arrays that copies have taken the place of. A snapshot may
+// spares are the arrays and pages that copies have taken the place of. A snapshot may
 // still read them; when it is done with them they serve for the copies to come,
 // so that a save makes little garbage, and no collection falls into it.
 //
