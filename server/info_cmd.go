@@ -6,6 +6,8 @@ import (
 	"runtime"
 	"strings"
 
+	"lockserver/internal/rusage"
+
 	"lockserver/commands"
 	"lockserver/internal/resp"
 )
@@ -194,7 +196,7 @@ func infoReplication(_ *Server, w *infoWriter) {
 }
 
 func infoCPU(_ *Server, w *infoWriter) {
-	user, sys := processCPU()
+	user, sys := rusage.CPU()
 	w.line("used_cpu_sys", fmt.Sprintf("%.6f", sys))
 	w.line("used_cpu_user", fmt.Sprintf("%.6f", user))
 }

@@ -3,6 +3,8 @@ package server
 import (
 	"runtime"
 
+	"lockserver/internal/rusage"
+
 	"lockserver/store"
 )
 
@@ -44,8 +46,8 @@ func infoMemory(srv *Server, w *infoWriter) {
 	heap := m.HeapAlloc
 	w.line("used_memory", used)
 	w.line("used_memory_human", human(used))
-	w.line("used_memory_rss", residentBytes())
-	w.line("used_memory_rss_human", human(residentBytes()))
+	w.line("used_memory_rss", rusage.ResidentBytes())
+	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
 	w.line("used_memory_overhead", srv.store.Overhead())
 	w.line("used_memory_dataset", srv.store.Used()-srv.store.Overhead())
 	w.line("total_system_memory", 0)

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"lockserver/internal/rusage"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"lockserver/commands"
@@ -193,6 +195,6 @@ func failureText(v lua.LValue) string {
 
 // processTime is the clock that scripts see as os.clock: the processor time of the whole server.
 func processTime() time.Duration {
-	user, sys := processCPU()
+	user, sys := rusage.CPU()
 	return time.Duration((user + sys) * float64(time.Second))
 }

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 	"runtime/metrics"
 	"time"
+
+	"lockserver/internal/rusage"
 )
 
 const (
@@ -44,21 +46,30 @@ func tuneCollector() {
 // collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps requests waiting
 // for some milliseconds, and what is done now is not due in the middle of a save.
 func collectIdle(stop <-chan struct{}) {
-	used, ok := processorTime()
+	used := processorTime()
+	if used == 0 {
+		return // the system does not tell
+	}
 	c := newIdleCollector(used)
 	tick := time.NewTicker(idleCheck)
 	defer tick.Stop()
-	for ok {
+	for {
 		select {
 		case <-stop:
 			return
 		case <-tick.C:
 		}
-		if used, ok = processorTime(); c.due(used) {
+		if c.due(processorTime()) {
 			runtime.GC()
-			c.used, ok = processorTime()
+			c.used = processorTime()
 		}
 	}
+}
+
+// processorTime is what the process has used of its processors so far; 0 if the system does not tell.
+func processorTime() time.Duration {
+	user, sys := rusage.CPU()
+	return time.Duration((user + sys) * float64(time.Second))
 }
 
 // idleCollector decides when garbage is collected although there is room for more.

@@ -1,6 +1,6 @@
 //go:build unix
 
-package server
+package rusage
 
 import (
 	"bytes"
@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// processCPU returns the CPU seconds that the process has used.
-func processCPU() (user, sys float64) {
+// CPU returns the CPU seconds that the process has used; 0 where the system does not tell.
+func CPU() (user, sys float64) {
 	var u syscall.Rusage
 	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
 		return 0, 0
@@ -18,8 +18,8 @@ func processCPU() (user, sys float64) {
 	return float64(u.Utime.Sec) + float64(u.Utime.Usec)/1e6, float64(u.Stime.Sec) + float64(u.Stime.Usec)/1e6
 }
 
-// residentBytes returns the memory that the process occupies; 0 where the system does not tell.
-func residentBytes() uint64 {
+// ResidentBytes returns the memory that the process occupies; 0 where the system does not tell.
+func ResidentBytes() uint64 {
 	b, err := os.ReadFile("/proc/self/statm")
 	if err != nil {
 		return 0

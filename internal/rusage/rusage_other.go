@@ -1,0 +1,9 @@
+//go:build !unix
+
+package rusage
+
+// CPU is not known on this system.
+func CPU() (user, sys float64) { return 0, 0 }
+
+// ResidentBytes is not known on this system.
+func ResidentBytes() uint64 { return 0 }
