@@ -22,8 +22,8 @@ func spanUnit(word []byte) (int64, error) {
 	return 0, ErrSyntax
 }
 
-// bitSpanOf is the part from start to end, both in units of unitBits and included, of n such units; negative ones count from
-// the end.
+// bitSpanOf is the part from start to end, both in units of unitBits and included, of n such units;
+// negative ones count from the end.
 func bitSpanOf(start, end, n, unitBits int64) bitSpan {
 	if start < 0 {
 		start = max(start+n, 0)
@@ -93,8 +93,8 @@ func countBits(b []byte, s bitSpan) int64 {
 	return int64(n)
 }
 
-// bitpos finds fault with the bit it is to look for first, then, if there is a string, word by word. A missing key is
-// an endless row of zeros.
+// bitpos finds fault with the bit it is to look for first, then, if there is a string, word by word. A
+// missing key is an endless row of zeros.
 func bitpos(c *Ctx) error {
 	args := c.Argv[1:]
 	bit, ok := resp.ParseInt(args[1])

@@ -23,8 +23,8 @@ type bitfieldOp struct {
 	operand  int64
 }
 
-// bitfield does what it reads in turn. To write, it makes the string as long as the farthest write needs, even if that
-// fails then.
+// bitfield does what it reads in turn. To write, it makes the string as long as the farthest
+// write needs, even if that fails then.
 func bitfield(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -69,8 +69,8 @@ func bitfield(c *Ctx) error {
 	return nil
 }
 
-// readBitfield reads the operations; writes says that one of them writes, and end is the bit behind the farthest that
-// is written.
+// readBitfield reads the operations; writes says that one of them writes, and end is the bit
+// behind the farthest that is written.
 func readBitfield(c *Ctx, a *Scanner) (ops []bitfieldOp, writes bool, end int64) {
 	overflow := "WRAP"
 	for a.More() {
@@ -183,8 +183,8 @@ func writeBits(b []byte, at int64, n int, raw uint64) {
 	}
 }
 
-// run does one operation and replies it. It reports whether it set something, and whether that made a difference. The
-// string is long enough.
+// run does one operation and replies it. It reports whether it set something, and whether that made a
+// difference. The string is long enough.
 func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
 	b := c.DB.Peek(key).Bytes()
 	old := op.typ.read(b, op.at)
@@ -217,8 +217,8 @@ func (op *bitfieldOp) run(c *Ctx, key []byte) (set, differs bool) {
 	return true, value != old
 }
 
-// add returns value + by as the type can hold it; ok is false if it cannot and overflow is FAIL. value may be outside
-// of the type itself, with by 0.
+// add returns value + by as the type can hold it; ok is false if it cannot and overflow is FAIL. value may be
+// outside of the type itself, with by 0.
 func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
 	least, most := int64(0), int64(math.MaxInt64)
 	if t.bits < 64 {

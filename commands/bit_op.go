@@ -6,8 +6,8 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// bitOperation is one of the operations of BITOP. Those with a first operand use the union of the others, Redis 8.2
-// brought them and ONE.
+// bitOperation is one of the operations of BITOP. Those with a first operand use the union of the
+// others, Redis 8.2 brought them and ONE.
 type bitOperation struct {
 	word      string
 	least     int // operands
@@ -107,8 +107,8 @@ func combineBits(op bitOperation, sources [][]byte, n int) []byte {
 	return result[:n]
 }
 
-// eachWord replaces each 8 bytes x of dst, whose length is a multiple of 8, by f(x, y), y being those of src, which has
-// zeros behind its end.
+// eachWord replaces each 8 bytes x of dst, whose length is a multiple of 8, by f(x, y), y being those of
+// src, which has zeros behind its end.
 func eachWord(dst, src []byte, f func(x, y uint64) uint64) {
 	i := 0
 	for ; i+8 <= len(src); i += 8 {

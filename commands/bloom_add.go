@@ -42,8 +42,8 @@ func openBloom(c *Ctx, key []byte, p bloom.Params, create bool) (*store.BloomEdi
 	return &e, nil
 }
 
-// addAll adds items and replies for each whether it is new. What cannot be added ends it: the list then ends with the
-// error, and what came before stays.
+// addAll adds items and replies for each whether it is new. What cannot be added ends it: the list then ends
+// with the error, and what came before stays.
 func addAll(c *Ctx, e *store.BloomEdit, items [][]byte) {
 	list, n := c.Out.DeferArray(), 0
 	for _, item := range items {

@@ -15,8 +15,8 @@ import (
 // containerKeys are the keys of random commands.
 const containerKeys = "h1 h2 h3 s1 s2 s3 s4 s5 none str"
 
-// containerCalls are shapes of calls: k is a key, e a field, value or member, n a number, * some keys, + a key and some
-// elements.
+// containerCalls are shapes of calls: k is a key, e a field, value or member, n a number, * some
+// keys, + a key and some elements.
 const containerCalls = `
 	HSET,+ HSET,+ HSET,+ HMSET,+ HSETNX,k,e,e HDEL,+ HINCRBY,k,e,n HINCRBY,k,e,n HINCRBYFLOAT,k,e,n HINCRBYFLOAT,k,e,n
 	HGET,k,e HMGET,+ HGETALL,k HKEYS,k HVALS,k HLEN,k HSTRLEN,k,e HEXISTS,k,e
@@ -80,8 +80,8 @@ func randomContainerCall(r *rand.Rand, universe int) []string {
 	return args
 }
 
-// unordered sorts the strings of arrays and sets and the pairs of maps, whose order Redis leaves to its tables. What is
-// flat, as HGETALL in version 2, is sorted as well: all of one reply's strings together.
+// unordered sorts the strings of arrays and sets and the pairs of maps, whose order Redis leaves to its
+// tables. What is flat, as HGETALL in version 2, is sorted as well: all of one reply's strings together.
 func unordered(v resp.Value) resp.Value {
 	byText := func(a, b resp.Value) int { return cmp.Compare(a.String(), b.String()) }
 	for i := range v.Elems {

@@ -24,8 +24,8 @@ func scanCursor(a *Scanner) uint64 {
 	return cursor
 }
 
-// containerScanOptions reads what follows the cursor. The commands call it only when they have found the key: for a
-// missing one Redis does not look at the options.
+// containerScanOptions reads what follows the cursor. The commands call it only when they have found the key:
+// for a missing one Redis does not look at the options.
 func containerScanOptions(a *Scanner) (s containerScan, err error) {
 	s.count = scanDefaultCount
 	for a.More() {
@@ -54,8 +54,8 @@ func (s *containerScan) passes(element []byte) bool {
 	return !s.filtered || glob.Match(s.pattern, element, false)
 }
 
-// finishScan completes the reply to a scan: n values have been written since mark, and the cursor, which belongs before
-// them, is known only now. What has been written is moved behind it.
+// finishScan completes the reply to a scan: n values have been written since mark, and the cursor, which
+// belongs before them, is known only now. What has been written is moved behind it.
 func finishScan(out *resp.Writer, mark int, cursor uint64, n int) {
 	end := out.Len()
 	var text [20]byte

@@ -11,9 +11,9 @@ import (
 	"lockserver/store/zset"
 )
 
-// Ctx is everything that a handler sees: the arguments, the database, the time of this unit, a source of chance, who
-// is asking, and the reply. What is reached through Argv is valid during the call only; what outlives it (a waiter's
-// key) is copied with Own.
+// Ctx is everything that a handler sees: the arguments, the database, the time of this unit, a source of
+// chance, who is asking, and the reply. What is reached through Argv is valid during the call only; what
+// outlives it (a waiter's key) is copied with Own.
 type Ctx struct {
 	Argv  [][]byte // the whole command, name first
 	Row   *Row     // the command's row, the subcommand's for a container
@@ -26,14 +26,16 @@ type Ctx struct {
 	Host    Host
 	// Settings are the limits in force for this unit.
 	Settings *Settings
-	// MayBlock is false where nothing waits: in a transaction, a script, a replay. Block then times out at once.
+	// MayBlock is false where nothing waits: in a transaction, a script, a replay.
+	// Block then times out at once.
 	MayBlock bool
 	// FromScript is set where a script calls the command.
 	FromScript bool
 
 	scanner Scanner
 	scratch [32]byte
-	// names are rooms for the names of keys that a command makes up itself, so that they need not be allocated.
+	// names are rooms for the names of keys that a command makes up itself, so that
+	// they need not be allocated.
 	names [2][64]byte
 }
 
@@ -59,37 +61,40 @@ type Settings struct {
 
 // Host is what the server does for the commands that need more than data.
 type Host interface {
-	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes. The error,
-	// after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
+	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes. The
+	// error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
-	// NextToken returns the next fencing token: above every one before, and above floor, from which it can rise
-	// (TokenCanRise).
+	// NextToken returns the next fencing token: above every one before, and above floor, from
+	// which it can rise (TokenCanRise).
 	NextToken(floor int64) int64
-	// Renew makes the server renew the lease of the lock that this session holds, as long as the session lives and
-	// owner holds the lock with this token. The server copies key and owner.
+	// Renew makes the server renew the lease of the lock that this session holds, as long as the session
+	// lives and owner holds the lock with this token. The server copies key and owner.
 	Renew(c *Ctx, key, owner []byte, token int64)
 	// StopRenewing ends Renew for a lock, whoever asked for it.
 	StopRenewing(c *Ctx, key []byte)
-	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks: what
-	// becomes free is theirs. One that is in no queue asks from behind all of them.
+	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks:
+	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(c *Ctx, key []byte) bool
-	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They get it
-	// after the reply of the running unit; neither slice is kept.
+	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
+	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
 	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
 	KeyEvent(db *store.DB, event string, key []byte)
-	// AnyoneListens reports whether anyone is subscribed to anything: if not, a message need not even be written.
+	// AnyoneListens reports whether anyone is subscribed to anything: if not, a
+	// message need not even be written.
 	AnyoneListens() bool
-	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since 1970), as if the key had
-	// changed then.
+	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since
+	// 1970), as if the key had changed then.
 	TryAgainAt(c *Ctx, key []byte, atMS int64)
-	// Nested runs a command inside another, as if its client had sent it, but that nothing waits: the client must be
-	// allowed to, it is counted, and its reply, or the error, is the outer command's. argv is not kept.
+	// Nested runs a command inside another, as if its client had sent it, but that nothing
+	// waits: the client must be allowed to, it is counted, and its reply, or the error, is the
+	// outer command's. argv is not kept.
 	Nested(c *Ctx, row *Row, argv [][]byte) error
-	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with if that is
-	// later: what is made of it does not go back with a clock that is set back.
+	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with
+	// if that is later: what is made of it does not go back with a clock that is set back.
 	RisingSecond(nowS int64) int64
-	// HolderNote returns what a lock that this session acquires now remembers of that: see store.HashEdit.SetNote.
+	// HolderNote returns what a lock that this session acquires now remembers of that:
+	// see store.HashEdit.SetNote.
 	HolderNote(c *Ctx) uint64
 }
 
@@ -98,25 +103,27 @@ type Wait struct {
 	Keys [][]byte
 	// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
 	DeadlineMS int64
-	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not served
-	// keeps those behind it from trying. Otherwise each waiter tries.
+	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
+	// served keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
-	// Owner is, for locks, who waits: the server then sees to it that owners do not wait for each other in a circle.
+	// Owner is, for locks, who waits: the server then sees to it that owners do not
+	// wait for each other in a circle.
 	Owner []byte
-	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait for a list,
-	// those who come behind the last element need not even try.
+	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
+	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind
-	// Try is called when a key has changed, in the order in which the clients began to wait. It either answers
-	// (reply written or error returned) and returns true, or returns false having done nothing.
+	// Try is called when a key has changed, in the order in which the clients began to wait. It either
+	// answers (reply written or error returned) and returns true, or returns false having done nothing.
 	Try func(c *Ctx) (bool, error)
 	// TimedOut writes the reply for a wait that ran out.
 	TimedOut func(c *Ctx)
-	// Undo, if not nil, takes back what a successful Try did, for a client that was gone before it could be told.
+	// Undo, if not nil, takes back what a successful Try did, for a client that was
+	// gone before it could be told.
 	Undo func(c *Ctx)
 }
 
-// Block makes the client wait, or answers for it at once where nothing may wait. There is only an error if w has an
-// Owner.
+// Block makes the client wait, or answers for it at once where nothing may wait. There is
+// only an error if w has an Owner.
 func (c *Ctx) Block(w Wait) error {
 	if !c.MayBlock {
 		w.TimedOut(c)

@@ -53,9 +53,10 @@
 //     version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. What is to differ on purpose
 //     stands in that test's list of deviations, with the reason.
 //
-// A new family is a function XyzRows and a line in families.go. Rows that need more of the server than a [Ctx]
-// gives stand in the server's package, which compares them with the golden file through tabletest.
+// A new family is a function XyzRows and a line in families.go. Rows that need more of the server than a
+// [Ctx] gives stand in the server's package, which compares them with the golden file through tabletest.
 //
-// A handler is named after its command; where that is a Go keyword, a builtin or another family's word
-// (append, copy, type, select, set), it gets a second word: appendString, copyKey, typeOf, selectDB, setString.
+// A handler is named after its command; where that is a Go keyword, a builtin or another
+// family's word (append, copy, type, select, set), it gets a second word: appendString,
+// copyKey, typeOf, selectDB, setString.
 package commands

@@ -9,7 +9,8 @@ import (
 // leastElementBytes is the shortest element of a reply, the empty string.
 const leastElementBytes = len("$0\r\n\r\n")
 
-// maxScannedDraws is up to how many distinct draws a repetition is looked for among the earlier ones one by one.
+// maxScannedDraws is up to how many distinct draws a repetition is looked for among
+// the earlier ones one by one.
 const maxScannedDraws = 16
 
 // pool is a container that HRANDFIELD and SRANDMEMBER draw from.
@@ -22,8 +23,8 @@ type pool struct {
 	each func(out *resp.Writer, after func())
 }
 
-// draw writes count distinct elements, or all if there are no more than count, or, if count is negative, -count
-// independent ones. elementWords is how many values of the reply's array an element makes.
+// draw writes count distinct elements, or all if there are no more than count, or, if count is negative,
+// -count independent ones. elementWords is how many values of the reply's array an element makes.
 func draw(c *Ctx, p pool, count int64, elementWords int) error {
 	switch {
 	case count < 0:
@@ -43,8 +44,8 @@ func draw(c *Ctx, p pool, count int64, elementWords int) error {
 	return nil
 }
 
-// drawIndependent writes count elements, each drawn from all. A few bytes of a call could so ask for any amount of
-// memory, which Redis then takes: here the reply may not be longer than a string.
+// drawIndependent writes count elements, each drawn from all. A few bytes of a call could so ask for any
+// amount of memory, which Redis then takes: here the reply may not be longer than a string.
 func drawIndependent(c *Ctx, p pool, count int64, elementWords int) error {
 	most := c.Settings.MaxStringBytes
 	if count > most/int64(leastElementBytes*elementWords) {
@@ -73,7 +74,8 @@ func (p pool) spread(proto int) pool {
 	return p
 }
 
-// distinct draws count different numbers below n, each sequence with the same chance, in O(count). count is below n.
+// distinct draws count different numbers below n, each sequence with the same chance,
+// in O(count). count is below n.
 func distinct(r Rand, n, count int) []int {
 	if count*3 >= n {
 		return distinctOfMost(r, n, count)

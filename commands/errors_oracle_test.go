@@ -45,8 +45,8 @@ func TestClientWordsInErrors(t *testing.T) {
 	}
 }
 
-// provoked are errors and calls that make Redis say them. Calls are separated by ';' and those before the last
-// one prepare it.
+// provoked are errors and calls that make Redis say them. Calls are separated by ';' and those
+// before the last one prepare it.
 var provoked = []struct {
 	calls string
 	err   Error

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// What clients see of scripts and functions, byte for byte as Redis 7.0 says it. What a script sees of a refused call is
-// the same text with the code ERR before it.
+// What clients see of scripts and functions, byte for byte as Redis 7.0 says it. What a script sees of a
+// refused call is the same text with the code ERR before it.
 const (
 	ErrNoSuchScript   Error = "NOSCRIPT No matching script. Please use EVAL."
 	ErrKeysSign       Error = "ERR Number of keys can't be negative"
@@ -54,7 +54,8 @@ const (
 	ErrFunctionBroken   Error = "ERR failed loading the given functions payload"
 )
 
-// ErrNoBlockInScript refuses the option BLOCK of a command, which other commands that wait take for a time that is over.
+// ErrNoBlockInScript refuses the option BLOCK of a command, which other commands that
+// wait take for a time that is over.
 func ErrNoBlockInScript(name string) Error {
 	return Error("ERR " + name + " command is not allowed with BLOCK option from scripts")
 }
@@ -118,8 +119,8 @@ func ErrFunctionOption(word []byte) Error { return quoted("ERR Unknown option gi
 // ErrFunctionArgument names an argument of FUNCTION LIST that is unknown.
 func ErrFunctionArgument(word []byte) Error { return quoted("ERR Unknown argument ", word, "") }
 
-// ErrScriptFailed adds to what a script failed with which script it was, and where: the source, as Lua names it, and the
-// line, or neither if that is not known.
+// ErrScriptFailed adds to what a script failed with which script it was, and where: the source, as Lua names
+// it, and the line, or neither if that is not known.
 func ErrScriptFailed(message, script, source string, line int) Error {
 	if source == "" {
 		return Error(message)

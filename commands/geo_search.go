@@ -91,7 +91,8 @@ func (s *geoSearch) readPoint(args [][]byte) (err error) {
 	return err
 }
 
-// readMember takes the position of a member. Without a key it cannot, and need not, for nothing will be found.
+// readMember takes the position of a member. Without a key it cannot, and need
+// not, for nothing will be found.
 func (s *geoSearch) readMember(member []byte) error {
 	s.fromMember = true
 	if s.z == nil {

@@ -99,8 +99,8 @@ func TestPartialSortIsFast(t *testing.T) {
 	}
 }
 
-// A search finds every member that is near enough, as asking for each distance does, away from the poles, where Redis'
-// bounds are rough.
+// A search finds every member that is near enough, as asking for each distance does, away from the
+// poles, where Redis' bounds are rough.
 func TestGeoSearchFindsAll(t *testing.T) {
 	f := newGeo(t)
 	r := testRand(t)

@@ -10,8 +10,8 @@ type Arg struct {
 	// Since is the version that added this argument to its command, empty if it was there from the start.
 	Since string
 	Kind  Kind
-	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell. On a
-	// string: NotKey, see Channel.
+	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell.
+	// On a string: NotKey, see Channel.
 	Access   KeyFlags
 	Optional bool
 	// Multiple arguments may be repeated; with MultipleToken their token is repeated with each.
@@ -46,7 +46,8 @@ var kindNames = [...]string{
 // String is the kind's name in COMMAND DOCS.
 func (k Kind) String() string { return kindNames[k] }
 
-// KeyFlags say how a command uses a key. Exactly one of RO, RW, OW, RM is given, except for what is not a key.
+// KeyFlags say how a command uses a key. Exactly one of RO, RW, OW, RM is given,
+// except for what is not a key.
 type KeyFlags uint16
 
 // How a key is used, in the order in which Redis prints it.
@@ -89,8 +90,8 @@ func Str(name string) Arg { return Arg{Name: name, Kind: KindString} }
 // Channel is a channel's name that is routed to a shard as a key is.
 func Channel(name string) Arg { return Arg{Name: name, Kind: KindString, Access: NotKey} }
 
-// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many(), or before a Block(...).Many() that
-// begins with a key, counts those keys.
+// Int is a 64-bit integer. One called "numkeys" directly before Key(...).Many(), or before a
+// Block(...).Many() that begins with a key, counts those keys.
 func Int(name string) Arg { return Arg{Name: name, Kind: KindInteger} }
 
 // Double is a floating point number.

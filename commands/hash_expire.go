@@ -6,8 +6,8 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// maxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis keeps two of the 48 bits for
-// later.
+// maxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis
+// keeps two of the 48 bits for later.
 const maxFieldDeadlineMS = 1<<46 - 1
 
 // What the commands answer for a field.
@@ -27,8 +27,8 @@ func hexpireat(c *Ctx) error { return expireFields(c, 1000, 0) }
 
 func hpexpireat(c *Ctx) error { return expireFields(c, 1, 0) }
 
-// expireFields is HEXPIRE with times that count in units of unitMS from baseMS on. What Redis finds fault with first:
-// the type, the time, then word by word.
+// expireFields is HEXPIRE with times that count in units of unitMS from baseMS on. What Redis finds fault
+// with first: the type, the time, then word by word.
 func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	a := c.Args()
 	e, ok := c.DB.OpenHash(a.Key())
@@ -109,8 +109,8 @@ func fieldDeadline(a *Scanner, unitMS, baseMS int64) int64 {
 	return 0
 }
 
-// countedFields reads FIELDS, a number, and as many fields, which are all that is left. notPositive says what is wrong
-// with a number that is none, or less than 1.
+// countedFields reads FIELDS, a number, and as many fields, which are all that is left. notPositive says what
+// is wrong with a number that is none, or less than 1.
 func countedFields(a *Scanner, notPositive Error) [][]byte {
 	if !a.IsNext("FIELDS") {
 		a.Fail(ErrFieldsMissing)
@@ -186,7 +186,8 @@ func hpersist(c *Ctx) error {
 	return nil
 }
 
-// fieldExpiry is what HGETEX and HSETEX make of the deadlines: word is EX, PX, EXAT, PXAT, PERSIST, KEEPTTL or empty.
+// fieldExpiry is what HGETEX and HSETEX make of the deadlines: word is EX, PX, EXAT,
+// PXAT, PERSIST, KEEPTTL or empty.
 type fieldExpiry struct {
 	word string
 	atMS int64 // of the first four
@@ -280,7 +281,8 @@ type hsetexCall struct {
 	expiry fieldExpiry
 }
 
-// readHSetex reads the options in any order up to FIELDS. A word that stands twice is an error, unlike in SET.
+// readHSetex reads the options in any order up to FIELDS. A word that stands twice
+// is an error, unlike in SET.
 func readHSetex(c *Ctx) (s hsetexCall, err error) {
 	a := c.Args()
 	s.key = a.Key()

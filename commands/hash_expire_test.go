@@ -55,7 +55,8 @@ func TestHashFieldEffects(t *testing.T) {
 	}
 }
 
-// A field dies in its millisecond, whether somebody looks or not, and leaves an effect; the hash goes with its last one.
+// A field dies in its millisecond, whether somebody looks or not, and leaves an effect;
+// the hash goes with its last one.
 func TestHashFieldsDie(t *testing.T) {
 	for _, lookedAt := range []bool{false, true} {
 		f := newHashes(t)

@@ -45,7 +45,8 @@ func hrandfield(c *Ctx) error {
 	return nil
 }
 
-// drawFields writes random fields, with their values as pairs: one behind the other in RESP2, nested in RESP3.
+// drawFields writes random fields, with their values as pairs: one behind the
+// other in RESP2, nested in RESP3.
 func drawFields(c *Ctx, h *hash.Hash, count int64, withValues bool) error {
 	words := 1
 	if withValues && c.Out.Proto < 3 {

@@ -19,8 +19,8 @@ func hmset(c *Ctx) error {
 	return nil
 }
 
-// setFields gives the fields of a call their values and returns how many of them are new. A field without its value
-// is an error of arity, and found before the key is looked at.
+// setFields gives the fields of a call their values and returns how many of them are new. A field without its
+// value is an error of arity, and found before the key is looked at.
 func setFields(c *Ctx) (added int64, err error) {
 	a := c.Args()
 	key := a.Key()

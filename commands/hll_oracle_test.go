@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The bytes at the keys are Redis' own after every command: sparse ones that are split and joined, ones that become
-// dense, and the estimates that are kept.
+// The bytes at the keys are Redis' own after every command: sparse ones that are split and joined, ones that
+// become dense, and the estimates that are kept.
 func TestHyperLogLogBytesLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	seed := rand.Uint64()
@@ -53,8 +53,8 @@ func TestHyperLogLogBytesLikeRedis(t *testing.T) {
 	}
 }
 
-// A register above 32 makes a sparse one dense. One in eight thousand million elements does that; these were made for it
-// (their ranks are 32, 33, 40 and 51).
+// A register above 32 makes a sparse one dense. One in eight thousand million elements does that; these were
+// made for it (their ranks are 32, 33, 40 and 51).
 func TestRareElementsLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newHyperLogLogs(t)

@@ -15,8 +15,9 @@ func expireat(c *Ctx) error { return setDeadline(c, 1000, 0) }
 
 func pexpireat(c *Ctx) error { return setDeadline(c, 1, 0) }
 
-// setDeadline is EXPIRE with times that count in units of unitMS from baseMS on. A time that is past removes the key,
-// and counts as success. What Redis finds fault with first: the options, the time, then nothing: a missing key is 0.
+// setDeadline is EXPIRE with times that count in units of unitMS from baseMS on. A time that is past
+// removes the key, and counts as success. What Redis finds fault with first: the options, the time,
+// then nothing: a missing key is 0.
 func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	a := c.Args()
 	key, num := a.Key(), a.Bytes()
@@ -71,7 +72,8 @@ func readExpireCond(a *Scanner) expireCond {
 	return cond
 }
 
-// allows reports whether a deadline may be replaced, oldMS being 0 if there is none, which is later than any time.
+// allows reports whether a deadline may be replaced, oldMS being 0 if there is none,
+// which is later than any time.
 func (cond expireCond) allows(oldMS, newMS int64) bool {
 	switch {
 	case cond.nx && oldMS != 0, cond.xx && oldMS == 0:
@@ -102,8 +104,8 @@ func expiretime(c *Ctx) error { return replyDeadline(c, 1000, 0) }
 
 func pexpiretime(c *Ctx) error { return replyDeadline(c, 1, 0) }
 
-// replyDeadline replies a key's deadline in units of unitMS from baseMS on, rounded to the nearest: -1 if it has
-// none, -2 if there is no such key.
+// replyDeadline replies a key's deadline in units of unitMS from baseMS on, rounded to the nearest: -1 if it
+// has none, -2 if there is no such key.
 func replyDeadline(c *Ctx, unitMS, baseMS int64) error {
 	r := c.DB.Look(c.Argv[1])
 	switch {

@@ -45,7 +45,8 @@ func objectFreq(c *Ctx) error {
 	return nil
 }
 
-// objectRefcount answers as Redis does, whose small integers are shared by everyone and so have this count for ever.
+// objectRefcount answers as Redis does, whose small integers are shared by everyone and
+// so have this count for ever.
 func objectRefcount(c *Ctx) error {
 	const shared = 10000
 	r, ok := c.lookObject()

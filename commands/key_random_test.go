@@ -91,7 +91,8 @@ func (g callGenerator) call() []string {
 	}
 }
 
-// What random commands leave behind, with keys that die in between, is what their effects make of an empty store.
+// What random commands leave behind, with keys that die in between, is what their
+// effects make of an empty store.
 func TestRandomEffectsReplay(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -75,8 +75,8 @@ func scan(c *Ctx) error {
 	return nil
 }
 
-// parseCursor reads what C's strtoul does: a sign is allowed, a negative number counts from 2^64 down, and nothing
-// at all is 0. Space is not allowed.
+// parseCursor reads what C's strtoul does: a sign is allowed, a negative number counts from 2^64 down, and
+// nothing at all is 0. Space is not allowed.
 func parseCursor(b []byte) (uint64, bool) {
 	if len(b) == 0 {
 		return 0, true

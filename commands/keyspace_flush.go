@@ -24,8 +24,8 @@ func flushall(c *Ctx) error {
 	return nil
 }
 
-// readFlushMode reads ASYNC or SYNC, which make no difference: a database is dropped at once and its memory is given
-// back by the collector.
+// readFlushMode reads ASYNC or SYNC, which make no difference: a database is dropped at once and its
+// memory is given back by the collector.
 func readFlushMode(c *Ctx) error {
 	a := c.Args()
 	if a.More() {

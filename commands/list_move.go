@@ -65,8 +65,8 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// retry is run for a client that waits: a source of another type is no error but waited for on. A destination of
-// another type ends the wait with an error, and the element stays.
+// retry is run for a client that waits: a source of another type is no error but waited for on. A destination
+// of another type ends the wait with an error, and the element stays.
 func (m *moveCall) retry(c *Ctx) (done bool, err error) {
 	if _, ok := c.DB.OpenList(m.source); !ok {
 		return false, nil

@@ -105,8 +105,8 @@ func readSide(a *Scanner) list.Side {
 	return list.Left
 }
 
-// run pops from the first key that is a list, and reports whether there is one; if not, nothing is written. A key of
-// another type before it is an error.
+// run pops from the first key that is a list, and reports whether there is one; if not, nothing is written. A
+// key of another type before it is an error.
 func (p *popCall) run(c *Ctx) (done bool, err error) {
 	for _, key := range p.keys {
 		e, ok := c.DB.OpenList(key)
@@ -121,9 +121,9 @@ func (p *popCall) run(c *Ctx) (done bool, err error) {
 	return false, nil
 }
 
-// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit has filled
-// several of the lists, the first in the client's own order is taken; Redis 7.0 takes the one filled first, and
-// 7.2 does as this.
+// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit
+// has filled several of the lists, the first in the client's own order is taken; Redis 7.0 takes the one
+// filled first, and 7.2 does as this.
 func (p *popCall) retry(c *Ctx) (done bool) {
 	for _, key := range p.keys {
 		if e, ok := c.DB.OpenList(key); ok && e.List() != nil {

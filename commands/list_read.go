@@ -69,7 +69,8 @@ func lrange(c *Ctx) error {
 	return nil
 }
 
-// between is the part of length elements that two indexes name, both inclusive; a negative one counts from the end.
+// between is the part of length elements that two indexes name, both inclusive; a
+// negative one counts from the end.
 func between(start, stop int64, length int) (from, n int) {
 	if start < 0 {
 		start = max(start+int64(length), 0)

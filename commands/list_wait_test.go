@@ -232,7 +232,8 @@ func TestListWaitTakesItsOwnOrder(t *testing.T) {
 		2 => ["s" "b"]`, func(id int) waitClient { return f.client(int64(id)) })
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of Redis 7.0.15, in a transaction.
+// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// Redis 7.0.15, in a transaction.
 func TestListWaitEnds(t *testing.T) {
 	f := newFixture(t, ListRows, KeyRows)
 	waiter := f.client(2)
@@ -266,8 +267,8 @@ func TestListWaitEnds(t *testing.T) {
 	f.want(`"b"`, "BLMOVE", "l", "d", "LEFT", "LEFT", "0")
 }
 
-// A time beyond the end of time is refused as by Redis 7.2: 7.0 calls the first ones negative, and reckons with the
-// others beyond the range of its integers. See D27.
+// A time beyond the end of time is refused as by Redis 7.2: 7.0 calls the first ones negative, and reckons
+// with the others beyond the range of its integers. See D27.
 func TestTimeoutBeyondTheEndOfTime(t *testing.T) {
 	f := newFixture(t, ListRows)
 	f.do("RPUSH", "l", "a")

@@ -82,8 +82,8 @@ func (l *lockCall) refuse(c *Ctx) {
 	}
 }
 
-// acquire takes one lock for the owner and returns the token; 0: it is held, or kept for who waits, and nothing was
-// changed.
+// acquire takes one lock for the owner and returns the token; 0: it is held, or kept for who
+// waits, and nothing was changed.
 func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 	if c.DB.HasCompanions() {
 		if ok, err := l.admits(c, key); !ok {
@@ -121,9 +121,9 @@ func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
 	return held.holds > 0 || head == nil || first, nil
 }
 
-// allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any time,
-// without queueing, and a free one if nobody stands before it. first: it is the first of RFairLock's queue, behind which the
-// native one stands.
+// allows is admits as far as the lock itself and the native queue go: an owner may have its own lock at any
+// time, without queueing, and a free one if nobody stands before it. first: it is the first of RFairLock's
+// queue, behind which the native one stands.
 func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, error) {
 	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
 		return false, ErrOverflow

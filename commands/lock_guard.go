@@ -1,7 +1,7 @@
 package commands
 
-// guard runs another command if a token is the current one of a lock that is held, in the same unit: nobody can take
-// the lock over in between.
+// guard runs another command if a token is the current one of a lock that is held, in the same unit:
+// nobody can take the lock over in between.
 func guard(c *Ctx) error {
 	a := c.Args()
 	key, token, argv := a.Key(), readTokenNumber(a), a.Rest()
@@ -25,9 +25,10 @@ func guard(c *Ctx) error {
 	return c.Host.Nested(c, row, argv)
 }
 
-// guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a transaction or a
-// subscription. Those are the ones that a transaction does not queue or a script may not call; one that is kept from
-// scripts because it blocks does not block here either, and a script, which is kept from scripts itself, is one unit.
+// guardable reports whether the command may run under GUARD: it acts on data, not on the connection, a
+// transaction or a subscription. Those are the ones that a transaction does not queue or a script may not
+// call; one that is kept from scripts because it blocks does not block here either, and a script, which is
+// kept from scripts itself, is one unit.
 func (r *Row) guardable() bool {
 	switch {
 	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:
@@ -36,5 +37,6 @@ func (r *Row) guardable() bool {
 	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking) || r.runsScript()
 }
 
-// runsScript reports whether the command runs a script or a function: those, and no other of their group, have keys.
+// runsScript reports whether the command runs a script or a function: those, and no
+// other of their group, have keys.
 func (r *Row) runsScript() bool { return r.Group == Scripting && len(r.keys) > 0 }

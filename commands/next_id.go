@@ -8,9 +8,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-// An id is 64 bits: a sign of 0, 31 bits of seconds since 2022-01-01 UTC, and 32 bits of a counter that begins anew each
-// day. The counter is the string icr:<name>:<yyyy:MM:dd>, so a day's count can be read, and an application that counts
-// there by INCR shares it.
+// An id is 64 bits: a sign of 0, 31 bits of seconds since 2022-01-01 UTC, and 32 bits of a counter that
+// begins anew each day. The counter is the string icr:<name>:<yyyy:MM:dd>, so a day's count can be read, and
+// an application that counts there by INCR shares it.
 const (
 	idPrefix      = "icr:"
 	idDay         = ":2006:01:02" // for time's Format
@@ -22,8 +22,8 @@ const (
 	maxIDCount = 100_000
 )
 
-// nextID gives out ids. Two ids of a name differ because no day's count is given twice; they rise because the second
-// does not go back while the server lives, and the count does not while the second's day lasts.
+// nextID gives out ids. Two ids of a name differ because no day's count is given twice; they rise because the
+// second does not go back while the server lives, and the count does not while the second's day lasts.
 func nextID(c *Ctx) error {
 	a := c.Args()
 	name, count, many := a.Bytes(), int64(1), false

@@ -5,10 +5,10 @@ import (
 	"lockserver/store"
 )
 
-// Notify publishes what has happened to a key, if anybody asked for events of this class (notify-keyspace-events);
-// otherwise it costs a comparison. Handlers call it after the change, once for each thing that happened, in Redis'
-// order and with Redis' names. What happens to keys without a handler, expiry above all, the store tells the server
-// itself: see store.Witness.
+// Notify publishes what has happened to a key, if anybody asked for events of this class
+// (notify-keyspace-events); otherwise it costs a comparison. Handlers call it after the change, once for each
+// thing that happened, in Redis' order and with Redis' names. What happens to keys without a handler, expiry
+// above all, the store tells the server itself: see store.Witness.
 func (c *Ctx) Notify(class keyevent.Class, event string, key []byte) {
 	if c.Settings.Events&class != 0 {
 		c.Host.KeyEvent(c.DB, event, Own(key)) // a copy, so that a key on the caller's stack may stay there
@@ -22,7 +22,8 @@ func (c *Ctx) NotifyIn(db *store.DB, class keyevent.Class, event string, key []b
 	}
 }
 
-// notifyTaken is Notify for an event that took something out of a container: gone says that the key went with it.
+// notifyTaken is Notify for an event that took something out of a container: gone
+// says that the key went with it.
 func (c *Ctx) notifyTaken(class keyevent.Class, event string, key []byte, gone bool) {
 	c.Notify(class, event, key)
 	if gone {
@@ -30,8 +31,8 @@ func (c *Ctx) notifyTaken(class keyevent.Class, event string, key []byte, gone b
 	}
 }
 
-// notifyStored is Notify for a command that put its result in the place of a key: empty says that there was none, and
-// existed that there was such a key before.
+// notifyStored is Notify for a command that put its result in the place of a key: empty says that there was
+// none, and existed that there was such a key before.
 func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty, existed bool) {
 	switch {
 	case !empty:
@@ -41,7 +42,8 @@ func (c *Ctx) notifyStored(class keyevent.Class, event string, key []byte, empty
 	}
 }
 
-// notifySet tells that a key was made a string, with a deadline if ttl says one. One that is past ends it at once.
+// notifySet tells that a key was made a string, with a deadline if ttl says one. One
+// that is past ends it at once.
 func (c *Ctx) notifySet(key []byte, ttl store.TTL) {
 	c.Notify(keyevent.String, "set", key)
 	if ttl <= 0 {

@@ -21,8 +21,8 @@ type oracle struct {
 	in   *bufio.Reader
 }
 
-// startOracle starts a redis-server for the length of the test, and fails the test where there is none. Only tests
-// under the build tag oracle, or behind withOracle, call it.
+// startOracle starts a redis-server for the length of the test, and fails the test where there is none. Only
+// tests under the build tag oracle, or behind withOracle, call it.
 func startOracle(t *testing.T) *oracle {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -30,7 +30,8 @@ func startOracle(t *testing.T) *oracle {
 	dir, err := os.MkdirTemp("", "oracle") // t.TempDir may be too long for a socket's name
 	require.NoError(t, err)
 	socket := filepath.Join(dir, "s")
-	// The shell ends the server when its input ends, which it does even if a test panics and nothing is cleaned up.
+	// The shell ends the server when its input ends, which it does even if a test
+	// panics and nothing is cleaned up.
 	server := exec.Command("sh", "-c", `"$0" "$@" <&- & cat; kill $!; wait`,
 		path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
 	leash, err := server.StdinPipe()

@@ -1,8 +1,8 @@
 package commands
 
-// partialSort orders the elements 0..n-1 so that those of the places first..last are the ones that belong there; the
-// rest is left half done. Equal elements come out in the order in which Redis' sort leaves them, which clients see, so
-// this is the same quicksort with three parts.
+// partialSort orders the elements 0..n-1 so that those of the places first..last are the ones that belong
+// there; the rest is left half done. Equal elements come out in the order in which Redis' sort leaves them,
+// which clients see, so this is the same quicksort with three parts.
 //
 // Source: J. Bentley and M. D. McIlroy, "Engineering a Sort Function", 1993.
 func partialSort(n, first, last int, compare func(i, j int) int, swap func(i, j int)) {
@@ -81,8 +81,9 @@ func (s *quickSort) median(a, b, c int) int {
 	return c
 }
 
-// partition puts what is less than the element at a to the front, what equals it into the middle and what is greater
-// to the end, and returns how many the first and the last are. Equal ones are gathered at both ends first.
+// partition puts what is less than the element at a to the front, what equals it into the
+// middle and what is greater to the end, and returns how many the first and the last are. Equal
+// ones are gathered at both ends first.
 func (s *quickSort) partition(a, n int) (less, greater int) {
 	equalLeft, left := a+1, a+1
 	right, equalRight := a+n-1, a+n-1

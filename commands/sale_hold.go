@@ -5,14 +5,14 @@ import "lockserver/store"
 const (
 	// maxHoldMS bounds a hold: with it, the end of one is a time that a sorted set's score holds exactly.
 	maxHoldMS = 1 << 50
-	// retryHoldMS is after how long a hold is looked at again that could not be ended because somebody has damaged the
-	// keys of its sale: what is restored meanwhile gets its pieces back.
+	// retryHoldMS is after how long a hold is looked at again that could not be ended because somebody has
+	// damaged the keys of its sale: what is restored meanwhile gets its pieces back.
 	retryHoldMS = 1000
 )
 
-// EndHolds takes back orders whose hold has ended, the earliest first, at most budget of them (about a few microseconds
-// each), and says whether there may be more. The server calls it; c needs no session and no arguments, and its database
-// changes.
+// EndHolds takes back orders whose hold has ended, the earliest first, at most budget of them (about a few
+// microseconds each), and says whether there may be more. The server calls it; c needs no session and no
+// arguments, and its database changes.
 func EndHolds(c *Ctx, st *store.Store, budget int) (more bool) {
 	for budget > 0 {
 		db, key, ok := st.DueHolds(&budget)
@@ -25,7 +25,8 @@ func EndHolds(c *Ctx, st *store.Store, budget int) (more bool) {
 	return true
 }
 
-// endHoldsAt ends at most budget holds of one sale that are due and returns how many it looked at, at least one.
+// endHoldsAt ends at most budget holds of one sale that are due and returns how
+// many it looked at, at least one.
 func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 	for n = 0; n < budget; {
 		r := c.DB.Peek(key)
@@ -45,7 +46,8 @@ func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 	return max(n, 1)
 }
 
-// endHold takes back one order whose hold has ended. A hold without an order that is held is somebody's leftover.
+// endHold takes back one order whose hold has ended. A hold without an order that is
+// held is somebody's leftover.
 func endHold(c *Ctx, voucher, order []byte) error {
 	t := settlement{voucher: voucher, order: order}
 	var err error

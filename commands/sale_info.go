@@ -5,7 +5,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// seckillInfo tells of a sale. One on bare keys knows less, and what it knows is told as if each buyer had one piece.
+// seckillInfo tells of a sale. One on bare keys knows less, and what it knows is told
+// as if each buyer had one piece.
 func seckillInfo(c *Ctx) error {
 	voucher := c.Args().Bytes()
 	stock, err := findStock(c, voucher)
@@ -62,7 +63,8 @@ func (s *sale) state(stock, nowMS int64) string {
 	return "open"
 }
 
-// writeReading writes the two fields about the stream of orders, nil if there is none yet, and those who read it.
+// writeReading writes the two fields about the stream of orders, nil if there is
+// none yet, and those who read it.
 func writeReading(c *Ctx, s *stream.Stream) {
 	c.Out.BulkString("stream-length")
 	if s == nil {

@@ -89,8 +89,8 @@ func saleState(do func(args ...string) resp.Value) string {
 	return b.String() + do("DBSIZE").String()
 }
 
-// On bare keys SECKILL leaves exactly what the script leaves on Redis, reply for reply. Where the script fails, so does
-// SECKILL, in words of its own.
+// On bare keys SECKILL leaves exactly what the script leaves on Redis, reply for reply. Where the script
+// fails, so does SECKILL, in words of its own.
 func TestBareSaleAgainstScript(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -122,7 +122,8 @@ func TestBareSaleAgainstScript(t *testing.T) {
 	require.Greater(t, sold, 500)
 }
 
-// D80: where the stream holds something else the script has already sold when it fails; SECKILL sells nothing.
+// D80: where the stream holds something else the script has already sold when it
+// fails; SECKILL sells nothing.
 func TestBareSaleIsAllOrNothing(t *testing.T) {
 	redis := startOracle(t)
 	f := newSaleFixture(t)
@@ -134,7 +135,8 @@ func TestBareSaleIsAllOrNothing(t *testing.T) {
 	require.Equal(t, `"4"`, redis.do("GET", "seckill:stock:v").String())
 	f.want("-"+string(ErrWrongType), "SECKILL", "v", "u", "o")
 	f.want(`"5"`, "GET", "seckill:stock:v")
-	// A stock that Lua takes for a number and INCRBY does not: the script refuses some with a reply and some with an error.
+	// A stock that Lua takes for a number and INCRBY does not: the script refuses some with a
+	// reply and some with an error.
 	for _, stock := range []string{"0.5", " 0", "007", "1e2", "99999999999999999999"} {
 		redis.do("SET", "seckill:stock:v", stock)
 		f.do("SET", "seckill:stock:v", stock)

@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A script is a file of commands and the replies that Redis 7.0 gives, made by Redis: write the commands, then run
-// go test ./commands -update, which fills in the replies (and needs a redis-server 7.0).
+// A script is a file of commands and the replies that Redis 7.0 gives, made by Redis: write the commands,
+// then run go test ./commands -update, which fills in the replies (and needs a redis-server 7.0).
 //
 //	# a comment
 //	== the name of a case, which begins with empty databases, database 0 and version 2 of the protocol
@@ -50,8 +50,8 @@ func (s *scriptStep) args(t *testing.T) []string {
 	return args
 }
 
-// playScript requires of the commands of these families what Redis replies in the script, and of the script that
-// Redis replies so, if one is installed.
+// playScript requires of the commands of these families what Redis replies in the script, and of the script
+// that Redis replies so, if one is installed.
 func playScript(t *testing.T, file string, families ...func() []Row) {
 	if *update {
 		updateScript(t, file)
@@ -69,8 +69,8 @@ func playScript(t *testing.T, file string, families ...func() []Row) {
 	})
 }
 
-// playDocumented requires of the commands of these families what a script says of commands that Redis 7.0 does not have.
-// Such a script is written by hand, and its comments say where the replies are documented.
+// playDocumented requires of the commands of these families what a script says of commands that Redis 7.0
+// does not have. Such a script is written by hand, and its comments say where the replies are documented.
 func playDocumented(t *testing.T, file string, families ...func() []Row) []*scriptCase {
 	t.Helper()
 	cases := readScript(t, file)

@@ -11,11 +11,12 @@ import (
 	"lockserver/store/set"
 )
 
-// maxProbedSets is up to how many sets SUNION asks each whether a member was there before; beyond, it collects them.
+// maxProbedSets is up to how many sets SUNION asks each whether a member was there
+// before; beyond, it collects them.
 const maxProbedSets = 4
 
-// operation hands the members of its result to r, each once, until r has enough. The operands stand in the order of the
-// call and nil is a missing one; the slice is the operation's to reorder.
+// operation hands the members of its result to r, each once, until r has enough. The operands stand in the
+// order of the call and nil is a missing one; the slice is the operation's to reorder.
 type operation func(st *store.Store, operands []*set.Set, r *result)
 
 // result takes what an operation finds: into a reply, into a set, or the mere number.
@@ -68,8 +69,8 @@ func replySet(c *Ctx, op operation) error {
 	return nil
 }
 
-// storeSet computes the result beside the data and puts it in the destination's place at once, so that the destination
-// may be an operand.
+// storeSet computes the result beside the data and puts it in the destination's place at once, so that
+// the destination may be an operand.
 func storeSet(c *Ctx, op operation) error {
 	a := c.Args()
 	destination, keys := a.Key(), a.Rest()
@@ -135,8 +136,8 @@ func findSets(c *Ctx, keys [][]byte) ([]*set.Set, error) {
 	return sets, nil
 }
 
-// intersection walks the smallest set and looks its members up in the others, smaller ones first: those are the most
-// likely to rule them out.
+// intersection walks the smallest set and looks its members up in the others, smaller ones first: those
+// are the most likely to rule them out.
 func intersection(st *store.Store, operands []*set.Set, r *result) {
 	slices.SortFunc(operands, func(x, y *set.Set) int { return cmp.Compare(cardinality(x), cardinality(y)) })
 	w := st.Walk()
@@ -201,9 +202,9 @@ func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
 	}
 }
 
-// difference walks the first set and leaves out what any other one has. It either looks its members up in all others,
-// or, where they are many and small, first collects what they have in common with the first: then it takes time in
-// proportion to the sum of all sizes.
+// difference walks the first set and leaves out what any other one has. It either looks its members up in all
+// others, or, where they are many and small, first collects what they have in common with the first: then it
+// takes time in proportion to the sum of all sizes.
 func difference(st *store.Store, operands []*set.Set, r *result) {
 	first := operands[0]
 	if first == nil {

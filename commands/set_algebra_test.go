@@ -57,7 +57,8 @@ func TestSetStoreOfOverdueOperands(t *testing.T) {
 	require.Equal(t, []string{"0 DEL a", "0 SADD d 2"}, f.effects())
 }
 
-// The model computes with Go's maps; sizes and numbers of operands are chosen so that every way of computing occurs.
+// The model computes with Go's maps; sizes and numbers of operands are chosen so that
+// every way of computing occurs.
 func TestSetAlgebraAgainstModel(t *testing.T) {
 	f := newFixture(t, SetRows)
 	r := testRand(t)

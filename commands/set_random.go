@@ -47,7 +47,8 @@ func popOne(c *Ctx, e *store.SetEdit) {
 	e.Remove(member)
 }
 
-// popMany removes count random members and writes them, all if there are no more; the key goes with the last one.
+// popMany removes count random members and writes them, all if there are no more;
+// the key goes with the last one.
 func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 	s := e.Set()
 	if count < int64(s.Len()) {

@@ -115,8 +115,8 @@ func sortLen(r store.Ref) int {
 	return 0
 }
 
-// take copies the elements from one position to another, in the order in which the value has them, or, if they stay
-// unsorted, in the one that DESC asks for; a set has none.
+// take copies the elements from one position to another, in the order in which the value has them, or, if
+// they stay unsorted, in the one that DESC asks for; a set has none.
 func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	elements := make([][]byte, 0, to-from)
 	add := func(e []byte) bool {
@@ -150,7 +150,8 @@ func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	return elements
 }
 
-// sorted sorts elements in place. Those of the same weight go by their bytes; those of the same word stay as they came.
+// sorted sorts elements in place. Those of the same weight go by their bytes; those of
+// the same word stay as they came.
 func (s *sortCall) sorted(c *Ctx, elements [][]byte) ([][]byte, error) {
 	items := make([]sortItem, len(elements))
 	failed := false
@@ -211,7 +212,8 @@ func (s *sortCall) reply(c *Ctx, elements [][]byte) {
 	})
 }
 
-// store makes the destination a list of the elements, or of what GET finds for each; what it does not find is empty.
+// store makes the destination a list of the elements, or of what GET finds for each;
+// what it does not find is empty.
 func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	st := c.DB.Store()
 	result := st.NewList()

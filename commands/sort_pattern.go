@@ -8,9 +8,9 @@ import (
 	"lockserver/store"
 )
 
-// lookUp finds what a pattern of BY or GET names for an element: '#' is the element itself; otherwise the first '*' is
-// replaced by it, and the result is the key of a string, or, with "->field" behind the '*', of a hash. The result is a
-// copy; nil: there is no such thing.
+// lookUp finds what a pattern of BY or GET names for an element: '#' is the element itself; otherwise the
+// first '*' is replaced by it, and the result is the key of a string, or, with "->field" behind the '*', of a
+// hash. The result is a copy; nil: there is no such thing.
 func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	if string(pattern) == "#" {
 		return element
@@ -39,11 +39,12 @@ func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	return nil
 }
 
-// leastNormal is the least number that a double holds with all its digits; C calls what is below out of range.
+// leastNormal is the least number that a double holds with all its digits; C calls
+// what is below out of range.
 const leastNormal = 0x1p-1022
 
-// sortWeight reads a weight as C's strtod does, of which Redis asks more than of a score's text: white space before it
-// is passed over, nothing at all is 0, and a number too small to be exact is refused.
+// sortWeight reads a weight as C's strtod does, of which Redis asks more than of a score's text: white space
+// before it is passed over, nothing at all is 0, and a number too small to be exact is refused.
 func sortWeight(b []byte) (weight float64, ok bool) {
 	b = untilZero(b)
 	if len(b) == 0 {

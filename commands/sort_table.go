@@ -19,7 +19,8 @@ func SortRows() []Row {
 	return []Row{row, readOnly}
 }
 
-// sortReadKeys finds the key that is sorted. What BY and GET look up follows from its elements: no one can tell.
+// sortReadKeys finds the key that is sorted. What BY and GET look up follows from
+// its elements: no one can tell.
 func sortReadKeys(_ [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	return append(dst, KeyRef{1, RO | Access}), true
 }

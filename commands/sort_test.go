@@ -25,7 +25,8 @@ func TestSortStoresWithEffects(t *testing.T) {
 	require.Equal(t, []string{"DEL d", "RPUSH d", "DEL d"}, names)
 }
 
-// FuzzSortWeight: any text has a weight or none, and what a number says in full C reads alike with white space before it.
+// FuzzSortWeight: any text has a weight or none, and what a number says in full C reads
+// alike with white space before it.
 func FuzzSortWeight(f *testing.F) {
 	for _, s := range []string{"", " ", "1", " 1", "1 ", "inf", "nan", "0x10", "1e400", "1e-320", "-0", "1\x00x"} {
 		f.Add(s)

@@ -49,8 +49,8 @@ func xadd(c *Ctx) error {
 	return nil
 }
 
-// streamToWrite looks up key for a command that writes to it, which is neither a hit nor a miss; nil if there is no such
-// key.
+// streamToWrite looks up key for a command that writes to it, which is neither a hit nor a
+// miss; nil if there is no such key.
 func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
 	r := c.DB.Peek(key)
 	if !r.Is(store.Stream) {
@@ -59,8 +59,8 @@ func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
 	return r.Stream(), nil
 }
 
-// readOptions reads up to the ID, which is the first word that is no option. An option that lacks its argument is
-// taken for the ID, too.
+// readOptions reads up to the ID, which is the first word that is no option. An option that lacks its
+// argument is taken for the ID, too.
 func (x *addCall) readOptions(a *Scanner) {
 	for a.More() {
 		switch {

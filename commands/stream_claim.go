@@ -90,7 +90,8 @@ func (x *claimCall) readOptions(c *Ctx, a *Scanner) {
 	}
 }
 
-// see notes that the consumer asked for something, if it is there: it is made with the first entry that it gets.
+// see notes that the consumer asked for something, if it is there: it is made with
+// the first entry that it gets.
 func (x *claimCall) see(c *Ctx, g *store.GroupEdit) {
 	if known := g.Group().Consumer(x.consumer); known != nil {
 		known.SeenMS = c.NowMS()
@@ -147,8 +148,8 @@ const (
 	autoClaimMost = math.MaxInt64 / 16
 )
 
-// xautoclaim claims what has been pending for long, from an ID on, and replies where to go on, the entries, and the IDs of
-// those that were deleted meanwhile and are pending no more.
+// xautoclaim claims what has been pending for long, from an ID on, and replies where to go on, the entries,
+// and the IDs of those that were deleted meanwhile and are pending no more.
 func xautoclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1, deliveredMS: c.NowMS()}

@@ -211,8 +211,8 @@ func countIf(done bool) int64 {
 	return 0
 }
 
-// xack counts the entries that are no longer pending. Without a stream or a group it does not look at the IDs, as Redis
-// does not.
+// xack counts the entries that are no longer pending. Without a stream or a group it does not
+// look at the IDs, as Redis does not.
 func xack(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
@@ -237,8 +237,9 @@ func xack(c *Ctx) error {
 	return nil
 }
 
-// openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the like have looked the key
-// up before, as if to read it, because Redis does so and says so to whoever wants to hear of misses.
+// openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the
+// like have looked the key up before, as if to read it, because Redis does so and says so to
+// whoever wants to hear of misses.
 func openGroup(c *Ctx, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
 	edit, ok := c.DB.OpenStream(key)
 	if !ok {

@@ -47,8 +47,8 @@ func writeGroupProgress(c *Ctx, s *stream.Stream, g *stream.Group) {
 	}
 }
 
-// xinfoConsumers tells of a group's consumers, with the two times that Redis 7.2 tells apart: idle since the consumer
-// asked for something, inactive since it got something.
+// xinfoConsumers tells of a group's consumers, with the two times that Redis 7.2 tells apart: idle since the
+// consumer asked for something, inactive since it got something.
 func xinfoConsumers(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
@@ -82,8 +82,8 @@ func xinfoConsumers(c *Ctx) error {
 	return nil
 }
 
-// writeGroupFull writes a group for XINFO STREAM FULL, with at most count pending entries, and as many of each consumer,
-// unless count is 0.
+// writeGroupFull writes a group for XINFO STREAM FULL, with at most count pending entries, and as many
+// of each consumer, unless count is 0.
 func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 	c.Out.Map(7)
 	c.Out.BulkString("name")
@@ -110,7 +110,8 @@ func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 	}
 }
 
-// writePending writes an array of pending entries; owners, if not nil, is the group whose consumers are named with them.
+// writePending writes an array of pending entries; owners, if not nil, is the group whose
+// consumers are named with them.
 func writePending(c *Ctx, count int64, each func(visit func(stream.Pending) bool), owners *stream.Group) {
 	list, n := c.Out.DeferArray(), int64(0)
 	each(func(p stream.Pending) bool {

@@ -36,8 +36,8 @@ func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 	return id, ok
 }
 
-// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*", which leaves the sequence
-// number to the stream and is told by autoSeq.
+// parseNewStreamID reads the ID of an entry to add: "ms-seq", "ms" for ms-0, or "ms-*", which leaves the
+// sequence number to the stream and is told by autoSeq.
 func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	ms, seq, hasSeq, ok := splitStreamID(text)
 	if ok && hasSeq && string(seq) == "*" {
@@ -48,8 +48,8 @@ func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	return id, false, ok
 }
 
-// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest and the highest one there can be, or an
-// ID behind "(", which the interval then does not include.
+// parseBound reads one end of an interval: an ID, "-" or "+" for the lowest and the highest one there can be,
+// or an ID behind "(", which the interval then does not include.
 func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok bool) {
 	if len(text) > 1 && text[0] == '(' {
 		id, ok = parseStreamID(text[1:], missingSeq)
@@ -65,8 +65,8 @@ func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok boo
 	return id, false, ok
 }
 
-// parseIDHalf reads one half of an ID: an integer as strict as everywhere, or else what C's strtoull takes for one:
-// blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
+// parseIDHalf reads one half of an ID: an integer as strict as everywhere, or else what C's strtoull takes
+// for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
 func parseIDHalf(b []byte) (uint64, bool) {
 	if n, ok := resp.ParseUint(b); ok {
 		return n, true
@@ -98,8 +98,8 @@ func streamID(a *Scanner) stream.ID {
 	return id
 }
 
-// nextStreamID is the ID that XADD with * gives the next entry of s, which is nil if there is no such key: that of
-// this moment, or the one after the last if the clock has not gone on.
+// nextStreamID is the ID that XADD with * gives the next entry of s, which is nil if there is no such key:
+// that of this moment, or the one after the last if the clock has not gone on.
 func nextStreamID(c *Ctx, s *stream.Stream) (stream.ID, error) {
 	last := stream.ID{}
 	if s != nil {

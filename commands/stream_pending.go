@@ -75,8 +75,8 @@ func (p *pendingCall) readRange(a *Scanner) {
 	}
 }
 
-// writePendingSummary writes how many entries are pending, the first and last of their IDs, and how many each consumer
-// has that has any.
+// writePendingSummary writes how many entries are pending, the first and last of their IDs, and how
+// many each consumer has that has any.
 func writePendingSummary(c *Ctx, g *stream.Group) {
 	c.Out.Array(4)
 	c.Out.Int(int64(g.PendingLen()))
@@ -101,7 +101,8 @@ func writePendingSummary(c *Ctx, g *stream.Group) {
 	c.Out.SetArray(list, n)
 }
 
-// writeEntries writes for each pending entry in range its ID, consumer, milliseconds since its delivery, and deliveries.
+// writeEntries writes for each pending entry in range its ID, consumer, milliseconds
+// since its delivery, and deliveries.
 func (p *pendingCall) writeEntries(c *Ctx, g *stream.Group) {
 	list, n := c.Out.DeferArray(), int64(0)
 	visit := func(e stream.Pending) bool {

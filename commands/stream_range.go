@@ -25,8 +25,8 @@ func xrange(c *Ctx) error { return entriesBetween(c, false) }
 
 func xrevrange(c *Ctx) error { return entriesBetween(c, true) }
 
-// entriesBetween is XRANGE, and with reverse XREVRANGE, which names the end first; errors come in the order of start
-// and end all the same.
+// entriesBetween is XRANGE, and with reverse XREVRANGE, which names the end first; errors come in the
+// order of start and end all the same.
 func entriesBetween(c *Ctx, reverse bool) error {
 	a := c.Args()
 	key, first, second := a.Key(), a.Bytes(), a.Bytes()
@@ -103,7 +103,8 @@ func writeEntries(c *Ctx, s *stream.Stream, start, end stream.ID, reverse bool, 
 	c.Out.SetArray(list, int(n))
 }
 
-// writeEntry writes an entry: its ID, and fields and values one behind the other, which are no map in version 3 either.
+// writeEntry writes an entry: its ID, and fields and values one behind the other, which
+// are no map in version 3 either.
 func writeEntry(out *resp.Writer, id stream.ID, fv stream.FieldValues) {
 	var text [41]byte
 	out.Array(2)

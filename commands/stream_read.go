@@ -123,7 +123,8 @@ func readAfter(s *stream.Stream, text []byte) (stream.ID, error) {
 	return id, nil
 }
 
-// reply writes what there is in all streams, and reports whether that is anything; if not, nothing is written.
+// reply writes what there is in all streams, and reports whether that is anything;
+// if not, nothing is written.
 func (x *readCall) reply(c *Ctx) bool {
 	n := 0
 	var streams resp.Deferred
@@ -143,8 +144,8 @@ func (x *readCall) reply(c *Ctx) bool {
 	return n > 0
 }
 
-// newsIn returns the stream at r if it has an entry after an ID, else nil. What is no stream has none: its key may have
-// changed hands while a client waited.
+// newsIn returns the stream at r if it has an entry after an ID, else nil. What is no stream has none: its
+// key may have changed hands while a client waited.
 func newsIn(r store.Ref, after stream.ID) *stream.Stream {
 	if r.Kind() != store.Stream {
 		return nil
@@ -180,9 +181,9 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
 }
 
-// wait makes the client wait until one of the streams has entries. The IDs are fixed by now: a stream that goes and
-// comes again answers only when its IDs have passed the one that was there. A key that is a value of another type for
-// some time is waited for on.
+// wait makes the client wait until one of the streams has entries. The IDs are fixed by now: a stream that
+// goes and comes again answers only when its IDs have passed the one that was there. A key that is a value of
+// another type for some time is waited for on.
 func (x *readCall) wait(c *Ctx) {
 	w := Wait{TimedOut: func(c *Ctx) { c.Out.NullArray() }}
 	if x.timeoutMS > 0 && x.timeoutMS < math.MaxInt64-c.NowMS() {
@@ -211,9 +212,10 @@ func (x *readCall) own() *readCall {
 	return own
 }
 
-// replyFirst answers a client that has waited with one stream, the first in its own order that has entries, and reports
-// whether there is one. Redis 7.0 goes by the order in which one unit has changed several of the streams, and answers
-// with no entries at all if that unit took back what it had added; Redis 7.2 and this wait on then.
+// replyFirst answers a client that has waited with one stream, the first in its own order that has
+// entries, and reports whether there is one. Redis 7.0 goes by the order in which one unit has
+// changed several of the streams, and answers with no entries at all if that unit took back what it
+// had added; Redis 7.2 and this wait on then.
 func (x *readCall) replyFirst(c *Ctx) bool {
 	for i, key := range x.keys {
 		if s := newsIn(c.DB.Find(key), x.after[i]); s != nil {

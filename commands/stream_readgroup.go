@@ -14,7 +14,8 @@ type groupRead struct {
 	after   stream.ID // of the history
 }
 
-// xreadgroup answers at once if any of its streams has something new or is asked for its history, and waits otherwise.
+// xreadgroup answers at once if any of its streams has something new or is asked for its
+// history, and waits otherwise.
 func xreadgroup(c *Ctx) error {
 	a := c.Args()
 	call := readCall{timeoutMS: -1, grouped: true}
@@ -79,8 +80,8 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 	return reads, nil
 }
 
-// readGroup writes what one stream has for the consumer, and reports whether that is anything. The consumer is made with
-// its first entry, or when it asks for its history.
+// readGroup writes what one stream has for the consumer, and reports whether that is anything. The consumer
+// is made with its first entry, or when it asks for its history.
 func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	e, _ := c.DB.OpenStream(r.key)
 	g, _ := e.EditGroup(x.group)
@@ -109,8 +110,8 @@ func hasNews(s *stream.Stream, g *stream.Group) bool {
 	return s.Len() > 0 && g.LastID().Less(s.LastID()) && g.LastID().Less(s.TopID())
 }
 
-// deliver writes the entries that the group has not read, at most count of them unless that is 0, and makes them pending
-// for the consumer unless it does not want that.
+// deliver writes the entries that the group has not read, at most count of them unless that is 0, and makes
+// them pending for the consumer unless it does not want that.
 func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer) {
 	var ids []stream.ID
 	list := c.Out.DeferArray()
@@ -129,8 +130,8 @@ func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer
 	g.Read(ids)
 }
 
-// writeHistory writes what is pending for the consumer after an ID, which counts as delivered once more. Of an entry that
-// was deleted there is only the ID.
+// writeHistory writes what is pending for the consumer after an ID, which counts as delivered once more. Of
+// an entry that was deleted there is only the ID.
 func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after stream.ID, count int64) {
 	var pending []stream.Pending
 	g.Group().PendingOf(consumer, after.Next(), func(p stream.Pending) bool {
@@ -152,8 +153,8 @@ func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after s
 	}
 }
 
-// waitGroup makes the client wait for new entries of one of its streams. A stream or a group that goes meanwhile ends
-// the wait with an error.
+// waitGroup makes the client wait for new entries of one of its streams. A stream or a group that goes
+// meanwhile ends the wait with an error.
 func (x *readCall) waitGroup(c *Ctx) {
 	x.after = make([]stream.ID, len(x.keys)) // what is new is what the group says by then
 	own := x.own()

@@ -6,7 +6,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// refsOption is KEEPREF, DELREF or ACKED: what becomes of entries that consumer groups refer to. A call may have one.
+// refsOption is KEEPREF, DELREF or ACKED: what becomes of entries that consumer groups
+// refer to. A call may have one.
 type refsOption struct {
 	refs  stream.Refs
 	given bool
@@ -98,7 +99,8 @@ func (r *removal) nothing(c *Ctx) error {
 	return nil
 }
 
-// remove removes one entry, if the option allows it; allowed says whether it does, removed whether there was one.
+// remove removes one entry, if the option allows it; allowed says whether it does,
+// removed whether there was one.
 func (r *removal) remove(e *store.StreamEdit, id stream.ID) (allowed, removed bool) {
 	switch r.refs {
 	case stream.AckedOnly:
@@ -111,8 +113,8 @@ func (r *removal) remove(e *store.StreamEdit, id stream.ID) (allowed, removed bo
 	return true, e.Delete(id)
 }
 
-// xdelex is XDEL with a word about consumer groups. An ID that a group has not come to yet counts as one that is needed,
-// whether or not there is such an entry, as in Redis.
+// xdelex is XDEL with a word about consumer groups. An ID that a group has not come to yet counts as one that
+// is needed, whether or not there is such an entry, as in Redis.
 func xdelex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()
@@ -151,8 +153,8 @@ func xdelex(c *Ctx) error {
 	return nil
 }
 
-// xackdel is XACK and then XDELEX for what was pending. What was acknowledged and is not in the stream any more counts as
-// removed.
+// xackdel is XACK and then XDELEX for what was pending. What was acknowledged and is not in the
+// stream any more counts as removed.
 func xackdel(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// readByTwo is a stream of 1-0 to n-0 which groups g and h have read up to 3-0, without acknowledging anything.
+// readByTwo is a stream of 1-0 to n-0 which groups g and h have read up to 3-0,
+// without acknowledging anything.
 func readByTwo(t *testing.T, n int) *fixture {
 	t.Helper()
 	f := newFixture(t, StreamRows, KeyRows)
@@ -38,8 +39,8 @@ func left(f *fixture) string {
 		" | " + idsOf(f, "XPENDING", "s", "h", "-", "+", "9")
 }
 
-// From the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is older. Each case begins with 1-0 to
-// 4-0, of which both groups have 1-0 to 3-0 pending.
+// From the documentation of XDELEX, XACKDEL, XTRIM and XADD of Redis 8.2; the oracle is older. Each case
+// begins with 1-0 to 4-0, of which both groups have 1-0 to 3-0 pending.
 func TestStreamRefs(t *testing.T) {
 	const nobodyActed = "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0"
 	for _, c := range []struct{ before, call, reply, left string }{
@@ -111,7 +112,8 @@ func TestStreamRefsRefused(t *testing.T) {
 	require.Equal(t, "1-0 2-0 3-0 4-0 | 1-0 2-0 3-0 | 1-0 2-0 3-0", left(f))
 }
 
-// D60: what goes from behind an entry that stays counts as deleted; a group's lag is then unknown instead of wrong.
+// D60: what goes from behind an entry that stays counts as deleted; a group's lag is
+// then unknown instead of wrong.
 func TestStreamAckedTrimCountsAsDeletion(t *testing.T) {
 	f := readByTwo(t, 4)
 	f.do("XACK", "s", "g", "1", "3")

@@ -74,8 +74,8 @@ func randomEdit(rnd *rand.Rand, step int, setIDs bool) []string {
 	return []string{"XADD", "s", strconv.Itoa(step-rnd.IntN(3)) + "-*", strconv.Itoa(rnd.IntN(3)), "v"}
 }
 
-// The effects of a run give the same stream: without XSETID, which can bring an ID back to where deleted entries still
-// lie, down to the bytes of the nodes.
+// The effects of a run give the same stream: without XSETID, which can bring an ID back to where deleted
+// entries still lie, down to the bytes of the nodes.
 func TestStreamReplay(t *testing.T) {
 	for _, setIDs := range []bool{false, true} {
 		seed := rand.Uint64()

@@ -14,7 +14,8 @@ func TestStreamScript(t *testing.T) {
 	playScript(t, "testdata/stream.script", StreamRows, StringRows, CommandRows)
 }
 
-// The IDs of XADD with * follow the clock, and never go back. Redis cannot be asked: its clock does not stand still.
+// The IDs of XADD with * follow the clock, and never go back. Redis cannot be asked:
+// its clock does not stand still.
 func TestGeneratedStreamIDs(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	f.want(`"1700000000000-0"`, "XADD", "s", "*", "a", "b")

@@ -13,9 +13,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// waitScenes are what several clients do and see while some of them wait in XREAD BLOCK. Each line is a client, what it
-// sends and, behind "=>", the reply; with none the client has to wait. "2 => reply" is the answer that client 2 has
-// got, "2 waits" says that it has not got one. Scenes are played on a Redis as well, unless they say otherwise.
+// waitScenes are what several clients do and see while some of them wait in XREAD BLOCK. Each line is a
+// client, what it sends and, behind "=>", the reply; with none the client has to wait. "2 => reply" is
+// the answer that client 2 has got, "2 waits" says that it has not got one. Scenes are played on a Redis
+// as well, unless they say otherwise.
 var waitScenes = []struct{ name, script string }{
 	{"all who wait are answered", `
 		1 XADD s 5 a b => "5-0"
@@ -283,8 +284,8 @@ func (w *waitingOracle) read(timeout time.Duration) (string, bool) {
 	return v.String(), true
 }
 
-// Where Redis 7.0 and we differ on purpose: see readCall.replyFirst. The replies of Redis 7.0.15 are [["s" []]] in the
-// first case and [["t" [["1-0" ["a" "b"]]]]] in the second.
+// Where Redis 7.0 and we differ on purpose: see readCall.replyFirst. The replies of Redis 7.0.15 are [["s"
+// []]] in the first case and [["t" [["1-0" ["a" "b"]]]]] in the second.
 func TestStreamWaitsOfOurs(t *testing.T) {
 	rows := []func() []Row{StreamRows, scriptRow}
 	f := newFixture(t, rows...)
@@ -301,7 +302,8 @@ func TestStreamWaitsOfOurs(t *testing.T) {
 		2 => [["s" [["1-0" ["a" "b"]]]]]`, func(id int) waitClient { return f.client(int64(id)) })
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of Redis 7.0.15, in a transaction.
+// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// Redis 7.0.15, in a transaction.
 func TestStreamWaitEnds(t *testing.T) {
 	f := newFixture(t, StreamRows)
 	waiter := f.client(2)

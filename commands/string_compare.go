@@ -14,15 +14,15 @@ import (
 // digestLen is the length of a digest in hexadecimal digits.
 const digestLen = 16
 
-// comparison is what a command requires of the string at its key before it acts: IFEQ and IFNE compare with a value,
-// IFDEQ and IFDNE with a digest. The zero value requires nothing.
+// comparison is what a command requires of the string at its key before it acts: IFEQ and IFNE compare with a
+// value, IFDEQ and IFDNE with a digest. The zero value requires nothing.
 type comparison struct {
 	word    string // IFEQ, IFNE, IFDEQ or IFDNE
 	operand []byte
 }
 
-// holds reports whether val satisfies the comparison. A digest of the wrong length is an error, but one that is not
-// hexadecimal is only unequal to every digest, as in Redis.
+// holds reports whether val satisfies the comparison. A digest of the wrong length is an error, but one that
+// is not hexadecimal is only unequal to every digest, as in Redis.
 func (m *comparison) holds(val []byte) (bool, error) {
 	switch m.word {
 	case "IFEQ":
@@ -38,8 +38,8 @@ func (m *comparison) holds(val []byte) (bool, error) {
 	return same == (m.word == "IFDEQ"), nil
 }
 
-// hexDigest is the XXH3 hash of val, 64 bits without a seed, as lower-case hexadecimal digits with leading zeros. This
-// is what Redis 8.4 calls the digest; clients compute it themselves.
+// hexDigest is the XXH3 hash of val, 64 bits without a seed, as lower-case hexadecimal digits with leading
+// zeros. This is what Redis 8.4 calls the digest; clients compute it themselves.
 func hexDigest(val []byte) (text [digestLen]byte) {
 	var sum [8]byte
 	binary.BigEndian.PutUint64(sum[:], xxh3.Hash(val))
@@ -61,8 +61,8 @@ func digestString(c *Ctx) error {
 	return nil
 }
 
-// delex finds fault with the number of its words first, and with the condition only if there is a string to hold it
-// against: a missing key is 0 whatever the condition.
+// delex finds fault with the number of its words first, and with the condition only if there is a string to
+// hold it against: a missing key is 0 whatever the condition.
 func delex(c *Ctx) error {
 	a := c.Args()
 	key := a.Key()

@@ -7,8 +7,8 @@ import (
 	"lockserver/store"
 )
 
-// expiry is a deadline as the options of SET and GETEX state it. The number is kept as it was sent, because Redis
-// finds fault with it only after the syntax of the whole command. The zero value is no deadline.
+// expiry is a deadline as the options of SET and GETEX state it. The number is kept as it was sent, because
+// Redis finds fault with it only after the syntax of the whole command. The zero value is no deadline.
 type expiry struct {
 	unit  string // EX, PX, EXAT or PXAT; or a word that excludes them; or empty
 	num   []byte
@@ -38,8 +38,8 @@ func (e *expiry) ttl(c *Ctx) (store.TTL, error) {
 	return store.NoTTL, nil
 }
 
-// deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for what is
-// no integer, and for what makes no time.
+// deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for
+// what is no integer, and for what makes no time.
 func (e *expiry) deadlineMS(c *Ctx) (int64, error) {
 	n, ok := resp.ParseInt(e.num)
 	if !ok {

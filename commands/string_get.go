@@ -61,8 +61,9 @@ func getrange(c *Ctx) error {
 	return nil
 }
 
-// cutRange is the part of b from start to end, both included; negative ones count from b's end, -1 being the last
-// byte. What lies outside of b is ignored, but an end before b, unlike one before start, counts as the first byte.
+// cutRange is the part of b from start to end, both included; negative ones count from b's end, -1
+// being the last byte. What lies outside of b is ignored, but an end before b, unlike one before
+// start, counts as the first byte.
 func cutRange(b []byte, start, end int64) []byte {
 	n := int64(len(b))
 	if n == 0 || start < 0 && end < 0 && start > end {

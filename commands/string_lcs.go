@@ -79,17 +79,17 @@ func replyMatches(c *Ctx, s *subsequence, least int64, withLen bool) {
 	c.Out.Int(int64(length))
 }
 
-// subsequence finds the longest common subsequence of a and b by the textbook's dynamic programming over all pairs
-// of prefixes. Of the lengths only one row is kept at a time; the way back needs one bit a pair.
+// subsequence finds the longest common subsequence of a and b by the textbook's dynamic programming over all
+// pairs of prefixes. Of the lengths only one row is kept at a time; the way back needs one bit a pair.
 type subsequence struct {
 	a, b []byte
-	// up has a bit for each pair of bytes, row by row of a: the best for the prefixes that end there leaves out
-	// a's byte (1) or b's (0). It means nothing where the bytes are equal.
+	// up has a bit for each pair of bytes, row by row of a: the best for the prefixes that end there leaves
+	// out a's byte (1) or b's (0). It means nothing where the bytes are equal.
 	up []uint64
 }
 
-// checkSize refuses strings for which the table of lengths that Redis makes, four bytes a pair of prefixes, is
-// above limit. Ours is smaller, but the time is the same.
+// checkSize refuses strings for which the table of lengths that Redis makes, four bytes a pair of prefixes,
+// is above limit. Ours is smaller, but the time is the same.
 func (s *subsequence) checkSize(limit int64) error {
 	rows, columns := int64(len(s.a))+1, int64(len(s.b))+1
 	if rows > limit/4/columns {
@@ -126,8 +126,8 @@ func (s *subsequence) solve(trace bool) int {
 	return int(row[len(s.b)])
 }
 
-// run goes back from the prefixes of i and j bytes to the last run of bytes that the subsequence takes from both
-// strings, and returns where it begins in each and its size; 0 if there is none.
+// run goes back from the prefixes of i and j bytes to the last run of bytes that the subsequence takes from
+// both strings, and returns where it begins in each and its size; 0 if there is none.
 func (s *subsequence) run(i, j int) (int, int, int) {
 	size := 0
 	for i > 0 && j > 0 {

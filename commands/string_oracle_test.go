@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Replies that random calls get from Redis and from us are the same. On strings of few letters the choices that a
-// longest common subsequence leaves open come up all the time.
+// Replies that random calls get from Redis and from us are the same. On strings of few letters the choices
+// that a longest common subsequence leaves open come up all the time.
 func TestLCSLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newStrings(t)

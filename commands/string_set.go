@@ -49,8 +49,8 @@ func setString(c *Ctx) error {
 	return nil
 }
 
-// maySet reports whether the condition of a SET holds. A missing key is equal to nothing: it fails IFEQ and IFDEQ and
-// satisfies IFNE and IFDNE, and then nobody looks at the operand.
+// maySet reports whether the condition of a SET holds. A missing key is equal to nothing: it fails IFEQ and
+// IFDEQ and satisfies IFNE and IFDNE, and then nobody looks at the operand.
 func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	if cond.word == "" {
 		return true, nil
@@ -71,7 +71,8 @@ func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	return cond.holds(r.Bytes())
 }
 
-// setKeys tells what SET does to its key: with GET it also returns what was there, and with a comparison it reads it.
+// setKeys tells what SET does to its key: with GET it also returns what was there, and
+// with a comparison it reads it.
 func setKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := OW | Update
 	for _, arg := range args[3:] {
@@ -141,7 +142,8 @@ func msetnx(c *Ctx) error {
 	return nil
 }
 
-// keyValues are the arguments of MSET: keys and values in turn. The arity cannot tell that they come in pairs.
+// keyValues are the arguments of MSET: keys and values in turn. The arity cannot
+// tell that they come in pairs.
 func keyValues(c *Ctx) ([][]byte, error) {
 	a := c.Args()
 	if a.Left()%2 != 0 {

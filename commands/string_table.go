@@ -42,7 +42,8 @@ func stringReadRows() []Row {
 	}
 }
 
-// stringWriteRows are the commands that replace a string, or the deadline or existence of one that they return.
+// stringWriteRows are the commands that replace a string, or the deadline or
+// existence of one that they return.
 func stringWriteRows() []Row {
 	return []Row{
 		{Name: "set", Group: String, Since: "1.0.0", Flags: Write | DenyOOM, Run: setString, FindKeys: setKeys,
@@ -100,7 +101,8 @@ func stringWriteRows() []Row {
 	}
 }
 
-// stringCompareRows are the commands that act on a condition about the value, and MSETEX, all newer than Redis 7.0.
+// stringCompareRows are the commands that act on a condition about the value, and
+// MSETEX, all newer than Redis 7.0.
 func stringCompareRows() []Row {
 	return []Row{
 		{Name: "digest", Group: String, Since: "8.4.0", Flags: ReadOnly | Fast, Run: digestString,

@@ -155,8 +155,8 @@ func digestOf(name []byte) digest {
 	}
 }
 
-// lowerBytes puts the ASCII letters among eight bytes into lower case, all at once: adding brings the top bit of
-// a byte up when it is at least 'A', and when it is above 'Z'.
+// lowerBytes puts the ASCII letters among eight bytes into lower case, all at once: adding brings the top bit
+// of a byte up when it is at least 'A', and when it is above 'Z'.
 func lowerBytes(x uint64) uint64 {
 	const each = 0x0101010101010101
 	low := x &^ (0x80 * each)

@@ -8,9 +8,9 @@ type KeyRef struct {
 	Flags KeyFlags
 }
 
-// KeyRefs appends the keys of a call to dst. args is the whole call and must satisfy the row's arity. The error
-// says that the arguments contradict themselves, as a numkeys that exceeds them; dst is then returned as it came.
-// A command that needs no keys (EVAL) has none then.
+// KeyRefs appends the keys of a call to dst. args is the whole call and must satisfy the row's arity. The
+// error says that the arguments contradict themselves, as a numkeys that exceeds them; dst is then returned
+// as it came. A command that needs no keys (EVAL) has none then.
 func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error) {
 	refs, ok := dst, true
 	if row.FindKeys != nil {

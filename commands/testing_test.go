@@ -22,8 +22,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// fixture runs commands without a server: a store, a table, a clock that only the test moves, clients that may wait,
-// and a host that remembers what it was asked.
+// fixture runs commands without a server: a store, a table, a clock that only the test moves, clients that
+// may wait, and a host that remembers what it was asked.
 //
 //	f := newFixture(t, StringRows, KeyRows)
 //	f.want(`"v"`, "GET", "k")          // a reply as resp.Value.String() writes it
@@ -113,7 +113,8 @@ func (cl *fakeClient) want(reply string, args ...string) {
 	require.Equal(cl.f.t, reply, cl.do(args...).String(), "%q", args)
 }
 
-// do runs one command and, after it, whatever it made others do. The reply of a command that waits has Kind 0.
+// do runs one command and, after it, whatever it made others do. The reply of a
+// command that waits has Kind 0.
 func (cl *fakeClient) do(args ...string) resp.Value {
 	cl.f.t.Helper()
 	require.False(cl.f.t, cl.f.isParked(cl), "client %d is still waiting", cl.id)
@@ -183,7 +184,8 @@ func (f *fixture) reply(c *Ctx, err error) resp.Value {
 	return v
 }
 
-// plant makes a value of a type whose family is not in the table: HSET, SADD and XADD, for tests of wrong types.
+// plant makes a value of a type whose family is not in the table: HSET, SADD and
+// XADD, for tests of wrong types.
 func (cl *fakeClient) plant(argv [][]byte) (resp.Value, bool) {
 	key := argv[1]
 	name := strings.ToUpper(string(argv[0]))

@@ -6,8 +6,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// Deadline reads how many seconds to wait, a floating point number, and returns when that is over, in milliseconds
-// since 1970, or 0 if it never is. Parts of a millisecond count as whole ones.
+// Deadline reads how many seconds to wait, a floating point number, and returns when that is over, in
+// milliseconds since 1970, or 0 if it never is. Parts of a millisecond count as whole ones.
 func (s *Scanner) Deadline(nowMS int64) int64 {
 	b := s.Bytes()
 	if s.err != nil {

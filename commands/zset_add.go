@@ -40,8 +40,8 @@ func addScores(c *Ctx, x scoreCall) error {
 	return x.apply(c, key, scores, pairs, 2)
 }
 
-// apply gives the members their scores as the options say, and replies. The words come in groups of so many, the last of
-// each being the member.
+// apply gives the members their scores as the options say, and replies. The words come in groups of so
+// many, the last of each being the member.
 func (x *scoreCall) apply(c *Ctx, key []byte, scores []float64, words [][]byte, group int) error {
 	e, ok := c.DB.OpenZSet(key)
 	if !ok {

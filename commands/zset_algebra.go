@@ -11,8 +11,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// operand is an input of ZUNION and the like: a sorted set, or a set, whose members all have the score 1. Both are nil
-// for a missing key.
+// operand is an input of ZUNION and the like: a sorted set, or a set, whose members all have the score
+// 1. Both are nil for a missing key.
 type operand struct {
 	z      *zset.ZSet
 	s      *set.Set
@@ -87,8 +87,8 @@ func replyCombined(c *Ctx, op scoredOperation, weighs bool) error {
 	return nil
 }
 
-// storeCombined computes the result beside the data and puts it in the destination's place at once, so that the
-// destination may be an operand.
+// storeCombined computes the result beside the data and puts it in the destination's place at once, so
+// that the destination may be an operand.
 func storeCombined(c *Ctx, op scoredOperation, weighs bool) error {
 	a := c.Args()
 	destination := a.Key()
@@ -139,8 +139,8 @@ func zintercard(c *Ctx) error {
 	return nil
 }
 
-// readCombine reads "numkeys key [key ...]" and looks the keys up: that one of them is of a wrong type is found before
-// anything about the options is.
+// readCombine reads "numkeys key [key ...]" and looks the keys up: that one of them is of a wrong type is
+// found before anything about the options is.
 func readCombine(c *Ctx, a *Scanner) (x combineCall, err error) {
 	x.aggregate = "SUM"
 	n := a.Int()
@@ -283,9 +283,9 @@ func unionScored(x *combineCall, visit func(member []byte, score float64) bool) 
 	}
 }
 
-// differScored walks the first operand and leaves out what any other one has. Where the others are many and small it
-// first collects what they have in common with the first, so that the time does not grow with the size of the first
-// times their number.
+// differScored walks the first operand and leaves out what any other one has. Where the others are many and
+// small it first collects what they have in common with the first, so that the time does not grow with the
+// size of the first times their number.
 func differScored(x *combineCall, visit func(member []byte, score float64) bool) {
 	first, others := &x.operands[0], x.operands[1:]
 	total := 0

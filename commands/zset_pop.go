@@ -38,7 +38,8 @@ func popScored(c *Ctx, highest bool) error {
 	return nil
 }
 
-// writePoppedScored takes the n lowest or highest members of key's sorted set out, all of which exist, and writes them.
+// writePoppedScored takes the n lowest or highest members of key's sorted set out, all of
+// which exist, and writes them.
 func writePoppedScored(c *Ctx, key []byte, e *store.ZSetEdit, n int, highest, pairs bool) {
 	if n == 0 {
 		return
@@ -112,8 +113,8 @@ func (p *popScoredCall) readMany(a *Scanner) {
 	}
 }
 
-// run pops from the first key that is a sorted set, and reports whether there is one; if not, nothing is written. A
-// key of another type before it is an error.
+// run pops from the first key that is a sorted set, and reports whether there is one; if not, nothing is
+// written. A key of another type before it is an error.
 func (p *popScoredCall) run(c *Ctx) (done bool, err error) {
 	for _, key := range p.keys {
 		e, ok := c.DB.OpenZSet(key)
@@ -128,9 +129,9 @@ func (p *popScoredCall) run(c *Ctx) (done bool, err error) {
 	return false, nil
 }
 
-// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit has filled
-// several of the sorted sets, the first in the client's own order is taken; Redis 7.0 takes the one filled first, and
-// 7.2 does as this.
+// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit
+// has filled several of the sorted sets, the first in the client's own order is taken; Redis 7.0 takes the
+// one filled first, and 7.2 does as this.
 func (p *popScoredCall) retry(c *Ctx) (done bool) {
 	for _, key := range p.keys {
 		if e, ok := c.DB.OpenZSet(key); ok && e.ZSet() != nil {

@@ -45,8 +45,8 @@ func zrandmember(c *Ctx) error {
 	return nil
 }
 
-// drawScored writes random members, with their scores as pairs: one behind the other in RESP2, nested in RESP3. When all
-// are asked for the highest comes first, as in Redis.
+// drawScored writes random members, with their scores as pairs: one behind the other in RESP2, nested in
+// RESP3. When all are asked for the highest comes first, as in Redis.
 func drawScored(c *Ctx, z *zset.ZSet, count int64, withScores bool) error {
 	words := 1
 	if withScores && c.Out.Proto < 3 {

@@ -37,7 +37,8 @@ func zrevrangebyscore(c *Ctx) error { return replyRange(c, rangeCall{by: byScore
 func zrangebylex(c *Ctx) error      { return replyRange(c, rangeCall{by: byLex}, false) }
 func zrevrangebylex(c *Ctx) error   { return replyRange(c, rangeCall{by: byLex, down: true}, false) }
 
-// replyRange is the commands that list a range; free says that REV, BYSCORE and BYLEX are the client's to choose.
+// replyRange is the commands that list a range; free says that REV, BYSCORE and
+// BYLEX are the client's to choose.
 func replyRange(c *Ctx, x rangeCall, free bool) error {
 	a := c.Args()
 	key := a.Key()
@@ -85,8 +86,8 @@ func zrangestore(c *Ctx) error {
 	return nil
 }
 
-// read reads the ends and the options behind them. WITHSCORES is known to every command that lists, and refused where
-// it makes no sense, as in Redis.
+// read reads the ends and the options behind them. WITHSCORES is known to every command that lists, and
+// refused where it makes no sense, as in Redis.
 func (x *rangeCall) read(a *Scanner, free, lists bool) error {
 	x.least, x.most, x.count = a.Bytes(), a.Bytes(), -1
 	downFixed := !free
@@ -192,7 +193,8 @@ func (x *rangeCall) each(z *zset.ZSet, from, to int, visit func(member []byte, s
 	}
 }
 
-// beginScored begins a list of n members: with their scores, it is twice as long in RESP2 and one of pairs in RESP3.
+// beginScored begins a list of n members: with their scores, it is twice as long in
+// RESP2 and one of pairs in RESP3.
 func beginScored(out *resp.Writer, n int, withScores bool) {
 	if withScores && out.Proto < 3 {
 		n *= 2

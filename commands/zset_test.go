@@ -17,7 +17,8 @@ func TestZSetNewerScript(t *testing.T) {
 	playDocumented(t, "testdata/zset_newer.script", ZSetRows, StringRows)
 }
 
-// What a command leaves to the journal is what a plain Redis needs to do the same: scores and members as they are.
+// What a command leaves to the journal is what a plain Redis needs to do the same:
+// scores and members as they are.
 func TestZSetEffects(t *testing.T) {
 	f := newFixture(t, ZSetRows)
 	for _, c := range []struct{ command, want string }{

@@ -189,7 +189,8 @@ func TestZSetWaitSeesWhatIsReplaced(t *testing.T) {
 		2 => ["z" "a" "7"]`, func(id int) waitClient { return f.client(int64(id)) })
 }
 
-// A wait ends at its time, and at once where nothing may wait. The replies are those of Redis 7.0.15, in a transaction.
+// A wait ends at its time, and at once where nothing may wait. The replies are those of
+// Redis 7.0.15, in a transaction.
 func TestZSetWaitEnds(t *testing.T) {
 	f := newFixture(t, ZSetRows, KeyRows)
 	waiter := f.client(2)

@@ -10,11 +10,13 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// fileBufferBytes is how much is gathered before a write to a file. A snapshot comes in larger pieces, which pass it by.
+// fileBufferBytes is how much is gathered before a write to a file. A snapshot comes in
+// larger pieces, which pass it by.
 const fileBufferBytes = 32 << 10
 
-// ReplaceFile writes a file so that its name always stands for whole content: into a temporary file beside it, which
-// is synced and then renamed, and the directory is synced. When it returns an error, the old file is as it was.
+// ReplaceFile writes a file so that its name always stands for whole content: into a temporary file
+// beside it, which is synced and then renamed, and the directory is synced. When it returns an
+// error, the old file is as it was.
 func ReplaceFile(path string, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
 	tmp, err := os.CreateTemp(dir, "temp-*-"+filepath.Base(path))

@@ -42,8 +42,8 @@ func timedFields(st *store.Store, key string) map[string]string {
 	return got
 }
 
-// Deadlines of fields survive a snapshot, in version 12 of the format; without any it is version 10, which older
-// servers read.
+// Deadlines of fields survive a snapshot, in version 12 of the format; without any it is
+// version 10, which older servers read.
 func TestFieldDeadlinesRoundTrip(t *testing.T) {
 	for _, c := range []struct{ entries, fields int }{{512, 3}, {512, 100}, {0, 3}, {0, 100}, {0, 2000}} {
 		st := newStore(c.entries)

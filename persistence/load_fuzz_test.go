@@ -43,8 +43,8 @@ func requireRefused(t testing.TB, err error, size int) {
 	require.LessOrEqual(t, at, size, "%v", err)
 }
 
-// FuzzLoad: no file makes a load fall over or take memory that it has no use for, and an error says where. The bound is
-// what the decoder's buffers take, and what compression can make of a file.
+// FuzzLoad: no file makes a load fall over or take memory that it has no use for, and an error says where.
+// The bound is what the decoder's buffers take, and what compression can make of a file.
 func FuzzLoad(f *testing.F) {
 	for _, b := range snapshotsOfRedis(f) {
 		f.Add(b)
@@ -65,7 +65,8 @@ func FuzzLoad(f *testing.F) {
 	})
 }
 
-// TestLoadOfDamage changes each byte of each file: what gets past the checksum is refused with an offset, or loads.
+// TestLoadOfDamage changes each byte of each file: what gets past the checksum is
+// refused with an offset, or loads.
 func TestLoadOfDamage(t *testing.T) {
 	for name, data := range snapshotsOfRedis(t) {
 		step := 1 + len(data)/2000

@@ -8,8 +8,8 @@ import (
 // aheadBytes is how many bytes of keys and values are read ahead at most.
 const aheadBytes = 32 << 10
 
-// stringsAhead are strings of one database that were read and are not yet in it. A large database takes many at once
-// in less time than one by one: see store.DB.LoadStrings.
+// stringsAhead are strings of one database that were read and are not yet in it. A large database takes many
+// at once in less time than one by one: see store.DB.LoadStrings.
 type stringsAhead struct {
 	db      int
 	n       int
@@ -25,7 +25,8 @@ type stringRead struct {
 	freq    int
 }
 
-// add takes a string that the reader has just read. It returns false if there is no room for it, or if it is none.
+// add takes a string that the reader has just read. It returns false if there is no
+// room for it, or if it is none.
 func (a *stringsAhead) add(e *rdb.Entry, offset int64) bool {
 	if e.Kind != rdb.String || a.n == len(a.entries) || len(a.text)+len(e.Key)+len(e.Bytes) > aheadBytes || a.n > 0 && a.db != e.DB {
 		return false

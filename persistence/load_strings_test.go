@@ -17,7 +17,8 @@ import (
 	"lockserver/store"
 )
 
-// Strings are read ahead of being looked up: whatever stands between them, all of it comes, in the order of the file.
+// Strings are read ahead of being looked up: whatever stands between them, all of it
+// comes, in the order of the file.
 func TestLoadedStringsAreAllThere(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -10,8 +10,8 @@ import (
 // apartKey is the key under which a value stands in the database Apart while it is read.
 var apartKey = []byte("payload")
 
-// Dump appends the payload of a value to dst, as DUMP returns it: of version 10, or 12 if a field of a hash has a
-// deadline. compress stores strings over 20 bytes with LZF. Neither key nor deadline are part of it.
+// Dump appends the payload of a value to dst, as DUMP returns it: of version 10, or 12 if a field of a hash
+// has a deadline. compress stores strings over 20 bytes with LZF. Neither key nor deadline are part of it.
 func Dump(dst []byte, r store.Ref, compress bool) []byte {
 	version := rdb.Version7
 	if r.Kind() == store.Hash && r.Hash().Timed() > 0 {
@@ -25,9 +25,9 @@ func Dump(dst []byte, r store.Ref, compress bool) []byte {
 	return p
 }
 
-// ReadPayload decodes a payload of DUMP, of any version up to 12, without changing any key. The value is nil, without
-// an error, if it is a hash all of whose fields are overdue. The error is rdb.ErrPayloadFooter if the bytes are not
-// what DUMP gave or come from a newer version, and says otherwise where the value is malformed.
+// ReadPayload decodes a payload of DUMP, of any version up to 12, without changing any key. The value is nil,
+// without an error, if it is a hash all of whose fields are overdue. The error is rdb.ErrPayloadFooter if the
+// bytes are not what DUMP gave or come from a newer version, and says otherwise where the value is malformed.
 func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
 	p, err := rdb.ParsePayload(payload)
 	if err != nil {

@@ -49,8 +49,8 @@ func everyValue(db *store.DB) {
 	}
 }
 
-// sealPayload makes a payload of a type and a value: the version and Redis' CRC-64 (Jones, reflected, without the
-// inversions of the standard library's) behind it.
+// sealPayload makes a payload of a type and a value: the version and Redis' CRC-64 (Jones, reflected, without
+// the inversions of the standard library's) behind it.
 func sealPayload(version uint16, body []byte) []byte {
 	p := binary.LittleEndian.AppendUint16(bytes.Clone(body), version)
 	table := crc64.MakeTable(bits.Reverse64(0xad93d23594c935a9))
@@ -111,8 +111,8 @@ func TestPayloadWithOverdueFields(t *testing.T) {
 	require.Zero(t, st.Apart().Len())
 }
 
-// TestDamagedPayloads: each bit flipped and each length cut off is seen by the checksum; sound sums over unsound
-// values are seen by the decoder. Nothing is left behind.
+// TestDamagedPayloads: each bit flipped and each length cut off is seen by the checksum; sound sums over
+// unsound values are seen by the decoder. Nothing is left behind.
 func TestDamagedPayloads(t *testing.T) {
 	st, from := payloadStore(), payloadStore()
 	everyValue(from.DB(0))
@@ -139,8 +139,8 @@ func TestDamagedPayloads(t *testing.T) {
 	})
 }
 
-// FuzzReadPayload: any body under a sound checksum is either refused, leaving nothing behind, or becomes a value that
-// can be restored, copied, and dumped again.
+// FuzzReadPayload: any body under a sound checksum is either refused, leaving nothing behind, or becomes a
+// value that can be restored, copied, and dumped again.
 func FuzzReadPayload(f *testing.F) {
 	from := payloadStore()
 	everyValue(from.DB(0))

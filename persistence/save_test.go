@@ -19,7 +19,8 @@ func fillWithStrings(n int) *store.Store {
 	return st
 }
 
-// TestSaveMakesNoGarbageByTheKey: a collection that begins in the middle of a save takes the processors from everybody.
+// TestSaveMakesNoGarbageByTheKey: a collection that begins in the middle of a save takes
+// the processors from everybody.
 func TestSaveMakesNoGarbageByTheKey(t *testing.T) {
 	st := fillWithStrings(5000)
 	for _, o := range []SaveOptions{{}, {Compress: true, Checksum: true, Breathe: func() {}}} {

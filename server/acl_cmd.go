@@ -8,8 +8,8 @@ import (
 	"lockserver/commands"
 )
 
-// There is one user, default, who may do everything; requirepass is the user's password. ACL tells of that, and changes
-// nothing.
+// There is one user, default, who may do everything; requirepass is the user's password. ACL
+// tells of that, and changes nothing.
 
 func aclRow() commands.Row {
 	row := func(name string, flags commands.Flags, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {

@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/config"
 )
 
-// What a server says of replicas, clusters and modules is compared with Redis in tests/differential; here is what differs (D14).
+// What a server says of replicas, clusters and modules is compared with Redis in
+// tests/differential; here is what differs (D14).
 func TestNoReplication(t *testing.T) {
 	c := client(t, start(t, Options{Version: "1.2.3"}))
 	require.Equal(t, "+OK", c.Do("SLAVEOF", "No", "oNe").String())
@@ -23,7 +24,8 @@ func TestNoReplication(t *testing.T) {
 	require.True(t, strings.HasSuffix(c.Do("LOLWUT", "VERSION", "6", "1").Str, "\nlockserver ver. 1.2.3\n"))
 }
 
-// ACL tells of the password by its hash alone, at once when it changes; whoever is not logged in hears nothing.
+// ACL tells of the password by its hash alone, at once when it changes; whoever is
+// not logged in hears nothing.
 func TestUser(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })
 	c := client(t, srv)

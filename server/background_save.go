@@ -13,8 +13,8 @@ import (
 	"lockserver/store"
 )
 
-// backgroundSave is one save that runs beside everything else. It can be called off: a save that began earlier must
-// not replace the file of one that ended sooner.
+// backgroundSave is one save that runs beside everything else. It can be called off: a save that began
+// earlier must not replace the file of one that ended sooner.
 type backgroundSave struct {
 	off     atomic.Bool
 	written chan struct{} // closed when the file has been replaced, or will not be any more
@@ -77,8 +77,8 @@ func (srv *Server) hurry() {
 	}
 }
 
-// awaitNoSave calls a running background save off and waits until it cannot replace the file any more; under the
-// executor.
+// awaitNoSave calls a running background save off and waits until it cannot replace the
+// file any more; under the executor.
 func (srv *Server) awaitNoSave() {
 	if srv.snapshots.running {
 		srv.snapshots.background.off.Store(true)
@@ -102,7 +102,8 @@ func (srv *Server) removeStaleFiles() {
 	}
 }
 
-// removeStale removes one file if its name is one that persistence.ReplaceFile gives, with a number in the middle.
+// removeStale removes one file if its name is one that persistence.ReplaceFile gives,
+// with a number in the middle.
 func (srv *Server) removeStale(path, name string) {
 	number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "temp-"), "-"+name)
 	_, err := strconv.ParseUint(number, 10, 64)

@@ -83,8 +83,8 @@ func clientType(word []byte) string {
 // kind is the session's type of connection.
 func (s *session) kind() string { return s.class.String() }
 
-// describe writes the session's line of CLIENT LIST. Figures that only make sense for another implementation's
-// buffers are zero.
+// describe writes the session's line of CLIENT LIST. Figures that only make sense for another
+// implementation's buffers are zero.
 func (s *session) describe(b *strings.Builder) {
 	nowUS := s.server.store.NowUS()
 	cmd := "NULL"

@@ -12,8 +12,9 @@ type Clock interface {
 	NowUS() int64
 }
 
-// systemClock is the machine's wall clock, as Redis uses it. Between looks at the wall clock it goes by the monotonic one: where
-// one look costs 30 ns, as on virtual machines, two for each command and its measurement add up.
+// systemClock is the machine's wall clock, as Redis uses it. Between looks at the wall clock it
+// goes by the monotonic one: where one look costs 30 ns, as on virtual machines, two for each
+// command and its measurement add up.
 type systemClock struct {
 	start  time.Time
 	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the wall clock as it was when last looked at
@@ -36,8 +37,8 @@ func (c *systemClock) NowUS() int64 {
 	return (c.ahead.Load() + since) / 1000
 }
 
-// ManualClock stands still until a test moves it. Servers that run on it do nothing by themselves: Advance carries
-// out what falls due, in order, before it returns.
+// ManualClock stands still until a test moves it. Servers that run on it do nothing by themselves: Advance
+// carries out what falls due, in order, before it returns.
 type ManualClock struct {
 	mu       sync.Mutex
 	us       int64
@@ -67,7 +68,8 @@ func (c *ManualClock) Set(t time.Time) {
 	c.mu.Unlock()
 }
 
-// Advance moves the clock forwards by d, stopping at every deadline on the way to carry out what is due at it.
+// Advance moves the clock forwards by d, stopping at every deadline on the way to
+// carry out what is due at it.
 func (c *ManualClock) Advance(d time.Duration) {
 	target := c.NowUS() + d.Microseconds()
 	for {

@@ -2,8 +2,8 @@ package server
 
 import "lockserver/commands"
 
-// The commands on clusters. A server stands alone, which they say in the words of a Redis without cluster-enabled; a client
-// asks some of them when it connects, to find that out.
+// The commands on clusters. A server stands alone, which they say in the words of a Redis without
+// cluster-enabled; a client asks some of them when it connects, to find that out.
 
 func clusterRows() []commands.Row {
 	alone := func(name, summary string, flags commands.Flags) commands.Row {

@@ -49,8 +49,8 @@ type restoreCall struct {
 	freq              int64 // -1: not said
 }
 
-// read checks everything that stands behind the payload; the time to live is looked at later, as in Redis. FREQ and
-// IDLETIME exclude each other, and it is the second of them that is the error.
+// read checks everything that stands behind the payload; the time to live is looked at later, as in Redis.
+// FREQ and IDLETIME exclude each other, and it is the second of them that is the error.
 func (r *restoreCall) read(a *commands.Scanner) {
 	r.key, r.ttl, r.payload = a.Key(), a.Bytes(), a.Bytes()
 	r.idleS, r.freq = -1, -1
@@ -74,8 +74,8 @@ func (r *restoreCall) read(a *commands.Scanner) {
 	}
 }
 
-// deadline returns when the key is to die, in milliseconds since 1970; 0: never. One that is too late for the clock
-// has run over into the past, as in Redis.
+// deadline returns when the key is to die, in milliseconds since 1970; 0: never. One that is too late for the
+// clock has run over into the past, as in Redis.
 func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	n, ok := resp.ParseInt(r.ttl)
 	switch {

@@ -79,7 +79,8 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, int64(0), c.Do("EXISTS", "a").Int)
 }
 
-// TestRestoreServesWhoWaits: a restored list is one that has got elements, and a restored lock one that is held.
+// TestRestoreServesWhoWaits: a restored list is one that has got elements, and a
+// restored lock one that is held.
 func TestRestoreServesWhoWaits(t *testing.T) {
 	srv := start(t, Options{})
 	c, waiting := client(t, srv), client(t, srv)

@@ -23,7 +23,8 @@ func openFiles() int {
 	return len(entries)
 }
 
-// Three hundred servers one after the other: each starts and stops in about a millisecond and leaves nothing behind.
+// Three hundred servers one after the other: each starts and stops in about a
+// millisecond and leaves nothing behind.
 func TestManyServers(t *testing.T) {
 	for _, loops := range []bool{false, true} {
 		srv, err := New(Options{EventLoops: loops}) // what happens once in a process

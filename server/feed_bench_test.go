@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFeed measures short commands from the bytes of the request on, alone and pipelined by 16. A step is one command.
+// BenchmarkFeed measures short commands from the bytes of the request on, alone and
+// pipelined by 16. A step is one command.
 func BenchmarkFeed(b *testing.B) {
 	for _, c := range []struct {
 		name  string

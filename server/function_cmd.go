@@ -64,8 +64,8 @@ func fcall(c *commands.Ctx) error {
 		})
 }
 
-// librariesChanged notes that the libraries are no longer what they were: it counts as a change of the data, and the log is told
-// what a Redis would do to come to the same.
+// librariesChanged notes that the libraries are no longer what they were: it counts as a change of the data,
+// and the log is told what a Redis would do to come to the same.
 func (ex *executor) librariesChanged(args ...[]byte) { ex.store.RecordFunctions(args...) }
 
 func functionLoad(c *commands.Ctx) error {

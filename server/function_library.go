@@ -28,7 +28,8 @@ type libraryFunction struct {
 	callback    *lua.LFunction
 }
 
-// libraries are all that are loaded. Names of libraries are told apart by case, those of functions are not, as in Redis.
+// libraries are all that are loaded. Names of libraries are told apart by case, those of
+// functions are not, as in Redis.
 type libraries struct {
 	byName    map[string]*library
 	functions map[string]*libraryFunction // by name in lower case

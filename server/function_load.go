@@ -11,9 +11,10 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// The code of a library is run once, to call redis.register_function; what it registers is called later. While it runs it
-// sees nothing but a small table redis: neither commands nor Lua's own functions. What it has defined sees the whole API
-// when it is called, because the environment of the code is a table of its own that looks into one or the other.
+// The code of a library is run once, to call redis.register_function; what it registers is called later.
+// While it runs it sees nothing but a small table redis: neither commands nor Lua's own functions. What it
+// has defined sees the whole API when it is called, because the environment of the code is a table of its
+// own that looks into one or the other.
 
 // libraryUserName is what Lua calls a library's code in messages.
 const libraryUserName = "user_function"
@@ -21,8 +22,8 @@ const libraryUserName = "user_function"
 // functionMachine is the machine of functions, with what their code sees.
 type functionMachine struct {
 	*scriptVM
-	// environment is the table in which the code of libraries looks for globals. It is empty and looks itself into the
-	// globals, or, while code registers its functions, into restricted.
+	// environment is the table in which the code of libraries looks for globals. It is empty and looks itself
+	// into the globals, or, while code registers its functions, into restricted.
 	environment, lookup *lua.LTable
 	restricted          *lua.LFunction
 }
@@ -143,7 +144,8 @@ func positionalFunction(l *lua.LState) (*libraryFunction, string) {
 	return &libraryFunction{name: name, callback: callback}, ""
 }
 
-// namedFunction reads redis.register_function{function_name = name, callback = f, flags = {...}, description = text}.
+// namedFunction reads redis.register_function{function_name = name, callback = f, flags
+// = {...}, description = text}.
 func namedFunction(l *lua.LState) (f *libraryFunction, failure string) {
 	t, ok := l.Get(1).(*lua.LTable)
 	if !ok {
@@ -206,7 +208,8 @@ func readFunctionFlags(v lua.LValue) (flags scriptFlags, failure string) {
 	}
 }
 
-// loadFunctions loads the libraries of a file. They were loaded before, so that an error says that the file is damaged.
+// loadFunctions loads the libraries of a file. They were loaded before, so that an error
+// says that the file is damaged.
 func (srv *Server) loadFunctions(sources [][]byte) error {
 	for _, source := range sources {
 		if _, err := srv.loadLibrary(&srv.scripts.libraries, source, false, false); err != nil {

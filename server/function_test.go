@@ -43,7 +43,8 @@ func TestFunctionStateLives(t *testing.T) {
 	require.Equal(t, "-ERR Function not found", c.Do("FCALL", "count", "0").String())
 }
 
-// TestFunctionLoadIsBounded: a library whose code never ends is refused, without anybody being told that it is busy.
+// TestFunctionLoadIsBounded: a library whose code never ends is refused, without
+// anybody being told that it is busy.
 func TestFunctionLoadIsBounded(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 5 })
 	c := client(t, srv)
@@ -53,7 +54,8 @@ func TestFunctionLoadIsBounded(t *testing.T) {
 	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
 }
 
-// TestFunctionsAreSaved: a snapshot has the libraries, and FUNCTION LOAD counts as a change that is worth one.
+// TestFunctionsAreSaved: a snapshot has the libraries, and FUNCTION LOAD counts as
+// a change that is worth one.
 func TestFunctionsAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	first := inDir(dir)
@@ -88,8 +90,8 @@ func TestFunctionsAreSaved(t *testing.T) {
 	require.NoError(t, next.Close())
 }
 
-// TestFunctionsAreLogged: the append-only log brings the libraries back as they were, whether it has their commands or
-// begins with a snapshot that holds them.
+// TestFunctionsAreLogged: the append-only log brings the libraries back as they were, whether it has their
+// commands or begins with a snapshot that holds them.
 func TestFunctionsAreLogged(t *testing.T) {
 	for _, rewrite := range []bool{false, true} {
 		dir := t.TempDir()

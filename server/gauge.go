@@ -7,12 +7,12 @@ import (
 	"lockserver/commands"
 )
 
-// How long commands take. Reading the clock for each of a pipeline's short commands would be a good part of what they
-// cost, so each command is measured for itself only where somebody wants to know it that exactly: for LATENCY, or with
-// slowlog-log-slower-than below a millisecond. Otherwise commands whose time may grow with the data are measured, one
-// by one, and those of constant time are together, a batch at a time: the batch's start is known anyway, so that is one
-// more look at the clock for all of them. If they took long together, it was most likely the one with the most data,
-// and that one is held responsible.
+// How long commands take. Reading the clock for each of a pipeline's short commands would be a good part of
+// what they cost, so each command is measured for itself only where somebody wants to know it that exactly:
+// for LATENCY, or with slowlog-log-slower-than below a millisecond. Otherwise commands whose time may grow
+// with the data are measured, one by one, and those of constant time are together, a batch at a time: the
+// batch's start is known anyway, so that is one more look at the clock for all of them. If they took long
+// together, it was most likely the one with the most data, and that one is held responsible.
 
 // gaugeRows are the commands that tell what took long.
 func gaugeRows() []commands.Row { return []commands.Row{slowlogRow(), latencyRow()} }

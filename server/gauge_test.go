@@ -102,7 +102,8 @@ func TestSlowlogOfABatch(t *testing.T) {
 	require.Len(t, srv.slowlog.entries, 2)
 }
 
-// With the defaults, the commands of the hot path are not measured one by one, and those that may take long are.
+// With the defaults, the commands of the hot path are not measured one by one, and
+// those that may take long are.
 func TestWhatIsMeasured(t *testing.T) {
 	srv, err := New(Options{})
 	require.NoError(t, err)
@@ -253,7 +254,8 @@ func TestMonitorIsBounded(t *testing.T) {
 	require.Empty(t, srv.monitors)
 	srv.mu.Unlock()
 
-	// What a script calls is shown while it runs, and the bound holds meanwhile: nobody takes the lines before its end.
+	// What a script calls is shown while it runs, and the bound holds meanwhile: nobody
+	// takes the lines before its end.
 	m = client(t, srv)
 	m.Do("MONITOR")
 	info := c.Do("EVAL", "for i = 1, 50 do redis.call('SET', KEYS[1], ARGV[1]) end return redis.call('INFO', 'clients')", "1", "k", strings.Repeat("x", 3000))

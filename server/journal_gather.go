@@ -2,17 +2,19 @@ package server
 
 import "time"
 
-// Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync began at
-// once, it would find few of them, and the others would wait for two: half of the clients in each of two syncs that take
-// turns. So the writer is kept for a moment after a sync, until those whom it has freed are back; never for longer than
-// half of what a sync takes, not for a client that is alone, and not where waiting has shown to bring nobody.
+// Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync
+// began at once, it would find few of them, and the others would wait for two: half of the clients in each
+// of two syncs that take turns. So the writer is kept for a moment after a sync, until those whom it has
+// freed are back; never for longer than half of what a sync takes, not for a client that is alone, and not
+// where waiting has shown to bring nobody.
 
 const (
 	// mostGather bounds how long the writer is kept.
 	mostGather = 2 * time.Millisecond
 	// leastGathered is how many sessions there must be for waiting to be worth it.
 	leastGathered = 4
-	// shortSync is how long it takes from one sync to the next where the next is soon enough for whoever comes late.
+	// shortSync is how long it takes from one sync to the next where the next is soon
+	// enough for whoever comes late.
 	shortSync = 400 * time.Microsecond
 	// gatherPenalty is how many syncs are not waited after when a wait was in vain.
 	gatherPenalty = 16
@@ -24,13 +26,14 @@ type gathering struct {
 	resumed time.Time // when the writer was let go last
 	busy    bool      // there was something to sync then
 	penalty int
-	// target is how many sessions must be waiting at the gate for enough to be told; 0: nobody is waiting. Under the
-	// gate's lock.
+	// target is how many sessions must be waiting at the gate for enough to be told; 0: nobody is
+	// waiting. Under the gate's lock.
 	target int
 	enough chan struct{}
 }
 
-// gather is called by the log's writer after a sync that has freed some sessions, while left others wait for the next.
+// gather is called by the log's writer after a sync that has freed some sessions, while
+// left others wait for the next.
 func (g *gate) gather(freed, left int) {
 	c := &g.gathering
 	took := time.Since(c.resumed)

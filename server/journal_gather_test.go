@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The writer waits for those whom it has freed, but not for one that is alone, and not again where nobody came.
+// The writer waits for those whom it has freed, but not for one that is alone, and
+// not again where nobody came.
 func TestGather(t *testing.T) {
 	var g gate
 	c := &g.gathering

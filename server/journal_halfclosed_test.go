@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// A client that has said all it has to say, and closed its half, still gets the replies that wait. On gnet's loops it does
-// not (D92).
+// A client that has said all it has to say, and closed its half, still gets the replies that wait.
+// On gnet's loops it does not (D92).
 func TestHalfClosedClientIsAnswered(t *testing.T) {
 	for _, tr := range transports {
 		if !tr.options.EventLoops {

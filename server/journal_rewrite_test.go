@@ -12,7 +12,8 @@ import (
 	"lockserver/store"
 )
 
-// TestRewritingAsCommandsMakesNoGarbageByTheKey: strings, with and without a deadline, take no memory of their own.
+// TestRewritingAsCommandsMakesNoGarbageByTheKey: strings, with and without a deadline,
+// take no memory of their own.
 func TestRewritingAsCommandsMakesNoGarbageByTheKey(t *testing.T) {
 	st := store.New(1, store.Limits{})
 	const keys = 5000

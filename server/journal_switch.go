@@ -8,8 +8,8 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// switchLog obeys what a new configuration says of the log, when CONFIG SET has changed it; it is the last thing that may
-// refuse the change. The error is a *config.SetError. Under the executor.
+// switchLog obeys what a new configuration says of the log, when CONFIG SET has changed it; it is the last
+// thing that may refuse the change. The error is a *config.SetError. Under the executor.
 func (srv *Server) switchLog(next *config.Config) error {
 	j := srv.aof
 	switch {
@@ -25,8 +25,8 @@ func (srv *Server) switchLog(next *config.Config) error {
 	return nil
 }
 
-// followPolicy lets the log be synced as the directives say: as appendfsync has it, or, with no-appendfsync-on-rewrite and
-// while a file is written in the background, not at all. Under the executor.
+// followPolicy lets the log be synced as the directives say: as appendfsync has it, or, with
+// no-appendfsync-on-rewrite and while a file is written in the background, not at all. Under the executor.
 func (srv *Server) followPolicy(c *config.Config) {
 	if srv.aof == nil {
 		return
@@ -40,8 +40,8 @@ func (srv *Server) followPolicy(c *config.Config) {
 	}
 }
 
-// switchOn begins a log of data that is in memory already. It is in effect when the rewrite that begins now has succeeded;
-// until then replies wait for nothing, and a crash leaves what was on disk before.
+// switchOn begins a log of data that is in memory already. It is in effect when the rewrite that begins now
+// has succeeded; until then replies wait for nothing, and a crash leaves what was on disk before.
 func (srv *Server) switchOn(next *config.Config) error {
 	refused := &config.SetError{Name: "appendonly", Reason: "Unable to turn on AOF. Check server logs."}
 	if srv.loading != nil || srv.rewrites.running {

@@ -15,7 +15,8 @@ type latency struct {
 	histograms map[*commands.Row]*histogram
 }
 
-// latencyEvent is a kind of thing that took long, with its last samples, oldest first; of a second the worst one.
+// latencyEvent is a kind of thing that took long, with its last samples, oldest
+// first; of a second the worst one.
 type latencyEvent struct {
 	samples []latencySample
 	worstMS int64 // ever

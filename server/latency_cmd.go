@@ -81,7 +81,8 @@ func latencyReset(c *commands.Ctx) error {
 	return nil
 }
 
-// graphRows is how many lines high the bars of LATENCY GRAPH are, graphColumns how many of the latest samples there are.
+// graphRows is how many lines high the bars of LATENCY GRAPH are, graphColumns how many
+// of the latest samples there are.
 const (
 	graphRows    = 4
 	graphColumns = 72
@@ -183,7 +184,8 @@ func latencyDoctor(c *commands.Ctx) error {
 	return nil
 }
 
-// latencyHistogram leaves out commands that do not exist or were never measured; a container stands for its subcommands.
+// latencyHistogram leaves out commands that do not exist or were never measured; a
+// container stands for its subcommands.
 func latencyHistogram(c *commands.Ctx) error {
 	srv := sessionOf(c).server
 	var rows []*commands.Row

@@ -1,6 +1,7 @@
 package server
 
-// lockLuaEdges are locks that scripts take and give back. Words are split at blanks, so the scripts have none.
+// lockLuaEdges are locks that scripts take and give back. Words are split at
+// blanks, so the scripts have none.
 var lockLuaEdges = []edgeScript{
 	{"nothing waits inside", `
 		A LOCK k a PX 1000 -> 1750000000000000

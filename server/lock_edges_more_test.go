@@ -49,7 +49,8 @@ func TestOwnersAreBytes(t *testing.T) {
 	}
 }
 
-// TestLeasesAfterARestart: a lock is data, its end an absolute time; who held it by living does not live any more.
+// TestLeasesAfterARestart: a lock is data, its end an absolute time; who held it by
+// living does not live any more.
 func TestLeasesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -104,8 +105,9 @@ func checkRestartToken(t *testing.T, c *testkit.Client, last int64) {
 	require.Greater(t, c.Do("LOCK", "short", "d").Int, last)
 }
 
-// TestLocksSurviveEviction: when memory is full everything else goes, under every policy, and no lock, nor what Redisson
-// keeps beside one; with nothing left to go, a lock is refused like any other key, and who holds one can let go of it.
+// TestLocksSurviveEviction: when memory is full everything else goes, under every policy, and no lock,
+// nor what Redisson keeps beside one; with nothing left to go, a lock is refused like any other key,
+// and who holds one can let go of it.
 func TestLocksSurviveEviction(t *testing.T) {
 	const locks = 300
 	for _, policy := range allPolicies {

@@ -8,8 +8,8 @@ import (
 
 const staleToken = "-STALETOKEN the lock is not held with this token"
 
-// nativeEdges are the edges of what LOCK, UNLOCK and RENEW are not enough for: MLOCK, MUNLOCK, GUARD, LOCK.INFO, LOCK.LIST,
-// LOCK.FORCE.
+// nativeEdges are the edges of what LOCK, UNLOCK and RENEW are not enough for: MLOCK, MUNLOCK, GUARD,
+// LOCK.INFO, LOCK.LIST, LOCK.FORCE.
 var nativeEdges = []edgeScript{
 	{"MLOCK: numkeys that are none", `
 		A MLOCK 0 k a -> -ERR numkeys should be greater than 0

@@ -14,8 +14,8 @@ func lockRows() []commands.Row {
 	}
 }
 
-// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock: all that is
-// worth eight bytes of each lock.
+// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
+// all that is worth eight bytes of each lock.
 const (
 	noteTimeBits = 42 // milliseconds since 1970, until 2109
 	noteTimeMask = 1<<noteTimeBits - 1
@@ -31,8 +31,8 @@ func (srv *Server) HolderNote(c *commands.Ctx) uint64 {
 	return uint64(c.Session.ID())<<noteTimeBits | uint64(now)
 }
 
-// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client has gone.
-// Of several clients with the same low bits it is the last one that was there already.
+// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
+// has gone. Of several clients with the same low bits it is the last one that was there already.
 func (srv *Server) holderOf(note uint64) (s *session, sinceMS int64) {
 	if note == 0 {
 		return nil, 0

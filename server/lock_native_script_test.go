@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lockNativeScripts are the edges of GUARD and LOCK.LIST, of the messages for Redisson's clients, and of what Redisson
-// keeps beside a lock.
+// lockNativeScripts are the edges of GUARD and LOCK.LIST, of the messages for Redisson's clients, and of
+// what Redisson keeps beside a lock.
 var lockNativeScripts = []struct{ name, text string }{
 	{"GUARD", `
 		A LOCK k a PX 1000 -> token=a

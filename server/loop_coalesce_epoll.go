@@ -8,27 +8,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A loop that is faster than its clients wakes up for each request: two system calls and a switch of threads for one
-// command. While many clients keep it busy, it lets requests gather for a moment instead, as network cards do with
-// interrupts (interrupt coalescing), and answers them in one round. Clients on the same machine are faster for it, too.
+// A loop that is faster than its clients wakes up for each request: two system calls and a switch of
+// threads for one command. While many clients keep it busy, it lets requests gather for a moment instead,
+// as network cards do with interrupts (interrupt coalescing), and answers them in one round. Clients on the
+// same machine are faster for it, too.
 //
-// Waiting would be wrong where one client's request depends on another's: the holders of a hot lock, workers at a queue. So
-// a loop does not wait while clients that wait in a command are served, while waiting brings few requests, and while it
-// brings fewer than not waiting did. docs/decisions/0012 tells what was measured.
+// Waiting would be wrong where one client's request depends on another's: the holders of a hot lock, workers
+// at a queue. So a loop does not wait while clients that wait in a command are served, while waiting brings
+// few requests, and while it brings fewer than not waiting did. docs/decisions/0012 tells what was measured.
 
 const (
 	// coalesceWindow is how long requests are counted before something is decided.
 	coalesceWindow = 8 * time.Millisecond
-	// coalesceShare is the part of the time between two requests of one client, 1/coalesceShare, that rounds are apart.
+	// coalesceShare is the part of the time between two requests of one client,
+	// 1/coalesceShare, that rounds are apart.
 	coalesceShare = 4
 	// coalesceWorth is how many requests a round must find for waiting to be worth it.
 	coalesceWorth = 4
 	// coalescePhase is after how many windows with waiting there is one without, to compare.
 	coalescePhase = 15
-	// leastCoalescePause and mostCoalescePause bound for how many windows waiting is let be when it was not worth it. The
-	// pause doubles when that happens again.
+	// leastCoalescePause and mostCoalescePause bound for how many windows waiting is let be when it was not
+	// worth it. The pause doubles when that happens again.
 	leastCoalescePause, mostCoalescePause = 4, 256
-	// coalesceGlance is after how many rounds a loop that does not wait looks at the clock, which costs as much as some commands.
+	// coalesceGlance is after how many rounds a loop that does not wait looks at the clock, which
+	// costs as much as some commands.
 	coalesceGlance = 8
 	// leastCoalesceWait is the shortest wait that is worth a system call.
 	leastCoalesceWait = 5 * time.Microsecond
@@ -72,8 +75,8 @@ func (c *coalescing) due() bool {
 	return c.interval > 0 || c.rounds >= coalesceGlance
 }
 
-// after is called at the end of a round and returns how long the loop should wait before the next. Rounds are at most
-// longest apart; served counts the clients whose wait in a command is over.
+// after is called at the end of a round and returns how long the loop should wait before the next. Rounds are
+// at most longest apart; served counts the clients whose wait in a command is over.
 func (c *coalescing) after(now time.Time, longest time.Duration, served uint64) time.Duration {
 	c.rounds = 0
 	if c.waited {
@@ -133,8 +136,8 @@ func average(old, value, n float64) float64 {
 	return old + (value-old)/n
 }
 
-// sleep waits until the bell rings, for a while at most, and not for the 50 us longer that the kernel allows itself by
-// default.
+// sleep waits until the bell rings, for a while at most, and not for the 50 us longer that the
+// kernel allows itself by default.
 func (d *loopDriver) sleep(wait time.Duration) {
 	_, _, _ = unix.RawSyscall6(unix.SYS_PRCTL, unix.PR_SET_TIMERSLACK, 1, 0, 0, 0, 0)
 	_, _ = unix.Ppoll([]unix.PollFd{{Fd: int32(d.bell), Events: unix.POLLIN}}, &unix.Timespec{Nsec: int64(wait)}, nil)

@@ -8,8 +8,8 @@ import (
 	"log/slog"
 )
 
-// gnetLog hands what the event loops have to say to our log. Their chatter about connections that went away is
-// for debugging only.
+// gnetLog hands what the event loops have to say to our log. Their chatter about connections that
+// went away is for debugging only.
 type gnetLog struct{ log *slog.Logger }
 
 func (g gnetLog) Debugf(format string, args ...any) { g.log.Debug(fmt.Sprintf(format, args...)) }

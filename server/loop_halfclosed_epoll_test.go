@@ -19,8 +19,8 @@ func TestHalfClosedClientIsAnsweredByTheLoop(t *testing.T) {
 	halfClose(t, d, srv, overPort(srv))
 }
 
-// A loop may read the end of input before epoll tells of it, when the client shuts its half between an event and the read. What
-// epoll tells then is not a second end.
+// A loop may read the end of input before epoll tells of it, when the client shuts its half between an event
+// and the read. What epoll tells then is not a second end.
 func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
 	d := newTestDisk()
 	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "always")})

@@ -74,7 +74,8 @@ func TestPanicOfAReader(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// After one that writes the data may be damaged: the server ends, says so by its exit code, and does not save.
+// After one that writes the data may be damaged: the server ends, says so by its
+// exit code, and does not save.
 func TestPanicOfAWriter(t *testing.T) {
 	dir := t.TempDir()
 	srv := startWithRows(t, Options{Config: inDir(dir)}, panicRows())

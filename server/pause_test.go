@@ -60,7 +60,8 @@ func TestPause(t *testing.T) {
 	})
 }
 
-// TestPauseAndScripts: a script that says that it does not write goes on while writing is paused, as on Redis.
+// TestPauseAndScripts: a script that says that it does not write goes on while
+// writing is paused, as on Redis.
 func TestPauseAndScripts(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	a, b := client(t, srv), client(t, srv)

@@ -60,8 +60,8 @@ func pubsubRow() commands.Row {
 		}}
 }
 
-// listensOrLeaves reports whether a version 2 client may send the command while it is subscribed: there, its replies
-// and the messages could not be told apart.
+// listensOrLeaves reports whether a version 2 client may send the command while it is subscribed: there, its
+// replies and the messages could not be told apart.
 func listensOrLeaves(row *commands.Row) bool {
 	if row.Parent() != nil {
 		return false
@@ -107,8 +107,8 @@ func unsubscribe(kind channelKind, word string) func(*commands.Ctx) error {
 	}
 }
 
-// confirm tells a client that it has begun or ceased to listen, and to how much it listens now; name is nil if there
-// was nothing. It is told so even if it has switched replies off, as in Redis.
+// confirm tells a client that it has begun or ceased to listen, and to how much it listens now; name is nil
+// if there was nothing. It is told so even if it has switched replies off, as in Redis.
 func (s *session) confirm(c *commands.Ctx, kind channelKind, word string, name []byte) {
 	w := c.Out
 	mute := s.replies == replyOff || s.replies == replySkip

@@ -5,8 +5,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A server is a master without replicas: that is what ROLE says, and all that REPLICAOF can make of it. Besides them, what a
-// server has nothing of but is asked for: modules.
+// A server is a master without replicas: that is what ROLE says, and all that REPLICAOF can make of it.
+// Besides them, what a server has nothing of but is asked for: modules.
 
 func replicationRows() []commands.Row {
 	replicaOf := func(name, since string) commands.Row {

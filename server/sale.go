@@ -2,11 +2,12 @@ package server
 
 import "lockserver/commands"
 
-// holdsBudget is how many holds one slice ends: each takes back a whole order, so there are fewer than of timers.
+// holdsBudget is how many holds one slice ends: each takes back a whole order, so
+// there are fewer than of timers.
 const holdsBudget = 128
 
-// endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says whether
-// there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
+// endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
+// whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
 	if !ex.store.HoldsDue() || ex.failed != nil || ex.host.loading != nil {
 		return false

@@ -220,7 +220,8 @@ func (u *unitSizes) Append(unit []store.Effect) {
 	}
 }
 
-// A hundred thousand holds that end in one millisecond are worked off in slices, between which others have their turn.
+// A hundred thousand holds that end in one millisecond are worked off in slices, between
+// which others have their turn.
 func TestManyHoldsEndTogether(t *testing.T) {
 	const orders = 100_000
 	journal := &unitSizes{}

@@ -13,8 +13,8 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// The table redis, as scripts, functions and the code that registers functions see it. redis.call and redis.pcall are in
-// script_call.go, redis.register_function in function_load.go.
+// The table redis, as scripts, functions and the code that registers functions see it. redis.call and
+// redis.pcall are in script_call.go, redis.register_function in function_load.go.
 
 // compatibleVersionNumber is compatibleVersion as a number: a byte each for major, minor and patch.
 const compatibleVersionNumber = 0x00070400
@@ -100,7 +100,8 @@ func (vm *scriptVM) commonAPI(l *lua.LState, t *lua.LTable) {
 	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(compatibleVersionNumber))
 }
 
-// raise ends a function of the table with an error, without a place in the script: that is found where it is caught.
+// raise ends a function of the table with an error, without a place in the script: that
+// is found where it is caught.
 func raise(l *lua.LState, text string) { luavm.Raise(l, plainErrorTable(l, "ERR "+text)) }
 
 // plainErrorTable is an error that no command has made.

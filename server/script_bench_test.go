@@ -6,7 +6,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// BenchmarkScript runs scripts by EVALSHA as the event loop does, a pipeline of 16 at a time, without a socket.
+// BenchmarkScript runs scripts by EVALSHA as the event loop does, a pipeline of 16
+// at a time, without a socket.
 func BenchmarkScript(b *testing.B) {
 	for _, bench := range []struct {
 		name, body string

@@ -21,8 +21,8 @@ const (
 	endlessCode  = "#!lua name=endless\nredis.register_function('spin', function() while true do end end)"
 )
 
-// onEveryTransportBusy is onEveryTransport with a busy-reply-threshold of some milliseconds, where a busy script lets others
-// be answered (D71).
+// onEveryTransportBusy is onEveryTransport with a busy-reply-threshold of some milliseconds, where a busy
+// script lets others be answered (D71).
 func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
 	conf := quiet()
 	conf.BusyReplyThresholdMS = 5
@@ -112,8 +112,8 @@ func TestBusyFunction(t *testing.T) {
 	})
 }
 
-// TestBusyDisconnects: clients that go while a script is busy, the one whose script it is among them, leave nothing
-// behind, and what they held is given back when the script is over.
+// TestBusyDisconnects: clients that go while a script is busy, the one whose script it is among them, leave
+// nothing behind, and what they held is given back when the script is over.
 func TestBusyDisconnects(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -166,7 +166,8 @@ func TestBusyClientSendsOn(t *testing.T) {
 	})
 }
 
-// TestBusyTimeStands: while a script is busy nothing falls due, and the clock that its commands see stands still.
+// TestBusyTimeStands: while a script is busy nothing falls due, and the clock that
+// its commands see stands still.
 func TestBusyTimeStands(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -205,7 +206,8 @@ func TestBusyClose(t *testing.T) {
 	})
 }
 
-// TestBusyRaces lets killing, hanging up and the script's own end meet, many times. Whoever wins, the server goes on.
+// TestBusyRaces lets killing, hanging up and the script's own end meet, many times.
+// Whoever wins, the server goes on.
 func TestBusyRaces(t *testing.T) {
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range 12 {

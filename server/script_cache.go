@@ -6,8 +6,8 @@ import (
 )
 
 const (
-	// mostLooseScripts and mostLooseBytes bound what EVAL leaves behind, as Redis does from version 7.4 on: the script
-	// whose last call is longest ago goes first. What SCRIPT LOAD has loaded stays.
+	// mostLooseScripts and mostLooseBytes bound what EVAL leaves behind, as Redis does from version 7.4 on:
+	// the script whose last call is longest ago goes first. What SCRIPT LOAD has loaded stays.
 	mostLooseScripts = 500
 	mostLooseBytes   = 16 << 20
 	// shaBytes is the length of a script's name.
@@ -25,8 +25,8 @@ type cachedScript struct {
 	prev, next *cachedScript
 }
 
-// scriptCache is all scripts that are known, by body for EVAL, which need not hash what it has seen before, and by name
-// for EVALSHA. It is only touched under the executor.
+// scriptCache is all scripts that are known, by body for EVAL, which need not hash what it has seen before,
+// and by name for EVALSHA. It is only touched under the executor.
 type scriptCache struct {
 	byBody, bySHA map[string]*cachedScript
 	// first is the loose script whose last call is longest ago.

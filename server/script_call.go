@@ -7,8 +7,9 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// What redis.call and redis.pcall do. A call passes the checks that Redis has for it, which are not those that a client's
-// command passes: a script that has written goes on writing, whatever happens, so that it is never left half done.
+// What redis.call and redis.pcall do. A call passes the checks that Redis has for it, which are not
+// those that a client's command passes: a script that has written goes on writing, whatever happens,
+// so that it is never left half done.
 
 // mostSpareReply is the room for replies that is kept from call to call.
 const mostSpareReply = 64 << 10
@@ -36,7 +37,8 @@ func (vm *scriptVM) call(l *lua.LState, raise bool) int {
 	return 1
 }
 
-// tryCall runs the command that stands on the stack, and pushes its reply unless there is an error, whose text it returns.
+// tryCall runs the command that stands on the stack, and pushes its reply unless there is
+// an error, whose text it returns.
 func (vm *scriptVM) tryCall(l *lua.LState) (failure string) {
 	ex := vm.executor
 	run := ex.scripts.run

@@ -50,8 +50,9 @@ func (f scriptFlags) names() []string {
 	return list
 }
 
-// firstLine splits source at the end of its first line if that begins with "#!"; code begins with the line break, so that
-// lines are counted as the author does. found is false if there is none, words is nil if it cannot be split into words.
+// firstLine splits source at the end of its first line if that begins with "#!"; code begins with the
+// line break, so that lines are counted as the author does. found is false if there is none, words is
+// nil if it cannot be split into words.
 func firstLine(source []byte) (words []string, code []byte, found, ended bool) {
 	if !bytes.HasPrefix(source, []byte("#!")) {
 		return nil, source, false, false
@@ -102,8 +103,8 @@ func readScriptFlags(source []byte) (flags scriptFlags, code []byte, err error) 
 	return flags, code, nil
 }
 
-// mayWrite reports whether a command may change the data, as far as that depends on the script that it runs: one that says
-// no-writes may not. Any other command may.
+// mayWrite reports whether a command may change the data, as far as that depends on the script that it runs:
+// one that says no-writes may not. Any other command may.
 func (s *scripting) mayWrite(row *commands.Row, argv [][]byte) bool {
 	var flags scriptFlags
 	switch row.Name {

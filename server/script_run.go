@@ -14,10 +14,10 @@ import (
 	"lockserver/internal/resp"
 )
 
-// How a script runs. It is a unit like any other command: all of it sees one time, its effects are recorded together,
-// who waits for what it changed is served when it is over. There is one machine for EVAL and one for functions, for only
-// one script runs at a time; nothing that a script leaves behind in the first one can be seen by the next script, while
-// libraries live in the second one.
+// How a script runs. It is a unit like any other command: all of it sees one time, its effects are recorded
+// together, who waits for what it changed is served when it is over. There is one machine for EVAL and one
+// for functions, for only one script runs at a time; nothing that a script leaves behind in the first one can
+// be seen by the next script, while libraries live in the second one.
 
 // scripting is everything about scripts and functions. It is only touched under the executor, but for stop.
 type scripting struct {
@@ -148,8 +148,8 @@ func (ex *executor) endRun(run *scriptRun) {
 	run.session, run.argv = nil, nil
 }
 
-// replaceMachine makes another machine take the place of one that has failed inside. Libraries are loaded anew, so what they
-// kept for themselves is lost.
+// replaceMachine makes another machine take the place of one that has failed inside. Libraries are loaded
+// anew, so what they kept for themselves is lost.
 func (ex *executor) replaceMachine(vm *scriptVM) {
 	ex.host.log.Error("the machine that runs scripts failed inside; a new one takes its place")
 	s := &ex.scripts

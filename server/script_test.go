@@ -28,9 +28,10 @@ import (
 //	close B                         the client goes
 //	parked 2                        so many commands wait
 //
-// An expected reply is written as resp.Value.String does, or is "token" (any fencing token), "token=x" (the one that x
-// stands for; the first time, x is given it), "token>x" (one above it) or "tokens=x,y" (an array of such). An argument
-// token:x is the one that x stands for, and so it is inside of a reply; "" is an empty argument.
+// An expected reply is written as resp.Value.String does, or is "token" (any fencing token),
+// "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
+// "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
+// inside of a reply; "" is an empty argument.
 type script struct {
 	srv     *Server
 	clock   *ManualClock

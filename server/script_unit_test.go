@@ -26,8 +26,8 @@ func (l *unitLog) Append(unit []store.Effect) {
 	l.units = append(l.units, strings.Join(words, " "))
 }
 
-// TestScriptIsOneUnit: what a script does is handed on together, whoever waits is served behind it, and what a script that
-// fails in the middle has done stays.
+// TestScriptIsOneUnit: what a script does is handed on together, whoever waits is served behind it, and what
+// a script that fails in the middle has done stays.
 func TestScriptIsOneUnit(t *testing.T) {
 	journal := &unitLog{}
 	srv := startWith(t, Options{Journal: journal}, nil)
@@ -49,8 +49,8 @@ func TestScriptIsOneUnit(t *testing.T) {
 	}, journal.units)
 }
 
-// TestScriptCallsAreSeen: monitors, the counts of INFO, WATCH and those who track see a script's own commands; the slow log
-// sees the script (D68).
+// TestScriptCallsAreSeen: monitors, the counts of INFO, WATCH and those who track see a script's own
+// commands; the slow log sees the script (D68).
 func TestScriptCallsAreSeen(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.SlowlogSlowerThanUS = 0 })
 	a, monitor, watcher, tracker := client(t, srv), client(t, srv), client(t, srv), client(t, srv)
@@ -84,8 +84,8 @@ func TestScriptCallsAreSeen(t *testing.T) {
 	}
 }
 
-// TestScriptCache: EVAL of what is known compiles nothing, what came with EVAL goes when there is too much of it, what
-// SCRIPT LOAD has loaded stays (D63).
+// TestScriptCache: EVAL of what is known compiles nothing, what came with EVAL goes when there is too much of
+// it, what SCRIPT LOAD has loaded stays (D63).
 func TestScriptCache(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	c := client(t, srv)
@@ -134,7 +134,8 @@ func TestScriptsDoNotMeet(t *testing.T) {
 	require.Equal(t, "0", c.Do("DBSIZE").String())
 }
 
-// TestScriptMemoryFull: a script's first write is refused when memory is full, and a script that has begun goes on.
+// TestScriptMemoryFull: a script's first write is refused when memory is full, and a
+// script that has begun goes on.
 func TestScriptMemoryFull(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
 	c := client(t, srv)
@@ -214,8 +215,8 @@ func TestBrokenMachine(t *testing.T) {
 	require.Equal(t, "2", c.Do("FCALL", "count", "0").String())
 }
 
-// TestScriptPanics: a handler's panic is an error of the call, and one of a command that writes ends the script, whatever it
-// does about errors, and the server.
+// TestScriptPanics: a handler's panic is an error of the call, and one of a command that writes ends the
+// script, whatever it does about errors, and the server.
 func TestScriptPanics(t *testing.T) {
 	srv := startWithRows(t, Options{}, panicRows())
 	c := client(t, srv)

@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// TestNumbersForCommands: what C's "%.17g" makes of numbers. The wanted texts are those that a redis-server 7.0.15 echoes.
+// TestNumbersForCommands: what C's "%.17g" makes of numbers. The wanted texts are those
+// that a redis-server 7.0.15 echoes.
 func TestNumbersForCommands(t *testing.T) {
 	for f, want := range map[float64]string{
 		0: "0", 1: "1", -7: "-7", 0.1: "0.10000000000000001", 1e16: "10000000000000000", 1e17: "1e+17", 123456789012345678: "1.2345678901234568e+17",
@@ -26,7 +27,8 @@ func TestNumbersForCommands(t *testing.T) {
 	require.Equal(t, "-nan", string(appendNumber(nil, math.Float64frombits(0xfff8000000000000))))
 }
 
-// TestNumbersForClients: what a conversion to a long long makes of numbers on the machines that Redis runs on.
+// TestNumbersForClients: what a conversion to a long long makes of numbers on the
+// machines that Redis runs on.
 func TestNumbersForClients(t *testing.T) {
 	for f, want := range map[float64]int64{
 		0: 0, 3.99: 3, -3.99: -3, 1e300: math.MinInt64, -1e300: math.MinInt64, 1 << 62: 1 << 62, -1 << 63: math.MinInt64, 1 << 63: math.MinInt64,

@@ -140,7 +140,8 @@ func TestSavePoints(t *testing.T) {
 	require.EqualValues(t, 2, saves())
 }
 
-// Saving fails: writes are refused as soon as a background save has, reads go on, and a save that succeeds ends it.
+// Saving fails: writes are refused as soon as a background save has, reads go on, and
+// a save that succeeds ends it.
 func TestSavingFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
@@ -258,7 +259,8 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 	}
 }
 
-// A writer keeps two keys equal in one command, over many keys; whatever a background save catches is one moment.
+// A writer keeps two keys equal in one command, over many keys; whatever a
+// background save catches is one moment.
 func TestBackgroundSaveIsOneMoment(t *testing.T) {
 	dir := t.TempDir()
 	srv := start(t, Options{Config: inDir(dir)})

@@ -9,20 +9,21 @@ import (
 const (
 	// backgroundNice is the niceness of work that may take as long as it likes.
 	backgroundNice = 10
-	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a thread
-	// keeps a processor for its slice of some milliseconds, unless it lets go by itself.
+	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a
+	// thread keeps a processor for its slice of some milliseconds, unless it lets go by itself.
 	breathNS = 100_000
 )
 
-// becomeBackground makes the calling goroutine's thread give way to all others on the machine's processors, so that
-// writing a snapshot does not take the event loop's. The thread ends with the goroutine, which must not do anything
-// else.
+// becomeBackground makes the calling goroutine's thread give way to all others on the machine's
+// processors, so that writing a snapshot does not take the event loop's. The thread ends with the
+// goroutine, which must not do anything else.
 func becomeBackground() {
 	runtime.LockOSThread() // never unlocked: an ending goroutine takes its thread along
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), backgroundNice)
 }
 
-// breathe gives the processor away for a moment: to a goroutine that waits for its turn, and to other threads.
+// breathe gives the processor away for a moment: to a goroutine that waits for its
+// turn, and to other threads.
 func breathe() {
 	runtime.Gosched()
 	_ = unix.Nanosleep(&unix.Timespec{Nsec: breathNS}, nil)

@@ -8,10 +8,10 @@ import (
 const (
 	// dueBudget is how many keys or timers one slice works off: well below a millisecond.
 	dueBudget = 256
-	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that an event
-	// loop on another thread gets the executor: one that was woken because the lock was let go finds it taken again
-	// by the time it runs. Without it a million keys that die together kept requests waiting for 250 ms; with a rest
-	// after every slice they took twice as long to die.
+	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that an
+	// event loop on another thread gets the executor: one that was woken because the lock was let go finds it
+	// taken again by the time it runs. Without it a million keys that die together kept requests waiting for
+	// 250 ms; with a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
 	// longestSleepMS bounds a sleep, so that a wall clock that is set forwards is noticed.
 	longestSleepMS = 1000
@@ -41,8 +41,8 @@ func (ex *executor) runDue() {
 	}
 }
 
-// dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed in the
-// millisecond in which it ends goes on.
+// dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed in
+// the millisecond in which it ends goes on.
 func (ex *executor) dueSlice() (more bool) {
 	now := ex.store.NowMS()
 	more = ex.watchdog.timers.fireDue(ex, now, dueBudget)

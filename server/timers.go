@@ -23,8 +23,8 @@ func (ts *timers) stop(t *timer) { ts.queue.Remove(t) }
 // nextMS returns a time before which no timer fires.
 func (ts *timers) nextMS() (int64, bool) { return ts.queue.NextMS() }
 
-// fireDue fires timers whose time has come, earliest first, and says whether there may be more. budget bounds the
-// work.
+// fireDue fires timers whose time has come, earliest first, and says whether there may be
+// more. budget bounds the work.
 func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 	for budget > 0 {
 		t := ts.queue.Pop(nowMS, &budget)

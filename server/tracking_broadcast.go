@@ -10,7 +10,8 @@ import (
 type prefix struct {
 	name    string
 	members map[*tracker]struct{}
-	// changed are the keys that have changed since the last message, with whose command did it last, nil if nobody's.
+	// changed are the keys that have changed since the last message, with whose command
+	// did it last, nil if nobody's.
 	changed map[string]*session
 }
 

@@ -151,7 +151,8 @@ func clientCaching(c *commands.Ctx) error {
 	return nil
 }
 
-// redirection is whom the session's messages about changed keys go to: 0 itself, -1 nobody, because it does not track.
+// redirection is whom the session's messages about changed keys go to: 0 itself, -1
+// nobody, because it does not track.
 func (s *session) redirection() int64 {
 	if s.tracker == nil {
 		return -1

@@ -12,8 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestTrackingManyLoops lets clients cache what others change, on all loops, while some of them come and go: once all is
-// quiet, what is cached is what there is.
+// TestTrackingManyLoops lets clients cache what others change, on all loops, while some of them come and go:
+// once all is quiet, what is cached is what there is.
 func TestTrackingManyLoops(t *testing.T) {
 	const writers, caches, rounds, keys = 3, 6, 300, 20
 	srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) { c.IOThreads = 4 })
@@ -98,7 +98,8 @@ func (c *cache) answer() (string, error) {
 	}
 }
 
-// get fetches a key that it has no copy of. What is told of the key before the reply is about the value before it.
+// get fetches a key that it has no copy of. What is told of the key before the reply
+// is about the value before it.
 func (c *cache) get(key string) error {
 	if _, ok := c.copies[key]; ok {
 		return nil

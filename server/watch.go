@@ -5,8 +5,8 @@ import (
 	"lockserver/store"
 )
 
-// watch is one key that a session watches. The session hears of the first change of any of its keys, by whomever, its
-// own included; what changed is of no interest.
+// watch is one key that a session watches. The session hears of the first change of any of its keys, by
+// whomever, its own included; what changed is of no interest.
 type watch struct {
 	session *session
 	db      *store.DB
@@ -124,8 +124,8 @@ func watchKeys(c *commands.Ctx) error {
 	return nil
 }
 
-// hasWatchedChanged reports whether a watched key is no longer as it was; one whose time has come dies here, if nobody
-// has noticed before.
+// hasWatchedChanged reports whether a watched key is no longer as it was; one whose time has come dies
+// here, if nobody has noticed before.
 func (s *session) hasWatchedChanged() bool {
 	for _, one := range s.watched {
 		one.db.Peek([]byte(one.key))

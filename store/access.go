@@ -2,13 +2,13 @@ package store
 
 import "sync/atomic"
 
-// What a value's access field holds goes by the policy of eviction, as in Redis. Under the LFU policies it is, in its low
-// 24 bits, a time in minutes (16 bits) and above how often the value is used on a logarithmic scale (8 bits); otherwise
-// the time of the last use in seconds. A change of policy leaves the field alone: until a value is used again, it is read
-// as what it is not.
+// What a value's access field holds goes by the policy of eviction, as in Redis. Under the LFU policies it
+// is, in its low 24 bits, a time in minutes (16 bits) and above how often the value is used on a logarithmic
+// scale (8 bits); otherwise the time of the last use in seconds. A change of policy leaves the field alone:
+// until a value is used again, it is read as what it is not.
 //
-// Using a value does not change it, so the field is written where it stands, in a page that a snapshot may be reading
-// meanwhile: there it is written and read atomically.
+// Using a value does not change it, so the field is written where it stands, in a page that a snapshot may be
+// reading meanwhile: there it is written and read atomically.
 
 const (
 	// firstCount is what a new value begins with, so that it does not go before it has had a chance.
@@ -57,7 +57,8 @@ func (s *Store) count(v *value) uint32 {
 	return decayed(v.access, s.minutes(), s.eviction.DecayMinutes)
 }
 
-// decayed is what is left of the count in an access field after the time since; decayMinutes take one from it.
+// decayed is what is left of the count in an access field after the time since;
+// decayMinutes take one from it.
 func decayed(access, minutes uint32, decayMinutes int) uint32 {
 	count := access & maxCount
 	if decayMinutes <= 0 {
@@ -67,8 +68,8 @@ func decayed(access, minutes uint32, decayMinutes int) uint32 {
 	return count - min(count, passed/uint32(decayMinutes))
 }
 
-// accessOf returns the access field of a value that was last used idleS seconds ago, or is used so often; -1: not known.
-// The policy decides which of them means something.
+// accessOf returns the access field of a value that was last used idleS seconds ago, or is used so often; -1:
+// not known. The policy decides which of them means something.
 func (s *Store) accessOf(idleS int64, freq int) uint32 {
 	switch {
 	case s.eviction.lfu && freq >= 0:
@@ -79,8 +80,8 @@ func (s *Store) accessOf(idleS int64, freq int) uint32 {
 	return s.born()
 }
 
-// LoadUse is called behind a Load function: the key's value was last used idleS seconds ago, or is used so often, 0 to 255;
-// -1: not known.
+// LoadUse is called behind a Load function: the key's value was last used idleS seconds ago, or is used
+// so often, 0 to 255; -1: not known.
 func (db *DB) LoadUse(key []byte, idleS int64, freq int) {
 	keys := db.space.keys
 	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
@@ -100,8 +101,9 @@ func (s *Store) uses() uses {
 	return uses{s.eviction.policy.lru(), s.eviction.lfu, uint32(s.nowMS / 1000), s.minutes(), s.eviction.DecayMinutes}
 }
 
-// Use returns how many seconds before the cut the value was last used, if the policy of eviction was an LRU one, and how often
-// it is used, 0 to 255, if it was an LFU one; -1: the policy knows nothing of that. What has been used since the cut counts.
+// Use returns how many seconds before the cut the value was last used, if the policy of eviction was an LRU
+// one, and how often it is used, 0 to 255, if it was an LFU one; -1: the policy knows nothing of that. What
+// has been used since the cut counts.
 func (n *Snapshot) Use(r Ref) (idleS int64, freq int) {
 	u := &n.uses
 	switch {

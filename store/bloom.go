@@ -6,7 +6,8 @@ import (
 	"lockserver/store/bloom"
 )
 
-// BloomEdit writes to one key's Bloom filter. What it records is understood by a Redis with the module RedisBloom.
+// BloomEdit writes to one key's Bloom filter. What it records is understood by a
+// Redis with the module RedisBloom.
 type BloomEdit struct {
 	db  *DB
 	key []byte
@@ -56,8 +57,8 @@ func (e *BloomEdit) put(f *bloom.Filter) {
 	e.db.put(e.key, v)
 }
 
-// Add adds an element to the filter, which there is, and reports whether it was certainly not there before. The error is
-// bloom.ErrFull or bloom.ErrTooLarge; then nothing has changed.
+// Add adds an element to the filter, which there is, and reports whether it was certainly not there before.
+// The error is bloom.ErrFull or bloom.ErrTooLarge; then nothing has changed.
 func (e *BloomEdit) Add(element []byte) (added bool, err error) {
 	was := e.f.Size()
 	added, err = e.f.Add(element)
@@ -81,8 +82,8 @@ func (e *BloomEdit) LoadHeader(b []byte) error {
 	return nil
 }
 
-// LoadChunk puts a chunk of a dump into the filter, which there is; next is the place behind it. The errors are those of
-// bloom.Filter.Load; then nothing has changed.
+// LoadChunk puts a chunk of a dump into the filter, which there is; next is the place behind it. The errors
+// are those of bloom.Filter.Load; then nothing has changed.
 func (e *BloomEdit) LoadChunk(next int64, b []byte) error {
 	was := e.f.Size()
 	err := e.f.Load(next, b)

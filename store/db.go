@@ -33,7 +33,8 @@ func (db *DB) TimedHashes() int { return db.space.timedHashes }
 // view is b as a string that is only read during the call.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
-// find returns the slot of a live key, or -1. An overdue key, and overdue fields of a hash, are removed on the way.
+// find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
+// hash, are removed on the way.
 func (db *DB) find(key []byte) int {
 	keys := db.space.keys
 	slot := db.space.recent
@@ -60,7 +61,8 @@ func (db *DB) overdue(slot int) bool {
 	return v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime
 }
 
-// Holds reports whether there is a live key, and touches nothing: an observer may call it in the middle of a mutation.
+// Holds reports whether there is a live key, and touches nothing: an observer may call
+// it in the middle of a mutation.
 func (db *DB) Holds(key []byte) bool {
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
@@ -110,7 +112,8 @@ func (db *DB) put(key []byte, v value) (p *value, slot int) {
 	return p, slot
 }
 
-// putAgain is put for a key that is absent only because its old value has been removed to make place for this one.
+// putAgain is put for a key that is absent only because its old value has been
+// removed to make place for this one.
 func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	keys := db.space.keys
 	v.access = db.store.born()
@@ -135,14 +138,14 @@ func (db *DB) changed(key []byte) {
 	}
 }
 
-// Delete removes a live key and says whether there was one. Memory is given back in the background by the collector,
-// so UNLINK is the same.
+// Delete removes a live key and says whether there was one. Memory is given back in the background by
+// the collector, so UNLINK is the same.
 func (db *DB) Delete(key []byte) bool {
 	return db.find(key) >= 0 && db.remove(key)
 }
 
-// Expire makes key die at atMS (milliseconds since 1970), at once if that is past, and says whether there is such a
-// key.
+// Expire makes key die at atMS (milliseconds since 1970), at once if that is past, and
+// says whether there is such a key.
 func (db *DB) Expire(key []byte, atMS int64) bool {
 	slot := db.find(key)
 	if slot < 0 {

@@ -2,8 +2,9 @@ package store
 
 import "strconv"
 
-// Effect is one absolute, deterministic change, written as a command that a plain Redis understands; those of Bloom filters
-// are for one that has the module RedisBloom, because without it no Redis has such a value. The closed list:
+// Effect is one absolute, deterministic change, written as a command that a plain Redis
+// understands; those of Bloom filters are for one that has the module RedisBloom, because without
+// it no Redis has such a value. The closed list:
 //
 //	SET key value [PXAT ms | KEEPTTL]   APPEND key value        SETRANGE key offset value
 //	DEL key                             PEXPIREAT key ms        PERSIST key
@@ -40,8 +41,8 @@ type Effect struct {
 // maxMerged bounds the arguments of one merged effect.
 const maxMerged = 1024
 
-// recorder collects the effects of a unit. Names and arguments lie one behind the other in bytes, and the lists of
-// arguments in list, so that a unit costs no memory of its own if the room is given back.
+// recorder collects the effects of a unit. Names and arguments lie one behind the other in bytes, and the
+// lists of arguments in list, so that a unit costs no memory of its own if the room is given back.
 type recorder struct {
 	effects []Effect
 	bytes   []byte
@@ -93,8 +94,8 @@ func (s *Store) GiveBackEffects() {
 	r.effects, r.bytes, r.list = room.effects[:0], room.bytes[:0], room.list[:0]
 }
 
-// RecordFunctions notes a change of the function libraries, which live beside the databases, as one of the commands FUNCTION
-// of the list. It counts as a change of the data.
+// RecordFunctions notes a change of the function libraries, which live beside the databases, as one of the
+// commands FUNCTION of the list. It counts as a change of the data.
 func (s *Store) RecordFunctions(args ...[]byte) {
 	s.dirty++
 	s.record(s.DB(0), "FUNCTION", args...)
@@ -108,7 +109,8 @@ func (s *Store) record(db *DB, name string, args ...[]byte) {
 	s.effects.add(db.id, name, false, args...)
 }
 
-// recordMember notes an effect that joins the one before it when that has the same name and key: HSET, SADD, ...
+// recordMember notes an effect that joins the one before it when that has the same
+// name and key: HSET, SADD, ...
 func (s *Store) recordMember(db *DB, name string, args ...[]byte) {
 	if s.effects == nil {
 		return

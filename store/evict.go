@@ -15,7 +15,8 @@ type Chance interface {
 // Policy says which keys go when memory is full.
 type Policy uint8
 
-// The policies, as maxmemory-policy names them. VolatileLRU and what follows it take keys with a deadline only.
+// The policies, as maxmemory-policy names them. VolatileLRU and what follows it
+// take keys with a deadline only.
 const (
 	NoEviction Policy = iota
 	AllKeysLRU
@@ -47,7 +48,8 @@ const (
 	MaxSamples = 64
 	// poolSize is how many of the best candidates seen so far are kept, as in Redis.
 	poolSize = 16
-	// searchSlots is how many keys a call of Evict looks at one after the other, when samples found none that may go.
+	// searchSlots is how many keys a call of Evict looks at one after the other, when
+	// samples found none that may go.
 	searchSlots = 2048
 )
 
@@ -63,7 +65,8 @@ type eviction struct {
 	looks  int         // how many keys search may still look at in this call
 }
 
-// candidate is a key that may go. It is only a name: whether it still is there, and may go, is seen when it is its turn.
+// candidate is a key that may go. It is only a name: whether it still is there, and may
+// go, is seen when it is its turn.
 type candidate struct {
 	score uint64 // the higher, the sooner it goes
 	space *space
@@ -88,8 +91,8 @@ func (s *Store) Full() bool { return s.eviction.MaxBytes > 0 && s.used > s.evict
 // LFU reports whether values know how often they are used, and not when they were last.
 func (s *Store) LFU() bool { return s.eviction.lfu }
 
-// Evict removes keys by the policy until the data is within its bound, at most budget of them, and returns how many it
-// removed: 0 while Full says that none may go, or none was found in bounded time. Locks never go.
+// Evict removes keys by the policy until the data is within its bound, at most budget of them, and returns
+// how many it removed: 0 while Full says that none may go, or none was found in bounded time. Locks never go.
 func (s *Store) Evict(budget int) (removed int) {
 	if s.eviction.policy == NoEviction {
 		return 0
@@ -160,7 +163,8 @@ func (s *Store) nextSpace() *space {
 	return s.dbs[e.turn].space
 }
 
-// sample picks a key at random, nil if it may not go: from sp, or, if only keys with a deadline go, from all of those.
+// sample picks a key at random, nil if it may not go: from sp, or, if only keys with a
+// deadline go, from all of those.
 func (s *Store) sample(sp *space) (from *space, key string, v *value) {
 	e := &s.eviction
 	switch {
@@ -238,8 +242,8 @@ func (s *Store) offer(c candidate) {
 	s.eviction.pool = pool
 }
 
-// search looks for any key that may go, some at a time, and goes on the next time where it stopped: when nearly all keys
-// are locks, chance does not find the others.
+// search looks for any key that may go, some at a time, and goes on the next time where it stopped: when
+// nearly all keys are locks, chance does not find the others.
 func (s *Store) search() (*space, string) {
 	e := &s.eviction
 	total := 0

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// full returns a store of n small keys, key:0 and so on, each used a second later than the one before, that may take what
-// share of what they take.
+// full returns a store of n small keys, key:0 and so on, each used a second later than the one before, that
+// may take what share of what they take.
 func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -113,8 +113,8 @@ func TestNothingToEvict(t *testing.T) {
 	require.Zero(t, s.Evict(10))
 }
 
-// TestLocksAreNotEvicted: however few other keys there are among them, those go and the locks stay, and so do Redisson's
-// keys beside them.
+// TestLocksAreNotEvicted: however few other keys there are among them, those go and the locks stay, and
+// so do Redisson's keys beside them.
 func TestLocksAreNotEvicted(t *testing.T) {
 	for p := AllKeysLRU; p <= VolatileTTL; p++ {
 		s := New(3, Limits{})
@@ -144,7 +144,8 @@ func TestLocksAreNotEvicted(t *testing.T) {
 	}
 }
 
-// TestPoolForgetsWhatIsGone: candidates that were renamed, emptied away or given to a lock meanwhile do not go.
+// TestPoolForgetsWhatIsGone: candidates that were renamed, emptied away or given to
+// a lock meanwhile do not go.
 func TestPoolForgetsWhatIsGone(t *testing.T) {
 	s := full(t, AllKeysLRU, 100, 0.9, false)
 	require.Positive(t, s.Evict(1))

@@ -2,7 +2,8 @@ package store
 
 import "lockserver/store/due"
 
-// deadline is one key's end of life. Neither its time nor its key changes while a cut is active: a snapshot reads them.
+// deadline is one key's end of life. Neither its time nor its key changes while a cut is
+// active: a snapshot reads them.
 type deadline = due.Item[timedKey]
 
 // timedKey is a key that has a deadline.
@@ -12,8 +13,8 @@ type timedKey struct {
 	note  uint64 // see HashEdit.SetNote; no snapshot reads it
 }
 
-// NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash dies, and false if
-// none ever does.
+// NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
+// dies, and false if none ever does.
 func (s *Store) NextDeadlineMS() (int64, bool) {
 	atMS, ok := s.deadlines.NextMS()
 	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
@@ -22,8 +23,8 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 	return atMS, ok
 }
 
-// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes, and says
-// whether there may be more.
+// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes,
+// and says whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
 	for budget > 0 {
 		d := s.deadlines.Peek(s.nowMS, &budget)

@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/hash"
 
-// HashEdit writes to one key's hash. The key is made by the first Set and removed with the last field. The caller has
-// checked that the key is missing or a hash.
+// HashEdit writes to one key's hash. The key is made by the first Set and removed with the last field. The
+// caller has checked that the key is missing or a hash.
 type HashEdit struct {
 	db   *DB
 	key  []byte
@@ -116,7 +116,8 @@ func (e *HashEdit) Delete(field []byte) bool {
 	return true
 }
 
-// Expire makes the key die at atMS, milliseconds since 1970, which must still be to come. There must be a hash.
+// Expire makes the key die at atMS, milliseconds since 1970, which must still be to
+// come. There must be a hash.
 func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
 
 // Remove removes the key with all its fields. There must be a hash.

@@ -7,9 +7,9 @@ import (
 	"lockserver/store/hash"
 )
 
-// Fields of a hash may have deadlines of their own, which the hash keeps in order. In the store's second queue a hash
-// stands for its first field, so renaming or moving it costs nothing. A look-up removes the overdue fields of the hash
-// that it finds, so nobody ever sees one; what nobody looks up, ExpireDue removes.
+// Fields of a hash may have deadlines of their own, which the hash keeps in order. In the store's second
+// queue a hash stands for its first field, so renaming or moving it costs nothing. A look-up removes the
+// overdue fields of the hash that it finds, so nobody ever sees one; what nobody looks up, ExpireDue removes.
 
 // alarmOf returns a hash's item in the queue, nil if it never had one.
 func alarmOf(h *hash.Hash) *deadline {
@@ -17,7 +17,8 @@ func alarmOf(h *hash.Hash) *deadline {
 	return item
 }
 
-// watchFields makes h stand in the queue for its first field, if it has any with a deadline. key is the keyspace's own.
+// watchFields makes h stand in the queue for its first field, if it has any with a
+// deadline. key is the keyspace's own.
 func (sp *space) watchFields(key string, h *hash.Hash) {
 	_, atMS, ok := h.FirstDeadline()
 	if !ok {
@@ -62,8 +63,8 @@ func (s *Store) fieldsDue() bool {
 	return ok && atMS <= s.nowMS && !s.frozenTime
 }
 
-// purge removes the overdue fields of the hash in a slot, and returns the slot, or -1 if that was all of it. It does so
-// without a bound: each field is removed once.
+// purge removes the overdue fields of the hash in a slot, and returns the slot, or -1 if that was all of it.
+// It does so without a bound: each field is removed once.
 func (db *DB) purge(slot int) int {
 	_, v := db.space.keys.At(slot)
 	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.nowMS {
@@ -90,8 +91,8 @@ func (s *Store) expireDueFields(budget *int) {
 	}
 }
 
-// expireFields removes overdue fields of the hash in a slot until the budget is used up, and reports whether the key
-// went with its last field.
+// expireFields removes overdue fields of the hash in a slot until the budget is used up, and reports
+// whether the key went with its last field.
 func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	name, _ := db.space.keys.At(slot)
 	key := []byte(name)
@@ -127,8 +128,8 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	return gone
 }
 
-// ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether it is gone
-// now. There must be such a field.
+// ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
+// it is gone now. There must be such a field.
 func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	if atMS <= e.db.store.nowMS && !e.db.store.frozenTime {
 		return e.Delete(field)
@@ -170,8 +171,8 @@ func (e *HashEdit) recordDeadline(field []byte, atMS int64) {
 	}
 }
 
-// recordFields notes an effect on one field, "head... 1 field", and joins it to the one before when that differs in its
-// fields only.
+// recordFields notes an effect on one field, "head... 1 field", and joins it to the one before when
+// that differs in its fields only.
 func (s *Store) recordFields(db *DB, head []string, field []byte) {
 	if s.effects == nil {
 		return

@@ -2,9 +2,9 @@ package store
 
 import "lockserver/store/hll"
 
-// PFAdd counts elements into key's HyperLogLog, which it makes if there is none, and says whether that changed it. The
-// caller has checked that the key is missing or holds a valid one. The error is hll.ErrCorrupt; what was counted in
-// before stays.
+// PFAdd counts elements into key's HyperLogLog, which it makes if there is none, and says whether that
+// changed it. The caller has checked that the key is missing or holds a valid one. The error is
+// hll.ErrCorrupt; what was counted in before stays.
 func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	g := db.hyperLogLog(key, &changed)
 	was := g.size()
@@ -28,8 +28,9 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	return changed, err
 }
 
-// PFMerge counts into key's HyperLogLog, which it makes if there is none, what the sources and it have counted together.
-// All that exist are valid. It becomes dense if one of them is. The error is hll.ErrCorrupt; then nothing has changed.
+// PFMerge counts into key's HyperLogLog, which it makes if there is none, what the sources and it have
+// counted together. All that exist are valid. It becomes dense if one of them is. The error is
+// hll.ErrCorrupt; then nothing has changed.
 func (db *DB) PFMerge(key []byte, sources [][]byte) error {
 	var merged hll.Registers
 	dense := false
@@ -60,7 +61,8 @@ func (db *DB) PFMerge(key []byte, sources [][]byte) error {
 	return nil
 }
 
-// PFToDense makes key's HyperLogLog, which there is, dense and says whether it was sparse. The error is hll.ErrCorrupt.
+// PFToDense makes key's HyperLogLog, which there is, dense and says whether it was
+// sparse. The error is hll.ErrCorrupt.
 func (db *DB) PFToDense(key []byte) (was bool, err error) {
 	b := db.Peek(key).Bytes()
 	if !hll.IsSparse(b) {

@@ -5,12 +5,14 @@ import (
 	"strings"
 )
 
-// What the store knows of the holds of sales, so that each ends when its time has come though nobody touches it: which
-// sorted sets are lists of them, and when the first member of each falls due. It goes by the name of the key and by the
-// scores that stand there, whatever command, snapshot or log put them there; so the alarms follow RENAME, MOVE, COPY,
-// SWAPDB and RESTORE, and go with DEL and FLUSHALL. What is to be done with a hold that is due the store does not know.
+// What the store knows of the holds of sales, so that each ends when its time has come though nobody touches
+// it: which sorted sets are lists of them, and when the first member of each falls due. It goes by the name
+// of the key and by the scores that stand there, whatever command, snapshot or log put them there; so the
+// alarms follow RENAME, MOVE, COPY, SWAPDB and RESTORE, and go with DEL and FLUSHALL. What is to be done with
+// a hold that is due the store does not know.
 
-// HoldsPrefix begins the names of the sorted sets whose members fall due at their scores, milliseconds since 1970.
+// HoldsPrefix begins the names of the sorted sets whose members fall due at their
+// scores, milliseconds since 1970.
 const HoldsPrefix = "seckill:holds:"
 
 // farMS stands for a score that is beyond all time.
@@ -31,7 +33,8 @@ func HoldMS(score float64) int64 {
 	return int64(math.Ceil(score))
 }
 
-// NextHoldMS returns a time (milliseconds since 1970) before which no hold falls due, and false if none ever does.
+// NextHoldMS returns a time (milliseconds since 1970) before which no hold falls due,
+// and false if none ever does.
 func (s *Store) NextHoldMS() (int64, bool) { return s.holds.NextMS() }
 
 // HoldsDue reports whether a hold may be due.
@@ -40,8 +43,8 @@ func (s *Store) HoldsDue() bool {
 	return ok && atMS <= s.nowMS && !s.frozenTime
 }
 
-// DueHolds returns a sorted set whose first member is due; false: there is none. steps bounds the work and is counted
-// down for every alarm that proved to be false. The key is the caller's.
+// DueHolds returns a sorted set whose first member is due; false: there is none. steps bounds the work and is
+// counted down for every alarm that proved to be false. The key is the caller's.
 func (s *Store) DueHolds(steps *int) (db *DB, key []byte, ok bool) {
 	for !s.frozenTime {
 		alarm := s.holds.Peek(s.nowMS, steps)
@@ -64,8 +67,8 @@ func (s *Store) DueHolds(steps *int) (db *DB, key []byte, ok bool) {
 	return nil, nil, false
 }
 
-// PutOffHolds lets the alarm of a sorted set of DueHolds ring again at atMS, because its first member cannot be worked
-// off now.
+// PutOffHolds lets the alarm of a sorted set of DueHolds ring again at atMS, because its first
+// member cannot be worked off now.
 func (db *DB) PutOffHolds(key []byte, atMS int64) {
 	if alarm := db.space.holds[string(key)]; alarm != nil {
 		db.store.holds.Set(alarm, atMS)
@@ -80,8 +83,8 @@ func (sp *space) watchHolds(key []byte, v *value) {
 	}
 }
 
-// holdUntil makes the list of holds at key ring at a score, unless it rings before. Nobody tells it when the first
-// member goes: that is found out when it rings.
+// holdUntil makes the list of holds at key ring at a score, unless it rings before. Nobody tells it when the
+// first member goes: that is found out when it rings.
 func (sp *space) holdUntil(key []byte, score float64) {
 	atMS := HoldMS(score)
 	alarm := sp.holds[string(key)]

@@ -17,8 +17,8 @@ func (db *DB) Rename(key, newKey []byte) {
 	db.changed(newKey)
 }
 
-// Move gives key's value and deadline to the same key of another database and says whether it did: not if key is
-// missing here or present there.
+// Move gives key's value and deadline to the same key of another database and says whether it did: not if
+// key is missing here or present there.
 func (db *DB) Move(key []byte, to *DB) bool {
 	if db.find(key) < 0 || to.find(key) >= 0 {
 		return false
@@ -34,8 +34,8 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	return true
 }
 
-// Copy gives newKey of database to a deep copy of key's value, with its deadline, whatever newKey held. key must
-// exist, and the two must differ.
+// Copy gives newKey of database to a deep copy of key's value, with its deadline, whatever newKey held. key
+// must exist, and the two must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
 	v, atMS := from.copy(db.store), from.deadlineMS()
@@ -110,8 +110,9 @@ func (v *value) copy(s *Store) (c value) {
 	return c
 }
 
-// Scan visits at least count keys (fewer at the end) from cursor on and returns the cursor to go on with; 0 starts
-// and ends. A key that exists during the whole scan is visited at least once. Overdue keys are passed over.
+// Scan visits at least count keys (fewer at the end) from cursor on and returns the cursor to
+// go on with; 0 starts and ends. A key that exists during the whole scan is visited at least
+// once. Overdue keys are passed over.
 func (db *DB) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
 	return db.space.keys.Scan(cursor, count, func(key string, v *value) {
 		if db.live(v) {
@@ -135,7 +136,8 @@ func (db *DB) live(v *value) bool {
 	return v.tag() != Hash || !db.store.fieldsDue() || !v.hash().AllOverdue(db.store.nowMS)
 }
 
-// RandomKey returns a live key, each with the same chance; false if there is none. intN returns a number in [0, n).
+// RandomKey returns a live key, each with the same chance; false if there is none.
+// intN returns a number in [0, n).
 func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 	for db.Len() > 0 {
 		key, v := db.space.keys.At(intN(db.Len()))

@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/list"
 
-// ListEdit writes to one key's list. The key is made by the first Push and removed with the last element. The caller of
-// EditList has checked that the key is missing or a list.
+// ListEdit writes to one key's list. The key is made by the first Push and removed with the last element. The
+// caller of EditList has checked that the key is missing or a list.
 type ListEdit struct {
 	db  *DB
 	key []byte
@@ -36,8 +36,8 @@ func (e *ListEdit) Len() int {
 // charge accounts for a change of the list, whose size was so many bytes.
 func (e *ListEdit) charge(was int) { e.db.space.charge(e.l.Size() - was) }
 
-// Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none. The
-// elements must not alias the list.
+// Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none.
+// The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.l == nil {
 		e.l = list.New(&e.db.store.epoch)
@@ -53,15 +53,15 @@ func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 		if side == list.Left {
 			name = "LPUSH"
 		}
-		// An effect for each call, not joined with the one before: the list takes the form that it has here when
-		// the same elements come at once.
+		// An effect for each call, not joined with the one before: the list takes the form that it has here
+		// when the same elements come at once.
 		e.db.store.record(e.db, name, append([][]byte{e.key}, elements...)...)
 	}
 	e.db.changed(e.key)
 }
 
-// Pop takes n elements from one end, or as many as there are, and calls visit for each before they go. The value is
-// valid during the call only.
+// Pop takes n elements from one end, or as many as there are, and calls visit for each before they go. The
+// value is valid during the call only.
 func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 	length := e.Len()
 	n = min(n, length)
@@ -85,8 +85,8 @@ func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 	}
 }
 
-// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a list. With its
-// only element the list does not go meanwhile, nor does its deadline.
+// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a list.
+// With its only element the list does not go meanwhile, nor does its deadline.
 func (e *ListEdit) Rotate(from, to list.Side) {
 	if e.Len() > 1 && from != to {
 		var element []byte
@@ -97,8 +97,8 @@ func (e *ListEdit) Rotate(from, to list.Side) {
 	e.db.changed(e.key)
 }
 
-// remove takes n elements out from number i on, and the key with the last. It leaves the effect to the caller, unless
-// the key goes.
+// remove takes n elements out from number i on, and the key with the last. It leaves the effect to
+// the caller, unless the key goes.
 func (e *ListEdit) remove(i, n int) {
 	if n == e.l.Len() {
 		e.l = nil
@@ -122,8 +122,8 @@ func (e *ListEdit) Set(i int, element []byte) {
 	e.db.changed(e.key)
 }
 
-// Insert puts an element in before or after the first one from the left that equals pivot, and says whether there is
-// one. There must be a list.
+// Insert puts an element in before or after the first one from the left that equals pivot, and says whether
+// there is one. There must be a list.
 func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	at := -1
 	e.l.Matches(pivot, list.Left, 0, func(i int) bool {
@@ -147,8 +147,8 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	return true
 }
 
-// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is 0, and
-// returns how many there were. element must not alias the list.
+// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is 0,
+// and returns how many there were. element must not alias the list.
 func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	if e.l == nil {
 		return 0
@@ -175,8 +175,8 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	return removed
 }
 
-// Trim keeps the n elements from number i on, all of which exist, and takes out the others; with none to keep the key
-// goes. There must be a list.
+// Trim keeps the n elements from number i on, all of which exist, and takes out the others; with none to
+// keep the key goes. There must be a list.
 func (e *ListEdit) Trim(i, n int) {
 	length := e.l.Len()
 	switch {

@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/list"
 
-// ReplaceList puts l in the place of whatever key holds, without a deadline, and takes l over; an empty l removes the
-// key. l comes from NewList and holds nothing of the store.
+// ReplaceList puts l in the place of whatever key holds, without a deadline, and takes l over; an empty l
+// removes the key. l comes from NewList and holds nothing of the store.
 func (db *DB) ReplaceList(key []byte, l *list.List) {
 	if l.Len() == 0 {
 		db.Delete(key)

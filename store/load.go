@@ -8,8 +8,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return false,
-// having changed nothing, if the key is there already. A value handed over belongs to the store.
+// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return
+// false, having changed nothing, if the key is there already. A value handed over belongs to the store.
 
 // Reserve prepares an empty database for about so many keys. Later it does nothing.
 func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
@@ -25,8 +25,9 @@ type StringEntry struct {
 	DeadlineMS int64 // unix ms, 0: none
 }
 
-// LoadStrings is LoadString for at most MaxWarm entries, in their order. In a large database each look-up waits for
-// memory; those of all entries wait at once. It returns how many are in: the key behind them, if there is one, was there already.
+// LoadStrings is LoadString for at most MaxWarm entries, in their order. In a large database each look-up
+// waits for memory; those of all entries wait at once. It returns how many are in: the key behind them,
+// if there is one, was there already.
 func (db *DB) LoadStrings(entries []StringEntry) int {
 	var hashes [MaxWarm]uint64
 	keys := db.space.keys

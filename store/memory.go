@@ -1,13 +1,13 @@
 package store
 
-// What the data takes, kept as one running sum. Each container knows its own size in O(1), and it depends on what is in
-// it alone; so a mutator asks before and after, and charges the difference to the space that holds the key. What comes
-// and goes with a key is charged by insert, delete, setDeadline and dropDeadline. Sizes are bytes as Go's allocator takes
-// them, about: how near that is to the real heap, docs/MEMORY.md says.
+// What the data takes, kept as one running sum. Each container knows its own size in O(1), and it depends on
+// what is in it alone; so a mutator asks before and after, and charges the difference to the space that holds
+// the key. What comes and goes with a key is charged by insert, delete, setDeadline and dropDeadline. Sizes
+// are bytes as Go's allocator takes them, about: how near that is to the real heap, docs/MEMORY.md says.
 
 const (
-	// keyBytes is what a key takes beside its name and its value: a slot (40), a cell of the index with spare (12), and
-	// the spare slots of the last chunks.
+	// keyBytes is what a key takes beside its name and its value: a slot (40), a cell of the index with spare
+	// (12), and the spare slots of the last chunks.
 	keyBytes = 40 + 12 + 4
 	// deadlineBytes is what a deadline takes: its item and its place in the queue, which grows by doubling.
 	deadlineBytes = 64 + 24

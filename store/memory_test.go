@@ -222,7 +222,8 @@ func (w *memoryWorld) stream(db *DB, key []byte) string {
 	return "stream"
 }
 
-// TestUsedIsTheSum: after any history, cuts and deaths included, the running sum is what a count from scratch gives.
+// TestUsedIsTheSum: after any history, cuts and deaths included, the running sum is
+// what a count from scratch gives.
 func TestUsedIsTheSum(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

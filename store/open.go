@@ -1,7 +1,7 @@
 package store
 
-// OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own: false, and
-// nothing to write to, if the key holds something else than a hash.
+// OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own:
+// false, and nothing to write to, if the key holds something else than a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 	v, slot, ok := db.open(key, Hash)
 	if !ok {
@@ -53,8 +53,8 @@ func (db *DB) OpenStream(key []byte) (e StreamEdit, ok bool) {
 	return e, true
 }
 
-// open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It does not
-// count as a hit or a miss, which are for commands that read.
+// open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It
+// does not count as a hit or a miss, which are for commands that read.
 func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	slot = db.find(key)
 	if slot < 0 {

@@ -10,7 +10,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until the next mutation of the store.
+// Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until
+// the next mutation of the store.
 type Ref struct {
 	v *value
 }

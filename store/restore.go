@@ -1,14 +1,15 @@
 package store
 
-// Loose is a whole value that no key holds: what was decoded from a payload, before anything is changed for it. It
-// must be used, or dropped, before the unit ends.
+// Loose is a whole value that no key holds: what was decoded from a payload, before anything is changed for
+// it. It must be used, or dropped, before the unit ends.
 type Loose struct{ v value }
 
 // Ref returns the value to read.
 func (l *Loose) Ref() Ref { return Ref{&l.v} }
 
-// Apart returns a database beside the numbered ones, which no command and no snapshot sees: the Load functions put a
-// value there that has yet to prove whole. Whoever uses it leaves it empty, with TakeLoose or Discard.
+// Apart returns a database beside the numbered ones, which no command and no snapshot sees: the
+// Load functions put a value there that has yet to prove whole. Whoever uses it leaves it
+// empty, with TakeLoose or Discard.
 func (s *Store) Apart() *DB {
 	if s.apart == nil {
 		s.apart = &DB{id: -1, store: s}
@@ -29,8 +30,8 @@ func (db *DB) Discard(key []byte) { db.discard(key) }
 // Restoring says what DB.Restore gives a key beside its value.
 type Restoring struct {
 	AtMS int64 // the deadline in milliseconds since 1970, which is to come; 0: none
-	// IdleS is how many seconds ago the value was last used, and Freq how often it is, 0 to 255; -1: as of a new one.
-	// The eviction policy decides which of them means something.
+	// IdleS is how many seconds ago the value was last used, and Freq how often it is, 0 to 255; -1: as of a
+	// new one. The eviction policy decides which of them means something.
 	IdleS int64
 	Freq  int
 	// Payload returns the value in the form in which RESTORE takes it. It is called only if effects are kept.

@@ -2,16 +2,16 @@ package store
 
 import "lockserver/store/set"
 
-// SetEdit writes to one key's set. The key is made by the first Add and removed with the last member. The caller has
-// checked that the key is missing or a set.
+// SetEdit writes to one key's set. The key is made by the first Add and removed with the last member. The
+// caller has checked that the key is missing or a set.
 type SetEdit struct {
 	db  *DB
 	key []byte
 	s   *set.Set // nil: no such key yet
 }
 
-// Walk returns the one walk that there is, for reading sets. Whoever wants it next may take it: nobody keeps it beyond a
-// command, and it has no room for two sets at a time.
+// Walk returns the one walk that there is, for reading sets. Whoever wants it next may take it: nobody keeps
+// it beyond a command, and it has no room for two sets at a time.
 func (s *Store) Walk() *set.Walk { return &s.walk }
 
 // EditSet opens key's set for writing.

@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/dict"
 
-// Snapshot is the data as it was at one moment. Reading it needs no lock and may take as long as it likes on another
-// goroutine, while writers clone what it still holds before they change it.
+// Snapshot is the data as it was at one moment. Reading it needs no lock and may take as long as it likes on
+// another goroutine, while writers clone what it still holds before they change it.
 type Snapshot struct {
 	store *Store
 	views []dict.View[value]
@@ -13,7 +13,8 @@ type Snapshot struct {
 	uses       uses
 }
 
-// Cut takes a snapshot: pointers are copied, not data. The caller gives it back with Release, on the executor.
+// Cut takes a snapshot: pointers are copied, not data. The caller gives it back
+// with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
 	snap := &Snapshot{store: s, fieldTimes: s.fields.Len() > 0, uses: s.uses()}
@@ -42,14 +43,14 @@ func (n *Snapshot) Len(db int) (keys, timed int) { return n.views[db].Len(), n.t
 // HasFieldTimes reports whether a field of any hash has a deadline.
 func (n *Snapshot) HasFieldTimes() bool { return n.fieldTimes }
 
-// Each visits every key of a database until visit returns false. Keys that were overdue but not yet removed at the
-// cut are among them.
+// Each visits every key of a database until visit returns false. Keys that were overdue but not yet
+// removed at the cut are among them.
 func (n *Snapshot) Each(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Each(func(key string, v *value) bool { return visit(key, Ref{v}) })
 }
 
-// Drain is Each for the last time: writers no longer keep what has been visited, so that they copy half as much. No key of
-// the database may be read afterwards, and visit must not keep r.
+// Drain is Each for the last time: writers no longer keep what has been visited, so that they copy half as
+// much. No key of the database may be read afterwards, and visit must not keep r.
 func (n *Snapshot) Drain(db int, visit func(key string, r Ref) bool) {
 	n.views[db].Drain(func(key string, v *value) bool { return visit(key, Ref{v}) })
 }

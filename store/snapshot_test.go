@@ -10,8 +10,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on a goroutine of its own, while
-// strings and hashes are written, keys go, databases change places and are emptied. For the race detector, too.
+// TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on a
+// goroutine of its own, while strings and hashes are written, keys go, databases change places and are
+// emptied. For the race detector, too.
 func TestDrainIsExactWhateverHappens(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

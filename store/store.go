@@ -15,7 +15,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// Limits are the sizes up to which containers stay compact, as Redis' *-max-listpack-* and stream-node-* settings.
+// Limits are the sizes up to which containers stay compact, as Redis'
+// *-max-listpack-* and stream-node-* settings.
 type Limits struct {
 	Hash   hash.Limits
 	Set    set.Limits
@@ -25,18 +26,20 @@ type Limits struct {
 	HLL    hll.Limits
 }
 
-// Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may note
-// the key but not touch the store.
+// Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may
+// note the key but not touch the store.
 type Observer interface {
 	// KeyChanged: the key was created, written, given another deadline or removed.
 	KeyChanged(db int, key []byte)
-	// KeyReady: nothing of the key's data changed, but who waits for it may have something to do (XGROUP DESTROY).
+	// KeyReady: nothing of the key's data changed, but who waits for it may have
+	// something to do (XGROUP DESTROY).
 	KeyReady(db int, key []byte)
 	// DatabaseChanged: every key of the database may have changed (FLUSHDB, FLUSHALL, SWAPDB).
 	DatabaseChanged(db int)
 }
 
-// Follower is told where keys go that move. It is called in the middle of a mutation and may not touch the store.
+// Follower is told where keys go that move. It is called in the middle of a mutation
+// and may not touch the store.
 type Follower interface {
 	// KeyMoved: what stood at key now stands at newKey of database to, whatever stood there.
 	KeyMoved(db int, key []byte, to int, newKey []byte)
@@ -93,8 +96,8 @@ func New(n int, limits Limits) *Store {
 	return s
 }
 
-// space is the content of a database. SWAPDB exchanges the spaces of two databases and leaves the databases, which
-// sessions point at, where they are.
+// space is the content of a database. SWAPDB exchanges the spaces of two databases and leaves the databases,
+// which sessions point at, where they are.
 type space struct {
 	store *Store
 	db    *DB // the database that holds this space now
@@ -106,7 +109,8 @@ type space struct {
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	companions  int       // keys whose names begin with CompanionPrefix
 	recent      int       // the slot of the key that was found last, or is expected next; may be any number
-	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which stands in the store's queue.
+	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which
+	// stands in the store's queue.
 	holds map[string]*deadline
 }
 
@@ -114,8 +118,8 @@ func (s *Store) newSpace() *space {
 	return &space{store: s, keys: dict.New[value](&s.epoch, s.seed)}
 }
 
-// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock backwards too, as
-// Redis does: deadlines are points in time.
+// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock backwards
+// too, as Redis does: deadlines are points in time.
 func (s *Store) SetNow(us int64) {
 	s.nowUS = us
 	s.nowMS = us / 1000
@@ -138,7 +142,8 @@ func (s *Store) DB(id int) *DB {
 	return s.dbs[id]
 }
 
-// SetLimits changes the sizes up to which containers stay compact; what exists is converted when next written to.
+// SetLimits changes the sizes up to which containers stay compact; what exists is
+// converted when next written to.
 func (s *Store) SetLimits(l Limits) { s.limits = l }
 
 // SetObserver attaches o, or detaches the present one when o is nil.

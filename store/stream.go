@@ -6,8 +6,8 @@ import (
 	"lockserver/store/stream"
 )
 
-// StreamEdit writes to one key's stream. Unlike other containers a stream stays when its last entry goes. The caller
-// has checked that the key is missing or a stream.
+// StreamEdit writes to one key's stream. Unlike other containers a stream stays when its last entry goes. The
+// caller has checked that the key is missing or a stream.
 type StreamEdit struct {
 	db  *DB
 	key []byte
@@ -32,8 +32,8 @@ func (e *StreamEdit) Stream() *stream.Stream { return e.s }
 // charge accounts for a change of the entries, whose size was so many bytes.
 func (e *StreamEdit) charge(was int) { e.db.space.charge(e.s.EntriesSize() - was) }
 
-// Add appends an entry, making the stream if there is none. id must be above the last id, fields alternate field and
-// value.
+// Add appends an entry, making the stream if there is none. id must be above the last id,
+// fields alternate field and value.
 func (e *StreamEdit) Add(id stream.ID, fields [][]byte) {
 	e.Create()
 	was := e.s.EntriesSize()
@@ -63,8 +63,8 @@ func (e *StreamEdit) Delete(id stream.ID) bool {
 	return true
 }
 
-// Trim removes entries from the front as the strategy says and returns how many. Whole nodes of deleted entries may go
-// without any that live.
+// Trim removes entries from the front as the strategy says and returns how many. Whole nodes of deleted
+// entries may go without any that live.
 func (e *StreamEdit) Trim(t stream.Strategy) int {
 	if e.s == nil {
 		return 0
@@ -90,9 +90,9 @@ func (e *StreamEdit) Trim(t stream.Strategy) int {
 	return n
 }
 
-// exactTrim is how to tell an exact trim what t has done, so that it leaves the same entries in the same nodes. What an
-// approximate trim does depends on its limit and on where nodes end, but it removes whole nodes: everything below the
-// node that is now the first.
+// exactTrim is how to tell an exact trim what t has done, so that it leaves the same entries in the same
+// nodes. What an approximate trim does depends on its limit and on where nodes end, but it removes whole
+// nodes: everything below the node that is now the first.
 func exactTrim(s *stream.Stream, t stream.Strategy) (by string, threshold []byte) {
 	if t.Approx {
 		for master := range s.Nodes() {
@@ -105,9 +105,9 @@ func exactTrim(s *stream.Stream, t stream.Strategy) (by string, threshold []byte
 	return "MAXLEN", appendInt(nil, int64(s.Len()))
 }
 
-// SetID sets the last id, and where they are not nil the count of entries ever added and the highest id ever deleted.
-// The key must exist. Only what was given is recorded: a highest deleted id that stands above the last id is legal, but
-// XSETID does not take it.
+// SetID sets the last id, and where they are not nil the count of entries ever added and the highest id ever
+// deleted. The key must exist. Only what was given is recorded: a highest deleted id that stands above the
+// last id is legal, but XSETID does not take it.
 func (e *StreamEdit) SetID(last stream.ID, added *uint64, maxDeleted *stream.ID) {
 	e.s.SetID(last, added, maxDeleted)
 	if e.db.store.effects != nil {

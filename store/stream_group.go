@@ -6,8 +6,9 @@ import (
 	"lockserver/store/stream"
 )
 
-// GroupEdit writes to one consumer group of a stream. What it records is what Redis hands to its replicas: XGROUP,
-// XCLAIM with everything said, and XACK. When a consumer was last seen is nobody's data and not recorded.
+// GroupEdit writes to one consumer group of a stream. What it records is what Redis hands to
+// its replicas: XGROUP, XCLAIM with everything said, and XACK. When a consumer was last seen is
+// nobody's data and not recorded.
 type GroupEdit struct {
 	e    *StreamEdit
 	name []byte
@@ -34,8 +35,8 @@ func (e *StreamEdit) Create() {
 	e.db.put(e.key, v)
 }
 
-// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead), making the
-// stream if there is none, and reports whether the name was free.
+// CreateGroup adds a group that has read up to last, the read-th entry ever added (or stream.UnknownRead),
+// making the stream if there is none, and reports whether the name was free.
 func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	made := e.s == nil
 	e.Create()
@@ -50,7 +51,8 @@ func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	return true
 }
 
-// DestroyGroup removes a group and reports whether there was one of that name. Who waits for its entries is told.
+// DestroyGroup removes a group and reports whether there was one of that name. Who
+// waits for its entries is told.
 func (e *StreamEdit) DestroyGroup(name []byte) bool {
 	if e.s == nil {
 		return false

@@ -2,8 +2,8 @@ package store
 
 import "lockserver/store/stream"
 
-// Forget makes an entry no longer pending in any group, and reports whether it was in one. The entry itself stays, and
-// there need not be one.
+// Forget makes an entry no longer pending in any group, and reports whether it was in one. The entry
+// itself stays, and there need not be one.
 func (e *StreamEdit) Forget(id stream.ID) bool {
 	if e.s == nil {
 		return false
@@ -18,9 +18,9 @@ func (e *StreamEdit) Forget(id stream.ID) bool {
 	return found
 }
 
-// trimByRefs is Trim for a strategy that minds the groups. What goes from the front is trimmed; what goes from behind an
-// entry that stays is deleted, and so counts for the highest ID ever deleted, by which groups know what they have still
-// to read.
+// trimByRefs is Trim for a strategy that minds the groups. What goes from the front is trimmed; what goes
+// from behind an entry that stays is deleted, and so counts for the highest ID ever deleted, by which
+// groups know what they have still to read.
 func (e *StreamEdit) trimByRefs(t stream.Strategy) int {
 	ids := e.s.Trimmable(e.db.store.limits.Stream, t)
 	if t.Refs == stream.DropRefs {

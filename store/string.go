@@ -3,15 +3,15 @@ package store
 // TTL says what becomes of a key's deadline when its value is replaced.
 type TTL int64
 
-// KeepTTL leaves the deadline as it is; NoTTL takes it away; any other value is the new one in milliseconds since
-// 1970.
+// KeepTTL leaves the deadline as it is; NoTTL takes it away; any other value is the new
+// one in milliseconds since 1970.
 const (
 	NoTTL   TTL = 0
 	KeepTTL TTL = -1
 )
 
-// SetString makes key a string holding a copy of val, whatever it held before. A deadline that is not in the future
-// removes the key instead.
+// SetString makes key a string holding a copy of val, whatever it held before. A deadline that is not in
+// the future removes the key instead.
 func (db *DB) SetString(key, val []byte, ttl TTL) {
 	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
 		if !db.Delete(key) {
@@ -79,8 +79,8 @@ func (db *DB) recordSet(key, val []byte, ttl TTL) {
 	}
 }
 
-// PutBuffer is SetString, without a deadline, for bytes that nobody else holds: it takes them over. They may be written
-// to in place later, as those that SetRange has made.
+// PutBuffer is SetString, without a deadline, for bytes that nobody else holds: it takes them over. They may
+// be written to in place later, as those that SetRange has made.
 func (db *DB) PutBuffer(key, val []byte) {
 	db.setOwned(key, val, NoTTL)
 	keys := db.space.keys
@@ -97,8 +97,9 @@ func (db *DB) SetInt(key []byte, n int64) {
 	db.SetString(key, appendInt(text[:0], n), KeepTTL)
 }
 
-// writableBuffer returns key's string as a buffer that may be written anywhere, making an empty one if there is no
-// such key. room is how many more bytes it will need. The caller charges for what it then does to the length.
+// writableBuffer returns key's string as a buffer that may be written anywhere, making an empty
+// one if there is no such key. room is how many more bytes it will need. The caller charges for
+// what it then does to the length.
 func (db *DB) writableBuffer(key []byte, room int) *growable {
 	slot := db.find(key)
 	if slot < 0 {
@@ -121,16 +122,16 @@ func (db *DB) writableBuffer(key []byte, room int) *growable {
 	return g
 }
 
-// MakeRaw makes key's string one of the encoding "raw", as a command does that would have written into it, had the bits
-// been others. Its value stays what it is.
+// MakeRaw makes key's string one of the encoding "raw", as a command does that would have written into it,
+// had the bits been others. Its value stays what it is.
 func (db *DB) MakeRaw(key []byte) {
 	if r := db.Peek(key); r.OK() && len(r.Bytes()) <= embstrMax {
 		db.writableBuffer(key, 0)
 	}
 }
 
-// Append adds val to the end of key's string, which it makes if there is none, and returns the new length in bytes.
-// Like Redis, a key that is made by it is kept as it would be by SET.
+// Append adds val to the end of key's string, which it makes if there is none, and returns the new length in
+// bytes. Like Redis, a key that is made by it is kept as it would be by SET.
 func (db *DB) Append(key, val []byte) int {
 	if !db.Peek(key).OK() {
 		db.SetString(key, val, NoTTL)
@@ -145,7 +146,8 @@ func (db *DB) Append(key, val []byte) int {
 	return len(g.b)
 }
 
-// SetRange overwrites key's string from offset on, filling a gap with zero bytes, and returns the new length in bytes.
+// SetRange overwrites key's string from offset on, filling a gap with zero bytes, and
+// returns the new length in bytes.
 func (db *DB) SetRange(key []byte, offset int, val []byte) int {
 	end := offset + len(val)
 	g := db.writableBuffer(key, end)

@@ -1,14 +1,14 @@
 package store
 
-// What the store knows of locks, so that they can be listed without a walk through the keyspace, and so that what
-// Redisson keeps beside a lock costs nothing where there is none of it: which hashes have a token, and how many keys
-// are named like Redisson's companions of a lock.
+// What the store knows of locks, so that they can be listed without a walk through the keyspace, and so that
+// what Redisson keeps beside a lock costs nothing where there is none of it: which hashes have a token, and
+// how many keys are named like Redisson's companions of a lock.
 
 const (
 	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
 	TokenField = "$token"
-	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its queue, the
-	// timeouts of those who queue.
+	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
+	// queue, the timeouts of those who queue.
 	CompanionPrefix = "redisson_lock_"
 )
 
@@ -41,8 +41,8 @@ func (sp *space) delete(h uint64, slot int) {
 	sp.keys.Delete(h, slot)
 }
 
-// markToken notes that a slot holds a hash with a token, if it does. Whatever else may become of the hash, EachToken
-// finds out.
+// markToken notes that a slot holds a hash with a token, if it does. Whatever else may become
+// of the hash, EachToken finds out.
 func (sp *space) markToken(slot int) {
 	if _, v := sp.keys.At(slot); v.hasToken() {
 		sp.tokens.Add(slot)
@@ -58,8 +58,8 @@ func (e *HashEdit) noteToken(field []byte) {
 	}
 }
 
-// EachToken visits every live key that is a hash with a token, until visit returns false. It takes as long as there are
-// such keys, whatever else the database holds.
+// EachToken visits every live key that is a hash with a token, until visit returns false. It takes as long as
+// there are such keys, whatever else the database holds.
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
@@ -77,8 +77,8 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 // Tokens returns the number of keys that EachToken may visit.
 func (db *DB) Tokens() int { return db.space.tokens.Len() }
 
-// SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and with the
-// process, and nobody but Ref.Note reads them.
+// SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and
+// with the process, and nobody but Ref.Note reads them.
 func (e *HashEdit) SetNote(note uint64) {
 	_, v := e.db.space.keys.At(e.slot)
 	v.exp.Of.note = note

@@ -28,8 +28,8 @@ const (
 	Bloom
 )
 
-// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a Bloom filter
-// "MBbloom--", as a Redis with the module RedisBloom does.
+// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a Bloom
+// filter "MBbloom--", as a Redis with the module RedisBloom does.
 func (k Kind) String() string {
 	switch k {
 	case String, buffer:
@@ -51,13 +51,14 @@ func (k Kind) String() string {
 	}
 }
 
-// value is what a key of the keyspace holds: 24 bytes, so that a million small keys cost little more than their
-// bytes. It is a tagged union over one pointer; this file is the only one that reads or makes the pointer.
+// value is what a key of the keyspace holds: 24 bytes, so that a million small keys cost
+// little more than their bytes. It is a tagged union over one pointer; this file is the only
+// one that reads or makes the pointer.
 type value struct {
 	ptr unsafe.Pointer
 	exp *deadline // nil: no deadline
-	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes while
-	// a cut shares the chunk, because a snapshot reads it.
+	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes
+	// while a cut shares the chunk, because a snapshot reads it.
 	meta uint32
 	// access says how the value has been used: see access.go. A snapshot reads it atomically.
 	access uint32
@@ -71,8 +72,9 @@ const (
 	embstrMax = 44
 )
 
-// growable is a string that APPEND, SETRANGE or SETBIT has written to. Its bytes are shared with a snapshot when
-// stamp says so; appending behind the length that a snapshot saw is always safe, writing before it is not.
+// growable is a string that APPEND, SETRANGE or SETBIT has written to. Its bytes are shared
+// with a snapshot when stamp says so; appending behind the length that a snapshot saw is always
+// safe, writing before it is not.
 type growable struct {
 	b     []byte
 	stamp uint64

@@ -8,9 +8,9 @@ const MaxWarm = dict.MaxWarm
 // WorthWarming reports whether look-ups in this database are likely to wait for memory.
 func (db *DB) WorthWarming() bool { return db.space.keys.LargeEnough() }
 
-// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. removals is how many of
-// them may be for removing the key. slots is room for len(keys) numbers: what Expect may be told before each. It changes
-// nothing that anyone can observe.
+// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. removals
+// is how many of them may be for removing the key. slots is room for len(keys) numbers: what Expect may be
+// told before each. It changes nothing that anyone can observe.
 func (db *DB) Warm(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxWarm]uint64
 	d := db.space.keys
@@ -45,8 +45,8 @@ func (db *DB) warmRemovals(slots []int, removals int) {
 	db.store.warmSum += db.space.keys.WarmLast(removals) + db.store.deadlines.Warm(timed[:n])
 }
 
-// Expect says in which slot the next key that is looked for probably is; any number will do, as the key there is
-// compared.
+// Expect says in which slot the next key that is looked for probably is; any number will
+// do, as the key there is compared.
 func (db *DB) Expect(slot int) { db.space.recent = slot }
 
 // WarmMembers is Warm for members of the set or fields of the hash at key, at most MaxWarm.

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Warming reads for members that are there, that are not, in small and large containers and without any, and changes
-// nothing.
+// Warming reads for members that are there, that are not, in small and large containers and
+// without any, and changes nothing.
 func TestWarmMembers(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)

@@ -1,7 +1,7 @@
 package store
 
-// Witness hears of what happens to keys without, or beside, the doing of a command. It is called in the middle of a
-// mutation: it may not touch the store. The keys belong to the store.
+// Witness hears of what happens to keys without, or beside, the doing of a command. It is called in the
+// middle of a mutation: it may not touch the store. The keys belong to the store.
 type Witness interface {
 	// KeyExpired: the key's time had come, and it is gone.
 	KeyExpired(db *DB, key []byte)
@@ -15,8 +15,8 @@ type Witness interface {
 	KeyMissed(db *DB, key []byte)
 }
 
-// SetWitness attaches w, or detaches the present one when w is nil. Nobody who does not listen pays more than a nil
-// check.
+// SetWitness attaches w, or detaches the present one when w is nil. Nobody who does not
+// listen pays more than a nil check.
 func (s *Store) SetWitness(w Witness) { s.witness = w }
 
 // made tells the witness of a new key.

@@ -9,8 +9,8 @@ import (
 	"lockserver/store/zset"
 )
 
-// ZSetEdit writes to one key's sorted set. The key is made by the first Set and removed with the last member. The
-// caller has checked that the key is missing or a sorted set.
+// ZSetEdit writes to one key's sorted set. The key is made by the first Set and removed with the last member.
+// The caller has checked that the key is missing or a sorted set.
 type ZSetEdit struct {
 	db  *DB
 	key []byte
@@ -48,8 +48,8 @@ func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
 // charge accounts for a change of the sorted set, whose size was so many bytes.
 func (e *ZSetEdit) charge(was int) { e.db.space.charge(e.z.Size() - was) }
 
-// Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its score
-// has changed. member must not alias the sorted set.
+// Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its
+// score has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if e.z == nil {
 		e.z = zset.New(&e.db.store.zsets)
@@ -94,7 +94,8 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 	return true
 }
 
-// RemoveRange takes out the members of ranks from..to-1, 0 <= from and to <= Len, and returns how many those are.
+// RemoveRange takes out the members of ranks from..to-1, 0 <= from and to <= Len,
+// and returns how many those are.
 func (e *ZSetEdit) RemoveRange(from, to int) int {
 	if e.z == nil || from >= to {
 		return 0
@@ -119,8 +120,9 @@ func (e *ZSetEdit) RemoveRange(from, to int) int {
 	return to - from
 }
 
-// ReplaceZSet puts z in the place of whatever key holds, without a deadline, and takes z over; an empty z removes the
-// key. z comes from NewZSet or NewZSetTable and holds nothing of the store: what it was computed from may be the key itself.
+// ReplaceZSet puts z in the place of whatever key holds, without a deadline, and takes z over; an empty z
+// removes the key. z comes from NewZSet or NewZSetTable and holds nothing of the store: what it was
+// computed from may be the key itself.
 func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	if z.Len() == 0 {
 		db.Delete(key)
@@ -137,8 +139,8 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 	db.changed(key)
 }
 
-// recordScores records what z holds, -0 last and of that the longest members first: only a table keeps the sign, and whoever
-// repeats this adds one member after the other, to a listpack as long as it can be one.
+// recordScores records what z holds, -0 last and of that the longest members first: only a table keeps the
+// sign, and whoever repeats this adds one member after the other, to a listpack as long as it can be one.
 func (db *DB) recordScores(key []byte, z *zset.ZSet) {
 	var signed [][]byte
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {

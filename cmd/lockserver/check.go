@@ -8,8 +8,8 @@ import (
 	"lockserver/server"
 )
 
-// runCheck is `lockserver check` from its arguments, without that word, to its exit code: 0 if a server can start on each
-// of the files and directories, 1 if not.
+// runCheck is `lockserver check` from its arguments, without that word, to its exit code: 0 if a server can
+// start on each of the files and directories, 1 if not.
 func runCheck(paths []string, stdout, stderr io.Writer) int {
 	if len(paths) == 1 && (paths[0] == "-h" || paths[0] == "--help") {
 		fmt.Fprint(stdout, checkUsage)

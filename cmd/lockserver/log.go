@@ -16,7 +16,8 @@ import (
 //
 //	4711:M 21 Nov 2026 01:10:33.632 * message key=value
 //
-// The character before the message is the severity: '.' debug, '-' verbose, '*' notice, '#' warning and above.
+// The character before the message is the severity: '.' debug, '-' verbose, '*'
+// notice, '#' warning and above.
 type lineLog struct {
 	out    *lockedWriter
 	level  slog.Leveler
@@ -124,8 +125,8 @@ func oneLine(s string) string {
 	return q[1 : len(q)-1]
 }
 
-// reopened is a log file that is opened anew for each line, so that a log rotation that moves it away needs no
-// signal; redis-server does the same.
+// reopened is a log file that is opened anew for each line, so that a log rotation that moves it away needs
+// no signal; redis-server does the same.
 type reopened string
 
 func (name reopened) open() (*os.File, error) {

@@ -127,7 +127,8 @@ func (c *child) exit(t *testing.T) int {
 	return c.ProcessState.ExitCode()
 }
 
-// ask sends inline commands, one a connection, and returns the first line of each reply, or the second for a bulk.
+// ask sends inline commands, one a connection, and returns the first line of each
+// reply, or the second for a bulk.
 func ask(t *testing.T, addr string, lines ...string) (replies []string) {
 	t.Helper()
 	network := "tcp"

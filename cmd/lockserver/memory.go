@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// idleCheck is how often it is looked whether nothing is to be done, and idleShare the processor time that a process may take
-	// for that, of one processor.
+	// idleCheck is how often it is looked whether nothing is to be done, and idleShare the processor time
+	// that a process may take for that, of one processor.
 	idleCheck = time.Second
 	idleShare = 0.02
 	// idleGarbage is how much of the headroom has to be used up for a collection when nothing is to be done.
 	idleGarbage = 0.25
-	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of 100 %
-	// a server with little data would collect hundreds of times a second.
+	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of
+	// 100 % a server with little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
-	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is made of,
-	// and twice the data would be too much.
+	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
+	// made of, and twice the data would be too much.
 	gcPercentLarge = 33
 	// gcPercentMost bounds the headroom of a very small heap.
 	gcPercentMost = 2000
@@ -43,8 +43,8 @@ func tuneCollector() {
 	onCollected()
 }
 
-// collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps requests waiting
-// for some milliseconds, and what is done now is not due in the middle of a save.
+// collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps
+// requests waiting for some milliseconds, and what is done now is not due in the middle of a save.
 func collectIdle(stop <-chan struct{}) {
 	used := processorTime()
 	if used == 0 {
@@ -94,8 +94,8 @@ func (c *idleCollector) due(used time.Duration) bool {
 	return worthCollecting(c.heap[0].Value.Uint64(), c.heap[1].Value.Uint64(), c.heap[2].Value.Uint64())
 }
 
-// worthCollecting tells whether enough garbage has gathered since the last collection, which left live bytes; the next is due
-// when there are goal bytes.
+// worthCollecting tells whether enough garbage has gathered since the last collection, which left live bytes;
+// the next is due when there are goal bytes.
 func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }

@@ -1,11 +1,12 @@
-// Package tabletest holds what Redis 7.0 says about its own commands, and compares other servers' tables with it.
+// Package tabletest holds what Redis 7.0 says about its own commands, and compares
+// other servers' tables with it.
 //
-// It owns the golden file and the form in which the facts of a command are written there: one paragraph a command,
-// one line a fact. It reads replies of COMMAND and COMMAND DOCS in version 3 of the protocol and knows nothing of
-// how they came about, so that any package with rows of its own can use it in its tests.
+// It owns the golden file and the form in which the facts of a command are written there: one paragraph a
+// command, one line a fact. It reads replies of COMMAND and COMMAND DOCS in version 3 of the protocol and
+// knows nothing of how they came about, so that any package with rows of its own can use it in its tests.
 //
-// The golden file holds facts only: arity, flags, ranges, ACL categories, key specs, groups, versions and arguments. To
-// make it anew from an installed redis-server: go test ./commands -run Golden -update.
+// The golden file holds facts only: arity, flags, ranges, ACL categories, key specs, groups, versions and
+// arguments. To make it anew from an installed redis-server: go test ./commands -run Golden -update.
 package tabletest
 
 import (
@@ -36,9 +37,9 @@ type Deviation struct {
 	Why   string
 }
 
-// Compare fails the test for every command that both the server and Redis 7.0 have, but describe differently, and
-// names the facts. Each deviation, by the full name of a command, is left out. Known says which of the server's
-// commands Redis has.
+// Compare fails the test for every command that both the server and Redis 7.0 have, but describe
+// differently, and names the facts. Each deviation, by the full name of a command, is left out. Known says
+// which of the server's commands Redis has.
 func Compare(t *testing.T, do Do, deviations map[string]Deviation) (known []string) {
 	t.Helper()
 	redis, ours := Golden(), Describe(t, do)

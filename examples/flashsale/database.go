@@ -9,8 +9,8 @@ import (
 	_ "modernc.org/sqlite" // SQLite in Go, without cgo
 )
 
-// Database is where orders live. Its indexes are the last line of defence: whatever is delivered twice, an order is
-// written once, and a user has one order of a voucher.
+// Database is where orders live. Its indexes are the last line of defence: whatever is delivered twice, an
+// order is written once, and a user has one order of a voucher.
 type Database struct{ db *sql.DB }
 
 const schema = `
@@ -48,8 +48,9 @@ type Entry struct {
 	Bad   string // why it is no order; empty if it is one
 }
 
-// Write writes a batch in one transaction, all or nothing, and says how many of them were new. Entries that were written
-// before change nothing. One that the indexes do not allow is no reason to stop the others: it goes to the rejects.
+// Write writes a batch in one transaction, all or nothing, and says how many of them were new.
+// Entries that were written before change nothing. One that the indexes do not allow is no reason to
+// stop the others: it goes to the rejects.
 func (d *Database) Write(ctx context.Context, batch []Entry) (written int, err error) {
 	tx, err := d.db.BeginTx(ctx, nil)
 	if err != nil {

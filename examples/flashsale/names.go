@@ -21,7 +21,8 @@ type Order struct {
 	Voucher string
 }
 
-// OpenSale puts a number of pieces on sale, one for each user. A sale that is open already, or over, is left as it is.
+// OpenSale puts a number of pieces on sale, one for each user. A sale that is open
+// already, or over, is left as it is.
 //
 // Give it START and END, and many programs may do this long before.
 func OpenSale(ctx context.Context, client *redis.Client, voucher string, stock int) error {

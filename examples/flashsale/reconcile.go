@@ -16,7 +16,8 @@ type Books struct {
 	Surplus            []Order // in the database, and not in the stream
 }
 
-// Reconcile compares the books of a sale. Do it when the workers are done: what is still under way is Missing, too.
+// Reconcile compares the books of a sale. Do it when the workers are done: what is
+// still under way is Missing, too.
 func Reconcile(ctx context.Context, client *redis.Client, database *Database, voucher string) (*Books, error) {
 	b := new(Books)
 	info, err := client.Do(ctx, "SECKILL.INFO", voucher).Result()
@@ -67,8 +68,8 @@ func (b *Books) Balanced() bool {
 	return b.Total == b.Stock+b.Sold && b.Sold == int64(b.Entries) && b.Entries == b.Rows && len(b.Missing)+len(b.Surplus) == 0
 }
 
-// Repair writes what is missing; it may be written a second time by a worker who comes late. Orders that nobody has placed
-// are left to a person.
+// Repair writes what is missing; it may be written a second time by a worker who comes late. Orders that
+// nobody has placed are left to a person.
 func (b *Books) Repair(ctx context.Context, database *Database) error {
 	if len(b.Missing) == 0 {
 		return nil

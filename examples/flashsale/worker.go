@@ -15,24 +15,24 @@ const (
 	idle      = time.Second // how long to wait for the next order before looking after the others' ones
 )
 
-// Worker carries orders from the stream into the database. Run as many as you like, in as many processes, each with a
-// name of its own.
+// Worker carries orders from the stream into the database. Run as many as you like, in as many
+// processes, each with a name of its own.
 //
-// Three rules make it exactly once. Acknowledge after the commit: who dies in between leaves an order that is delivered
-// again, never one that is lost. Write what may have been written already, without harm: the database's indexes do that.
-// And let nothing lie: a worker that starts finishes what it had in its hands when it ended, and every worker takes over
-// what a dead one has left.
+// Three rules make it exactly once. Acknowledge after the commit: who dies in between leaves an order that is
+// delivered again, never one that is lost. Write what may have been written already, without harm: the
+// database's indexes do that. And let nothing lie: a worker that starts finishes what it had in its hands
+// when it ended, and every worker takes over what a dead one has left.
 type Worker struct {
 	Redis    *redis.Client
 	Database *Database
 	Name     string
-	// TakeOverAfter is how long an order is in somebody's hands before he is taken for dead: longer than a transaction
-	// can possibly take. If it was wrong, an order is written twice, that is, once.
+	// TakeOverAfter is how long an order is in somebody's hands before he is taken for dead: longer than a
+	// transaction can possibly take. If it was wrong, an order is written twice, that is, once.
 	TakeOverAfter time.Duration
 }
 
-// RunForever runs the worker until ctx ends. What goes wrong is logged and begun again, from the worker's own unfinished
-// orders on.
+// RunForever runs the worker until ctx ends. What goes wrong is logged and begun again, from the
+// worker's own unfinished orders on.
 func (w *Worker) RunForever(ctx context.Context) {
 	for ctx.Err() == nil {
 		if err := w.Run(ctx); err != nil && ctx.Err() == nil {
@@ -47,7 +47,8 @@ func (w *Worker) RunForever(ctx context.Context) {
 
 // Run works until ctx ends or something goes wrong.
 func (w *Worker) Run(ctx context.Context) error {
-	// The group begins at the stream's beginning, so that no order is missed that was placed before there was a worker.
+	// The group begins at the stream's beginning, so that no order is missed that was
+	// placed before there was a worker.
 	err := w.Redis.XGroupCreateMkStream(ctx, ordersStream, workersGroup, "0").Err()
 	if err != nil && !strings.HasPrefix(err.Error(), "BUSYGROUP") {
 		return err
@@ -73,8 +74,8 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 }
 
-// finish does what this worker had in its hands when it ended. Read from "0", a group answers with the reader's own
-// pending list.
+// finish does what this worker had in its hands when it ended. Read from "0", a group answers
+// with the reader's own pending list.
 func (w *Worker) finish(ctx context.Context) error {
 	for {
 		entries, err := w.read(ctx, "0", -1)
@@ -87,8 +88,8 @@ func (w *Worker) finish(ctx context.Context) error {
 	}
 }
 
-// takeOver does what others have had in their hands for too long. It also finds what was sent to this worker in an
-// answer that got lost.
+// takeOver does what others have had in their hands for too long. It also finds what was sent to this
+// worker in an answer that got lost.
 func (w *Worker) takeOver(ctx context.Context) error {
 	for next := "0-0"; ; {
 		entries, cursor, err := w.Redis.XAutoClaim(ctx, &redis.XAutoClaimArgs{Stream: ordersStream, Group: workersGroup,

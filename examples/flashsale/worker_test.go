@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestKilledBetweenCommitAndAcknowledgement: the orders are in the database and in a dead worker's hands. Another worker is
-// given them, and nothing happens twice.
+// TestKilledBetweenCommitAndAcknowledgement: the orders are in the database and in a dead worker's hands.
+// Another worker is given them, and nothing happens twice.
 func TestKilledBetweenCommitAndAcknowledgement(t *testing.T) {
 	s := newStage(t, 100)
 	s.sell(0, 30)

@@ -13,8 +13,8 @@ import (
 // ErrStale is what a holder gets who slept past the end of his lease and writes then.
 var ErrStale = errors.New("the lock is no longer ours, nothing was written")
 
-// WriteGuarded runs a command in lockserver if token is still the lock's current one. The server decides, at the moment of
-// the write: no look at the clock or at the lock beforehand can do that.
+// WriteGuarded runs a command in lockserver if token is still the lock's current one. The server decides, at
+// the moment of the write: no look at the clock or at the lock beforehand can do that.
 func WriteGuarded(ctx context.Context, client *redis.Client, lock string, token int64, command ...any) error {
 	err := client.Do(ctx, append([]any{"GUARD", lock, token}, command...)...).Err()
 	if err != nil && strings.HasPrefix(err.Error(), "STALETOKEN") {
@@ -34,8 +34,9 @@ CREATE TABLE IF NOT EXISTS prices (
 	fence INTEGER NOT NULL
 );`
 
-// WriteFenced does the same for data outside of lockserver, here in SQL: the row refuses a token that is lower than one
-// that it has seen. Tokens rise across all locks, restarts and crashes of the server, so comparing them is enough.
+// WriteFenced does the same for data outside of lockserver, here in SQL: the row refuses a token that
+// is lower than one that it has seen. Tokens rise across all locks, restarts and crashes of the
+// server, so comparing them is enough.
 func WriteFenced(ctx context.Context, db *sql.DB, token int64, item string, price int) error {
 	done, err := db.ExecContext(ctx, `
 		INSERT INTO prices (item, price, fence) VALUES (?, ?, ?)

@@ -109,8 +109,8 @@ func TestWaitingEndsWithItsContext(t *testing.T) {
 	require.ErrorIs(t, err, stop)
 }
 
-// TestTheNextLeaderTakesOver: three processes, of which the leader ends twice, once by itself and once because its
-// connection is cut.
+// TestTheNextLeaderTakesOver: three processes, of which the leader ends twice, once by itself and
+// once because its connection is cut.
 func TestTheNextLeaderTakesOver(t *testing.T) {
 	options, client, clock := serve(t)
 	type reign struct {

@@ -10,20 +10,24 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ErrLost ends the context of work whose lock is gone: the connection broke, or somebody deleted or forced it.
+// ErrLost ends the context of work whose lock is gone: the connection broke, or
+// somebody deleted or forced it.
 var ErrLost = errors.New("the lock was lost")
 
 const (
 	watchEvery = time.Second
-	// standFor is how long one LOCK stands in line. It begins again until ctx ends; a shorter one notices that sooner.
+	// standFor is how long one LOCK stands in line. It begins again until ctx ends; a
+	// shorter one notices that sooner.
 	standFor = 20 * time.Second
 )
 
-// WhileHeld waits for the lock, runs work, and releases it. The context that work gets ends when the lock is lost.
+// WhileHeld waits for the lock, runs work, and releases it. The context that work
+// gets ends when the lock is lost.
 //
-// There is no lease to choose: a LOCK without one is renewed by the server for as long as the connection lives that
-// acquired it. So the lock has a connection of its own here. One from a shared pool might be closed for being idle, which
-// loses the lock, or live on for other requests when this process believes to have let go, which keeps it.
+// There is no lease to choose: a LOCK without one is renewed by the server for as long as the
+// connection lives that acquired it. So the lock has a connection of its own here. One from a shared
+// pool might be closed for being idle, which loses the lock, or live on for other requests when this
+// process believes to have let go, which keeps it.
 func WhileHeld(ctx context.Context, options redis.Options, key string, work func(ctx context.Context, token int64) error) error {
 	options.PoolSize = 1
 	options.MaxRetries = -1                      // a LOCK that is sent twice is held twice
@@ -53,8 +57,8 @@ func WhileHeld(ctx context.Context, options redis.Options, key string, work func
 	return errors.Join(err, released)
 }
 
-// stand stands in line until the lock is ours. The place is kept by the server, first come first served; when one wait
-// has run out, the next one begins at the end of the line.
+// stand stands in line until the lock is ours. The place is kept by the server, first come first served; when
+// one wait has run out, the next one begins at the end of the line.
 func stand(ctx context.Context, conn *redis.Conn, key, owner string) (token int64, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -67,8 +71,8 @@ func stand(ctx context.Context, conn *redis.Conn, key, owner string) (token int6
 	}
 }
 
-// watchOver loses the lock when the server says so, or cannot be asked. RENEW with the token is the question: it extends
-// nothing that is not ours.
+// watchOver loses the lock when the server says so, or cannot be asked. RENEW with the token is the question:
+// it extends nothing that is not ours.
 func watchOver(ctx context.Context, lose context.CancelCauseFunc, conn *redis.Conn, key, owner string, token int64) {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()

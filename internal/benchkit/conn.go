@@ -16,8 +16,8 @@ type ReplyError string
 
 func (e ReplyError) Error() string { return string(e) }
 
-// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and does so without
-// allocating, so that the generator's own collector stays out of the latencies.
+// Conn is a connection to either server. It speaks just as much RESP2 as the measurements need, and does so
+// without allocating, so that the generator's own collector stays out of the latencies.
 type Conn struct {
 	c net.Conn
 	r *bufio.Reader
@@ -47,7 +47,8 @@ func (c *Conn) Write(requests []byte) error {
 	return err
 }
 
-// Expect reads one reply, an array as a whole, and checks that it begins with want, such as "+OK", ":", "*10" or "$-1".
+// Expect reads one reply, an array as a whole, and checks that it begins with want, such
+// as "+OK", ":", "*10" or "$-1".
 func (c *Conn) Expect(want string) error { return expect(c.r, want) }
 
 // Read implements io.Reader: what comes, undecoded.
@@ -56,8 +57,8 @@ func (c *Conn) Read(b []byte) (int, error) { return c.r.Read(b) }
 // ReadText reads one reply as Do returns it.
 func (c *Conn) ReadText() (string, error) { return readText(c.r) }
 
-// Do sends one command and returns its reply as text: the line of a status or a number, the content of a string, ""
-// for nil and for an array. The error is a ReplyError if the server answered one.
+// Do sends one command and returns its reply as text: the line of a status or a number, the content of a
+// string, "" for nil and for an array. The error is a ReplyError if the server answered one.
 func (c *Conn) Do(args ...string) (string, error) {
 	if err := c.c.SetDeadline(time.Now().Add(Patience)); err != nil {
 		return "", err

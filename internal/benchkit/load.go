@@ -17,8 +17,8 @@ type Traffic struct {
 // Always is the Want of traffic whose replies all begin the same.
 func Always(want string) func(int) string { return func(int) string { return want } }
 
-// Scatter maps 0 .. total-1 onto itself, so that every number comes once but neighbours lie apart. The factor is a
-// prime, so that it is a bijection for every total below it.
+// Scatter maps 0 .. total-1 onto itself, so that every number comes once but neighbours lie apart. The factor
+// is a prime, so that it is a bijection for every total below it.
 func Scatter(n, total int) int { return int(uint64(n) * 2654435761 % uint64(total)) }
 
 // Split is how many requests each of n connections sends: a whole number of pipelines of pairs, at least one.
@@ -56,7 +56,8 @@ func (f *Fleet) Close() {
 	}
 }
 
-// Each runs work on all connections at once and returns the first error. A context that ends breaks the connections.
+// Each runs work on all connections at once and returns the first error. A context that
+// ends breaks the connections.
 func (f *Fleet) Each(ctx context.Context, work func(i int, c *Conn) error) error {
 	errs := make([]error, len(f.Conns))
 	stop := context.AfterFunc(ctx, f.Close)
@@ -77,8 +78,8 @@ func (f *Fleet) Each(ctx context.Context, work func(i int, c *Conn) error) error
 	return nil
 }
 
-// Send sends about the given number of requests, in pipelines, as fast as the replies come; connection i sends its
-// own stretch of the numbers. It returns how many that were.
+// Send sends about the given number of requests, in pipelines, as fast as the replies come; connection i
+// sends its own stretch of the numbers. It returns how many that were.
 func (f *Fleet) Send(ctx context.Context, t Traffic, requests, pipeline int) (int, error) {
 	per := Split(requests, len(f.Conns), pipeline)
 	deadline := time.Now().Add(10 * Patience)

@@ -11,10 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// CPUTime is the user and system time of a process, over all threads, those that have ended included. The kernel's
-// CPU clock of the process counts nanoseconds, where /proc/<pid>/stat counts hundredths of a second: a pipelined
-// measurement takes the server some tenths only. The clock's number is made as clock_getcpuclockid(3) makes it: the
-// complement of the process, shifted, with the clock that the scheduler keeps.
+// CPUTime is the user and system time of a process, over all threads, those that have ended
+// included. The kernel's CPU clock of the process counts nanoseconds, where /proc/<pid>/stat counts
+// hundredths of a second: a pipelined measurement takes the server some tenths only. The clock's
+// number is made as clock_getcpuclockid(3) makes it: the complement of the process, shifted, with
+// the clock that the scheduler keeps.
 func CPUTime(pid int) (time.Duration, error) {
 	const schedulerClock = 2
 	var ts unix.Timespec

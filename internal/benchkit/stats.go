@@ -19,8 +19,8 @@ func Median(values []float64) float64 {
 	return (s[mid-1] + s[mid]) / 2
 }
 
-// Percentile is the smallest of the sorted values that at least the fraction q of them does not exceed (nearest
-// rank); 0 of none.
+// Percentile is the smallest of the sorted values that at least the fraction q of them does not
+// exceed (nearest rank); 0 of none.
 func Percentile(sorted []time.Duration, q float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0

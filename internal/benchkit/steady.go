@@ -18,8 +18,8 @@ func Rest(ctx context.Context, d time.Duration) error {
 // Settle lets what set-up left behind, such as closed connections, come to rest before the clocks are read.
 const Settle = 100 * time.Millisecond
 
-// Oversleep is the longest that a short sleep lasted too long until the context ended: what the machine, not a server,
-// adds to a latency.
+// Oversleep is the longest that a short sleep lasted too long until the context ended: what the
+// machine, not a server, adds to a latency.
 func Oversleep(ctx context.Context) time.Duration {
 	const nap = time.Millisecond
 	var longest time.Duration
@@ -49,9 +49,10 @@ func (p Pace) Due(i, k int) time.Duration {
 	return time.Duration(i)*p.Stagger + time.Duration(k)*p.Interval
 }
 
-// Steady sends traffic at a fixed rate (requests a second) for the span, one request at a time on each connection, and
-// returns the latencies, sorted. A request that could not be sent in time, because the one before it was still
-// unanswered, counts from the time it was due; a sleep that ends late is the generator's fault and does not.
+// Steady sends traffic at a fixed rate (requests a second) for the span, one request at a time on
+// each connection, and returns the latencies, sorted. A request that could not be sent in time,
+// because the one before it was still unanswered, counts from the time it was due; a sleep that ends
+// late is the generator's fault and does not.
 func (f *Fleet) Steady(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
 	p := NewPace(rate, len(f.Conns), span)
 	latencies := make([][]time.Duration, len(f.Conns))

@@ -69,8 +69,8 @@ func (e *UnknownError) Error() string {
 	return "ERR Unknown option or number of arguments for CONFIG SET - '" + e.Name + "'"
 }
 
-// SetError is CONFIG SET's refusal of a value. The server makes its own when the value is fine but applying it
-// fails (a directory that is not there, more clients than the process may have files).
+// SetError is CONFIG SET's refusal of a value. The server makes its own when the value is fine but applying
+// it fails (a directory that is not there, more clients than the process may have files).
 type SetError struct {
 	Name   string // the directive, by the name that was used
 	Reason string

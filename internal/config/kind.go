@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// kind is one type of value: how it is read, shown and written. The reasons that set returns are complete
-// sentences for users; a failed set may leave its own field half changed, which is why callers work on a copy.
+// kind is one type of value: how it is read, shown and written. The reasons that set returns
+// are complete sentences for users; a failed set may leave its own field half changed, which
+// is why callers work on a copy.
 type kind interface {
 	// set reads the arguments of one line; a kind that is no list gets exactly one.
 	set(c *Config, args []string, again bool) error
@@ -95,7 +96,8 @@ type memoryKind struct {
 	field    func(*Config) *int64
 }
 
-// memory is a size: a number of bytes with an optional unit (b, k, kb, m, mb, g, gb; "k" is 1000 and "kb" 1024).
+// memory is a size: a number of bytes with an optional unit (b, k, kb, m, mb, g,
+// gb; "k" is 1000 and "kb" 1024).
 func memory(min, max int64, field func(*Config) *int64) kind { return memoryKind{min, max, field} }
 
 func (k memoryKind) set(c *Config, args []string, _ bool) error {

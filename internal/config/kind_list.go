@@ -10,8 +10,8 @@ import (
 // bindLimit is how many addresses Redis listens on at most.
 const bindLimit = 16
 
-// splitBlanks cuts a list that came as one argument. Redis cuts at each single blank, so blanks in a row, in front
-// or behind leave an empty word, which the lists then refuse.
+// splitBlanks cuts a list that came as one argument. Redis cuts at each single blank, so blanks in a row, in
+// front or behind leave an empty word, which the lists then refuse.
 func splitBlanks(s string) []string {
 	if s == "" {
 		return nil
@@ -38,8 +38,8 @@ func (k addresses) lines(c, _ *Config) []string {
 }
 func (addresses) shape() shape { return wordList }
 
-// savePoints is save: pairs of seconds and changes. The first line of a load replaces the defaults, later ones
-// add, and an empty one clears.
+// savePoints is save: pairs of seconds and changes. The first line of a load replaces the defaults, later
+// ones add, and an empty one clears.
 type savePoints struct{}
 
 func (savePoints) set(c *Config, args []string, again bool) error {

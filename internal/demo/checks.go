@@ -42,8 +42,8 @@ func (f *facts) checks() []Check {
 	}
 }
 
-// toldTheTruth: who was told that he has bought has an order, and who has an order was told so, be it when he asked again
-// because the first answer was lost.
+// toldTheTruth: who was told that he has bought has an order, and who has an order was told so, be it when he
+// asked again because the first answer was lost.
 func (f *facts) toldTheTruth() Check {
 	told, liedTo := len(f.selling.toldSold), 0
 	for user := range f.selling.toldSold {

@@ -18,7 +18,8 @@ type replyError string
 
 func (e replyError) Error() string { return string(e) }
 
-// conn is a connection of one client, who waits for each answer before he asks again. It breaks when its context ends.
+// conn is a connection of one client, who waits for each answer before he asks again. It
+// breaks when its context ends.
 type conn struct {
 	nc     net.Conn
 	in     *bufio.Reader

@@ -12,8 +12,8 @@ const (
 	batchSize = 16
 	// commitTime is what writing them takes: about as long as a database needs for a transaction.
 	commitTime = 5 * time.Millisecond
-	// takeOverAfter is how long an order is in somebody's hands before the others believe that he is dead. A worker
-	// that is slow loses his orders, too; the ledger does not mind.
+	// takeOverAfter is how long an order is in somebody's hands before the others believe that he is dead. A
+	// worker that is slow loses his orders, too; the ledger does not mind.
 	takeOverAfter = 300 * time.Millisecond
 	// idleFor is how long a worker waits for new orders before he looks whether somebody has died.
 	idleFor = 100 * time.Millisecond

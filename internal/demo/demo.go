@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Run plays the sale and returns what came out of it. It returns an error if the sale could not be played to its end: an
-// option is out of bounds, the server cannot be reached or knows no sales, a key of the sale exists already, the context
-// ended. Checks that fail are no error; they are in the Result. Whatever happens, the keys of the sale are removed, unless
-// they are to be kept.
+// Run plays the sale and returns what came out of it. It returns an error if the sale could not be played to
+// its end: an option is out of bounds, the server cannot be reached or knows no sales, a key of the sale
+// exists already, the context ended. Checks that fail are no error; they are in the Result. Whatever happens,
+// the keys of the sale are removed, unless they are to be kept.
 func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

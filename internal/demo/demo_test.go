@@ -179,8 +179,8 @@ func TestInterruptedSaleLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	dial, dialed := o.Dial, atomic.Int32{}
 	o.Dial = func(ctx context.Context) (net.Conn, error) {
-		// One connection is the demo's own, three are the workers', eight are the buyers': the others come in the middle
-		// of the sale.
+		// One connection is the demo's own, three are the workers', eight are the buyers': the others
+		// come in the middle of the sale.
 		if dialed.Add(1) == 1+3+8+10 {
 			cancel(stop)
 		}

@@ -2,13 +2,14 @@ package demo
 
 import "sync"
 
-// ledger stands for the database: a table of orders whose number is its primary key, with a unique index on the user.
+// ledger stands for the database: a table of orders whose number is its primary key,
+// with a unique index on the user.
 type ledger struct {
 	mu      sync.Mutex
 	byOrder map[string]string // order -> user
 	byUser  map[string]string // user -> order
-	// repeats are orders that were there already, as they are when an order is delivered again. clashes are those that
-	// the unique index refused: another order of a user who has one.
+	// repeats are orders that were there already, as they are when an order is delivered again. clashes are
+	// those that the unique index refused: another order of a user who has one.
 	repeats, clashes int
 }
 

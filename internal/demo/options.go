@@ -12,11 +12,13 @@ type Dialer func(ctx context.Context) (net.Conn, error)
 
 // Options say what is played. Defaults has the usual ones.
 type Options struct {
-	// Dial reaches the server, Password, if any, is what it asks for, and Server is what the heading calls it.
+	// Dial reaches the server, Password, if any, is what it asks for, and Server is
+	// what the heading calls it.
 	Dial     Dialer
 	Password string
 	Server   string
-	// Name is the voucher that is sold. All keys of the sale have it in their names, and none of them may exist.
+	// Name is the voucher that is sold. All keys of the sale have it in their names,
+	// and none of them may exist.
 	Name string
 
 	// Stock is how many pieces there are, Users how many people want one.
@@ -30,7 +32,8 @@ type Options struct {
 	// Keep leaves the keys of the sale on the server.
 	Keep bool
 
-	// Out takes the progress; Live redraws a line of a terminal instead of printing one at each quarter of the way.
+	// Out takes the progress; Live redraws a line of a terminal instead of printing one
+	// at each quarter of the way.
 	Out  io.Writer
 	Live bool
 }

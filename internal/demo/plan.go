@@ -32,8 +32,8 @@ type request struct {
 	habit  habit
 }
 
-// plan is who asks what, in the order in which the connections take it. The two clicks of a user stand side by side, so
-// that two connections send them in the same moment.
+// plan is who asks what, in the order in which the connections take it. The two clicks of a user stand side
+// by side, so that two connections send them in the same moment.
 func plan(o Options) []request {
 	chance := rand.New(rand.NewPCG(o.Seed, 0))
 	list := make([]request, 0, o.Users+o.Users/percentTwice+1)

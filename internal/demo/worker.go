@@ -15,8 +15,8 @@ type order struct {
 	user, voucher, number string
 }
 
-// worker takes orders out of the stream, writes them, and acknowledges them then: in this order, so that one who dies in
-// between leaves orders that are delivered again, and none that is lost.
+// worker takes orders out of the stream, writes them, and acknowledges them then: in this order, so that one
+// who dies in between leaves orders that are delivered again, and none that is lost.
 type worker struct {
 	*crew
 	name string

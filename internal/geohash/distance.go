@@ -12,7 +12,8 @@ const (
 // Distance returns the length of the great circle between two positions, in metres, by the haversine formula.
 func Distance(a, b Point) float64 { return haversine(a, b, sin, cos, asin) }
 
-// roughDistance is Distance up to some units in the last place, for what only asks whether something is near enough.
+// roughDistance is Distance up to some units in the last place, for what only asks
+// whether something is near enough.
 func roughDistance(a, b Point) float64 { return haversine(a, b, math.Sin, math.Cos, math.Asin) }
 
 func haversine(a, b Point, sin, cos, asin func(float64) float64) float64 {
@@ -22,7 +23,8 @@ func haversine(a, b Point, sin, cos, asin func(float64) float64) float64 {
 	return 2 * earthRadius * asin(math.Sqrt(float64(u*u)+float64(float64(float64(cos(lat1)*cos(lat2))*v)*v)))
 }
 
-// Shape is an area around a position: a circle, or, with Radius 0 and a Width or Height, a box. All are metres.
+// Shape is an area around a position: a circle, or, with Radius 0 and a Width or
+// Height, a box. All are metres.
 type Shape struct {
 	Center Point
 	Box    bool

@@ -1,15 +1,17 @@
-// Package geohash turns positions into numbers whose order keeps near ones together, and finds the ranges of numbers that
-// cover an area: what geo indexes in sorted sets are made of.
+// Package geohash turns positions into numbers whose order keeps near ones together, and finds the ranges of
+// numbers that cover an area: what geo indexes in sorted sets are made of.
 //
-// A hash halves the longitudes and the latitudes in turn, 26 times each: 52 bits, which a floating point score holds
-// exactly. The range of latitudes is that of Web Mercator, as in Redis, whose scores these are; Text gives the hash that
-// the rest of the world uses. All of Redis' arithmetic is followed step by step, because clients see its last digits:
-// products are rounded before they are added, so that no machine fuses the two.
+// A hash halves the longitudes and the latitudes in turn, 26 times each: 52 bits, which a floating
+// point score holds exactly. The range of latitudes is that of Web Mercator, as in Redis, whose
+// scores these are; Text gives the hash that the rest of the world uses. All of Redis' arithmetic is
+// followed step by step, because clients see its last digits: products are rounded before they are
+// added, so that no machine fuses the two.
 //
-// It knows nothing of keys, members or units: distances are metres, angles degrees. To add a shape, give it bounds and a
-// test for a point (Shape).
+// It knows nothing of keys, members or units: distances are metres, angles degrees. To add a shape, give it
+// bounds and a test for a point (Shape).
 //
-// Sources: G. Niemeyer's geohash; Redis' geo.c, geohash.c and geohash_helper.c for ranges, steps and the sphere.
+// Sources: G. Niemeyer's geohash; Redis' geo.c, geohash.c and geohash_helper.c for
+// ranges, steps and the sphere.
 package geohash
 
 import "math"
@@ -43,8 +45,8 @@ type area struct{ west, east, south, north float64 }
 // Encode returns the hash of a position, which is valid.
 func Encode(p Point) uint64 { return encode(p, LatitudeMax, maxStep).bits }
 
-// encode finds the cell of a position; latitudes reach from -latitudeMax to latitudeMax. A position on the upper edge
-// gets one bit more than others.
+// encode finds the cell of a position; latitudes reach from -latitudeMax to latitudeMax. A position on the
+// upper edge gets one bit more than others.
 func encode(p Point, latitudeMax float64, step uint) cell {
 	y := (p.Latitude + latitudeMax) / (2 * latitudeMax)
 	x := (p.Longitude + LongitudeMax) / (2 * LongitudeMax)
@@ -52,7 +54,8 @@ func encode(p Point, latitudeMax float64, step uint) cell {
 	return cell{spread(uint32(y*scale)) | spread(uint32(x*scale))<<1, step}
 }
 
-// Decode returns the middle of the cell that a score stands for. It takes any score, as one may have been set by hand.
+// Decode returns the middle of the cell that a score stands for. It takes any score, as
+// one may have been set by hand.
 func Decode(score float64) Point {
 	a := cell{truncate(score), maxStep}.area()
 	return Point{
@@ -103,7 +106,8 @@ const (
 	oddBits  = 0xaaaaaaaaaaaaaaaa // of longitudes
 )
 
-// move returns the cell that lies dx to the east and dy to the north, each -1, 0 or 1; the world has no edges.
+// move returns the cell that lies dx to the east and dy to the north, each -1, 0
+// or 1; the world has no edges.
 func (c cell) move(dx, dy int) cell {
 	shift := 64 - 2*c.step
 	c.bits = slide(c.bits, oddBits, evenBits>>shift, oddBits>>shift, dx)

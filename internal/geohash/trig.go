@@ -2,13 +2,15 @@ package geohash
 
 import "math"
 
-// The sines here are rounded correctly but for one in a hundred thousand or so, as those of the C library mostly are,
-// and are the same on every machine. Those of package math are off by a unit in the last place quite often, which
-// clients see: the distance of two places at opposite ends of the world multiplies it by ten thousand.
+// The sines here are rounded correctly but for one in a hundred thousand or so, as those of the C
+// library mostly are, and are the same on every machine. Those of package math are off by a unit in
+// the last place quite often, which clients see: the distance of two places at opposite ends of the
+// world multiplies it by ten thousand.
 //
 // Source: T. J. Dekker, "A floating-point technique for extending the available precision", 1971.
 
-// double is a number of twice the precision: the sum of two, lo being at most half a unit in the last place of hi.
+// double is a number of twice the precision: the sum of two, lo being at most half a
+// unit in the last place of hi.
 type double struct{ hi, lo float64 }
 
 // sum is a + b, exactly.
@@ -29,7 +31,8 @@ func (a double) times(b double) double {
 	return sum(p, rest)
 }
 
-// series sums a Taylor series in x2: the terms that count for more than their own precision, and after them the others.
+// series sums a Taylor series in x2: the terms that count for more than their own
+// precision, and after them the others.
 func series(x2 double, first [4]double, others []float64) double {
 	rest := 0.0
 	for _, c := range others { // the last term is named first
@@ -42,7 +45,8 @@ func series(x2 double, first [4]double, others []float64) double {
 	return total
 }
 
-// sineSeries is the sine of x over x, for the square of an x of up to an eighth of a turn: x^2n/(2n+1)! with signs that alternate.
+// sineSeries is the sine of x over x, for the square of an x of up to an eighth of a turn:
+// x^2n/(2n+1)! with signs that alternate.
 func sineSeries(x2 double) double {
 	return series(x2, [4]double{{hi: 1}, {-1.0 / 6, -9.25185853854297e-18}, {1.0 / 120, 1.1564823173178714e-19},
 		{-1.0 / 5040, -1.7209558293420705e-22}}, []float64{

@@ -1,5 +1,5 @@
-// Package glob matches names against the patterns of KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules. It owns
-// the pattern language and knows nothing of what is matched.
+// Package glob matches names against the patterns of KEYS, SCAN, PSUBSCRIBE, CONFIG GET and ACL rules. It
+// owns the pattern language and knows nothing of what is matched.
 //
 // In a pattern, '*' stands for any bytes, '?' for one byte, '[abc]', '[a-z]' and '[^a-z]' for one byte of, or
 // not of, a class, and '\' takes the next byte literally. It works on bytes, not on characters.
@@ -81,8 +81,8 @@ func skipStars(pattern []byte, p int) int {
 	return p
 }
 
-// element reports whether c matches the element, other than a star, that pattern begins with, and the element's
-// size in bytes. The size means nothing when it does not match.
+// element reports whether c matches the element, other than a star, that pattern begins with, and the
+// element's size in bytes. The size means nothing when it does not match.
 func element(pattern []byte, c byte, nocase bool) (size int, ok bool) {
 	switch {
 	case pattern[0] == '?':

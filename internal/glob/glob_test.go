@@ -50,8 +50,8 @@ func randomPattern(r *rand.Rand) []byte {
 	return p
 }
 
-// makeGolden asks Redis' KEYS which subjects match random patterns. A line: the pattern in hexadecimal, then 1
-// or 0 for each subject. KEYS takes "*" alone for all keys without matching, so that pattern is left out.
+// makeGolden asks Redis' KEYS which subjects match random patterns. A line: the pattern in hexadecimal, then
+// 1 or 0 for each subject. KEYS takes "*" alone for all keys without matching, so that pattern is left out.
 func makeGolden(t *testing.T) {
 	c, err := net.Dial("tcp", *oracle)
 	require.NoError(t, err)

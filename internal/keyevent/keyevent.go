@@ -1,7 +1,7 @@
 // Package keyevent names the classes of events that a server may publish about its keys, as the directive
-// notify-keyspace-events spells them. It knows neither who publishes nor which events belong to a class: handlers say
-// that where they act (commands.Ctx.Notify). A new class is a constant, a letter in the table below, and a word in the
-// text of the error.
+// notify-keyspace-events spells them. It knows neither who publishes nor which events belong to a class:
+// handlers say that where they act (commands.Ctx.Notify). A new class is a constant, a letter in the table
+// below, and a word in the text of the error.
 package keyevent
 
 // Class is a set of classes of events, and of the two forms in which they are published.

@@ -7,8 +7,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// callerPosition is "chunk:line: " of a level of the call stack, as luaL_where counts them: 0 the running Go function,
-// 1 what called it. Empty where that is no Lua code. Beyond a protected call it goes on in the thread that made it.
+// callerPosition is "chunk:line: " of a level of the call stack, as luaL_where counts them: 0 the
+// running Go function, 1 what called it. Empty where that is no Lua code. Beyond a protected call it
+// goes on in the thread that made it.
 func callerPosition(L *lua.LState, level int) string {
 	for {
 		depth := 0

@@ -26,8 +26,8 @@ func bitLibrary() library {
 	}
 }
 
-// checkBits is a number argument as 32 bits: rounded to the nearest even integer, of which the lowest bits stay. Adding
-// 2^52 + 2^51 leaves them in the lowest bits of the sum.
+// checkBits is a number argument as 32 bits: rounded to the nearest even integer, of which the lowest bits
+// stay. Adding 2^52 + 2^51 leaves them in the lowest bits of the sum.
 func checkBits(L *lua.LState, argument int) uint32 {
 	return uint32(math.Float64bits(checkNumber(L, argument) + 6755399441055744.0))
 }

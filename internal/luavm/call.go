@@ -6,10 +6,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxDepth is how deep Go code and Lua code may call each other in turn, Lua 5.1's LUAI_MAXCCALLS less the call of the script.
+// maxDepth is how deep Go code and Lua code may call each other in turn, Lua 5.1's
+// LUAI_MAXCCALLS less the call of the script.
 const maxDepth = 199
 
-// descend counts a call from Go into Lua. ascend undoes it; an error that skips it is made up for where it is caught.
+// descend counts a call from Go into Lua. ascend undoes it; an error that skips it is
+// made up for where it is caught.
 func (s *State) descend(L *lua.LState) {
 	if s.depth >= maxDepth {
 		failWithin(L, "C stack overflow")
@@ -33,9 +35,10 @@ func (s *State) callOne(L *lua.LState, fn lua.LValue, args ...lua.LValue) lua.LV
 	return result
 }
 
-// protectedCall calls a function with the arguments of L from first on, and pushes its results onto L. An error is returned
-// instead of raised. The call has a thread of its own: when an error is raised the interpreter detaches the variables that
-// functions share with all the frames of the thread, not only with those that the error ends.
+// protectedCall calls a function with the arguments of L from first on, and pushes its results onto
+// L. An error is returned instead of raised. The call has a thread of its own: when an error is
+// raised the interpreter detaches the variables that functions share with all the frames of the
+// thread, not only with those that the error ends.
 func (s *State) protectedCall(L *lua.LState, fn lua.LValue, first int) (results int, raised lua.LValue) {
 	s.descend(L)
 	defer s.restore(s.depth-1, s.running, s.vm.G.CurrentThread)
@@ -102,7 +105,8 @@ func (s *State) newThread() *lua.LState {
 	return thread
 }
 
-// caught is the value of an error that a protected call ends. The end of the script is no such error: it goes on.
+// caught is the value of an error that a protected call ends. The end of the script
+// is no such error: it goes on.
 func (s *State) caught(L *lua.LState, err error) lua.LValue {
 	if s.limits.killed != nil {
 		L.Error(lua.LString(s.limits.killed.Error()), 0)

@@ -75,8 +75,8 @@ func coroutineCreate(L *lua.LState) int {
 // of is the coroutine that a thread was made for.
 func of(thread *lua.LState) *coroutine { return thread.Context().(*threadContext).coroutine }
 
-// resume continues a coroutine with the arguments of L from the second on (the first is its thread), and leaves on L what it
-// yields, returns or raises.
+// resume continues a coroutine with the arguments of L from the second on (the first is its thread), and
+// leaves on L what it yields, returns or raises.
 func resume(L *lua.LState, thread *lua.LState) (ok bool, results int) {
 	co := of(thread)
 	s := FromLua(L)
@@ -159,8 +159,8 @@ func coroutineRunning(L *lua.LState) int {
 	return 1
 }
 
-// yieldFunction makes coroutine.yield: a function in Lua that calls yield, since the interpreter loses a frame when a Go
-// function that yields is called in place of its caller (return coroutine.yield()).
+// yieldFunction makes coroutine.yield: a function in Lua that calls yield, since the interpreter loses a
+// frame when a Go function that yields is called in place of its caller (return coroutine.yield()).
 func yieldFunction() *lua.FunctionProto {
 	arguments := placed(&ast.Comma3Expr{}, 1, 1)
 	call := placed(&ast.FuncCallExpr{Func: helperExpr(helperYield, 1), Args: []ast.Expr{arguments}}, 1, 1)
@@ -188,8 +188,9 @@ func yield(L *lua.LState) int {
 	return -1
 }
 
-// crossesGo tells whether the running coroutine was entered by more than its resumption: by a metamethod, an iterator or a
-// function of a library. The interpreter does not notice, and goes on in a thread that has yielded.
+// crossesGo tells whether the running coroutine was entered by more than its resumption: by a
+// metamethod, an iterator or a function of a library. The interpreter does not notice, and goes
+// on in a thread that has yielded.
 func crossesGo() bool {
 	var pcs [64]uintptr
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])

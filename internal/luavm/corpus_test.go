@@ -13,8 +13,8 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// corpusRunner compiles ARGV[1], runs it protected, and returns all its values, or the error, as one string. It runs both
-// here and in a real Redis.
+// corpusRunner compiles ARGV[1], runs it protected, and returns all its values, or the error, as one string.
+// It runs both here and in a real Redis.
 const corpusRunner = `
 local function show(v, depth)
   local kind = type(v)
@@ -49,7 +49,8 @@ type corpusCase struct{ script, want string }
 
 const resultMark = "=> "
 
-// readCorpus reads a file of cases: a script of any number of lines, and a line with the mark and the quoted result.
+// readCorpus reads a file of cases: a script of any number of lines, and a line with
+// the mark and the quoted result.
 func readCorpus(t *testing.T, path string) []corpusCase {
 	t.Helper()
 	file, err := os.Open(path)

@@ -8,8 +8,8 @@ import (
 
 // Error is an error that a script raised and did not catch.
 type Error struct {
-	// Value is what was raised: a string (with its position in front, unless the script wanted none), a table or
-	// anything else.
+	// Value is what was raised: a string (with its position in front, unless the script wanted
+	// none), a table or anything else.
 	Value lua.LValue
 	// Source and Line tell where: the chunk's name and the line, "=[C]" and -1 where no Lua code is near.
 	Source string
@@ -32,7 +32,8 @@ func (e *Error) Error() string {
 // Raise raises any value as an error; strings get no position.
 func Raise(L *lua.LState, value lua.LValue) { L.Error(value, 0) }
 
-// fail raises a message with the position of the Lua code that called the running Go function, none if Go did.
+// fail raises a message with the position of the Lua code that called the running
+// Go function, none if Go did.
 func fail(L *lua.LState, message string) {
 	if at := callerPosition(L, 1); at != "" {
 		message = at + message
@@ -44,8 +45,8 @@ func fail(L *lua.LState, message string) {
 // the function did not raise itself.
 func failWithin(L *lua.LState, message string) { L.Error(lua.LString(message), 0) }
 
-// translations are the interpreter's messages that Lua words differently, without their position. The text after a
-// message's constant beginning is a list of types.
+// translations are the interpreter's messages that Lua words differently, without their position. The text
+// after a message's constant beginning is a list of types.
 var translations = [...]struct{ from, to string }{
 	{"registry overflow", "stack overflow"},
 	{"lua callstack overflow", "stack overflow"},
@@ -56,7 +57,8 @@ var translations = [...]struct{ from, to string }{
 // translate gives Lua's words to what the interpreter raised. Its position, if any, stays.
 func translate(value lua.LValue) lua.LValue { return translateAt(nil, value) }
 
-// translateAt is translate while the stack of L still stands, which tells the names of variables; nil: it does not.
+// translateAt is translate while the stack of L still stands, which tells the names of
+// variables; nil: it does not.
 func translateAt(L *lua.LState, value lua.LValue) lua.LValue {
 	text, ok := value.(lua.LString)
 	if !ok {

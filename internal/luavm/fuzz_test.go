@@ -127,7 +127,8 @@ func FuzzPattern(f *testing.F) {
 		"(%a+)", "%b()", "[^%s]-", "%f[%w]%w+", "()", "%1", "%5.2f %q")
 }
 
-// TestRandomScripts runs scripts put together from fragments, which reach further than bytes changed at random.
+// TestRandomScripts runs scripts put together from fragments, which reach further
+// than bytes changed at random.
 func TestRandomScripts(t *testing.T) {
 	seed := rand.Int63()
 	t.Log("seed", seed)

@@ -8,8 +8,8 @@ import (
 // endOfSource is what lexer.current holds behind the last byte.
 const endOfSource = -1
 
-// lexer cuts source into tokens as Lua 5.1's does. It stops at the first error by a panic of *CompileError, which
-// Compile recovers.
+// lexer cuts source into tokens as Lua 5.1's does. It stops at the first error by a panic of
+// *CompileError, which Compile recovers.
 type lexer struct {
 	chunk    string // name for messages
 	source   string
@@ -233,8 +233,8 @@ func (lx *lexer) numeral() {
 	lx.number = number
 }
 
-// longBracket reads `[==` (or `]==`) and tells how many `=` stood before the second bracket, or a negative number
-// when none follows: -1 for a lone bracket.
+// longBracket reads `[==` (or `]==`) and tells how many `=` stood before the second bracket, or a negative
+// number when none follows: -1 for a lone bracket.
 func (lx *lexer) longBracket() int {
 	bracket, count := lx.current, 0
 	lx.keep()

@@ -10,8 +10,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// threadContext is the context of a thread of the interpreter: a coroutine, a protected call, or the main one. The
-// machine asks its Done before every instruction, which is how instructions are counted.
+// threadContext is the context of a thread of the interpreter: a coroutine, a protected call, or the main
+// one. The machine asks its Done before every instruction, which is how instructions are counted.
 type threadContext struct {
 	state     *State
 	thread    *lua.LState
@@ -97,8 +97,9 @@ func (l *limits) heap() int64 {
 	return int64(l.sample[0].Value.Uint64())
 }
 
-// exhausted tells whether the heap has grown by more than the script may hold. Only what a collection leaves counts. One is
-// forced when the growth with what is dead exceeds the limit, and again not before the heap has grown by half of it.
+// exhausted tells whether the heap has grown by more than the script may hold. Only what a collection
+// leaves counts. One is forced when the growth with what is dead exceeds the limit, and again not
+// before the heap has grown by half of it.
 func (l *limits) exhausted(s *State) bool {
 	heap, most := l.heap(), s.options.MaxMemoryBytes
 	if l.base < 0 {
@@ -140,7 +141,8 @@ func (s *State) work(L *lua.LState, n int) {
 	}
 }
 
-// Kill ends the script that called the Go function now running: nothing in it can catch that, and Run returns err.
+// Kill ends the script that called the Go function now running: nothing in it can
+// catch that, and Run returns err.
 func Kill(L *lua.LState, err error) {
 	l := &FromLua(L).limits
 	l.killed, l.reason, l.left = err, err, 0

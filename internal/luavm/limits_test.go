@@ -40,7 +40,8 @@ func run(t *testing.T, state *luavm.State, script string) (lua.LValue, error) {
 	return state.Run(proto)
 }
 
-// TestEndless: whatever a script does for ever, the hook ends it, nothing in it catches that, and the state serves the next.
+// TestEndless: whatever a script does for ever, the hook ends it, nothing in it catches that,
+// and the state serves the next.
 func TestEndless(t *testing.T) {
 	for _, script := range []string{
 		`while true do end`,

@@ -104,8 +104,8 @@ func mathMin(L *lua.LState) int {
 	return 1
 }
 
-// unseeded is where POSIX' lrand48 starts, and math.random of a new state: Redis does not seed it, neither at its start
-// nor, since version 7, before a script.
+// unseeded is where POSIX' lrand48 starts, and math.random of a new state: Redis does not seed it, neither at
+// its start nor, since version 7, before a script.
 const unseeded = 0x1234abcd330e
 
 // Seed starts the sequence of math.random anew, by POSIX' srand48.

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// parseNumber reads a number as Lua 5.1 on glibc does: strtod with white space around, so decimal, hexadecimal (with
-// fraction and binary exponent), inf and nan. What follows a zero byte is not seen.
+// parseNumber reads a number as Lua 5.1 on glibc does: strtod with white space around, so decimal,
+// hexadecimal (with fraction and binary exponent), inf and nan. What follows a zero byte is not seen.
 func parseNumber(s string) (float64, bool) {
 	s = trimSpace(cString(s))
 	if value, ok := parseShort(s); ok {
@@ -170,8 +170,8 @@ func appendFloat(dst []byte, number float64, verb byte, precision int) []byte {
 	}
 }
 
-// modulo is Lua 5.1's definition of %, with the loss of precision that it has for large quotients. The conversion
-// keeps the compiler from fusing the multiplication with the subtraction.
+// modulo is Lua 5.1's definition of %, with the loss of precision that it has for large quotients. The
+// conversion keeps the compiler from fusing the multiplication with the subtraction.
 func modulo(a, b float64) float64 {
 	return a - float64(math.Floor(a/b)*b)
 }

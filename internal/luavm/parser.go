@@ -7,8 +7,9 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// parser builds the interpreter's syntax tree by Lua 5.1's grammar, with Lua's messages and limits. Where the
-// interpreter's own instruction would not do what Lua does, the tree calls one of the helpers in operators.go.
+// parser builds the interpreter's syntax tree by Lua 5.1's grammar, with Lua's messages and
+// limits. Where the interpreter's own instruction would not do what Lua does, the tree calls
+// one of the helpers in operators.go.
 type parser struct {
 	lx     *lexer
 	scope  *scope
@@ -266,8 +267,8 @@ func (p *parser) forBody(names ...string) (unique []string, body []ast.Stmt) {
 	return unique, body
 }
 
-// breakStatement leaves a loop. The interpreter's compiler closes the variables of the loop's own block only, not those
-// of blocks within it, so that happens before, in an instruction that Compile puts in.
+// breakStatement leaves a loop. The interpreter's compiler closes the variables of the loop's own block only,
+// not those of blocks within it, so that happens before, in an instruction that Compile puts in.
 func (p *parser) breakStatement(line int) ast.Stmt {
 	p.lx.next()
 	base, ok := p.loopBase()

@@ -43,14 +43,14 @@ func (p *parser) assign(target, value ast.Expr, line int) ast.Stmt {
 		return placed(&ast.FuncCallStmt{Expr: call}, line, line)
 	}
 	if call, ok := value.(*ast.FuncCallExpr); ok {
-		// One value is wanted anyway; said so, the interpreter's compiler might load the function into the very
-		// parameter that is its argument.
+		// One value is wanted anyway; said so, the interpreter's compiler might load the function into the
+		// very parameter that is its argument.
 		call.AdjustRet = false
 	}
 	_, variable := target.(*ast.IdentExpr)
 	if _, logical := value.(*ast.LogicalOpExpr); logical && variable {
-		// Where the left side of `and` or `or` decides, the interpreter's compiler leaves the value in a temporary and a
-		// local that there is already as it was; a new one it sets.
+		// Where the left side of `and` or `or` decides, the interpreter's compiler leaves the value in a
+		// temporary and a local that there is already as it was; a new one it sets.
 		return p.assignMany([]ast.Expr{target}, []ast.Expr{value}, line)
 	}
 	return placed(&ast.AssignStmt{Lhs: []ast.Expr{target}, Rhs: []ast.Expr{value}}, line, line)

@@ -17,7 +17,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// randomSeed is always the same unless another is asked for: a difference in a new one says nothing about a change.
+// randomSeed is always the same unless another is asked for: a difference in a new one
+// says nothing about a change.
 var randomSeed = flag.Int64("random-seed", 1, "of the random scripts and library calls")
 
 // pick makes a text of up to count of the parts.

@@ -4,10 +4,12 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// A protected table is an empty one in front of the real one: reading goes through __index, and since it never has a
-// key, every assignment ends in __newindex. Functions that work on a table without metamethods ask real and writable.
+// A protected table is an empty one in front of the real one: reading goes through __index, and since it
+// never has a key, every assignment ends in __newindex. Functions that work on a table without
+// metamethods ask real and writable.
 
-// guardMark is a field of a protected table's metatable that no script can write, as these metatables never reach one.
+// guardMark is a field of a protected table's metatable that no script can write, as
+// these metatables never reach one.
 const guardMark = "\x00guard"
 
 // protect puts an empty table in front of real.

@@ -14,8 +14,9 @@ const (
 // maxLevels is how deep blocks and expressions may nest, Lua's LUAI_MAXCCALLS.
 const maxLevels = 200
 
-// freeChain operators or suffixes in a row cost nothing; what is beyond comes out of chainBudget, one for the
-// whole chunk: the compiler behind the parser recurses along such chains, and a Go stack that overflows ends the process.
+// freeChain operators or suffixes in a row cost nothing; what is beyond comes out of chainBudget,
+// one for the whole chunk: the compiler behind the parser recurses along such chains, and a Go
+// stack that overflows ends the process.
 const (
 	freeChain   = 50
 	chainBudget = 5000
@@ -42,7 +43,8 @@ type block struct {
 	base int
 }
 
-// scope is a function under compilation: which names are its locals, which it takes from the functions around it.
+// scope is a function under compilation: which names are its locals, which it takes
+// from the functions around it.
 type scope struct {
 	parent   *scope
 	locals   []local // active ones, innermost last
@@ -104,7 +106,8 @@ func (p *parser) declare(names ...string) []string {
 	return unique
 }
 
-// uniqueMark separates a variable's name from the number that makes it unique; its register follows after a colon.
+// uniqueMark separates a variable's name from the number that makes it unique; its
+// register follows after a colon.
 const uniqueMark = "\x00"
 
 // declareAs is declare for what the interpreter's compiler names by itself.

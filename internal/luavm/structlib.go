@@ -9,7 +9,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// structLibrary is the table struct: Roberto Ierusalimschy's packing of values as C lays them out on 64-bit Linux.
+// structLibrary is the table struct: Roberto Ierusalimschy's packing of values as C
+// lays them out on 64-bit Linux.
 func structLibrary() library {
 	return library{"pack": structPack, "size": structSize, "unpack": structUnpack}
 }

@@ -16,8 +16,8 @@ func arithmetic() map[string]func(a, b float64) float64 {
 }
 
 // setTypes gives the basic types metatables. The machine's fast paths know numbers and tables only; what they
-// do not know ends here, where strings become numbers and everything else an error in Lua's words. Scripts do not
-// see these tables: getmetatable shows none, or the one of strings.
+// do not know ends here, where strings become numbers and everything else an error in Lua's words. Scripts do
+// not see these tables: getmetatable shows none, or the one of strings.
 func (s *State) setTypes(strings *lua.LTable) {
 	meta, text, function := typeHandlers(), typeHandlers(), typeHandlers()
 	text.RawSetString("__index", strings)

@@ -16,7 +16,8 @@ type instruction struct {
 	inst  uint32
 }
 
-// current is the instruction of the Lua function that called the running Go function, by an operator or a call.
+// current is the instruction of the Lua function that called the running Go
+// function, by an operator or a call.
 func current(L *lua.LState) (instruction, bool) { return instructionAt(L, 1) }
 
 // instructionAt is the instruction at a level of the stack.
@@ -40,8 +41,8 @@ func instructionAt(L *lua.LState, level int) (instruction, bool) {
 	return instruction{fn: fn, proto: fn.Proto, pc: pc, inst: fn.Proto.Code[pc]}, true
 }
 
-// programCounter reads a frame's counter, which the interpreter does not export. Only messages depend on it: should
-// the field go, they lose the variable's name.
+// programCounter reads a frame's counter, which the interpreter does not export. Only messages depend on it:
+// should the field go, they lose the variable's name.
 func programCounter(frame *lua.Debug) (int, bool) {
 	inner := reflect.ValueOf(frame).Elem().FieldByName("frame")
 	if inner.Kind() != reflect.Pointer || inner.IsNil() {
@@ -225,8 +226,8 @@ func (at instruction) key(operand int) string {
 	return "?"
 }
 
-// lastSetter is the instruction before the current one that last wrote a register, -1 if none did. Jumps forward that do not
-// skip the current instruction are followed.
+// lastSetter is the instruction before the current one that last wrote a register, -1 if none did. Jumps
+// forward that do not skip the current instruction are followed.
 func (at instruction) lastSetter(r int) int {
 	last := -1
 	code := at.proto.Code
@@ -271,8 +272,8 @@ func (at instruction) lastSetter(r int) int {
 	return last
 }
 
-// faultyOperand describes the operand that the running instruction of a Lua function could not work with: what is called, or
-// the first operand that is no number. kind is its type.
+// faultyOperand describes the operand that the running instruction of a Lua function could not work with:
+// what is called, or the first operand that is no number. kind is its type.
 func faultyOperand(L *lua.LState) (variable, kind string) {
 	at, ok := instructionAt(L, 0)
 	if !ok {
@@ -301,8 +302,8 @@ func faultyOperand(L *lua.LState) (variable, kind string) {
 	return "", "table"
 }
 
-// functionName is what the caller calls the running Go function, and whether it does so as a method: "?" if that cannot
-// be told.
+// functionName is what the caller calls the running Go function, and whether it does so as a
+// method: "?" if that cannot be told.
 func functionName(L *lua.LState) (name string, method bool) {
 	at, ok := current(L)
 	if !ok {

@@ -1,11 +1,13 @@
-// Package plant shows that a test would notice: it builds the tests of a package once more, with mistakes planted in the
-// server's sources, and runs them with one of the mistakes switched on.
+// Package plant shows that a test would notice: it builds the tests of a package once more, with mistakes
+// planted in the server's sources, and runs them with one of the mistakes switched on.
 //
-// It owns the way of doing that: a mistake is a few textual patches, which go build's -overlay puts in place of the real
-// files, each behind a switch that only the patched copy has. So the code that is tested is the real one but for the one
-// mistake, and it knows nothing of this. It must not know any mistake: those stand beside the test that finds them.
+// It owns the way of doing that: a mistake is a few textual patches, which go build's -overlay puts in
+// place of the real files, each behind a switch that only the patched copy has. So the code that is tested
+// is the real one but for the one mistake, and it knows nothing of this. It must not know any mistake:
+// those stand beside the test that finds them.
 //
-// To plant one, write a Fault; a Hunt looks for it. A patch that no longer fits its file fails the test: plant the mistake anew.
+// To plant one, write a Fault; a Hunt looks for it. A patch that no longer fits its file fails
+// the test: plant the mistake anew.
 package plant
 
 import (
@@ -56,8 +58,8 @@ var plantedFault = os.Getenv("` + variable + `")
 func planted(name string) bool { return plantedFault == name }
 `
 
-// Build compiles the tests of the package in the current directory with all faults planted and returns the program.
-// root is the module's. It fails the test if a patch does not fit.
+// Build compiles the tests of the package in the current directory with all faults planted and returns the
+// program. root is the module's. It fails the test if a patch does not fit.
 func Build(t testing.TB, root string, faults []Fault) string {
 	t.Helper()
 	root, err := filepath.Abs(root)

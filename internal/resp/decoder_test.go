@@ -147,8 +147,8 @@ func TestParkedTailIsBounded(t *testing.T) {
 	require.Zero(t, d.Pending())
 }
 
-// TestStopAndGoOn takes a pipeline one command at a time with Keep in between, as a client that blocks on every
-// command does. A tail copied each time would be 20,000 * 1 MB: minutes.
+// TestStopAndGoOn takes a pipeline one command at a time with Keep in between, as a client that blocks on
+// every command does. A tail copied each time would be 20,000 * 1 MB: minutes.
 func TestStopAndGoOn(t *testing.T) {
 	const n = 20000
 	var in []byte
@@ -179,8 +179,8 @@ func TestStopAndGoOn(t *testing.T) {
 	require.Equal(t, decoded{commands: []string{`["PING"]`}}, decode(&d, []byte("NG\r\n")))
 }
 
-// TestByteByByteIsLinear: a command of 200,000 arguments in reads of one byte. Looking at it from its start for
-// each would be 10^12 steps.
+// TestByteByByteIsLinear: a command of 200,000 arguments in reads of one byte. Looking at it from its
+// start for each would be 10^12 steps.
 func TestByteByByteIsLinear(t *testing.T) {
 	const n = 200000
 	in := append(fmt.Appendf(nil, "*%d\r\n", n), bytes.Repeat([]byte("$1\r\nx\r\n"), n)...)
@@ -282,7 +282,8 @@ func TestNextAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestNextAppends: arguments go behind what the slice holds, which a failed or unfinished command leaves alone.
+// TestNextAppends: arguments go behind what the slice holds, which a failed or
+// unfinished command leaves alone.
 func TestNextAppends(t *testing.T) {
 	var d resp.Decoder
 	d.Feed([]byte("*1\r\n$4\r\nPING\r\n*2\r\n$4\r\nECHO\r\n$1"))
@@ -296,7 +297,8 @@ func TestNextAppends(t *testing.T) {
 	require.Equal(t, `["before" "PING"]`, fmt.Sprintf("%q", args))
 }
 
-// TestRandomCommands: commands of random bytes, fed in random pieces with random stops, come out as they were.
+// TestRandomCommands: commands of random bytes, fed in random pieces with random
+// stops, come out as they were.
 func TestRandomCommands(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -346,8 +348,8 @@ func TestRandomCommands(t *testing.T) {
 	}
 }
 
-// FuzzDecoder: bytes of any kind never panic, and come to the same commands and the same error however they are
-// cut.
+// FuzzDecoder: bytes of any kind never panic, and come to the same commands and the
+// same error however they are cut.
 func FuzzDecoder(f *testing.F) {
 	for _, c := range protocolCases {
 		if len(c.in) < 1000 {

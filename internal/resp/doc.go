@@ -3,17 +3,17 @@
 //
 // It owns four things:
 //
-//   - [Decoder] turns what a client sent into commands (decoder.go, and inline.go for commands typed by hand).
-//     It is resumable, so a command that arrives in many reads is never looked at from its start again, and
-//     bounded by [Limits], because everything a client can grow needs a limit.
-//   - [Writer] encodes replies. Its methods name the meaning (a map, a null, a double) and the protocol version
-//     that the client asked for picks the bytes.
+//   - [Decoder] turns what a client sent into commands (decoder.go, and inline.go for commands typed by
+//     hand). It is resumable, so a command that arrives in many reads is never looked at from its start
+//     again, and bounded by [Limits], because everything a client can grow needs a limit.
+//   - [Writer] encodes replies. Its methods name the meaning (a map, a null, a double) and the protocol
+//     version that the client asked for picks the bytes.
 //   - [ReadValue] reads replies back into a [Value]. It serves tests and tools, not the server.
-//   - The number formats that commands share: [ParseInt], [ParseFloat], [AppendDouble], and [LongDouble], which
-//     is the arithmetic of INCRBYFLOAT.
+//   - The number formats that commands share: [ParseInt], [ParseFloat], [AppendDouble], and [LongDouble],
+//     which is the arithmetic of INCRBYFLOAT.
 //
-// The texts of protocol errors are Redis', byte for byte (protocol.go), and the tests hold the cases that were
-// tried against a Redis 7.0.15; run them with -oracle host:port to try them again.
+// The texts of protocol errors are Redis', byte for byte (protocol.go), and the tests hold the cases that
+// were tried against a Redis 7.0.15; run them with -oracle host:port to try them again.
 //
 // To add a reply type: give [Writer] a method with both encodings, [Kind] a constant, and the reader a case.
 package resp

@@ -20,10 +20,11 @@ func (d *Decoder) inline(p *partial, b []byte, args [][]byte) ([][]byte, int, er
 	return args, end + 1, nil
 }
 
-// SplitWords appends the words of a line to words, by the rules that Redis has for inline commands and for its
-// configuration file. Words stand between white space. "..." knows \n \r \t \a \b, \xHH and a backslash before
-// any other byte for that byte; '...' knows only \'. A quote may open within a word, and what closes it also
-// ends the word. It returns false when a quote stays open or is closed before anything but white space.
+// SplitWords appends the words of a line to words, by the rules that Redis has for inline commands
+// and for its configuration file. Words stand between white space. "..." knows \n \r \t \a \b, \xHH
+// and a backslash before any other byte for that byte; '...' knows only \'. A quote may open within
+// a word, and what closes it also ends the word. It returns false when a quote stays open or is
+// closed before anything but white space.
 //
 // Words without quotes are views into line, the others are copies.
 func SplitWords(words [][]byte, line []byte) ([][]byte, bool) {

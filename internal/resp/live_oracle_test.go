@@ -18,8 +18,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestOracleProtocol compares the table with a Redis: the same error, or else that it answers as many commands
-// as are expected.
+// TestOracleProtocol compares the table with a Redis: the same error, or else that it answers
+// as many commands as are expected.
 func TestOracleProtocol(t *testing.T) {
 	redis := testkit.StartRedis(t, "--enable-debug-command", "yes")
 	for _, c := range protocolCases {

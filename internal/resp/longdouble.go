@@ -9,8 +9,8 @@ import (
 )
 
 // LongDouble is a number in the 80-bit format of x86 processors, a 64-bit significand with exponents up to
-// 2^16383, which is what Redis adds in for INCRBYFLOAT and HINCRBYFLOAT. float64 will not do: 3.0 + 0.1 prints
-// as 3.10000000000000009 with its 17 digits after the point. The zero value is 0.
+// 2^16383, which is what Redis adds in for INCRBYFLOAT and HINCRBYFLOAT. float64 will not do: 3.0 + 0.1
+// prints as 3.10000000000000009 with its 17 digits after the point. The zero value is 0.
 //
 // Significands below 2^-16382 are not shortened as the processor would; no difference shows in 17 digits.
 type LongDouble struct{ f big.Float }
@@ -19,7 +19,8 @@ const (
 	longDoubleBits = 64
 	// longDoubleMaxExp: values of 2^16384 and above are infinite.
 	longDoubleMaxExp = 16384
-	// longDoubleTiny: half of the smallest number above zero is 2^-16446; what is not above that rounds to zero.
+	// longDoubleTiny: half of the smallest number above zero is 2^-16446; what is not
+	// above that rounds to zero.
 	longDoubleTiny = -16446
 	// longDoubleMaxText is the longest text Redis reads as a long double.
 	longDoubleMaxText = 5*1024 - 1
@@ -50,8 +51,8 @@ func AddLongDouble(a, b []byte) ([]byte, error) {
 	return sum.Append(nil), nil
 }
 
-// ParseLongDouble reads a number as C's strtold does over the whole text, with the refusals of [ParseFloat] at
-// this format's range, and of texts of 5120 bytes or more. Infinities are accepted; see IsInf.
+// ParseLongDouble reads a number as C's strtold does over the whole text, with the refusals of [ParseFloat]
+// at this format's range, and of texts of 5120 bytes or more. Infinities are accepted; see IsInf.
 func ParseLongDouble(b []byte) (LongDouble, bool) {
 	var x LongDouble
 	if len(b) == 0 || len(b) > longDoubleMaxText {
@@ -162,8 +163,8 @@ func exponent(b []byte, base int) (int, bool) {
 	return exp, true
 }
 
-// scale10 sets x to mantissa * 10^exp, rounded once: the power is 5^|exp|, exact, and the 2^exp only moves the
-// point.
+// scale10 sets x to mantissa * 10^exp, rounded once: the power is 5^|exp|, exact, and
+// the 2^exp only moves the point.
 func (x *LongDouble) scale10(mantissa []byte, exp int) bool {
 	// The value is below 10^magnitude and not below a tenth of that. Refusing early keeps the powers small.
 	if magnitude := len(mantissa) + exp; magnitude > 4933 || magnitude < -4950 {
@@ -220,8 +221,8 @@ func parseBig(digits []byte, base int) *big.Int {
 	return n
 }
 
-// CeilThousandfold returns 1000 times x, rounded up to an integer: what a time in seconds is in milliseconds. It
-// returns false above the range of an int64; what is below is the least int64.
+// CeilThousandfold returns 1000 times x, rounded up to an integer: what a time in seconds is in milliseconds.
+// It returns false above the range of an int64; what is below is the least int64.
 func (x LongDouble) CeilThousandfold() (int64, bool) {
 	if x.IsInf() {
 		if x.f.Signbit() {

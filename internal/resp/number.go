@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// ParseInt reads a signed 64-bit integer as strictly as Redis does: no space, no '+', no leading zeros, no "-0".
-// What it accepts prints back as the same bytes.
+// ParseInt reads a signed 64-bit integer as strictly as Redis does: no space, no '+', no leading zeros, no
+// "-0". What it accepts prints back as the same bytes.
 func ParseInt(b []byte) (int64, bool) {
 	digits := b
 	negative := len(b) > 0 && b[0] == '-'
@@ -45,8 +45,8 @@ func ParseUint(b []byte) (uint64, bool) {
 }
 
 // ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text:
-// decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no space.
-// Not a number, beyond the range, and so small that it would become zero are all refused.
+// decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no
+// space. Not a number, beyond the range, and so small that it would become zero are all refused.
 func ParseFloat(b []byte) (float64, bool) {
 	if len(b) == 0 {
 		return 0, false
@@ -114,8 +114,8 @@ func AppendDouble(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'g', 17, 64)
 }
 
-// AppendFixed appends f as Redis writes the coordinates of GEOPOS: 17 digits after the point, less the zeros at
-// the end.
+// AppendFixed appends f as Redis writes the coordinates of GEOPOS: 17 digits after the
+// point, less the zeros at the end.
 func AppendFixed(dst []byte, f float64) []byte {
 	if math.IsInf(f, 0) || math.IsNaN(f) {
 		return AppendDouble(dst, f)

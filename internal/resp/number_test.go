@@ -62,8 +62,8 @@ func FuzzParseInt(f *testing.F) {
 	})
 }
 
-// floatTexts were all tried with Redis 7.0.15. zadd is the score that ZADD z text m stored, as ZSCORE shows it;
-// incr what INCRBYFLOAT of a new key returned. "" says "value is not a valid float".
+// floatTexts were all tried with Redis 7.0.15. zadd is the score that ZADD z text m stored, as ZSCORE shows
+// it; incr what INCRBYFLOAT of a new key returned. "" says "value is not a valid float".
 var floatTexts = []struct{ text, zadd, incr string }{
 	{"", "", ""},
 	{"0", "0", "0"},

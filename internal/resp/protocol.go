@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// ProtocolError says that a client's bytes are no Redis protocol. The connection cannot go on after one: there
-// is no telling where the next command begins. Its text is Redis' without the leading "ERR ".
+// ProtocolError says that a client's bytes are no Redis protocol. The connection cannot go on after one:
+// there is no telling where the next command begins. Its text is Redis' without the leading "ERR ".
 type ProtocolError string
 
 // Error returns the text without a code word, such as "Protocol error: invalid bulk length".
@@ -36,8 +36,8 @@ const (
 	ErrUnauthBulk ProtocolError = "Protocol error: unauthenticated bulk length"
 )
 
-// ErrQueryTooLong says that a client holds more than Limits.MaxQuery bytes here, in one command or in commands
-// that nobody took. Redis closes such a connection without a word, so this is no [ProtocolError].
+// ErrQueryTooLong says that a client holds more than Limits.MaxQuery bytes here, in one command or in
+// commands that nobody took. Redis closes such a connection without a word, so this is no [ProtocolError].
 var ErrQueryTooLong = errors.New("resp: query buffer limit reached")
 
 func errExpectedBulk(got byte) error {
@@ -60,8 +60,8 @@ const (
 
 // Limits bound what one connection may make a [Decoder] hold. A zero field means its default.
 type Limits struct {
-	// MaxInline is the longest inline command, and the longest '*' or '$' header line, in bytes without the line
-	// end: 64 KiB by default.
+	// MaxInline is the longest inline command, and the longest '*' or '$' header line, in bytes without
+	// the line end: 64 KiB by default.
 	MaxInline int
 	// MaxArgs is the largest number of arguments of one command: 1,048,576 by default. Redis 7.0 takes up to
 	// 2,147,483,647, which no client sends.

@@ -1,7 +1,7 @@
 package resp
 
-// AppendQuoted appends a word in double quotes and printable ASCII, as MONITOR and configuration files show it.
-// SplitWords reads it back.
+// AppendQuoted appends a word in double quotes and printable ASCII, as MONITOR and configuration files
+// show it. SplitWords reads it back.
 func AppendQuoted(dst, word []byte) []byte {
 	const hex = "0123456789abcdef"
 	dst = append(dst, '"')

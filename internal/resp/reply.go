@@ -9,8 +9,8 @@ import (
 	"strconv"
 )
 
-// ErrMalformed wraps every error of [ReadValue] that is not the reader's own: the bytes are no reply, or beyond
-// the bounds below.
+// ErrMalformed wraps every error of [ReadValue] that is not the reader's own: the bytes are no
+// reply, or beyond the bounds below.
 var ErrMalformed = errors.New("resp: malformed reply")
 
 // What ReadValue takes at most.
@@ -21,9 +21,10 @@ const (
 	maxReplyElems = 1 << 26
 )
 
-// ReadValue reads one reply of either protocol version. It fails with io.EOF when there is nothing to read,
-// io.ErrUnexpectedEOF when the reply is cut short, and an error that wraps [ErrMalformed] otherwise. What a
-// length announces is allocated only as the bytes arrive. Numbers are checked as strictly as Redis writes them.
+// ReadValue reads one reply of either protocol version. It fails with io.EOF when there is
+// nothing to read, io.ErrUnexpectedEOF when the reply is cut short, and an error that wraps
+// [ErrMalformed] otherwise. What a length announces is allocated only as the bytes arrive.
+// Numbers are checked as strictly as Redis writes them.
 func ReadValue(r *bufio.Reader) (Value, error) {
 	if _, err := r.Peek(1); err != nil {
 		return Value{}, err

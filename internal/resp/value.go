@@ -57,8 +57,8 @@ func (v Value) Equal(w Value) bool {
 }
 
 // String returns v on one line, with its wire type before what would be ambiguous: OK and the like as "+OK",
-// errors as "-ERR ...", integers as they are, strings in quotes, arrays in [], maps in {}, sets in ~[], pushes
-// in >[], doubles as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
+// errors as "-ERR ...", integers as they are, strings in quotes, arrays in [], maps in {}, sets in ~[],
+// pushes in >[], doubles as ",1.5", booleans as "#t", nulls as "nil", "$nil" and "*nil".
 func (v Value) String() string {
 	var b strings.Builder
 	v.write(&b)

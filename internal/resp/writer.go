@@ -6,8 +6,8 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// Writer appends replies to Buf. A method names what the value means; Proto picks the encoding. Any Proto below
-// 3 is version 2.
+// Writer appends replies to Buf. A method names what the value means; Proto picks the encoding.
+// Any Proto below 3 is version 2.
 //
 // An aggregate (Array, Map, Set, Push) is a header that says how many values follow; the caller writes them.
 type Writer struct {
@@ -73,7 +73,8 @@ func (w *Writer) Bulk(b []byte) {
 // BulkString appends a string.
 func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }
 
-// BulkInt appends an integer in the form of a string. redcon's AppendBulkInt allocates, so this does not use it.
+// BulkInt appends an integer in the form of a string. redcon's AppendBulkInt
+// allocates, so this does not use it.
 func (w *Writer) BulkInt(n int64) {
 	var text [20]byte
 	w.Bulk(strconv.AppendInt(text[:0], n, 10))
@@ -160,8 +161,8 @@ func (w *Writer) Bool(b bool) {
 	w.Buf = append(w.Buf, text...)
 }
 
-// Verbatim appends text meant to be shown as it is. format is three bytes, "txt" or "mkd". In version 2 it is a
-// string without the format.
+// Verbatim appends text meant to be shown as it is. format is three bytes, "txt" or "mkd". In version 2
+// it is a string without the format.
 func (w *Writer) Verbatim(format, text string) {
 	if len(format) != 3 {
 		panic("resp: a verbatim string's format is three bytes, not " + strconv.Quote(format))
@@ -188,15 +189,15 @@ func (w *Writer) BigNumber(digits string) {
 	w.Buf = append(w.Buf, "\r\n"...)
 }
 
-// Deferred is the place of an aggregate whose length is known only after its values have been written. It ends
-// with the matching Set method, or with a Rollback to before it. The ones within another end before it.
+// Deferred is the place of an aggregate whose length is known only after its values have been written. It
+// ends with the matching Set method, or with a Rollback to before it. The ones within another end before it.
 type Deferred struct {
 	at   int
 	kind byte
 }
 
-// placeholder holds a Deferred's place: the size of a header with one digit, in bytes that no reply begins with,
-// so that a Deferred that has moved is noticed.
+// placeholder holds a Deferred's place: the size of a header with one digit, in bytes that no reply begins
+// with, so that a Deferred that has moved is noticed.
 const placeholder = "\x00?\x00?"
 
 // DeferArray begins an array; SetArray says how many values it has.

@@ -72,8 +72,8 @@ func Normalise(args []string, v resp.Value) resp.Value {
 	return v
 }
 
-// SameReply reports whether two servers have answered a command alike: the same types and bytes, and the same order
-// where the command has one.
+// SameReply reports whether two servers have answered a command alike: the same types and bytes, and the
+// same order where the command has one.
 func SameReply(args []string, a, b resp.Value) bool {
 	return a.Equal(b) || Normalise(args, a).Equal(Normalise(args, b))
 }

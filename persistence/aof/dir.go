@@ -28,7 +28,8 @@ func OpenDir(p Place) (*Dir, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Or a crash may take the directory, with all that was synced in it; also if another process has made it, just before.
+	// Or a crash may take the directory, with all that was synced in it; also if another
+	// process has made it, just before.
 	if err := p.FS.SyncDir(p.Dir); err != nil {
 		return nil, err
 	}
@@ -71,7 +72,8 @@ func (d *Dir) incrEntry() Entry {
 	return Entry{fmt.Sprintf("%s.%d.incr.aof", d.place.Filename, seq), seq, typeIncr}
 }
 
-// readManifest brings manifest up to what is on disk; no manifest is an empty one. Load, Continue and Replace begin so.
+// readManifest brings manifest up to what is on disk; no manifest is an empty one. Load,
+// Continue and Replace begin so.
 func (d *Dir) readManifest() error {
 	if d.read {
 		return nil
@@ -84,8 +86,8 @@ func (d *Dir) readManifest() error {
 	return nil
 }
 
-// publish puts a manifest in the place of the one that is there. seen says whether a reader sees the new one; it is true
-// with an error if only the last sync failed, after which a crash may bring back the old one.
+// publish puts a manifest in the place of the one that is there. seen says whether a reader sees the new one;
+// it is true with an error if only the last sync failed, after which a crash may bring back the old one.
 func (d *Dir) publish(m Manifest) (seen bool, err error) {
 	files, name := d.place.FS, d.manifestName()
 	tmp := d.path(d.temporary(name))
@@ -121,8 +123,8 @@ func writeSynced(files disk.FS, path string, write func(disk.File) error) error 
 	return err
 }
 
-// dropHistory deletes the files that the manifest lists as replaced and forgets them; the manifest is published after
-// that, or they would stay when a crash comes in between.
+// dropHistory deletes the files that the manifest lists as replaced and forgets them; the manifest is
+// published after that, or they would stay when a crash comes in between.
 func (d *Dir) dropHistory() error {
 	if len(d.manifest.History) == 0 {
 		return nil
@@ -154,9 +156,9 @@ func (d *Dir) removeTemporary() error {
 	return nil
 }
 
-// upgrade moves a log of a single file, as older Redis have it (appendfilename in the server's directory), into the
-// directory, where it becomes the base. As Redis does it, the manifest comes first and the rename second; a crash between
-// them is what the last condition of mustUpgrade sees.
+// upgrade moves a log of a single file, as older Redis have it (appendfilename in the server's directory),
+// into the directory, where it becomes the base. As Redis does it, the manifest comes first and the rename
+// second; a crash between them is what the last condition of mustUpgrade sees.
 func (d *Dir) upgrade() (done bool, err error) {
 	files, old := d.place.FS, filepath.Join(d.place.Dir, d.place.Filename)
 	if _, err := files.Size(old); err != nil {
@@ -184,8 +186,8 @@ func (d *Dir) upgrade() (done bool, err error) {
 	return true, files.SyncDir(d.place.Dir)
 }
 
-// mustUpgrade says whether the single file is the log: there is no manifest, or it lists nothing but that file, which has
-// not been moved yet.
+// mustUpgrade says whether the single file is the log: there is no manifest, or it lists nothing but that
+// file, which has not been moved yet.
 func (d *Dir) mustUpgrade() (bool, error) {
 	m := d.manifest
 	if m.isEmpty() {

@@ -1,5 +1,5 @@
-// Package aof is the append-only log: every change since a base, in Redis 7's multi-part format, so that Redis can start
-// on a directory that this package wrote and the other way round.
+// Package aof is the append-only log: every change since a base, in Redis 7's multi-part format, so that
+// Redis can start on a directory that this package wrote and the other way round.
 //
 // # On disk (format, do not change)
 //
@@ -11,15 +11,16 @@
 //	temp-NAME.*          files that are not finished; they count for nothing and are removed at start
 //	NAME.lock            locked while a server uses the directory
 //
-// Files of type h in the manifest are history: a newer base has replaced them, and they are about to be deleted. An
-// incremental file begins in database 0 and says SELECT; a unit of more than one effect stands between MULTI and EXEC, and
-// counts as a whole or not at all. Lines that begin with # are annotations (#TS:seconds) and are passed over.
+// Files of type h in the manifest are history: a newer base has replaced them, and they are about to be
+// deleted. An incremental file begins in database 0 and says SELECT; a unit of more than one effect stands
+// between MULTI and EXEC, and counts as a whole or not at all. Lines that begin with # are annotations
+// (#TS:seconds, and token.go's) and are passed over.
 //
 // # What holds at any instant
 //
-// The manifest on disk names files that are whole: whatever it lists was synced, and its name was, before the manifest
-// that lists it took its name. All but the last incremental file are synced to their end before the next one is listed. So
-// only the end of the last file can be torn, and that is where Load cuts.
+// The manifest on disk names files that are whole: whatever it lists was synced, and its name was, before the
+// manifest that lists it took its name. All but the last incremental file are synced to their end before the
+// next one is listed. So only the end of the last file can be torn, and that is where Load cuts.
 //
 // # The calls, in the order of a server's life
 //
@@ -28,9 +29,10 @@
 //	log, err := dir.Continue(options, base)     // or dir.Replace(options): turned on at run time, the data is in memory
 //	...
 //	wait := log.Append(effects)                 // by the executor, at the end of a unit; never waits for the disk
+//	now := log.Position()                       // what a reply that is given now (a read's) depends on
+//	log.Waits()                                 // true: it is laid aside, and Options.Durable(position) releases it
+//	log.Write(now)                              // else: before it leaves
 //	log.Flush()                                 // when nobody is about to append: at the end of a batch
-//	now := log.Position()                       // what a reply that is given now (a read's) has to wait for
-//	// Options.Durable(position) releases what waits for at most position
 //	...
 //	rewrite, err := log.BeginRewrite(true)      // by the executor, in the moment of the store's cut
 //	err = rewrite.Run(base)                     // in the background: base writes the snapshot of that cut
@@ -39,18 +41,19 @@
 //
 // # Failures
 //
-// The first failed write or sync latches: Options.Failed is called once, Err gives the error, Append drops what it is
-// given (the file ends with a whole unit if the disk lets us cut it), and Position no longer makes anybody wait. Nothing is
-// tried again by itself. Memory is then ahead of the log, so the only way back is a base of all of it: BeginRewrite and
-// Run. When Run returns nil the log is in effect again and Err is nil. Until then neither the new base nor what was
-// appended since is listed in the manifest: a crash on the way gives the state from before the failure. A log that Replace
-// gave is in the same state without an error: it is in effect after its first rewrite (Active tells).
+// The first failed write or sync latches: Options.Failed is called once, Err gives the error, Append drops
+// what it is given (the file ends with a whole unit if the disk lets us cut it), and Position no longer makes
+// anybody wait. Nothing is tried again by itself. Memory is then ahead of the log, so the only way back is a
+// base of all of it: BeginRewrite and Run. When Run returns nil the log is in effect again and Err is nil.
+// Until then neither the new base nor what was appended since is listed in the manifest: a crash on the way
+// gives the state from before the failure. A log that Replace gave is in the same state without an error: it
+// is in effect after its first rewrite (Active tells).
 //
 // # What it must not know
 //
-// Clients, commands and the store's inside: it takes effects and gives commands. All file access goes through disk.FS, so
-// that tests/crash can crash it at every operation.
+// Clients, commands and the store's inside: it takes effects and gives commands. All file access goes through
+// disk.FS, so that tests/crash can crash it at every operation.
 //
-// To add something to the directory: teach manifest.go its line, load.go its reading, rewrite.go its replacing, and
-// check.go what to say of it; then look for its crash points in tests/crash.
+// To add something to the directory: teach manifest.go its line, load.go its reading, rewrite.go its
+// replacing, and check.go what to say of it; then look for its crash points in tests/crash.
 package aof

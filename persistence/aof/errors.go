@@ -6,15 +6,18 @@ import (
 )
 
 var (
-	// ErrTorn is wrapped by the error of Load when the last file ends in the middle of a unit and LoadOptions.CutTorn is off.
+	// ErrTorn is wrapped by the error of Load when the last file ends in the middle of a unit
+	// and LoadOptions.CutTorn is off.
 	ErrTorn = errors.New("the end is torn")
-	// ErrCorrupt is wrapped by the error of Load, Check and ParseManifest for bytes that contradict the format.
+	// ErrCorrupt is wrapped by the error of Load, Check and ParseManifest for bytes
+	// that contradict the format.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrMissing is wrapped by the error of Load and Check when the manifest lists a file that is not there.
 	ErrMissing = errors.New("a file that the manifest lists is missing")
 	// ErrRewriting is returned by BeginRewrite while another rewrite is under way.
 	ErrRewriting = errors.New("aof: a rewrite is under way")
-	// ErrInactive is returned by Sync before the first rewrite of a log that Replace gave: nothing of it counts yet.
+	// ErrInactive is returned by Sync before the first rewrite of a log that Replace
+	// gave: nothing of it counts yet.
 	ErrInactive = errors.New("aof: the log is not in effect yet")
 	// ErrClosed is returned once the log has been closed.
 	ErrClosed = errors.New("aof: the log is closed")

@@ -8,7 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// FuzzManifest: any text is read or refused with an offset in it, and what was read can be written and is the same again.
+// FuzzManifest: any text is read or refused with an offset in it, and what was read can be
+// written and is the same again.
 func FuzzManifest(f *testing.F) {
 	for _, name := range goldens {
 		f.Add([]byte(golden(f, name)["log/appendonly.aof.manifest"]))
@@ -33,8 +34,8 @@ func FuzzManifest(f *testing.F) {
 	})
 }
 
-// FuzzLoad: any file loads to some first part, or is refused at an offset. Once what was torn has been cut off, it loads
-// without that and gives the same; and Check is of the same opinion.
+// FuzzLoad: any file loads to some first part, or is refused at an offset. Once what was torn has been cut
+// off, it loads without that and gives the same; and Check is of the same opinion.
 func FuzzLoad(f *testing.F) {
 	for _, name := range goldens {
 		for path, text := range golden(f, name) {

@@ -15,7 +15,8 @@ import (
 	"lockserver/persistence/rdb"
 )
 
-// goldens are directories that Redis 7.0.15 wrote: after a rewrite, without one, and without a snapshot as its base.
+// goldens are directories that Redis 7.0.15 wrote: after a rewrite, without one, and
+// without a snapshot as its base.
 var goldens = []string{"rewritten", "incremental", "commands"}
 
 // golden reads the files of such a directory.
@@ -88,7 +89,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestGoldenSingleFile: the form that Redis 6 had, a snapshot and the commands behind it in one file, is moved.
+// TestGoldenSingleFile: the form that Redis 6 had, a snapshot and the commands
+// behind it in one file, is moved.
 func TestGoldenSingleFile(t *testing.T) {
 	b, err := os.ReadFile(filepath.Join("testdata", "redis-7.0", "single.aof"))
 	require.NoError(t, err)
@@ -129,8 +131,8 @@ func TestGoldenTornAnywhere(t *testing.T) {
 	}
 }
 
-// TestGoldenFlippedAnywhere: a byte that is changed gives an error with its file and an offset in it, or another command; it
-// never makes a load fall over.
+// TestGoldenFlippedAnywhere: a byte that is changed gives an error with its file and an offset in it, or
+// another command; it never makes a load fall over.
 func TestGoldenFlippedAnywhere(t *testing.T) {
 	for _, name := range goldens {
 		files := golden(t, name)

@@ -41,8 +41,8 @@ type Manifest struct {
 	History []Entry // replaced, to be deleted
 }
 
-// ParseManifest reads a manifest; name is for errors, which are *Error and wrap ErrCorrupt. Words that it does not know
-// are passed over, as are lines that begin with '#'.
+// ParseManifest reads a manifest; name is for errors, which are *Error and wrap ErrCorrupt. Words that it
+// does not know are passed over, as are lines that begin with '#'.
 func ParseManifest(name string, text []byte) (Manifest, error) {
 	var m Manifest
 	if len(text) == 0 {
@@ -178,8 +178,8 @@ func (m Manifest) nextBase() int64 {
 	return m.Base.Seq + 1
 }
 
-// nextIncr is the number of the next incremental file; it is above those in the history, too, which are yet to be deleted
-// by their names.
+// nextIncr is the number of the next incremental file; it is above those in the history, too, which
+// are yet to be deleted by their names.
 func (m Manifest) nextIncr() int64 {
 	next := int64(1)
 	for _, e := range m.Incrs {

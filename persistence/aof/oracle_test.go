@@ -18,8 +18,8 @@ import (
 	"lockserver/store"
 )
 
-// writeForRedis keeps a log in a directory that Redis looks for by itself: a base, an increment, an aborted rewrite's second
-// increment, all forms of units, and a binary value.
+// writeForRedis keeps a log in a directory that Redis looks for by itself: a base, an increment, an aborted
+// rewrite's second increment, all forms of units, and a binary value.
 func writeForRedis(t *testing.T, dir string) {
 	t.Helper()
 	d, err := OpenDir(Place{FS: disk.OS{}, Dir: dir, Sub: "appendonlydir", Filename: "appendonly.aof"})

@@ -67,7 +67,8 @@ func TestAbortedRewrite(t *testing.T) {
 	require.Equal(t, []string{"REDIS start", "SELECT 0", "SET a 1", "SELECT 0", "SET b 2", "SELECT 0", "SET c 3"}, in.got)
 }
 
-// TestRewriteCannotBegin: if the new file cannot be had, the old one is used on, and only the rewrite has failed.
+// TestRewriteCannotBegin: if the new file cannot be had, the old one is used on, and
+// only the rewrite has failed.
 func TestRewriteCannotBegin(t *testing.T) {
 	full := errors.New("no space left")
 	for _, kind := range []lossy.Kind{lossy.Create, lossy.Rename, lossy.SyncDir} {
@@ -204,7 +205,8 @@ func TestReplaceCalledOff(t *testing.T) {
 	require.Empty(t, w.warned)
 }
 
-// TestTooSlowToReplace: a log that is not in effect cannot make anybody wait, so it gives up before the memory is full.
+// TestTooSlowToReplace: a log that is not in effect cannot make anybody wait, so it gives
+// up before the memory is full.
 func TestTooSlowToReplace(t *testing.T) {
 	files := lossy.New()
 	d, err := OpenDir(placeOn(files))

@@ -11,8 +11,8 @@ import (
 const (
 	// baseBuffer is how much of a base is gathered before it is written.
 	baseBuffer = 256 << 10
-	// baseSyncBytes is after how much of a base it is synced in between: the last sync is then short, and does not hold up
-	// those of the log.
+	// baseSyncBytes is after how much of a base it is synced in between: the last sync is then short, and
+	// does not hold up those of the log.
 	baseSyncBytes = 4 << 20
 )
 
@@ -36,8 +36,8 @@ func (l *Log) Stats() Stats {
 		Syncing: l.sizes.syncing, Delayed: l.sizes.delayed}
 }
 
-// Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base writes: a
-// snapshot of the data that is there at the start. From then on the Log owns the directory's lock.
+// Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base
+// writes: a snapshot of the data that is there at the start. From then on the Log owns the directory's lock.
 func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,8 +70,8 @@ func (d *Dir) Continue(o Options, base func(io.Writer) error) (*Log, error) {
 	return l, nil
 }
 
-// Replace gives a log that is not in effect before its first rewrite, which puts it in the place of whatever the directory
-// holds: for turning the log on while the server runs.
+// Replace gives a log that is not in effect before its first rewrite, which puts it in the place of whatever
+// the directory holds: for turning the log on while the server runs.
 func (d *Dir) Replace(o Options) (*Log, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -99,8 +99,8 @@ func (l *Log) run() {
 	l.syncer.Go(l.keepSyncing)
 }
 
-// reopen opens the last incremental file. What was loaded from it may be known to the system only, if the process before
-// was killed: it is made durable before anybody is told of it.
+// reopen opens the last incremental file. What was loaded from it may be known to the system only, if the
+// process before was killed: it is made durable before anybody is told of it.
 func (d *Dir) reopen(e Entry) (disk.File, error) {
 	f, err := d.place.FS.Append(d.path(e.Name))
 	if err != nil {
@@ -143,8 +143,9 @@ func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
 	return f, nil
 }
 
-// create makes an empty file whose name is durable, as is every other name in the directory. A crash may have left a file
-// of that name that was never listed: it must go by its name, because emptying it would be durable only once it is synced.
+// create makes an empty file whose name is durable, as is every other name in the directory. A crash may
+// have left a file of that name that was never listed: it must go by its name, because emptying it would
+// be durable only once it is synced.
 func (d *Dir) create(e Entry) (disk.File, error) {
 	if err := d.place.FS.Remove(d.path(e.Name)); err != nil && !isMissing(err) {
 		return nil, err

@@ -8,9 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// aioSync syncs without a thread of ours that waits: a worker of the kernel does it (Linux AIO, io_submit(2) with
-// IOCB_CMD_FDSYNC) and rings an eventfd, which Go's poller watches as it does sockets. A thread in fdatasync keeps one of Go's
-// processors until the runtime's monitor takes it away, for which that has to look every 20 microseconds.
+// aioSync syncs without a thread of ours that waits: a worker of the kernel does it (Linux AIO,
+// io_submit(2) with IOCB_CMD_FDSYNC) and rings an eventfd, which Go's poller watches as it does sockets. A
+// thread in fdatasync keeps one of Go's processors until the runtime's monitor takes it away, for which
+// that has to look every 20 microseconds.
 type aioSync struct {
 	context uintptr // aio_context_t
 	bell    *os.File
@@ -39,7 +40,8 @@ const (
 	iocbResFD  = 1 // IOCB_FLAG_RESFD: resFD is rung
 )
 
-// newAIOSync returns nil if the system does not let us: it was built without, a sandbox forbids it, or too many use it.
+// newAIOSync returns nil if the system does not let us: it was built without, a sandbox
+// forbids it, or too many use it.
 func newAIOSync() *aioSync {
 	a := &aioSync{}
 	if _, _, errno := unix.Syscall(unix.SYS_IO_SETUP, 1, uintptr(unsafe.Pointer(&a.context)), 0); errno != 0 {
@@ -54,7 +56,8 @@ func newAIOSync() *aioSync {
 	return a
 }
 
-// sync syncs a file's data; done is false if the system will not, and has not begun to. One goroutine at a time calls it.
+// sync syncs a file's data; done is false if the system will not, and has not begun to.
+// One goroutine at a time calls it.
 func (a *aioSync) sync(fd int) (err error, done bool) {
 	request := &iocb{opcode: iocbFdsync, fd: uint32(fd), flags: iocbResFD, resFD: uint32(a.fd)}
 	for {

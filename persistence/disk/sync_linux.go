@@ -14,7 +14,8 @@ type syncer struct {
 	without bool     // kernel is not to be had
 }
 
-// manySyncs is after how many syncs a file is one that is synced all the time, and worth what aioSync takes to set up.
+// manySyncs is after how many syncs a file is one that is synced all the time, and worth
+// what aioSync takes to set up.
 const manySyncs = 16
 
 // sync leaves out what fsync writes beyond the data and the size: the time of the last change.

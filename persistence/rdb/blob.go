@@ -45,8 +45,8 @@ func (e element) text(scratch []byte) []byte {
 	return e.bytes
 }
 
-// blob walks the elements of a container from the first to the last. Its zero value is empty. A blob is a value: a
-// copy walks on by itself.
+// blob walks the elements of a container from the first to the last. Its zero value is empty. A blob is
+// a value: a copy walks on by itself.
 //
 // Invariant: newBlob has validated b, so that walking needs no further checks.
 type blob struct {
@@ -107,8 +107,8 @@ func (w *blob) next() (e element, ok bool) {
 	return e, true
 }
 
-// The intset format: the width of an element in bytes (2, 4 or 8) and their number, as 32 bits each, and then the
-// elements, signed, ascending; all little endian. Format, do not change.
+// The intset format: the width of an element in bytes (2, 4 or 8) and their number, as 32 bits each, and then
+// the elements, signed, ascending; all little endian. Format, do not change.
 const intsetHeader = 8
 
 // validateIntset checks b and returns the number of its elements.

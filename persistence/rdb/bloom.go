@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// A Bloom filter is a value of the module RedisBloom: its type's name and version, then numbers and strings of which each
-// has its opcode before it. Format, do not change.
+// A Bloom filter is a value of the module RedisBloom: its type's name and version, then numbers and strings
+// of which each has its opcode before it. Format, do not change.
 const (
 	bloomName    = "MBbloom--"
 	bloomVersion = 4
@@ -32,8 +32,8 @@ type BloomLink struct {
 	Data                            []byte
 }
 
-// Bloom writes a Bloom filter of n sub-filters, n > 0; link gives each of them, when it is written. A Redis without the
-// module RedisBloom refuses a file that holds one.
+// Bloom writes a Bloom filter of n sub-filters, n > 0; link gives each of them, when it is written. A Redis
+// without the module RedisBloom refuses a file that holds one.
 func (w *Writer) Bloom(f *BloomFilter, n int, link func(i int) BloomLink) {
 	w.begin(typeModule2, noPart, n)
 	w.length(moduleID(bloomName, bloomVersion))

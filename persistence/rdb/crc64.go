@@ -8,13 +8,14 @@ import (
 // jonesReflected is the Jones polynomial 0xad93d23594c935a9 with its bits reversed. Format, do not change.
 const jonesReflected = 0x95ac9329ac4bc9b5
 
-// crcLanes is how many bytes one step of updateCRC consumes. Of 8 and 16, 16 measured 1.2 times as fast; the tables
-// then fill a first-level data cache, which a larger step would overflow.
+// crcLanes is how many bytes one step of updateCRC consumes. Of 8 and 16, 16 measured 1.2 times as fast; the
+// tables then fill a first-level data cache, which a larger step would overflow.
 const crcLanes = 16
 
 type crcTable [crcLanes][256]uint64
 
-// crcTables computes the lookup tables at the first use and keeps them: a constant that is too large to spell out.
+// crcTables computes the lookup tables at the first use and keeps them: a constant
+// that is too large to spell out.
 var crcTables = sync.OnceValue(func() *crcTable {
 	t := new(crcTable)
 	for i := range 256 {
@@ -37,9 +38,9 @@ var crcTables = sync.OnceValue(func() *crcTable {
 	return t
 })
 
-// updateCRC continues a CRC-64/Jones (reflected, start value 0, no final inversion; the check value of "123456789" is
-// 0xe9c6d914c4b8d9ca) with p. The standard library's hash/crc64 inverts before and after and, for a polynomial that
-// it does not know, rebuilds its fast tables at every call.
+// updateCRC continues a CRC-64/Jones (reflected, start value 0, no final inversion; the check value of
+// "123456789" is 0xe9c6d914c4b8d9ca) with p. The standard library's hash/crc64 inverts before and after and,
+// for a polynomial that it does not know, rebuilds its fast tables at every call.
 func updateCRC(crc uint64, p []byte) uint64 {
 	t := crcTables()
 	for len(p) >= crcLanes {

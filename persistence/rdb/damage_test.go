@@ -68,8 +68,9 @@ func TestFlippedAtEveryByte(t *testing.T) {
 	}
 }
 
-// TestFlippedUnchecked lets damage get past the checksum, so that the decoders themselves are put to the test. Three
-// bits of each byte: one that makes a small change, one a large one, one that turns a length into an encoding.
+// TestFlippedUnchecked lets damage get past the checksum, so that the decoders themselves are put
+// to the test. Three bits of each byte: one that makes a small change, one a large one, one that
+// turns a length into an encoding.
 func TestFlippedUnchecked(t *testing.T) {
 	for name, data := range samples(t) {
 		flipped := bytes.Clone(data)

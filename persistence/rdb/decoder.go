@@ -11,8 +11,8 @@ import (
 // maxKeptScratch bounds the scratch memory that one long string leaves behind for the entries after it.
 const maxKeptScratch = 1 << 20
 
-// decoder reads the parts that everything else is made of: lengths, strings and numbers. The first error is latched:
-// once failed, it stays failed.
+// decoder reads the parts that everything else is made of: lengths, strings and numbers. The first error is
+// latched: once failed, it stays failed.
 type decoder struct {
 	src  source
 	err  error
@@ -127,8 +127,8 @@ type text struct {
 	isInt bool
 }
 
-// text reads a string in any of its encodings. The bytes are valid until the next string is read, or for good when
-// d.owned is set.
+// text reads a string in any of its encodings. The bytes are valid until the next string is read,
+// or for good when d.owned is set.
 func (d *decoder) text() (text, error) {
 	at := d.src.offset()
 	d.owned = false
@@ -279,8 +279,8 @@ func (d *decoder) skipString() error {
 	return nil
 }
 
-// blob reads a string that is a compact container and checks it. The blob aliases the input: it is valid until the
-// next string is read.
+// blob reads a string that is a compact container and checks it. The blob aliases the input: it is
+// valid until the next string is read.
 func (d *decoder) blob(format blobFormat) (blob, error) {
 	at := d.src.offset()
 	b, err := d.string()

@@ -12,7 +12,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// describe spells out an entry's value in one line, with what has no order sorted, so that two can be compared.
+// describe spells out an entry's value in one line, with what has no order sorted,
+// so that two can be compared.
 func describe(e *Entry) (string, error) {
 	s, err := describeObject(&e.Object)
 	if err != nil {

@@ -1,9 +1,9 @@
 // Package rdb reads and writes Redis' snapshot format and the payloads of DUMP and RESTORE.
 //
-// It is a pure codec over io.Reader and io.Writer. It owns the byte format: lengths, strings, LZF, the checksum, the
-// opcodes and every encoding of a value. It must not know files, clocks, configuration or the store; the caller moves
-// data between an Object and its own containers. The only shared knowledge is store/listpack, the byte format that a
-// compact container has in memory and on disk alike.
+// It is a pure codec over io.Reader and io.Writer. It owns the byte format: lengths, strings, LZF, the
+// checksum, the opcodes and every encoding of a value. It must not know files, clocks, configuration or the
+// store; the caller moves data between an Object and its own containers. The only shared knowledge is
+// store/listpack, the byte format that a compact container has in memory and on disk alike.
 //
 // # Format
 //
@@ -12,19 +12,21 @@
 //	{ SELECTDB n  RESIZEDB keys expires  { [EXPIRETIME_MS t] [IDLE s] [FREQ n] type key value } }
 //	EOF  checksum(8 bytes, little endian, CRC-64/Jones of all bytes before it; 0: not computed)
 //
-// A length takes 1, 2, 5 or 9 bytes, told by the top bits of the first. A string is a length and that many bytes, or
-// a small integer, or an LZF block. Reader takes versions 1 to 12 (Redis up to 8.0) with every encoding they have;
-// Writer writes version 10 (Redis 7.0), or 12 when fields of hashes have deadlines.
+// A length takes 1, 2, 5 or 9 bytes, told by the top bits of the first. A string is a length and that many
+// bytes, or a small integer, or an LZF block. Reader takes versions 1 to 12 (Redis up to 8.0) with every
+// encoding they have; Writer writes version 10 (Redis 7.0), or 12 when fields of hashes have deadlines.
 //
 // # Trust
 //
-// Nothing in a file is believed. Memory is allocated as bytes arrive and never from a length alone, compact blobs are
-// checked in full before the first element is handed out, and every error is an *Error with the byte offset and the
-// reason, told apart as ErrTruncated, ErrCorrupt or ErrUnsupported. Entries are handed out before the checksum at
-// the end is seen, so a caller keeps what it loaded apart until Next has returned io.EOF.
+// Nothing in a file is believed. Memory is allocated as bytes arrive and never from a length alone,
+// compact blobs are checked in full before the first element is handed out, and every error is an
+// *Error with the byte offset and the reason, told apart as ErrTruncated, ErrCorrupt or
+// ErrUnsupported. Entries are handed out before the checksum at the end is seen, so a caller keeps
+// what it loaded apart until Next has returned io.EOF.
 //
 // # Adding an encoding
 //
-// Give the type its number and name in format.go, say in object.go how it begins, and let one of the iterators there
-// walk it. A new blob format is one more case of blob (blob.go) with its validator beside it (see ziplist.go).
+// Give the type its number and name in format.go, say in object.go how it begins, and let one of
+// the iterators there walk it. A new blob format is one more case of blob (blob.go) with its
+// validator beside it (see ziplist.go).
 package rdb

@@ -16,8 +16,8 @@ type duplicates struct {
 // dupSlot holds one element seen, by its position plus one; 0 is a free slot.
 type dupSlot struct{ hash, pos uint32 }
 
-// find looks at every stride-th element of w, from the first, and returns one that occurs a second time. Integers and
-// strings that spell them are the same. w is untouched, being a copy.
+// find looks at every stride-th element of w, from the first, and returns one that occurs a second time.
+// Integers and strings that spell them are the same. w is untouched, being a copy.
 func (d *duplicates) find(w blob, stride int) ([]byte, bool) {
 	n := w.n / stride
 	if n < 2 || w.format == intsetBlob { // an intset was found to ascend

@@ -11,7 +11,8 @@ var (
 	ErrTruncated = errors.New("truncated")
 	// ErrCorrupt: the bytes contradict the format or the checksum.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrUnsupported: well-formed as far as can be seen, but of a version, type or module that is not known here.
+	// ErrUnsupported: well-formed as far as can be seen, but of a version, type or
+	// module that is not known here.
 	ErrUnsupported = errors.New("unsupported")
 	// ErrRead: the underlying io.Reader failed; its own error is wrapped too.
 	ErrRead = errors.New("read failed")

@@ -6,8 +6,8 @@ import (
 	"fmt"
 )
 
-// A payload of FUNCTION DUMP is what a snapshot has of the libraries, an opcode and a string each, with the footer of a
-// payload of DUMP. Format, do not change.
+// A payload of FUNCTION DUMP is what a snapshot has of the libraries, an opcode and a string each, with the
+// footer of a payload of DUMP. Format, do not change.
 
 var (
 	// ErrNotFunction says that something else than a library stands in a payload of functions.
@@ -16,7 +16,8 @@ var (
 	ErrFunctionPreGA = fmt.Errorf("rdb: a function library in the form of a release candidate of Redis 7")
 )
 
-// DumpFunctions appends the payload of libraries, given by their code, to dst. compress stores long ones with LZF.
+// DumpFunctions appends the payload of libraries, given by their code, to dst.
+// compress stores long ones with LZF.
 func DumpFunctions(dst []byte, libraries [][]byte, compress bool) []byte {
 	start := len(dst)
 	w := newWriter(nil, WriterOptions{Compress: compress})
@@ -28,8 +29,8 @@ func DumpFunctions(dst []byte, libraries [][]byte, compress bool) []byte {
 	return binary.LittleEndian.AppendUint64(dst, updateCRC(0, dst[start:]))
 }
 
-// ParseFunctions returns the code of the libraries in a payload. The error is ErrPayloadFooter, ErrNotFunction,
-// ErrFunctionPreGA, or an *Error where the payload is malformed.
+// ParseFunctions returns the code of the libraries in a payload. The error is ErrPayloadFooter,
+// ErrNotFunction, ErrFunctionPreGA, or an *Error where the payload is malformed.
 func ParseFunctions(p []byte) (libraries [][]byte, err error) {
 	body, err := payloadBody(p)
 	if err != nil {

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzReader: nothing in a file may panic, and what was read without an error can be written and is the same again.
+// FuzzReader: nothing in a file may panic, and what was read without an error can be
+// written and is the same again.
 func FuzzReader(f *testing.F) {
 	for _, data := range samples(f) {
 		f.Add(data)
@@ -52,7 +53,8 @@ func FuzzPayload(f *testing.F) {
 	})
 }
 
-// FuzzLZF: what is compressed unpacks to the same, and any block unpacks to the length asked for or not at all.
+// FuzzLZF: what is compressed unpacks to the same, and any block unpacks to the
+// length asked for or not at all.
 func FuzzLZF(f *testing.F) {
 	f.Add([]byte("aaaaaaaaaaaaaaaaaaaaaaaaaaaaabcabcabcabc"), 10)
 	f.Add([]byte("\x00a\xe0\x00\x00"), 10)
@@ -76,7 +78,8 @@ func FuzzLZF(f *testing.F) {
 	})
 }
 
-// FuzzBlob: a blob that was found valid is walked to its end without a panic and has as many elements as it says.
+// FuzzBlob: a blob that was found valid is walked to its end without a panic and has
+// as many elements as it says.
 func FuzzBlob(f *testing.F) {
 	f.Add(uint8(ziplistBlob), ziplist(everyZiplistEntry...))
 	f.Add(uint8(listpackBlob), []byte(pack("a", "1", "300")))

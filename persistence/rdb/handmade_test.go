@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// handmade is a file put together from the facts of the format: encodings that Redis 7.0 does not write any more or
-// not yet, and those that are wrong. oracle_test.go has redis-server read those that it knows.
+// handmade is a file put together from the facts of the format: encodings that Redis 7.0 does not write any
+// more or not yet, and those that are wrong. oracle_test.go has redis-server read those that it knows.
 type handmade struct {
 	name    string
 	version int
@@ -69,7 +69,8 @@ func id(ms, seq int) []byte { return []byte{byte(ms), byte(seq)} }
 
 func rawID(ms, seq uint64) []byte { return appendID(nil, ID{ms, seq}) }
 
-// streamNode is one node with the entry 1-1 {f: v}, as the first Redis with streams writes it, up to its groups.
+// streamNode is one node with the entry 1-1 {f: v}, as the first Redis with streams
+// writes it, up to its groups.
 var streamNode = cat(1, str(rawID(1, 1)), str(pack("1", "0", "1", "f", "0", "2", "0", "0", "v", "4")))
 
 const streamNodeWant = "stream [1-1: 1 0 1 f 0 2 0 0 v 4] "

@@ -5,9 +5,10 @@ import (
 	"errors"
 )
 
-// The LZF block format (Marc Lehmann's liblzf). A control byte c below 32 is followed by c+1 literal bytes. Any other
-// is a copy from what was already produced: its length is 2 + (c>>5), plus the next byte when c>>5 is 7, and then
-// comes the low byte of the distance minus one, whose high five bits are those of c. Format, do not change.
+// The LZF block format (Marc Lehmann's liblzf). A control byte c below 32 is followed by c+1 literal
+// bytes. Any other is a copy from what was already produced: its length is 2 + (c>>5), plus the next
+// byte when c>>5 is 7, and then comes the low byte of the distance minus one, whose high five bits are
+// those of c. Format, do not change.
 const (
 	lzfMaxLiteral  = 32
 	lzfMaxDistance = 1 << 13
@@ -25,8 +26,8 @@ const (
 
 var errLZF = errors.New("lzf: malformed block")
 
-// lzfDecompress appends exactly n bytes, decoded from the block in, to dst. It fails when the block is malformed or
-// is of another length.
+// lzfDecompress appends exactly n bytes, decoded from the block in, to dst. It fails when the block is
+// malformed or is of another length.
 func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 	start := len(dst)
 	for i := 0; i < len(in); {
@@ -71,15 +72,16 @@ func lzfDecompress(dst, in []byte, n int) ([]byte, error) {
 	return dst, nil
 }
 
-// lzfCompressor keeps the table of recent positions from one string to the next. Positions of earlier strings are
-// told by being below base, so that the table need not be cleared for every short string.
+// lzfCompressor keeps the table of recent positions from one string to the next. Positions of earlier strings
+// are told by being below base, so that the table need not be cleared for every short string.
 type lzfCompressor struct {
 	table [1 << lzfHashBits]uint32
 	base  uint32
 	out   []byte
 }
 
-// compress returns in as an LZF block when that is at most limit bytes. The block is valid until the next call.
+// compress returns in as an LZF block when that is at most limit bytes. The block
+// is valid until the next call.
 func (c *lzfCompressor) compress(in []byte, limit int) ([]byte, bool) {
 	if len(in) < 4 || len(in) > lzfMaxInput {
 		return nil, false

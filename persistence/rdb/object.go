@@ -11,8 +11,8 @@ import (
 // maxSizeHint bounds SizeHint, so that a container sized by it cannot be blown up by a length that is a lie.
 const maxSizeHint = 1 << 16
 
-// Object is the value of one key. A string is there at once; the elements of everything else are pulled one by one
-// with the iterator of its kind:
+// Object is the value of one key. A string is there at once; the elements of everything else are pulled one
+// by one with the iterator of its kind:
 //
 //	String        Bytes
 //	List, Set     NextMember
@@ -21,13 +21,15 @@ const maxSizeHint = 1 << 16
 //	Stream        NextNode, then StreamInfo, then NextGroup
 //	Bloom         Filter
 //
-// An iterator returns false at the end and after an error; Err tells which. Elements left over are read past by the
-// reader's Next. The object and every slice it gives are valid until the next call on it or on its reader, unless
-// said otherwise. That members and fields differ from one another is checked here for listpacks, ziplists, zipmaps and
-// intsets; for the others it is found by the container they are added to, and reported with Duplicate.
+// An iterator returns false at the end and after an error; Err tells which. Elements left over are read
+// past by the reader's Next. The object and every slice it gives are valid until the next call on it or
+// on its reader, unless said otherwise. That members and fields differ from one another is checked here
+// for listpacks, ziplists, zipmaps and intsets; for the others it is found by the container they are
+// added to, and reported with Duplicate.
 type Object struct {
 	Kind Kind
-	// SizeHint is about how many elements there are, at most 65536; it is the file's claim and not to be relied on.
+	// SizeHint is about how many elements there are, at most 65536; it is the file's
+	// claim and not to be relied on.
 	SizeHint int
 	// Bytes is the value of a String.
 	Bytes []byte
@@ -36,15 +38,15 @@ type Object struct {
 	IsInt bool
 	// Filter is the value of a Bloom.
 	Filter *BloomFilter
-	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may keep. They are copied
-	// otherwise.
+	// Owned says that Bytes, Listpack and Intset have memory of their own, which the caller may
+	// keep. They are copied otherwise.
 	Owned bool
-	// Listpack is the whole value of a Hash (field, value, ...), Set (member, ...) or ZSet (member, score, ... in
-	// order) that is stored as one and may be taken over as it is; nil otherwise. It is valid, not empty, and free of
-	// duplicates.
+	// Listpack is the whole value of a Hash (field, value, ...), Set (member, ...) or ZSet (member,
+	// score, ... in order) that is stored as one and may be taken over as it is; nil otherwise. It is
+	// valid, not empty, and free of duplicates.
 	Listpack listpack.List
-	// Intset is the whole value of a Set that is stored as one: width and count (32 bits each), then the members
-	// ascending, all little endian; nil otherwise. It is valid and not empty.
+	// Intset is the whole value of a Set that is stored as one: width and count (32 bits each), then the
+	// members ascending, all little endian; nil otherwise. It is valid and not empty.
 	Intset []byte
 
 	d        *decoder
@@ -57,7 +59,8 @@ type Object struct {
 	a, b     [24]byte
 }
 
-// Err gives the error that ended an iteration, nil if it came to its end. It is the reader's: Next returns it too.
+// Err gives the error that ended an iteration, nil if it came to its end. It is the
+// reader's: Next returns it too.
 func (o *Object) Err() error { return o.d.err }
 
 // Duplicate makes the error for a member or field that the object has held before. It fails the reader.
@@ -68,8 +71,8 @@ func (o *Object) Duplicate(member []byte) error {
 	return o.d.corrupt(o.d.src.offset(), "%q occurs twice", member)
 }
 
-// begin reads as much of a value as is needed before the first element. It returns false for a container without
-// elements, which Redis writes never and drops when it loads one.
+// begin reads as much of a value as is needed before the first element. It returns false for a container
+// without elements, which Redis writes never and drops when it loads one.
 func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	*o = Object{d: d, Kind: typeKind(d.typ)}
 	switch d.typ {
@@ -122,8 +125,8 @@ func (o *Object) begin(d *decoder) (notEmpty bool, err error) {
 	return o.left > 0, nil
 }
 
-// beginModule begins the value of a module, which can only be a Bloom filter; ok is false if it is something else, of which
-// only the id was read then.
+// beginModule begins the value of a module, which can only be a Bloom filter; ok is false if it is something
+// else, of which only the id was read then.
 func (o *Object) beginModule(d *decoder) (id uint64, ok bool, err error) {
 	if id, err = d.length(); err != nil {
 		return id, false, err

@@ -5,15 +5,16 @@ import (
 	"fmt"
 )
 
-// footerBytes is what follows type and value in a payload: the version (16 bits) and the checksum of all before it
-// (64 bits), little endian. Format, do not change.
+// footerBytes is what follows type and value in a payload: the version (16 bits) and the checksum of all
+// before it (64 bits), little endian. Format, do not change.
 const footerBytes = 10
 
 // Payload is the value that a DUMP payload holds: an entry that has neither key nor deadline.
 type Payload struct{ Entry }
 
-// ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an *Error when the
-// value is malformed. p must not change while the payload is in use; Finish tells whether it was well-formed to its end.
+// ParsePayload begins to read a payload as DUMP makes them. The error is ErrPayloadFooter, or an
+// *Error when the value is malformed. p must not change while the payload is in use; Finish tells
+// whether it was well-formed to its end.
 func ParsePayload(p []byte) (*Payload, error) {
 	body, err := payloadBody(p)
 	if err != nil {
@@ -48,7 +49,8 @@ func ParsePayload(p []byte) (*Payload, error) {
 	return payload, nil
 }
 
-// payloadBody checks the footer of a payload and returns what stands before it. The error is ErrPayloadFooter.
+// payloadBody checks the footer of a payload and returns what stands before it.
+// The error is ErrPayloadFooter.
 func payloadBody(p []byte) ([]byte, error) {
 	if len(p) < footerBytes {
 		return nil, ErrPayloadFooter
@@ -78,8 +80,8 @@ func (p *Payload) Finish() error {
 // Offset is how many bytes have been read.
 func (p *Payload) Offset() int64 { return p.d.src.offset() }
 
-// DumpPayload appends to dst the payload of the value that write writes, with exactly one value and no key. The error
-// says that write did something else.
+// DumpPayload appends to dst the payload of the value that write writes, with exactly one value and no key.
+// The error says that write did something else.
 func DumpPayload(dst []byte, opts WriterOptions, write func(*Writer)) ([]byte, error) {
 	start := len(dst)
 	w := newWriter(nil, opts)

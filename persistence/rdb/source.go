@@ -6,7 +6,8 @@ import (
 )
 
 const (
-	// sourceBuffer is what one read from the input may bring; strings up to this size are handed out in place.
+	// sourceBuffer is what one read from the input may bring; strings up to this
+	// size are handed out in place.
 	sourceBuffer = 256 << 10
 	// firstBuffer is how the buffer begins: many a snapshot is small.
 	firstBuffer = 4 << 10
@@ -42,8 +43,8 @@ func (s *source) byte() (byte, error) {
 	return b, nil
 }
 
-// take consumes n bytes, at most sourceBuffer unless all of the input is in memory. The slice is valid until the next
-// call of any method.
+// take consumes n bytes, at most sourceBuffer unless all of the input is in memory. The slice is valid
+// until the next call of any method.
 func (s *source) take(n int) ([]byte, error) {
 	if s.end-s.pos < n {
 		if err := s.fill(n); err != nil {

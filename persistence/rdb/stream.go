@@ -22,8 +22,8 @@ func (id ID) Compare(other ID) int {
 	return cmp.Compare(id.Seq, other.Seq)
 }
 
-// StreamNode is a run of entries: a listpack whose entries have IDs relative to Master. The listpack is valid as one
-// and not empty; that it holds well-formed entries is left to whoever knows the layout of entries.
+// StreamNode is a run of entries: a listpack whose entries have IDs relative to Master. The listpack is valid
+// as one and not empty; that it holds well-formed entries is left to whoever knows the layout of entries.
 type StreamNode struct {
 	Master   ID
 	Listpack listpack.List
@@ -34,8 +34,8 @@ type StreamNode struct {
 type StreamInfo struct {
 	Length uint64 // entries, deleted ones not counted
 	LastID ID     // the largest ever given
-	// Legacy says that the three below are not in the file (before Redis 7) and are to be found from the entries:
-	// EntriesAdded is Length then, the others are zero.
+	// Legacy says that the three below are not in the file (before Redis 7) and are to be found from the
+	// entries: EntriesAdded is Length then, the others are zero.
 	Legacy       bool
 	FirstID      ID // of the first entry
 	MaxDeletedID ID
@@ -56,8 +56,8 @@ type Group struct {
 // Consumer is a member of a group.
 type Consumer struct {
 	Name []byte
-	// SeenMS is when it last tried to read, ActiveMS when it last got something (-1: never), in Unix milliseconds.
-	// Before Redis 7.2 there is only the first, which is then both.
+	// SeenMS is when it last tried to read, ActiveMS when it last got something (-1: never), in Unix
+	// milliseconds. Before Redis 7.2 there is only the first, which is then both.
 	SeenMS, ActiveMS int64
 }
 

@@ -10,13 +10,14 @@ import (
 )
 
 const (
-	// writerBuffer is how much is gathered before it is summed and written; smallBuffer is what a writer makes do with until
-	// it has more than that.
+	// writerBuffer is how much is gathered before it is summed and written; smallBuffer is what a writer
+	// makes do with until it has more than that.
 	writerBuffer = 256 << 10
 	smallBuffer  = 4 << 10
 	// writeThrough is the size from which on a string is not copied into the buffer.
 	writeThrough = 64 << 10
-	// compressFrom is the shortest string that LZF is tried on, and compressGain what it has to save, as in Redis.
+	// compressFrom is the shortest string that LZF is tried on, and compressGain what
+	// it has to save, as in Redis.
 	compressFrom = 21
 	compressGain = 4
 	// maxIntText is the longest text that is tried as an integer: "-2147483648".
@@ -37,10 +38,10 @@ type WriterOptions struct {
 //
 //	Header, Aux*, Function*, { SelectDB, ResizeDB, { [Idle] [Freq] Key, one value }* }*, Close
 //
-// A value is one call (String, HashListpack, ...) or one that announces a number of parts and then as many calls (Hash
-// and Field, ...). Slices are used only during the call they are given to, except that of Key, which has to stay
-// unchanged until the value's first call. The first error, be it of the io.Writer or a call out of order, is latched,
-// makes every further call do nothing, and is returned by Close and Err.
+// A value is one call (String, HashListpack, ...) or one that announces a number of parts and then as many
+// calls (Hash and Field, ...). Slices are used only during the call they are given to, except that of Key,
+// which has to stay unchanged until the value's first call. The first error, be it of the io.Writer or a call
+// out of order, is latched, makes every further call do nothing, and is returned by Close and Err.
 type Writer struct {
 	w        io.Writer // nil for a payload: everything stays in buf
 	buf      []byte
@@ -104,8 +105,8 @@ func (w *Writer) Err() error { return w.err }
 // Written is how many bytes the snapshot has so far.
 func (w *Writer) Written() int64 { return w.written + int64(len(w.buf)) }
 
-// Aux states a fact about the file. Redis reads redis-ver, redis-bits, ctime (Unix seconds), used-mem (bytes) and
-// aof-base (1 for the base of an append-only directory), among others.
+// Aux states a fact about the file. Redis reads redis-ver, redis-bits, ctime (Unix seconds), used-mem (bytes)
+// and aof-base (1 for the base of an append-only directory), among others.
 func (w *Writer) Aux(name, value string) {
 	w.between()
 	w.byte(opAux)

@@ -1,7 +1,7 @@
 package rdb
 
-// Stream announces a stream of that many nodes, which may be none: StreamNode writes each, StreamInfo what follows
-// them, and Group each group that it announced.
+// Stream announces a stream of that many nodes, which may be none: StreamNode writes each, StreamInfo what
+// follows them, and Group each group that it announced.
 func (w *Writer) Stream(nodes int) {
 	w.begin(typeStream2, streamNodePart, max(nodes, 1))
 	if w.err != nil {

@@ -43,8 +43,9 @@ func (w *Writer) Field(name, value []byte) {
 	}
 }
 
-// HashExpiring announces a hash of n fields, n > 0, of which some have deadlines; ExpiringField writes each. leastMS is
-// the least of the deadlines, in Unix milliseconds, greater than 0. The writer's version has to be VersionFieldExpiry.
+// HashExpiring announces a hash of n fields, n > 0, of which some have deadlines; ExpiringField writes
+// each. leastMS is the least of the deadlines, in Unix milliseconds, greater than 0. The writer's
+// version has to be VersionFieldExpiry.
 func (w *Writer) HashExpiring(n int, leastMS int64) {
 	if w.version < VersionFieldExpiry {
 		w.misuse("version %d has no deadlines of fields", w.version)
@@ -143,7 +144,8 @@ func (w *Writer) ListPacked(lp []byte) {
 	}
 }
 
-// ListPlain writes a node of what List announced that is a single element, not empty, too large for a listpack.
+// ListPlain writes a node of what List announced that is a single element, not
+// empty, too large for a listpack.
 func (w *Writer) ListPlain(element []byte) {
 	if len(element) == 0 {
 		w.misuse("plain node without bytes")
@@ -154,8 +156,8 @@ func (w *Writer) ListPlain(element []byte) {
 	}
 }
 
-// ListElements announces a list of n elements, n > 0, in the plain encoding of the first Redis, which all read;
-// Element writes each.
+// ListElements announces a list of n elements, n > 0, in the plain encoding of the first Redis,
+// which all read; Element writes each.
 func (w *Writer) ListElements(n int) {
 	w.begin(typeList, elementPart, n)
 	w.length(uint64(n))
@@ -168,14 +170,15 @@ func (w *Writer) Element(element []byte) {
 	}
 }
 
-// ZSetListpack writes a sorted set that is a listpack of member, score, and so on, in order. It is not checked.
+// ZSetListpack writes a sorted set that is a listpack of member, score, and so on,
+// in order. It is not checked.
 func (w *Writer) ZSetListpack(lp []byte) {
 	w.begin(typeZSetListpack, noPart, 1)
 	w.bytes(lp)
 }
 
-// ZSet announces a sorted set of n members, n > 0; Scored writes each. Redis loads fastest what comes with the highest
-// score first.
+// ZSet announces a sorted set of n members, n > 0; Scored writes each. Redis loads fastest what
+// comes with the highest score first.
 func (w *Writer) ZSet(n int) {
 	w.begin(typeZSet2, scoredPart, n)
 	w.length(uint64(n))

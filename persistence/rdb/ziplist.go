@@ -14,9 +14,9 @@ import (
 //	entries
 //	end          0xFF
 //
-// An entry begins with the size of the entry before it: one byte below 254, or 254 and a uint32. Then comes its
-// encoding: strings of up to 6, 14 and 32 bits of length (big endian), or integers of 8 to 64 bits or, in the byte
-// itself, 0 to 12. Other numbers are little endian.
+// An entry begins with the size of the entry before it: one byte below 254, or 254 and a uint32. Then comes
+// its encoding: strings of up to 6, 14 and 32 bits of length (big endian), or integers of 8 to 64 bits or, in
+// the byte itself, 0 to 12. Other numbers are little endian.
 const (
 	ziplistHeader   = 10
 	ziplistEnd      = 0xFF
@@ -41,7 +41,8 @@ type ziplistEntry struct {
 	next     int // offset behind the entry
 }
 
-// parseZiplistEntry takes apart the entry at pos; end is the offset of the end byte, which it may not reach beyond.
+// parseZiplistEntry takes apart the entry at pos; end is the offset of the end byte,
+// which it may not reach beyond.
 func parseZiplistEntry(b []byte, pos, end int) (ziplistEntry, error) {
 	var e ziplistEntry
 	if b[pos] == ziplistBigPrev {

@@ -23,8 +23,8 @@ const (
 
 var errZipmapCut = errors.New("entry overruns the end")
 
-// parseZipmapString finds the field at pos, or the value when isValue, and gives its bounds and the offset behind it.
-// end is the offset of the end byte.
+// parseZipmapString finds the field at pos, or the value when isValue, and gives its bounds and the offset
+// behind it. end is the offset of the end byte.
 func parseZipmapString(b []byte, pos, end int, isValue bool) (from, to, next int, err error) {
 	if pos >= end {
 		return 0, 0, 0, errZipmapCut
@@ -84,8 +84,8 @@ func validateZipmap(b []byte) (int, error) {
 	return 2 * count, nil
 }
 
-// zipmapElement gives the field or value at pos and the position of the next, -1 behind the last. Positions of values
-// are told from those of fields by being moved up by len(b).
+// zipmapElement gives the field or value at pos and the position of the next, -1 behind the last. Positions
+// of values are told from those of fields by being moved up by len(b).
 func zipmapElement(b []byte, pos int) (element, int) {
 	isValue := pos >= len(b)
 	if isValue {

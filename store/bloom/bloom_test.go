@@ -11,7 +11,8 @@ import (
 	"lockserver/store/cow"
 )
 
-// The check of SMHasher, whose value for MurmurHash64A is public: the hash of the hashes of 0, 0 1, 0 1 2, ...
+// The check of SMHasher, whose value for MurmurHash64A is public: the hash of the
+// hashes of 0, 0 1, 0 1 2, ...
 func TestMurmur(t *testing.T) {
 	var key []byte
 	var hashes []byte
@@ -36,7 +37,8 @@ func fill(t *testing.T, f *Filter, start, n uint64) {
 	}
 }
 
-// Whatever was added is there, and of what was not no more is found than was agreed upon, however often the filter grew.
+// Whatever was added is there, and of what was not no more is found than was agreed upon,
+// however often the filter grew.
 func TestErrorRate(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

@@ -9,8 +9,9 @@ import (
 	"lockserver/store/cow"
 )
 
-// Form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each), and for each
-// sub-filter bytes, bits, size, rate, bits for each element (64 each), hashes (32), entries (64), n2 (8). Do not change.
+// Form of a dump's header, little endian: size (64 bits), sub-filters, options and growth (32 each),
+// and for each sub-filter bytes, bits, size, rate, bits for each element (64 each), hashes (32),
+// entries (64), n2 (8). Do not change.
 const (
 	headBytes     = 8 + 4 + 4 + 4
 	headLinkBytes = 5*8 + 4 + 8 + 1
@@ -78,8 +79,8 @@ func (f *Filter) place(at uint64) (l *link, within uint64, ok bool) {
 	return nil, 0, false
 }
 
-// Chunk returns the bits from a place on, which is 1 at first, to the end of their sub-filter or MaxChunk, and the place
-// behind them. At the end it returns nothing, and 0.
+// Chunk returns the bits from a place on, which is 1 at first, to the end of their sub-filter or MaxChunk,
+// and the place behind them. At the end it returns nothing, and 0.
 func (f *Filter) Chunk(place int64) (b []byte, next int64) {
 	if place < 1 {
 		return nil, 0
@@ -108,8 +109,8 @@ func (l *link) read(dst []byte, at, n uint64) []byte {
 	return dst
 }
 
-// Load puts in a chunk, with the place behind it as Chunk told. The error is ErrData, ErrNoLink or ErrLongChunk; then
-// nothing has changed.
+// Load puts in a chunk, with the place behind it as Chunk told. The error is ErrData, ErrNoLink or
+// ErrLongChunk; then nothing has changed.
 func (f *Filter) Load(next int64, b []byte) error {
 	if next <= 0 || next < int64(len(b)) {
 		return ErrData

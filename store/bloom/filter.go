@@ -40,15 +40,16 @@ var (
 type Params struct {
 	ErrorRate float64 // between 0 and 1, both excluded
 	Capacity  uint64  // elements of the first sub-filter, more than 0
-	// Growth is by how much larger each sub-filter is than the one before, up to MaxGrowth; 0: there is only one.
+	// Growth is by how much larger each sub-filter is than the one before, up to
+	// MaxGrowth; 0: there is only one.
 	Growth uint32
 }
 
 // DefaultParams are those of a filter that is made by adding to it.
 func DefaultParams() Params { return Params{ErrorRate: 0.01, Capacity: 100, Growth: 2} }
 
-// Filter is a Bloom filter without its name. Only one goroutine may change it; any number may read one that is not changed
-// any more.
+// Filter is a Bloom filter without its name. Only one goroutine may change it; any number may read
+// one that is not changed any more.
 type Filter struct {
 	epoch   *cow.Epoch
 	stamp   uint64
@@ -120,8 +121,8 @@ func (f *Filter) has(h hashPair) bool {
 	return false
 }
 
-// Add adds an element and reports whether it was certainly not there before. The error is ErrFull or ErrTooLarge; then
-// nothing has changed.
+// Add adds an element and reports whether it was certainly not there before. The error is ErrFull or
+// ErrTooLarge; then nothing has changed.
 func (f *Filter) Add(element []byte) (added bool, err error) {
 	h := hashesOf(element)
 	if f.has(h) {
@@ -158,7 +159,8 @@ func (f *Filter) Len() uint64 { return f.size }
 // Filters returns the number of sub-filters.
 func (f *Filter) Filters() int { return len(f.links) }
 
-// Capacity returns how many elements there is room for, those that are there included, before the filter grows.
+// Capacity returns how many elements there is room for, those that are there
+// included, before the filter grows.
 func (f *Filter) Capacity() (n uint64) {
 	for i := range f.links {
 		n += f.links[i].entries

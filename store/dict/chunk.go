@@ -1,8 +1,8 @@
 package dict
 
 const (
-	// 64 slots: at 40 bytes a slot a clone copies 2.5 KB, two microseconds. With 256 the copies that writes at random
-	// make during a save are twice as many bytes; with 32 the chunks' own headers begin to cost.
+	// 64 slots: at 40 bytes a slot a clone copies 2.5 KB, two microseconds. With 256 the copies that writes
+	// at random make during a save are twice as many bytes; with 32 the chunks' own headers begin to cost.
 	chunkBits = 6
 	chunkSize = 1 << chunkBits
 	chunkMask = chunkSize - 1

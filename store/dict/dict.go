@@ -36,7 +36,8 @@ func New[V any](ep *cow.Epoch, seed maphash.Seed) *Dict[V] {
 	return &Dict[V]{ep: ep, seed: seed}
 }
 
-// Reserve gives an empty dict the index that about n entries need, so that it does not grow on the way. Later it does nothing.
+// Reserve gives an empty dict the index that about n entries need, so that it does not grow on
+// the way. Later it does nothing.
 func (d *Dict[V]) Reserve(n int) {
 	if d.n == 0 && n > indexAbove {
 		d.index = newIndex(n)
@@ -59,8 +60,8 @@ func (d *Dict[V]) Find(h uint64, key []byte) int {
 	return d.FindString(h, unsafe.String(unsafe.SliceData(key), len(key)))
 }
 
-// Holds reports whether a slot is that of a key. Any number will do for the slot: one that was right a while ago, or a
-// guess.
+// Holds reports whether a slot is that of a key. Any number will do for the slot: one that
+// was right a while ago, or a guess.
 func (d *Dict[V]) Holds(slot int, key []byte) bool {
 	return uint(slot) < uint(d.n) && d.slot(slot).key == unsafe.String(unsafe.SliceData(key), len(key))
 }
@@ -86,8 +87,8 @@ func (d *Dict[V]) FindString(h uint64, key string) int {
 // Together is how many keys one FindAll takes.
 const Together = 64
 
-// FindAll is Find for at most Together keys: slots[i] becomes the slot of keys[i], or -1. It does each step of a
-// look-up for all keys before the next step, so that their waits for memory overlap.
+// FindAll is Find for at most Together keys: slots[i] becomes the slot of keys[i], or -1. It does each step
+// of a look-up for all keys before the next step, so that their waits for memory overlap.
 func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
 	if d.index.dir == nil {
 		for i, key := range keys {

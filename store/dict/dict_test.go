@@ -283,8 +283,8 @@ func TestCollidingTags(t *testing.T) {
 	}
 }
 
-// TestFindAllOfKeysWithOneTag looks for keys that the index cannot tell apart: which of them are in the dict, and which
-// cell comes first, must not matter.
+// TestFindAllOfKeysWithOneTag looks for keys that the index cannot tell apart: which of them are in the dict,
+// and which cell comes first, must not matter.
 func TestFindAllOfKeysWithOneTag(t *testing.T) {
 	seed := maphash.MakeSeed()
 	twins := sameTag(t, seed)
@@ -304,7 +304,8 @@ func TestFindAllOfKeysWithOneTag(t *testing.T) {
 	}
 }
 
-// sameTag returns two keys whose hashes begin with the same 32 bits. Among a million there are about a hundred such pairs.
+// sameTag returns two keys whose hashes begin with the same 32 bits. Among a million there
+// are about a hundred such pairs.
 func sameTag(t *testing.T, seed maphash.Seed) [][]byte {
 	seen := map[uint32]string{}
 	for i := range 1_000_000 {

@@ -16,7 +16,8 @@ type index struct {
 // and they must not make the directory grow without end.
 const dirPerEntry = 64
 
-// mostExpected is for how many entries a segment is made: so far from its limit that hardly any gets more than it has room for.
+// mostExpected is for how many entries a segment is made: so far from its limit that hardly any
+// gets more than it has room for.
 const mostExpected = maxCells * 23 / 32
 
 // newIndex returns an empty index for about n entries.

@@ -1,9 +1,10 @@
 package dict
 
-// Warm reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of keys), all
-// of one kind after the other. In a large dict each of these is a cache miss that a single look-up has to wait for
-// before it knows where to look next; here the processor waits for many at once. slots is room for len(hashes)
-// numbers and returns a slot for each hash whose tag is known, else -1. touch reads what the values point to.
+// Warm reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of
+// keys), all of one kind after the other. In a large dict each of these is a cache miss that a single
+// look-up has to wait for before it knows where to look next; here the processor waits for many at once.
+// slots is room for len(hashes) numbers and returns a slot for each hash whose tag is known, else -1.
+// touch reads what the values point to.
 //
 // The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
 func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (sum uint64) {
@@ -38,8 +39,8 @@ func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (s
 	return sum
 }
 
-// WarmLast reads what taking so many entries out is going to read besides: the last entries take the places of the others,
-// and the index has to be told. The result is as that of Warm.
+// WarmLast reads what taking so many entries out is going to read besides: the last entries take the places
+// of the others, and the index has to be told. The result is as that of Warm.
 func (d *Dict[V]) WarmLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
@@ -70,7 +71,8 @@ const warmFrom = 4096
 // LargeEnough reports whether look-ups are likely to wait for memory, so that warming is worth its cost.
 func (d *Dict[V]) LargeEnough() bool { return d.Len() >= warmFrom }
 
-// WarmKeys is Warm for at most MaxWarm keys whose look-ups are about to come; in a small dict it does nothing.
+// WarmKeys is Warm for at most MaxWarm keys whose look-ups are about to come; in a
+// small dict it does nothing.
 func (d *Dict[V]) WarmKeys(keys [][]byte, touch func(v *V) uint64) (sum uint64) {
 	if !d.LargeEnough() {
 		return 0

@@ -1,10 +1,11 @@
-// Package due keeps what falls due at a time in order: keys that expire, clients that stop waiting, leases to be renewed.
+// Package due keeps what falls due at a time in order: keys that expire, clients that stop
+// waiting, leases to be renewed.
 //
-// It is a 4-ary min-heap whose items know their place, so that removing one needs no search. Items are mostly put in
-// with a later time than all others, and mostly moved to a later time before they fall due (a lease that is renewed);
-// neither moves anything in the heap: an item that has been put off stays where it was, early, and goes to its real
-// place when it comes to the front. So a renewal costs one write instead of a walk through the heap, and a million
-// items cost what a thousand do.
+// It is a 4-ary min-heap whose items know their place, so that removing one needs no search. Items are mostly
+// put in with a later time than all others, and mostly moved to a later time before they fall due (a lease
+// that is renewed); neither moves anything in the heap: an item that has been put off stays where it was,
+// early, and goes to its real place when it comes to the front. So a renewal costs one write instead of a
+// walk through the heap, and a million items cost what a thousand do.
 //
 // It must not know what falls due, or the time of day. Times are milliseconds since 1970.
 package due
@@ -24,8 +25,8 @@ func (it *Item[T]) Queued() bool { return it.place > 0 }
 
 // Queue holds items. The zero value is empty; it is not safe for concurrent use.
 //
-// Invariants (checked by check): heap[i].item.place == i+1; heap[i].atMS <= heap[i].item.atMS; no cell is earlier than
-// its parent.
+// Invariants (checked by check): heap[i].item.place == i+1; heap[i].atMS <= heap[i].item.atMS; no
+// cell is earlier than its parent.
 type Queue[T any] struct {
 	heap []cell[T]
 }
@@ -44,9 +45,9 @@ func (q *Queue[T]) Len() int { return len(q.heap) }
 // At returns item number i, 0..Len-1, in no order that means anything: a random i is a fair pick.
 func (q *Queue[T]) At(i int) *Item[T] { return q.heap[i].item }
 
-// Warm reads what removing the items is going to read: their cells and those below. In a large queue each is a cache miss,
-// which the processor can wait for together if nothing depends on them. The result is only a sum of what was read, so
-// that no compiler leaves the reading out.
+// Warm reads what removing the items is going to read: their cells and those below. In a large queue each is
+// a cache miss, which the processor can wait for together if nothing depends on them. The result is only a
+// sum of what was read, so that no compiler leaves the reading out.
 func (q *Queue[T]) Warm(items []*Item[T]) (sum uint64) {
 	for _, it := range items {
 		if i := it.place - 1; uint(i) < uint(len(q.heap)) {
@@ -76,8 +77,8 @@ func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 	}
 }
 
-// Replace puts fresh, which is in no queue, in the place of old, with a time of its own. Old is not written to but for
-// its place: a reader of its time on another goroutine is not disturbed.
+// Replace puts fresh, which is in no queue, in the place of old, with a time of its own. Old is not written
+// to but for its place: a reader of its time on another goroutine is not disturbed.
 func (q *Queue[T]) Replace(old, fresh *Item[T], atMS int64) {
 	fresh.place, old.place = old.place, 0
 	q.heap[fresh.place-1].item = fresh
@@ -128,8 +129,8 @@ func (q *Queue[T]) RemoveAll(drop func(it *Item[T]) bool) {
 	}
 }
 
-// NextMS returns a time before which nothing falls due, false if the queue is empty. It may be early, when the first
-// item has been put off.
+// NextMS returns a time before which nothing falls due, false if the queue is empty. It may be early,
+// when the first item has been put off.
 func (q *Queue[T]) NextMS() (int64, bool) {
 	if len(q.heap) == 0 {
 		return 0, false
@@ -137,8 +138,8 @@ func (q *Queue[T]) NextMS() (int64, bool) {
 	return q.heap[0].atMS, true
 }
 
-// Pop takes the first item out that is due at nowMS, nil if none is. steps bounds the work: it is counted down for
-// every item that turned out to have been put off, and Pop gives up at zero.
+// Pop takes the first item out that is due at nowMS, nil if none is. steps bounds the work: it is counted
+// down for every item that turned out to have been put off, and Pop gives up at zero.
 func (q *Queue[T]) Pop(nowMS int64, steps *int) *Item[T] {
 	it := q.Peek(nowMS, steps)
 	if it != nil {

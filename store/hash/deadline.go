@@ -2,8 +2,9 @@ package hash
 
 import "unsafe"
 
-// The deadlines of fields are milliseconds since 1970, greater than 0. This package only keeps them: that a field whose
-// time has come is removed, is the store's business. A field that is set keeps its deadline; Delete takes it along.
+// The deadlines of fields are milliseconds since 1970, greater than 0. This package only keeps
+// them: that a field whose time has come is removed, is the store's business. A field that is set
+// keeps its deadline; Delete takes it along.
 
 // Timed returns how many fields have a deadline.
 func (h *Hash) Timed() int {
@@ -50,8 +51,8 @@ func (h *Hash) Persist(field []byte) bool {
 	return h.times != nil && h.times.remove(viewOf(field))
 }
 
-// FirstDeadline returns the field that dies first; false if none has a deadline. It is not for headers that a snapshot
-// holds.
+// FirstDeadline returns the field that dies first; false if none has a deadline. It is not
+// for headers that a snapshot holds.
 func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	if h.times == nil {
 		return "", 0, false
@@ -60,8 +61,8 @@ func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	return e.field, e.atMS, ok
 }
 
-// AllOverdue reports whether every field has a deadline that is at or before nowMS. It is not for headers that a
-// snapshot holds.
+// AllOverdue reports whether every field has a deadline that is at or before nowMS. It is not
+// for headers that a snapshot holds.
 func (h *Hash) AllOverdue(nowMS int64) bool {
 	if h.times == nil || h.times.len() < h.Len() {
 		return false
@@ -114,8 +115,8 @@ func (h *Hash) Alarm() any {
 	return h.times.alarm
 }
 
-// SetAlarm hangs something of the owner's on a hash of which a field has a deadline. It may be called on any header; no
-// snapshot reads it.
+// SetAlarm hangs something of the owner's on a hash of which a field has a deadline. It may be called
+// on any header; no snapshot reads it.
 func (h *Hash) SetAlarm(a any) { h.times.alarm = a }
 
 // viewOf returns b as a string that is only read while b stays as it is.

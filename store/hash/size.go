@@ -3,7 +3,8 @@ package hash
 const (
 	// headerBytes is a Hash, and what the allocator rounds a listpack up by.
 	headerBytes = 64 + 16
-	// timesBytes and timedBytes are what deadlines take: for a hash that ever had one, and for each that it has.
+	// timesBytes and timedBytes are what deadlines take: for a hash that ever had
+	// one, and for each that it has.
 	timesBytes = 96
 	timedBytes = 64
 )

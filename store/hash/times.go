@@ -7,17 +7,18 @@ import (
 	"github.com/tidwall/btree"
 )
 
-// maxFew is up to how many deadlines are kept in a slice: with more of them, looking through it would cost more than
-// two trees do.
+// maxFew is up to how many deadlines are kept in a slice: with more of them, looking through it
+// would cost more than two trees do.
 const maxFew = 32
 
-// times are the deadlines of the fields of one hash, which has none until a field is given one. A few stand in a slice,
-// more in two trees, for good.
+// times are the deadlines of the fields of one hash, which has none until a field is given one. A few stand
+// in a slice, more in two trees, for good.
 //
-// A snapshot reads few and at of a header that a writer has replaced by its clone: few is copied by clone, and at shares
-// its nodes copy-on-write. order goes over to the clone, as the index of a dict does.
+// A snapshot reads few and at of a header that a writer has replaced by its clone: few is copied by clone,
+// and at shares its nodes copy-on-write. order goes over to the clone, as the index of a dict does.
 //
-// Invariant (checked in the tests): the fields with deadlines exist in the hash, and at and order hold the same.
+// Invariant (checked in the tests): the fields with deadlines exist in the hash,
+// and at and order hold the same.
 type times struct {
 	few   []fieldTime // by time
 	at    *btree.Map[string, int64]
@@ -136,7 +137,8 @@ func (t *times) last() (fieldTime, bool) {
 	return t.few[len(t.few)-1], true
 }
 
-// each calls fn for every field with a deadline. Unlike first and last it may be called on what a snapshot holds.
+// each calls fn for every field with a deadline. Unlike first and last it may be
+// called on what a snapshot holds.
 func (t *times) each(fn func(field string, atMS int64)) {
 	for _, e := range t.few {
 		fn(e.field, e.atMS)

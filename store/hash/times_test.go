@@ -60,7 +60,8 @@ func checkTimes(t testing.TB, h *Hash, want map[string]int64) {
 	}
 }
 
-// TestTimesAgainstModel: few deadlines and many, of small hashes and tables, with snapshots that go on showing theirs.
+// TestTimesAgainstModel: few deadlines and many, of small hashes and tables, with
+// snapshots that go on showing theirs.
 func TestTimesAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 20, 60, 300} {

@@ -27,8 +27,8 @@ func (r *Registers) Count() uint64 {
 // histogram counts the registers by what they hold.
 type histogram [1 << registerBits]int
 
-// estimate is Ertl's estimator. Products are rounded before they are added, so that no machine fuses the two and comes
-// to another number than Redis does.
+// estimate is Ertl's estimator. Products are rounded before they are added, so that no machine fuses the two
+// and comes to another number than Redis does.
 func (h *histogram) estimate() uint64 {
 	const m = float64(registerCount)
 	z := m * tau((m-float64(h[rankBits+1]))/m)

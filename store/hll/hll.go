@@ -56,15 +56,15 @@ func Valid(b []byte) bool {
 // IsSparse reports whether b, which is valid, is sparse.
 func IsSparse(b []byte) bool { return b[4] == sparse }
 
-// Add counts an element in and reports whether that changed a register. It returns the bytes as append does. The
-// estimate stays as it was: see Invalidate.
+// Add counts an element in and reports whether that changed a register. It returns the bytes as append does.
+// The estimate stays as it was: see Invalidate.
 func Add(lim Limits, b, element []byte) (result []byte, changed bool, err error) {
 	index, rank := place(element)
 	return set(lim, b, index, rank)
 }
 
-// place returns the register that an element belongs to, and its rank there: the place of the lowest 1 in the rest of
-// its hash, counted from 1.
+// place returns the register that an element belongs to, and its rank there: the place of the lowest 1 in
+// the rest of its hash, counted from 1.
 func place(element []byte) (index int, rank uint8) {
 	h := murmur64A(element, hashSeed)
 	return int(h & (registerCount - 1)), uint8(bits.TrailingZeros64(h>>precision|1<<rankBits) + 1)

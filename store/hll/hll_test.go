@@ -67,8 +67,8 @@ func registersOf(t testing.TB, b []byte) *Registers {
 	return &r
 }
 
-// Sparse ones and the dense ones that they become hold what an array of registers does. Ranks are chosen, so that there
-// are long runs of equal registers, and rare ones above 32.
+// Sparse ones and the dense ones that they become hold what an array of registers does. Ranks are chosen, so
+// that there are long runs of equal registers, and rare ones above 32.
 func TestAgainstRegisters(t *testing.T) {
 	rng := newRand(t)
 	for round := range 60 {
@@ -149,7 +149,8 @@ func TestSelfTestSeesABadHash(t *testing.T) {
 	require.Greater(t, n, uint64(900))
 }
 
-// FuzzBytes: whatever stands behind a valid header, nothing panics, and what is no error covers all registers.
+// FuzzBytes: whatever stands behind a valid header, nothing panics, and what is no
+// error covers all registers.
 func FuzzBytes(f *testing.F) {
 	f.Add(New(), []byte("a"))
 	b := New()

@@ -51,8 +51,8 @@ func appendZeros(seq []byte, n int) []byte {
 	return append(seq, byte(n-1))
 }
 
-// eachRun calls fn for the runs of a sparse one. The error is ErrCorrupt; fn may have been called before it shows, but
-// never for registers that do not exist.
+// eachRun calls fn for the runs of a sparse one. The error is ErrCorrupt; fn may have been called before it
+// shows, but never for registers that do not exist.
 func eachRun(b []byte, fn func(from, n int, value uint8)) error {
 	at := 0
 	for p := headerSize; p < len(b); {
@@ -70,7 +70,8 @@ func eachRun(b []byte, fn func(from, n int, value uint8)) error {
 	return nil
 }
 
-// Describe lists the opcodes of a sparse one as PFDEBUG DECODE does: z:n and Z:n are n zeros, v:x,n is n times x.
+// Describe lists the opcodes of a sparse one as PFDEBUG DECODE does: z:n and Z:n are
+// n zeros, v:x,n is n times x.
 func Describe(b []byte) string {
 	var text strings.Builder
 	for p := headerSize; p < len(b); {

@@ -7,8 +7,8 @@ const (
 	headerBytes = 48 + 16
 	// directoryBytes is a directory with a segment.
 	directoryBytes = 128
-	// nodeBytes is what a node takes beside its bytes: itself, the pointer to it with its share of a segment, and what
-	// the allocator rounds up by.
+	// nodeBytes is what a node takes beside its bytes: itself, the pointer to it with its share of a segment,
+	// and what the allocator rounds up by.
 	nodeBytes = 48 + 12 + 20
 )
 

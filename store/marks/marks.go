@@ -1,9 +1,10 @@
-// Package marks is a set of slot numbers: which entries of a dict have some property, so that they can be visited
-// without looking at the others. It costs a bit a slot, up to the last one that was ever marked, and adding and removing
-// cost the same however many there are.
+// Package marks is a set of slot numbers: which entries of a dict have some property, so that they can be
+// visited without looking at the others. It costs a bit a slot, up to the last one that was ever marked, and
+// adding and removing cost the same however many there are.
 //
-// It is a bitmap with a bitmap of its words that are not zero above it, and so on up to a single word. It must not know
-// what is marked, or how a dict works but for one thing: deleting an entry moves the last one into its place (Moved).
+// It is a bitmap with a bitmap of its words that are not zero above it, and so on up to a single
+// word. It must not know what is marked, or how a dict works but for one thing: deleting an entry
+// moves the last one into its place (Moved).
 //
 // To add an operation, keep the invariant on Set.levels, which check in the test verifies.
 package marks
@@ -17,8 +18,8 @@ const (
 
 // Set is a set of numbers from 0 on. The zero value is empty; it is not safe for concurrent use.
 type Set struct {
-	// levels[0] has a bit for each number; a bit of levels[i+1] is set if that word of levels[i] is not zero. The last
-	// level is a single word. There are none while nothing was ever added.
+	// levels[0] has a bit for each number; a bit of levels[i+1] is set if that word of levels[i] is not zero.
+	// The last level is a single word. There are none while nothing was ever added.
 	levels [][]uint64
 	n      int
 }

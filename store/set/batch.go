@@ -13,8 +13,8 @@ import (
 // BatchSize is how many members are read, or looked up, at a time.
 const BatchSize = dict.Together
 
-// Walk reads the members of sets, some at a time, in the order of Each. A set must not change meanwhile. A Walk is large
-// and may be used for one set after the other.
+// Walk reads the members of sets, some at a time, in the order of Each. A set must not change meanwhile. A
+// Walk is large and may be used for one set after the other.
 //
 //	for members := w.Begin(s); len(members) > 0; members = w.Next() {
 type Walk struct {
@@ -24,7 +24,8 @@ type Walk struct {
 	text    [BatchSize * maxIntLen]byte // of integers
 }
 
-// Begin begins a walk over s, which may be nil, and returns the first members, at most BatchSize; none if s is empty.
+// Begin begins a walk over s, which may be nil, and returns the first members, at most
+// BatchSize; none if s is empty.
 func (w *Walk) Begin(s *Set) [][]byte {
 	w.s, w.next = s, 0
 	switch {
@@ -36,8 +37,9 @@ func (w *Walk) Begin(s *Set) [][]byte {
 	return w.Next()
 }
 
-// Next returns the next members, none at the end. The slice is the caller's until the next call. The members alias the
-// set or the walk: they must not be written to, and are valid as long as the slice and until the set changes.
+// Next returns the next members, none at the end. The slice is the caller's until the next call.
+// The members alias the set or the walk: they must not be written to, and are valid as long as the
+// slice and until the set changes.
 func (w *Walk) Next() [][]byte {
 	n := 0
 	switch w.s.form {
@@ -94,8 +96,8 @@ func (w *Walk) nextPacked() (n int) {
 	return n
 }
 
-// Select keeps of the members, at most BatchSize, those that are in the set, or with in false those that are not. It
-// returns them in their order, in the same storage.
+// Select keeps of the members, at most BatchSize, those that are in the set, or with in false those that are
+// not. It returns them in their order, in the same storage.
 func (s *Set) Select(members [][]byte, in bool) [][]byte {
 	found := s.Which(members)
 	if !in {

@@ -35,8 +35,8 @@ func TestWalkIsUsedAgain(t *testing.T) {
 	}
 }
 
-// TestWhichAgainstHas looks up what a set of each form and size has, what it has not, and what only looks like it, in
-// any order and number at a time.
+// TestWhichAgainstHas looks up what a set of each form and size has, what it has not, and what only looks
+// like it, in any order and number at a time.
 func TestWhichAgainstHas(t *testing.T) {
 	rng := newRand(t)
 	for _, s := range []*Set{

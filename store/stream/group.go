@@ -12,9 +12,9 @@ import (
 // UnknownRead as a group's count of entries read says that it cannot be told.
 const UnknownRead = -1
 
-// Group is a consumer group: how far it has read, its consumers, and the entries that were delivered and not yet
-// acknowledged. Like a stream's nodes it carries the epoch in which it was made; Stream.EditGroup gives one that may be
-// written to.
+// Group is a consumer group: how far it has read, its consumers, and the entries that were delivered
+// and not yet acknowledged. Like a stream's nodes it carries the epoch in which it was made;
+// Stream.EditGroup gives one that may be written to.
 type Group struct {
 	epoch *cow.Epoch
 	stamp uint64
@@ -29,8 +29,8 @@ type Group struct {
 	hints
 }
 
-// hints are where in a tree of what is pending the last entry was put and taken out: the next one is mostly beside it, which
-// spares most of the search.
+// hints are where in a tree of what is pending the last entry was put and taken out: the next one is mostly
+// beside it, which spares most of the search.
 type hints struct{ given, acked btree.PathHint }
 
 // Consumer is a member of a group.
@@ -39,8 +39,8 @@ type Consumer struct {
 	number  uint32 // what Pending names it by
 	pending *btree.BTreeG[ID]
 	hints
-	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1: never), in
-	// milliseconds since 1970.
+	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1:
+	// never), in milliseconds since 1970.
 	SeenMS, ActiveMS int64
 }
 
@@ -63,7 +63,8 @@ func newGroup(ep *cow.Epoch, name string, last ID, read int64) *Group {
 		byNumber: make(map[uint32]*Consumer)}
 }
 
-// clone returns a group for writing; g may be read on. Consumers are few, and their lists are shared until written to.
+// clone returns a group for writing; g may be read on. Consumers are few, and their
+// lists are shared until written to.
 func (g *Group) clone() *Group {
 	c := *g
 	c.stamp = g.epoch.Now()
@@ -101,8 +102,8 @@ func (s *Stream) EditGroup(name []byte) *Group {
 	return s.groups[i]
 }
 
-// CreateGroup adds a group that has read up to last, which is the read-th entry ever added (or UnknownRead), and
-// reports whether the name was free.
+// CreateGroup adds a group that has read up to last, which is the read-th entry ever added (or UnknownRead),
+// and reports whether the name was free.
 func (s *Stream) CreateGroup(name []byte, last ID, read int64) bool {
 	i, taken := s.findGroup(name)
 	if !taken {
@@ -169,8 +170,8 @@ func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
 	return c
 }
 
-// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those were; false: there
-// was none of that name.
+// RemoveConsumer removes a consumer with all that is pending for it, and returns how many entries those
+// were; false: there was none of that name.
 func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 	i, ok := g.findConsumer(name)
 	if !ok {
@@ -221,7 +222,8 @@ func (g *Group) Owner(p Pending) *Consumer {
 	return c
 }
 
-// EachPending calls fn for what is pending from start on, by ID, until fn returns false. fn must not change the group.
+// EachPending calls fn for what is pending from start on, by ID, until fn returns false.
+// fn must not change the group.
 func (g *Group) EachPending(start ID, fn func(p Pending) bool) {
 	g.pending.Ascend(Pending{ID: start}, fn)
 }
@@ -247,8 +249,8 @@ func (c *Consumer) Name() string { return c.name }
 // PendingLen returns how many entries are pending for the consumer.
 func (c *Consumer) PendingLen() int { return c.pending.Len() }
 
-// Read notes that the group got the entry id, which is above its last one: LastID and EntriesRead go on. s is the
-// group's stream.
+// Read notes that the group got the entry id, which is above its last one: LastID and
+// EntriesRead go on. s is the group's stream.
 func (g *Group) Read(s *Stream, id ID) {
 	switch {
 	case g.read != UnknownRead && !s.deletedSince(id):
@@ -259,7 +261,8 @@ func (g *Group) Read(s *Stream, id ID) {
 	g.last = id
 }
 
-// Lag returns how many entries of the stream the group has still to read; false if deletions make that unknown.
+// Lag returns how many entries of the stream the group has still to read; false if
+// deletions make that unknown.
 func (g *Group) Lag(s *Stream) (int64, bool) {
 	if s.added == 0 {
 		return 0, true
@@ -278,8 +281,8 @@ func (s *Stream) deletedSince(id ID) bool {
 	return s.length > 0 && !s.maxDeleted.IsZero() && !s.maxDeleted.Less(s.firstID) && !s.maxDeleted.Less(id)
 }
 
-// ordinal returns which of all entries ever added id is, or would be if it had been one: UnknownRead if that cannot be
-// told without counting, because entries in between were deleted.
+// ordinal returns which of all entries ever added id is, or would be if it had been one: UnknownRead if that
+// cannot be told without counting, because entries in between were deleted.
 func (s *Stream) ordinal(id ID) int64 {
 	added := int64(s.added)
 	switch {

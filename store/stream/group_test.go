@@ -40,7 +40,8 @@ func describeModel(m *groupModel) string {
 	return b.String()
 }
 
-// describeGroup says the same of a group, and checks that what each consumer has is what the group has for it.
+// describeGroup says the same of a group, and checks that what each consumer has
+// is what the group has for it.
 func describeGroup(t *testing.T, g *Group) string {
 	var b strings.Builder
 	names := []string{}

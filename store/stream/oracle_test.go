@@ -117,8 +117,8 @@ func ourState(s *Stream, q query) state {
 	}
 }
 
-// payload spells the stream as an RDB value of type 19 (listpack nodes, with the first and the deleted ID), with
-// no compression and no groups.
+// payload spells the stream as an RDB value of type 19 (listpack nodes, with the first and the deleted
+// ID), with no compression and no groups.
 func payload(s *Stream) []byte {
 	out := rdbLen([]byte{19}, uint64(s.NodeCount()))
 	for id, list := range s.Nodes() {
@@ -270,9 +270,9 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// compareEveryStep runs scripts and compares after every change. The seeds are fixed, because a rare history stops
-// Redis itself: with seed 1795233288733282098 Redis 7.0.15 fails an assertion of its own (lpValidateNext in
-// listpack.c) while it reads a range that it stored.
+// compareEveryStep runs scripts and compares after every change. The seeds are fixed, because a rare history
+// stops Redis itself: with seed 1795233288733282098 Redis 7.0.15 fails an assertion of its own
+// (lpValidateNext in listpack.c) while it reads a range that it stored.
 func compareEveryStep(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Logf("seed %d", seed)

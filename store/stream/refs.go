@@ -1,6 +1,7 @@
 package stream
 
-// Refs says what becomes of an entry that consumer groups still refer to when it is to be removed (Redis 8.2).
+// Refs says what becomes of an entry that consumer groups still refer to when it
+// is to be removed (Redis 8.2).
 type Refs uint8
 
 const (
@@ -12,8 +13,8 @@ const (
 	AckedOnly
 )
 
-// Referenced reports whether some group still needs an entry of this ID: it is pending there, or the group has not come so
-// far. There need not be such an entry.
+// Referenced reports whether some group still needs an entry of this ID: it is pending there, or the group
+// has not come so far. There need not be such an entry.
 func (s *Stream) Referenced(id ID) bool {
 	for _, g := range s.groups {
 		if g.last.Less(id) {
@@ -26,9 +27,9 @@ func (s *Stream) Referenced(id ID) bool {
 	return false
 }
 
-// Trimmable returns the IDs of the entries that a trim removes which minds the groups, ascending. It walks the nodes as Redis
-// does: all entries of one that goes as a whole, and of the next one those in front; approximate trims count whole nodes
-// against their limit, but remove single entries.
+// Trimmable returns the IDs of the entries that a trim removes which minds the groups, ascending. It walks
+// the nodes as Redis does: all entries of one that goes as a whole, and of the next one those in front;
+// approximate trims count whole nodes against their limit, but remove single entries.
 func (s *Stream) Trimmable(lim Limits, t Strategy) (ids []ID) {
 	limit := t.limit(lim)
 	s.nodes.Scan(func(sl slot) bool {

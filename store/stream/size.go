@@ -3,10 +3,11 @@ package stream
 const (
 	// headerBytes is a Stream with an empty index.
 	headerBytes = 320
-	// nodeBytes is what a node takes beside its bytes: itself, its place in the index, and what the allocator rounds up by.
+	// nodeBytes is what a node takes beside its bytes: itself, its place in the index, and
+	// what the allocator rounds up by.
 	nodeBytes = 64 + 36 + 64
-	// groupBytes, consumerBytes and pendingBytes are what a group takes, each of its consumers (their names are taken to
-	// be short) and each pending entry, which stands in two trees.
+	// groupBytes, consumerBytes and pendingBytes are what a group takes, each of its consumers (their names
+	// are taken to be short) and each pending entry, which stands in two trees.
 	groupBytes    = 512
 	consumerBytes = 320
 	pendingBytes  = 100

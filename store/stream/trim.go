@@ -79,8 +79,8 @@ func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 	return removed
 }
 
-// goesWhole reports whether all of n, behind which a stream of that length begins to be kept, is to be removed. By ID its
-// last entry decides, even if that one is deleted.
+// goesWhole reports whether all of n, behind which a stream of that length begins to be kept, is to be
+// removed. By ID its last entry decides, even if that one is deleted.
 func (n *node) goesWhole(length int, t *Strategy) bool {
 	if t.By == ByMaxLen {
 		return length-n.live() >= t.MaxLen

@@ -20,10 +20,12 @@ const stock = 1_000_000_000
 // owner has the form of Redisson's: client and thread.
 const owner = "5b1f0d6e-7a94-4c0b-9a3e-2f6f4f0c8d11:57"
 
-// leaseMS is longer than any measurement takes, on a slow machine too: locks that end on their own are not there to be released.
+// leaseMS is longer than any measurement takes, on a slow machine too: locks that end on their
+// own are not there to be released.
 const leaseMS = "600000"
 
-// kase is a row of the CPU table ("case" is a word of the language). Exactly one of command and traffic is set.
+// kase is a row of the CPU table ("case" is a word of the language). Exactly one of
+// command and traffic is set.
 type kase struct {
 	name   string
 	native bool // held to the targets of the native commands; on Redis a script does the same
@@ -130,7 +132,8 @@ func release(p product, n int) benchkit.Traffic {
 	}}
 }
 
-// acquireAndRelease takes a free lock and gives it back, n/2 times; the figures are per command, not per pair.
+// acquireAndRelease takes a free lock and gives it back, n/2 times; the figures
+// are per command, not per pair.
 func acquireAndRelease(p product, n int) benchkit.Traffic {
 	take, give := acquire(p, n), release(p, n)
 	return benchkit.Traffic{
@@ -190,8 +193,8 @@ func saleCommand(p product) []string {
 	return []string{"EVALSHA", scriptHash(saleScript), "0", "10", "__rand_int__", "__rand_int__"}
 }
 
-// allSold checks that stock, buyers and orders agree, and that nearly every request sold: a refusal is cheaper than
-// a sale.
+// allSold checks that stock, buyers and orders agree, and that nearly every request sold: a
+// refusal is cheaper than a sale.
 func allSold(s *server, requests int) error {
 	left, err := s.Do("GET", "seckill:stock:10")
 	if err != nil {

@@ -15,7 +15,8 @@ import (
 // clients is how many connections every load keeps busy.
 const clients = 50
 
-// value is what keys are set to: 64 bytes, all of them different, so that neither server's snapshot compresses it.
+// value is what keys are set to: 64 bytes, all of them different, so that neither
+// server's snapshot compresses it.
 const value = "k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo"
 
 const valueBytes = len(value)
@@ -27,7 +28,8 @@ func setKeys() benchkit.Traffic {
 	}}
 }
 
-// run has redis-benchmark send a command and returns its requests per second. keys is the range of __rand_int__.
+// run has redis-benchmark send a command and returns its requests per second. keys
+// is the range of __rand_int__.
 func (t tools) run(ctx context.Context, s *server, command []string, requests, pipeline, keys int) (float64, error) {
 	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-c", strconv.Itoa(clients),
 		"-n", strconv.Itoa(requests), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(keys), "--csv"}

@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 )
 
-// What the native commands are measured against: the same work as a Lua script, which is how it is done on Redis.
-// The scripts are written anew after what Redisson's RLock and the usual flash-sale script do.
+// What the native commands are measured against: the same work as a Lua script, which is how it is done on
+// Redis. The scripts are written anew after what Redisson's RLock and the usual flash-sale script do.
 const (
 	getScript = `return redis.call('get', KEYS[1])`
 
@@ -19,7 +19,8 @@ if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2])
 end
 return redis.call('pttl', KEYS[1])`
 
-	// KEYS: the lock, its channel. ARGV: message, lease in ms, owner. Nil: not the owner; 0: still held; 1: released.
+	// KEYS: the lock, its channel. ARGV: message, lease in ms, owner. Nil: not the
+	// owner; 0: still held; 1: released.
 	unlockScript = `
 if redis.call('hexists', KEYS[1], ARGV[3]) == 0 then
   return nil

@@ -16,8 +16,8 @@ import (
 	"lockserver/store"
 )
 
-// state is the data that the tests of the log keep: strings by database and key. The key "log" of database 0 lists the
-// numbers of all units that made it so.
+// state is the data that the tests of the log keep: strings by database and key. The key "log" of database 0
+// lists the numbers of all units that made it so.
 type state map[place]string
 
 type place struct {
@@ -183,7 +183,8 @@ func (h *history) value() string {
 	return strings.Repeat(string(rune('a'+h.chance.IntN(26))), n)
 }
 
-// check says what is wrong with a recovered state: it must be what some number of units made, at least that many.
+// check says what is wrong with a recovered state: it must be what some number of
+// units made, at least that many.
 func (h *history) check(got state, atLeast int) error {
 	n, err := got.units()
 	switch {

@@ -2,8 +2,8 @@
 
 package differential
 
-// dumpCases: a payload is compared byte by byte where there is only one form for it (checkDump), and those that stand here
-// are Redis' own.
+// dumpCases: a payload is compared byte by byte where there is only one form for it (checkDump), and
+// those that stand here are Redis' own.
 func dumpCases() family {
 	return family{"dump", []namedCase{
 		{"dump", `

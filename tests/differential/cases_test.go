@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// lines are a case: commands as redis-cli takes them, a line each, played on empty servers in both versions of the
-// protocol. Empty lines and those that begin with # say nothing.
+// lines are a case: commands as redis-cli takes them, a line each, played on empty servers in both versions
+// of the protocol. Empty lines and those that begin with # say nothing.
 //
 //	!D3 SCAN "1\x00"      the replies differ on purpose: see D3 in docs/DIFFERENCES.md
 //	EXPIREAT k {s+100}    {s} is the time in seconds, {ms} in milliseconds, with an offset

@@ -17,7 +17,8 @@ import (
 // check plays a command on both servers and says what is wrong with the two replies; "": nothing.
 type check func(p *pair, args []string) string
 
-// checks are how commands are compared whose replies are by chance, or tell the time. All others must reply alike.
+// checks are how commands are compared whose replies are by chance, or tell the time.
+// All others must reply alike.
 var checks = map[string]check{
 	"spop":            checkSpop,
 	"srandmember":     checkMembers,
@@ -124,8 +125,8 @@ func checkReferences(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// checkEncoding knows the encodings that are named otherwise here: D1, small sets, D26, small lists, and D2, what
-// INCRBYFLOAT made.
+// checkEncoding knows the encodings that are named otherwise here: D1, small sets, D26, small
+// lists, and D2, what INCRBYFLOAT made.
 func checkEncoding(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" || ours.Str == "listpack" && (redis.Str == "quicklist" || redis.Str == "skiplist") ||
@@ -260,8 +261,8 @@ func checkEmptied(p *pair, ours, redis resp.Value) string {
 	return ""
 }
 
-// checkSpop lets lockserver draw, takes the same members from Redis, and lets Redis draw as many from a copy, which
-// shows the form of its reply.
+// checkSpop lets lockserver draw, takes the same members from Redis, and lets Redis draw as many from a
+// copy, which shows the form of its reply.
 func checkSpop(p *pair, args []string) string {
 	const spare = "a copy of the set"
 	if len(args) < 2 || p.redis.Do("TYPE", args[1]).Str != "set" {
@@ -293,8 +294,8 @@ func checkSpop(p *pair, args []string) string {
 	return ""
 }
 
-// checkScan compares whole walks: each server's cursor means something to itself only. at is where the cursor stands,
-// and size how many elements of the reply belong together.
+// checkScan compares whole walks: each server's cursor means something to itself only. at is where the cursor
+// stands, and size how many elements of the reply belong together.
 func checkScan(p *pair, args []string, at, size int) string {
 	ours, redis := p.do(args...)
 	if ours.IsError() || redis.IsError() || len(ours.Elems) != 2 || len(redis.Elems) != 2 {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDifferencesAreDocumented requires of every number that a test here cites that docs/DIFFERENCES.md has it, once.
+// TestDifferencesAreDocumented requires of every number that a test here cites that
+// docs/DIFFERENCES.md has it, once.
 func TestDifferencesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "DIFFERENCES.md"))
 	require.NoError(t, err)

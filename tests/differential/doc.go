@@ -1,17 +1,19 @@
-// Package differential compares lockserver with a real redis-server 7.0: both get the same commands in lockstep, in
-// both versions of the protocol, and must give the same replies, byte for byte, and end up with the same data.
+// Package differential compares lockserver with a real redis-server 7.0: both get the same
+// commands in lockstep, in both versions of the protocol, and must give the same replies, byte
+// for byte, and end up with the same data.
 //
 // All of it is tests under the build tag oracle; make diff runs them. There are three kinds:
 //
-//   - generated_test.go makes commands out of the command table itself, sensible ones and nonsense, and compares the
-//     whole data after each sequence. A failure prints its commands and the line that replays it.
-//   - cases_*_test.go hold command lines written by hand, a file a family, and raw_*_test.go bytes that are no good
-//     commands; both are played on both servers.
+//   - generated_test.go makes commands out of the command table itself, sensible ones and nonsense, and
+//     compares the whole data after each sequence. A failure prints the commands that it takes
+//     (internal/shrink) and the line that replays it.
+//   - cases_*_test.go hold command lines written by hand, a file a family, and raw_*_test.go bytes that are
+//     no good commands; both are played on both servers.
 //   - blocking_test.go plays several connections that wait.
 //
-// Nothing here says what a reply should be: Redis does. Where lockserver differs on purpose, the line carries the
-// number of an entry of docs/DIFFERENCES.md, and then the two must differ.
+// Nothing here says what a reply should be: Redis does. Where lockserver differs on purpose, the line carries
+// the number of an entry of docs/DIFFERENCES.md, and then the two must differ.
 //
-// To add a case, add a line to a table. A new command is generated as soon as it has a row; if its replies are by
-// chance, it needs a check of its own in chance_test.go.
+// To add a case, add a line to a table. A new command is generated as soon as it has a row; if its replies
+// are by chance, it needs a check of its own in chance_test.go.
 package differential

@@ -12,9 +12,9 @@ import (
 // spareKey is where a payload of ours is tried out in Redis.
 const spareKey = "payload of the other server"
 
-// checkDump allows two payloads to differ where there is more than one way to write a value: the members of a table
-// stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds. Redis must then
-// make the same value of ours as of its own.
+// checkDump allows two payloads to differ where there is more than one way to write a value: the members of a
+// table stand in an order of chance, the nodes of a list depend on its history, and so does what LZF finds.
+// Redis must then make the same value of ours as of its own.
 func checkDump(p *pair, args []string) string {
 	ours, redis := p.do(args...)
 	if ours.Equal(redis) {

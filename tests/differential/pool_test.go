@@ -12,8 +12,8 @@ import (
 	"lockserver/commands"
 )
 
-// pool is where the generator takes its words from. There are few keys and members, so that commands meet, and every
-// number that is an edge of something.
+// pool is where the generator takes its words from. There are few keys and members, so that commands meet,
+// and every number that is an edge of something.
 type pool struct {
 	rand *rand.Rand
 	// nextMS makes the ids of stream entries rise; unique makes values that were not there before.

@@ -57,7 +57,8 @@ func shorten(s string) string {
 	return s
 }
 
-// TestRaw sends bytes that are no good commands, and good ones in unusual forms, over both kinds of transport.
+// TestRaw sends bytes that are no good commands, and good ones in unusual forms,
+// over both kinds of transport.
 func TestRaw(t *testing.T) { onBothTransports(t, "", rawCases()) }
 
 // TestRawWithPassword does the same to servers that ask for a password.
@@ -147,8 +148,8 @@ func masked(a answer) answer {
 	return a
 }
 
-// exchange sends the parts on a new connection and reads until the server closes it, or nothing came for a while. enough
-// is how many bytes are worth more patience; -1: unknown.
+// exchange sends the parts on a new connection and reads until the server closes it, or nothing came for a
+// while. enough is how many bytes are worth more patience; -1: unknown.
 func exchange(dial func() (net.Conn, error), parts []string, quiet time.Duration, enough int) (answer, error) {
 	conn, err := dial()
 	if err != nil {

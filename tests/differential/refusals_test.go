@@ -16,8 +16,8 @@ import (
 	"lockserver/server"
 )
 
-// refusals are said to clients of servers that cannot save and, in the end, have no memory left: of all that speaks
-// against a command both name the same first.
+// refusals are said to clients of servers that cannot save and, in the end, have no memory left: of all that
+// speaks against a command both name the same first.
 const refusals play = `
 	A SET k v
 	A PING

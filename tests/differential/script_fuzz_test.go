@@ -17,8 +17,8 @@ import (
 // scriptsPerRun is how many scripts TestRandomScripts plays.
 const scriptsPerRun = 3000
 
-// TestRandomScripts plays random small scripts on both servers. They are mostly sound; now and then a value is of a wrong
-// type, so that errors are compared, too.
+// TestRandomScripts plays random small scripts on both servers. They are mostly sound; now and then a value
+// is of a wrong type, so that errors are compared, too.
 func TestRandomScripts(t *testing.T) {
 	seed := *seedFlag
 	if seed == 0 {

@@ -10,8 +10,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// checkSort allows another order where there is none: of a set that is not sorted (a BY without '*'), and of words that
-// C takes to be the same because they differ behind a zero byte (D44).
+// checkSort allows another order where there is none: of a set that is not sorted (a BY without '*'), and of
+// words that C takes to be the same because they differ behind a zero byte (D44).
 func checkSort(p *pair, args []string) string {
 	clearErrno(p)
 	ours, redis := p.do(args...)
@@ -38,12 +38,12 @@ func checkSort(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// clearErrno is called before SORT. Redis 7.0 looks at errno after strtod, but does not clear it before: a SORT that met a
-// number out of range makes the next one fail, until something else clears it.
+// clearErrno is called before SORT. Redis 7.0 looks at errno after strtod, but does not clear it before: a
+// SORT that met a number out of range makes the next one fail, until something else clears it.
 func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
-// harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then. It leaves sorted sets
-// alone, which Redis gives another form (D43), in which a score can be -0.
+// harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then. It leaves
+// sorted sets alone, which Redis gives another form (D43), in which a score can be -0.
 func harmlessSort(args []string) []string {
 	if len(args) > 0 && strings.HasPrefix(args[0], "z") {
 		args[0] = "l" + args[0][1:]

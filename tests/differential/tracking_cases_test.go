@@ -109,7 +109,8 @@ func trackingOptionCases() []blockingCase {
 	}
 }
 
-// What is told is compared in version 3, where a client is told itself; the plays in version 2 check that nothing is.
+// What is told is compared in version 3, where a client is told itself; the plays in
+// version 2 check that nothing is.
 func trackedKeyCases() []blockingCase {
 	return []blockingCase{
 		{"a key that was read, once", `

@@ -15,8 +15,8 @@ import (
 	"lockserver/server"
 )
 
-// TestStoredValuesStay: arguments are views into a read buffer that the next read overwrites. Long pipelines, cut at
-// random places, must leave every value as it was sent.
+// TestStoredValuesStay: arguments are views into a read buffer that the next read overwrites. Long pipelines,
+// cut at random places, must leave every value as it was sent.
 func TestStoredValuesStay(t *testing.T) {
 	seed := seedOf(t)
 	conf := config.Default()

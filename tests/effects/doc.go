@@ -1,8 +1,10 @@
-// Package effects tests that a server's effects say everything: what random clients do to one server, with time running
-// and keys dying, and what comes out when its journal is replayed into an empty server, must be the same data, to the
-// millisecond of every deadline. A plain Redis must come to the same data, too (build tag oracle).
+// Package effects tests that a server's effects say everything: what random clients do to one server,
+// with time running and keys dying, and what comes out when its journal is replayed into an empty
+// server, must be the same data, to the millisecond of every deadline. A plain Redis must come to the
+// same data, too (build tag oracle).
 //
-// workload_test.go is what the clients do, effects_test.go the comparison, form_test.go the closed list of effects that
-// store/effects.go states, buffers_test.go a check that nothing that is kept points into a connection's read buffer. A
-// new command that writes needs a line in the workload.
+// workload_test.go is what the clients do, effects_test.go the comparison, form_test.go the closed list of
+// effects that store/effects.go states, shrink_test.go finds the few commands of thousands that a failure
+// takes, and buffers_test.go checks that nothing that is kept points into a connection's read buffer. A new
+// command that writes needs a line in the workload.
 package effects

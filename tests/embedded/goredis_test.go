@@ -130,7 +130,8 @@ func awaitBlocked(t *testing.T, rdb *redis.Client, n int) {
 	require.Eventually(t, func() bool { return blocked(t, rdb) == n }, soon, time.Millisecond, "%d clients should wait", n)
 }
 
-// A context ends while LOCK waits: the library closes the connection, and the waiter leaves the queue at once.
+// A context ends while LOCK waits: the library closes the connection, and the
+// waiter leaves the queue at once.
 func TestContextEndsWhileWaiting(t *testing.T) {
 	overEveryWay(t, func(t *testing.T, rdb *redis.Client) {
 		ctx := t.Context()

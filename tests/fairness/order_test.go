@@ -43,9 +43,9 @@ var releases = []struct {
 	}},
 }
 
-// A hundred clients queue for one lock, one after the other, some with MLOCK. They get it in that order, in whatever way
-// it becomes free, and tokens rise along the queue. Nobody who comes along gets in between, even in the very batch that
-// frees the lock.
+// A hundred clients queue for one lock, one after the other, some with MLOCK. They get it in that order, in
+// whatever way it becomes free, and tokens rise along the queue. Nobody who comes along gets in between, even
+// in the very batch that frees the lock.
 func TestHundredWaitersGetItInOrder(t *testing.T) {
 	onEveryTransport(t, func(t *testing.T, r *running) {
 		const waiters = 100

@@ -15,8 +15,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// cutOf chooses where a story moves from one server to the other: after a step at which nobody renews or waits, for who
-// does that is a client, and does not move. ok is false if there is no such step.
+// cutOf chooses where a story moves from one server to the other: after a step at which nobody renews or
+// waits, for who does that is a client, and does not move. ok is false if there is no such step.
 func cutOf(s told, rnd *rand.Rand) (cut int, ok bool) {
 	var cuts []int
 	for i, seen := range s.seen[:len(s.seen)-1] {
@@ -40,7 +40,8 @@ func chance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(from, 0))
 }
 
-// TestFromRedisToLockserver: the scripts begin a story, Redis saves, lockserver loads, the native commands end it.
+// TestFromRedisToLockserver: the scripts begin a story, Redis saves, lockserver
+// loads, the native commands end it.
 func TestFromRedisToLockserver(t *testing.T) {
 	rnd := chance(t)
 	redis := testkit.StartRedis(t)
@@ -96,7 +97,8 @@ func TestFairQueueFromRedis(t *testing.T) {
 	require.False(t, n.blocked("x"), "nobody stands before it any more")
 }
 
-// TestFromLockserverToRedis: the native commands begin a story, lockserver saves, Redis loads, the scripts end it.
+// TestFromLockserverToRedis: the native commands begin a story, lockserver saves,
+// Redis loads, the scripts end it.
 func TestFromLockserverToRedis(t *testing.T) {
 	rnd := chance(t)
 	for _, s := range readGolden(t) {

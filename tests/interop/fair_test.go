@@ -12,8 +12,8 @@ import (
 // lineMS is how long a waiter of RFairLock counts, unless it says otherwise.
 const lineMS = 300_000
 
-// enqueue puts waiters into RFairLock's queue as its script does. A waiter counts until its score, which is the sum of the
-// lease and of what those before it are given.
+// enqueue puts waiters into RFairLock's queue as its script does. A waiter counts until its score, which is
+// the sum of the lease and of what those before it are given.
 func (n *native) enqueue(leaseMS int64, owners ...string) {
 	n.t.Helper()
 	until := n.clock.NowUS()/1000 + leaseMS
@@ -61,7 +61,8 @@ func TestBehindFairLocksQueue(t *testing.T) {
 	require.Equal(t, "got", n.acquired(n.owners["y"].Receive()))
 }
 
-// Who stands first in RFairLock's queue may as well ask by a native command; it leaves the queue as the script would.
+// Who stands first in RFairLock's queue may as well ask by a native command; it leaves
+// the queue as the script would.
 func TestHeadOfFairLocksQueue(t *testing.T) {
 	n := startFair(t)
 	n.enqueue(0, "b", "c")
@@ -75,7 +76,8 @@ func TestHeadOfFairLocksQueue(t *testing.T) {
 	n.replies("0", "EXISTS", queueKey, patienceKey)
 }
 
-// A waiter of RFairLock that has died counts no longer than it said, and a native one is granted at that moment.
+// A waiter of RFairLock that has died counts no longer than it said, and a native
+// one is granted at that moment.
 func TestDeadWaiterOfFairLock(t *testing.T) {
 	n := startFair(t)
 	n.enqueue(0, "dead")
@@ -105,7 +107,8 @@ func TestWhatIsNoQueue(t *testing.T) {
 	}
 }
 
-// A native release tells the first of RFairLock's queue, on the channel that it listens to, and everybody on RLock's.
+// A native release tells the first of RFairLock's queue, on the channel that it listens
+// to, and everybody on RLock's.
 func TestReleaseTellsFairLocksHead(t *testing.T) {
 	n := startFair(t)
 	n.play(step{verb: "acquire", owner: "a", ms: 10_000})
@@ -132,7 +135,8 @@ func TestNamesOfKeysWithBraces(t *testing.T) {
 	}
 }
 
-// RFencedLock's counter is found wherever it comes from, and what is no counter is refused before anything is changed.
+// RFencedLock's counter is found wherever it comes from, and what is no counter is
+// refused before anything is changed.
 func TestFencedLocksCounter(t *testing.T) {
 	const ahead = "1750003600000000"
 	for _, commands := range []string{

@@ -68,8 +68,8 @@ func TestNativeLeavesWhatTheScriptsLeave(t *testing.T) {
 	}
 }
 
-// TestNativeGoesOnWhereTheScriptsStopped recreates the lock as the scripts left it after each step of a story, and plays
-// the rest by native commands.
+// TestNativeGoesOnWhereTheScriptsStopped recreates the lock as the scripts left it after each step of a
+// story, and plays the rest by native commands.
 func TestNativeGoesOnWhereTheScriptsStopped(t *testing.T) {
 	for _, s := range readGolden(t) {
 		t.Run(fmt.Sprintf("%s/%s", s.kind, s.name), func(t *testing.T) {

@@ -31,7 +31,8 @@ type native struct {
 	waiting []string
 }
 
-// startNative starts a server whose clock shows now. In dir, if it is not empty, it finds a snapshot and saves its own.
+// startNative starts a server whose clock shows now. In dir, if it is not empty, it finds
+// a snapshot and saves its own.
 func startNative(t *testing.T, dir string, now time.Time) *native {
 	t.Helper()
 	n := &native{t: t, clock: server.NewManualClock(now), owners: map[string]*testkit.Client{}, ids: map[string]string{}}
@@ -179,8 +180,8 @@ func (n *native) waited(owner string) string {
 	return ""
 }
 
-// blocked reports whether an owner's connection is parked. It has been answered otherwise: the grant is made in the unit
-// that frees the lock.
+// blocked reports whether an owner's connection is parked. It has been answered otherwise: the grant is
+// made in the unit that frees the lock.
 func (n *native) blocked(owner string) bool {
 	n.t.Helper()
 	_, flags, found := strings.Cut(n.Do("CLIENT", "LIST", "ID", n.ids[owner]).Str, " flags=")

@@ -15,12 +15,13 @@ import (
 
 // observation is what can be seen after a step.
 type observation struct {
-	// reply is what the answer means: got, refused, queued, released, kept, not held, renewed, not renewed, forced, free,
-	// left, deleted, or "-" where nobody asked.
+	// reply is what the answer means: got, refused, queued, released, kept, not held, renewed, not renewed,
+	// forced, free, left, deleted, or "-" where nobody asked.
 	reply string
 	// lock is the key: its type, and its fields but the native one.
 	lock string
-	// leaseMS is what is left of the lease, to the next full second; unleased: it is renewed, or there is none.
+	// leaseMS is what is left of the lease, to the next full second; unleased: it is
+	// renewed, or there is none.
 	leaseMS int64
 	watched bool
 	// token is the value of RFencedLock's key; 0: there is none.
@@ -31,7 +32,8 @@ type observation struct {
 	grants, waiting []string
 }
 
-// toleranceMS is how far two leases may be apart that are meant to be the same: the step that looks comes later.
+// toleranceMS is how far two leases may be apart that are meant to be the same: the
+// step that looks comes later.
 const toleranceMS = 2_000
 
 // String is the observation as the golden file has it.
@@ -115,7 +117,8 @@ func look(t *testing.T, c *testkit.Client, o *observation) {
 	}
 }
 
-// heard returns the messages that an ear has got, and what reached it before mark did, which is published last.
+// heard returns the messages that an ear has got, and what reached it before mark
+// did, which is published last.
 func heard(t *testing.T, c, ear *testkit.Client, mark string) (messages []string) {
 	t.Helper()
 	require.Positive(t, c.Do("PUBLISH", "marks", mark).Int)
@@ -134,16 +137,18 @@ type comparison struct {
 	kind kind
 	// bare: the scripts have taken the lock, so that its holder has no native token yet.
 	bare bool
-	// doubt: a hold was given back while others remain. Redisson starts the lease anew then, with the length that this
-	// client used last; the native command does not touch it. Until the next lease begins they differ.
+	// doubt: a hold was given back while others remain. Redisson starts the lease anew then,
+	// with the length that this client used last; the native command does not touch it. Until
+	// the next lease begins they differ.
 	doubt bool
 	// token is the value of the token's key after the step before, natively.
 	token int64
 }
 
-// compare requires that native is what the scripts left, want, after st. Four things differ on purpose: the lease after a
-// hold was given back (see doubt); the token of a re-entry; a spin lock's release, which Redisson does not announce; and a
-// fair lock's, which it announces to the next in line only, by a channel of its own.
+// compare requires that native is what the scripts left, want, after st. Four things differ on
+// purpose: the lease after a hold was given back (see doubt); the token of a re-entry; a spin lock's
+// release, which Redisson does not announce; and a fair lock's, which it announces to the next in
+// line only, by a channel of its own.
 func (cmp *comparison) compare(t *testing.T, st step, want, native observation) {
 	t.Helper()
 	where := fmt.Sprintf("%s\nscripts: %s\nnative:  %s", st, want, native)
@@ -180,7 +185,8 @@ func (cmp *comparison) compare(t *testing.T, st step, want, native observation) 
 	}
 }
 
-// compareToken: RFencedLock counts re-entries, too; a native token belongs to the holder, from its first hold to its last.
+// compareToken: RFencedLock counts re-entries, too; a native token belongs to the holder,
+// from its first hold to its last.
 func (cmp *comparison) compareToken(t *testing.T, where string, want, native observation) {
 	t.Helper()
 	switch {

@@ -28,8 +28,8 @@ const (
 	unlocked = "0"
 )
 
-// redisson plays steps as its clients do, on a real Redis. It stands for all of them, and keeps what they keep: the leases
-// that they asked for last, who is renewed, who waits, and their clocks.
+// redisson plays steps as its clients do, on a real Redis. It stands for all of them, and keeps what they
+// keep: the leases that they asked for last, who is renewed, who waits, and their clocks.
 type redisson struct {
 	*testkit.Client
 
@@ -222,8 +222,8 @@ func (rd *redisson) elapse(ms int64) {
 	}
 }
 
-// shorten makes the lease end in so many ms. What is left of it after a step of the sequence is either nothing, give or take
-// what the test needed, or seconds.
+// shorten makes the lease end in so many ms. What is left of it after a step of the sequence is either
+// nothing, give or take what the test needed, or seconds.
 func shorten(t *testing.T, c *testkit.Client, ms int64) {
 	t.Helper()
 	if ms > toleranceMS {

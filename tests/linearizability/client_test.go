@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// client is one goroutine that does random things to the locks, one after the other, as an owner of its own, and now
-// and then in the name of another.
+// client is one goroutine that does random things to the locks, one after the other, as an owner of its own,
+// and now and then in the name of another.
 type client struct {
 	world  *world
 	random *rand.Rand
@@ -122,8 +122,9 @@ func (c *client) choose() *operation {
 	}
 	key, owner, lease, wait, w := c.random.IntN(maxKeys), c.owner, c.lease(), c.wait(), c.world
 	if c.random.IntN(12) == 0 {
-		// One connection then acts for two owners. If it kept a lock of one alive while it waits without limit for the
-		// other, there could be a circle that no owner is part of, and that no server could see.
+		// One connection then acts for two owners. If it kept a lock of one alive while it
+		// waits without limit for the other, there could be a circle that no owner is part of,
+		// and that no server could see.
 		owner, lease, wait = c.stranger(), max(lease, 1), max(wait, 1)
 	}
 	switch n := c.random.IntN(100); {
@@ -186,7 +187,8 @@ func (c *client) chooseHolding() *operation {
 	return nil
 }
 
-// anyHeld is one of the locks that the client believes it holds, chosen by its own chance and not by the map's.
+// anyHeld is one of the locks that the client believes it holds, chosen by its own
+// chance and not by the map's.
 func (c *client) anyHeld() int {
 	n := c.random.IntN(len(c.held))
 	for k := range maxKeys {

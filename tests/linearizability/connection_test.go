@@ -70,8 +70,9 @@ func (c *connection) call(words ...string) (resp.Value, error) {
 	return v, err
 }
 
-// end makes a connection end, by how, and waits until the server has noticed it; only the first call does anything.
-// On a manual clock no time passes meanwhile, so that it is known exactly when the connection ended.
+// end makes a connection end, by how, and waits until the server has noticed it; only the
+// first call does anything. On a manual clock no time passes meanwhile, so that it is known
+// exactly when the connection ended.
 func (w *world) end(c *connection, how func()) {
 	w.time.hold.RLock()
 	defer w.time.hold.RUnlock()
@@ -111,8 +112,9 @@ func (w *world) awaitGone(c *connection) error {
 			return fmt.Errorf("connection %s has ended and is still listed: %s", c.id, v.Str)
 		}
 	}
-	// A connection that CLIENT KILL ends is off the list before its owner has found it shut. An event loop has when it
-	// has answered a request that came later; a goroutine is waiting to run, and nothing outside shows when it has.
+	// A connection that CLIENT KILL ends is off the list before its owner has found it shut. An event
+	// loop has when it has answered a request that came later; a goroutine is waiting to run, and
+	// nothing outside shows when it has.
 	for range 3 {
 		time.Sleep(settle)
 		for _, c := range w.bystanders {

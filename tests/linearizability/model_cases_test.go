@@ -226,7 +226,8 @@ func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 	}
 }
 
-// An operation that waited until the clock showed some time cannot have ended before the clock began to move there.
+// An operation that waited until the clock showed some time cannot have ended before
+// the clock began to move there.
 func TestWindowOfAManualClock(t *testing.T) {
 	tl := newTimeline(true)
 	tl.steps = []moment{{100, 0}, {200, 3}, {300, 3}, {400, 9}}

@@ -8,9 +8,10 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// A lock as a sequence of operations: each takes effect at one moment, between its call and its return. The model
-// does not know the moment itself, only that moments do not run backwards, so a lease ends in a range of milliseconds,
-// and around that range an operation may find the lock held or free. Everywhere else it may not.
+// A lock as a sequence of operations: each takes effect at one moment, between its call and its
+// return. The model does not know the moment itself, only that moments do not run backwards, so a
+// lease ends in a range of milliseconds, and around that range an operation may find the lock held or
+// free. Everywhere else it may not.
 
 // state is all locks at one moment.
 type state struct {
@@ -368,7 +369,8 @@ func (m *model) takeBack(after []state, s state, op *operation) []state {
 	return after
 }
 
-// porcupine is the model in the form in which the checker takes it. The inputs of a history are its operations.
+// porcupine is the model in the form in which the checker takes it. The inputs of a
+// history are its operations.
 func (m *model) porcupine() porcupine.Model {
 	nm := porcupine.NondeterministicModel{
 		Init: func() []any { return []any{state{}} },

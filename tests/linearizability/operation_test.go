@@ -58,8 +58,8 @@ type operation struct {
 	values    []int64 // tokens or integers, one a key; of MUNLOCK's, none is a nil; of PTTL the milliseconds
 	holder    int     // of HGETALL: the owner, 0 if there is no such key
 	holds     int64   // of HGETALL
-	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused: such a
-	// key is kept for it even if it is free.
+	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused:
+	// such a key is kept for it even if it is free.
 	excused uint
 	undoes  int // of takeBack: the connection whose grant is taken back
 }
@@ -115,8 +115,8 @@ func (op *operation) words() []string {
 	return w
 }
 
-// earliestMS is the first millisecond at which the operation can have taken effect. Who waited and was refused was
-// refused when its time was up, not before.
+// earliestMS is the first millisecond at which the operation can have taken effect. Who waited and was
+// refused was refused when its time was up, not before.
 func (op *operation) earliestMS() int64 {
 	if op.refused && op.waitMS > 0 {
 		return op.call.ms + op.waitMS

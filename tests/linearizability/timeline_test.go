@@ -43,8 +43,8 @@ func (tl *timeline) clock() server.Clock {
 	return tl
 }
 
-// NowUS implements server.Clock: it is the machine's time when the world began, and from there on steady, so that a
-// clock that is being set does not look like a lock that fails.
+// NowUS implements server.Clock: it is the machine's time when the world began, and from there on steady, so
+// that a clock that is being set does not look like a lock that fails.
 func (tl *timeline) NowUS() int64 { return tl.baseMS*1000 + time.Since(tl.began).Microseconds() }
 
 // now reads both clocks; milliseconds count from the beginning.
@@ -71,8 +71,8 @@ func (tl *timeline) sleep(ms int64, stop <-chan struct{}) {
 	}
 }
 
-// quiet waits until no connection is coming to its end on a manual clock. Nobody can know which of many operations the
-// last one of a killed connection came before; where there are few, the checker is quick.
+// quiet waits until no connection is coming to its end on a manual clock. Nobody can know which of many
+// operations the last one of a killed connection came before; where there are few, the checker is quick.
 func (tl *timeline) quiet() {
 	for tl.manual != nil && tl.ending.Load() > 0 {
 		time.Sleep(100 * time.Microsecond)
@@ -91,8 +91,8 @@ func (tl *timeline) earliestNS(ms int64) int64 {
 	return tl.steps[i].ns
 }
 
-// run makes time pass on a manual clock until stop is closed. It also measures by how much this process is kept from
-// running: what then looks like a late timer is one.
+// run makes time pass on a manual clock until stop is closed. It also measures by how much this process is
+// kept from running: what then looks like a late timer is one.
 func (tl *timeline) run(random *rand.Rand, stop <-chan struct{}) {
 	for {
 		pause := time.Duration(20+random.IntN(200)) * time.Microsecond

@@ -10,9 +10,9 @@ import (
 
 // operations is the history as the checker takes it, complete with what follows from the whole of it.
 //
-// The checker tries orders, and there are the more of them the longer operations overlap; those that wait overlap with
-// everything. So each gets the narrowest window in which it can have taken effect, by what the model demands anyway: not
-// before its time was up, and in the order of tokens.
+// The checker tries orders, and there are the more of them the longer operations overlap; those that wait
+// overlap with everything. So each gets the narrowest window in which it can have taken effect, by what the
+// model demands anyway: not before its time was up, and in the order of tokens.
 func (w *world) operations() []porcupine.Operation {
 	list := make([]porcupine.Operation, 0, len(w.history))
 	for _, op := range w.history {
@@ -29,9 +29,9 @@ func (w *world) operations() []porcupine.Operation {
 	return list
 }
 
-// narrow uses that tokens rise: a token is first given after every lower one, and whoever is told it is told after that.
-// Who gave it is known if one operation alone acquired with it, and nobody of the same owner was cut off, who may have
-// got it without being told.
+// narrow uses that tokens rise: a token is first given after every lower one, and whoever is told it is told
+// after that. Who gave it is known if one operation alone acquired with it, and nobody of the same owner was
+// cut off, who may have got it without being told.
 func narrow(list []porcupine.Operation) {
 	type given struct {
 		token     int64

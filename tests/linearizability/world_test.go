@@ -49,8 +49,8 @@ type world struct {
 	srv   *server.Server
 	dial  func() (net.Conn, error)
 	where string // the kind of world, for reports
-	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused, so half
-	// of the worlds do without and are stricter.
+	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused,
+	// so half of the worlds do without and are stricter.
 	manyWait bool
 
 	stop  chan struct{} // closed when everybody is to come to an end
@@ -69,8 +69,8 @@ type world struct {
 	checked time.Duration // how long the checker took
 }
 
-// newWorld starts a world's server. The seed decides everything about it: an even one has a manual clock, and what it
-// is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
+// newWorld starts a world's server. The seed decides everything about it: an even one has a manual clock, and
+// what it is beyond that, divided by two, says how clients reach it and whether MLOCK waits.
 func newWorld(seed uint64) (*world, error) {
 	manual, transport := seed%2 == 0, transports[seed/2%uint64(len(transports))]
 	w := &world{seed: seed, pace: realPace, time: newTimeline(manual), stop: make(chan struct{}), counts: make(map[string]int)}
@@ -187,7 +187,8 @@ func (w *world) record(ops ...*operation) {
 	}
 }
 
-// recordUnknown writes down an operation that was cut off: it happened before its connection was gone, or not at all.
+// recordUnknown writes down an operation that was cut off: it happened before its
+// connection was gone, or not at all.
 func (w *world) recordUnknown(op *operation, c *connection) {
 	c.mu.Lock()
 	ending, gone := c.ending, c.gone

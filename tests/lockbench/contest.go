@@ -14,8 +14,8 @@ type contender interface {
 	acquire(ctx context.Context) error
 	// release gives the lock back; an error says that it was no longer the client's.
 	release(ctx context.Context) error
-	// read and write reach the counter that the lock guards. They are two requests: only a lock makes an increment of
-	// them.
+	// read and write reach the counter that the lock guards. They are two requests: only a
+	// lock makes an increment of them.
 	read(ctx context.Context) (int64, error)
 	write(ctx context.Context, n int64) error
 	close()
@@ -27,8 +27,8 @@ type record struct {
 	wait []time.Duration // how long each acquire took; one that time cut short counts as long as it had taken
 }
 
-// contest has all contenders lock, increment and unlock as often as they can for the span, and returns what each did.
-// All have ended when it returns.
+// contest has all contenders lock, increment and unlock as often as they can for the span, and returns what
+// each did. All have ended when it returns.
 func contest(ctx context.Context, contenders []contender, span time.Duration) ([]record, time.Duration, error) {
 	records := make([]record, len(contenders))
 	errs := make([]error, len(contenders))
@@ -54,8 +54,8 @@ func contest(ctx context.Context, contenders []contender, span time.Duration) ([
 	return records, elapsed, errors.Join(ctx.Err(), errors.Join(errs...))
 }
 
-// compete is one contender's part. Who waits when time is up either gives up or is served once more, and then counts
-// as waiting only: the others have left by then, so it would not be a hand-off under load.
+// compete is one contender's part. Who waits when time is up either gives up or is served once more, and then
+// counts as waiting only: the others have left by then, so it would not be a hand-off under load.
 func compete(ctx context.Context, c contender, end time.Time, r *record) error {
 	// What was begun under the lock is finished.
 	inside := context.WithoutCancel(ctx)

@@ -11,7 +11,8 @@ import (
 const (
 	// costConns is how many connections send at a time.
 	costConns = 20
-	// longPipeline is how many requests each of them sends at a time in the one measurement; one in the other.
+	// longPipeline is how many requests each of them sends at a time in the one
+	// measurement; one in the other.
 	longPipeline = 16
 	// batch is how many locks are released, or acquired, between two looks at the CPU clock.
 	batch = costConns * longPipeline
@@ -19,8 +20,9 @@ const (
 	longLease = "3600000"
 )
 
-// lockKey, holder and waiter are the prefixes of the key of a held lock, of its owner and of who waits for it. Twelve
-// digits follow, so that no two locks have the same owner; names of that length are what libraries make.
+// lockKey, holder and waiter are the prefixes of the key of a held lock, of its owner and of
+// who waits for it. Twelve digits follow, so that no two locks have the same owner; names of
+// that length are what libraries make.
 const (
 	lockKey = "lock:"
 	holder  = "5b1f0d6e7a944c0b9a3e2f6f4f:"
@@ -44,9 +46,9 @@ func holdLocks(ctx context.Context, s *benchkit.Server, n int) (int, error) {
 // cost is the CPU time of a server per request, in microseconds.
 type cost struct{ lock, unlock float64 }
 
-// churn is a walk over the n locks of a server that releases each and acquires it again a while later, in batches of
-// one kind, so that the CPU time of either is known. Locks that were acquired lately are not released soon: a walk over
-// many finds none of them in the processor's caches.
+// churn is a walk over the n locks of a server that releases each and acquires it again a while later, in
+// batches of one kind, so that the CPU time of either is known. Locks that were acquired lately are not
+// released soon: a walk over many finds none of them in the processor's caches.
 type churn struct {
 	fleet *benchkit.Fleet
 	n     int // locks that are held but for those between back and front
@@ -183,8 +185,8 @@ func (r *relay) appendWait(b []byte, pair, who int) []byte {
 		Arg("WAIT").Arg("0")
 }
 
-// run hands about so many locks on and returns the server's CPU time per hand-off, in microseconds: an UNLOCK, the
-// grant to the other, and a LOCK that is parked.
+// run hands about so many locks on and returns the server's CPU time per hand-off, in microseconds: an
+// UNLOCK, the grant to the other, and a LOCK that is parked.
 func (r *relay) run(ctx context.Context, s *benchkit.Server, handoffs int) (float64, error) {
 	before, err := s.CPU()
 	laps := max(1, handoffs/relayPairs)

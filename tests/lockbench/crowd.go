@@ -19,17 +19,18 @@ import (
 	"lockserver/server"
 )
 
-// Waiters are measured on a server inside a process of this program, for two reasons. A process may have fewer sockets
-// than there are to be waiters, so clients in the same process can be connected to it without. And it can be told to
-// collect garbage before its memory is read: what a waiter takes is less than what a collector leaves lying about. It
-// listens on TCP with the same event loops as the server program; what is measured goes over these.
+// Waiters are measured on a server inside a process of this program, for two reasons. A process may have
+// fewer sockets than there are to be waiters, so clients in the same process can be connected to it
+// without. And it can be told to collect garbage before its memory is read: what a waiter takes is less
+// than what a collector leaves lying about. It listens on TCP with the same event loops as the server
+// program; what is measured goes over these.
 
 // crowdWord is the first argument of a process that serves a crowd.
 const crowdWord = "serve-crowd"
 
-// crowdSocket is the file, in the server's directory, that a crowd takes its orders by, a line each: "connect N" opens
-// so many clients in the process, "park" makes client i of them wait for lock i, "collect" collects garbage and gives the
-// system back what is free. The answer is "ok" or what went wrong.
+// crowdSocket is the file, in the server's directory, that a crowd takes its orders by, a line each: "connect
+// N" opens so many clients in the process, "park" makes client i of them wait for lock i, "collect" collects
+// garbage and gives the system back what is free. The answer is "ok" or what went wrong.
 const crowdSocket = "crowd.sock"
 
 // crowdProduct is this program as a server.
@@ -138,8 +139,8 @@ func (c *crowd) do(word, number string) error {
 	return fmt.Errorf("unknown order %q", word)
 }
 
-// collect collects garbage and gives the collector the headroom from then on that it has in the server program: a
-// third of what lives, or what makes 64 MiB of it, whichever is more.
+// collect collects garbage and gives the collector the headroom from then on that it has in the server
+// program: a third of what lives, or what makes 64 MiB of it, whichever is more.
 func collect() {
 	const least, leastPercent, mostPercent = 64 << 20, 33, 2000
 	var m runtime.MemStats

@@ -4,8 +4,8 @@ package main
 
 import "golang.org/x/sys/unix"
 
-// raiseOpenFiles makes the limit of open files of this process, and of those that it starts, at least need if the
-// system lets it, and returns what it is then.
+// raiseOpenFiles makes the limit of open files of this process, and of those that it starts, at least need if
+// the system lets it, and returns what it is then.
 func raiseOpenFiles(need uint64) (uint64, error) {
 	var r unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &r); err != nil || r.Cur >= need {

@@ -145,8 +145,8 @@ func probes() benchkit.Traffic {
 	}
 }
 
-// awaitGone returns when the probe's key is the only one left, with the server's CPU time then. The error tells how many
-// were left when ctx ended, after span.
+// awaitGone returns when the probe's key is the only one left, with the server's CPU time then. The error
+// tells how many were left when ctx ended, after span.
 func awaitGone(ctx context.Context, s *benchkit.Server, span time.Duration) (time.Time, time.Duration, error) {
 	c, err := benchkit.Dial(s.Addr)
 	if err != nil {

@@ -17,8 +17,9 @@ type outcome struct {
 	waits    []time.Duration // sorted
 }
 
-// judge puts the records of a contest together and checks that they exclude each other: the counter must have gone up
-// by one for each section, without a gap and without a number that two clients set, and stand at their count.
+// judge puts the records of a contest together and checks that they exclude each other: the
+// counter must have gone up by one for each section, without a gap and without a number that two
+// clients set, and stand at their count.
 func judge(records []record, counter int64) (outcome, error) {
 	var o outcome
 	var waits [][]time.Duration

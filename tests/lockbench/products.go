@@ -49,8 +49,8 @@ func versionOf(module string) string {
 	return ""
 }
 
-// connect opens one connection of a contender. Commands are not sent a second time after an error of the network, which
-// could acquire a lock twice, and a reply may take as long as a wait does.
+// connect opens one connection of a contender. Commands are not sent a second time after an error of the
+// network, which could acquire a lock twice, and a reply may take as long as a wait does.
 func connect(dial func() (net.Conn, error)) *redis.Client {
 	return redis.NewClient(&redis.Options{
 		Dialer:   func(context.Context, string, string) (net.Conn, error) { return dial() },

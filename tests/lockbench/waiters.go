@@ -17,8 +17,8 @@ func appendWaiter(b []byte, n int) []byte {
 		Arg("PX").Arg(longLease).Arg("WAIT").Arg("0")
 }
 
-// parkedClients are connections that wait for a lock each, different ones. They have no buffers, which would be most
-// of the generator's memory: after the first PING nothing is read from them.
+// parkedClients are connections that wait for a lock each, different ones. They have no buffers, which would
+// be most of the generator's memory: after the first PING nothing is read from them.
 type parkedClients struct{ conns []net.Conn }
 
 // perAddress is how many connections share a local address: fewer than there are ports for outgoing ones.

@@ -1,12 +1,14 @@
-// Package readme keeps the README, docs/LOCKS.md and docs/SECKILL.md true: its tests run what these pages show, in the order in which
-// they show it.
+// Package readme keeps the README and the pages in docs true: its tests run what these pages
+// show, in the order in which they show it. The list is pages, in blocks_test.go; a page with
+// blocks that is not in it fails a test.
 //
-// A fenced block of a page says behind its language which part it plays: "console alice" is what one terminal
-// with redis-cli shows, "sh server" starts the server, "go" stands word for word in one of this package's test files.
-// The package owns the reading of those blocks and a formatter that prints replies as redis-cli does, so that plain
-// `go test` needs nothing installed; with the build tag oracle the same transcripts go through the real redis-cli.
-// It must not reach into the server other than as its users do: over the wire, or through package server.
+// A fenced block of a page says behind its language which part it plays: "console alice" is what one
+// terminal with redis-cli shows, "sh server" starts the server, "go" stands word for word in one of this
+// package's test files. The package owns the reading of those blocks and a formatter that prints replies as
+// redis-cli does, so that plain `go test` needs nothing installed; with the build tag oracle the same
+// transcripts go through the real redis-cli. It must not reach into the server other than as its users do:
+// over the wire, or through package server.
 //
-// To add a command to a page, type it into a transcript with what redis-cli answers; the test does the rest. A
-// new kind of block gets its word in blocks_test.go, and a place that uses it: no block may go unused.
+// To add a command to a page, type it into a transcript with what redis-cli answers; the test does the rest.
+// A new kind of block gets its word in blocks_test.go, and a place that uses it: no block may go unused.
 package readme

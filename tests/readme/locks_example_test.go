@@ -45,8 +45,8 @@ func Example_guard() {
 // snippet
 var errLost = errors.New("the lock was lost")
 
-// withLock runs work while it holds the lock, for which it waits up to 10 seconds. The context that work gets ends
-// before the lease does.
+// withLock runs work while it holds the lock, for which it waits up to 10 seconds. The context that
+// work gets ends before the lease does.
 func withLock(ctx context.Context, client *redis.Client, key string, work func(ctx context.Context, token int64) error) error {
 	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
 	owner := rand.Text() // this call's own name, which nobody else has or will have
@@ -92,8 +92,9 @@ func unlessRunning(ctx context.Context, client *redis.Client, key string, job fu
 // end
 
 // snippet
-// whileHeld runs work for as long as it takes. The server renews the lease while the connection lives, so the lock has a
-// connection of its own, which no pool closes. The context that work gets ends when the lock is lost.
+// whileHeld runs work for as long as it takes. The server renews the lease while the connection
+// lives, so the lock has a connection of its own, which no pool closes. The context that work
+// gets ends when the lock is lost.
 func whileHeld(ctx context.Context, options redis.Options, key string, work func(ctx context.Context, token int64) error) error {
 	options.PoolSize, options.MaxRetries = 1, -1
 	options.ReadTimeout = time.Minute // longer than the WAIT
@@ -136,8 +137,8 @@ func whileHeld(ctx context.Context, options redis.Options, key string, work func
 // end
 
 // snippet
-// atTick runs a job on one of many machines that all call it at every full minute. Nobody unlocks: the key remembers that
-// this minute's run has begun, for an hour.
+// atTick runs a job on one of many machines that all call it at every full minute. Nobody unlocks: the key
+// remembers that this minute's run has begun, for an hour.
 func atTick(ctx context.Context, client *redis.Client, job string, now time.Time, run func(context.Context) error) (bool, error) {
 	key := fmt.Sprintf("cron:%s:%d", job, now.Truncate(time.Minute).Unix())
 	_, err := client.Do(ctx, "LOCK", key, rand.Text(), "EX", 3600).Int64()

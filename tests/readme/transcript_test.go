@@ -11,8 +11,9 @@ import (
 
 const prompt = "127.0.0.1:6379> "
 
-// step is one command of a transcript with the lines that redis-cli prints for it. A block that begins without a
-// prompt begins with the reply to the command that ended its terminal's last block: that one was waiting.
+// step is one command of a transcript with the lines that redis-cli prints for it. A block
+// that begins without a prompt begins with the reply to the command that ended its terminal's
+// last block: that one was waiting.
 type step struct {
 	command string // empty: the reply of the command before
 	reply   string // lines, each with its newline; empty: none yet
@@ -116,8 +117,8 @@ var (
 	left     = regexp.MustCompile(`("ttl"\n *\d+\) \(integer\)) \d+`)
 )
 
-// chances holds what differs from run to run: which token of this run stands where the README shows one of its own.
-// The two must correspond one to one and rise together.
+// chances holds what differs from run to run: which token of this run stands where the README shows one of
+// its own. The two must correspond one to one and rise together.
 type chances struct{ actual map[string]string }
 
 // command puts this run's tokens in the place of the README's.
@@ -130,8 +131,8 @@ func (c *chances) command(line string) string {
 	})
 }
 
-// compare says how what was printed differs from what the README shows; empty: it does not. How long a command took,
-// times and addresses are left out of account.
+// compare says how what was printed differs from what the README shows; empty: it does not. How long a
+// command took, times and addresses are left out of account.
 func (c *chances) compare(shown, got string) string {
 	plain := func(s string) string {
 		s = streamID.ReplaceAllString(duration.ReplaceAllString(s, ""), `"<id>"`)

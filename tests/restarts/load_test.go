@@ -19,8 +19,8 @@ const clients = 6
 // dial connects to a server.
 func (p *process) dial() (net.Conn, error) { return net.Dial("tcp", p.addr) }
 
-// tokens lets clients take locks, kills the server in the middle, and returns every token that a client was told, each
-// client's by itself in the order in which it got them.
+// tokens lets clients take locks, kills the server in the middle, and returns every token that a client was
+// told, each client's by itself in the order in which it got them.
 func (p *process) tokens(t *testing.T, duration time.Duration) [][]int64 {
 	t.Helper()
 	told := make([][]int64, clients)
@@ -35,7 +35,8 @@ func (p *process) tokens(t *testing.T, duration time.Duration) [][]int64 {
 	return told
 }
 
-// lockAll takes locks until the server is gone. Some stay locked, so that they are in the snapshot, if there is one.
+// lockAll takes locks until the server is gone. Some stay locked, so that they are in
+// the snapshot, if there is one.
 func lockAll(c *testkit.Client, client int) (told []int64) {
 	owner := "client-" + strconv.Itoa(client)
 	for n := 0; ; n++ {
@@ -63,8 +64,8 @@ func lockAll(c *testkit.Client, client int) (told []int64) {
 	}
 }
 
-// checkRising fails unless all tokens of a run are different, rise for each client, and are above last; it returns the
-// highest.
+// checkRising fails unless all tokens of a run are different, rise for each client, and are
+// above last; it returns the highest.
 func checkRising(t *testing.T, run int, told [][]int64, last int64) (highest int64) {
 	t.Helper()
 	var all []int64

@@ -176,8 +176,8 @@ func (c *client) do(op *operation) {
 	w.record(op)
 }
 
-// mayHaveHappened looks what became of a call whose reply was lost, once it can happen no more. One that has changed
-// nothing need not be known to the checker, which takes long over many of unknown outcome.
+// mayHaveHappened looks what became of a call whose reply was lost, once it can happen no more. One that has
+// changed nothing need not be known to the checker, which takes long over many of unknown outcome.
 func (w *world) mayHaveHappened(op *operation) bool {
 	if op.kind == look || op.kind == restock {
 		return op.kind == restock
@@ -203,7 +203,8 @@ func (w *world) ask(args ...string) (resp.Value, error) {
 	return w.admin.call(args...)
 }
 
-// awaitGone waits until the server knows a connection no longer: what was sent on it has happened, or never will.
+// awaitGone waits until the server knows a connection no longer: what was sent on it
+// has happened, or never will.
 func (w *world) awaitGone(id string) {
 	for late := time.Now().Add(soon); ; time.Sleep(100 * time.Microsecond) {
 		v, err := w.ask("CLIENT", "LIST", "ID", id)

@@ -20,7 +20,8 @@ var (
 	onlySeed = flag.Uint64("seed", 0, "the one world that TestHistories tries; 0: many")
 )
 
-// atLeast is how many worlds are tried when the time is over and none was decided, as on a machine that has no time.
+// atLeast is how many worlds are tried when the time is over and none was decided, as
+// on a machine that has no time.
 const atLeast = 20
 
 // search lets worlds happen, two at a time, until the time is over or one is no sale's.

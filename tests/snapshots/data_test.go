@@ -205,7 +205,8 @@ func (m *maker) smallZSet(key string) { m.zset(key, 1+m.IntN(100), 60) }
 func (m *maker) largeZSet(key string) { m.zset(key, 129+m.IntN(600), 20) }
 func (m *maker) wideZSet(key string)  { m.zset(key, 1+m.IntN(20), 3000) }
 
-// entries adds n entries with rising IDs, most of them with the fields of the one before, and returns the IDs.
+// entries adds n entries with rising IDs, most of them with the fields of the one
+// before, and returns the IDs.
 func (m *maker) entries(key string, n int) []string {
 	var ids []string
 	ms, seq := m.Int64N(1_000_000_000_000), int64(1)
@@ -246,8 +247,8 @@ func (m *maker) trimmedStream(key string) {
 	}
 }
 
-// groupedStream has groups, with consumers of whom some have something pending and some have not, and entries that were
-// deleted while they were pending.
+// groupedStream has groups, with consumers of whom some have something pending and some have not, and entries
+// that were deleted while they were pending.
 func (m *maker) groupedStream(key string) {
 	ids := m.entries(key, 20+m.IntN(300))
 	for _, group := range []string{"workers", "audit", m.word(30)} {

@@ -1,9 +1,11 @@
-// Package snapshots carries whole datasets between lockserver and a real redis-server 7.0, both ways, in snapshot files.
+// Package snapshots carries whole datasets between lockserver and a real redis-server
+// 7.0, both ways, in snapshot files.
 //
-// All of it is tests under the build tag oracle; make snapshots runs them. Random data of every type that lockserver has
-// is made in one server by commands, saved, checked by redis-check-rdb, loaded by the other, and read through both. What
-// lockserver cannot hold must be refused with a reason, and the file left alone.
+// All of it is tests under the build tag oracle; make snapshots runs them. Random data of every type that
+// lockserver has is made in one server by commands, saved, checked by redis-check-rdb, loaded by the other,
+// and read through both. What lockserver cannot hold must be refused with a reason, and the file left alone.
 //
-// It must not know the file format: what a file means is what the two servers say about it. Package persistence/rdb
-// has the tests of single encodings. To add a type of value, add the function that makes it to makers in data_test.go.
+// It must not know the file format: what a file means is what the two servers say about it. Package
+// persistence/rdb has the tests of single encodings. To add a type of value, add the function that
+// makes it to makers in data_test.go.
 package snapshots

@@ -32,7 +32,8 @@ func useFunctions(t *testing.T, c *testkit.Client) {
 	require.Equal(t, `"v"`, c.Do("FCALL_RO", "look", "1", "k").String())
 }
 
-// TestFunctionsGoBothWays carries libraries in snapshots and in payloads, from Redis to us and from us to Redis.
+// TestFunctionsGoBothWays carries libraries in snapshots and in payloads, from
+// Redis to us and from us to Redis.
 func TestFunctionsGoBothWays(t *testing.T) {
 	dir := t.TempDir()
 	redis := startRedis(t, dir)

@@ -86,8 +86,9 @@ func endRedis(c *testkit.Client) {
 	_, _ = c.Next() // it hangs up
 }
 
-// copyOf is a copy of a directory. Redis forgets some of what it holds when it reads its own log (how much of a stream a group
-// has read, pending entries that were deleted): so what it holds then is what we compare with.
+// copyOf is a copy of a directory. Redis forgets some of what it holds when it reads its own
+// log (how much of a stream a group has read, pending entries that were deleted): so what it
+// holds then is what we compare with.
 func copyOf(t *testing.T, dir string) string {
 	t.Helper()
 	copied := t.TempDir()
@@ -95,8 +96,8 @@ func copyOf(t *testing.T, dir string) string {
 	return copied
 }
 
-// TestRedisContinuesOurLog: a real Redis starts on the directory of our log and holds the same data; what it adds we
-// read again.
+// TestRedisContinuesOurLog: a real Redis starts on the directory of our log and holds the same
+// data; what it adds we read again.
 func TestRedisContinuesOurLog(t *testing.T) {
 	for name, directives := range logVariants {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// carry moves every key of database 0 from one server to another by DUMP and RESTORE, with its deadline, and returns
-// the payloads.
+// carry moves every key of database 0 from one server to another by DUMP and RESTORE, with its
+// deadline, and returns the payloads.
 func carry(t *testing.T, from, to *testkit.Client) map[string]string {
 	t.Helper()
 	payloads := map[string]string{}
@@ -44,12 +44,13 @@ func database0(c *testkit.Client) testkit.Dataset {
 	return data
 }
 
-// oneForm reports whether a value of this encoding looks the same in every uncompressed payload. The members of a hash
-// table stand in an order of chance, and where the nodes of a long list end depends on how it came to be.
+// oneForm reports whether a value of this encoding looks the same in every uncompressed
+// payload. The members of a hash table stand in an order of chance, and where the nodes of a
+// long list end depends on how it came to be.
 func oneForm(encoding string) bool { return encoding != "hashtable" && encoding != "quicklist" }
 
-// TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis, whose digest of all data
-// is the first one's. Where there is only one way to write a value, the bytes are the same.
+// TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis, whose digest of
+// all data is the first one's. Where there is only one way to write a value, the bytes are the same.
 func TestPayloadsOfRedis(t *testing.T) {
 	for _, directives := range [][]string{nil, {"rdbcompression", "no"}} {
 		t.Run(strings.Join(directives, " "), func(t *testing.T) {
@@ -105,8 +106,8 @@ func TestPayloadsOfOurs(t *testing.T) {
 	require.Equal(t, "1", redis.Do("HGET", "door", "alice").Str)
 }
 
-// TestPayloadsOfFieldTimes: deadlines of fields are newer than Redis 7.0, which refuses such a payload by its version; so
-// lockserver is its own oracle, and what loses its deadlines is a payload of version 10 again.
+// TestPayloadsOfFieldTimes: deadlines of fields are newer than Redis 7.0, which refuses such a payload by its
+// version; so lockserver is its own oracle, and what loses its deadlines is a payload of version 10 again.
 func TestPayloadsOfFieldTimes(t *testing.T) {
 	ours, redis := startServer(t, t.TempDir()), startRedis(t, t.TempDir())
 	at := time.Now().UnixMilli() + 3_600_000

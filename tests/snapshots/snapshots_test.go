@@ -21,7 +21,8 @@ import (
 
 const fileName = "dump.rdb"
 
-// newServer makes a lockserver that keeps its snapshot in dir, with directives added ("rdbcompression", "no").
+// newServer makes a lockserver that keeps its snapshot in dir, with directives
+// added ("rdbcompression", "no").
 func newServer(t *testing.T, dir string, directives ...string) *server.Server {
 	t.Helper()
 	args := []string{"--port", "0", "--dir", dir, "--save", ""}
@@ -147,8 +148,8 @@ func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 	require.Equal(t, int64(1), back.Do("SECKILL.CONFIRM", "11", "user-8", "order-8").Int)
 }
 
-// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest of all data
-// must be the first one's.
+// TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest
+// of all data must be the first one's.
 func TestWeLoadRedis(t *testing.T) {
 	for name, directives := range variants {
 		t.Run(name, func(t *testing.T) {

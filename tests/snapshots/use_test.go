@@ -11,7 +11,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// TestUseIsCarried: how a key has been used goes from either server to the other, if the policy of eviction knows it.
+// TestUseIsCarried: how a key has been used goes from either server to the other, if
+// the policy of eviction knows it.
 func TestUseIsCarried(t *testing.T) {
 	const slackS = 20 // of servers that start slowly
 	for _, tt := range []struct {

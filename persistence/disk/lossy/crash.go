@@ -14,8 +14,8 @@ const (
 	LoseNothing Loss = iota
 	// LoseAll leaves what was synced and nothing else.
 	LoseAll
-	// LoseSome leaves any part: of each file's changes the first few, the last of them perhaps torn, or with zeros in its place;
-	// of a directory's names any.
+	// LoseSome leaves any part: of each file's changes the first few, the last of them perhaps torn, or with
+	// zeros in its place; of a directory's names any.
 	LoseSome
 	// LoseHoles is LoseSome, and of each file's changes any may be missing, too.
 	LoseHoles

@@ -90,8 +90,9 @@ func newDisk(w *world) *Disk {
 	return &Disk{start: w.clone(), world: w, locks: map[string]bool{}}
 }
 
-// SetFaults makes f decide which operations fail: with the error it returns, nil for none. It is called with the disk locked.
-// An operation that fails does nothing, but for a Write that is Short, and a Sync, after which what was not synced stays so.
+// SetFaults makes f decide which operations fail: with the error it returns, nil for none. It is called
+// with the disk locked. An operation that fails does nothing, but for a Write that is Short, and a Sync,
+// after which what was not synced stays so.
 func (d *Disk) SetFaults(f func(Op) error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -198,7 +198,8 @@ func (c change) apply(b []byte) []byte {
 	return b
 }
 
-// extend gives b a length of at least n; what is new is zeros. It never writes over memory that another slice sees.
+// extend gives b a length of at least n; what is new is zeros. It never writes over
+// memory that another slice sees.
 func extend(b []byte, n int64) []byte {
 	if int64(len(b)) >= n {
 		return slices.Clone(b)

@@ -9,7 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestGoRedisStreams: orders are read by a group, a worker dies, another one takes over what it had not acknowledged.
+// TestGoRedisStreams: orders are read by a group, a worker dies, another one takes over
+// what it had not acknowledged.
 func TestGoRedisStreams(t *testing.T) {
 	s := start(t)
 	protocols(t, func(t *testing.T, p int) {

@@ -12,7 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNativeLock: a critical section that many enter through LOCK and WAIT, one at a time, with rising tokens.
+// TestNativeLock: a critical section that many enter through LOCK and WAIT, one at
+// a time, with rising tokens.
 func TestNativeLock(t *testing.T) {
 	s := start(t)
 	protocols(t, func(t *testing.T, p int) {
