@@ -68,7 +68,7 @@ func (s *State) global(name string) *lua.LTable { return s.globals.RawGetString(
 
 func ipairsStep(L *lua.LState) int {
 	table, index := checkTable(L, 1), checkInt(L, 2)+1
-	value := real(table).RawGet(lua.LNumber(index))
+	value := item(real(table), index)
 	if value == lua.LNil {
 		L.Push(lua.LNil)
 		return 1
@@ -112,7 +112,8 @@ func baseError(L *lua.LState) int {
 	return 0
 }
 
-// basePCall is Redis' pcall: of an error that is a table it returns the field err, if that is a string, and both if not.
+// basePCall is Redis' pcall: of an error that is a table it returns the field err, if
+// that is a string, and both if not.
 func basePCall(L *lua.LState) int {
 	if L.GetTop() == 0 {
 		L.Push(lua.LFalse)
@@ -175,7 +176,7 @@ func baseRawEqual(L *lua.LState) int {
 
 func baseRawGet(L *lua.LState) int {
 	table := checkTable(L, 1)
-	L.Push(real(table).RawGet(checkAny(L, 2)))
+	L.Push(get(real(table), checkAny(L, 2)))
 	return 1
 }
 
@@ -234,7 +235,7 @@ func baseUnpack(L *lua.LState) int {
 		fail(L, "too many results to unpack")
 	}
 	for i := first; i <= last; i++ {
-		L.Push(table.RawGet(lua.LNumber(i)))
+		L.Push(item(table, i))
 	}
 	return count
 }
@@ -248,12 +249,12 @@ func baseGetMetatable(L *lua.LState) int {
 		switch {
 		case value == s.view:
 			L.Push(s.viewMeta)
-		case value.Metatable == lua.LNil || guarded(value) != nil:
+		case metatable(value) == lua.LNil || guarded(value) != nil:
 			L.Push(lua.LNil)
 		default:
 			shown := metafield(L, value, "__metatable")
 			if shown == lua.LNil {
-				shown = value.Metatable
+				shown = metatable(value)
 			}
 			L.Push(shown)
 		}
@@ -279,7 +280,7 @@ func baseSetMetatable(L *lua.LState) int {
 	if metafield(L, table, "__metatable") != lua.LNil {
 		fail(L, "cannot change a protected metatable")
 	}
-	table.Metatable = meta
+	setMetatable(table, meta)
 	L.SetTop(1)
 	return 1
 }
@@ -335,7 +336,8 @@ func baseToNumber(L *lua.LState) int {
 	return 1
 }
 
-// parseUnsignedLong is C's strtoul: a sign may stand in front and wraps around, what is too large becomes the largest.
+// parseUnsignedLong is C's strtoul: a sign may stand in front and wraps around, what is
+// too large becomes the largest.
 func parseUnsignedLong(text string, base int) (float64, bool) {
 	negative := false
 	if text != "" && (text[0] == '-' || text[0] == '+') {

@@ -42,8 +42,8 @@ func msgpackUnpackLimit(L *lua.LState) int {
 	return unpackFrom(L, limit, offset, true)
 }
 
-// unpackFrom reads up to limit values, all if it is 0. With an offset the first result is where the rest begins, -1 if there
-// is none.
+// unpackFrom reads up to limit values, all if it is 0. With an offset the first result is where the
+// rest begins, -1 if there is none.
 func unpackFrom(L *lua.LState, limit, offset int, tell bool) int {
 	input := checkString(L, 1)
 	limit, offset = int(int32(limit)), int(int32(offset))
@@ -213,7 +213,7 @@ func (u *unpacker) mapping(size, depth int) lua.LValue {
 		}
 		u.s.charge(u.L, 64)
 		u.s.chargeKey(u.L, table, key)
-		table.RawSet(key, value)
+		put(table, key, value)
 	}
 	return table
 }

@@ -4,14 +4,6 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// arrayLimit bounds the part of a table that is an array: an index beyond it goes to the hash. The interpreter's own limit is
-// so high that one assignment to a large index allocates a gigabyte, since it fills the array up to there. The variable of
-// the interpreter is set once, before anything runs.
-var arrayLimit = func() int {
-	lua.MaxArrayIndex = 1 << 18
-	return lua.MaxArrayIndex
-}()
-
 // helperMark begins the names by which the parser calls helpers; no name in a script can.
 const helperMark = "\x00"
 
@@ -26,10 +18,12 @@ const (
 	helperPow      = helperMark + "pow"
 	helperYield    = helperMark + "yield"
 	helperGlobals  = helperMark + "globals"
+	helperSettle   = helperMark + "settle"
 	helperClose    = helperMark + "close:" // with a register's number
 )
 
-// helperValue is the constant that a helper's name stands for. It keeps no state, so that chunks can be shared.
+// helperValue is the constant that a helper's name stands for. It keeps no state,
+// so that chunks can be shared.
 func helperValue(name string) lua.LValue {
 	switch name {
 	case helperConcat:
@@ -48,6 +42,8 @@ func helperValue(name string) lua.LValue {
 		return goFunction(yield)
 	case helperJoin:
 		return goFunction(joinTables)
+	case helperSettle:
+		return goFunction(settle)
 	case helperGlobals:
 		guard := newTable(0, 1)
 		guard.RawSetString("__newindex", goFunction(refuseWrite))
@@ -59,7 +55,8 @@ func helperValue(name string) lua.LValue {
 
 func goFunction(fn lua.LGFunction) *lua.LFunction { return &lua.LFunction{IsG: true, GFunction: fn} }
 
-// concat joins its arguments as a chain of .. does: from the right, numbers as text, everything else by metamethods.
+// concat joins its arguments as a chain of .. does: from the right, numbers as text,
+// everything else by metamethods.
 func concat(L *lua.LState) int {
 	count := L.GetTop()
 	size := 0
@@ -165,7 +162,7 @@ func metafield(L *lua.LState, v lua.LValue, event string) lua.LValue {
 	var meta lua.LValue
 	switch value := v.(type) {
 	case *lua.LTable:
-		meta = value.Metatable
+		meta = metatable(value)
 	case *lua.LUserData:
 		if !isNull(value) {
 			meta = value.Metatable
@@ -228,16 +225,16 @@ func length(L *lua.LState) int {
 // border is Lua's #: an index whose successor is nil. Where the array is full the hash is searched.
 func border(t *lua.LTable) int {
 	n := t.Len()
-	if n < arrayLimit-1 || t.RawGet(lua.LNumber(n+1)) == lua.LNil {
+	if n < arrayLimit-1 || item(t, n+1) == lua.LNil {
 		return n
 	}
 	low, high := n+1, 2*(n+1)
-	for t.RawGet(lua.LNumber(high)) != lua.LNil {
+	for item(t, high) != lua.LNil {
 		low, high = high, 2*high
 	}
 	for high-low > 1 {
 		middle := (low + high) / 2
-		if t.RawGet(lua.LNumber(middle)) == lua.LNil {
+		if item(t, middle) == lua.LNil {
 			high = middle
 		} else {
 			low = middle
@@ -256,6 +253,10 @@ func setIndex(L *lua.LState) int {
 	}
 	if !ok && metafield(L, object, "__newindex") == lua.LNil {
 		typeError(L, "index", object, callArgument(L, 1))
+	}
+	if _, large := largeKey(key); large {
+		assign(L, object, key, value)
+		return 0
 	}
 	if ok {
 		FromLua(L).chargeKey(L, table, key)
@@ -278,10 +279,11 @@ func (s *State) rawSet(L *lua.LState, table *lua.LTable, key, value lua.LValue) 
 	case *lua.LNilType:
 		fail(L, "table index is nil")
 	}
-	table.RawSet(key, value)
+	put(table, key, value)
 }
 
-// chargeKey counts the array that an index may call for: up to the index, unless the one before it is there already.
+// chargeKey counts the array that an index may call for: up to the index, unless the
+// one before it is there already.
 func (s *State) chargeKey(L *lua.LState, table *lua.LTable, key lua.LValue) {
 	n, ok := key.(lua.LNumber)
 	if !ok || n <= 4096 || int(n) >= arrayLimit {
@@ -294,10 +296,19 @@ func (s *State) chargeKey(L *lua.LState, table *lua.LTable, key lua.LValue) {
 
 // checkKey passes on an index in a table constructor.
 func checkKey(L *lua.LState) int {
-	if n, ok := L.Get(1).(lua.LNumber); ok && n > 4096 && int(n) < arrayLimit {
-		FromLua(L).charge(L, int(n)*24)
-	}
 	L.SetTop(1)
+	n, ok := L.Get(1).(lua.LNumber)
+	if !ok || n <= 4096 {
+		return 1
+	}
+	s := FromLua(L)
+	if large, ok := largeKey(n); ok {
+		s.later++
+		L.SetTop(0)
+		L.Push(&lua.LUserData{Value: keyLater(large), Metatable: lua.LNil})
+	} else if n < arrayLimit {
+		s.charge(L, int(n)*24)
+	}
 	return 1
 }
 
@@ -309,7 +320,7 @@ func joinTables(L *lua.LState) int {
 		offset := (i - 1) * fieldsAtOnce
 		part.ForEach(func(key, value lua.LValue) {
 			if n, ok := key.(lua.LNumber); ok && n >= 1 {
-				first.RawSet(n+lua.LNumber(offset), value)
+				put(first, n+lua.LNumber(offset), value)
 				return
 			}
 			first.RawSet(key, value)

@@ -195,7 +195,8 @@ func fold(op token, a, b float64) (float64, bool) {
 	return a, a == a
 }
 
-// numberExpr is a constant, written so that the interpreter's own reading of it (which takes 010 for octal) is right.
+// numberExpr is a constant, written so that the interpreter's own reading of it (which
+// takes 010 for octal) is right.
 func numberExpr(number float64, line int) ast.Expr {
 	return placed(&ast.NumberExpr{Value: strconv.FormatFloat(number, 'e', -1, 64)}, line, line)
 }
@@ -205,8 +206,8 @@ func (p *parser) stringExpr(text string) ast.Expr {
 	return placed(&ast.StringExpr{Value: text}, p.lx.lastLine, p.lx.lastLine)
 }
 
-// forBound makes a bound of a loop a number: the interpreter's loop does not convert strings, its subtraction does,
-// and leaves every number as it is. arithmeticFailed knows these subtractions by the loop that follows.
+// forBound makes a bound of a loop a number: the interpreter's loop does not convert strings, its subtraction
+// does, and leaves every number as it is. arithmeticFailed knows these subtractions by the loop that follows.
 func forBound(e ast.Expr) ast.Expr {
 	switch e.(type) {
 	case *ast.NumberExpr:
@@ -287,8 +288,8 @@ func (p *parser) variable(name string, line int) (node ast.Expr, global bool) {
 	return placed(&ast.IdentExpr{Value: name}, line, line), !found
 }
 
-// globalTarget is what an assignment to a global writes to. Globals cannot be written at all, and the interpreter's
-// instruction for it would overwrite the ones that exist.
+// globalTarget is what an assignment to a global writes to. Globals cannot be written at all, and the
+// interpreter's instruction for it would overwrite the ones that exist.
 func (p *parser) globalTarget(name string, line int) ast.Expr {
 	return placed(&ast.AttrGetExpr{Object: helperExpr(helperGlobals, line), Key: p.stringExpr(name)}, line, line)
 }
@@ -349,15 +350,15 @@ func (p *parser) arguments(call *ast.FuncCallExpr) ast.Expr {
 	return placed(call, line, line)
 }
 
-// fieldsAtOnce is how many items one constructor of the interpreter holds: its instruction counts them in nine bits
-// of blocks of fifty.
+// fieldsAtOnce is how many items one constructor of the interpreter holds: its instruction counts
+// them in nine bits of blocks of fifty.
 const fieldsAtOnce = 25_000
 
 func (p *parser) table() ast.Expr {
 	line := p.lx.line
 	node := placed(&ast.TableExpr{}, line, line)
 	parts := []ast.Expr{node}
-	items := 0
+	items, settles := 0, false
 	p.expect('{')
 	for p.lx.kind != '}' {
 		if items == fieldsAtOnce {
@@ -368,7 +369,8 @@ func (p *parser) table() ast.Expr {
 				p.lx.fail("table constructor too long", noToken)
 			}
 		}
-		field := p.field()
+		field, later := p.field()
+		settles = settles || later
 		if field.Key == nil {
 			items++
 		}
@@ -378,13 +380,18 @@ func (p *parser) table() ast.Expr {
 		}
 	}
 	p.expectMatch('}', '{', line)
+	var whole ast.Expr = node
 	if len(parts) > 1 {
-		return p.call(helperJoin, line, parts...)
+		whole = p.call(helperJoin, line, parts...)
 	}
-	return node
+	if settles {
+		whole = p.call(helperSettle, line, whole)
+	}
+	return whole
 }
 
-func (p *parser) field() *ast.Field {
+// field is one of a constructor; later tells that its key may be a large one, which is only put aside yet.
+func (p *parser) field() (field *ast.Field, later bool) {
 	var key ast.Expr
 	switch {
 	case p.lx.kind == tokName && p.peekedAssign():
@@ -392,13 +399,13 @@ func (p *parser) field() *ast.Field {
 	case p.lx.kind == '[':
 		key = p.index()
 		if !denseKey(key) {
-			key = p.call(helperKey, p.lx.lastLine, key)
+			key, later = p.call(helperKey, p.lx.lastLine, key), true
 		}
 	default:
-		return &ast.Field{Value: p.expression()}
+		return &ast.Field{Value: p.expression()}, false
 	}
 	p.expect('=')
-	return &ast.Field{Key: key, Value: single(p.expression())}
+	return &ast.Field{Key: key, Value: single(p.expression())}, later
 }
 
 // peekedAssign tells whether `=` follows the current token.

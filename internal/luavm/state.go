@@ -46,6 +46,7 @@ type State struct {
 	script    lua.LFunction // the main function of the script that runs
 	keys      *lua.LTable   // KEYS and ARGV as last set
 	argv      *lua.LTable
+	later     int // large keys that wait for settle
 	broken    bool
 	random    uint64
 	scratch   []byte
@@ -122,8 +123,9 @@ func (s *State) Close() {
 // SetGlobal sets a global variable, past the protection that scripts are under. nil as value removes it.
 func (s *State) SetGlobal(name string, value lua.LValue) { s.globals.RawSetString(name, value) }
 
-// SetArrays sets KEYS and ARGV. The tables are those of the time before where a script left them as they were: no script
-// can keep a table beyond its run, unless it defines functions that the embedder calls later; then this is not for it.
+// SetArrays sets KEYS and ARGV. The tables are those of the time before where a script left them as
+// they were: no script can keep a table beyond its run, unless it defines functions that the embedder
+// calls later; then this is not for it.
 func (s *State) SetArrays(keys, argv [][]byte) {
 	s.keys = s.array("KEYS", s.keys, len(keys))
 	s.argv = s.array("ARGV", s.argv, len(argv))
@@ -189,8 +191,8 @@ func fill(text string, table *lua.LTable, items [][]byte) string {
 // newTable is an empty table with room for items.
 func newTable(items, fields int) *lua.LTable { return (*lua.LState)(nil).CreateTable(items, fields) }
 
-// Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the very error
-// that the hook, or Kill, ended the script with.
+// Run runs a chunk and returns its first value, nil (lua.LNil) if it has none. The error is an *Error, or the
+// very error that the hook, or Kill, ended the script with.
 func (s *State) Run(p *Proto) (lua.LValue, error) {
 	// A script cannot get hold of its main function, so one serves all.
 	s.script.Proto, s.script.Env = p.proto, s.globals
@@ -220,8 +222,7 @@ func (s *State) Call(fn *lua.LFunction, args ...lua.LValue) (lua.LValue, error) 
 
 func (s *State) begin() {
 	s.limits.begin(s)
-	s.depth = 0
-	s.running = 0
+	s.depth, s.running, s.later = 0, 0, 0
 	if len(s.protected) > keptThreads {
 		clear(s.protected[keptThreads:])
 		s.protected = s.protected[:keptThreads]
@@ -249,8 +250,8 @@ func (s *State) failed(err error) error {
 	return &Error{Value: value, Source: s.raisedAt.source, Line: s.raisedAt.line}
 }
 
-// enterScript runs a function within PCall. It makes errors carry no stack trace, which costs time that grows with
-// the square of the depth.
+// enterScript runs a function within PCall. It makes errors carry no stack trace, which costs time that
+// grows with the square of the depth.
 func enterScript(L *lua.LState) int {
 	L.Panic = raise
 	L.Call(L.GetTop()-1, 1)

@@ -22,10 +22,10 @@ func tableLibrary() library {
 }
 
 // item is t[i] without metamethods.
-func item(t *lua.LTable, i int) lua.LValue { return t.RawGet(lua.LNumber(i)) }
+func item(t *lua.LTable, i int) lua.LValue { return get(t, lua.LNumber(i)) }
 
 // setItem is t[i] = v without metamethods.
-func setItem(t *lua.LTable, i int, v lua.LValue) { t.RawSet(lua.LNumber(i), v) }
+func setItem(t *lua.LTable, i int, v lua.LValue) { put(t, lua.LNumber(i), v) }
 
 func tableGetn(L *lua.LState) int {
 	L.Push(lua.LNumber(border(real(checkTable(L, 1)))))
@@ -168,8 +168,8 @@ func tableForeachi(L *lua.LState) int {
 	return 0
 }
 
-// sorter sorts a table by Lua 5.1's quicksort: the order of equal items, and which wrong order functions are noticed, are
-// visible to scripts.
+// sorter sorts a table by Lua 5.1's quicksort: the order of equal items, and which wrong order functions
+// are noticed, are visible to scripts.
 type sorter struct {
 	L     *lua.LState
 	s     *State

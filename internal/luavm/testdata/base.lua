@@ -283,3 +283,30 @@ local function rec(n) if n == 0 then return 0 end return coroutine.wrap(function
 local function rec() return coroutine.wrap(rec)() end return pcall(rec)
 => "true false \"user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: user_script:1: C stack overflow\""
 
+local t = {1, 2} t[30000000] = 'x' t[300000] = 'y' local n = 0 for k, v in pairs(t) do n = n + 1 end return #t, n, t[30000000], t[300000], t[30000001]
+=> "true 2 4 \"x\" \"y\" nil"
+
+local t = {[30000000] = 1, [0] = 2, [-1] = 3, [2^40] = 4, [0.5] = 5} return t[30000000], t[0], t[-1], t[2^40], t[0.5], #t, table.maxn(t)
+=> "true 1 2 3 4 5 0 1099511627776"
+
+local t = {} t[30000000] = 1 t[30000000] = nil return next(t), rawget(t, 30000000)
+=> "true nil nil"
+
+local m = {__index = function(t, k) return k end, __newindex = function(t, k, v) rawset(t, k, v * 2) end} local t = setmetatable({}, m) t[30000000] = 2 t[30000000] = 5 t[1] = 2 return t[30000000], t[30000001], t[1], getmetatable(t) == m
+=> "true 5 30000001 4 true"
+
+local t = {} t[30000000] = 1 setmetatable(t, {__metatable = 'no', __tostring = function() return 'mine' end, __eq = function() return true end}) return getmetatable(t), tostring(t), pcall(setmetatable, t, {})
+=> "true \"no\" \"mine\" false \"cannot change a protected metatable\""
+
+local t = {} t[300000] = 1 return t + 1
+=> "false \"user_script:1: attempt to perform arithmetic on local 't' (a table value)\""
+
+local t = {} t[300000] = 1 return t .. 'x'
+=> "false \"user_script:1: attempt to concatenate local 't' (a table value)\""
+
+local t = {} t[300000] = 1 return cjson.encode(t)
+=> "false \"user_script:1: Cannot serialise table: excessively sparse array\""
+
+local t = {5, 3} t[300000] = 1 table.sort(t) table.insert(t, 9) return t[1], t[2], t[3], #t, table.concat(t, ','), unpack(t)
+=> "true 3 5 9 3 \"3,5,9\" 3 5 9"
+
