@@ -19,9 +19,10 @@ type Command struct {
 //	[file] [-] [--directive value ...] ... [-]
 //
 // The file is read first, then standard input if there is a "-" in the first or last place, then the options;
-// later lines win. The word behind an option is its value whatever it looks like, further words up to the next
-// one that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "".
-// -v, --version, -h and --help count when they stand alone. The error is a *LineError, or that of Files.Read.
+// later lines win, also over a line of a file that would be refused: --daemonize no starts with a file that
+// says yes. The word behind an option is its value whatever it looks like, further words up to the next one
+// that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "". -v,
+// --version, -h and --help count when they stand alone. The error is a *LineError, or that of Files.Read.
 func ParseArgs(args []string, files Files) (Command, error) {
 	if len(args) == 1 {
 		switch args[0] {
@@ -34,7 +35,11 @@ func ParseArgs(args []string, files Files) (Command, error) {
 	var cmd Command
 	l := newLoader(files)
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		cmd.File = args[0]
+		cmd.File, args = args[0], args[1:]
+	}
+	options, fromStdin, badOption := splitOptions(args, cmd.File == "")
+	l.later = replacing(options)
+	if cmd.File != "" {
 		data, err := files.Read(cmd.File)
 		if err != nil {
 			return Command{}, &LineError{Text: cmd.File, Reason: "can't open the configuration file: " + err.Error()}
@@ -42,11 +47,9 @@ func ParseArgs(args []string, files Files) (Command, error) {
 		if err := l.load(cmd.File, data, 0); err != nil {
 			return Command{}, err
 		}
-		args = args[1:]
 	}
-	options, fromStdin, err := splitOptions(args, cmd.File == "")
-	if err != nil {
-		return Command{}, err
+	if badOption != nil {
+		return Command{}, badOption
 	}
 	if fromStdin {
 		data, err := files.Stdin()
@@ -58,6 +61,9 @@ func ParseArgs(args []string, files Files) (Command, error) {
 		}
 	}
 	for _, o := range options {
+		if d := lookup(o.words[0]); l.later[d] > 0 {
+			l.later[d]--
+		}
 		reason, err := l.line(o.words, 0)
 		if err != nil {
 			return Command{}, err
@@ -68,6 +74,18 @@ func ParseArgs(args []string, files Files) (Command, error) {
 	}
 	cmd.Config = l.c
 	return cmd, nil
+}
+
+// replacing counts the options of each directive that leave nothing of what was said of it before, as those
+// of lists do that several lines make up.
+func replacing(options []option) map[*directive]int {
+	n := make(map[*directive]int)
+	for _, o := range options {
+		if d := lookup(o.words[0]); d != nil && d.Kind != nil && d.Kind.shape() != lineByLine {
+			n[d]++
+		}
+	}
+	return n
 }
 
 // option is one directive of the command line.

@@ -55,14 +55,16 @@ type Config struct {
 	AppendOnly bool
 	// AppendFsync says when that log is synced: "always", "everysec" or "no".
 	AppendFsync string
-	// AppendDirname is the log's directory inside Dir, and AppendFilename what the names of its files begin with.
+	// AppendDirname is the log's directory inside Dir, and AppendFilename what the
+	// names of its files begin with.
 	AppendDirname  string
 	AppendFilename string
-	// AutoAOFRewritePercentage is by how much the log has grown since it was last rewritten, in percent, when it is
-	// rewritten by itself; 0: never. AutoAOFRewriteMinSize is how many bytes it has then at least.
+	// AutoAOFRewritePercentage is by how much the log has grown since it was last rewritten, in percent, when
+	// it is rewritten by itself; 0: never. AutoAOFRewriteMinSize is how many bytes it has then at least.
 	AutoAOFRewritePercentage int64
 	AutoAOFRewriteMinSize    int64
-	// AOFUseRDBPreamble writes what a rewrite begins with as a snapshot; otherwise it consists of commands, too.
+	// AOFUseRDBPreamble writes what a rewrite begins with as a snapshot; otherwise it
+	// consists of commands, too.
 	AOFUseRDBPreamble bool
 	// AOFLoadTruncated starts with a log whose end is missing, without that end.
 	AOFLoadTruncated bool
@@ -131,7 +133,8 @@ type Config struct {
 	// LatencyTracking measures every command for LATENCY HISTOGRAM.
 	LatencyTracking bool
 
-	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead of waiting for it; 0: they wait.
+	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead
+	// of waiting for it; 0: they wait.
 	BusyReplyThresholdMS int64
 
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
@@ -143,7 +146,8 @@ type Config struct {
 	MaxMemoryPolicy string
 	// MaxMemorySamples is how many keys are looked at for each that is evicted.
 	MaxMemorySamples int
-	// LFULogFactor says how slowly the count of a key's uses grows; LFUDecayMinutes after how long it falls by one, 0: never.
+	// LFULogFactor says how slowly the count of a key's uses grows; LFUDecayMinutes after how
+	// long it falls by one, 0: never.
 	LFULogFactor    int
 	LFUDecayMinutes int
 
@@ -153,7 +157,8 @@ type Config struct {
 	ShutdownOnSIGINT  ShutdownFlags
 	ShutdownOnSIGTERM ShutdownFlags
 
-	ignored []string // directives that were read and have no effect here; each once, in order
+	ignored    []string // directives that were read and have no effect here; each once, in order
+	overridden []string // see Overridden
 }
 
 // SavePoint asks for a snapshot when at least Changes writes happened and PeriodMS has passed since the last.
@@ -185,7 +190,8 @@ type ShutdownFlags struct {
 	Force  bool // exit although saving failed
 }
 
-// Access says which connections may do a thing: AccessNo, AccessYes, or AccessLocal (loopback and unix socket).
+// Access says which connections may do a thing: AccessNo, AccessYes, or AccessLocal
+// (loopback and unix socket).
 type Access string
 
 // The three answers of an Access.
@@ -228,7 +234,7 @@ func (l LogLevel) SlogLevel() slog.Level {
 func Default() *Config {
 	c := &Config{}
 	for i := range directives {
-		if d := &directives[i]; d.When != ignored {
+		if d := &directives[i]; d.When != ignored && d.When != absent {
 			if err := d.assign(c, d.defaultWords(), false); err != nil {
 				panic("config: the default of " + d.Name + " is refused by its own type: " + err.Error())
 			}
@@ -243,12 +249,17 @@ func (c *Config) Clone() *Config {
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
 	n.ignored = slices.Clone(c.ignored)
+	n.overridden = slices.Clone(c.overridden)
 	return &n
 }
 
 // Ignored lists the directives that were given and accepted although they have no effect here, each once, in
 // the order met. They are only such as every stock redis.conf contains and as change no result.
 func (c *Config) Ignored() []string { return slices.Clone(c.ignored) }
+
+// Overridden lists the lines of files that were refused and do not count, because the command line has
+// another value for their directive: where each stands, and its text.
+func (c *Config) Overridden() []string { return slices.Clone(c.overridden) }
 
 // ListensTCP reports whether a TCP port is to be opened. "port 0" alone means a free port, but beside a
 // unixsocket it keeps the meaning that it has for redis-server: the socket only.

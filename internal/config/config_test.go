@@ -19,7 +19,6 @@ func TestDefaultsAreWhatTheTableSays(t *testing.T) {
 	require.Equal(t, int64(30_000), c.LockWatchdogTimeoutMS)
 	require.Equal(t, []SavePoint{{3600_000, 1}, {300_000, 100}, {60_000, 10000}}, c.Save)
 	require.Equal(t, OutputLimits{
-		Normal:  OutputLimit{HardBytes: 256 << 20},
 		Replica: OutputLimit{HardBytes: 256 << 20, SoftBytes: 64 << 20, SoftMS: 60_000},
 		PubSub:  OutputLimit{HardBytes: 32 << 20, SoftBytes: 8 << 20, SoftMS: 60_000},
 	}, c.ClientOutputBufferLimit)
@@ -32,7 +31,7 @@ func TestDefaultsAreWhatTheTableSays(t *testing.T) {
 func TestEveryShownAndWrittenValueCanBeReadBack(t *testing.T) {
 	for i := range directives {
 		d := &directives[i]
-		if d.When == ignored {
+		if d.When == ignored || len(d.Kind.lines(Default(), Default())) == 0 {
 			continue
 		}
 		want := Default()
@@ -269,6 +268,120 @@ jemalloc-bg-thread yes
 	require.Equal(t, "set-proc-title proc-title-template oom-score-adj-values jemalloc-bg-thread", strings.Join(c.Ignored(), " "))
 	require.Equal(t, []string{"127.0.0.1", "-::1"}, c.Bind)
 	require.Zero(t, c.ClientOutputBufferLimit.Normal)
+}
+
+// TestWholeStockFiles: what the redis.conf of Debian's redis-server says, comments aside, is read to its end,
+// and so is that of Redis 7.4, which says no to daemonize and has three lines more.
+func TestWholeStockFiles(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.0-debian.conf"))
+	require.NoError(t, err)
+	files := fakeFiles(map[string]string{
+		"debian.conf": string(text),
+		"redis.conf": strings.Replace(string(text), "daemonize yes", "daemonize no", 1) +
+			"locale-collate \"\"\nset-max-listpack-entries 128\nset-max-listpack-value 64\n",
+	})
+	cmd, err := ParseArgs([]string{"redis.conf"}, files)
+	require.NoError(t, err)
+	require.Empty(t, cmd.Config.Overridden())
+
+	_, err = ParseArgs([]string{"debian.conf"}, files)
+	require.ErrorContains(t, err, "at line 7 of debian.conf\n>>> 'daemonize yes'\ndaemonize: only 'no' is supported")
+	cmd, err = ParseArgs([]string{"debian.conf", "--daemonize", "no", "--dir", "/tmp"}, files)
+	require.NoError(t, err)
+	require.Equal(t, []string{"debian.conf:7: daemonize yes"}, cmd.Config.Overridden())
+	require.Equal(t, "/tmp", cmd.Config.Dir)
+	require.Equal(t, []string{"127.0.0.1", "-::1"}, cmd.Config.Bind)
+	require.NotContains(t, string(cmd.Config.Rewrite(text)), "daemonize yes", "CONFIG REWRITE mends the line")
+}
+
+// TestEveryDirectiveOfRedisIsKnown: each has an effect, or may be given without one,
+// or is refused with the reason.
+func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.4-directives.txt"))
+	require.NoError(t, err)
+	names := strings.Fields(strings.SplitN(string(text), "\n", 2)[1])
+	require.Greater(t, len(names), 200)
+	listed := make(map[string]bool)
+	for _, name := range names {
+		listed[name] = true
+		require.True(t, name == "include" || lookup(name) != nil, name)
+	}
+	ours := map[string]bool{"io-coalesce-usec": true, "lock-watchdog-timeout": true}
+	for name := range byName {
+		require.True(t, listed[name] != ours[name], name)
+	}
+}
+
+func TestWhatIsNotThereSaysSo(t *testing.T) {
+	for line, want := range map[string]string{
+		"tls-port 6380":                "not implemented: TLS",
+		"tls-cert-file /x.crt":         "not implemented: TLS",
+		"TLS-Port 6380":                "not implemented: TLS",
+		"replicaof 10.0.0.1 6379":      "not implemented: replication",
+		"slaveof 10.0.0.1 6379":        "not implemented: replication",
+		"min-replicas-to-write 1":      "not implemented: replication",
+		"user ann on >secret ~* +@all": "not implemented: ACL users",
+		"user":                         "not implemented: ACL users",
+		"aclfile /etc/users.acl":       "not implemented: ACL users",
+		"rename-command FLUSHALL \"\"": "not implemented: renaming commands",
+		"loadmodule /x.so a b":         "not implemented: modules",
+		"sentinel monitor m h 1 2":     "not implemented: Sentinel",
+		"maxmemory-clients 1gb":        "not implemented: the eviction of clients",
+		"locale-collate de_DE.UTF-8":   "not implemented: collation",
+		"cluster-enabled yes":          "cluster-enabled: only 'no' is supported",
+		"tls-prot 6380":                "unknown directive 'tls-prot'",
+	} {
+		_, err := Parse("a.conf", []byte("hz 10\n"+line), Files{})
+		require.ErrorContains(t, err, "at line 2 of a.conf\n>>> '"+line+"'\n"+want)
+		c := Default()
+		if words, _ := splitWords(line); lookup(words[0]) != nil && lookup(words[0]).When == absent {
+			_, err = c.Set([]string{words[0], strings.Join(words[1:], " ")}, true)
+			require.ErrorContains(t, err, "ERR CONFIG SET failed (possibly related to argument '"+strings.ToLower(words[0])+"') - "+want)
+			require.Empty(t, c.Get(words[0]))
+		}
+	}
+	for _, line := range []string{"tls-port 0", "replicaof no one", "replicaof NO ONE", "aclfile \"\"", "tls-cert-file ''", "tls-replication no",
+		"min-slaves-to-write 0", "locale-collate \"\"", "locale-collate C", "maxmemory-clients 0", "socket-mark-id 0"} {
+		c, err := Parse("a.conf", []byte(line), Files{})
+		require.NoError(t, err, line)
+		require.Equal(t, Default(), c, line)
+		require.Equal(t, line+"\n", string(c.Rewrite([]byte(line+"\n"))))
+	}
+}
+
+// TestTheCommandLineWins, D99: over values of a file, over its refused lines, and over those of
+// standard input and of included files that come before it; not over a line of a list, to which it
+// adds, nor over one that comes behind it.
+func TestTheCommandLineWins(t *testing.T) {
+	files := fakeFiles(map[string]string{
+		"a.conf": "daemonize yes\nhz 20\n", "tls.conf": "port 1\ntls-port 6380\nreplicaof 10.0.0.1 6379\n",
+		"list.conf": "save 900\n", "odd.conf": "hz many\nnonsense 1\n", "quotes.conf": "pidfile \"x\n", "in.conf": "include a.conf\n",
+		"two.conf": "hz many\nhz more\n",
+	})
+	for _, args := range [][]string{
+		{"a.conf", "--daemonize", "no"},
+		{"in.conf", "--hz", "30", "--daemonize no"},
+		{"--include", "a.conf", "--daemonize", "no"},
+		{"tls.conf", "--tls-port", "0", "--slaveof", "no", "one"},
+		{"two.conf", "--hz", "5"},
+	} {
+		cmd, err := ParseArgs(args, files)
+		require.NoError(t, err, args)
+		require.NotEmpty(t, cmd.Config.Overridden(), args)
+	}
+	for want, args := range map[string][]string{
+		"at line 1 of a.conf\n>>> 'daemonize yes'":            {"--daemonize", "no", "--include", "a.conf"},
+		"at line 1 of list.conf\n>>> 'save 900'":              {"list.conf", "--save", "60 1"},
+		"at line 2 of odd.conf\n>>> 'nonsense 1'":             {"odd.conf", "--hz", "5"},
+		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":         {"quotes.conf", "--pidfile", "y"},
+		"command line\n>>> '--daemonize yes'":                 {"a.conf", "--daemonize", "yes"},
+		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--daemonize", "no", "--nonsense", "1"},
+		"at line 2 of tls.conf\n>>> 'tls-port 6380'":          {"tls.conf", "--port", "0"},
+		"at line 3 of tls.conf\n>>> 'replicaof":               {"tls.conf", "--tls-port", "0"},
+	} {
+		_, err := ParseArgs(args, files)
+		require.ErrorContains(t, err, want, args)
+	}
 }
 
 func FuzzQuote(f *testing.F) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -13,6 +14,7 @@ const (
 	atStart               // not by CONFIG SET
 	protected             // by CONFIG SET only where enable-protected-configs allows it
 	ignored               // accepted at start and reported there; unknown to CONFIG
+	absent                // known, and refused unless its value turns it off; CONFIG GET does not list it
 )
 
 // directive is one row of the table.
@@ -22,6 +24,20 @@ type directive struct {
 	Default string   // as a file would state it, words separated by blanks
 	When    when
 	Kind    kind // nil when ignored
+	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
+	// empty when ignored or absent.
+	Doc string
+	// Redis is the default of Redis 7.0 where that is another one, in words; notInRedis
+	// where it has no such directive.
+	Redis string
+}
+
+const notInRedis = "not in Redis"
+
+// topic is a heading of that table with its rows.
+type topic struct {
+	title string
+	rows  []directive
 }
 
 const (
@@ -32,143 +48,202 @@ const (
 	maxInt64 = math.MaxInt64
 )
 
-// directives is the one place that states what can be configured. Names, ranges and defaults are those of
-// Redis 7.0 where both have the thing; the exceptions carry a comment.
-var directives = append([]directive{
-	// Network. Redis rebinds on CONFIG SET port / bind; here they are fixed at start.
-	{Name: "port", Default: "6379", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.Port })},
-	// Redis listens on every interface unless told otherwise.
-	{Name: "bind", Default: "127.0.0.1", When: atStart, Kind: addresses{}},
-	{Name: "unixsocket", When: atStart, Kind: text(func(c *Config) *string { return &c.UnixSocket })},
-	{Name: "unixsocketperm", Default: "0", When: atStart, Kind: octal{}},
-	{Name: "protected-mode", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.ProtectedMode })},
-	{Name: "tcp-backlog", Default: "511", When: atStart, Kind: integer(0, maxInt32, func(c *Config) *int { return &c.TCPBacklog })},
-	{Name: "tcp-keepalive", Default: "300", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TCPKeepaliveMS })},
-	{Name: "timeout", Default: "0", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TimeoutMS })},
-	{Name: "maxclients", Default: "10000", Kind: integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients })},
-	{Name: "io-threads", Default: "1", When: atStart, Kind: integer(1, 128, func(c *Config) *int { return &c.IOThreads })},
-	{Name: "io-coalesce-usec", Default: "200", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS })},
-
-	// The process.
-	{Name: "daemonize", Default: "no", When: atStart,
-		Kind: constant("no", "daemonize: only 'no' is supported; let a service manager or the shell put the server into the background")},
-	{Name: "supervised", Default: "no", When: atStart,
-		Kind: constant("no", "supervised: only 'no' is supported; wait for the readiness line in the log instead")},
-	{Name: "pidfile", When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile })},
-	{Name: "loglevel", Default: "notice",
-		Kind: enum(func(c *Config) *LogLevel { return &c.LogLevel }, LogDebug, LogVerbose, LogNotice, LogWarning)},
-	{Name: "logfile", When: atStart, Kind: text(func(c *Config) *string { return &c.LogFile })},
-	{Name: "syslog-enabled", Default: "no", When: atStart, Kind: constant("no", "syslog-enabled: only 'no' is supported")},
-	{Name: "hz", Default: "10", Kind: clamped(1, 500, integer(0, maxInt32, func(c *Config) *int { return &c.HZ }))},
-	{Name: "shutdown-timeout", Default: "10", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.ShutdownTimeoutMS })},
-	{Name: "shutdown-on-sigint", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGINT })},
-	{Name: "shutdown-on-sigterm", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGTERM })},
-	{Name: "cluster-enabled", Default: "no", When: atStart, Kind: constant("no", "cluster-enabled: only 'no' is supported")},
-
-	// Access.
-	{Name: "requirepass", Kind: text(func(c *Config) *string { return &c.RequirePass })},
-	{Name: "enable-debug-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableDebugCommand })},
-	{Name: "enable-protected-configs", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableProtectedConfigs })},
-	{Name: "enable-module-command", Default: "no", When: atStart, Kind: constant("no", "enable-module-command: only 'no' is supported; there are no modules")},
-
-	// Data and snapshots.
-	{Name: "databases", Default: "16", When: atStart, Kind: integer(1, maxInt32, func(c *Config) *int { return &c.Databases })},
-	{Name: "dir", Default: ".", When: protected, Kind: text(func(c *Config) *string { return &c.Dir })},
-	{Name: "dbfilename", Default: "dump.rdb", When: protected, Kind: filename(func(c *Config) *string { return &c.DBFilename }, "dbfilename")},
-	{Name: "save", Default: "3600 1 300 100 60 10000", Kind: savePoints{}},
-	{Name: "rdbcompression", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.RDBCompression })},
-	{Name: "rdbchecksum", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.RDBChecksum })},
-	{Name: "stop-writes-on-bgsave-error", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.StopWritesOnBgsaveError })},
-	// The append-only log.
-	{Name: "appendonly", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AppendOnly })},
-	{Name: "appendfsync", Default: "everysec", Kind: enum(func(c *Config) *string { return &c.AppendFsync }, "everysec", "always", "no")},
-	{Name: "appenddirname", Default: "appendonlydir", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendDirname },
-		"appenddirname", "dirname")},
-	{Name: "appendfilename", Default: "appendonly.aof", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendFilename },
-		"appendfilename", "filename")},
-	{Name: "auto-aof-rewrite-percentage", Default: "100", Kind: integer(0, maxInt32, func(c *Config) *int64 { return &c.AutoAOFRewritePercentage })},
-	{Name: "auto-aof-rewrite-min-size", Default: "64mb", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.AutoAOFRewriteMinSize })},
-	{Name: "aof-use-rdb-preamble", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFUseRDBPreamble })},
-	{Name: "aof-load-truncated", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFLoadTruncated })},
-	{Name: "aof-timestamp-enabled", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AOFTimestampEnabled })},
-	{Name: "no-appendfsync-on-rewrite", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.NoAppendFsyncOnRewrite })},
-
-	// Memory.
-	{Name: "maxmemory", Default: "0", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory })},
-	{Name: "maxmemory-policy", Default: "noeviction", Kind: enum(func(c *Config) *string { return &c.MaxMemoryPolicy }, "volatile-lru",
-		"volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction")},
-	{Name: "maxmemory-samples", Default: "5", Kind: integer(1, maxInt32, func(c *Config) *int { return &c.MaxMemorySamples })},
-	{Name: "lfu-log-factor", Default: "10", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFULogFactor })},
-	{Name: "lfu-decay-time", Default: "1", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFUDecayMinutes })},
-	{Name: "proto-max-bulk-len", Default: "512mb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ProtoMaxBulkLen })},
-	{Name: "client-query-buffer-limit", Default: "1gb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ClientQueryBufferLimit })},
-	// Redis does not bound normal clients; one that never reads could take all memory.
-	{Name: "client-output-buffer-limit", Default: "normal 256mb 0 0 slave 256mb 64mb 60 pubsub 32mb 8mb 60", Kind: outputLimits{}},
-
-	// Encodings.
-	{Name: "hash-max-listpack-entries", Aliases: []string{"hash-max-ziplist-entries"}, Default: "512",
-		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.HashMaxListpackEntries })},
-	{Name: "hash-max-listpack-value", Aliases: []string{"hash-max-ziplist-value"}, Default: "64",
-		Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.HashMaxListpackValue })},
-	{Name: "set-max-intset-entries", Default: "512", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxIntsetEntries })},
-	// As Redis 7.2, which brought listpack sets.
-	{Name: "set-max-listpack-entries", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackEntries })},
-	{Name: "set-max-listpack-value", Default: "64", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue })},
-	{Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Default: "128",
-		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackEntries })},
-	{Name: "zset-max-listpack-value", Aliases: []string{"zset-max-ziplist-value"}, Default: "64",
-		Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackValue })},
-	{Name: "list-max-listpack-size", Aliases: []string{"list-max-ziplist-size"}, Default: "-2",
-		Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.ListMaxListpackSize })},
-	{Name: "list-compress-depth", Default: "0", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.ListCompressDepth })},
-	{Name: "stream-node-max-bytes", Default: "4096", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxBytes })},
-	{Name: "stream-node-max-entries", Default: "100", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxEntries })},
-
-	{Name: "hll-sparse-max-bytes", Default: "3000", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.HLLSparseMaxBytes })},
-
-	// Events.
-	{Name: "notify-keyspace-events", Default: "", Kind: eventClasses{}},
-
-	// Client-side caching.
-	{Name: "tracking-table-max-keys", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.TrackingTableMaxKeys })},
-
-	// What took long.
-	{Name: "slowlog-log-slower-than", Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS })},
-	{Name: "slowlog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen })},
-	{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS })},
-	// Redis measures every command unless told otherwise.
-	{Name: "latency-tracking", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking })},
-
-	// Scripts.
-	{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
-		Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.BusyReplyThresholdMS })},
-
-	// Locks: not in Redis. Three is the least lease that can be renewed at a third of itself.
-	{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS })},
-}, ignoredRows()...)
-
-// ignoredRows are the directives of stock redis.conf files that tune something Redis has inside and this server
-// does not (or not yet), so that ignoring them changes no reply and no file.
-func ignoredRows() []directive {
-	const names = `
-		activedefrag active-expire-effort activerehashing acllog-max-len always-show-logo
-		aof-rewrite-incremental-fsync crash-log-enabled
-		crash-memcheck-enabled disable-thp dynamic-hz ignore-warnings io-threads-do-reads
-		jemalloc-bg-thread latency-tracking-info-percentiles
-		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
-		lazyfree-lazy-user-flush
-		maxmemory-eviction-tenacity
-		oom-score-adj oom-score-adj-values proc-title-template rdb-del-sync-files
-		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay repl-diskless-load
-		repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas repl-timeout
-		replica-ignore-maxmemory replica-lazy-flush replica-priority replica-read-only replica-serve-stale-data
-		sanitize-dump-payload set-proc-title syslog-facility syslog-ident`
-	var rows []directive
-	for _, name := range strings.Fields(names) {
-		rows = append(rows, directive{Name: name, When: ignored})
-	}
-	return rows
+// topics are the one place that states what can be configured, in the order of docs/CONFIGURATION.md. Names,
+// ranges and defaults are those of Redis 7.0 where both have the thing; the exceptions say so.
+var topics = []topic{
+	{"Network", []directive{
+		// Redis rebinds on CONFIG SET port / bind; here they are fixed at start.
+		{Name: "port", Default: "6379", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.Port }),
+			Doc: "TCP port; 0 picks a free one, and the log says which. 0 beside a `unixsocket`: no TCP"},
+		{Name: "bind", Default: "127.0.0.1", When: atStart, Kind: addresses{},
+			Doc: "addresses to listen on: `0.0.0.0` or `*` for all of IPv4, `::` for all of IPv6, several; one with a `-` " +
+				"before it may be unavailable", Redis: "`* -::*`"},
+		{Name: "unixsocket", When: atStart, Kind: text(func(c *Config) *string { return &c.UnixSocket }),
+			Doc: "path of a unix socket to listen on as well; empty: none"},
+		{Name: "unixsocketperm", Default: "0", When: atStart, Kind: octal{},
+			Doc: "mode of that socket, in octal; 0: what the umask leaves"},
+		{Name: "protected-mode", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.ProtectedMode }),
+			Doc: "without a password, clients of other machines are refused"},
+		{Name: "tcp-backlog", Default: "511", When: atStart, Kind: integer(0, maxInt32, func(c *Config) *int { return &c.TCPBacklog }),
+			Doc: "accepted, and without effect: the system's own length is used"},
+		{Name: "tcp-keepalive", Default: "300", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TCPKeepaliveMS }),
+			Doc: "seconds without traffic after which a connection is probed; 0: never"},
+		{Name: "timeout", Default: "0", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TimeoutMS }),
+			Doc: "seconds after which an idle client is closed; 0: never. Who listens, waits, or has locks that the server " +
+				"renews is not idle"},
+		{Name: "maxclients", Default: "10000", Kind: integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients }),
+			Doc: "connections at most; fewer, with a warning, where the limit of open files cannot be raised for so many"},
+		{Name: "io-threads", Default: "1", When: atStart, Kind: integer(1, 128, func(c *Config) *int { return &c.IOThreads }),
+			Doc: "event loops that read, parse and write in parallel; commands run one after the other in any case"},
+		{Name: "io-coalesce-usec", Default: "200", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS }),
+			Doc: "microseconds for which a busy event loop lets requests gather at most; 0: not at all (Linux)", Redis: notInRedis},
+	}},
+	{"The process", []directive{
+		{Name: "daemonize", Default: "no", When: atStart,
+			Kind: constant("no", "daemonize: only 'no' is supported; let a service manager or the shell put the server into the background"),
+			Doc:  "only `no`: a service manager or the shell does that"},
+		{Name: "supervised", Default: "no", When: atStart,
+			Kind: constant("no", "supervised: only 'no' is supported; wait for the readiness line in the log instead"),
+			Doc:  "only `no`: wait for the line in the log that says the server is ready"},
+		{Name: "pidfile", When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile }),
+			Doc: "where the process writes its number; empty: nowhere"},
+		{Name: "loglevel", Default: "notice",
+			Kind: enum(func(c *Config) *LogLevel { return &c.LogLevel }, LogDebug, LogVerbose, LogNotice, LogWarning),
+			Doc:  "`debug`, `verbose`, `notice` or `warning`"},
+		{Name: "logfile", When: atStart, Kind: text(func(c *Config) *string { return &c.LogFile }),
+			Doc: "where to log; empty: standard output"},
+		{Name: "syslog-enabled", Default: "no", When: atStart, Kind: constant("no", "syslog-enabled: only 'no' is supported"),
+			Doc: "only `no`"},
+		{Name: "hz", Default: "10", Kind: clamped(1, 500, integer(0, maxInt32, func(c *Config) *int { return &c.HZ })),
+			Doc: "accepted and shown; nothing here runs on a tick"},
+		{Name: "shutdown-timeout", Default: "10", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.ShutdownTimeoutMS }),
+			Doc: "accepted and shown: seconds that a shutdown waits for replicas, of which there are none"},
+		{Name: "shutdown-on-sigint", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGINT }),
+			Doc: "what SIGINT does: `default` saves if there are save points; `save`, `nosave`, `now`, `force`"},
+		{Name: "shutdown-on-sigterm", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGTERM }),
+			Doc: "the same for SIGTERM"},
+		{Name: "cluster-enabled", Default: "no", When: atStart, Kind: constant("no", "cluster-enabled: only 'no' is supported"),
+			Doc: "only `no`"},
+	}},
+	{"Access", []directive{
+		{Name: "requirepass", Kind: text(func(c *Config) *string { return &c.RequirePass }),
+			Doc: "the password that clients must AUTH with; empty: none"},
+		{Name: "enable-debug-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableDebugCommand }),
+			Doc: "who may use DEBUG: `no`, `yes`, or `local` connections"},
+		{Name: "enable-protected-configs", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableProtectedConfigs }),
+			Doc: "who may change `dir` and `dbfilename` by CONFIG SET: `no`, `yes`, or `local` connections"},
+		{Name: "enable-module-command", Default: "no", When: atStart, Kind: constant("no", "enable-module-command: only 'no' is supported; there are no modules"),
+			Doc: "only `no`: there are no modules"},
+	}},
+	{"Data and snapshots", []directive{
+		{Name: "databases", Default: "16", When: atStart, Kind: integer(1, maxInt32, func(c *Config) *int { return &c.Databases }),
+			Doc: "how many databases SELECT knows"},
+		{Name: "dir", Default: ".", When: protected, Kind: text(func(c *Config) *string { return &c.Dir }),
+			Doc: "where the files lie"},
+		{Name: "dbfilename", Default: "dump.rdb", When: protected, Kind: filename(func(c *Config) *string { return &c.DBFilename }, "dbfilename"),
+			Doc: "the snapshot's name in `dir`"},
+		{Name: "save", Default: "3600 1 300 100 60 10000", Kind: savePoints{},
+			Doc: "pairs of seconds and changes after which a snapshot is taken; `\"\"`: never"},
+		{Name: "rdbcompression", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.RDBCompression }),
+			Doc: "compress strings in snapshots"},
+		{Name: "rdbchecksum", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.RDBChecksum }),
+			Doc: "write and check the sum at a snapshot's end"},
+		{Name: "stop-writes-on-bgsave-error", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.StopWritesOnBgsaveError }),
+			Doc: "refuse writes after a snapshot in the background has failed, until one succeeds"},
+	}},
+	{"The append-only file", []directive{
+		{Name: "appendonly", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AppendOnly }),
+			Doc: "log every change, see [DURABILITY.md](DURABILITY.md)"},
+		{Name: "appendfsync", Default: "everysec", Kind: enum(func(c *Config) *string { return &c.AppendFsync }, "everysec", "always", "no"),
+			Doc: "when the log is synced: `always` before a reply leaves, `everysec`, or `no`"},
+		{Name: "appenddirname", Default: "appendonlydir", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendDirname },
+			"appenddirname", "dirname"),
+			Doc: "the log's directory in `dir`"},
+		{Name: "appendfilename", Default: "appendonly.aof", When: atStart, Kind: pathless(func(c *Config) *string { return &c.AppendFilename },
+			"appendfilename", "filename"),
+			Doc: "what the names of its files begin with"},
+		{Name: "auto-aof-rewrite-percentage", Default: "100", Kind: integer(0, maxInt32, func(c *Config) *int64 { return &c.AutoAOFRewritePercentage }),
+			Doc: "growth in percent after which the log is rewritten by itself; 0: never"},
+		{Name: "auto-aof-rewrite-min-size", Default: "64mb", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.AutoAOFRewriteMinSize }),
+			Doc: "the size that it must have for that"},
+		{Name: "aof-use-rdb-preamble", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFUseRDBPreamble }),
+			Doc: "a rewritten log begins with a snapshot; `no`: with commands"},
+		{Name: "aof-load-truncated", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.AOFLoadTruncated }),
+			Doc: "start although the log's end is torn off, without that end"},
+		{Name: "aof-timestamp-enabled", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.AOFTimestampEnabled }),
+			Doc: "write the time into the log now and then"},
+		{Name: "no-appendfsync-on-rewrite", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.NoAppendFsyncOnRewrite }),
+			Doc: "do not sync the log while it is rewritten"},
+	}},
+	{"Memory", []directive{
+		{Name: "maxmemory", Default: "0", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory }),
+			Doc: "how much the data may take, see [MEMORY.md](MEMORY.md); 0: as much as there is"},
+		{Name: "maxmemory-policy", Default: "noeviction", Kind: enum(func(c *Config) *string { return &c.MaxMemoryPolicy }, "volatile-lru",
+			"volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
+			Doc: "which keys go then: `allkeys-` or `volatile-` with `lru`, `lfu` or `random`, `volatile-ttl`, `noeviction`"},
+		{Name: "maxmemory-samples", Default: "5", Kind: integer(1, maxInt32, func(c *Config) *int { return &c.MaxMemorySamples }),
+			Doc: "how many keys are looked at for each that goes"},
+		{Name: "lfu-log-factor", Default: "10", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFULogFactor }),
+			Doc: "how slowly the count of a key's uses grows"},
+		{Name: "lfu-decay-time", Default: "1", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFUDecayMinutes }),
+			Doc: "minutes after which it falls by one; 0: never"},
+		{Name: "proto-max-bulk-len", Default: "512mb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ProtoMaxBulkLen }),
+			Doc: "the longest argument of a command"},
+		{Name: "client-query-buffer-limit", Default: "1gb", Kind: memory(mib, maxInt64, func(c *Config) *int64 { return &c.ClientQueryBufferLimit }),
+			Doc: "how much of a client's input may wait to be run"},
+		{Name: "client-output-buffer-limit", Default: "normal 0 0 0 slave 256mb 64mb 60 pubsub 32mb 8mb 60", Kind: outputLimits{},
+			Doc: "how much a client may leave unread before it is closed, for each class of clients: hard limit, soft limit, seconds"},
+	}},
+	{"Encodings", []directive{
+		{Name: "hash-max-listpack-entries", Aliases: []string{"hash-max-ziplist-entries"}, Default: "512",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.HashMaxListpackEntries }),
+			Doc:  "the most fields of a hash whose encoding is `listpack`"},
+		{Name: "hash-max-listpack-value", Aliases: []string{"hash-max-ziplist-value"}, Default: "64",
+			Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.HashMaxListpackValue }),
+			Doc:  "the longest field or value of one"},
+		{Name: "set-max-intset-entries", Default: "512", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxIntsetEntries }),
+			Doc: "the most members of a set of numbers whose encoding is `intset`"},
+		// As Redis 7.2, which brought listpack sets.
+		{Name: "set-max-listpack-entries", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackEntries }),
+			Doc: "the most members of a set whose encoding is `listpack`"},
+		{Name: "set-max-listpack-value", Default: "64", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue }),
+			Doc: "the longest member of one"},
+		{Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Default: "128",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackEntries }),
+			Doc:  "the most members of a sorted set whose encoding is `listpack`"},
+		{Name: "zset-max-listpack-value", Aliases: []string{"zset-max-ziplist-value"}, Default: "64",
+			Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackValue }),
+			Doc:  "the longest member of one"},
+		{Name: "list-max-listpack-size", Aliases: []string{"list-max-ziplist-size"}, Default: "-2",
+			Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.ListMaxListpackSize }),
+			Doc:  "the most elements of a listpack of a list; -1 to -5: 4 to 64 KB"},
+		{Name: "list-compress-depth", Default: "0", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.ListCompressDepth }),
+			Doc: "accepted and shown; no part of a list is compressed in memory"},
+		{Name: "stream-node-max-bytes", Default: "4096", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxBytes }),
+			Doc: "the most bytes of one node of a stream; 0: any"},
+		{Name: "stream-node-max-entries", Default: "100", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.StreamNodeMaxEntries }),
+			Doc: "the most entries of one node of a stream; 0: any"},
+		{Name: "hll-sparse-max-bytes", Default: "3000", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.HLLSparseMaxBytes }),
+			Doc: "the most bytes of a HyperLogLog in its sparse form"},
+	}},
+	{"Events", []directive{
+		{Name: "notify-keyspace-events", Default: "", Kind: eventClasses{},
+			Doc: "which [events](EVENTS.md) of keys are published, such as `KEA`"},
+	}},
+	{"Client-side caching", []directive{
+		{Name: "tracking-table-max-keys", Default: "1000000", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.TrackingTableMaxKeys }),
+			Doc: "how many keys the server remembers for those who cache them; 0: any"},
+	}},
+	{"What took long", []directive{
+		{Name: "slowlog-log-slower-than", Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS }),
+			Doc: "microseconds from which on SLOWLOG keeps a command; -1: never"},
+		{Name: "slowlog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen }),
+			Doc: "how many it keeps"},
+		{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS }),
+			Doc: "milliseconds from which on LATENCY keeps an event; 0: none"},
+		{Name: "latency-tracking", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),
+			Doc: "measure every command for LATENCY HISTOGRAM", Redis: "yes"},
+	}},
+	{"Scripts", []directive{
+		{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.BusyReplyThresholdMS }),
+			Doc:  "milliseconds after which a running script no longer keeps others waiting: they get `-BUSY`"},
+	}},
+	{"Locks", []directive{
+		// Three is the least lease that can be renewed at a third of itself.
+		{Name: "lock-watchdog-timeout", Default: "30000", Kind: integer(3, maxInt32, func(c *Config) *int64 { return &c.LockWatchdogTimeoutMS }),
+			Doc: "milliseconds: the lease of a LOCK without PX or EX", Redis: notInRedis},
+	}},
 }
+
+// directives are all rows, in their order.
+var directives = func() []directive {
+	var rows []directive
+	for _, t := range topics {
+		rows = append(rows, t.rows...)
+	}
+	return slices.Concat(rows, ignoredRows(), absentRows())
+}()
 
 // byName finds rows by name and alias, all lower case.
 var byName = indexNames(directives)

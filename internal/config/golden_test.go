@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The golden files hold what Redis 7.0.15 answers to the cases below. With -oracle=/path/to/redis-server they are
-// made anew; without, they are only read.
+// The golden files hold what Redis 7.0.15 answers to the cases below. With -oracle=/path/to/redis-server they
+// are made anew; without, they are only read.
 var oracle = flag.String("oracle", "", "a redis-server to make the golden files with")
 
 // answer is what became of one case: a refusal, or the values of the directives afterwards.
@@ -153,7 +153,7 @@ func TestCommandLinesAreReadAsRedisDoes(t *testing.T) {
 		t.Run(strings.Join(want.Case, " "), func(t *testing.T) {
 			files := OSFiles()
 			files.Stdin = func() ([]byte, error) { return nil, nil }
-			prefix := []string{"--client-output-buffer-limit", "normal 0 0 0", "--dir", "."}
+			prefix := []string{"--dir", "."}
 			cmd, err := ParseArgs(append(prefix, want.Case...), files)
 			want.Line = 0
 			compareLoad(t, want, err, cmd.Config)
@@ -183,8 +183,6 @@ func redisDefault(t *testing.T) *Config {
 	t.Helper()
 	c := Default()
 	c.EnableProtectedConfigs = AccessYes
-	_, err := c.Set([]string{"client-output-buffer-limit", "normal 0 0 0"}, false)
-	require.NoError(t, err)
 	return c
 }
 

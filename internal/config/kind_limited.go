@@ -28,6 +28,46 @@ func (k constantKind) lines(_, _ *Config) []string {
 }
 func (k constantKind) shape() shape { return oneWord }
 
+type notThereKind struct {
+	off    []string
+	reason error
+}
+
+// notThere is a directive of Redis for something that this server has not. off are the values that do not ask
+// for it, the first of which stands for all of them; without one the directive is always refused.
+func notThere(what string, off ...string) kind {
+	return notThereKind{off, errors.New("not implemented: " + what)}
+}
+
+func (k notThereKind) set(_ *Config, args []string, _ bool) error {
+	for _, off := range k.off {
+		if strings.EqualFold(strings.Join(args, " "), off) {
+			return nil
+		}
+	}
+	return k.reason
+}
+
+func (k notThereKind) get(*Config) string {
+	if len(k.off) == 0 {
+		return ""
+	}
+	return k.off[0]
+}
+
+func (k notThereKind) lines(c, _ *Config) []string {
+	switch {
+	case len(k.off) == 0:
+		return nil
+	case k.off[0] == "":
+		return []string{quote("")}
+	}
+	return []string{k.off[0]}
+}
+
+// shape is that of words: a reason is better than that there are too many of them.
+func (k notThereKind) shape() shape { return wordList }
+
 // filename is a string that names a file inside the working directory, not a path.
 func filename(field func(*Config) *string, name string) kind {
 	errPath := errors.New(name + " can't be a path, just a filename")

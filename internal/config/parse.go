@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -19,8 +20,8 @@ type Files struct {
 // includeDepthLimit is how deeply files may include each other.
 const includeDepthLimit = 16
 
-// Parse reads the text of a configuration file named name (used in errors) over the defaults; files serves its
-// include lines. The error is a *LineError.
+// Parse reads the text of a configuration file named name (used in errors) over the defaults; files serves
+// its include lines. The error is a *LineError.
 func Parse(name string, data []byte, files Files) (*Config, error) {
 	l := newLoader(files)
 	if err := l.load(name, data, 0); err != nil {
@@ -34,6 +35,7 @@ type loader struct {
 	c     *Config
 	files Files
 	seen  map[*directive]bool // set by an earlier line of this load
+	later map[*directive]int  // how many options of the command line are still to come that replace its value
 }
 
 func newLoader(files Files) *loader {
@@ -62,7 +64,10 @@ func (l *loader) load(name string, data []byte, depth int) error {
 		if err != nil {
 			return err
 		}
-		if reason != "" {
+		switch {
+		case reason != "" && l.later[lookup(words[0])] > 0:
+			l.c.overridden = append(l.c.overridden, fmt.Sprintf("%s:%d: %s", name, n, line))
+		case reason != "":
 			return refused(reason)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 func TestRewrite(t *testing.T) {
 	old := strings.Join([]string{
 		"# my comment", "port 17777", "bind 127.0.0.1", "", "# hz comment", "HZ 10", "save 900 1", "# between", "save 300 10",
-		"maxclients   100 ", "hash-max-ziplist-entries 512", "client-output-buffer-limit normal 0 0 0",
+		"maxclients   100 ", "hash-max-ziplist-entries 512", "client-output-buffer-limit normal 256mb 0 0",
 		"client-output-buffer-limit replica 256mb 64mb 60", "include inc.conf", "timeout 5", "timeout 6", "loglevel \"notice\"",
 		"repl-timeout 7", "  requirepass 'a b' ", "",
 	}, "\n")
@@ -36,9 +36,9 @@ func TestRewrite(t *testing.T) {
 		"no save points":    {[]string{"save", ""}, strings.NewReplacer("save 900 1\n", "save \"\"\n", "save 300 10\n", "").Replace},
 		"more save points":  {[]string{"save", "1 1 2 2 3 3"}, strings.NewReplacer("save 900 1", "save 1 1", "save 300 10", "save 2 2\nsave 3 3").Replace},
 		"limits": {[]string{"client-output-buffer-limit", "normal 1kb 2 3 pubsub 4 5 6"},
-			strings.NewReplacer("normal 0 0 0", "normal 1kb 2 3", "replica 256mb 64mb 60", "pubsub 4 5 6").Replace},
-		"limits back to the defaults": {[]string{"client-output-buffer-limit", "normal 256mb 0 0"},
-			strings.NewReplacer("client-output-buffer-limit normal 0 0 0\n", "", "client-output-buffer-limit replica 256mb 64mb 60\n", "").Replace},
+			strings.NewReplacer("normal 256mb 0 0", "normal 1kb 2 3", "replica 256mb 64mb 60", "pubsub 4 5 6").Replace},
+		"limits back to the defaults": {[]string{"client-output-buffer-limit", "normal 0 0 0"},
+			strings.NewReplacer("client-output-buffer-limit normal 256mb 0 0\n", "", "client-output-buffer-limit replica 256mb 64mb 60\n", "").Replace},
 		"new": {[]string{"lock-watchdog-timeout", "5000", "rdbcompression", "no"}, func(s string) string {
 			return s + "rdbcompression no\nlock-watchdog-timeout 5000\n"
 		}},

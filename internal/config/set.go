@@ -7,10 +7,10 @@ import (
 	"lockserver/internal/glob"
 )
 
-// Set is CONFIG SET: pairs holds name, value, name, value ... (an even number). Either all of them are set, or
-// none and the error says which was refused: an *UnknownError or a *SetError, whose texts are whole replies.
-// local says that the asking connection is one that "local" of enable-protected-configs means. The result
-// names the directives that were given, each once and by its first name.
+// Set is CONFIG SET: pairs holds name, value, name, value ... (an even number). Either all of them are set,
+// or none and the error says which was refused: an *UnknownError or a *SetError, whose texts are whole
+// replies. local says that the asking connection is one that "local" of enable-protected-configs means. The
+// result names the directives that were given, each once and by its first name.
 //
 // Applying is the owner's business: Set on a Clone, apply what changed, and keep the clone if that worked.
 func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
@@ -53,7 +53,7 @@ func (c *Config) Get(patterns ...string) []string {
 	var pairs []string
 	for i := range directives {
 		d := &directives[i]
-		if d.When == ignored {
+		if d.When == ignored || d.When == absent {
 			continue
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {

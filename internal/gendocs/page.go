@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,11 +78,12 @@ func shown(r *commands.Row) string {
 	return strings.ToUpper(strings.ReplaceAll(r.FullName(), "|", " "))
 }
 
-// anchor is the name that GitHub gives a heading.
+// anchor is the name that GitHub gives a heading: small letters, no punctuation, hyphens for spaces.
 func anchor(heading string) string {
-	heading = strings.ReplaceAll(strings.ToLower(heading), ":", "")
-	return strings.ReplaceAll(heading, " ", "-")
+	return strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
+
+var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
 func writeCommand(b *bytes.Buffer, r *commands.Row) {
 	fmt.Fprintf(b, "\n### %s\n\n", shown(r))

@@ -10,14 +10,33 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/server"
 )
 
-func TestCommittedPageIsUpToDate(t *testing.T) {
-	committed, err := os.ReadFile(filepath.Join("..", "..", "docs", "commands.md"))
+func TestCommittedPagesAreUpToDate(t *testing.T) {
+	docs := filepath.Join("..", "..", "docs")
+	files, err := parts(docs)
 	require.NoError(t, err)
-	text := strings.ReplaceAll(string(committed), "\r\n", "\n") // as Windows may check it out
-	require.True(t, text == string(page(server.Table().Rows())), "docs/commands.md is not what the command table says: run 'make docs'")
+	require.Len(t, files, 2)
+	for name, want := range files {
+		committed, err := os.ReadFile(filepath.Join(docs, name))
+		require.NoError(t, err)
+		text := strings.ReplaceAll(string(committed), "\r\n", "\n") // as Windows may check it out
+		require.True(t, text == want, "docs/%s is not what its table says: run 'make docs'", name)
+	}
+}
+
+func TestDirectives(t *testing.T) {
+	text := directives(config.Reference{Sections: []config.Section{{Title: "Locks", Entries: []config.Entry{
+		{Names: []string{"lease", "term"}, Default: "3", Redis: "not in Redis", Changes: "CONFIG SET", Doc: "seconds"},
+		{Names: []string{"dir"}, Default: ".", Changes: "CONFIG SET, if allowed", Doc: "where"},
+		{Names: []string{"port"}, Default: "1", Doc: "which"},
+	}}}, Accepted: []string{"a", "b", "c", "d", "e"}, Refused: []config.Refusal{{Names: []string{"x", "y"}, Reason: "not there"}}})
+	require.Equal(t, "### Locks\n\n| directive | default | what it does |\n|---|---|---|\n"+
+		"| `lease` *, also `term` | 3 (not in Redis) | seconds |\n| `dir` (*) | . | where |\n| `port` | 1 | which |\n\n"+
+		"### Accepted, without effect\n\nThey tune something inside Redis, and ignoring them changes no reply and no file:\n"+
+		"`a`, `b`, `c`, `d`,\n`e`.\n\n### Refused, unless the value says no\n\n| directive | reason |\n|---|---|\n| `x`, `y` | not there |\n", text)
 }
 
 func TestUsage(t *testing.T) {
@@ -46,6 +65,12 @@ func TestUsage(t *testing.T) {
 	require.Contains(t, text, "\n### BOX\n\nHolds.\n", "a container that is no command by itself has no usage line")
 	require.Contains(t, text, "\n#### BOX OPEN\n\n    BOX OPEN\n\nOpens.\n\nComplexity: O(1). Since: 1.0.0.\n")
 	require.Less(t, strings.Index(text, "## Group: lock"), strings.Index(text, "## Group: server"), "native commands come first")
+}
+
+func TestAnchor(t *testing.T) {
+	require.Equal(t, "lockforce", anchor("LOCK.FORCE"), "as GitHub does it")
+	require.Equal(t, "group-sorted-set", anchor("Group: sorted set"))
+	require.Equal(t, "eval_ro", anchor("EVAL_RO"))
 }
 
 // TestEveryLinkHasItsHeading: the table of contents leads to headings that exist, each of them once.

@@ -1,6 +1,8 @@
 package rusage
 
 import (
+	"fmt"
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -26,4 +28,18 @@ func TestResidentBytes(t *testing.T) {
 	if runtime.GOOS == "linux" {
 		require.Greater(t, ResidentBytes(), uint64(1<<20))
 	}
+}
+
+func TestMachineBytes(t *testing.T) {
+	require.Greater(t, MachineBytes(), uint64(64<<20))
+	require.GreaterOrEqual(t, MachineBytes(), ResidentBytes())
+	if runtime.GOOS != "linux" {
+		return
+	}
+	text, err := os.ReadFile("/proc/meminfo")
+	require.NoError(t, err)
+	var kilobytes uint64
+	_, err = fmt.Sscanf(string(text), "MemTotal: %d kB", &kilobytes)
+	require.NoError(t, err)
+	require.Equal(t, kilobytes, MachineBytes()>>10)
 }

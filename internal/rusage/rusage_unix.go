@@ -31,3 +31,33 @@ func ResidentBytes() uint64 {
 	pages, _ := strconv.ParseUint(string(fields[1]), 10, 64)
 	return pages * uint64(os.Getpagesize())
 }
+
+// OpenFiles returns how many descriptors the process may have open, after an attempt to make that at least
+// need. err says why there are fewer. ok is false if the system does not tell.
+func OpenFiles(need uint64) (limit uint64, ok bool, err error) {
+	var l syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &l); err != nil {
+		return 0, false, err
+	}
+	cur, hard := uint64(l.Cur), uint64(l.Max)
+	if cur >= need {
+		return cur, true, nil
+	}
+	if err = setOpenFiles(need, max(need, hard)); err == nil { // above the hard limit root may
+		return need, true, nil
+	}
+	if cur < hard && setOpenFiles(hard, hard) == nil {
+		cur = hard
+	}
+	return cur, true, err
+}
+
+func setOpenFiles(cur, hard uint64) error {
+	var l syscall.Rlimit
+	assign(&l.Cur, cur)
+	assign(&l.Max, hard)
+	return syscall.Setrlimit(syscall.RLIMIT_NOFILE, &l)
+}
+
+// assign sets a field whose type differs from system to system.
+func assign[T int64 | uint64](field *T, value uint64) { *field = T(value) }

@@ -1,0 +1,83 @@
+package config
+
+import "strings"
+
+// Directives that Redis 7.4 has and that have no effect here: those that may be given all the same, and those
+// that are refused with the reason, because whoever wrote them relies on something that is not there.
+
+// ignoredRows are the directives that tune something Redis has inside and this server does not,
+// or that mean nothing in a Redis without replicas and without a cluster either, so that ignoring
+// them changes no reply and no file.
+func ignoredRows() []directive {
+	const names = `
+		acl-pubsub-default acllog-max-len active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes
+		active-defrag-max-scan-fields active-defrag-threshold-lower active-defrag-threshold-upper activedefrag
+		active-expire-effort activerehashing always-show-logo aof-disable-auto-gc aof-rewrite-cpulist aof_rewrite_cpulist
+		aof-rewrite-incremental-fsync bgsave-cpulist bgsave_cpulist bind-source-addr bio-cpulist bio_cpulist
+		cluster-allow-pubsubshard-when-down cluster-allow-reads-when-down cluster-allow-replica-migration
+		cluster-announce-bus-port cluster-announce-hostname cluster-announce-human-nodename cluster-announce-ip
+		cluster-announce-port cluster-announce-tls-port cluster-config-file cluster-link-sendbuf-limit
+		cluster-migration-barrier cluster-node-timeout cluster-ping-interval cluster-port cluster-preferred-endpoint-type
+		cluster-replica-no-failover cluster-replica-validity-factor cluster-require-full-coverage
+		cluster-slave-no-failover cluster-slave-validity-factor crash-log-enabled
+		crash-memcheck-enabled disable-thp dynamic-hz hide-user-data-from-log ignore-warnings io-threads-do-reads
+		jemalloc-bg-thread key-load-delay latency-tracking-info-percentiles
+		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
+		lazyfree-lazy-user-flush loading-process-events-interval-bytes masterauth masteruser
+		max-new-connections-per-cycle max-new-tls-connections-per-cycle
+		maxmemory-eviction-tenacity min-replicas-max-lag min-slaves-max-lag
+		oom-score-adj oom-score-adj-values proc-title-template propagation-error-behavior rdb-del-sync-files
+		rdb-key-save-delay rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
+		repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas
+		repl-ping-replica-period repl-ping-slave-period repl-timeout
+		replica-announce-ip replica-announce-port replica-announced
+		replica-ignore-disk-write-errors replica-ignore-maxmemory replica-lazy-flush replica-priority replica-read-only
+		replica-serve-stale-data sanitize-dump-payload server-cpulist server_cpulist set-proc-title
+		slave-announce-ip slave-announce-port slave-ignore-maxmemory slave-lazy-flush slave-priority slave-read-only
+		slave-serve-stale-data syslog-facility syslog-ident use-exit-on-panic watchdog-period`
+	var rows []directive
+	for _, name := range strings.Fields(names) {
+		rows = append(rows, directive{Name: name, When: ignored})
+	}
+	return rows
+}
+
+// absentRows are the directives without whose effect the server would not be what the file says. Each may be
+// given with a value that turns it off.
+func absentRows() []directive {
+	const (
+		acl         = "ACL users; there is one user, default, whose password is requirepass"
+		replication = "replication; a server stands alone"
+		tls         = "TLS; a proxy in front of the server can speak it, such as stunnel or HAProxy"
+	)
+	rows := []directive{
+		{Name: "aclfile", Kind: notThere(acl, "")},
+		{Name: "user", Kind: notThere(acl)},
+		{Name: "loadmodule", Kind: notThere("modules; what RedisBloom's Bloom filters do is built in")},
+		{Name: "rename-command", Kind: notThere("renaming commands; none can be taken away from clients")},
+		{Name: "sentinel", Kind: notThere("Sentinel; a server stands alone")},
+		{Name: "replicaof", Aliases: []string{"slaveof"}, Kind: notThere(replication, "no one", "")},
+		{Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: notThere(replication, "0")},
+		{Name: "maxmemory-clients", Kind: notThere("the eviction of clients; client-output-buffer-limit and "+
+			"client-query-buffer-limit bound each of them", "0")},
+		{Name: "locale-collate", Kind: notThere("collation by a locale; SORT ALPHA compares bytes", "", "C", "POSIX")},
+		{Name: "socket-mark-id", Kind: notThere("marks on sockets", "0")},
+		{Name: "tls-port", Kind: notThere(tls, "0")},
+		{Name: "tls-auth-clients", Kind: notThere(tls, "yes", "no", "optional")}, // means nothing without a port
+		{Name: "tls-cluster", Kind: notThere(tls, "no")},
+		{Name: "tls-replication", Kind: notThere(tls, "no")},
+		{Name: "tls-prefer-server-ciphers", Kind: notThere(tls, "no", "yes")},
+		{Name: "tls-session-caching", Kind: notThere(tls, "yes", "no")},
+		{Name: "tls-session-cache-size", Kind: notThere(tls, "20480")},
+		{Name: "tls-session-cache-timeout", Kind: notThere(tls, "300")},
+	}
+	for _, name := range strings.Fields(`tls-ca-cert-dir tls-ca-cert-file tls-cert-file tls-ciphers tls-ciphersuites
+		tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-dh-params-file tls-key-file
+		tls-key-file-pass tls-protocols`) {
+		rows = append(rows, directive{Name: name, Kind: notThere(tls, "")})
+	}
+	for i := range rows {
+		rows[i].When = absent
+	}
+	return rows
+}

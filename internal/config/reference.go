@@ -1,0 +1,70 @@
+package config
+
+import "slices"
+
+// Section is a heading of the page docs/CONFIGURATION.md, with its directives.
+type Section struct {
+	Title   string
+	Entries []Entry
+}
+
+// Entry is what the page says about a directive.
+type Entry struct {
+	Names   []string // the first is the directive's own; the others are older
+	Default string   // as a file would state it
+	Redis   string   // how Redis differs: its default, or that it has no such directive; empty: it does not
+	Changes string   // when it may be given besides the file and the command line; empty: not at all
+	Doc     string
+}
+
+// Reference is what the page says about all directives that there are.
+type Reference struct {
+	Sections []Section
+	Accepted []string  // those that are accepted without effect
+	Refused  []Refusal // those that ask for what is not there
+}
+
+// Refusal is why directives are refused.
+type Refusal struct {
+	Names  []string
+	Reason string
+}
+
+// NewReference collects it from the table.
+func NewReference() Reference {
+	var r Reference
+	for _, t := range topics {
+		s := Section{Title: t.title}
+		for _, d := range t.rows {
+			s.Entries = append(s.Entries, d.entry())
+		}
+		r.Sections = append(r.Sections, s)
+	}
+	for _, d := range ignoredRows() {
+		r.Accepted = append(r.Accepted, d.Name)
+	}
+	for _, d := range absentRows() {
+		reason := d.Kind.(notThereKind).reason.Error()
+		i := slices.IndexFunc(r.Refused, func(x Refusal) bool { return x.Reason == reason })
+		if i < 0 {
+			i = len(r.Refused)
+			r.Refused = append(r.Refused, Refusal{Reason: reason})
+		}
+		r.Refused[i].Names = append(append(r.Refused[i].Names, d.Name), d.Aliases...)
+	}
+	return r
+}
+
+func (d directive) entry() Entry {
+	e := Entry{Names: append([]string{d.Name}, d.Aliases...), Default: d.Default, Doc: d.Doc, Redis: d.Redis}
+	if d.Redis != "" && d.Redis != notInRedis {
+		e.Redis = "Redis: " + d.Redis
+	}
+	switch d.When {
+	case live:
+		e.Changes = "CONFIG SET"
+	case protected:
+		e.Changes = "CONFIG SET, if enable-protected-configs allows it"
+	}
+	return e
+}

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Every directive that has an effect says what it does, and one that is accepted without
+// effect or refused is listed apart.
+func TestEveryDirectiveIsExplained(t *testing.T) {
+	r := NewReference()
+	defaults := Default()
+	seen := 0
+	for _, s := range r.Sections {
+		require.NotEmpty(t, s.Title)
+		for _, e := range s.Entries {
+			require.NotEmpty(t, e.Doc, e.Names[0])
+			require.NotContains(t, e.Doc, "|", "%s: it stands in a table", e.Names[0])
+			require.Len(t, defaults.Get(e.Names[0]), 2, e.Names[0])
+			seen++
+		}
+	}
+	for _, refused := range r.Refused {
+		require.NotEmpty(t, refused.Reason)
+		for _, name := range refused.Names {
+			if name == lookup(name).Name {
+				seen++
+			}
+		}
+	}
+	require.Len(t, directives, seen+len(r.Accepted))
+	require.NotEmpty(t, r.Accepted)
+}

@@ -1,0 +1,62 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockserver/internal/config"
+)
+
+// directives are the tables of docs/CONFIGURATION.md: one for each section, the names that have no
+// effect, and those that are refused.
+func directives(r config.Reference) string {
+	var b strings.Builder
+	for _, s := range r.Sections {
+		fmt.Fprintf(&b, "### %s\n\n| directive | default | what it does |\n|---|---|---|\n", s.Title)
+		for _, e := range s.Entries {
+			fmt.Fprintf(&b, "| %s | %s | %s |\n", directiveName(e), withRedis(e), e.Doc)
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("### Accepted, without effect\n\nThey tune something inside Redis, and ignoring them changes no reply and no file:\n")
+	for line := range slices.Chunk(r.Accepted, 4) {
+		b.WriteString("`" + strings.Join(line, "`, `") + "`,\n")
+	}
+	text := strings.TrimSuffix(b.String(), ",\n") + ".\n\n"
+	return text + refusals(r.Refused)
+}
+
+// refusals is the table of what is not there.
+func refusals(list []config.Refusal) string {
+	var b strings.Builder
+	b.WriteString("### Refused, unless the value says no\n\n| directive | reason |\n|---|---|\n")
+	for _, r := range list {
+		fmt.Fprintf(&b, "| `%s` | %s |\n", strings.Join(r.Names, "`, `"), r.Reason)
+	}
+	return b.String()
+}
+
+// directiveName is the name, with a star if CONFIG SET changes it, and the older names.
+func directiveName(e config.Entry) string {
+	text := "`" + e.Names[0] + "`"
+	switch e.Changes {
+	case "":
+	case "CONFIG SET":
+		text += " *"
+	default:
+		text += " (*)"
+	}
+	for _, alias := range e.Names[1:] {
+		text += ", also `" + alias + "`"
+	}
+	return text
+}
+
+// withRedis is the default, and Redis' if that is another one.
+func withRedis(e config.Entry) string {
+	if e.Redis == "" {
+		return e.Default
+	}
+	return e.Default + " (" + e.Redis + ")"
+}

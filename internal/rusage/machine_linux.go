@@ -1,0 +1,12 @@
+package rusage
+
+import "syscall"
+
+// MachineBytes returns the memory that the machine has; 0 where the system does not tell.
+func MachineBytes() uint64 {
+	var s syscall.Sysinfo_t
+	if syscall.Sysinfo(&s) != nil {
+		return 0
+	}
+	return uint64(s.Totalram) * uint64(s.Unit) // Totalram has 32 bits on some machines
+}
