@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 
 	"lockserver/persistence/rdb"
 	"lockserver/store"
@@ -20,12 +21,15 @@ type Loaded struct {
 	Expired int // keys whose time had come before the load; they are not kept
 	Bytes   int64
 	Version int // of the format
-	// Functions is the code of the function libraries, in the order of the file: it is for the caller to load.
+	// Functions is the code of the function libraries, in the order of the file: it
+	// is for the caller to load.
 	Functions [][]byte
+	// TokenLimit is SaveOptions'; 0: the file does not state it.
+	TokenLimit int64
 }
 
-// LoadFile fills an empty store from a snapshot; the error is os.ErrNotExist's if there is no such file. After any
-// error the store may hold a part and must be thrown away: nothing is ever half loaded into use.
+// LoadFile fills an empty store from a snapshot; the error is os.ErrNotExist's if there is no such file.
+// After any error the store may hold a part and must be thrown away: nothing is ever half loaded into use.
 func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -39,9 +43,10 @@ func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
 	return got, nil
 }
 
-// Load fills an empty store from a snapshot of any RDB version up to 12. What is overdue is left out unless the store's time
-// is frozen, as it must be if a log follows: that may give the key more time. The error names the offset and the reason.
-// A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys there are be trusted that far.
+// Load fills an empty store from a snapshot of any RDB version up to 12. What is overdue is left out unless
+// the store's time is frozen, as it must be if a log follows: that may give the key more time. The error
+// names the offset and the reason. A reader that has a method Size, like bytes.Reader's, lets the file's word
+// on how many keys there are be trusted that far.
 func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
 	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()}), st: st, db: -1}
 	if sized, ok := r.(interface{ Size() int64 }); ok {
@@ -81,6 +86,16 @@ func (l *loader) load() error {
 		return err
 	}
 	l.got.Functions = l.in.Functions()
+	for _, a := range l.in.Aux() {
+		if a.Name != rdb.AuxTokenLimit {
+			continue
+		}
+		limit, err := strconv.ParseInt(a.Value, 10, 64)
+		if err != nil || limit < 0 {
+			return fmt.Errorf("%s is %.40q", a.Name, a.Value)
+		}
+		l.got.TokenLimit = limit
+	}
 	l.got.Bytes, l.got.Version = l.in.Offset(), l.in.Version()
 	return nil
 }
@@ -131,8 +146,8 @@ type input interface {
 	Offset() int64
 }
 
-// loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already. After an
-// error the key may be there, with a part of its value.
+// loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already.
+// After an error the key may be there, with a part of its value.
 func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 	st := db.Store()
 	switch e.Kind {
@@ -267,8 +282,8 @@ func loadGroup(s *stream.Stream, f *rdb.Group) {
 	}
 }
 
-// cannotHold refuses a value that is sound but has no place in the store: loading the rest without it would lose it
-// at the next save.
+// cannotHold refuses a value that is sound but has no place in the store: loading the rest without
+// it would lose it at the next save.
 func cannotHold(in input, e *rdb.Entry, what string) error {
 	return fmt.Errorf("rdb: offset %d: key %q of database %d is %s, which this version cannot hold",
 		in.Offset(), e.Key, e.DB, what)

@@ -17,14 +17,18 @@ import (
 type SaveOptions struct {
 	Compress bool // strings over 20 bytes with LZF
 	Checksum bool
-	// CreatedS is the time of the cut in seconds since 1970; Version is what the file says it was written for.
+	// CreatedS is the time of the cut in seconds since 1970; Version is what the
+	// file says it was written for.
 	CreatedS int64
 	Version  string
 	// Functions is the code of the function libraries at that time.
 	Functions [][]byte
+	// TokenLimit is a number that no fencing token is above; 0: it is not stated.
+	TokenLimit int64
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
-	// Breathe, if not nil, is called now and then: whoever writes in the background lets others have the processor.
+	// Breathe, if not nil, is called now and then: whoever writes in the background
+	// lets others have the processor.
 	Breathe func()
 }
 
@@ -40,8 +44,8 @@ func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, er
 	return bytes, err
 }
 
-// Save writes a snapshot in the RDB format, version 10, or 12 if a field of a hash has a deadline, and returns its size in
-// bytes. It drains the snapshot, which can only be released afterwards.
+// Save writes a snapshot in the RDB format, version 10, or 12 if a field of a hash has a deadline, and
+// returns its size in bytes. It drains the snapshot, which can only be released afterwards.
 func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {
 	version := rdb.Version7
 	if snap.HasFieldTimes() {
@@ -56,6 +60,9 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 		base = 1
 	}
 	out.AuxInt("aof-base", base)
+	if o.TokenLimit > 0 {
+		out.AuxInt(rdb.AuxTokenLimit, o.TokenLimit)
+	}
 	for _, code := range o.Functions {
 		out.Function(code)
 	}

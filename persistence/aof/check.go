@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"lockserver/persistence/disk"
@@ -18,10 +19,13 @@ type Checked struct {
 	Bytes int64
 	// Snapshot is what the snapshot at the beginning holds; nil if there is none.
 	Snapshot *CheckedSnapshot
-	// Commands are counted by their names in capitals, SELECT and what is between MULTI and EXEC among them. Units are
-	// the single ones and the transactions.
+	// Commands are counted by their names in capitals, SELECT and what is between MULTI and EXEC among them.
+	// Units are the single ones and the transactions.
 	Commands map[string]int64
 	Units    int64
+	// TokenLimit is the highest fencing token that the file tells of, or that it states none
+	// was above; 0: it tells of none.
+	TokenLimit int64
 	// Torn says what a start would cut off the end; only the last file of a log may have that.
 	Torn *Cut
 }
@@ -44,11 +48,11 @@ type Report struct {
 	History   []string // files that the next start deletes
 }
 
-// Check reads a snapshot, a log, or a directory that has such, and verifies what can be verified without executing anything:
-// each length, each encoding, each checksum, and that all files of a log are there. path is a snapshot, a file of commands,
-// a manifest, or a directory; in a directory, and in those below it, whatever is named *.manifest or *.rdb is meant. The
-// error is what would keep a server from starting on it, with file and offset; the report then ends before that. Nothing is
-// changed or locked.
+// Check reads a snapshot, a log, or a directory that has such, and verifies what can be verified without
+// executing anything: each length, each encoding, each checksum, and that all files of a log are there. path
+// is a snapshot, a file of commands, a manifest, or a directory; in a directory, and in those below it,
+// whatever is named *.manifest or *.rdb is meant. The error is what would keep a server from starting on it,
+// with file and offset; the report then ends before that. Nothing is changed or locked.
 func Check(files disk.FS, path string) (Report, error) {
 	c := checking{files: files}
 	names, err := files.List(path)
@@ -142,7 +146,8 @@ func (c *checking) log(path string) (listed []string, err error) {
 	return listed, nil
 }
 
-// file checks one file. In a log its first bytes say what it is; elsewhere a file that is named .rdb has to be a snapshot.
+// file checks one file. In a log its first bytes say what it is; elsewhere a file that is
+// named .rdb has to be a snapshot.
 func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 	got = Checked{Path: path, Commands: map[string]int64{}}
 	if got.Bytes, err = c.files.Size(path); err != nil {
@@ -164,6 +169,11 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 			return got, fmt.Errorf("%s: %w", path, err)
 		}
 		offset = got.Snapshot.Bytes
+		for _, a := range got.Snapshot.Aux {
+			if limit, err := strconv.ParseInt(a.Value, 10, 64); err == nil && a.Name == rdb.AuxTokenLimit {
+				got.TokenLimit = limit
+			}
+		}
 	}
 	if err = c.commands(io.NewSectionReader(f, offset, got.Bytes-offset), offset, &got); err == nil {
 		c.report.Files = append(c.report.Files, got)
@@ -174,6 +184,7 @@ func (c *checking) file(path string, inLog bool) (got Checked, err error) {
 // commands checks commands from an offset on.
 func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 	r := newReader(src, offset, got.Bytes)
+	r.note = func(text []byte) { got.TokenLimit = max(got.TokenLimit, TokenLimit(text)) }
 	inside, begin := false, int64(0)
 	for {
 		args, bad := r.next()
@@ -210,6 +221,7 @@ func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 				got.Units++
 			}
 			got.count(args[0])
+			got.TokenLimit = max(got.TokenLimit, TokenIn(args))
 		}
 	}
 }

@@ -36,6 +36,9 @@ func (c *Checked) text(b *strings.Builder) {
 	if total := sum(c.Commands); total > 0 {
 		fmt.Fprintf(b, "  %s in %s: %s\n", number(total, "command"), number(c.Units, "unit"), listed(c.Commands))
 	}
+	if c.TokenLimit > 0 {
+		fmt.Fprintf(b, "  fencing tokens up to %d\n", c.TokenLimit)
+	}
 	if t := c.Torn; t != nil {
 		fmt.Fprintf(b, "  torn at offset %d: %s; a start cuts off %s\n", t.Offset, t.Reason, number(t.Bytes, "byte"))
 	}

@@ -14,12 +14,13 @@ const (
 	progressBytes = 64 << 10
 )
 
-// Load reads the log into an empty store: the base, and the incremental files in their order. A single-file log of an older
-// Redis is moved into the directory first. Whatever is wrong with a file gives an *Error with its path and the offset,
-// except what in says about a snapshot; the store then holds a part and must be thrown away.
+// Load reads the log into an empty store: the base, and the incremental files in their order. A
+// single-file log of an older Redis is moved into the directory first. Whatever is wrong with a file
+// gives an *Error with its path and the offset, except what in says about a snapshot; the store then
+// holds a part and must be thrown away.
 //
-// A torn end of the last file is cut off, if o allows it, so that it ends with a whole unit: as a part of a crash, which
-// comes in the middle of a write. Nothing else is ever cut: damage anywhere before is refused.
+// A torn end of the last file is cut off, if o allows it, so that it ends with a whole unit: as a part of a
+// crash, which comes in the middle of a write. Nothing else is ever cut: damage anywhere before is refused.
 func (d *Dir) Load(in Input, o LoadOptions) (Loaded, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -134,6 +135,7 @@ func (l *loading) snapshot(f disk.File, path string, size int64) (int64, error) 
 // commands reads the commands from offset on; a torn end is returned, not an error.
 func (l *loading) commands(f disk.File, path string, offset, size int64) (*fault, error) {
 	r := newReader(io.NewSectionReader(f, offset, size-offset), offset, size)
+	r.note = l.o.Annotation
 	for {
 		args, bad := r.next()
 		switch {

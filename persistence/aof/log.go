@@ -9,19 +9,23 @@ import (
 	"lockserver/store"
 )
 
-// Log takes the effects of units and makes them durable. One goroutine, the writer, does all writing: what has been
-// appended while it wrote and synced goes out with the next write, so that one sync serves many (group commit). A second
-// one syncs once a second under EverySec.
+// Log takes the effects of units and makes them durable. Under Always one goroutine, the writer, does
+// all writing: what has been appended while it wrote and synced goes out with the next write, so that
+// one sync serves many (group commit). Under the other policies whoever is about to send replies
+// writes, for no sync has to be waited for (Write); the writer does what is left. A second goroutine
+// syncs once a second under EverySec.
 //
-// A position is the number of bytes appended since the log was opened; it never goes back. Append, Flush, Position and BeginRewrite are called
-// under the executor, the others from anywhere; Close, Sync and Rewrite's methods not while holding anything that
-// Options.Durable waits for.
+// A position is the number of bytes appended since the log was opened; it never goes back. Append, Wake and
+// BeginRewrite are called under the executor, the others from anywhere; Close, Sync and Rewrite's methods not
+// while holding anything that Options.Durable waits for.
 type Log struct {
 	dir *Dir
 	o   Options
 
 	policy   atomic.Int32
-	due      atomic.Int64 // see Position
+	counts   atomic.Int64 // see Position
+	waits    atomic.Bool  // see Waits
+	written  atomic.Int64 // position up to which the system has everything; only rises
 	durable  atomic.Int64 // what Options.Durable was told last; only rises
 	synced   atomic.Int64 // the same of Options.Synced
 	sleeping atomic.Bool  // the writer waits for wake
@@ -33,12 +37,16 @@ type Log struct {
 
 	// tell serialises the calls of Durable and Synced.
 	tell sync.Mutex
-	// syncing is held for a sync and for a change of file, so that no file is closed under a sync. It comes before mu.
+	// writing is held from taking buf until it is written, so that the file has everything in
+	// order. It comes before syncing.
+	writing sync.Mutex
+	// syncing is held for a sync and for a change of file, so that no file is closed
+	// under a sync. It comes before mu.
 	syncing sync.Mutex
-	file    disk.File // what the writer writes; nil: none. Changed by the writer, under syncing
+	file    disk.File // what is written; nil: none. Changed under syncing, and under writing or by the writer while it turns
 
 	mu         sync.Mutex
-	buf        []byte // appended and not taken by the writer
+	buf        []byte // appended and not taken to be written
 	spare      []byte // a buffer for the time when buf is taken
 	end        int64  // position behind buf
 	enc        encoder
@@ -50,6 +58,7 @@ type Log struct {
 	ending     bool  // the writer finishes
 	order      *Rewrite
 	orderAt    int    // where in buf the file changes
+	turning    bool   // the file changes: from the order until what stands behind it has been written
 	giveUp     bool   // the file is to be closed
 	orphan     string // path of a file that is to be removed then
 	rewrite    *Rewrite
@@ -60,9 +69,10 @@ type Log struct {
 	sizes      sizes
 }
 
-// Append adds the effects of a unit, and returns what its reply has to wait for: it may leave once Options.Durable has been
-// told that position or a later one; at once, if Durable() is there already. The effects are not used after the call.
-func (l *Log) Append(unit []store.Effect) (wait int64) {
+// Append adds the effects of a unit, and returns the position behind it, before which the unit's reply must
+// not leave (see Position); 0 if the unit does not count, because the log has failed or is not in effect. The
+// effects are not used after the call.
+func (l *Log) Append(unit []store.Effect) (position int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.keep {
@@ -75,36 +85,65 @@ func (l *Log) Append(unit []store.Effect) (wait int64) {
 	l.buf = l.enc.unit(l.buf, unit)
 	l.end += int64(len(l.buf) - before)
 	l.setDue()
-	return l.due.Load()
+	return l.counts.Load()
 }
 
-// setDue finds out what a reply has to wait for from now on; under mu.
+// setDue finds out what a reply depends on from now on; under mu.
 func (l *Log) setDue() {
-	due := int64(0)
 	lags := l.end-l.wrote > int64(l.o.MaxPending)
-	switch {
-	case !l.active:
-		if lags && l.rewrite != nil { // nobody can be made to wait for what does not count yet
-			l.rewrite.breakOff(errTooSlow)
-			l.drop()
-		}
-	case lags || l.Policy() == Always:
-		due = l.end
+	if lags && !l.active && l.rewrite != nil { // nobody can be made to wait for what does not count yet
+		l.rewrite.breakOff(errTooSlow)
+		l.drop()
 	}
-	l.due.Store(due)
+	l.waits.Store(lags || l.turning || l.Policy() == Always)
+	if l.active {
+		l.counts.Store(l.end)
+	} else {
+		l.counts.Store(0)
+	}
 }
 
-// Flush makes the writer take what has been appended, if it does not anyway. It costs next to nothing while the writer is
-// busy.
+// Position is what a reply that is given now depends on, because it may tell of anything appended so far: it
+// must not leave before that counts. 0: it depends on nothing.
+func (l *Log) Position() int64 { return l.counts.Load() }
+
+// Waits says how a reply comes to leave that depends on a position. True: it is laid aside until
+// Options.Durable has been told the position. False: whoever sends it calls Write before, which takes no
+// longer than handing bytes to the system.
+func (l *Log) Waits() bool { return l.waits.Load() }
+
+// Write returns once the system has what was appended up to a position, of which Waits was false: if need be
+// it writes, and whatever else is there with it. False: it will never have it, for the log has failed.
+func (l *Log) Write(upTo int64) bool {
+	if upTo <= l.written.Load() {
+		return true
+	}
+	l.writing.Lock()
+	if upTo > l.written.Load() {
+		l.writeOut()
+	}
+	l.writing.Unlock()
+	l.report()
+	return upTo <= l.written.Load()
+}
+
+// Flush sees to it that what has been appended is written, at the end of a round in which replies are held
+// back: now if that is all they depend on, and otherwise by the writer.
 func (l *Log) Flush() {
+	if position := l.counts.Load(); position > 0 && !l.waits.Load() {
+		l.Write(position)
+		return
+	}
+	l.Wake()
+}
+
+// Wake makes the writer take what has been appended, if it does not anyway. It costs next to
+// nothing while the writer is busy.
+func (l *Log) Wake() {
 	if l.sleeping.Load() && l.sleeping.CompareAndSwap(true, false) {
 		l.wake <- struct{}{}
 	}
 }
-
-// Position is what a reply that is given now has to wait for, because it may tell of anything appended so far; 0 if it need
-// not wait.
-func (l *Log) Position() int64 { return l.due.Load() }
 
 // Durable is the position up to which everything counts.
 func (l *Log) Durable() int64 { return l.durable.Load() }
@@ -122,7 +161,8 @@ func (l *Log) Appended() int64 {
 // Policy is the one in force.
 func (l *Log) Policy() Policy { return Policy(l.policy.Load()) }
 
-// SetPolicy changes when a change counts. What waits under Always and has been written may go when it is left.
+// SetPolicy changes when a change counts. What waits under Always and has been
+// written may go when it is left.
 func (l *Log) SetPolicy(p Policy) {
 	l.mu.Lock()
 	l.policy.Store(int32(p))
@@ -131,7 +171,8 @@ func (l *Log) SetPolicy(p Policy) {
 	l.rouse()
 }
 
-// SetTimestamps says whether a second's first unit has an annotation with the time before it (aof-timestamp-enabled).
+// SetTimestamps says whether a second's first unit has an annotation with the time
+// before it (aof-timestamp-enabled).
 func (l *Log) SetTimestamps(on bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -145,7 +186,8 @@ func (l *Log) Err() error {
 	return l.err
 }
 
-// Active says whether the log is in effect: what is appended will be there after a crash, as the policy has it.
+// Active says whether the log is in effect: what is appended will be there after a
+// crash, as the policy has it.
 func (l *Log) Active() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -208,12 +250,12 @@ func (l *Log) rouse() {
 	case l.hurry <- struct{}{}:
 	default:
 	}
-	l.Flush()
+	l.Wake()
 }
 
-// Close writes and syncs what has been appended, whatever the policy, closes the files and lets go of the directory. A
-// rewrite that is under way cannot succeed any more, and Close waits until its Run returns: make its base function return
-// an error. The error is the one that latched, or of the last write.
+// Close writes and syncs what has been appended, whatever the policy, closes the files and lets go of the
+// directory. A rewrite that is under way cannot succeed any more, and Close waits until its Run returns: make
+// its base function return an error. The error is the one that latched, or of the last write.
 func (l *Log) Close() error {
 	l.mu.Lock()
 	if l.closed {

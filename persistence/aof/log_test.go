@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -97,14 +99,18 @@ func TestAlwaysWaitsForTheSync(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestEverySecDoesNotWait: replies leave at once, and a sync follows.
+// TestEverySecDoesNotWait: replies leave when the system has what they tell of, and a sync follows.
 func TestEverySecDoesNotWait(t *testing.T) {
+	files := lossy.New()
 	w := newWatch()
-	l, _, _ := open(t, placeOn(lossy.New()), w.options(EverySec))
-	require.Zero(t, l.Append(unit("SET a 1")))
-	require.Zero(t, l.Position())
-	l.Flush()
-	end := l.Appended()
+	l, _, _ := open(t, placeOn(files), w.options(EverySec))
+	end := l.Append(unit("SET a 1"))
+	require.Equal(t, l.Appended(), end)
+	require.Equal(t, end, l.Position())
+	require.False(t, l.Waits())
+	require.True(t, l.Write(end))
+	require.Equal(t, end, l.Durable())
+	require.Equal(t, inFile("SELECT 0", "SET a 1"), content(t, files, "log/a.aof.1.incr.aof"))
 	w.await(t, func() bool { return w.synced == end })
 	require.Equal(t, end, l.Synced())
 	require.NoError(t, l.Close())
@@ -113,16 +119,16 @@ func TestEverySecDoesNotWait(t *testing.T) {
 func TestPolicyChanges(t *testing.T) {
 	w := newWatch()
 	l, _, _ := open(t, placeOn(lossy.New()), w.options(No))
-	require.Zero(t, l.Append(unit("SET a 1")))
+	end := l.Append(unit("SET a 1"))
 	l.Flush()
-	end := l.Appended()
-	w.await(t, func() bool { return w.durable == end })
+	require.Equal(t, end, l.Durable())
 	require.Zero(t, l.Synced())
 	l.SetPolicy(Always)
 	require.Equal(t, end, l.Position())
+	require.True(t, l.Waits())
 	w.await(t, func() bool { return w.synced == end })
 	l.SetPolicy(EverySec)
-	require.Zero(t, l.Position())
+	require.False(t, l.Waits())
 	require.Equal(t, EverySec, l.Policy())
 	require.NoError(t, l.Close())
 }
@@ -138,31 +144,99 @@ func TestSync(t *testing.T) {
 	require.Zero(t, l.Append(unit("SET a 1")), "is dropped")
 }
 
-// TestBackPressure: when the disk stands still, whoever appends too much has to wait.
-func TestBackPressure(t *testing.T) {
+// TestNobodyWrites: what nobody sends a reply for is written all the same.
+func TestNobodyWrites(t *testing.T) {
+	w := newWatch()
+	l, _, _ := open(t, placeOn(lossy.New()), w.options(No))
+	for range 3 {
+		end := l.Append(unit("SET a 1"))
+		l.Wake()
+		w.await(t, func() bool { return w.durable == end })
+	}
+	require.NoError(t, l.Close())
+}
+
+// TestWriteWhileTheFileChanges: what was appended before a rewrite goes into the old file, whoever writes it;
+// what comes after has to wait, and nobody who writes waits for the change.
+func TestWriteWhileTheFileChanges(t *testing.T) {
 	files := lossy.New()
 	w := newWatch()
 	o := w.options(No)
-	o.MaxPending = 100
+	o.Gather = patience
 	l, _, _ := open(t, placeOn(files), o)
-	gate := make(chan struct{})
+	gate, reached := make(chan struct{}), make(chan struct{}, 1)
 	files.SetFaults(func(op lossy.Op) error {
-		if op.Kind == lossy.Write {
+		if op.Kind == lossy.Sync {
+			select {
+			case reached <- struct{}{}:
+			default:
+			}
 			<-gate
 		}
 		return nil
 	})
-	require.Zero(t, l.Append(unit("SET a 1")))
+	before := l.Append(unit("SET a 1"))
+	require.False(t, l.Waits())
+	rw, err := l.BeginRewrite(true)
+	require.NoError(t, err)
+	require.True(t, l.Waits())
+	after := l.Append(unit("SET a 2"))
+	require.True(t, l.Write(before))
+	<-reached
 	l.Flush()
-	for l.Append(unit("SET a 1")) == 0 {
-	}
-	last := l.Position()
-	require.Equal(t, l.Appended(), last)
+	require.False(t, l.Write(after), "it has to wait for the writer")
 	close(gate)
-	l.Flush()
-	w.await(t, func() bool { return w.durable == last })
-	require.Zero(t, l.Append(unit("SET a 1")))
+	require.Equal(t, inFile("SELECT 0", "SET a 1"), content(t, files, "log/a.aof.1.incr.aof"))
+	require.NoError(t, rw.Run(snapshotOf("new")))
+	w.await(t, func() bool { return w.durable == after })
+	require.Equal(t, inFile("SELECT 0", "SET a 2"), content(t, files, "log/a.aof.2.incr.aof"))
+	require.False(t, l.Waits())
+	last := l.Append(unit("SET a 3"))
+	require.True(t, l.Write(last))
 	require.NoError(t, l.Close())
+}
+
+// TestManyWrite: whoever writes, everything is in the file once, in order, also while it changes.
+func TestManyWrite(t *testing.T) {
+	files := lossy.New()
+	l, _, _ := open(t, placeOn(files), newWatch().options(EverySec))
+	var appending sync.Mutex
+	var writers sync.WaitGroup
+	n := 0
+	for range 4 {
+		writers.Go(func() {
+			for range 200 {
+				appending.Lock()
+				n++
+				end := l.Append(unit(fmt.Sprintf("RPUSH l %d", n)))
+				if n%100 == 50 {
+					rw, err := l.BeginRewrite(true)
+					require.NoError(t, err)
+					rw.Abort()
+				}
+				waits := l.Waits()
+				appending.Unlock()
+				if waits {
+					l.Flush()
+				} else {
+					require.True(t, l.Write(end))
+				}
+			}
+		})
+	}
+	writers.Wait()
+	require.NoError(t, l.Close())
+	_, in, _ := open(t, placeOn(files), newWatch().options(EverySec))
+	var got, want []string
+	for _, line := range in.got {
+		if strings.HasPrefix(line, "RPUSH") {
+			got = append(got, line)
+		}
+	}
+	for i := range n {
+		want = append(want, fmt.Sprintf("RPUSH l %d", i+1))
+	}
+	require.Equal(t, want, got)
 }
 
 func TestDirectoryIsLocked(t *testing.T) {
@@ -198,7 +272,8 @@ func TestContinueComesAfterLoad(t *testing.T) {
 	require.NoError(t, l.Close())
 }
 
-// TestWriteFails: the error latches, replies are not made to wait any more, and the file ends with a whole unit.
+// TestWriteFails: the error latches, replies are not made to wait any more, and the
+// file ends with a whole unit.
 func TestWriteFails(t *testing.T) {
 	for _, p := range []Policy{Always, EverySec} {
 		files := lossy.New()

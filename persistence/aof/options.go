@@ -15,11 +15,12 @@ type Place struct {
 	Filename string // appendfilename
 }
 
-// Options say how a log is kept. The functions are called by goroutines of the log, one at a time each, without any of its
-// locks held; they must not call Sync or Close.
+// Options say how a log is kept. The functions are called by goroutines of the log and by whoever calls
+// Write, one at a time each; they must not call the log, and wait for nobody who might.
 type Options struct {
 	Policy Policy
-	// Durable is told that everything up to a position counts: it is synced (Always), or written (else). Positions rise.
+	// Durable is told that everything up to a position counts: it is synced (Always), or
+	// written (else). Positions rise.
 	Durable func(position int64)
 	// Synced is told that everything up to a position is synced, under any policy. May be nil.
 	Synced func(position int64)
@@ -31,10 +32,12 @@ type Options struct {
 	NowMS func() int64
 	// SyncEvery is how often EverySec syncs; 0: a second.
 	SyncEvery time.Duration
-	// Gather is how long the writer collects under EverySec and No before it writes again; 0: a millisecond.
+	// Gather is how long the writer leaves what has been appended under EverySec and No to those who
+	// write for themselves; 0: a millisecond.
 	Gather time.Duration
-	// MaxPending is how many bytes may wait to be written under EverySec and No; whoever appends more has to wait, too, so
-	// that a disk that stands still does not fill the memory. 0: 256 MB.
+	// MaxPending is how many bytes may wait to be written while the file changes under EverySec and No; a
+	// log that is not in effect yet gives up its first rewrite then, so that a disk that stands still
+	// does not fill the memory. 0: 256 MB.
 	MaxPending int
 }
 
@@ -81,12 +84,12 @@ type Stats struct {
 
 // Input takes what Load reads. After an error from any of its methods Load gives up.
 type Input interface {
-	// Snapshot reads a base that begins with "REDIS" from r and returns how many bytes of r it took: r may go on with commands,
-	// and Snapshot may have read ahead.
+	// Snapshot reads a base that begins with "REDIS" from r and returns how many bytes of r it took: r may go
+	// on with commands, and Snapshot may have read ahead.
 	Snapshot(r io.Reader) (bytes int64, err error)
-	// Command executes one command; its arguments are views that the next call overwrites. SELECT comes this way, too, MULTI
-	// and EXEC do not: the commands of a transaction come one after the other once it is known to be whole. Begin is called
-	// before the commands of each file, which start in database 0.
+	// Command executes one command; its arguments are views that the next call overwrites. SELECT comes this
+	// way, too, MULTI and EXEC do not: the commands of a transaction come one after the other once it is
+	// known to be whole. Begin is called before the commands of each file, which start in database 0.
 	Command(args [][]byte) error
 	// Begin is told that a file begins.
 	Begin(file string) error
@@ -96,6 +99,8 @@ type Input interface {
 type LoadOptions struct {
 	// CutTorn cuts a torn end off the last file (aof-load-truncated); off, it is an error that is ErrTorn.
 	CutTorn bool
+	// Annotation is given the text of each line that begins with '#', without that; may be nil.
+	Annotation func(text []byte)
 	// Progress is called about every 64 KB of input; may be nil. An error ends the load.
 	Progress func(Progress) error
 }

@@ -18,8 +18,8 @@ const (
 	maxDigits = 18
 )
 
-// reader takes commands out of a file. What it holds is bounded by what the file really has: a length that is announced
-// costs nothing.
+// reader takes commands out of a file. What it holds is bounded by what the file really has: a
+// length that is announced costs nothing.
 type reader struct {
 	src      io.Reader
 	left     int64 // bytes of the file that src has not given yet
@@ -27,6 +27,7 @@ type reader struct {
 	pos, end int   // buf[pos:end] is read and not consumed
 	base     int64 // offset of buf[0] in the file
 	args     [][]byte
+	note     func(text []byte) // is given annotations, without '#' and the line's end; nil: nobody is
 }
 
 // newReader reads a file of size bytes from offset on, which is where src stands.
@@ -37,8 +38,8 @@ func newReader(src io.Reader, offset, size int64) *reader {
 // offset is where the next command begins.
 func (r *reader) offset() int64 { return r.base + int64(r.pos) }
 
-// fault says at which byte and why reading cannot go on. torn: the file ends there, or holds nothing but zeros from there,
-// as some file systems leave it after a loss of power.
+// fault says at which byte and why reading cannot go on. torn: the file ends there, or holds nothing but
+// zeros from there, as some file systems leave it after a loss of power.
 type fault struct {
 	offset int64
 	torn   bool
@@ -46,8 +47,8 @@ type fault struct {
 	err    error // of the read, if that failed
 }
 
-// next gives the next command, whose arguments are valid until the next call; nil without a fault is the end. Annotations
-// are passed over.
+// next gives the next command, whose arguments are valid until the next call; nil without a fault is
+// the end. Annotations are passed over.
 func (r *reader) next() ([][]byte, *fault) {
 	for {
 		b := r.buf[r.pos:r.end]
@@ -57,6 +58,9 @@ func (r *reader) next() ([][]byte, *fault) {
 			r.args = p.args
 			r.pos += n
 			if b[0] == '#' {
+				if r.note != nil {
+					r.note(bytes.TrimRight(b[1:n], "\r\n"))
+				}
 				continue
 			}
 			return p.args, nil
@@ -75,8 +79,9 @@ func (r *reader) next() ([][]byte, *fault) {
 	}
 }
 
-// short makes the fault of a command that is longer than what is left of the file. That is a torn end, unless whole
-// commands go on behind it: then it is the length that is wrong, and cutting there would throw away what is sound.
+// short makes the fault of a command that is longer than what is left of the file. That is a torn
+// end, unless whole commands go on behind it: then it is the length that is wrong, and cutting
+// there would throw away what is sound.
 func (r *reader) short() *fault {
 	at := r.offset()
 	have := r.end - r.pos
@@ -100,8 +105,8 @@ func (r *reader) short() *fault {
 	}
 }
 
-// commandsIn says how many bytes at the beginning of b are whole commands, and whether b is made of nothing else as far as it
-// goes: a value that contains the text of a command is not taken for a log.
+// commandsIn says how many bytes at the beginning of b are whole commands, and whether b is made of nothing
+// else as far as it goes: a value that contains the text of a command is not taken for a log.
 func commandsIn(b []byte) (run int, toTheEnd bool) {
 	var args [][]byte
 	for run < len(b) {
@@ -175,7 +180,8 @@ func (r *reader) onlyZerosFrom(at int64) (bool, error) {
 type parser struct {
 	b    []byte
 	args [][]byte
-	// need is how many bytes b must have at least, if it has too few; at and reason say what is wrong at b[at].
+	// need is how many bytes b must have at least, if it has too few; at and reason
+	// say what is wrong at b[at].
 	need   int
 	at     int
 	reason string

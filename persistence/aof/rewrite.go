@@ -8,24 +8,25 @@ import (
 // errTooSlow breaks a rewrite off whose log cannot be written as fast as it grows.
 var errTooSlow = errors.New("aof: the disk is too slow for the rewrite")
 
-// Rewrite replaces the log by a new base and what is appended from its beginning on. Run does all of it; Write and Commit
-// are its two halves.
+// Rewrite replaces the log by a new base and what is appended from its beginning on. Run does all of it;
+// Write and Commit are its two halves.
 type Rewrite struct {
 	l *Log
 	// begun is closed by the writer when the new incremental file is in use, or will not be.
 	begun chan struct{}
 	asRDB bool
-	// listed: the log is in effect, and the manifest lists the new incremental file as soon as it is used. Otherwise what is
-	// appended to it means nothing without the new base, and both are listed together.
+	// listed: the log is in effect, and the manifest lists the new incremental file as soon as it is used.
+	// Otherwise what is appended to it means nothing without the new base, and both are listed together.
 	listed bool
 	incr   Entry // set before begun is closed; its Name is empty if there is none
 	err    error // why it cannot succeed; under Log.mu
 	over   bool  // Commit or Abort has been called; under Log.mu
 }
 
-// BeginRewrite cuts the log: what has been appended goes to the file at hand, what is appended from now on to a new one. It
-// is called in the moment of the store's cut, and does not wait for the disk. asRDB says what the base will be: a
-// snapshot, or commands (aof-use-rdb-preamble no). Errors are ErrRewriting and ErrClosed. Run, or Abort, must follow.
+// BeginRewrite cuts the log: what has been appended goes to the file at hand, what is appended from now on
+// to a new one. It is called in the moment of the store's cut, and does not wait for the disk. asRDB says
+// what the base will be: a snapshot, or commands (aof-use-rdb-preamble no). Errors are ErrRewriting and
+// ErrClosed. Run, or Abort, must follow.
 func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,8 +39,9 @@ func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 	rw := &Rewrite{l: l, begun: make(chan struct{}), asRDB: asRDB, listed: l.active}
 	l.keep = true
 	l.enc.db = -1
-	l.rewrite, l.order, l.orderAt = rw, rw, len(l.buf)
-	l.Flush()
+	l.rewrite, l.order, l.orderAt, l.turning = rw, rw, len(l.buf), true
+	l.setDue()
+	l.rouse()
 	return rw, nil
 }
 
@@ -50,8 +52,8 @@ func (rw *Rewrite) breakOff(err error) {
 	}
 }
 
-// change makes the writer go on in the new file, and says whether it may write at all. If only the new file cannot be had,
-// the old one is used on: then the rewrite has failed, and the log has not.
+// change makes the writer go on in the new file, and says whether it may write at all. If only the new file
+// cannot be had, the old one is used on: then the rewrite has failed, and the log has not.
 func (l *Log) change(rw *Rewrite) bool {
 	if rw.listed {
 		// Whatever is listed before another file is whole: or a crash could leave a hole in the middle.
@@ -93,9 +95,10 @@ func (l *Log) change(rw *Rewrite) bool {
 	return true
 }
 
-// Run writes the base, which base makes of the data at the cut, and puts it into effect. After an error the log goes on as
-// before: with the old base and all that was appended since, or, if a failure had latched, failed. An error after which it
-// is not known which base a crash would leave is possible, too; both are then there, and give the same data.
+// Run writes the base, which base makes of the data at the cut, and puts it into effect. After an error the
+// log goes on as before: with the old base and all that was appended since, or, if a failure had latched,
+// failed. An error after which it is not known which base a crash would leave is possible, too; both are
+// then there, and give the same data.
 func (rw *Rewrite) Run(base func(io.Writer) error) error {
 	if err := rw.Write(base); err != nil {
 		rw.Abort()
@@ -109,8 +112,8 @@ func (rw *Rewrite) Write(base func(io.Writer) error) error {
 	return rw.l.dir.writeBase(base)
 }
 
-// Commit puts what Write has written into effect: the new base and the files since the cut are the log, and those before are
-// deleted. After an error the rewrite has been aborted.
+// Commit puts what Write has written into effect: the new base and the files since the cut are the log, and
+// those before are deleted. After an error the rewrite has been aborted.
 func (rw *Rewrite) Commit() error {
 	<-rw.begun
 	err := rw.failure()

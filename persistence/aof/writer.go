@@ -22,25 +22,24 @@ type work struct {
 // write is the writer.
 func (l *Log) write() {
 	defer close(l.ended)
-	gathering := time.NewTimer(time.Hour)
-	defer gathering.Stop()
+	leaving := time.NewTimer(time.Hour)
+	defer leaving.Stop()
 	for {
-		w, some := l.take()
+		some, ending := l.turn()
 		switch {
 		case some:
-			l.perform(w)
-			if len(w.bytes) > 0 && l.Policy() != Always && !w.sync {
-				gathering.Reset(l.o.Gather)
-				select {
-				case <-gathering.C:
-				case <-l.hurry:
-				}
-			}
-		case w.ending:
+		case ending:
 			l.finish()
 			return
 		default:
 			l.sleep()
+			if l.Policy() != Always && !l.waits.Load() { // others write for themselves: most likely they already do
+				leaving.Reset(l.o.Gather)
+				select {
+				case <-leaving.C:
+				case <-l.hurry:
+				}
+			}
 		}
 	}
 }
@@ -68,38 +67,84 @@ func (l *Log) take() (w work, some bool) {
 // sleep waits for wake, unless there is something to do.
 func (l *Log) sleep() {
 	l.sleeping.Store(true)
+	l.writing.Lock() // whoever writes changes what there is to do, and does not tell
 	l.mu.Lock()
 	w, some := l.todo()
 	l.mu.Unlock()
+	l.writing.Unlock()
 	if (some || w.ending) && l.sleeping.CompareAndSwap(true, false) {
 		return
 	}
 	<-l.wake
 }
 
-// perform does what was taken.
-func (l *Log) perform(w work) {
+// turn takes what there is to do and does it.
+func (l *Log) turn() (some, ending bool) {
+	l.writing.Lock()
+	w, some := l.take()
+	if !some {
+		l.writing.Unlock()
+		return false, w.ending
+	}
 	if w.giveUp {
 		l.abandon()
 	}
 	rest, ok := w.bytes, true
 	if w.rewrite != nil {
-		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at)) && l.change(w.rewrite)
+		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at))
+		l.writing.Unlock() // nobody else writes while the file changes
+		ok = ok && l.change(w.rewrite)
 		rest = rest[w.at:]
 		close(w.rewrite.begun)
+		l.writing.Lock()
 	}
-	if ok && l.put(rest, w.end) && (w.sync || l.Policy() == Always) {
+	ok = ok && l.put(rest, w.end)
+	l.mu.Lock()
+	if w.rewrite != nil && l.order == nil {
+		l.turning = false
+		l.setDue()
+	}
+	l.spareIt(w.bytes)
+	l.mu.Unlock()
+	l.writing.Unlock()
+	if ok && (w.sync || l.Policy() == Always) {
 		l.syncFile()
 	}
-	l.mu.Lock()
-	if l.spare == nil && cap(w.bytes) <= maxSpare {
-		l.spare = w.bytes[:0]
-	}
-	l.mu.Unlock()
 	l.report()
+	return true, false
 }
 
-// put writes bytes, which end at a position.
+// writeOut writes what was appended and belongs into the file at hand; under writing.
+func (l *Log) writeOut() {
+	l.mu.Lock()
+	b, end := l.buf, l.end
+	switch {
+	case l.order != nil: // what stands behind it has to wait for another file
+		b = b[:l.orderAt]
+	case l.turning:
+		b = nil
+	}
+	if len(b) > 0 {
+		behind := l.buf[len(b):]
+		end -= int64(len(behind))
+		l.buf, l.spare, l.orderAt = append(l.spare[:0], behind...), nil, 0
+	}
+	l.mu.Unlock()
+	if l.put(b, end) && len(b) > 0 {
+		l.mu.Lock()
+		l.spareIt(b)
+		l.mu.Unlock()
+	}
+}
+
+// spareIt keeps a buffer that was written for the next time; under mu.
+func (l *Log) spareIt(b []byte) {
+	if l.spare == nil && cap(b) <= maxSpare {
+		l.spare = b[:0]
+	}
+}
+
+// put writes bytes, which end at a position; under writing.
 func (l *Log) put(b []byte, end int64) bool {
 	if len(b) == 0 {
 		return true
@@ -118,6 +163,7 @@ func (l *Log) put(b []byte, end int64) bool {
 	l.wrote = max(l.wrote, end)
 	l.sizes.current += int64(len(b))
 	l.mu.Unlock()
+	l.written.Store(end)
 	return true
 }
 
@@ -127,8 +173,8 @@ func (l *Log) isGivenUp() bool {
 	return l.giveUp
 }
 
-// trim cuts what a failed write has left of a unit, so that the file ends with a whole one. It need not succeed: the
-// next load would do it, and nothing is written to this file any more.
+// trim cuts what a failed write has left of a unit, so that the file ends with a whole one. It need not
+// succeed: the next load would do it, and nothing is written to this file any more.
 func (l *Log) trim(written []byte) {
 	whole := wholeUnits(written)
 	size, err := l.file.Size()
@@ -143,8 +189,9 @@ func (l *Log) trim(written []byte) {
 	}
 }
 
-// syncFile syncs what has been written so far, and says whether that went well. It is called by the writer and by the
-// syncer. A failure latches before anybody else can sync the same file: the system tells of it only once.
+// syncFile syncs what has been written so far, and says whether that went well. It is called by
+// the writer and by the syncer. A failure latches before anybody else can sync the same file:
+// the system tells of it only once.
 func (l *Log) syncFile() bool {
 	ok, failed := l.trySync()
 	if failed != nil {
@@ -195,12 +242,13 @@ func (l *Log) latch(err error) (first bool) {
 	}
 	l.active, l.giveUp = false, true
 	l.drop()
-	l.due.Store(0)
+	l.setDue()
 	return first
 }
 
-// drop forgets what was appended and keeps nothing from now on; under mu. An order stays: who waits for it must be told.
-// Nothing of it has to be written any more: before the log is in effect again, a base will hold all of it.
+// drop forgets what was appended and keeps nothing from now on; under mu. An order stays: who
+// waits for it must be told. Nothing of it has to be written any more: before the log is in
+// effect again, a base will hold all of it.
 func (l *Log) drop() {
 	l.keep = false
 	l.buf, l.orderAt = l.buf[:0], 0
@@ -261,6 +309,8 @@ func (l *Log) report() {
 
 // finish is the writer's end: everything has been written.
 func (l *Log) finish() {
+	l.writing.Lock()
+	defer l.writing.Unlock()
 	if l.file != nil {
 		l.syncFile()
 		l.report()
@@ -278,7 +328,7 @@ func (l *Log) keepSyncing() {
 			return
 		case <-tick.C:
 		}
-		l.Flush() // nobody should have forgotten
+		l.Wake() // nobody should have forgotten
 		l.mu.Lock()
 		needed := l.Policy() == EverySec && l.active && l.fsynced < l.wrote
 		l.sizes.syncing = needed

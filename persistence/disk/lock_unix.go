@@ -11,6 +11,27 @@ import (
 
 // lockFile takes the lock with flock, which ends with the process, however that ends.
 func lockFile(path string) (io.Closer, error) {
+	for {
+		f, err := lockOnce(path)
+		if err != nil {
+			return nil, err
+		}
+		held, err := f.Stat()
+		named, nameErr := os.Stat(path)
+		if err == nil && nameErr == nil && os.SameFile(held, named) {
+			return f, nil
+		}
+		_ = f.Close() // whoever had the lock before has removed the file: others would lock another of that name
+		if err == nil && !errors.Is(nameErr, os.ErrNotExist) {
+			err = nameErr
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+}
+
+func lockOnce(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, fileMode)
 	if err != nil {
 		return nil, err

@@ -20,7 +20,8 @@ const (
 type ReaderOptions struct {
 	// NoChecksum leaves the checksum at the end unverified.
 	NoChecksum bool
-	// Databases is how many databases there are, 0 for any number. A file that selects another is ErrUnsupported.
+	// Databases is how many databases there are, 0 for any number. A file that
+	// selects another is ErrUnsupported.
 	Databases int
 	// SkipModuleKeys reads past keys that hold a module's value, instead of failing with ErrUnsupported.
 	SkipModuleKeys bool
@@ -30,12 +31,17 @@ type ReaderOptions struct {
 type Entry struct {
 	DB  int
 	Key []byte
-	// ExpireAtMS is the key's deadline in Unix milliseconds, 0 if it has none. A deadline at or before 1970 is 1.
+	// ExpireAtMS is the key's deadline in Unix milliseconds, 0 if it has none. A
+	// deadline at or before 1970 is 1.
 	ExpireAtMS int64
 	IdleSec    int64 // since the last access, -1 if the file does not say
 	Freq       int   // logarithmic access frequency 0..255, -1 if the file does not say
 	Object
 }
+
+// AuxTokenLimit is the AUX field with a decimal number that no fencing token was above when the file was
+// written. It is ours (format, do not change); Redis passes over fields that it does not know.
+const AuxTokenLimit = "lockserver-token-limit"
 
 // AuxField is one of the facts that a file states of itself, such as redis-ver, ctime or used-mem.
 type AuxField struct{ Name, Value string }
@@ -67,8 +73,8 @@ func NewReader(r io.Reader, opts ReaderOptions) *Reader {
 	return &Reader{d: newDecoder(r), opts: opts}
 }
 
-// Next gives the next key. At the end it returns io.EOF, once the checksum was found right; any other error is an
-// *Error, after which every call returns the same. What is left of the entry before is read past.
+// Next gives the next key. At the end it returns io.EOF, once the checksum was found right; any other error
+// is an *Error, after which every call returns the same. What is left of the entry before is read past.
 func (r *Reader) Next() (*Entry, error) {
 	if r.open {
 		r.open = false
@@ -121,15 +127,15 @@ func (r *Reader) Version() int { return r.version }
 // Offset is how many bytes of the input were consumed; after io.EOF, where the snapshot ends.
 func (r *Reader) Offset() int64 { return r.d.src.offset() }
 
-// Aux gives the AUX fields met so far, in their order; at most the first 1024. Those that Redis writes stand before
-// the first key.
+// Aux gives the AUX fields met so far, in their order; at most the first 1024. Those that Redis
+// writes stand before the first key.
 func (r *Reader) Aux() []AuxField { return r.aux }
 
 // Functions gives the code of the function libraries met so far.
 func (r *Reader) Functions() [][]byte { return r.functions }
 
-// SizeHint gives the file's claim of how many keys the database of the last entry has, and how many of them expire;
-// 0 if it makes none. It is not to be relied on.
+// SizeHint gives the file's claim of how many keys the database of the last entry has, and how many of them
+// expire; 0 if it makes none. It is not to be relied on.
 func (r *Reader) SizeHint() (keys, expires uint64) { return r.keys, r.expires }
 
 // Skipped tells what was read past so far.
