@@ -2,10 +2,11 @@ package server
 
 import "lockserver/commands"
 
-// What speaks against running a command, apart from what is wrong with its words. Redis looks at these things in a fixed
-// order, and clients see which of two comes first.
+// What speaks against running a command, apart from what is wrong with its words. Redis looks at these things
+// in a fixed order, and clients see which of two comes first.
 
-// admit says whether the session may run a command now. The first that speaks against it is named, in Redis' order.
+// admit says whether the session may run a command now. The first that speaks against
+// it is named, in Redis' order.
 func (s *session) admit(row *commands.Row) error {
 	ex := &s.server.executor
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
@@ -31,8 +32,8 @@ func (s *session) admit(row *commands.Row) error {
 	return s.admitHere(row, flags)
 }
 
-// admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the row's, or those
-// of what it is to run.
+// admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the
+// row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
 		if err := s.server.refusesWrites(); err != nil {
@@ -57,10 +58,17 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 // keyspace are the flags of commands that touch keys, or tell others of them.
 const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 
-// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it would need
-// more. Queued commands need memory, too, whatever they do.
+// admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
+// would need more. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row) error {
-	if !s.authenticated || s.server.loading != nil || s.server.executor.evict() {
+	if !s.authenticated || s.server.loading != nil {
+		return nil
+	}
+	room := s.server.executor.evict()
+	switch {
+	case s.condemned: // by the events of what was evicted: its last command has been run
+		return commands.ErrOutOfMemory
+	case room:
 		return nil
 	}
 	denied := row.Flags.Has(commands.DenyOOM)
@@ -79,8 +87,9 @@ func (s *session) admitFull(row *commands.Row) error {
 	return nil
 }
 
-// Most commands touch keys and nothing else. While nothing stands in the way of a session, that is true before each of them and
-// after each of them, so it is looked at once for a batch of such plain commands, and again after each other command.
+// Most commands touch keys and nothing else. While nothing stands in the way of a session, that is true
+// before each of them and after each of them, so it is looked at once for a batch of such plain commands,
+// and again after each other command.
 
 // plainness says what a command can change besides keys.
 type plainness uint8
@@ -102,7 +111,7 @@ func plainnessOf(table *commands.Table) []plainness {
 			}
 			continue
 		}
-		if row.FirstKey() == 0 || row.Inner != 0 || len(row.Sub) > 0 || row.Flags.Has(commands.NoScript) {
+		if !row.NamesFirstKey() || row.Inner != 0 || len(row.Sub) > 0 || row.Flags.Has(commands.NoScript) {
 			continue
 		}
 		if of[row.Index()] = plainRead; row.Flags.Has(commands.Write) {
@@ -112,8 +121,9 @@ func plainnessOf(table *commands.Table) []plainness {
 	return of
 }
 
-// unhindered reports whether only memory that is full and a disk that failed could speak against a plain command of the session,
-// it is to run at once, its reply is to be sent, and nobody is to be shown it. No plain command changes any of that.
+// unhindered reports whether only memory that is full and a disk that failed could speak against a plain
+// command of the session, it is to run at once, its reply is to be sent, and nobody is to be shown it. No
+// plain command changes any of that.
 func (s *session) unhindered() bool {
 	ex := &s.server.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&

@@ -17,7 +17,7 @@ func aofRows() []commands.Row {
 func bgrewriteaof(c *commands.Ctx) error {
 	srv := sessionOf(c).server
 	switch {
-	case srv.aof == nil && srv.tokens.path == "":
+	case srv.aof == nil && !srv.hasFiles():
 		return commands.ErrNoLogFile
 	case srv.rewrites.running:
 		return commands.ErrRewriteInProgress

@@ -55,7 +55,8 @@ func (s *session) setAuthenticated(ok bool) {
 	s.decoder.SetAuthenticated(ok)
 }
 
-// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none of its own: it is the socket's.
+// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none
+// of its own: it is the socket's.
 func peerText(local, remote net.Addr) string {
 	if remote != nil && remote.Network() == "unix" {
 		return addrText(local)
@@ -74,8 +75,8 @@ func addrText(a net.Addr) string {
 	return a.String()
 }
 
-// close ends a session whose connection is gone: its command no longer waits, the leases that were renewed for it
-// run out. The session's owner calls it; it may do so more than once.
+// close ends a session whose connection is gone: its command no longer waits, the leases that were renewed
+// for it run out. The session's owner calls it; it may do so more than once.
 func (srv *Server) close(s *session) {
 	ex := &srv.executor
 	ex.mu.Lock()
@@ -83,22 +84,14 @@ func (srv *Server) close(s *session) {
 		ex.mu.Unlock()
 		return
 	}
+	defer ex.damaging()
 	busy := ex.scripts.busy.on
 	if !busy {
 		ex.begin()
 	}
+	s.leave()
 	s.takeBack(ex)
 	s.dead, s.closing = true, true
-	delete(srv.clients, s.id)
-	if s.waiter != nil {
-		ex.unpark(s.waiter)
-	}
-	s.discard()
-	ex.pubsub.forget(s)
-	ex.stopTracking(s)
-	s.stopMonitoring()
-	ex.timers.stop(&s.soft.timer)
-	ex.watchdog.forget(s)
 	var touched []*session
 	if !busy {
 		ex.endUnit()
@@ -106,24 +99,4 @@ func (srv *Server) close(s *session) {
 	}
 	ex.mu.Unlock()
 	kick(touched, nil)
-}
-
-// kill ends a session's connection without waiting for what it still has to be sent; under the executor. From now on
-// it is in no list and waits for nothing; its owner closes it when it finds the connection shut.
-func (s *session) kill() {
-	s.closing = true
-	delete(s.server.clients, s.id)
-	if s.waiter != nil {
-		s.server.unpark(s.waiter)
-	}
-	s.server.pubsub.forget(s)
-	s.server.stopTracking(s)
-	s.stopMonitoring()
-	s.server.timers.stop(&s.soft.timer)
-	s.dropInbox()
-	if w := s.granted; w != nil { // it was never sent
-		s.granted, s.out.Buf = nil, nil
-		s.server.undoAll([]grant{{waiter: w}})
-	}
-	s.transport.hangUp()
 }

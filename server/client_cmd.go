@@ -229,7 +229,7 @@ func clientKill(c *commands.Ctx) error {
 		if s == me {
 			s.closing = true // after the reply
 		} else {
-			s.kill()
+			s.server.condemn(s)
 		}
 	}
 	c.Out.Int(n)
@@ -245,7 +245,7 @@ func killByAddr(c *commands.Ctx, addr string) error {
 		if s == me {
 			s.closing = true
 		} else {
-			s.kill()
+			s.server.condemn(s)
 		}
 		c.Out.OK()
 		return nil

@@ -2,8 +2,7 @@ package server
 
 import (
 	"errors"
-	"os"
-	"path/filepath"
+	"fmt"
 	"slices"
 	"strings"
 	"syscall"
@@ -60,36 +59,37 @@ func configSet(c *commands.Ctx) error {
 	srv := s.server
 	next := srv.config.Clone()
 	names, err := next.Set(pairs, s.isLocal())
-	if err == nil && slices.Contains(names, "dir") {
-		err = srv.moveTo(&next.Dir)
-	}
-	if err == nil {
-		err = srv.switchLog(next)
+	if err == nil && slices.Contains(names, "maxclients") {
+		err = admitsMaxClients(next)
 	}
 	if err != nil {
 		return configError(err)
 	}
+	done, undo, err := srv.changeDir(next, names)
+	if err != nil {
+		return configError(err)
+	}
+	if err := srv.switchLog(next); err != nil {
+		undo()
+		return configError(err)
+	}
 	srv.config = next
+	done()
 	srv.applyConfig()
 	c.Out.OK()
 	return nil
 }
 
-// moveTo makes a directory absolute, as seen from the present one, and reserves tokens there, so that they rise over
-// a restart in it. It changes nothing else. The error is a *config.SetError.
-func (srv *Server) moveTo(dir *string) error {
-	if !filepath.IsAbs(*dir) {
-		*dir = filepath.Join(srv.config.Dir, *dir)
+// admitsMaxClients refuses a number of clients for which there are not enough descriptors.
+// The error is a *config.SetError.
+func admitsMaxClients(next *config.Config) error {
+	fit := *next
+	if _, err := FitMaxClients(&fit); err != nil {
+		return &config.SetError{Name: "maxclients", Reason: err.Error()}
 	}
-	st, err := os.Stat(*dir)
-	if err == nil && !st.IsDir() {
-		err = syscall.ENOTDIR
-	}
-	if err == nil && srv.tokens.path != "" && *dir != srv.config.Dir {
-		err = srv.tokens.load(*dir, srv.store.NowUS())
-	}
-	if err != nil {
-		return &config.SetError{Name: "dir", Reason: reasonOf(err)}
+	if fit.MaxClients < next.MaxClients {
+		return &config.SetError{Name: "maxclients", Reason: fmt.Sprintf(
+			"The operating system is not able to handle the specified number of clients, try with %d", fit.MaxClients)}
 	}
 	return nil
 }

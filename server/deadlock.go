@@ -6,22 +6,37 @@ import (
 	"lockserver/commands"
 )
 
-// Owners that wait for each other in a circle would wait for ever. An owner is a name: whatever connections speak for
-// it hold and wait together. It waits, with each of its parked LOCKs and MLOCKs and for each of their keys, for
+// Owners that wait for each other in a circle would wait for ever. An owner is a name: whatever
+// connections speak for it hold and wait together. It waits, with each of its parked LOCKs and
+// MLOCKs and for each of their keys, for
 //
 //   - the owner that holds the lock, and
-//   - the owners of those that stand before it in the key's queue, which must get the lock and release it first;
+//   - the owners of those that stand before it in the key's queue, which must get
+//     the lock and release it first;
 //
-// except for a key that it holds itself, which it gets without queueing; and if it has several waiters in a queue, only
-// what stands before the first of them counts, because with that one all are granted. Of those it waits for, the ones that are
-// waiting themselves lead on. A wait is refused if that leads back to its owner: when it begins, and again when the
-// first of a queue could not go, because a lock can change hands in ways that nobody waited for (RENAME, a script, a
-// lease that ended while its owner waited for more).
+// except for a key that it holds itself, which it gets without queueing; and if it has several waiters in a
+// queue, only what stands before the first of them counts, because with that one all are granted. Of those it
+// waits for, the ones that are waiting themselves lead on.
 //
-// The search costs O(1) where nobody it meets is waiting for anything else, which is nearly always. Those that stand
-// before a waiter are only looked at if they are branching: they wait for another key as well, or their owner has
-// another waiter. From one that is not, nothing is reached but what is reached from those behind it. In all, a search
-// looks at no more than searchLimit places; a circle that is larger is not found, and ends with a WAIT or a lease.
+// No circle outlives the unit in which it arose. A wait that would close one is refused when it begins.
+// Circles also arise without a new wait, and each of those leads through one owner, the suspect, all of whose
+// waiters are followed at the unit's end:
+//
+//   - a lock has another holder, whoever made it so (a grant, RENAME, MOVE, COPY, SWAPDB, RESTORE, a script's
+//     HSET): all who stand in its queue wait for that one now;
+//   - the former holder has a waiter in the queue of that lock: it did not count, and
+//     now waits for those before it;
+//   - a waiter left without its lock, and its owner has another one in the same queue, which now counts.
+//
+// Then the youngest wait of the circle is refused: the one that began last. It is what closes
+// the circle in the usual case, too.
+//
+// The search costs O(1) where nobody it meets is waiting for anything else, which is nearly always. Those
+// that stand before a waiter are only looked at if they are branching: they wait for another key as well,
+// or their owner has another waiter. From one that is not, nothing is reached but what is reached from
+// those behind it. In all, a search looks at no more than searchLimit places; a circle that is larger is
+// not found, and ends with a WAIT or a lease. A unit with many suspects (SWAPDB) searches about as much,
+// and the ticker does the rest in slices.
 
 // searchLimit bounds the places that one search for a circle looks at: about a millisecond.
 const searchLimit = 10_000
@@ -32,6 +47,7 @@ type claimant struct {
 	// first is the oldest of its waiters, whose siblings are the others, n in all.
 	first, last *waiter
 	n           int
+	suspected   bool // stands in parking.suspects
 }
 
 // claim notes that a waiter has begun to wait for its owner.
@@ -124,30 +140,36 @@ func (ex *executor) holder(q *queue) (owner []byte, c *claimant) {
 type search struct {
 	ex      *executor
 	target  *claimant
-	reached map[*claimant]step
+	reached map[*claimant]link
 	todo    []*claimant
 	looked  int
 }
 
-// step is how an owner was reached: it is waited for by another owner, over a key.
-type step struct {
-	from *claimant
-	key  string
+// link is a part of a circle: a waiter, and the key at which it waits for the owner of the next.
+type link struct {
+	waiter *waiter
+	key    string
 }
 
-// circle returns the circle that a waiter stands in, as owner, key, owner, ..., and the first owner again; nil if it
-// stands in none.
-func (ex *executor) circle(w *waiter) []string {
+// circleFrom returns the circle that a waiter stands in, which has just begun to
+// wait; nil if it stands in none.
+func (ex *executor) circleFrom(w *waiter) []link {
 	s := search{ex: ex, target: w.claimant}
 	if s.follow(w) {
-		return s.path()
+		return s.circle()
 	}
+	return s.run()
+}
+
+// run goes on to whoever was reached, those that were reached first first: the circle
+// that it finds is a shortest one.
+func (s *search) run() []link {
 	for len(s.todo) > 0 && s.looked < searchLimit {
 		c := s.todo[0]
 		s.todo = s.todo[1:]
-		for next := c.first; next != nil; next = next.younger {
+		for next := c.first; next != nil && s.looked < searchLimit; next = next.younger {
 			if s.follow(next) {
-				return s.path()
+				return s.circle()
 			}
 		}
 	}
@@ -162,9 +184,10 @@ func (s *search) follow(w *waiter) bool {
 		}
 		owner, c := s.ex.holder(pl.queue)
 		if owner != nil && string(owner) == w.claimant.name {
+			pl.queue.insider = w.claimant.name
 			continue
 		}
-		if c != nil && s.reach(c, w.claimant, pl.queue) {
+		if c != nil && s.reach(c, w, pl.queue) {
 			return true
 		}
 		if pl.queue.branches == nil {
@@ -173,7 +196,7 @@ func (s *search) follow(w *waiter) bool {
 		first := s.firstIn(pl.queue, w)
 		for b := pl.queue.branches; b != nil && s.looked < searchLimit; b = b.nextBranch {
 			s.looked++
-			if b.waiter.number < first.number && s.reach(b.waiter.claimant, w.claimant, pl.queue) {
+			if b.waiter.number < first.number && s.reach(b.waiter.claimant, w, pl.queue) {
 				return true
 			}
 		}
@@ -191,47 +214,118 @@ func (s *search) firstIn(q *queue, w *waiter) *waiter {
 	return w
 }
 
-// reach notes that c is waited for; true: it is the one that the search began with.
-func (s *search) reach(c, from *claimant, q *queue) bool {
+// reach notes that w waits for c; true: c is the one that the search began with.
+func (s *search) reach(c *claimant, w *waiter, q *queue) bool {
 	if _, known := s.reached[c]; known {
 		return false
 	}
 	if s.reached == nil {
-		s.reached = make(map[*claimant]step)
+		s.reached = make(map[*claimant]link)
 	}
-	s.reached[c] = step{from, q.key}
+	s.reached[c] = link{w, q.key}
 	s.todo = append(s.todo, c)
 	return c == s.target
 }
 
-// path spells out how the target was reached.
-func (s *search) path() []string {
-	words := []string{s.target.name}
+// circle tells how the target was reached, beginning with the youngest waiter on the way.
+func (s *search) circle() (links []link) {
+	youngest := 0
 	for c := s.target; ; {
-		by := s.reached[c]
-		words = append(words, by.key, by.from.name)
-		if c = by.from; c == s.target {
+		l := s.reached[c]
+		links = append(links, l)
+		if l.waiter.number > links[youngest].waiter.number {
+			youngest = len(links) - 1
+		}
+		if c = l.waiter.claimant; c == s.target {
 			break
 		}
 	}
-	slices.Reverse(words)
-	return words
+	slices.Reverse(links)
+	youngest = len(links) - 1 - youngest
+	return slices.Concat(links[youngest:], links[:youngest])
 }
 
-// breakCircles refuses the wait of one of those that were first of their queue, could not go, and stand in a circle.
-// Everyone must have had their turn: a circle through one that can go is none. So the others are looked at when those
-// behind the one that was refused have had theirs.
-func (ex *executor) breakCircles() {
-	p := ex.parking
-	for len(p.stuck) > 0 && len(p.ready) == 0 {
-		last := len(p.stuck) - 1
-		w := p.stuck[last]
-		p.stuck[last], p.stuck = nil, p.stuck[:last]
-		if w.session.waiter != w {
-			continue
-		}
-		if circle := ex.circle(w); circle != nil {
-			ex.answer(w, func(*commands.Ctx) error { return commands.ErrDeadlock(circle) })
+// errCircle spells a circle out.
+func errCircle(links []link) error {
+	var words []string
+	for _, l := range links {
+		words = append(words, l.waiter.claimant.name, l.key)
+	}
+	return commands.ErrDeadlock(append(words, words[0]))
+}
+
+// suspect has an owner's waiters looked at when everyone has had their turn: a circle
+// through one that can go is none.
+func (p *parking) suspect(c *claimant) {
+	if c != nil && !c.suspected {
+		c.suspected = true
+		p.suspects = append(p.suspects, c)
+	}
+}
+
+// heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
+func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
+	if q.insider != "" && q.insider != string(owner) {
+		p.suspect(p.claimants[q.insider])
+		q.insider = ""
+	}
+	if c == nil {
+		return
+	}
+	p.suspect(c)
+	for w := c.first; w != nil && q.insider == ""; w = w.younger {
+		if w.standsIn(q) {
+			q.insider = c.name
 		}
 	}
+}
+
+// leftBehind suspects the owner of a waiter that left its queues without the lock, if
+// another of its waiters stands in one.
+func (p *parking) leftBehind(w *waiter) {
+	for other, looked := w.younger, 0; other != nil && looked < searchLimit; other = other.younger {
+		looked += len(other.places)
+		for _, pl := range w.places {
+			if other.standsIn(pl.queue) {
+				p.suspect(w.claimant)
+				p.makeReady(pl.queue) // the end of the unit looks for circles then
+				return
+			}
+		}
+	}
+}
+
+// breakCircles follows the suspects, and refuses the youngest wait of a circle. Whoever stood behind it has
+// their turn before it is called again. It says whether there is more to do in this unit: looked bounds that.
+func (ex *executor) breakCircles(looked *int) (more bool) {
+	p := ex.parking
+	for len(p.suspects) > 0 && *looked < searchLimit {
+		last := len(p.suspects) - 1
+		c := p.suspects[last]
+		s := search{ex: ex, target: c, todo: []*claimant{c}}
+		links := s.run()
+		*looked += 1 + s.looked
+		if links != nil {
+			w := links[0].waiter
+			ex.answer(w, func(*commands.Ctx) error { return errCircle(links) })
+			return true // the suspect may stand in another
+		}
+		p.suspects[last], p.suspects = nil, p.suspects[:last]
+		c.suspected = false
+	}
+	if len(p.suspects) > 0 {
+		ex.timers.set(&p.goOn, ex.store.NowMS())
+	}
+	return false
+}
+
+// fire implements firer: suspects are left that the last unit had no time for.
+func (p *parking) fire(*executor) {
+	for _, c := range p.suspects {
+		if c.first != nil {
+			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
+			return
+		}
+	}
+	p.suspects = p.suspects[:0] // of none of them is anything parked
 }

@@ -11,12 +11,12 @@ import (
 	"lockserver/store"
 )
 
-// executor is the one place where data is touched. Whoever has work for it (an event loop with a batch of commands,
-// the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets go. With one loop the
-// lock is never contended.
+// executor is the one place where data is touched. Whoever has work for it (an event loop with a batch of
+// commands, the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets go.
+// With one loop the lock is never contended.
 //
-// A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of the keys
-// that it changed are served, and its effects go to the journal as a whole.
+// A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
+// the keys that it changed are served, and its effects go to the journal as a whole.
 type executor struct {
 	mu       sync.Mutex
 	clock    Clock
@@ -41,16 +41,18 @@ type executor struct {
 	tokens   tokens
 	scripts  scripting
 
-	ctx     commands.Ctx // of the running command
-	waiting commands.Ctx // of a waiter that is being served
-	// touched are sessions other than the running one that have got output or may go on; their owners are told
-	// after the lock is released.
+	ctx       commands.Ctx    // of the running command
+	spareCtxs []*commands.Ctx // of waiters' commands: freeCtx
+	condemned []*session      // to be ended when the unit is over: see condemn
+	// touched are sessions other than the running one that have got output or may go on; their owners
+	// are told after the lock is released.
 	touched []*session
 	served  atomic.Uint64 // waiters that have been served, in all
 	calls   []int64       // by commands.Row.Index()
 	total   int64         // commands run
 	plain   []plainness   // by commands.Row.Index()
-	// unhindered is session.unhindered of the session whose batch runs, as it was before the last plain commands.
+	// unhindered is session.unhindered of the session whose batch runs, as it was
+	// before the last plain commands.
 	unhindered bool
 
 	round   *loop         // whose slice ends; nil: of no event loop
@@ -74,7 +76,8 @@ func (ex *executor) begin() {
 	}
 }
 
-// end closes a slice; it returns the sessions whose owners must be told, which the caller does after unlocking.
+// end closes a slice; it returns the sessions whose owners must be told, which the
+// caller does after unlocking.
 func (ex *executor) end() []*session {
 	if ex.tracking.inUse() {
 		ex.endTracking()
@@ -100,10 +103,10 @@ func (ex *executor) touch(s *session) {
 	}
 }
 
-// endUnit serves who waited for what the unit changed and hands its effects on. Nobody is served while the log cannot be
-// written: what a waiter takes is a write.
+// endUnit ends who was condemned in the unit, serves who waited for what it
+// changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil) {
+	if len(ex.parking.ready)+len(ex.condemned) > 0 {
 		ex.serve()
 	}
 	if ex.journal != nil {
@@ -111,10 +114,11 @@ func (ex *executor) endUnit() {
 	}
 }
 
-// handOn gives the journal what has been done since the last call. What a command left half done when it panicked stays
-// out of it.
+// handOn gives the journal what has been done since the last call. What a command left half done
+// when it panicked stays out of it.
 func (ex *executor) handOn() {
 	if effects := ex.store.TakeEffects(); effects != nil && ex.journal != nil && ex.failed == nil {
+		defer ex.damaging()
 		ex.journal.Append(effects)
 		if ex.host.opts.Journal == nil { // our own keeps nothing
 			ex.store.GiveBackEffects()
@@ -184,10 +188,6 @@ func (ex *executor) refuse(s *session, mark int, err error) {
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
 func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) {
-	if err != nil && isHTTP(argv[0]) {
-		s.refuseHTTP()
-		return
-	}
 	s.lastRow = row
 	if len(s.inbox) > 0 {
 		s.takeInbox()
@@ -214,6 +214,9 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 	}
 	if err != nil {
+		if row == nil && isHTTP(argv[0]) {
+			s.refuseHTTP()
+		}
 		ex.refuse(s, mark, err)
 	}
 	s.afterReply(mark)
@@ -260,9 +263,13 @@ func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
 	return f()
 }
 
-// panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything; after one
-// that writes, going on could make wrong data permanent, so the server stops without saving.
+// panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything;
+// after one that writes, going on could make wrong data permanent, so the server stops without saving.
 func (ex *executor) panicked(row *commands.Row, p any) error {
+	if _, ok := p.(damage); ok {
+		panic(p)
+	}
+	ex.tracking.actor = nil
 	ex.host.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
 	if row.Flags.Has(commands.Write) {
 		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))
@@ -282,6 +289,7 @@ func (ex *executor) fail(err error) {
 // do runs f as a unit of its own, from outside any session.
 func (ex *executor) do(f func()) {
 	ex.lockIdle()
+	defer ex.damaging()
 	ex.unlockUnit(f)
 }
 

@@ -1,10 +1,11 @@
 package server
 
-// A waiter whose client has gone must not be given the lock that it waited for, or everyone behind it waits for a
-// lease that nobody uses. Three things see to that. A client that is known to be gone stands in no queue. One that
-// has closed its end, which we have not read yet, is found out when the grant is about to be sent (hand). And a grant
-// of which the transport still holds a byte when the connection ends was never read whole: it is taken back then
-// (takeBack). A grant that the client may have read is never taken back: it may be at work under the lock.
+// A waiter whose client has gone must not be given the lock that it waited for, or everyone behind it waits
+// for a lease that nobody uses. Three things see to that. A client that is known to be gone stands in no
+// queue. One that has closed its end, which we have not read yet, is found out when the grant is about to be
+// sent (hand). And a grant of which the transport still holds a byte when the connection ends was never read
+// whole: it is taken back then (takeBack). A grant that the client may have read is never taken back: it may
+// be at work under the lock. A host that vanished closes nothing: pulse.go sees to that.
 
 // grant is an answer that can be taken back.
 type grant struct {
@@ -12,21 +13,16 @@ type grant struct {
 	end    int64 // what session.sent was when the answer had been sent
 }
 
-// hand sends the answer of a waiter that was granted what it waited for, or gives the grant back. What can be taken
-// back is sent at once, not at the end of a round: only then is it known whether it has to be. Only the owner calls
-// it.
+// hand sends the answer of a waiter that was granted what it waited for, or gives the grant back.
+// What can be taken back is sent at once, not at the end of a round: only then is it known whether it
+// has to be. Only the owner calls it.
 func (s *session) hand(out []byte, w *waiter) {
-	var err error
-	gone := s.transport.peerGone()
-	if !gone && len(out) > 0 {
-		s.sent += int64(len(out))
-		_, err = s.transport.send(out, true)
-	}
+	gone, err := s.offer(out)
 	switch {
 	case gone:
 		s.server.afterScript(func() {
 			s.server.undo(w)
-			s.kill()
+			s.server.condemn(s)
 		})
 	case err != nil:
 		s.server.afterScript(func() { s.server.undo(w) })
@@ -35,31 +31,62 @@ func (s *session) hand(out []byte, w *waiter) {
 	}
 }
 
+// offer sends an answer that can be taken back, unless the client is gone. A
+// transport that panics has lost it.
+func (s *session) offer(out []byte) (gone bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.logPanic(p)
+			gone = true
+		}
+	}()
+	if s.transport.peerGone() {
+		return true, nil
+	}
+	if len(out) > 0 {
+		s.sent += int64(len(out))
+		_, err = s.transport.send(out, true)
+	}
+	return false, err
+}
+
 // delivered drops the grants that the client has read for all we know, and returns those that are left.
 func (s *session) delivered() []grant {
 	if len(s.unread) == 0 {
 		return nil
 	}
-	read := s.sent - int64(s.transport.unsent())
+	read := s.sent
+	if s.lost.Load() {
+		read -= int64(s.transport.unacked())
+	} else {
+		read -= int64(s.transport.unsent())
+	}
 	for len(s.unread) > 0 && s.unread[0].end <= read {
 		s.unread = s.unread[1:]
 	}
 	return s.unread
 }
 
-// takeBack undoes the grants that the client of an ended connection cannot have read. The owner calls it, under the
-// executor's lock.
+// takeBack undoes the grants that the client of an ended connection cannot have read. The owner
+// calls it, under the executor's lock.
 func (s *session) takeBack(ex *executor) {
 	owed := s.grantsOwed()
 	if s.granted != nil {
 		owed = append(owed, grant{waiter: s.granted})
 		s.granted = nil
 	}
-	if len(s.delivered()) == 0 && len(owed) == 0 {
+	var unread []grant
+	switch {
+	case s.lost.Load():
+		unread = append(s.delivered(), owed...)
+		s.lost.Store(false)
+		s.transport.hangUp()
+	case len(s.delivered()) == 0 && len(owed) == 0:
 		return
+	default:
+		s.transport.hangUp() // before the second look: until then the client could still read
+		unread = append(s.delivered(), owed...)
 	}
-	s.transport.hangUp() // before the second look: until then the client could still read
-	unread := append(s.delivered(), owed...)
 	s.unread = nil
 	ex.undoAll(unread)
 }

@@ -145,6 +145,7 @@ func checkParking(t testing.TB, srv *Server) {
 	srv.mu.Lock()
 	defer srv.mu.Unlock()
 	require.Zero(t, srv.parking.count)
+	require.Zero(t, srv.parking.ofLocks)
 	for db, queues := range srv.parking.queues {
 		require.Empty(t, queues, "database %d", db)
 	}

@@ -204,11 +204,14 @@ func infoCPU(_ *Server, w *infoWriter) {
 // infoLocks is ours.
 func infoLocks(srv *Server, w *infoWriter) {
 	w.line("lock_watchdogs", srv.watchdog.count)
-	w.line("lock_waiters", srv.parking.count)
+	w.line("lock_waiters", srv.parking.ofLocks)
 	w.line("lock_last_token", srv.tokens.last)
 	status := "ok"
-	if srv.tokens.err != nil {
+	switch {
+	case srv.tokens.err != nil:
 		status = "err"
+	case srv.tokens.path == "":
+		status = "none"
 	}
 	w.line("lock_token_reservation", status)
 }

@@ -11,26 +11,28 @@ import (
 	"lockserver/store"
 )
 
-// journal is the append-only log as the server sees it: it takes the effects of each unit, says what a reply has to wait
-// for, and refuses writes once the disk has failed. The log itself, its files and its writer, is package aof's.
+// journal is the append-only log as the server sees it: it takes the effects of each unit, says
+// what a reply has to wait for, and refuses writes once the disk has failed. The log itself, its
+// files and its writer, is package aof's.
 //
 // It is only touched under the executor, but for what says otherwise.
 type journal struct {
 	server *Server
 	log    *aof.Log
 	always bool // appendfsync always: replies wait for the disk
-	// offset is what the log's positions are above, so that positions of the process only rise, whatever becomes of one
-	// log: the gate knows only one row of them.
+	// offset is what the log's positions are above, so that positions of the process only rise, whatever
+	// becomes of one log: the gate knows only one row of them.
 	offset atomic.Int64
 	last   int64 // the highest position that anything has had to wait for
-	// wait is what the replies of this slice have to wait for, for what they wrote; fresh says that a unit was appended
-	// since credit, and filled that one was since the slice began.
+	// wait is what the replies of this slice have to wait for, for what they wrote; fresh says that a unit
+	// was appended since credit, and filled that one was since the slice began.
 	wait          int64
 	fresh, filled bool
-	// broken is why the log cannot be written, nil if it can. Nothing is written until a rewrite has made the log whole.
+	// broken is why the log cannot be written, nil if it can. Nothing is written until a
+	// rewrite has made the log whole.
 	broken error
-	// awaiting are the sessions that wait in WAITAOF for what they wrote to be synced, watched how many there are.
-	awaiting []*session
+	// awaiting are those who wait in WAITAOF for what they wrote to be synced, watched how many there are.
+	awaiting map[*waiter]struct{}
 	watched  atomic.Int64
 }
 
@@ -39,7 +41,7 @@ func (j *journal) Append(unit []store.Effect) {
 	j.fresh, j.filled = true, true
 	if position := j.log.Append(unit); position > 0 {
 		j.wait = max(j.wait, j.offset.Load()+position)
-	} else if j.always && j.broken == nil {
+	} else if j.broken == nil {
 		if err := j.log.Err(); err != nil { // of which we shall be told
 			j.breakDown(err)
 			j.wait = j.server.gate.lostTo.Load()
@@ -55,7 +57,8 @@ func (j *journal) credit(s *session) {
 	}
 }
 
-// due is the position that what s is sent now has to wait for; 0: it may leave. It is asked at the end of a slice.
+// due is the position that what s is sent now has to wait for; 0: it need not be laid aside, and mayLeave
+// sees to the rest. It is asked at the end of a slice.
 func (j *journal) due(s *session) int64 {
 	position := max(j.wait, s.floor)
 	s.floor = 0
@@ -66,12 +69,16 @@ func (j *journal) due(s *session) int64 {
 		return 0
 	}
 	j.last = max(j.last, position)
+	if !j.log.Waits() && !j.server.gate.lost(position) {
+		s.needs = position
+		return 0
+	}
 	return position
 }
 
-// endSlice sees to it that what the slice appended is written: now, or at the end of the round of an event loop, so that one
-// sync serves all who wrote in it. touched are those who have got something in the slice besides the one whose it is: they
-// must wait as well.
+// endSlice sees to it that what the slice appended is written: now, or at the end of the round of an event
+// loop, so that one sync serves all who wrote in it. touched are those who have got something in the slice
+// besides the one whose it is: they must wait as well.
 func (j *journal) endSlice(touched []*session, round *loop) {
 	if !j.filled {
 		return
@@ -84,12 +91,12 @@ func (j *journal) endSlice(touched []*session, round *loop) {
 	if round != nil {
 		round.unflushed = j.log
 	} else {
-		j.log.Flush()
+		j.log.Wake()
 	}
 }
 
-// breakDown is what happens when the disk fails: writes are refused from now on, and under appendfsync always whoever
-// has not been answered never will be, for the answer could be of something that is lost.
+// breakDown is what happens when the disk fails: writes are refused from now on, and whoever has not been
+// answered never will be, for the answer could be of something that is lost.
 func (j *journal) breakDown(err error) {
 	if j.broken != nil || j.server.aof != j {
 		return
@@ -97,12 +104,11 @@ func (j *journal) breakDown(err error) {
 	j.broken = err
 	srv := j.server
 	srv.log.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
-	if j.always {
-		srv.gate.lose(max(j.last, j.wait, srv.gate.durable.Load()+1))
-	}
+	srv.gate.lose(max(j.last, j.wait, srv.gate.durable.Load()+1))
 }
 
-// renew lets positions go on above those that were lost. The log is about to be rewritten: it tells nobody of positions.
+// renew lets positions go on above those that were lost. The log is about to be
+// rewritten: it tells nobody of positions.
 func (j *journal) renew() {
 	if behind := j.server.gate.end() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
 		j.offset.Add(behind)
@@ -118,14 +124,19 @@ func (j *journal) mend() {
 	j.server.log.Info("the append-only file is whole again, writes are accepted")
 }
 
-// newJournal is a journal whose log is to be opened with these options. Goroutines of the log call what is in there, also
-// while a log is closed under the executor: so none of it may wait for the executor.
+// newJournal is a journal whose log is to be opened with these options. Goroutines of the log call what is in
+// there, also while a log is closed under the executor: so none of it may wait for the executor.
 func (srv *Server) newJournal() (*journal, aof.Options) {
-	j := &journal{server: srv, always: srv.config.AppendFsync == "always"}
+	j := &journal{server: srv, awaiting: make(map[*waiter]struct{}), always: srv.config.AppendFsync == "always"}
 	j.offset.Store(srv.gate.end())
 	return j, aof.Options{
-		Policy:  policyOf(srv.config.AppendFsync),
-		Durable: func(position int64) { srv.gate.gather(srv.gate.open(j.offset.Load() + position)) },
+		Policy: policyOf(srv.config.AppendFsync),
+		Durable: func(position int64) {
+			freed, left := srv.gate.open(j.offset.Load() + position)
+			if j.log.Policy() == aof.Always {
+				srv.gate.gather(freed, left)
+			}
+		},
 		Synced: func(int64) {
 			if j.watched.Load() > 0 {
 				go srv.do(j.answerSynced)
@@ -159,6 +170,9 @@ func (srv *Server) logDir() string { return filepath.Join(srv.config.Dir, srv.co
 
 // openLogDir locks the log's directory. The error is one clear line.
 func (srv *Server) openLogDir() (*aof.Dir, error) {
+	if err := srv.ownDir(); err != nil {
+		return nil, err
+	}
 	dir, err := aof.OpenDir(srv.logPlace())
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, &lockedDirError{srv.logDir()}
@@ -178,6 +192,7 @@ func (srv *Server) attach(j *journal, log *aof.Log) {
 	j.log = log
 	log.SetTimestamps(srv.config.AOFTimestampEnabled)
 	srv.aof, srv.journal = j, j
+	srv.gate.journal.Store(j)
 	if srv.opts.Journal != nil {
 		srv.journal = both{srv.opts.Journal, srv.aof}
 	}
@@ -189,11 +204,10 @@ func (srv *Server) detach() {
 	j := srv.aof
 	srv.gate.newest = max(srv.gate.newest, j.last)
 	srv.aof, srv.journal = nil, srv.opts.Journal
+	srv.gate.journal.Store(nil)
 	srv.store.Record(srv.journal != nil)
-	for _, s := range j.awaiting {
-		if s.waiter != nil {
-			srv.timeOut(s.waiter)
-		}
+	for w := range j.awaiting {
+		srv.timeOut(w)
 	}
 }
 
@@ -218,28 +232,30 @@ func cloneUnit(unit []store.Effect) []store.Effect {
 // isSynced reports whether the log is on disk up to a position.
 func (j *journal) isSynced(position int64) bool { return j.offset.Load()+j.log.Synced() >= position }
 
-// await makes a session that waits in WAITAOF try again whenever the log has been synced.
-func (j *journal) await(s *session) {
-	j.awaiting = append(j.awaiting, s)
+// await makes one who waits in WAITAOF for a position try again whenever the log has been synced.
+func (j *journal) await(w *waiter, position int64) {
+	j.awaiting[w] = struct{}{}
 	j.watched.Store(int64(len(j.awaiting)))
 	if j.log.Policy() == aof.No { // nobody else would
 		log := j.log
 		go func() { _ = log.Sync(context.Background()) }()
 	}
-	if j.isSynced(s.logged) { // between the look and the entry
+	if j.isSynced(position) { // between the look and the entry
 		go j.server.do(j.answerSynced)
 	}
 }
 
-// answerSynced lets those who wait in WAITAOF try.
-func (j *journal) answerSynced() {
-	left := j.awaiting[:0]
-	for _, s := range j.awaiting {
-		if s.waiter != nil && s.waiter.row.Name == "waitaof" && !j.server.try(s.waiter) {
-			left = append(left, s)
-		}
+// forget is told that a wait is over, however it ended.
+func (j *journal) forget(w *waiter) {
+	if len(j.awaiting) > 0 {
+		delete(j.awaiting, w)
+		j.watched.Store(int64(len(j.awaiting)))
 	}
-	clear(j.awaiting[len(left):])
-	j.awaiting = left
-	j.watched.Store(int64(len(left)))
+}
+
+// answerSynced lets those who wait in WAITAOF try. Who is answered is forgotten.
+func (j *journal) answerSynced() {
+	for w := range j.awaiting {
+		j.server.try(w)
+	}
 }

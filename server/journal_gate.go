@@ -6,17 +6,25 @@ import (
 	"sync/atomic"
 )
 
-// Group commit. Under appendfsync always a reply may not leave before the log is on disk up to the position at which the
-// reply was made; that holds for reads as well, for they may show what another client has just written. The loop does
-// not wait for the disk: it lays such output aside (owed) and goes on. When the log's writer has synced, it opens the
-// gate up to the new position, which sends for the owners of the sessions that wait there.
+// Group commit. Under appendfsync always a reply may not leave before the log is on disk up to the
+// position at which the reply was made; that holds for reads as well, for they may show what another
+// client has just written. The loop does not wait for the disk: it lays such output aside (owed) and goes
+// on. When the log's writer has synced, it opens the gate up to the new position, which sends for the
+// owners of the sessions that wait there.
+//
+// Under the other policies a reply may not leave before the system has the log up to that position, so that a
+// process that is killed takes nothing along that somebody was told. That needs no waiting: whoever sends
+// writes before (mayLeave), once for all that the round of an event loop has held back.
 
 // gate holds back output until the log is durable. It has a lock of its own, which is held for moments only.
 type gate struct {
-	// durable is the position up to which the log is on disk. It never falls.
+	// journal is the server's, for those who are not under the executor.
+	journal atomic.Pointer[journal]
+	// durable is the position up to which the log is on disk, or, as appendfsync has it,
+	// with the system. It never falls.
 	durable atomic.Int64
-	// Positions above lostFrom up to lostTo will never be durable: the disk failed. Who is owed something there is
-	// not told anything: the connection is closed. Both never fall.
+	// Positions above lostFrom up to lostTo will never be durable: the disk failed. Who is owed something
+	// there is not told anything: the connection is closed. Both never fall.
 	lostFrom, lostTo atomic.Int64
 	// newest is where a log that was closed ended. Under the executor.
 	newest int64
@@ -45,6 +53,22 @@ func (g *gate) passes(position int64) bool {
 	return position <= g.durable.Load() || g.lost(position)
 }
 
+// write sees to it that the system has the log up to a position, which output depends on that was not
+// laid aside. False: it never will.
+func (g *gate) write(position int64) bool {
+	if g.lost(position) {
+		return false
+	}
+	j := g.journal.Load()
+	return j == nil || j.log.Write(position-j.offset.Load()) // nil: the log was closed, and is whole
+}
+
+// mayLeave is called by a transport right before output leaves, for the last time at which it can be kept;
+// false: it must not leave at all, what it tells of is lost. Only the owner calls it.
+func (s *session) mayLeave() bool {
+	return s.needs <= s.server.gate.durable.Load() || s.server.gate.write(s.needs)
+}
+
 // wait makes the gate send for the session's owner when it opens to the position; false: it is open already.
 func (g *gate) wait(s *session, position int64) bool {
 	g.mu.Lock()
@@ -60,8 +84,8 @@ func (g *gate) wait(s *session, position int64) bool {
 	return true
 }
 
-// open lets everything up to a position leave, and returns how many sessions waited for that and how many wait still. Any
-// goroutine may call it, but one at a time.
+// open lets everything up to a position leave, and returns how many sessions waited for that and how many
+// wait still. Any goroutine may call it, but one at a time.
 func (g *gate) open(durable int64) (freed, left int) {
 	if durable > g.durable.Load() {
 		g.durable.Store(durable)
@@ -96,8 +120,8 @@ func (g *gate) sendFor() (freed, left int) {
 	return len(free), len(still)
 }
 
-// owed is a session's output that waits for the log. But for waits, which the gate's lock guards, it belongs to the
-// session's owner.
+// owed is a session's output that waits for the log. But for waits, which the gate's lock guards,
+// it belongs to the session's owner.
 type owed struct {
 	out   []byte
 	from  int        // out[:from] has been sent
@@ -112,17 +136,14 @@ type owedMark struct {
 	granted  *waiter // whose grant it is, if it can be taken back
 }
 
-const (
-	// mostOwed is how much a session may be owed before it runs no further commands.
-	mostOwed = 1 << 20
-	// mostSpareOwed is the room for such output that a session keeps.
-	mostSpareOwed = 64 << 10
-)
+// mostSpareOwed is the room for such output that a session keeps.
+const mostSpareOwed = 64 << 10
 
 // bytes is how much output is laid aside.
 func (o *owed) bytes() int { return len(o.out) - o.from }
 
-// owe lays output aside until the log is durable up to a position, behind what is owed already. Only the owner calls it.
+// owe lays output aside until the log is durable up to a position, behind what is owed
+// already. Only the owner calls it.
 func (s *session) owe(out []byte, granted *waiter, position int64) {
 	o := &s.owed
 	if last := len(o.marks) - 1; last >= 0 {
@@ -132,8 +153,8 @@ func (s *session) owe(out []byte, granted *waiter, position int64) {
 	o.marks = append(o.marks, owedMark{len(o.out), position, granted})
 }
 
-// sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that the connection
-// is to be closed behind it, and is returned when it is time to. Only the owner calls it.
+// sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
+// the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
 func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp bool) bool {
 	if len(out) > 0 || granted != nil {
 		s.owe(out, granted, position)
@@ -142,7 +163,8 @@ func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp 
 	return s.settle()
 }
 
-// settle sends what may leave by now and says whether the connection is to be closed. Only the owner calls it.
+// settle sends what may leave by now and says whether the connection is to be
+// closed. Only the owner calls it.
 func (s *session) settle() (hangUp bool) {
 	g, o := &s.server.gate, &s.owed
 	for len(o.marks) > 0 {
@@ -191,24 +213,28 @@ func (s *session) pay() error {
 	return err
 }
 
-// owesReplies reports whether output waits, and nothing in it has to be taken back from a client that has gone.
-func (s *session) owesReplies() bool {
-	return len(s.owed.marks) > 0 && !slices.ContainsFunc(s.owed.marks, func(m owedMark) bool { return m.granted != nil })
+// owesGrant reports whether what is on its way to the client may have to be taken back.
+func (s *session) owesGrant() bool {
+	return slices.ContainsFunc(s.owed.marks, func(m owedMark) bool { return m.granted != nil }) || len(s.delivered()) > 0
 }
 
-// lingers is asked when the client has closed its sending half: it may still read the replies that it is owed. If there are
-// any the session gets them and then leaves; it waits for nothing else, and runs no more. Only the owner calls it.
-func (s *session) lingers() bool {
-	if !s.owesReplies() {
+// lingers is asked when the client has closed its sending half: it may still read the replies that it is
+// owed, and those that the transport has, if unsent says so. If there are any the session gets them and
+// then leaves. It waits for nothing else. Of the commands that were read, those still run that flow control
+// has held up. Only the owner calls it.
+func (s *session) lingers(unsent bool) bool {
+	if len(s.owed.marks) == 0 && !s.stalled && !unsent || s.owesGrant() {
 		return false
 	}
 	ex := &s.server.executor
 	ex.mu.Lock()
-	if s.granted != nil || s.server.clients[s.id] != s { // what it was given is to be taken back, or it was killed
+	defer ex.damaging()
+	if s.granted != nil || s.condemned { // what it was given is to be taken back
 		ex.mu.Unlock()
 		return false
 	}
-	s.leaving = true
+	s.inputEnded = true
+	s.leaving = s.leaving || !s.stalled || s.waiter != nil
 	var touched []*session
 	if w := s.waiter; w != nil {
 		busy := ex.scripts.busy.on

@@ -19,16 +19,19 @@ import (
 // errDisk is what the disk of a test says when it is told to fail.
 var errDisk = errors.New("no space left on this test")
 
-// testDisk is the machine's file system, but that a test decides when a file is synced or read, and whether that and
-// writing succeeds.
+// testDisk is the machine's file system, but that a test decides when a file is synced or read, and
+// whether that and writing succeeds.
 type testDisk struct {
 	disk.OS
 	mu    sync.Mutex
 	moved sync.Cond
-	// holding keeps syncs of the log from returning, reading keeps reads from it; failing makes syncs and writes fail.
-	holding, reading, failing bool
-	waiting                   int // syncs and reads that are held
-	syncs                     int
+	// holding keeps syncs of the log from returning, writing keeps writes to it and reading reads from it;
+	// failing makes syncs and writes fail.
+	holding, writing, reading, failing bool
+
+	waiting int // syncs, writes and reads that are held
+	syncs   int
+	writes  int
 }
 
 func newTestDisk() *testDisk {
@@ -45,8 +48,10 @@ func (d *testDisk) set(change func(d *testDisk)) {
 	d.moved.Broadcast()
 }
 
-func (d *testDisk) hold()    { d.set(func(d *testDisk) { d.holding = true }) }
-func (d *testDisk) release() { d.set(func(d *testDisk) { d.holding, d.reading = false, false }) }
+func (d *testDisk) hold() { d.set(func(d *testDisk) { d.holding = true }) }
+func (d *testDisk) release() {
+	d.set(func(d *testDisk) { d.holding, d.writing, d.reading = false, false, false })
+}
 
 // held reports whether somebody waits for the disk.
 func (d *testDisk) held() bool {
@@ -124,9 +129,10 @@ func (f *testFile) ReadAt(b []byte, at int64) (int, error) {
 
 // Write implements disk.File.
 func (f *testFile) Write(b []byte) (int, error) {
-	if err := f.disk.pass(func(*testDisk) bool { return false }); err != nil {
+	if err := f.disk.pass(func(d *testDisk) bool { return d.writing && f.incr }); err != nil {
 		return 0, err
 	}
+	f.disk.set(func(d *testDisk) { d.writes++ })
 	return f.File.Write(b)
 }
 
@@ -153,10 +159,15 @@ func startOn(t testing.TB, d *testDisk, o Options) *Server {
 
 // onEveryLog runs a test with appendfsync always on each transport, with a disk of its own.
 func onEveryLog(t *testing.T, test func(t *testing.T, w *logWorld)) {
+	onLogsWith(t, "always", test)
+}
+
+// onLogsWith is onEveryLog with another policy.
+func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			w := &logWorld{disk: newTestDisk(), dir: t.TempDir()}
-			c := logged(w.dir, "always")
+			c := logged(w.dir, fsync)
 			c.IOThreads = max(tr.threads, 1)
 			w.srv = startOn(t, w.disk, Options{Config: c, EventLoops: tr.options.EventLoops})
 			w.dial = w.srv.Dial

@@ -12,8 +12,8 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// Loading. The addresses are bound first, and what is on disk is read in slices, between which clients are answered: most
-// of them with -LOADING.
+// Loading. The addresses are bound first, and what is on disk is read in slices, between which clients are
+// answered: most of them with -LOADING.
 
 // loading is how far the start has come. It is only touched under the executor.
 type loading struct {
@@ -28,18 +28,26 @@ type loading struct {
 // reportLoadUS is how often a long load is reported.
 const reportLoadUS = 2_000_000
 
-// load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if there is none
-// yet, the snapshot. When it returns nil the server is ready.
-func (srv *Server) load() error {
+// load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
+// there is none yet, the snapshot. When it returns nil the server is ready.
+func (srv *Server) load() (err error) {
 	ex := &srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.begin()
+	if err := srv.claimAtStart(); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil && srv.own != nil { // a server that does not start leaves nothing behind
+			srv.own.undo(srv.files)
+			srv.own = nil
+		}
+	}()
 	srv.snapshots.lastSaveS = ex.store.NowMS() / 1000
 	srv.snapshots.durationMS = -1
 	srv.rewrites.durationMS = -1
 	ex.store.Record(false)
-	var err error
 	if srv.config.AppendOnly {
 		err = srv.loadLog()
 	} else {
@@ -50,13 +58,11 @@ func (srv *Server) load() error {
 		return err
 	}
 	ex.begin()
-	if srv.opts.ConfigFile != "" || srv.config.DBFilename != "" || srv.config.AppendOnly {
-		srv.seeTokens()
-		if err := ex.tokens.load(srv.config.Dir, ex.store.NowUS()); err != nil {
-			return err
-		}
+	srv.seeTokens()
+	if err := srv.startTokens(); err != nil {
+		return err
 	}
-	if srv.tokens.path != "" {
+	if srv.own != nil {
 		srv.removeStaleFiles()
 	}
 	srv.snapshots.dirtyAtSave = ex.store.Dirty()
@@ -89,6 +95,7 @@ func (srv *Server) loadSnapshot() error {
 	if errors.Is(err, errClosed) {
 		return err
 	}
+	srv.seeTokenLimit(got.TokenLimit)
 	if err == nil {
 		err = srv.loadFunctions(got.Functions)
 	}
@@ -131,8 +138,8 @@ func (p *patient) Size() int64 { return p.server.loading.total }
 // loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
 const loadSliceBytes = 64 << 10
 
-// restWhileLoading lets others have the executor and reports a load that takes long. The error says that the server is to
-// end.
+// restWhileLoading lets others have the executor and reports a load that takes long. The error
+// says that the server is to end.
 func (srv *Server) restWhileLoading() error {
 	ex := &srv.executor
 	ex.mu.Unlock()
@@ -158,7 +165,8 @@ func (srv *Server) restWhileLoading() error {
 	return nil
 }
 
-// reportLoad says how far a long load is, where an operator looks for it: Options.Progress, and otherwise the log.
+// reportLoad says how far a long load is, where an operator looks for it:
+// Options.Progress, and otherwise the log.
 func (srv *Server) reportLoad(keys int, bytesPerSecond int64) {
 	l := srv.loading
 	if w := srv.opts.Progress; w != nil {
@@ -177,8 +185,8 @@ func (l *loading) percent() int64 {
 	return l.done * 100 / l.total
 }
 
-// loadLog reads the append-only log and opens it. If there is none yet it begins with the snapshot, if there is one: Redis
-// would begin with nothing.
+// loadLog reads the append-only log and opens it. If there is none yet it begins with the snapshot, if there
+// is one: Redis would begin with nothing.
 func (srv *Server) loadLog() error {
 	dir, err := srv.openLogDir()
 	if err != nil {
@@ -202,7 +210,7 @@ func (srv *Server) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, err
 	got, err := dir.Load(srv.newReplayer(), aof.LoadOptions{CutTorn: srv.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
 		l.done, l.total, l.commands = p.Bytes, p.TotalBytes, p.Commands
 		return srv.restWhileLoading()
-	}})
+	}, Annotation: func(text []byte) { srv.seeTokenLimit(aof.TokenLimit(text)) }})
 	if err != nil {
 		return nil, err
 	}

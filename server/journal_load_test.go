@@ -57,7 +57,8 @@ func appendTo(t testing.TB, path, text string) {
 	require.NoError(t, f.Close())
 }
 
-// What was logged is there after a restart, whatever the policy and the form of the base, and whether rewritten or not.
+// What was logged is there after a restart, whatever the policy and the form of the base,
+// and whether rewritten or not.
 func TestLogSurvivesARestart(t *testing.T) {
 	for _, fsync := range []string{"always", "everysec", "no"} {
 		for _, preamble := range []bool{true, false} {
@@ -108,8 +109,8 @@ func awaitRewritten(t testing.TB, srv *Server) {
 	}, "the rewrite ends")
 }
 
-// A key whose time had come when the base was read may have got more of it since: time stands still while a log is read.
-// What has died while nothing ran dies then, and the log says so.
+// A key whose time had come when the base was read may have got more of it since: time stands still while a
+// log is read. What has died while nothing ran dies then, and the log says so.
 func TestLeasesAcrossARestart(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -148,7 +149,8 @@ func TestLeasesAcrossARestart(t *testing.T) {
 	require.Equal(t, int64(2), c.Do("DBSIZE").Int)
 }
 
-// The end of a write that a crash cut off is cut off the file, whole transactions at a time, and the log goes on behind.
+// The end of a write that a crash cut off is cut off the file, whole transactions at a
+// time, and the log goes on behind.
 func TestTornEnd(t *testing.T) {
 	for name, torn := range map[string]string{
 		"command":     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nha",
@@ -181,7 +183,8 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// What contradicts the format, or does not do what it says, keeps the server from starting, and is left as it is.
+// What contradicts the format, or does not do what it says, keeps the server from
+// starting, and is left as it is.
 func TestDamagedLogIsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"not a command":     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n!1\r\nv\r\n*1\r\n$8\r\nFLUSHALL\r\n",
@@ -221,13 +224,14 @@ func TestSecondServerIsRefused(t *testing.T) {
 	first := start(t, Options{Config: logged(dir, "everysec")})
 	second, err := New(Options{Config: logged(dir, "everysec")})
 	require.NoError(t, err)
-	require.EqualError(t, second.Start(), "another server keeps its append-only file in "+filepath.Join(dir, "appendonlydir"))
+	require.EqualError(t, second.Start(), "another server writes to the directory "+dir)
 	require.NoError(t, second.Close())
 	require.NoError(t, first.Close())
 	start(t, Options{Config: logged(dir, "everysec")})
 }
 
-// The first start with a log begins with the snapshot that is there, unlike Redis (D73); from then on the log counts.
+// The first start with a log begins with the snapshot that is there, unlike Redis
+// (D73); from then on the log counts.
 func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
 	dir := t.TempDir()
 	srv := start(t, Options{Config: inDir(dir)})

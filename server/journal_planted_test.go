@@ -8,7 +8,8 @@ import (
 	"lockserver/internal/plant"
 )
 
-// journalFaults are mistakes in how the server uses its log: each acknowledges, or brings back, what it must not.
+// journalFaults are mistakes in how the server uses its log: each acknowledges, or
+// brings back, what it must not.
 var journalFaults = []plant.Fault{
 	plant.New("replies leave before the disk has them", plant.Instead("server/journal.go",
 		`	if position <= j.server.gate.durable.Load() {`,
@@ -20,15 +21,21 @@ var journalFaults = []plant.Fault{
 	}
 	if p := j.log.Position(); p > 0 {`)),
 	plant.New("what is lost is acknowledged", plant.Instead("server/journal.go",
-		`	if j.always {
-		srv.gate.lose(`,
+		`	srv.gate.lose(max(`,
 		`	if planted("what is lost is acknowledged") {
 		srv.gate.open(max(j.last, j.wait))
-	} else if j.always {
-		srv.gate.lose(`)),
-	plant.New("waiters are served by a broken log", plant.Instead("server/executor.go",
-		`	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil) {`,
-		`	if len(ex.parking.ready) > 0 && (ex.host.aof == nil || ex.host.aof.broken == nil || planted("waiters are served by a broken log")) {`)),
+		return
+	}
+	srv.gate.lose(max(`)),
+	plant.New("replies leave before the system has them", plant.Instead("server/journal_gate.go",
+		`	return s.needs <= s.server.gate.durable.Load() || `,
+		`	return s.needs <= s.server.gate.durable.Load() || planted("replies leave before the system has them") || `)),
+	plant.New("what could not be written is acknowledged", plant.Instead("server/journal_gate.go",
+		`	return j == nil || j.log.Write(`,
+		`	return j == nil || planted("what could not be written is acknowledged") || j.log.Write(`)),
+	plant.New("waiters are served by a broken log", plant.Instead("server/parked.go",
+		`	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil`,
+		`	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil || planted("waiters are served by a broken log")`)),
 	plant.New("time goes on while the log is read", plant.Instead("server/journal_load.go",
 		`	srv.store.SetFrozenTime(true)`,
 		`	srv.store.SetFrozenTime(!planted("time goes on while the log is read"))`)),
@@ -41,7 +48,7 @@ var journalFaults = []plant.Fault{
 func TestPlantedFaultsOfTheJournal(t *testing.T) {
 	program := plant.Build(t, "..", journalFaults)
 	run := func(fault string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", "RepliesWait|GrantsWait|TheDiskFails|Leases|LogSurvives/pipe|always.*true",
+		return plant.Command(program, fault, "-test.run", "RepliesWait|GrantsWait|TheDiskFails|AWriteFails|Leases|LogSurvives/pipe|always.*true",
 			"-test.failfast", "-test.timeout", "120s").CombinedOutput()
 	}
 	out, err := run(plant.None)

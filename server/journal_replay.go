@@ -10,15 +10,17 @@ import (
 	"lockserver/persistence/aof"
 )
 
-// replayer puts what a log holds into the server's data; it implements aof.Input. Commands run as their clients' would
-// have, but that nobody waits, nobody is told, and time stands still: only the log's own DEL removes a key.
+// replayer puts what a log holds into the server's data; it implements aof.Input. Commands run as
+// their clients' would have, but that nobody waits, nobody is told, and time stands still: only
+// the log's own DEL removes a key.
 //
 // It runs under the executor.
 type replayer struct {
 	server  *Server
 	session *session
 	ctx     commands.Ctx
-	// settings are those of the server, without the bounds that may be narrower than when the log was written.
+	// settings are those of the server, without the bounds that may be narrower
+	// than when the log was written.
 	settings commands.Settings
 }
 
@@ -41,6 +43,7 @@ func (r *replayer) Begin(file string) error {
 // Snapshot implements aof.Input.
 func (r *replayer) Snapshot(from io.Reader) (bytes int64, err error) {
 	got, err := persistence.Load(from, r.server.store, r.server.config.RDBChecksum)
+	r.server.seeTokenLimit(got.TokenLimit)
 	if err == nil {
 		err = r.server.loadFunctions(got.Functions)
 	}
@@ -68,6 +71,7 @@ func (r *replayer) Command(argv [][]byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", row.FullName(), err)
 	}
+	r.server.seeTokenLimit(aof.TokenIn(argv))
 	return nil
 }
 
@@ -78,10 +82,13 @@ func (nobody) kick(*loop)                      {}
 func (nobody) send([]byte, bool) (bool, error) { return false, nil }
 func (nobody) buffered() int                   { return 0 }
 func (nobody) unsent() int                     { return 0 }
+func (nobody) unacked() int                    { return 0 }
 func (nobody) guardPeer(int64)                 {}
+func (nobody) heard() silence                  { return silence{} }
 func (nobody) hangUp()                         {}
 func (nobody) attach(*session)                 {}
 func (nobody) whileBusy()                      {}
 func (nobody) peerGone() bool                  { return false }
+func (nobody) awaitDrain(int) bool             { return false }
 
 var _ aof.Input = (*replayer)(nil)

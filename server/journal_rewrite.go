@@ -45,7 +45,8 @@ func (srv *Server) rewriteDue(nowMS int64) bool {
 	return true
 }
 
-// startScheduled starts what had to wait until nothing else was being written, and what is due. Under the executor.
+// startScheduled starts what had to wait until nothing else was being written, and
+// what is due. Under the executor.
 func (srv *Server) startScheduled(nowMS int64) {
 	sn, rw := &srv.snapshots, &srv.rewrites
 	if sn.running || rw.running || srv.loading != nil {
@@ -63,8 +64,9 @@ func (srv *Server) startScheduled(nowMS int64) {
 	}
 }
 
-// startRewrite begins to write the log anew: what there is now as a base, in the background, and from now on all changes
-// into a new incremental file. If there is no log, it becomes what a log would begin with. Under the executor.
+// startRewrite begins to write the log anew: what there is now as a base, in the background, and
+// from now on all changes into a new incremental file. If there is no log, it becomes what a log
+// would begin with. Under the executor.
 func (srv *Server) startRewrite() error {
 	rw := &srv.rewrites
 	rw.startedMS = srv.store.NowMS()
@@ -98,8 +100,8 @@ func (srv *Server) startRewrite() error {
 	return nil
 }
 
-// logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is called with
-// the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
+// logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is
+// called with the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
 func (srv *Server) logToRewrite() (log *aof.Log, close func(error) error) {
 	if srv.aof != nil {
 		return srv.aof.log, func(err error) error { return err }
@@ -154,6 +156,9 @@ const commandBytes = 16 << 10
 func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions) (err error) {
 	var out, payload, name, at []byte // used again and again: garbage would have the collector run in the middle
 	set, pexpireat, restore, absttl := []byte("SET"), []byte("PEXPIREAT"), []byte("RESTORE"), []byte("ABSTTL")
+	if o.TokenLimit > 0 {
+		out = aof.AppendTokenLimit(out, o.TokenLimit)
+	}
 	for _, code := range o.Functions {
 		out = resp.AppendCommand(out, []byte("FUNCTION"), []byte("LOAD"), code)
 	}

@@ -12,7 +12,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// The log is switched on and off while the server runs: what is there then is its base, and what comes is logged.
+// The log is switched on and off while the server runs: what is there then is its
+// base, and what comes is logged.
 func TestSwitchOnAndOff(t *testing.T) {
 	dir := t.TempDir()
 	cfg := inDir(dir)
@@ -78,7 +79,7 @@ func TestSwitchOnFails(t *testing.T) {
 	cfg.DBFilename = ""
 	srv := start(t, Options{Config: cfg})
 	c := client(t, srv)
-	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - Unable to turn on AOF. Check server logs.",
+	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - Another server writes to the directory "+dir,
 		c.Do("CONFIG", "SET", "appendonly", "yes").String())
 	require.Equal(t, "no", c.Do("CONFIG", "GET", "appendonly").Elems[1].Str)
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
@@ -216,9 +217,12 @@ func TestEndWithABrokenLog(t *testing.T) {
 		t.Run(word, func(t *testing.T) {
 			d := newTestDisk()
 			srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
-			c := client(t, srv)
+			c, writer := client(t, srv), client(t, srv)
 			d.set(func(d *testDisk) { d.failing = true })
-			eventually(t, func() bool { return strings.HasPrefix(c.Do("SET", "k", "v").String(), "-MISCONF") }, "it breaks")
+			writer.Send("SET", "k", "v")
+			awaitClosed(t, writer.Conn())
+			eventually(t, func() bool { return infoField(t, c, "aof_last_write_status") == "err" }, "it breaks")
+			require.Contains(t, c.Do("SET", "j", "v").String(), "-MISCONF")
 			require.Equal(t, "-ERR Errors trying to SHUTDOWN. Check logs.", c.Do("SHUTDOWN").String())
 			require.Error(t, srv.Shutdown(ShutdownOptions{}))
 			require.Equal(t, "v", c.Do("GET", "k").Str)

@@ -3,10 +3,12 @@ package server
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,18 +34,12 @@ func (srv *Server) listen() error {
 			return err
 		}
 	}
-	var lns []net.Listener
-	for _, bind := range tcp {
-		host, optional := bindHost(bind)
-		ln, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(c.Port)))
-		if err == nil {
-			lns = append(lns, ln)
-		} else if optional {
-			srv.log.Warn("could not bind an optional address", "address", host, "cause", err)
-		} else {
-			closeAll(lns)
-			return listenError(err)
-		}
+	lns, err := srv.listenTCP(tcp, c.Port)
+	if err != nil {
+		return err
+	}
+	if len(lns) == 0 && len(tcp) > 0 && c.UnixSocket == "" && srv.opts.Listener == nil {
+		return fmt.Errorf("could not listen: this machine has none of the addresses of bind (%s)", strings.Join(tcp, " "))
 	}
 	if c.UnixSocket != "" {
 		ln, err := net.Listen("unix", c.UnixSocket)
@@ -71,6 +67,10 @@ func (srv *Server) listen() error {
 	}
 	loops, err := listenLoops(srv, lns, c.IOThreads)
 	if err != nil {
+		closeAll(lns)
+		if c.UnixSocket != "" {
+			_ = os.Remove(c.UnixSocket)
+		}
 		return err
 	}
 	srv.loops = loops
@@ -93,16 +93,10 @@ func (srv *Server) accept(ln net.Listener) {
 				return
 			}
 			if err != nil {
-				srv.log.Warn("could not accept a connection", "cause", err)
-				if !isTemporary(err) {
+				if !srv.retryAccept(err) {
 					return
 				}
-				select {
-				case <-time.After(acceptPause):
-					continue
-				case <-srv.stopTick:
-					return
-				}
+				continue
 			}
 			srv.tuneConn(nc)
 			if !srv.goServe(nc) {
@@ -111,6 +105,53 @@ func (srv *Server) accept(ln net.Listener) {
 			}
 		}
 	})
+}
+
+// retryAccept waits until accepting may work again, after an error. No error ends accepting for
+// good, for most come from a shortage of something (descriptors, memory), or from one connection;
+// but false: the server is ending.
+func (srv *Server) retryAccept(err error) bool {
+	srv.life.Lock()
+	serving := srv.state == stateRunning || srv.state == stateLoading
+	srv.life.Unlock()
+	if !serving || isAborted(err) {
+		return serving
+	}
+	srv.refusals.note(srv.log, err)
+	select {
+	case <-time.After(acceptPause):
+		return true
+	case <-srv.stopTick:
+		return false
+	}
+}
+
+// isAborted reports whether a connection ended before it was accepted: the next one
+// has nothing to do with that.
+func isAborted(err error) bool {
+	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR)
+}
+
+// refusalPause is how far apart the lines in the log are at least that tell of
+// connections which could not be accepted.
+const refusalPause = 2 * time.Second
+
+// refusals counts the attempts to accept a connection that failed, for the log.
+type refusals struct {
+	mu     sync.Mutex
+	logged time.Time
+	failed int // since then
+}
+
+// note counts one, and logs how many there were if it is time to.
+func (r *refusals) note(log *slog.Logger, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed++
+	if now := time.Now(); now.Sub(r.logged) >= refusalPause {
+		log.Warn("could not accept connections, which wait; trying again", "attempts", r.failed, "cause", err)
+		r.logged, r.failed = now, 0
+	}
 }
 
 // goServe serves a connection on goroutines of its own; false if the server is not running.
@@ -158,16 +199,57 @@ func socketMode(c *config.Config) error {
 	return nil
 }
 
-// bindHost turns a word of the bind directive into a host; optional says that it may be unavailable.
-func bindHost(word string) (host string, optional bool) {
-	word, optional = strings.CutPrefix(word, "-")
-	switch word {
-	case "*":
-		return "0.0.0.0", optional
-	case "::*":
-		return "::", optional
+// listenTCP binds the addresses of the directive bind. As in Redis an address that this machine
+// does not have is passed over if it is optional, and one of a family that it does not know in any
+// case. No other error is excused.
+func (srv *Server) listenTCP(words []string, port int) (lns []net.Listener, err error) {
+	for _, word := range words {
+		network, host, optional := bindAddress(word)
+		if host == "" { // which would mean every address there is
+			closeAll(lns)
+			return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
+		}
+		ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			lns = append(lns, ln)
+		case optional && errors.Is(err, syscall.EADDRNOTAVAIL), isFamilyUnknown(err):
+			srv.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
+		default:
+			closeAll(lns)
+			return nil, listenError(err)
+		}
 	}
-	return word, optional
+	return lns, nil
+}
+
+// bindAddress is what a word of the directive bind means: an address with a colon is one of IPv6,
+// and of that only; all others, names too, are of IPv4. A star stands for all addresses. optional
+// says that it may be unavailable.
+func bindAddress(word string) (network, host string, optional bool) {
+	host, optional = strings.CutPrefix(word, "-")
+	network = "tcp4"
+	if strings.Contains(host, ":") {
+		network = "tcp6"
+	}
+	switch host {
+	case "*":
+		host = "0.0.0.0"
+	case "::*":
+		host = "::"
+	}
+	return network, host, optional
+}
+
+// isFamilyUnknown reports whether the machine does not know the kind of address.
+func isFamilyUnknown(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT,
+		syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
 }
 
 // removeStaleSocket removes a unix socket that a dead server left behind, as Redis does.
@@ -194,20 +276,10 @@ func listenError(err error) error {
 	return fmt.Errorf("could not listen: %w", err)
 }
 
-func isTemporary(err error) bool {
-	var ne net.Error
-	return errors.As(err, &ne) && ne.Timeout() || isResourceShortage(err)
-}
-
 // port returns the TCP port that is listened on; 0 if there is none.
 func (srv *Server) port() int {
 	if tcp, ok := srv.addr.(*net.TCPAddr); ok {
 		return tcp.Port
 	}
 	return 0
-}
-
-// isResourceShortage reports whether accepting may work again later.
-func isResourceShortage(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ECONNABORTED)
 }

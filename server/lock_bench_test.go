@@ -13,11 +13,14 @@ func (nowhere) kick(*loop)                      {}
 func (nowhere) send([]byte, bool) (bool, error) { return false, nil }
 func (nowhere) buffered() int                   { return 0 }
 func (nowhere) unsent() int                     { return 0 }
+func (nowhere) unacked() int                    { return 0 }
 func (nowhere) guardPeer(int64)                 {}
+func (nowhere) heard() silence                  { return silence{} }
 func (nowhere) hangUp()                         {}
 func (nowhere) attach(*session)                 {}
 func (nowhere) whileBusy()                      {}
 func (nowhere) peerGone() bool                  { return false }
+func (nowhere) awaitDrain(int) bool             { return false }
 
 // toNowhere is a session whose replies are dropped.
 func toNowhere(b *testing.B) *session {
@@ -30,7 +33,8 @@ func toNowhere(b *testing.B) *session {
 	return s
 }
 
-// feedAgain measures b.N commands: the requests, of so many commands each, one after the other and then again.
+// feedAgain measures b.N commands: the requests, of so many commands each, one
+// after the other and then again.
 func feedAgain(b *testing.B, s *session, room *batch, requests [][]byte, commands int) {
 	b.Helper()
 	b.ResetTimer()
@@ -39,8 +43,8 @@ func feedAgain(b *testing.B, s *session, room *batch, requests [][]byte, command
 	}
 }
 
-// BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so many locks that
-// are held all the time.
+// BenchmarkLock measures LOCK and UNLOCK from the bytes of the request on, pipelined by 16, beside so
+// many locks that are held all the time.
 func BenchmarkLock(b *testing.B) {
 	for _, lease := range []string{"PX 3600000", ""} {
 		for _, held := range []int{1_000, 1_000_000} {

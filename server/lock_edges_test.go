@@ -8,9 +8,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The edges of locks, as they are promised: what happens in the cases that nobody tries first. Each row of the promise
-// has its scripts here, played on every transport, on a clock that stands still; where a script cannot show it, tests names
-// the functions that do. lock_script_test.go has the ordinary life of a lock.
+// The edges of locks, as they are promised: what happens in the cases that nobody tries first. Each row of
+// the promise has its scripts here, played on every transport, on a clock that stands still; where a script
+// cannot show it, tests names the functions that do. lock_script_test.go has the ordinary life of a lock.
 
 const (
 	wrongType    = "-WRONGTYPE Operation against a key holding the wrong kind of value"
@@ -104,6 +104,20 @@ var lockEdges = []struct {
 		A HDEL k u:1 -> 1
 		A LOCK k x -> ` + wrongType + `
 		A HGETALL k -> ["mode" "1"]`},
+		{"a lock and the counter of its tokens together, in either order and in any way", `
+		A MLOCK 2 redisson_lock_token:{foo} foo me -> ` + wrongType + `
+		A MLOCK 2 foo redisson_lock_token:{foo} me WAIT 0 -> ` + wrongType + `
+		A LOCK bar me -> 1750000000000000
+		A GUARD bar 1750000000000000 MLOCK 2 redisson_lock_token:{foo} foo me -> ` + wrongType + `
+		A MULTI -> +OK
+		A MLOCK 2 redisson_lock_token:{foo} foo me -> +QUEUED
+		A EXEC -> [` + wrongType + `]
+		A EVAL return(redis.pcall('MLOCK',2,'redisson_lock_token:{foo}','foo','me')) 0 -> ` + wrongType + `
+		parked 0
+		A EXISTS foo redisson_lock_token:{foo} -> 0
+		A LOCK redisson_lock_token:{foo} me -> token
+		B LOCK foo you WAIT 0 -> ` + wrongType + `
+		A HGET redisson_lock_token:{foo} me -> "1"`},
 		{"one of several keys", `
 		A SET l v -> +OK
 		A MLOCK 2 k l a -> ` + wrongType + `

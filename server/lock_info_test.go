@@ -101,6 +101,36 @@ func (srv *Server) waits(owner string) bool {
 	return srv.parking.claimants[owner] != nil
 }
 
+// TestLockWaiters: those who wait for something else are no waiters of locks.
+func TestLockWaiters(t *testing.T) {
+	srv := start(t, Options{})
+	asks := client(t, srv)
+	waiters := func(locks, all int) {
+		t.Helper()
+		awaitParked(t, srv, all)
+		require.EqualValues(t, locks, infoNumber(t, asks, "lock_waiters"))
+		require.EqualValues(t, all, infoNumber(t, asks, "blocked_clients"))
+	}
+	asks.Do("LOCK", "k", "a")
+	client(t, srv).Send("BLPOP", "list", "0")
+	client(t, srv).Send("WAIT", "1", "0")
+	client(t, srv).Send("XREAD", "BLOCK", "0", "STREAMS", "s", "$")
+	waiters(0, 3)
+	for i, args := range [][]string{{"LOCK", "k", "b", "WAIT", "0"}, {"LOCK", "k", "b", "WAIT", "0"}, {"MLOCK", "2", "k", "l", "c", "WAIT", "0"}} {
+		client(t, srv).Send(args...)
+		waiters(i+1, i+4)
+	}
+	asks.Do("UNLOCK", "k", "a")
+	waiters(1, 4) // b has it twice
+	asks.Do("LOCK.FORCE", "k")
+	waiters(0, 3)
+	asks.Do("LOCK", "m", "d")
+	client(t, srv).Send("LOCK", "l", "d", "WAIT", "0") // which c holds
+	waiters(1, 4)
+	require.Contains(t, asks.Do("LOCK", "m", "c", "WAIT", "0").String(), "-DEADLOCK")
+	waiters(1, 4)
+}
+
 func TestLockInfoOfALease(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
@@ -127,7 +157,8 @@ func TestLockInfoOfALease(t *testing.T) {
 	require.True(t, b.Do("LOCK.INFO", "s").IsError())
 }
 
-// Locks are listed, and their tokens are exceeded, after a restart, even if the file that reserves tokens is lost.
+// Locks are listed, and their tokens are exceeded, after a restart, even if the file
+// that reserves tokens is lost.
 func TestTokensOfLoadedLocks(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -308,10 +308,47 @@ var lockManyScripts = []struct{ name, text string }{
 		A LOCK 3 a WAIT 0 -> waits
 		B LOCK 1 b WAIT 0 -> waits
 		C RENAME 2 3 -> +OK
-		A <- -DEADLOCK a -> 3 -> b -> 1 -> a
+		B <- -DEADLOCK b -> 1 -> a -> 3 -> b
 		parked 1
-		C LOCK.FORCE 1 -> 1
+		C LOCK.FORCE 3 -> 1
+		A <- token`},
+	{"a circle that RENAME closes behind the heads of queues", `
+		A LOCK 1 a -> token
+		H LOCK 2 h -> token
+		B LOCK 3 b -> token
+		X LOCK 2 x WAIT 0 -> waits
+		Y LOCK 3 y WAIT 0 -> waits
+		B LOCK 2 b WAIT 0 -> waits
+		A LOCK 3 a WAIT 0 -> waits
+		C RENAME 1 2 -> +OK
+		A <- -DEADLOCK a -> 3 -> b -> 2 -> a
+		parked 3
+		A UNLOCK 2 a -> 1
+		X <- token
+		X UNLOCK 2 x -> 1
 		B <- token`},
+	{"a circle that closes when the one before them leaves", `
+		A LOCK 1 h -> token
+		B LOCK 2 a -> token
+		H LOCK 1 y WAIT 0 -> waits
+		C LOCK 1 a WAIT 10 -> waits
+		X MLOCK 2 1 2 x WAIT 0 -> waits
+		Y LOCK 1 a WAIT 0 -> waits
+		+10ms
+		C <- $nil
+		Y <- -DEADLOCK a -> 1 -> x -> 2 -> a
+		parked 2`},
+	{"a circle that closes around a holder who lost one of two locks", `
+		A LOCK 1 a -> token
+		A LOCK 3 a -> token
+		P LOCK 2 p -> token
+		Q LOCK 4 q -> token
+		Y MLOCK 2 1 4 y WAIT 0 -> waits
+		X MLOCK 2 1 3 x WAIT 0 -> waits
+		A MLOCK 2 1 2 a WAIT 0 -> waits
+		P DEL 1 -> 1
+		A <- -DEADLOCK a -> 1 -> x -> 3 -> a
+		parked 2`},
 	{"a circle that the end of a lease closes", `
 		A LOCK 1 a PX 500 -> token
 		A LOCK 3 a -> token
@@ -320,9 +357,9 @@ var lockManyScripts = []struct{ name, text string }{
 		A MLOCK 2 1 2 a WAIT 0 -> waits
 		parked 2
 		+500ms
-		C <- -DEADLOCK c -> 3 -> a -> 1 -> c
-		B UNLOCK 2 b -> 1
-		A <- tokens=x,y`},
+		A <- -DEADLOCK a -> 1 -> c -> 3 -> a
+		A UNLOCK 3 a -> 1
+		C <- tokens=x,y`},
 	{"owners have their names in every database", `
 		A LOCK 1 a -> token
 		B SELECT 1 -> +OK

@@ -43,8 +43,8 @@ func TestHundredWaitersAreServedInOrder(t *testing.T) {
 	})
 }
 
-// A critical section that a lock guards over many connections and loops: the counter inside is read and written by
-// two commands, so that one lost turn shows.
+// A critical section that a lock guards over many connections and loops: the counter inside is read and
+// written by two commands, so that one lost turn shows.
 func TestLockExcludes(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		const clients, rounds = 12, 25
@@ -98,8 +98,8 @@ func equal[T comparable](t *testing.T, want, got T) bool {
 	return want == got
 }
 
-// The waiter's connection is closed, and the lock is released, in both orders and at once; whoever is behind gets the
-// lock at once, not when a lease that nobody uses runs out.
+// The waiter's connection is closed, and the lock is released, in both orders and at once; whoever is behind
+// gets the lock at once, not when a lease that nobody uses runs out.
 func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range 40 {
@@ -135,8 +135,20 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 	})
 }
 
-// A client that has stopped reading is granted its lock behind replies that it has not taken: it cannot have read the
-// grant when it goes.
+// leaveUnread asks for a key until there is more than the client's socket takes, but not so much
+// that its next command has to wait.
+func leaveUnread(t testing.TB, srv *Server, c *testkit.Client, key string) {
+	t.Helper()
+	for id := c.Do("CLIENT", "ID").Int; srv.unreadBy(id) < mostUnsent/4; {
+		c.Send("GET", key)
+		awaitStill(t, srv)
+		c.Send("PING") // looks at what the socket has taken by now
+		awaitStill(t, srv)
+	}
+}
+
+// A client that has stopped reading is granted its lock behind replies that it has not taken: it
+// cannot have read the grant when it goes.
 func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
@@ -146,11 +158,9 @@ func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 				dial = overPort(srv)
 			}
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
-			a.Do("SET", "big", strings.Repeat("x", 1<<20))
+			a.Do("SET", "big", strings.Repeat("x", 512<<10))
 			a.Do("LOCK", "k", "a")
-			for range 64 {
-				b.Send("GET", "big")
-			}
+			leaveUnread(t, srv, b, "big")
 			b.Send("LOCK", "k", "b", "WAIT", "0")
 			awaitParked(t, srv, 1)
 			c.Send("LOCK", "k", "c", "WAIT", "0")
@@ -192,8 +202,8 @@ func sever(conn net.Conn) {
 	_ = conn.Close()
 }
 
-// A wait runs out at about the moment at which the lock is released: whoever is told a token holds the lock, whoever is
-// told nil does not.
+// A wait runs out at about the moment at which the lock is released: whoever is told a token holds the
+// lock, whoever is told nil does not.
 func TestTimeoutRacesRelease(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -221,8 +231,8 @@ func TestTimeoutRacesRelease(t *testing.T) {
 	})
 }
 
-// Everything at once: waiters that time out, vanish, are unblocked and killed, while the lock goes round. Those that
-// stay are all served, and nothing is left behind.
+// Everything at once: waiters that time out, vanish, are unblocked and killed, while the lock goes round.
+// Those that stay are all served, and nothing is left behind.
 func TestWaitersInTurmoil(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		seed := rand.Uint64()
@@ -247,7 +257,8 @@ func TestWaitersInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		// A killed client is in no list any more, but what it was given and has not read is taken back by its connection's owner.
+		// A killed client is in no list any more, but what it was given and has not read is taken
+		// back by its connection's owner.
 		left := client(t, srv)
 		eventually(t, func() bool { return left.Do("EXISTS", "k").Int == 0 }, "nobody holds the lock")
 	})

@@ -4,16 +4,16 @@ package server
 
 import "golang.org/x/sys/unix"
 
-// nestedRound is what a loop needs besides to look after its other connections while one of them runs a script that takes
-// long: the outer round stands in the middle of its events, its batch and its read buffer.
+// nestedRound is what a loop needs besides to look after its other connections while one of them runs a
+// script that takes long: the outer round stands in the middle of its events, its batch and its read buffer.
 type nestedRound struct {
 	events [loopEvents]unix.EpollEvent
 	buf    []byte
 	batch  *batch
 }
 
-// pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the connection whose
-// script is busy: it stays as it is, and its turn comes when the script is over.
+// pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the
+// connection whose script is busy: it stays as it is, and its turn comes when the script is over.
 func (l *loop) pollWhileBusy(running *loopConn) {
 	d := &l.driver
 	if d.nested == nil {
@@ -23,6 +23,10 @@ func (l *loop) pollWhileBusy(running *loopConn) {
 	l.releaseOthers(running)
 	batch, buf := l.batch, d.buf
 	l.batch, d.buf = n.batch, n.buf
+	defer func() { l.batch, d.buf = batch, buf }()
+	if d.pausing {
+		d.resume()
+	}
 	count, err := unix.EpollWait(d.epoll, n.events[:], 0)
 	if err != nil && err != unix.EINTR {
 		panic("server: epoll_wait: " + err.Error())
@@ -33,7 +37,6 @@ func (l *loop) pollWhileBusy(running *loopConn) {
 	l.handleWhileBusy(n.events[:max(count, 0)], running)
 	l.releaseOthers(running)
 	n.batch.recycle()
-	l.batch, d.buf = batch, buf
 }
 
 // handleWhileBusy handles events of other connections than running, and notes those of running for later.
@@ -57,8 +60,8 @@ func (l *loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	}
 }
 
-// releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing could find
-// its client gone, and the script's session must not end before the script.
+// releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing
+// could find its client gone, and the script's session must not end before the script.
 func (l *loop) releaseOthers(running *loopConn) {
 	d := &l.driver
 	left := d.holding[:0]
@@ -68,7 +71,7 @@ func (l *loop) releaseOthers(running *loopConn) {
 			continue
 		}
 		d.heldBytes -= len(c.held)
-		c.release()
+		c.releaseContained()
 	}
 	clear(d.holding[len(left):])
 	d.holding = left
@@ -94,6 +97,6 @@ func (l *loop) answerBellWhileBusy(running *loopConn) {
 			l.queue = append(l.queue, c)
 			continue
 		}
-		c.pump(nil)
+		c.kicked()
 	}
 }

@@ -17,14 +17,16 @@ type loopConn struct {
 	pending []byte // output that the socket did not take
 	leaving bool   // to be closed when pending is out
 	deaf    bool   // the client sends no more
+	paused  bool   // nothing is read: the session's input is full
 	epoch   uint32 // of coalescing, when it was counted last
 }
 
 // over are the events of a connection of which at least one end is closed.
 const over = unix.EPOLLRDHUP | unix.EPOLLHUP | unix.EPOLLERR
 
-// watch tells epoll what the connection waits for: op adds it, or changes what it waited for. Polling is edge-triggered, which
-// spares the kernel another look at each socket that had something in the last round. What is there already counts as an edge.
+// watch tells epoll what the connection waits for: op adds it, or changes what it waited for. Polling is
+// edge-triggered, which spares the kernel another look at each socket that had something in the last round.
+// What is there already counts as an edge.
 func (c *loopConn) watch(op int) error {
 	events := uint32(unix.EPOLLET)
 	if !c.deaf {
@@ -36,11 +38,19 @@ func (c *loopConn) watch(op int) error {
 	return c.loop.driver.control(op, c.fd, events)
 }
 
-// ready does what an event asks for. What may be left in the socket brings another event, in the next round: each
-// connection has one read a round, and the end of input is seen after the replies of the round have left.
+// ready does what an event asks for. What may be left in the socket brings another event, in
+// the next round: each connection has one read a round, and the end of input is seen after the
+// replies of the round have left.
 func (c *loopConn) ready(events uint32) {
+	defer c.contain()
 	if events&unix.EPOLLOUT != 0 {
 		c.flush()
+	}
+	if c.paused && c.fd >= 0 {
+		if events&(unix.EPOLLHUP|unix.EPOLLERR) != 0 {
+			c.close()
+		}
+		return
 	}
 	if c.fd >= 0 && events&(unix.EPOLLIN|over) != 0 {
 		if again := c.read(); again || events&over != 0 {
@@ -56,8 +66,8 @@ func (c *loopConn) lookAgain() {
 	}
 }
 
-// read takes what the socket has, once, and reports whether epoll has to be asked again: there may be more, or something else
-// is waited for from now on.
+// read takes what the socket has, once, and reports whether epoll has to be asked again: there may be more,
+// or something else is waited for from now on.
 func (c *loopConn) read() (again bool) {
 	buf := c.loop.driver.buf
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)),
@@ -67,8 +77,9 @@ func (c *loopConn) read() (again bool) {
 		return false
 	case errno == unix.EINTR:
 		return true
-	case errno == 0 && n == 0 && !c.deaf && c.session.lingers():
+	case errno == 0 && n == 0 && !c.deaf && (c.leaving || c.session.lingers(c.unsent() > 0)):
 		c.deaf = true // the end of input may be still to be told, and means no more than that
+		c.pump(nil)
 		return true
 	case errno != 0, n == 0:
 		c.close()
@@ -85,14 +96,33 @@ func (c *loopConn) pump(data []byte) {
 		return
 	}
 	if !c.session.feed(data, c.loop.batch, c.loop) || c.fd < 0 {
+		was := c.paused
+		if c.paused = c.session.inputFull(loopReadBytes); was && !c.paused {
+			c.lookAgain() // at what came meanwhile
+		}
 		return
 	}
 	c.release()
-	if len(c.pending) > 0 {
+	if len(c.pending) > 0 && !c.session.lost.Load() {
 		c.leaving = true
 		return
 	}
 	c.close()
+}
+
+// kicked is pump without input.
+func (c *loopConn) kicked() {
+	defer c.contain()
+	c.pump(nil)
+}
+
+// contain is deferred by what the loop calls of a connection. It makes a panic there end
+// the connection, not the loop.
+func (c *loopConn) contain() {
+	if p := recover(); p != nil {
+		c.session.logPanic(p)
+		c.close()
+	}
 }
 
 // maxHeldBytes bounds what a loop holds back.
@@ -120,9 +150,19 @@ func (c *loopConn) release() {
 	}
 }
 
+// releaseContained is release for the end of a round.
+func (c *loopConn) releaseContained() {
+	defer c.contain()
+	c.release()
+}
+
 // sendNow writes to the socket and keeps what it does not take.
 func (c *loopConn) sendNow(b []byte) error {
 	if c.fd < 0 {
+		return unix.EPIPE
+	}
+	if !c.session.mayLeave() {
+		c.close()
 		return unix.EPIPE
 	}
 	if len(c.pending) > 0 {
@@ -166,16 +206,21 @@ func (c *loopConn) flush() {
 		c.close()
 		return
 	}
-	if n < len(c.pending) {
-		c.pending = c.pending[n:]
-		return
+	if n > 0 {
+		c.session.reads.Store(true)
 	}
-	c.pending = nil
-	if c.leaving {
-		c.close()
-		return
+	c.pending = c.pending[n:]
+	if len(c.pending) == 0 {
+		c.pending = nil
+		if c.leaving {
+			c.close()
+			return
+		}
+		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
-	_ = c.watch(unix.EPOLL_CTL_MOD)
+	if c.session.stalled && len(c.pending) <= resumeUnsent {
+		c.pump(nil)
+	}
 }
 
 // close ends the connection and its session. It may be called more than once.
@@ -206,16 +251,28 @@ func (c *loopConn) wake() {
 // whileBusy implements transport.
 func (c *loopConn) whileBusy() { c.loop.pollWhileBusy(c) }
 
+// awaitDrain implements transport: flush looks after every stalled session.
+func (c *loopConn) awaitDrain(low int) bool { return c.buffered() > low }
+
 func (c *loopConn) buffered() int { return len(c.held) + len(c.pending) }
 func (c *loopConn) unsent() int   { return c.buffered() }
 
 // hangUp lets the loop find the socket shut; any goroutine may call it, under the executor's lock.
 func (c *loopConn) hangUp() {
-	if fd := c.session.info.fd; !c.session.dead {
+	switch fd := c.session.info.fd; {
+	case c.session.dead:
+	case c.session.lost.Load():
+		resetSocket(fd)
+		c.wake() // the end of its input is not seen while that is paused
+	default:
 		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
 	}
 }
 
+func (c *loopConn) unacked() int       { return c.buffered() + socketUnacked(c.session.info.fd) }
 func (c *loopConn) guardPeer(ms int64) { guardSocket(c.session.info.fd, ms) }
-func (c *loopConn) attach(s *session)  { c.session = s }
-func (c *loopConn) peerGone() bool     { return c.fd < 0 || socketPeerGone(c.fd) }
+func (c *loopConn) heard() silence {
+	return c.session.server.onItsClock(socketHeard(c.session.info.fd))
+}
+func (c *loopConn) attach(s *session) { c.session = s }
+func (c *loopConn) peerGone() bool    { return c.fd < 0 || socketPeerGone(c.fd) }

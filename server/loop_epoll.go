@@ -3,7 +3,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -15,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The event loops on Linux. A connection belongs to one loop for its life. Sockets never block, so they are read and
-// written with raw system calls that the scheduler need not know of; only an idle loop's epoll_wait is a blocking
-// one. docs/decisions tells what this saves over a general event loop.
+// The event loops on Linux. A connection belongs to one loop for its life. Sockets never block, so they are
+// read and written with raw system calls that the scheduler need not know of; only an idle loop's epoll_wait
+// is a blocking one. docs/decisions tells what this saves over a general event loop.
 
 const (
 	// loopReadBytes is how much one read takes from a socket.
 	loopReadBytes = 64 << 10
 	// loopEvents is how many ready sockets one wait returns.
 	loopEvents = 256
-	// drainEvents is after how many of them those who got something meanwhile are told. Telling them once a round lets what
-	// many publish reach a listener in one write.
+	// drainEvents is after how many of them those who got something meanwhile are told. Telling them once a
+	// round lets what many publish reach a listener in one write.
 	drainEvents = 64
 	// loopYield is how long a loop keeps its processor before it offers it to others.
 	loopYield = 8 * time.Millisecond
@@ -49,7 +48,8 @@ type loopDriver struct {
 	buf       []byte
 	events    [loopEvents]unix.EpollEvent
 	todo      []unix.EpollEvent // those of the round that are still to be handled
-	resumeAt  time.Time         // accepting was paused until then; zero: it was not
+	pausing   bool              // no connection is accepted before resumeAt
+	resumeAt  time.Time
 	// holding are the connections with output that is written at the end of the round.
 	holding   []*loopConn
 	heldBytes int
@@ -70,11 +70,11 @@ func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 	ls := &loops{server: s}
 	for range n {
 		l := &loop{batch: newLoopBatch()}
+		ls.loops = append(ls.loops, l)
 		if err := l.driver.open(ls); err != nil {
 			ls.stop()
 			return nil, err
 		}
-		ls.loops = append(ls.loops, l)
 	}
 	for _, ln := range lns {
 		fd, err := takeDescriptor(ln)
@@ -93,7 +93,8 @@ func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 	return ls, nil
 }
 
-// takeDescriptor returns a listener's socket and closes the listener, so that the runtime's own poller leaves it be.
+// takeDescriptor returns a listener's socket and closes the listener, so that the
+// runtime's own poller leaves it be.
 func takeDescriptor(ln net.Listener) (int, error) {
 	if u, ok := ln.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false)
@@ -112,7 +113,11 @@ func takeDescriptor(ln net.Listener) (int, error) {
 	if err != nil {
 		return -1, err
 	}
-	return fd, unix.SetNonblock(fd, true)
+	if err := unix.SetNonblock(fd, true); err != nil {
+		_ = unix.Close(fd)
+		return -1, err
+	}
+	return fd, nil
 }
 
 // stop ends the loops and closes every connection; it returns when nothing runs any more.
@@ -136,11 +141,11 @@ func newLoopBatch() *batch { return &batch{rooms: rooms{loop: true}} }
 func (d *loopDriver) open(owner *loops) (err error) {
 	d.owner, d.listeners = owner, make(map[int]string)
 	d.buf = make([]byte, loopReadBytes)
+	d.bell = -1
 	if d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
 	if d.bell, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
-		_ = unix.Close(d.epoll)
 		return os.NewSyscallError("eventfd", err)
 	}
 	return d.control(unix.EPOLL_CTL_ADD, d.bell, unix.EPOLLIN)
@@ -228,9 +233,10 @@ func (l *loop) run() {
 	}
 }
 
-// yield steps back behind whoever else wants to run, once in a while. The runtime's monitor takes the processor from a goroutine that
-// has had it for 10 ms, in the middle of a system call, and then wakes up every 20 us or so to look for more of the kind:
-// on a busy loop it never slept, and took a thirtieth of the processor's time.
+// yield steps back behind whoever else wants to run, once in a while. The runtime's monitor takes the
+// processor from a goroutine that has had it for 10 ms, in the middle of a system call, and then wakes
+// up every 20 us or so to look for more of the kind: on a busy loop it never slept, and took a
+// thirtieth of the processor's time.
 func (d *loopDriver) yield(now time.Time) {
 	if now.Sub(d.yielded) >= loopYield {
 		d.yielded = now
@@ -238,22 +244,25 @@ func (d *loopDriver) yield(now time.Time) {
 	}
 }
 
-// release writes the output that was held during the round. Clients that wait for replies on the same processors are
-// woken when all of a round's requests are done, not between one and the next.
+// release writes the output that was held during the round. Clients that wait for replies on the same
+// processors are woken when all of a round's requests are done, not between one and the next.
 func (l *loop) release() {
 	d := &l.driver
 	for i, c := range d.holding {
-		c.release()
+		c.releaseContained()
 		d.holding[i] = nil
 	}
 	d.holding, d.heldBytes = d.holding[:0], 0
 	l.batch.recycle()
 }
 
-// wait returns how many events there are. A loop that was just busy looks without blocking first, which spares the
-// scheduler a round trip.
+// wait returns how many events there are. A loop that was just busy looks without blocking first, which
+// spares the scheduler a round trip.
 func (d *loopDriver) wait(busy bool) int {
 	for {
+		if d.pausing {
+			d.resume()
+		}
 		if busy {
 			if n, _, errno := unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(d.epoll),
 				uintptr(unsafe.Pointer(&d.events[0])), loopEvents, 0, 0, 0); errno == 0 && n > 0 {
@@ -271,20 +280,34 @@ func (d *loopDriver) wait(busy bool) int {
 	}
 }
 
-// patience is how long the loop may sleep, in milliseconds; it resumes accepting when the pause is over.
+// patience is how long the loop may sleep, in milliseconds.
 func (d *loopDriver) patience() int {
-	if d.resumeAt.IsZero() {
+	if !d.pausing {
 		return -1
 	}
-	left := time.Until(d.resumeAt)
-	if left > 0 {
-		return int(left.Milliseconds()) + 1
+	return int(max(0, time.Until(d.resumeAt)).Milliseconds()) + 1
+}
+
+// pause lets new connections wait for a while.
+func (d *loopDriver) pause() {
+	d.pausing, d.resumeAt = true, time.Now().Add(acceptPause)
+	d.listen(0)
+}
+
+// resume accepts connections again if the pause is over. It is asked before each wait,
+// for a busy loop may never sleep.
+func (d *loopDriver) resume() {
+	if !time.Now().Before(d.resumeAt) {
+		d.pausing = false
+		d.listen(unix.EPOLLIN)
 	}
-	d.resumeAt = time.Time{}
+}
+
+// listen says what is waited for at the listeners.
+func (d *loopDriver) listen(events uint32) {
 	for fd := range d.listeners {
-		_ = d.control(unix.EPOLL_CTL_MOD, fd, unix.EPOLLIN)
+		_ = d.control(unix.EPOLL_CTL_MOD, fd, events)
 	}
-	return -1
 }
 
 // answerBell does what others have left for the loop and says whether it is to end.
@@ -301,7 +324,7 @@ func (l *loop) answerBell() (ended bool) {
 		l.register(c)
 	}
 	for _, c := range kicked {
-		c.pump(nil)
+		c.kicked()
 	}
 	l.drain()
 	return ended
@@ -315,13 +338,12 @@ func (l *loop) accept(listener int) {
 		switch {
 		case err == nil:
 			l.welcome(fd, d.listeners[listener])
-		case err == unix.EINTR, err == unix.ECONNABORTED:
-		case errors.Is(err, unix.EMFILE), errors.Is(err, unix.ENFILE), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.ENOBUFS):
-			d.owner.server.log.Warn("could not accept a connection, trying again shortly", "cause", err)
-			_ = d.control(unix.EPOLL_CTL_MOD, listener, 0)
-			d.resumeAt = time.Now().Add(acceptPause)
+		case isAborted(err):
+		case err == unix.EAGAIN:
 			return
-		default:
+		default: // descriptors or memory are short
+			d.owner.server.refusals.note(d.owner.server.log, err)
+			d.pause()
 			return
 		}
 	}

@@ -7,11 +7,14 @@ import (
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"github.com/panjf2000/gnet/v2"
 )
 
-// The event loops elsewhere than on Linux, and there with the build tag gnet: those of github.com/panjf2000/gnet.
+// The event loops elsewhere than on Linux, and there with the build tag gnet: those
+// of github.com/panjf2000/gnet.
 
 // loopDriver is little: gnet waits for us.
 type loopDriver struct {
@@ -101,6 +104,7 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 	if !ok {
 		return gnet.Close
 	}
+	defer t.contain()
 	data, _ := c.Next(-1)
 	t.loop.driver.busy = true
 	t.pump(data)
@@ -110,8 +114,8 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 	return gnet.None
 }
 
-// OnClose is called when a connection is gone, whoever closed it: also in the middle of OnTraffic, when something is written
-// to one that has been reset.
+// OnClose is called when a connection is gone, whoever closed it: also in the middle of OnTraffic, when
+// something is written to one that has been reset.
 func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
 	if t, ok := c.Context().(*loopConn); ok {
 		ls.server.close(t.session)
@@ -128,18 +132,58 @@ type loopConn struct {
 	conn    gnet.Conn
 	loop    *loop
 	session *session
+	glances atomic.Bool // a look at the output is due: see awaitDrain
 }
 
-// pump feeds the session and closes the connection if that was its end; gnet sends what is left before it does.
+// pump feeds the session and closes the connection if that was its end; gnet sends
+// what is left before it does.
 func (t *loopConn) pump(data []byte) {
 	if t.session.feed(data, t.loop.batch, t.loop) {
 		_ = t.conn.Close()
 	}
 }
 
+// kicked is pump without input.
+func (t *loopConn) kicked() {
+	defer t.contain()
+	t.pump(nil)
+}
+
+// contain is deferred by what the loop calls of a connection. It makes a panic there end
+// the connection, not the loop.
+func (t *loopConn) contain() {
+	if p := recover(); p != nil {
+		t.session.logPanic(p)
+		t.loop.driver.busy = false
+		_ = t.conn.Close()
+	}
+}
+
+// drainGlance is how often a stalled session's output is looked at, as gnet does
+// not tell what it has written.
+const drainGlance = 2 * time.Millisecond
+
+// awaitDrain implements transport.
+func (t *loopConn) awaitDrain(low int) bool {
+	if t.buffered() <= low {
+		return false
+	}
+	if t.glances.CompareAndSwap(false, true) {
+		time.AfterFunc(drainGlance, func() {
+			t.glances.Store(false)
+			t.wake()
+		})
+	}
+	return true
+}
+
 func (t *loopConn) wake() { _ = t.conn.Wake(nil) }
 
 func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
+	if !t.session.mayLeave() {
+		_ = t.conn.Close()
+		return false, net.ErrClosed
+	}
 	_, err = t.conn.Write(b)
 	return false, err
 }
@@ -150,7 +194,9 @@ func (t *loopConn) whileBusy() {}
 func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
 func (t *loopConn) unsent() int        { return t.buffered() }
 func (t *loopConn) hangUp()            { _ = t.conn.Close() }
+func (t *loopConn) unacked() int       { return t.buffered() }
 func (t *loopConn) guardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
+func (t *loopConn) heard() silence     { return silence{} } // on Linux the other loops are used
 func (t *loopConn) attach(s *session)  { t.session = s }
 func (t *loopConn) peerGone() bool     { return socketPeerGone(t.conn.Fd()) }
 

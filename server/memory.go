@@ -1,15 +1,12 @@
 package server
 
 import (
-	"runtime"
-
 	"lockserver/internal/rusage"
-
 	"lockserver/store"
 )
 
-// evictionBudget is how many keys one slice evicts: about half a millisecond, for a key goes in some microseconds whatever
-// it holds, most of them for looking at the keys among which it is chosen.
+// evictionBudget is how many keys one slice evicts: about half a millisecond, for a key goes in some
+// microseconds whatever it holds, most of them for looking at the keys among which it is chosen.
 const evictionBudget = 128
 
 // policies are the words of maxmemory-policy.
@@ -28,9 +25,10 @@ func (srv *Server) boundMemory() {
 	srv.evicting = srv.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
 }
 
-// evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served. It reports
-// whether memory is within its bound or soon will be; the ticker goes on with what a slice leaves.
+// evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
+// It reports whether memory is within its bound or soon will be; the ticker goes on with what a slice leaves.
 func (ex *executor) evict() bool {
+	defer ex.damaging()
 	removed := ex.store.Evict(evictionBudget)
 	ex.evicting = removed > 0 && ex.store.Full()
 	if removed > 0 {
@@ -41,16 +39,15 @@ func (ex *executor) evict() bool {
 
 func infoMemory(srv *Server, w *infoWriter) {
 	used := uint64(srv.store.Used())
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	heap := m.HeapAlloc
+	heap := readHeap().allocated
 	w.line("used_memory", used)
 	w.line("used_memory_human", human(used))
 	w.line("used_memory_rss", rusage.ResidentBytes())
 	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
 	w.line("used_memory_overhead", srv.store.Overhead())
 	w.line("used_memory_dataset", srv.store.Used()-srv.store.Overhead())
-	w.line("total_system_memory", 0)
+	w.line("total_system_memory", rusage.MachineBytes())
+	w.line("total_system_memory_human", human(rusage.MachineBytes()))
 	w.line("maxmemory", srv.config.MaxMemory)
 	w.line("maxmemory_human", human(uint64(srv.config.MaxMemory)))
 	w.line("maxmemory_policy", srv.config.MaxMemoryPolicy)

@@ -2,7 +2,6 @@ package server
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 
 	"lockserver/commands"
@@ -48,8 +47,7 @@ func memoryUsage(c *commands.Ctx) error {
 
 func memoryStats(c *commands.Ctx) error {
 	st := c.DB.Store()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	h := readHeap()
 	keys := 0
 	for id := range st.Len() {
 		keys += st.DB(id).Len()
@@ -59,14 +57,14 @@ func memoryStats(c *commands.Ctx) error {
 		name  string
 		value int64
 	}{
-		{"total.allocated", int64(m.HeapAlloc)},
+		{"total.allocated", int64(h.allocated)},
 		{"overhead.total", int64(st.Overhead())},
 		{"keys.count", int64(keys)},
 		{"keys.bytes-per-key", int64(st.Used() / max(1, keys))},
 		{"dataset.bytes", int64(data)},
-		{"allocator.allocated", int64(m.HeapAlloc)},
-		{"allocator.active", int64(m.HeapInuse)},
-		{"allocator.resident", int64(m.HeapSys - m.HeapReleased)},
+		{"allocator.allocated", int64(h.allocated)},
+		{"allocator.active", int64(h.active())},
+		{"allocator.resident", int64(h.resident())},
 	}
 	c.Out.Map(len(facts) + 1)
 	for _, f := range facts {
@@ -83,25 +81,23 @@ const notableGarbage = 256 << 20
 
 func memoryDoctor(c *commands.Ctx) error {
 	st := c.DB.Store()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	h := readHeap()
 	text := "Nothing stands out.\n"
 	switch {
 	case st.Full():
 		text = fmt.Sprintf("The data takes %d bytes, more than maxmemory allows (%d).\n", st.Used(), st.Memory().MaxBytes)
-	case int64(m.HeapAlloc)-int64(st.Used()) > int64(st.Used())+notableGarbage:
+	case int64(h.allocated)-int64(st.Used()) > int64(st.Used())+notableGarbage:
 		text = fmt.Sprintf("The heap holds %d bytes and the data takes %d: the rest is garbage, buffers of clients or a snapshot.\n",
-			m.HeapAlloc, st.Used())
+			h.allocated, st.Used())
 	}
 	c.Out.Verbatim("txt", text)
 	return nil
 }
 
 func mallocStats(c *commands.Ctx) error {
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
+	h := readHeap()
 	c.Out.Verbatim("txt", fmt.Sprintf("heap: %d bytes in %d objects, %d in use, %d from the system, %d given back\ngarbage collections: %d\n",
-		m.HeapAlloc, m.HeapObjects, m.HeapInuse, m.HeapSys, m.HeapReleased, m.NumGC))
+		h.allocated, h.objects, h.active(), h.resident()+h.released, h.released, h.collections))
 	return nil
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/rusage"
 	"lockserver/internal/testkit"
 )
 
@@ -67,7 +69,8 @@ func TestFullMemory(t *testing.T) {
 	})
 }
 
-// inMulti sends MULTI and a command, and returns its reply; for DISCARD that of a transaction that was queued into.
+// inMulti sends MULTI and a command, and returns its reply; for DISCARD that of a
+// transaction that was queued into.
 func inMulti(c *testkit.Client, words ...string) string {
 	c.Do("MULTI")
 	if words[0] == "DISCARD" {
@@ -79,8 +82,8 @@ func inMulti(c *testkit.Client, words ...string) string {
 	return c.Do(words...).String()
 }
 
-// TestEvictionKeepsTheBound: under a load of writes memory stays within 5 % of its bound, whatever the policy, and every
-// write succeeds.
+// TestEvictionKeepsTheBound: under a load of writes memory stays within 5 % of its bound, whatever
+// the policy, and every write succeeds.
 func TestEvictionKeepsTheBound(t *testing.T) {
 	const most = 1 << 20
 	for _, policy := range allPolicies {
@@ -150,6 +153,29 @@ func TestInfoMemory(t *testing.T) {
 	require.Equal(t, used, infoNumber(t, c, "used_memory_dataset")+infoNumber(t, c, "used_memory_overhead"))
 	require.Contains(t, c.Do("INFO", "memory").Str, "maxmemory:104857600\r\nmaxmemory_human:100.00M\r\nmaxmemory_policy:volatile-ttl\r\n")
 	require.Positive(t, infoNumber(t, c, "mem_not_counted_for_evict"))
+	require.EqualValues(t, rusage.MachineBytes(), infoNumber(t, c, "total_system_memory"))
+	require.Positive(t, infoNumber(t, c, "total_system_memory"))
+}
+
+// TestHeap: the figures are those of runtime.ReadMemStats, which a server must not call.
+func TestHeap(t *testing.T) {
+	runtime.GC()
+	h := readHeap()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	near := func(want, got uint64, what string) {
+		t.Helper()
+		require.InDelta(t, want, got, 16<<20, what)
+		require.Positive(t, got, what)
+	}
+	near(m.HeapAlloc, h.allocated, "allocated")
+	near(m.HeapInuse, h.active(), "active")
+	near(m.HeapSys-m.HeapReleased, h.resident(), "resident")
+	near(m.HeapSys, h.resident()+h.released, "from the system")
+	require.InDelta(t, m.HeapObjects, h.objects, float64(m.HeapObjects))
+	require.Positive(t, h.objects)
+	require.InDelta(t, m.NumGC, h.collections, 10)
+	require.Positive(t, h.collections)
 }
 
 // TestObjectFreq: which of IDLETIME and FREQ there is depends on the policy, also while the server runs.

@@ -59,12 +59,8 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	for _, m := range ex.monitors {
 		if m.replies != replyOff {
 			ex.deliver(m, w.Buf)
-			if m.outputTooLarge() {
-				ex.pubsub.doomed = append(ex.pubsub.doomed, m)
-			}
 		}
 	}
-	ex.closeDoomed()
 }
 
 // origin is where a command came from, as MONITOR writes it.

@@ -22,10 +22,26 @@ func (c clientClass) String() string { return [...]string{"normal", "pubsub"}[c]
 type outputLimit struct {
 	config.OutputLimit
 	least int64 // up to this many bytes no limit is passed
+	// pushed is how much of it may be what others have sent to a client that does not read:
+	// flow control cannot stop them.
+	pushed int
 }
 
-func newOutputLimit(l config.OutputLimit) outputLimit {
-	o := outputLimit{l, math.MaxInt64}
+// newOutputLimits are the limits of all classes. What monitors and those who track do not read is bounded
+// like the messages of subscribers, although they are normal clients.
+func newOutputLimits(l *config.OutputLimits) [clientClasses]outputLimit {
+	pushed := math.MaxInt
+	if l.PubSub.HardBytes > 0 {
+		pushed = int(min(l.PubSub.HardBytes, math.MaxInt))
+	}
+	return [...]outputLimit{
+		classNormal: newOutputLimit(l.Normal, pushed),
+		classPubSub: newOutputLimit(l.PubSub, math.MaxInt),
+	}
+}
+
+func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
+	o := outputLimit{l, math.MaxInt64, pushed}
 	for _, bytes := range []int64{l.HardBytes, l.SoftBytes} {
 		if bytes > 0 {
 			o.least = min(o.least, bytes)
@@ -43,12 +59,12 @@ type softLimit struct {
 // outputBytes is how much output the client has not taken yet.
 func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }
 
-// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard limit, or
-// the soft one for too long. Output that has just passed the soft limit is given its time.
+// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard
+// limit, or the soft one for too long. Output that has just passed the soft limit is given its time.
 func (s *session) outputTooLarge() bool {
 	limit := &s.server.settings.output[s.class]
 	bytes := int64(s.outputBytes())
-	return bytes > limit.least && s.passesLimit(limit, bytes)
+	return bytes > limit.least && s.passesLimit(limit, bytes) || s.inboxBytes > limit.pushed
 }
 
 func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
@@ -69,18 +85,20 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 	return nowMS-s.soft.sinceMS >= limit.SoftMS
 }
 
-// checkOutput closes a client whose unread output is too large.
+// checkOutput condemns a session whose unread output is too large.
 func (s *session) checkOutput() {
 	if s.outputTooLarge() {
-		s.logOutputLimit()
-		s.out.Buf = nil
-		s.kill()
+		s.condemnForOutput()
 	}
 }
 
-func (s *session) logOutputLimit() {
+func (s *session) condemnForOutput() {
+	if s.condemned {
+		return
+	}
 	s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
 		"bytes", s.outputBytes())
+	s.server.condemn(s)
 }
 
 // notableOutput is how much output that may wait for the client is worth another look after sending.
@@ -88,12 +106,15 @@ const notableOutput = 16 << 10
 
 // noteOutput learns what the transport still holds after sending. The owner calls it.
 func (s *session) noteOutput() {
-	bytes := s.transport.buffered() + s.owed.bytes()
+	s.control(mostUnsent)
+	bytes := s.unsentBytes()
 	ex := &s.server.executor
 	ex.mu.Lock()
+	defer ex.damaging()
 	if s.pendingBytes = bytes; !s.dead && !ex.scripts.busy.on {
 		ex.begin()
 		s.checkOutput()
+		ex.endUnit()
 	}
 	var touched []*session
 	if !ex.scripts.busy.on {
@@ -103,12 +124,12 @@ func (s *session) noteOutput() {
 	kick(touched, nil)
 }
 
-// fire implements firer: the output has been above the soft limit for its time. What the transport still holds only
-// the session's owner can tell, so it is sent for.
+// fire implements firer: the output has been above the soft limit for its time. What the transport still
+// holds only the session's owner can tell, so it is sent for.
 func (s *session) fire(ex *executor) { ex.touch(s) }
 
-// judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew with one that
-// has read. The owner calls it, having asked its transport what it holds.
+// judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew
+// with one that has read. The owner calls it, having asked its transport what it holds.
 func (s *session) judgeSoftLimit() {
 	ex := &s.server.executor
 	ex.begin()
@@ -120,8 +141,7 @@ func (s *session) judgeSoftLimit() {
 		return
 	}
 	if s.passesLimit(limit, bytes) {
-		s.logOutputLimit()
-		s.out.Buf = nil
-		s.kill()
+		s.condemnForOutput()
+		ex.endUnit()
 	}
 }

@@ -4,17 +4,19 @@ import (
 	"slices"
 
 	"lockserver/commands"
+	"lockserver/internal/resp"
 	"lockserver/store"
 )
 
-// How a command waits. A handler that cannot answer yet calls Ctx.Block, which lands in park: the command's arguments
-// are kept, and a waiter stands in the queue of each of its keys. While anybody waits, the store tells parking about
-// every key that changes; a changed key with a queue becomes ready. After the unit that changed it, and before any
-// other command, serve lets the waiters of the ready keys try, first come first served. A waiter leaves all its
-// queues at once when it is answered, times out, is unblocked, or its client goes.
+// How a command waits. A handler that cannot answer yet calls Ctx.Block, which lands in park: the
+// command's arguments are kept, and a waiter stands in the queue of each of its keys. While anybody
+// waits, the store tells parking about every key that changes; a changed key with a queue becomes
+// ready. After the unit that changed it, and before any other command, serve lets the waiters of the
+// ready keys try, first come first served. A waiter leaves all its queues at once when it is answered,
+// times out, is unblocked, or its client goes.
 //
-// To add a blocking command: write its handler so that one function tries (and does nothing if it cannot), call it
-// once, and hand it to Ctx.Block. Nothing here needs to know the command.
+// To add a blocking command: write its handler so that one function tries (and does nothing if it cannot),
+// call it once, and hand it to Ctx.Block. Nothing here needs to know the command.
 
 // waiter is one parked command.
 type waiter struct {
@@ -31,6 +33,7 @@ type waiter struct {
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so
 	older, younger *waiter   // the claimant's others
+	granted        bool      // it leaves its queues because it got what it waited for
 }
 
 // place is a waiter's stand in one key's queue.
@@ -49,6 +52,7 @@ type queue struct {
 	key         string
 	first, last *place
 	branches    *place // those that wait for more than this key, in no order
+	insider     string // the owner that holds the lock, if it also waits here, for more than this key
 	ready       bool   // stands in parking.ready
 	again       *retry // nil: nobody has asked for one
 }
@@ -66,10 +70,12 @@ type parking struct {
 	queues    []map[string]*queue // a database each
 	claimants map[string]*claimant
 	count     int
+	ofLocks   int    // those of them that wait in the queues of locks
 	entered   uint64 // how many have ever been parked
 	ready     []*queue
-	serving   *waiter   // whose turn it is
-	stuck     []*waiter // were first of their queue in this unit and could not go
+	serving   *waiter     // whose turn it is
+	suspects  []*claimant // may stand in a circle since this unit
+	goOn      timer       // for suspects that a unit had no time for
 	timers    *timers
 }
 
@@ -78,6 +84,7 @@ func newParking(databases int, ts *timers) *parking {
 	for i := range p.queues {
 		p.queues[i] = make(map[string]*queue)
 	}
+	p.goOn.Of = p
 	return p
 }
 
@@ -132,6 +139,7 @@ func (p *parking) enter(w *waiter) {
 	p.count++
 	p.entered++
 	if w.number = p.entered; w.wait.Owner != nil {
+		p.ofLocks++
 		p.claim(w)
 	}
 }
@@ -139,6 +147,10 @@ func (p *parking) enter(w *waiter) {
 // leave takes a waiter out of all its queues.
 func (p *parking) leave(w *waiter) {
 	if w.claimant != nil {
+		p.ofLocks--
+		if !w.granted && w.younger != nil {
+			p.leftBehind(w)
+		}
 		p.disclaim(w)
 	}
 	for _, pl := range w.places {
@@ -174,12 +186,15 @@ func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) error {
 	w.timer.Of = w
 	ex.parking.enter(w)
 	if w.claimant != nil {
-		if circle := ex.circle(w); circle != nil {
+		if circle := ex.circleFrom(w); circle != nil {
 			ex.parking.leave(w)
-			return commands.ErrDeadlock(circle)
+			return errCircle(circle)
 		}
 	}
 	s.waiter = w
+	if wait.Queue {
+		ex.watchOver(s)
+	}
 	if ex.parking.count == 1 {
 		ex.observe()
 	}
@@ -191,14 +206,14 @@ func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) error {
 
 // unpark ends a wait, however it ended; the session goes on with its next command.
 func (ex *executor) unpark(w *waiter) {
-	if w.session.waiter != w {
-		return // its client was killed for the answer's size
-	}
 	ex.parking.leave(w)
 	if ex.parking.count == 0 {
 		ex.observe()
 	}
 	ex.timers.stop(&w.timer)
+	if ex.host.aof != nil {
+		ex.host.aof.forget(w)
+	}
 	w.session.waiter = nil
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
 	ex.served.Add(1)
@@ -224,6 +239,7 @@ func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
 	}
+	ex.spareCtx(c)
 	ex.answered(w, mark)
 }
 
@@ -236,26 +252,38 @@ func (ex *executor) answered(w *waiter, mark int) {
 	ex.unpark(w)
 }
 
-// serve lets the waiters of every ready key try until nothing more happens. It is the end of each unit.
+// serve ends who was condemned and lets the waiters of every ready key try, until nothing more happens. It is
+// the end of each unit. Nobody who is condemned ever stands in a queue that is served.
 func (ex *executor) serve() {
-	p := ex.parking
-	for len(p.ready) > 0 {
-		q := p.ready[0]
-		p.ready = p.ready[1:]
-		q.ready = false
-		ex.serveQueue(q)
-		if len(p.ready) == 0 && len(p.stuck) > 0 {
-			ex.breakCircles()
+	defer ex.damaging()
+	p, looked := ex.parking, 0
+	// Nobody is served while the log cannot be written: what a waiter takes is a write.
+	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil
+	for {
+		switch {
+		case len(ex.condemned) > 0:
+			ex.endCondemned()
+		case !mayServe:
+			return
+		case len(p.ready) > 0:
+			q := p.ready[0]
+			p.ready = p.ready[1:]
+			q.ready = false
+			ex.serveQueue(q)
+		case ex.breakCircles(&looked): // those who stood behind the one that was refused have their turn
+		case len(p.ready)+len(ex.condemned) > 0: // it may have come across a lock whose lease has ended
+		default:
+			p.ready = p.ready[:0]
+			return
 		}
 	}
-	p.ready = p.ready[:0]
 }
 
 // unknownKind stands for the kind of a value that has not been looked at since it may have changed.
 const unknownKind = ^store.Kind(0)
 
-// serveQueue lets the waiters of one key try, oldest first; of those that stand in the strict queue, up to the first
-// that cannot go, and then whoever waits for a lock that its own owner holds by now.
+// serveQueue lets the waiters of one key try, oldest first; of those that stand in the strict queue, up to
+// the first that cannot go, and then whoever waits for a lock that its own owner holds by now.
 func (ex *executor) serveQueue(q *queue) {
 	var head *waiter // the one that could not go
 	held := unknownKind
@@ -276,6 +304,10 @@ func (ex *executor) serveQueue(q *queue) {
 			} else if w.wait.Queue {
 				head = w
 			}
+			if len(ex.condemned) > 0 { // perhaps one of those that are left: they have their turn when it has gone
+				ex.parking.makeReady(q)
+				return
+			}
 		}
 		if head != nil && (next == nil || next.waiter.wait.Queue) {
 			break
@@ -285,18 +317,20 @@ func (ex *executor) serveQueue(q *queue) {
 	if head == nil || head.claimant == nil {
 		return
 	}
-	ex.parking.stuck = append(ex.parking.stuck, head)
-	_, c := ex.holder(q)
-	if c == nil {
-		return
-	}
-	for w := c.first; w != nil; {
-		next := w.younger
-		if w != head && w.standsIn(q) {
-			ex.try(w)
+	owner, c := ex.holder(q)
+	if c != nil {
+		for w := c.first; w != nil; {
+			next := w.younger
+			if w != head && w.standsIn(q) {
+				if ex.try(w); len(ex.condemned) > 0 {
+					ex.parking.makeReady(q)
+					return
+				}
+			}
+			w = next
 		}
-		w = next
 	}
+	ex.parking.heldBy(q, owner, c)
 }
 
 func (w *waiter) standsIn(q *queue) bool {
@@ -315,42 +349,66 @@ func (ex *executor) try(w *waiter) bool {
 		return err
 	})
 	ex.parking.serving, ex.tracking.actor = nil, nil
+	ex.spareCtx(c)
 	if err != nil {
-		c.Out.Rollback(mark)
-		c.Out.Error(err.Error())
+		w.session.out.Rollback(mark)
+		w.session.out.Error(err.Error())
 	} else if !done {
-		c.Out.Rollback(mark)
+		w.session.out.Rollback(mark)
 		return false
 	}
+	w.granted = err == nil
 	if w.wait.Undo != nil && err == nil {
 		w.session.granted = w
+		w.session.pulse.granted(ex)
 	}
 	ex.answered(w, mark)
 	return true
 }
 
-// undo takes back what a waiter was given, because its client went before it could be told.
+// undo takes back what a waiter was given, because its client went before it could be told. Like
+// every change it may condemn others and make queues ready: it is called where no command is
+// running, and endUnit comes after it.
 func (ex *executor) undo(w *waiter) {
+	c := ex.freeCtx()
+	ex.prepare(c, w.session, w.row, w.argv)
+	c.DB, c.MayBlock, c.Out = w.db, false, new(resp.Writer) // nobody reads it
 	_ = ex.contain(w.row, func() error {
-		w.wait.Undo(ex.waiterCtx(w))
+		w.wait.Undo(c)
 		return nil
 	})
+	ex.spareCtx(c)
 }
 
-// waiterCtx is the context of a waiter's own command.
+// waiterCtx is the context of a waiter's own command, until it is given to spareCtx.
 func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
 	if len(w.session.inbox) > 0 {
 		w.session.takeInbox()
 	}
-	c := &ex.waiting
+	c := ex.freeCtx()
 	ex.prepare(c, w.session, w.row, w.argv)
 	c.DB = w.db
 	c.MayBlock = false
 	return c
 }
 
-// endLeases lets keys die whose time has come before commands look at them, if anybody waits. A command that found one first
-// would be answered between the end of a lease and the grant to who stands next, a moment that nobody is to see.
+// freeCtx returns a context that nobody else uses.
+func (ex *executor) freeCtx() *commands.Ctx {
+	n := len(ex.spareCtxs)
+	if n == 0 {
+		return new(commands.Ctx)
+	}
+	c := ex.spareCtxs[n-1]
+	ex.spareCtxs = ex.spareCtxs[:n-1]
+	return c
+}
+
+// spareCtx ends the use of what freeCtx returned.
+func (ex *executor) spareCtx(c *commands.Ctx) { ex.spareCtxs = append(ex.spareCtxs, c) }
+
+// endLeases lets keys die whose time has come before commands look at them, if anybody waits. A
+// command that found one first would be answered between the end of a lease and the grant to who
+// stands next, a moment that nobody is to see.
 func (ex *executor) endLeases() {
 	if ex.parking.count == 0 || ex.host.expiryPaused {
 		return

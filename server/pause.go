@@ -2,8 +2,8 @@ package server
 
 import "lockserver/commands"
 
-// pausing is what CLIENT PAUSE has asked for. A session whose next command is held keeps it, with all behind it, until
-// the end. It is only touched under the executor.
+// pausing is what CLIENT PAUSE has asked for. A session whose next command is held keeps it, with all behind
+// it, until the end. It is only touched under the executor.
 type pausing struct {
 	untilMS int64 // 0: nothing is paused
 	all     bool  // every command, and not only those that write
@@ -30,14 +30,15 @@ func (ex *executor) unpause() {
 	for _, s := range p.held {
 		s.held = false
 		if !s.dead {
+			s.info.lastUS = ex.store.NowUS() // it was not idle
 			ex.touch(s)
 		}
 	}
 	p.held = nil
 }
 
-// holds reports whether the session's next command must wait for the end of the pause. What would be refused anyhow
-// need not; row may be nil.
+// holds reports whether the session's next command must wait for the end of the pause. What would be
+// refused anyhow need not; row may be nil.
 func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 	if row == nil {
 		var err error

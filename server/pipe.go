@@ -3,54 +3,83 @@ package server
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
+	"os"
 	"sync"
 	"time"
-
-	"os"
 )
 
-// pipe returns the two ends of an in-process connection. Unlike net.Pipe a write never waits for the reader, so a
-// client may send a long pipeline before it reads the first reply, as it may over TCP; how much may be under way is
-// bounded by the server's buffer limits.
+// mostPiped is how much a client may have sent that the server has not read. The server reads at once, unless
+// it is told to let the client wait: see flow.go.
+const mostPiped = 1 << 20
+
+// pipe returns the two ends of an in-process connection. Unlike net.Pipe a write does not wait for the
+// reader, so a client may send a long pipeline before it reads the first reply, as it may over TCP. How much
+// may be under way to the client is bounded by the server's limits, and how much to the server by mostPiped.
 func pipe() (client, server net.Conn) {
-	a, b := newPipeBuffer(), newPipeBuffer()
+	a, b := newPipeBuffer(math.MaxInt), newPipeBuffer(mostPiped)
 	return &pipeEnd{in: a, out: b, local: "client"}, &pipeEnd{in: b, out: a, local: "server"}
 }
 
 // pipeBuffer carries bytes in one direction.
 type pipeBuffer struct {
+	most     int // a write waits while there is more
+	writing  sync.Mutex
 	mu       sync.Mutex
-	ready    sync.Cond
+	ready    sync.Cond // something was written, or the buffer was closed, or a deadline may have passed
+	roomy    sync.Cond // something was read, or the same
 	data     []byte
 	off      int
 	taken    int64 // bytes that were read, ever
 	closed   bool
-	deadline time.Time
-	alarm    *time.Timer
+	deadline pipeDeadline // of read
+	writeBy  pipeDeadline
+	// onTaken is called, once, when taken has reached awaited.
+	onTaken func()
+	awaited int64
 }
 
-func newPipeBuffer() *pipeBuffer {
-	b := &pipeBuffer{}
-	b.ready.L = &b.mu
+// pipeDeadline is until when a call may wait; zero: for ever.
+type pipeDeadline struct {
+	at    time.Time
+	alarm *time.Timer
+}
+
+func (d *pipeDeadline) passed() bool { return !d.at.IsZero() && !time.Now().Before(d.at) }
+
+func newPipeBuffer(most int) *pipeBuffer {
+	b := &pipeBuffer{most: most}
+	b.ready.L, b.roomy.L = &b.mu, &b.mu
 	return b
 }
 
 func (b *pipeBuffer) read(p []byte) (int, error) {
+	n, taken, err := b.take(p)
+	if taken != nil {
+		taken()
+	}
+	return n, err
+}
+
+// take is read, but for the call of onTaken, which it returns if that is due: it needs
+// locks that are taken before ours.
+func (b *pipeBuffer) take(p []byte) (n int, taken func(), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for b.off == len(b.data) {
 		if b.closed {
-			return 0, io.EOF
+			return 0, nil, io.EOF
 		}
-		if !b.deadline.IsZero() && !time.Now().Before(b.deadline) {
-			return 0, os.ErrDeadlineExceeded
+		if b.deadline.passed() {
+			return 0, nil, os.ErrDeadlineExceeded
 		}
 		b.ready.Wait()
 	}
-	n := copy(p, b.data[b.off:])
+	n = copy(p, b.data[b.off:])
 	b.off += n
 	b.taken += int64(n)
+	b.roomy.Signal()
 	if b.off == len(b.data) {
 		b.off = 0
 		b.data = b.data[:0]
@@ -58,28 +87,68 @@ func (b *pipeBuffer) read(p []byte) (int, error) {
 			b.data = nil
 		}
 	}
-	return n, nil
+	if b.onTaken != nil && b.taken >= b.awaited {
+		taken, b.onTaken = b.onTaken, nil
+	}
+	return n, taken, nil
 }
 
-func (b *pipeBuffer) write(p []byte) (int, error) {
+// whenTaken makes the reader call f, once, when it has read so many bytes in all; false: it has already.
+func (b *pipeBuffer) whenTaken(bytes int64, f func()) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed {
-		return 0, io.ErrClosedPipe
+	if b.taken >= bytes {
+		return false
 	}
-	b.data = append(b.data, p...)
-	b.ready.Signal()
-	return len(p), nil
+	b.onTaken, b.awaited = f, bytes
+	return true
+}
+
+// compact drops what was read, if that is most of what there is: a reader that never
+// catches up would leave it there.
+func (b *pipeBuffer) compact() {
+	if b.off > len(b.data)/2 {
+		b.data = b.data[:copy(b.data, b.data[b.off:])]
+		b.off = 0
+	}
+}
+
+func (b *pipeBuffer) write(p []byte) (n int, err error) {
+	b.writing.Lock() // what two write is not mixed
+	defer b.writing.Unlock()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for {
+		switch room := b.most - (len(b.data) - b.off); {
+		case b.closed:
+			return n, io.ErrClosedPipe
+		case b.writeBy.passed():
+			return n, os.ErrDeadlineExceeded
+		case room > 0:
+			part := p[n:min(len(p), n+room)]
+			b.compact()
+			b.data = append(b.data, part...)
+			n += len(part)
+			b.ready.Signal()
+			if n == len(p) {
+				return n, nil
+			}
+		}
+		b.roomy.Wait()
+	}
 }
 
 func (b *pipeBuffer) close() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.closed = true
-	if b.alarm != nil {
-		b.alarm.Stop()
+	for _, d := range []*pipeDeadline{&b.deadline, &b.writeBy} {
+		if d.alarm != nil {
+			d.alarm.Stop()
+		}
 	}
 	b.ready.Broadcast()
+	b.roomy.Broadcast()
 }
 
 // drop closes the buffer, and what was not read by now never is.
@@ -90,21 +159,24 @@ func (b *pipeBuffer) drop() {
 	b.close()
 }
 
-func (b *pipeBuffer) setDeadline(t time.Time) {
+// setDeadline sets one of the buffer's deadlines.
+func (b *pipeBuffer) setDeadline(d *pipeDeadline, t time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.deadline = t
-	if b.alarm != nil {
-		b.alarm.Stop()
-		b.alarm = nil
+	d.at = t
+	if d.alarm != nil {
+		d.alarm.Stop()
+		d.alarm = nil
 	}
-	if !t.IsZero() && !b.closed {
-		b.alarm = time.AfterFunc(time.Until(t), func() {
-			b.mu.Lock()
-			b.ready.Broadcast()
-			b.mu.Unlock()
-		})
+	if t.IsZero() || b.closed {
+		return
 	}
+	d.alarm = time.AfterFunc(time.Until(t), func() {
+		b.mu.Lock()
+		b.ready.Broadcast()
+		b.roomy.Broadcast()
+		b.mu.Unlock()
+	})
 }
 
 // everTaken returns how many bytes were ever read.
@@ -152,16 +224,24 @@ func (e *pipeEnd) CloseWrite() error {
 func (e *pipeEnd) LocalAddr() net.Addr  { return e.local }
 func (e *pipeEnd) RemoteAddr() net.Addr { return pipeAddr("in-process") }
 
-func (e *pipeEnd) SetDeadline(t time.Time) error { return e.SetReadDeadline(t) }
-
-// SetReadDeadline bounds Read.
-func (e *pipeEnd) SetReadDeadline(t time.Time) error {
-	e.in.setDeadline(t)
+// SetDeadline bounds Read and Write.
+func (e *pipeEnd) SetDeadline(t time.Time) error {
+	e.in.setDeadline(&e.in.deadline, t)
+	e.out.setDeadline(&e.out.writeBy, t)
 	return nil
 }
 
-// SetWriteDeadline does nothing: a write never waits.
-func (e *pipeEnd) SetWriteDeadline(time.Time) error { return nil }
+// SetReadDeadline bounds Read.
+func (e *pipeEnd) SetReadDeadline(t time.Time) error {
+	e.in.setDeadline(&e.in.deadline, t)
+	return nil
+}
+
+// SetWriteDeadline bounds Write.
+func (e *pipeEnd) SetWriteDeadline(t time.Time) error {
+	e.out.setDeadline(&e.out.writeBy, t)
+	return nil
+}
 
 // pipeAddr names an end of a pipe.
 type pipeAddr string

@@ -5,11 +5,12 @@ import (
 	"lockserver/internal/resp"
 )
 
-// How messages travel. Whoever publishes, a client, a lock that is released or a key that changes, calls Publish under
-// the executor. The message is encoded once for each version of the protocol and laid into the inbox of every session
-// that listens; the sessions share the bytes. A session takes its inbox into its output before its next command writes
-// anything, or when its owner comes for the output: so a message never stands inside a reply, and one that a client
-// published to itself stands behind the reply of the command, or the transaction, that did it.
+// How messages travel. Whoever publishes, a client, a lock that is released or a key that changes, calls
+// Publish under the executor. The message is encoded once for each version of the protocol and laid into
+// the inbox of every session that listens; the sessions share the bytes. A session takes its inbox into its
+// output before its next command writes anything, or when its owner comes for the output: so a message
+// never stands inside a reply, and one that a client published to itself stands behind the reply of the
+// command, or the transaction, that did it.
 //
 // What lies in an inbox counts against client-output-buffer-limit like any output.
 
@@ -29,8 +30,7 @@ type pubsub struct {
 	patterns         map[string]*audience
 	// patternList holds the patterns, which a message is matched with one after the other.
 	patternList []*audience
-	listeners   int        // sessions that are subscribed to anything
-	doomed      []*session // of one Publish, or one line for monitors: those whose output has grown too large
+	listeners   int // sessions that are subscribed to anything
 }
 
 func newPubSub() pubsub {
@@ -209,7 +209,6 @@ func (ex *executor) Publish(channel, payload []byte) int64 {
 			reached += ex.spread(to, &message{kind: "pmessage", pattern: []byte(to.name), channel: channel, payload: payload})
 		}
 	}
-	ex.closeDoomed()
 	return int64(reached)
 }
 
@@ -219,45 +218,27 @@ func (ex *executor) publishSharded(channel, payload []byte) int64 {
 	if to == nil {
 		return 0
 	}
-	n := ex.spread(to, &message{kind: "smessage", channel: channel, payload: payload})
-	ex.closeDoomed()
-	return int64(n)
+	return int64(ex.spread(to, &message{kind: "smessage", channel: channel, payload: payload}))
 }
 
 // spread lays a message into the inboxes of an audience and returns how many there were.
 func (ex *executor) spread(to *audience, m *message) int {
 	for _, sub := range to.members {
-		s := sub.session
-		ex.deliver(s, m.in(s.out.Proto))
-		if s.outputTooLarge() {
-			ex.pubsub.doomed = append(ex.pubsub.doomed, s)
-		}
+		ex.deliver(sub.session, m.in(sub.session.out.Proto))
 	}
 	return len(to.members)
 }
 
-// closeDoomed closes those whose output has grown too large. It comes last: they leave the audiences. What a running
-// command of theirs has written stays where it is, for the command may not have finished.
-func (ex *executor) closeDoomed() {
-	p := &ex.pubsub
-	if len(p.doomed) == 0 {
+// deliver lays bytes into a session's inbox; they are shared and are not written to. A session whose output
+// grows too large by it is condemned.
+func (ex *executor) deliver(s *session, b []byte) {
+	if s.condemned {
 		return
 	}
-	for _, s := range p.doomed {
-		if ex.host.clients[s.id] == s { // not twice
-			s.logOutputLimit()
-			s.kill()
-		}
-	}
-	clear(p.doomed)
-	p.doomed = p.doomed[:0]
-}
-
-// deliver lays bytes into a session's inbox; they are shared and are not written to.
-func (ex *executor) deliver(s *session, b []byte) {
 	s.inbox = append(s.inbox, b)
 	s.inboxBytes += len(b)
 	ex.touch(s)
+	s.checkOutput()
 }
 
 // takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.

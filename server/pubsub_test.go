@@ -33,7 +33,7 @@ func checkPubSub(t testing.TB, srv *Server) {
 	require.Empty(t, srv.pubsub.patterns)
 	require.Empty(t, srv.pubsub.patternList)
 	require.Empty(t, srv.pubsub.shards)
-	require.Empty(t, srv.pubsub.doomed)
+	require.Empty(t, srv.condemned)
 }
 
 func TestPubSubOnEveryTransport(t *testing.T) {
@@ -172,8 +172,8 @@ func TestPubSubModel(t *testing.T) {
 	}
 }
 
-// TestPubSubManyLoops lets several clients publish to several listeners on all loops: each gets all, in the order of
-// each publisher.
+// TestPubSubManyLoops lets several clients publish to several listeners on all loops: each gets
+// all, in the order of each publisher.
 func TestPubSubManyLoops(t *testing.T) {
 	const publishers, listeners, messages = 3, 6, 400
 	srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) { c.IOThreads = 4 })
@@ -270,8 +270,8 @@ func TestOutputHardLimit(t *testing.T) {
 	require.Equal(t, "+PONG", c.Do("PING").String())
 }
 
-// checkSoftLimit lets a client that does not read get over its soft limit of 100,000 bytes for 5 seconds by flood,
-// which sends it about 60,000.
+// checkSoftLimit lets a client that does not read get over its soft limit of 100,000 bytes for 5 seconds by
+// flood, which sends it about 60,000.
 func checkSoftLimit(t *testing.T, srv *Server, clock *ManualClock, victim *testkit.Client, flood func()) {
 	t.Helper()
 	over := func() bool {

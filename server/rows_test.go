@@ -29,6 +29,8 @@ func TestRowsLikeRedis(t *testing.T) {
 	}, map[string]tabletest.Deviation{
 		"command|getkeys":         {Lines: "arg", Why: "Redis documents the arguments since 7.2 only"},
 		"command|getkeysandflags": {Lines: "arg", Why: "Redis documents the arguments since 7.2 only"},
+		"geohash":                 {Lines: "arg", Why: "Redis says that the members are optional since 7.2 only"},
+		"geopos":                  {Lines: "arg", Why: "Redis says that the members are optional since 7.2 only"},
 		"zrank":                   {Lines: "arity", Why: "WITHSCORE came with 7.2"},
 		"zrevrank":                {Lines: "arity", Why: "WITHSCORE came with 7.2"},
 	})

@@ -32,6 +32,9 @@ func save(c *commands.Ctx) error {
 	if srv.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
 	}
+	if err := srv.ownDir(); err != nil {
+		return commands.ErrNotOurDir(err)
+	}
 	if err := srv.saveNow(); err != nil {
 		return commands.ErrSaveFailed
 	}
@@ -52,6 +55,11 @@ func bgsave(c *commands.Ctx) error {
 		return err
 	}
 	srv := sessionOf(c).server
+	if srv.config.DBFilename != "" {
+		if err := srv.ownDir(); err != nil {
+			return commands.ErrNotOurDir(err)
+		}
+	}
 	switch {
 	case srv.config.DBFilename == "":
 		return commands.ErrNoSnapshotFile
@@ -74,7 +82,8 @@ func lastsave(c *commands.Ctx) error {
 	return nil
 }
 
-// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value saves if there are save points.
+// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
+// saves if there are save points.
 type ShutdownOptions struct {
 	Save, NoSave bool
 	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
@@ -83,8 +92,8 @@ type ShutdownOptions struct {
 	Force bool
 }
 
-// Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error says why,
-// unless Force is set. A server that was not started, or could not be, only ends.
+// Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error
+// says why, unless Force is set. A server that was not started, or could not be, only ends.
 func (srv *Server) Shutdown(o ShutdownOptions) error {
 	srv.life.Lock()
 	state := srv.state

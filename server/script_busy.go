@@ -9,11 +9,12 @@ import (
 	"lockserver/internal/luavm"
 )
 
-// What happens while a script runs for longer than busy-reply-threshold. From then on its hook lets others in for a moment
-// now and then: it lets go of the executor's lock, and what drives the session's own event loop looks after the other
-// connections of that loop. They find the executor busy: nothing that touches the data may happen, for the script is in
-// the middle of it. Clients get -BUSY, but for the few commands that are marked AllowBusy; everybody else who wants the
-// executor waits in lockIdle until the script is over; and what an ended connection leaves to be done is put off.
+// What happens while a script runs for longer than busy-reply-threshold. From then on its hook lets others in
+// for a moment now and then: it lets go of the executor's lock, and what drives the session's own event loop
+// looks after the other connections of that loop. They find the executor busy: nothing that touches the data
+// may happen, for the script is in the middle of it. Clients get -BUSY, but for the few commands that are
+// marked AllowBusy; everybody else who wants the executor waits in lockIdle until the script is over; and
+// what an ended connection leaves to be done is put off.
 
 // scriptBusy is the state of that. It is only touched under the executor.
 type scriptBusy struct {
@@ -33,9 +34,11 @@ func (ex *executor) lockIdle() {
 	}
 }
 
-// afterScript runs f, under the executor's lock and as a unit of its own: now, or when the script is over that is busy.
+// afterScript runs f, under the executor's lock and as a unit of its own: now, or when
+// the script is over that is busy.
 func (ex *executor) afterScript(f func()) {
 	ex.mu.Lock()
+	defer ex.damaging()
 	if ex.scripts.busy.on {
 		ex.scripts.busy.later = append(ex.scripts.busy.later, f)
 		ex.mu.Unlock()
@@ -80,19 +83,27 @@ func (vm *scriptVM) hook() error {
 	return nil
 }
 
-// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's, and goes on
-// behind what is refused here.
+// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
+// and goes on behind what is refused here.
 func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 	if ex.scripts.busy.on {
-		return s.runAll(ex, b, todo)
+		return s.runBetween(ex, b, todo)
 	}
 	ex.begin()
 	ex.endLeases()
 	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
 	s.info.lastUS = ex.store.NowUS()
 	ex.gauge.beginBatch()
-	ran = s.runAll(ex, b, todo)
+	ran = s.runBetween(ex, b, todo)
 	ex.endBatch(s, todo[:ran])
+	return ran
+}
+
+// runBetween is runAll, whose panics are those of the connection.
+func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	s.stage = between
+	ran = s.runAll(ex, b, todo)
+	s.stage = within
 	return ran
 }
 
@@ -109,9 +120,9 @@ func (ex *executor) beginBusy(run *scriptRun, now time.Time) {
 // yield lets others in. Nobody but them changes anything meanwhile.
 func (ex *executor) yield(run *scriptRun) {
 	ex.mu.Unlock()
+	defer ex.mu.Lock()
 	run.session.transport.whileBusy()
 	runtime.Gosched()
-	ex.mu.Lock()
 }
 
 // endBusy is the end of a script that was busy.
@@ -124,6 +135,7 @@ func (ex *executor) endBusy(run *scriptRun) {
 
 // doLater does what was put off while a script was busy, after its unit.
 func (ex *executor) doLater() {
+	defer ex.damaging()
 	later := ex.scripts.busy.later
 	ex.scripts.busy.later = nil
 	for _, f := range later {

@@ -13,11 +13,12 @@ import (
 	"lockserver/internal/resp"
 )
 
-// How values cross between Redis and Lua, by the rules of Redis. A reply is read from the bytes that the command has
-// written, in the version of the protocol that the script has chosen (redis.setresp); what a script returns is written in
-// the client's.
+// How values cross between Redis and Lua, by the rules of Redis. A reply is read from the bytes that the
+// command has written, in the version of the protocol that the script has chosen (redis.setresp); what a
+// script returns is written in the client's.
 
-// replyReader turns a reply, which the server itself has written and which is therefore whole, into Lua's values.
+// replyReader turns a reply, which the server itself has written and which is
+// therefore whole, into Lua's values.
 type replyReader struct {
 	state *lua.LState
 	buf   []byte
@@ -111,14 +112,15 @@ func (r *replyReader) array() lua.LValue {
 	return t
 }
 
-// pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no command writes, is left out.
+// pairs takes a map: {map = {key = value, ...}}. A key that Lua cannot have, which no
+// command writes, is left out.
 func (r *replyReader) pairs() lua.LValue {
 	n := r.count()
 	inner := r.state.CreateTable(0, n)
 	for range n {
 		key, v := r.value(), r.value()
 		if key != lua.LNil {
-			inner.RawSet(key, v)
+			luavm.Put(inner, key, v)
 		}
 	}
 	return r.single("map", inner)
@@ -130,7 +132,7 @@ func (r *replyReader) set() lua.LValue {
 	inner := r.state.CreateTable(0, n)
 	for range n {
 		if key := r.value(); key != lua.LNil {
-			inner.RawSet(key, lua.LTrue)
+			luavm.Put(inner, key, lua.LTrue)
 		}
 	}
 	return r.single("set", inner)
@@ -155,12 +157,12 @@ func errorTable(state *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua: an array takes
-// one, a map or a set three, and the key of a map one more.
+// deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua:
+// an array takes one, a map or a set three, and the key of a map one more.
 const deepestReply = 7994
 
-// writeReply writes what a script returned. proto is the version of the protocol that the script has chosen, which
-// decides what true and false become.
+// writeReply writes what a script returned. proto is the version of the protocol that the script has chosen,
+// which decides what true and false become.
 func writeReply(out *resp.Writer, v lua.LValue, proto int, depth int) {
 	if depth > deepestReply {
 		out.Error(string(commands.ErrReplyDepth))
@@ -187,7 +189,8 @@ func writeReply(out *resp.Writer, v lua.LValue, proto int, depth int) {
 	}
 }
 
-// truncate is C's conversion of a double to a long long: towards zero, and the smallest one for what has no place.
+// truncate is C's conversion of a double to a long long: towards zero, and the
+// smallest one for what has no place.
 func truncate(f float64) int64 {
 	if f >= -1<<63 && f < 1<<63 {
 		return int64(f)
@@ -242,7 +245,7 @@ func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
 	}
 	d, n := out.DeferArray(), 0
 	for {
-		v := t.RawGetInt(n + 1)
+		v := luavm.Get(t, n+1)
 		if v == lua.LNil {
 			break
 		}

@@ -19,10 +19,11 @@ import (
 	"lockserver/store"
 )
 
-// Options say what a server is like. The zero value is a server for tests: it listens on a free port of 127.0.0.1,
-// reads and writes no files, and logs nothing.
+// Options say what a server is like. The zero value is a server for tests: it listens on a free port of
+// 127.0.0.1, reads and writes no files, and logs nothing.
 type Options struct {
-	// Config holds the directives; nil: the defaults, on a free port, without snapshots. The server keeps its own copy.
+	// Config holds the directives; nil: the defaults, on a free port, without snapshots.
+	// The server keeps its own copy.
 	Config *config.Config
 	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
 	ConfigFile string
@@ -35,7 +36,8 @@ type Options struct {
 	Log *slog.Logger
 	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
 	Progress io.Writer
-	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET; nil: the log has its own level.
+	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
+	// nil: the log has its own level.
 	LogLevel *slog.LevelVar
 	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
 	Clock Clock
@@ -70,12 +72,14 @@ type Server struct {
 	rewrites     rewrites
 	loading      *loading // nil: the data is there
 	idSecond     int64    // the highest of RisingSecond
+	own          *claim   // of config.Dir; nil: nothing may be written there
+	left         []*claim // of directories that are still written to
 	ending       bool     // Close was called: no further command runs
 	expiryPaused bool     // DEBUG SET-ACTIVE-EXPIRE 0
 	housekeeping timer
 
 	gate  gate    // has its own lock
-	files disk.FS // where the append-only log is
+	files disk.FS // where the append-only log is, and the locks are
 
 	life      sync.Mutex
 	state     lifeState
@@ -83,6 +87,7 @@ type Server struct {
 	listeners []net.Listener
 	conns     map[net.Conn]struct{} // those that are not on an event loop
 	addr      net.Addr
+	refusals  refusals // has its own lock
 	group     sync.WaitGroup
 	stopTick  chan struct{}
 	done      chan struct{}
@@ -100,7 +105,8 @@ const (
 	stateClosed
 )
 
-// settings are directives in the form in which the hot path uses them. They change only under the executor's lock.
+// settings are directives in the form in which the hot path uses them. They change
+// only under the executor's lock.
 type settings struct {
 	keepAlive time.Duration
 	output    [clientClasses]outputLimit
@@ -120,8 +126,8 @@ var (
 	errNotRunning = errors.New("server: not running")
 )
 
-// New returns a server with empty databases; it neither listens nor loads anything until Start. The error says what
-// is wrong with the options.
+// New returns a server with empty databases; it neither listens nor loads anything until Start. The error
+// says what is wrong with the options.
 func New(o Options) (*Server, error) {
 	if o.Config == nil {
 		o.Config = config.Default()
@@ -175,14 +181,14 @@ func New(o Options) (*Server, error) {
 	return srv, nil
 }
 
-// sharedTable holds every command: those on data, and the server's own. It never changes, so all servers of a process
-// have one.
+// sharedTable holds every command: those on data, and the server's own. It never changes, so
+// all servers of a process have one.
 var sharedTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(commands.Families(), serverRows()...)...)
 })
 
-// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve; it returns
-// when the data is there. Until then clients can connect, and are told -LOADING.
+// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve;
+// it returns when the data is there. Until then clients can connect, and are told -LOADING.
 func (srv *Server) Start() error {
 	if err := srv.bind(); err != nil {
 		return err
@@ -235,15 +241,16 @@ func (srv *Server) startTime() {
 	srv.group.Go(func() { srv.tick(srv.stopTick) })
 }
 
-// Addr returns the address of the first TCP listener, or of the unix socket if there is no other; nil before Start.
+// Addr returns the address of the first TCP listener, or of the unix socket if there
+// is no other; nil before Start.
 func (srv *Server) Addr() net.Addr {
 	srv.life.Lock()
 	defer srv.life.Unlock()
 	return srv.addr
 }
 
-// Dial returns a new connection to the server that needs no port; it fails before Start and after Close. It fits
-// go-redis' Dialer option.
+// Dial returns a new connection to the server that needs no port; it fails before Start and after
+// Close. It fits go-redis' Dialer option.
 func (srv *Server) Dial() (net.Conn, error) {
 	client, end := pipe()
 	if !srv.goServe(end) {
@@ -262,8 +269,8 @@ func (srv *Server) ExitCode() int {
 	return srv.exitCode
 }
 
-// Close ends the server at once, without saving: connections are closed, and everything it started has ended when
-// Close returns. It may be called more than once.
+// Close ends the server at once, without saving: connections are closed, and everything it started has ended
+// when Close returns. It may be called more than once.
 func (srv *Server) Close() error {
 	srv.life.Lock()
 	was := srv.state
@@ -299,13 +306,17 @@ func (srv *Server) tearDown() {
 	srv.life.Unlock()
 	srv.group.Wait()
 	srv.mu.Lock()
-	j := srv.aof
-	srv.aof = nil
+	j, own := srv.aof, srv.own
+	srv.aof, srv.own = nil, nil
+	srv.releaseLeft()
 	srv.mu.Unlock()
 	if j != nil {
 		if err := j.log.Close(); err != nil {
 			srv.log.Error("the append-only file could not be closed", "cause", err)
 		}
+	}
+	if own != nil { // last: another server may begin at once
+		_ = own.release()
 	}
 }
 

@@ -2,6 +2,7 @@ package server
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
@@ -11,53 +12,73 @@ import (
 const (
 	// batchCommands is how many commands are decoded and run in one hold of the executor.
 	batchCommands = 128
-	// batchOutput ends a batch whose replies have grown to this many bytes, so that they are sent before more are
-	// made.
+	// batchOutput ends a batch whose replies have grown to this many bytes, so that they
+	// are sent before more are made.
 	batchOutput = 1 << 20
 )
 
-// transport is what carries a session's bytes. Its methods may be called from any goroutine, without the executor's
-// lock, unless they say otherwise.
+// transport is what carries a session's bytes. Its methods may be called from any goroutine, without the
+// executor's lock, unless they say otherwise.
 type transport interface {
-	// kick makes the session's owner call pump soon: there is output, or a reason to go on. from is the event loop
-	// that calls, nil for any other caller.
+	// kick makes the session's owner call pump soon: there is output, or a reason to go on. from is the event
+	// loop that calls, nil for any other caller.
 	kick(from *loop)
-	// send writes output, or keeps it until the client takes it; an error says that the client is gone. held says
-	// that b is still to be written, at the end of the owner's round, and must stay as it is until then; it never is
-	// if now is set. Only the owner calls it.
+	// send writes output, or keeps it until the client takes it; an error says that the client is gone, or
+	// that the connection was closed because session.mayLeave, which it asks before anything leaves, says no.
+	// held says that b is still to be written, at the end of the owner's round, and must stay as it is until
+	// then; it never is if now is set. Only the owner calls it.
 	send(b []byte, now bool) (held bool, err error)
 	// buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
 	buffered() int
-	// unsent is buffered without what the client may have taken without our knowing yet. Only the owner calls it.
+	// unsent is buffered without what the client may have taken without our knowing
+	// yet. Only the owner calls it.
 	unsent() int
-	// guardPeer makes a dead peer noticed within ms milliseconds; the executor calls it once, under its lock.
+	// unacked is buffered and what the client's system has not acknowledged. Only the owner calls it.
+	unacked() int
+	// guardPeer has an idle peer probed several times within ms milliseconds; under the executor's lock.
 	guardPeer(ms int64)
-	// hangUp closes the connection at once, whatever it is doing.
+	// heard tells of the peer's last sign of life; under the executor's lock, of a session that is not dead.
+	heard() silence
+	// hangUp closes the connection at once, whatever it is doing; if the session is lost, so that its owner
+	// can still see what is unacked, and nothing more of it is sent when that one closes it.
 	hangUp()
-	// attach tells the transport its session, before anybody else can know the session. Under the executor's lock.
+	// attach tells the transport its session, before anybody else can know the
+	// session. Under the executor's lock.
 	attach(s *session)
-	// whileBusy gives the owner's other sessions their turn while a script of this one runs for long. Only the owner
-	// calls it, without the executor's lock.
+	// whileBusy gives the owner's other sessions their turn while a script of this one runs for long. Only
+	// the owner calls it, without the executor's lock.
 	whileBusy()
-	// peerGone reports whether the client has closed its end: what is sent now will not be read. Only the owner
-	// calls it.
+	// peerGone reports whether the client has closed its end: what is sent now will not be
+	// read. Only the owner calls it.
 	peerGone() bool
+	// awaitDrain makes the owner call pump once buffered has fallen to low; false: it has
+	// already. Only the owner calls it.
+	awaitDrain(low int) bool
 }
 
 // session is one client: bytes in, bytes out. Nothing above it knows which transport carries them.
 //
-// The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the connection.
-// Everything else is only touched under the executor's lock.
+// The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
+// connection. Everything else is only touched under the executor's lock.
 type session struct {
 	server    *Server
 	transport transport
 	decoder   resp.Decoder
 	backlog   [][][]byte   // commands that were decoded but stand behind one that waits
 	limits    *resp.Limits // those that the decoder has
-	sent      int64        // bytes of output given to the transport
-	unread    []grant      // what the client was given and may not have read yet
-	owed      owed         // output that waits for the log
-	leaving   bool         // nothing more is run; the connection is closed when nothing is owed any more
+	// backlogBytes is how much the backlog takes at most.
+	backlogBytes int
+	stalled      bool       // too much output is unsent: no command runs; see flow.go
+	behind       bool       // more commands could run at once: others get their turn first
+	inputEnded   bool       // the client sends no more; the session leaves when it has run what was read
+	sent         int64      // bytes of output given to the transport
+	unread       []grant    // what the client was given and may not have read yet
+	owed         owed       // output that waits for the log
+	needs        int64      // position of the log that the system must have before output leaves: see mayLeave
+	leaving      bool       // nothing more is run; the connection is closed when nothing is owed any more
+	stage        stage      // what the owner is doing
+	plodding     bool       // looking ahead has panicked: it is let be
+	toKick       []*session // those whom this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
 	db     *store.DB
@@ -65,21 +86,25 @@ type session struct {
 	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
 	granted *waiter
 	touched bool // stands in executor.touched
-	// logged is the position of the log behind what the session wrote last; floor is one that its output has to wait
-	// for, because what another client wrote made it.
+	// logged is the position of the log behind what the session wrote last; floor is one that its output has
+	// to wait for, because what another client wrote made it.
 	logged, floor int64
 
 	held    bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
 	closing bool // no further command runs; the owner closes the connection when the output is out
-	dead    bool // closed: it is in no list any more
+	// condemned: the server has ended the session, or does so when the unit is over. It is
+	// closing, and sent nothing more.
+	condemned bool
+	dead      bool // closed: it is in no list any more
 
 	id            int64
 	authenticated bool
 	noTouch       bool
 	noEvict       bool
 	replies       replyMode
-	guarded       bool // transport.guardPeer was called
-	pendingBytes  int  // output that the transport held when it was last asked, and what it was given since
+	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
+	lost          atomic.Bool // its peer was taken for dead, and unacked is still to be looked at
+	pendingBytes  int         // output that the transport held when it was last asked, and what it was given since
 
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
@@ -89,7 +114,8 @@ type session struct {
 	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
 	watched        []*watch
 	watchedChanged bool
-	// subs is what the session is subscribed to; nil: nothing. inbox are messages that are still to be taken into out.
+	// subs is what the session is subscribed to; nil: nothing. inbox are messages that
+	// are still to be taken into out.
 	subs       *subscriptions
 	inbox      [][]byte
 	inboxBytes int
@@ -98,8 +124,10 @@ type session struct {
 	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft softLimit
-	// renewals are the first of a list of the locks whose leases the server renews because this session holds them.
+	// renewals are the first of a list of the locks whose leases the server renews
+	// because this session holds them.
 	renewals *renewal
+	pulse    *pulse // nil: nobody has depended on the client so far
 }
 
 // ID implements commands.Session.
@@ -115,99 +143,15 @@ const (
 	replySkip     // this command's reply is dropped
 )
 
-// batch is room for decoded commands, reused by every batch of one owner.
-type batch struct {
-	args     [][]byte
-	commands [][][]byte
-	rows     [batchCommands]*commands.Row // of the commands, where already looked up
-	keys     [batchCommands][]byte        // their first keys
-	slots    [batchCommands]int           // where these probably are
-	ahead    bool                         // slots are known, of the commands that have keys in their order
-	out      []byte                       // room for replies
-	rooms    rooms                        // of a loop, where out comes from
-}
-
-// rooms are pieces of memory for replies that a loop holds until the end of a round, and then uses again.
-type rooms struct {
-	loop       bool // the batch is a loop's: what it sends may be held
-	free, used [][]byte
-}
-
-const (
-	roomBytes = 32 << 10
-	mostRooms = 16
-)
-
-// next is a piece for the replies that come; nil if the batch is no loop's.
-func (r *rooms) next() []byte {
-	if !r.loop {
-		return nil
-	}
-	var room []byte
-	if n := len(r.free); n > 0 {
-		room, r.free = r.free[n-1], r.free[:n-1]
-	} else {
-		room = make([]byte, 0, roomBytes)
-	}
-	r.used = append(r.used, room)
-	return room
-}
-
-// recycle ends a round: nothing that was sent is held any more.
-func (b *batch) recycle() {
-	b.out = nil
-	r := &b.rooms
-	r.free = append(r.free, r.used...)
-	clear(r.used)
-	r.used = r.used[:0]
-	if len(r.free) > mostRooms {
-		clear(r.free[mostRooms:])
-		r.free = r.free[:mostRooms]
-	}
-}
-
-// reuse takes the room of a reply back, or what is left behind it if the reply is still to be written.
-func (b *batch) reuse(out []byte, held bool) {
-	switch {
-	case held && cap(out)-len(out) >= max(leastRoom, len(out)): // the next reply may be as long
-		b.out = out[len(out):]
-	case held || cap(out) > batchOutput:
-		b.out = nil
-	default:
-		b.out = out[:0]
-	}
-}
-
-// leastRoom is the least room for replies that is worth keeping.
-const leastRoom = 1 << 10
-
-// decode fills the batch with at most that many commands; more says that there may be another whole one behind them.
-func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
-	b.args, b.commands = b.args[:0], b.commands[:0]
-	for len(b.commands) < most {
-		from := len(b.args)
-		args, ok, e := d.Next(b.args)
-		if e != nil {
-			err = e
-			break
-		}
-		if !ok {
-			break
-		}
-		b.args = args // perhaps elsewhere now: the commands before stay where they are
-		b.commands = append(b.commands, args[from:len(args):len(args)])
-	}
-	return len(b.commands) == most, err
-}
-
-// feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends the
-// output. It returns true if the connection is to be closed. Only the owner calls it.
+// feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends
+// the output. It returns true if the connection is to be closed. Only the owner calls it.
 func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
+	defer s.contain(b, from, &hangUp)
 	if l := s.server.decoderLimits.Load(); l != s.limits {
 		s.limits = l
 		s.decoder.SetLimits(*l)
 	}
-	if len(s.owed.marks) > 0 {
+	if len(s.owed.marks) > 0 || s.leaving {
 		if s.settle() {
 			return true
 		}
@@ -215,21 +159,28 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 			return false
 		}
 	}
+	if s.stalled {
+		s.control(resumeUnsent)
+	}
 	if data != nil {
 		s.decoder.Feed(data)
 	}
 	large := s.decoder.Pending() > largeInput
-	for s.owed.bytes() < mostOwed {
-		again, closing := s.slice(b, from)
-		if closing {
+	s.behind = true
+	for slices := 0; s.behind && slices < feedSlices; slices++ {
+		if s.behind, hangUp = s.slice(b, from); hangUp {
 			return true
-		}
-		if !again {
-			break
 		}
 	}
 	if s.decoder.Keep(); large {
 		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
+	}
+	switch {
+	case s.behind:
+		s.transport.kick(nil) // in the loop's next round
+	case s.inputEnded && !s.stalled:
+		s.leaving = true
+		return s.settle()
 	}
 	return false
 }
@@ -242,16 +193,22 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	var err error
 	fresh := false
 	todo := s.backlog
-	s.backlog = nil
-	if todo == nil {
+	if s.stalled {
+		todo = nil
+	} else {
+		s.backlog = nil
+	}
+	switch {
+	case s.stalled: // but there may be something to send
+	case todo == nil:
 		fresh = true
 		most := batchCommands
 		if !s.authenticated {
 			most = 1 // the limits of the next command depend on whether this one logs in
 		}
 		again, err = b.decode(&s.decoder, most)
-		todo = b.commands
-	} else {
+		todo, s.backlogBytes = b.commands, 0
+	default:
 		again = true // the decoder may hold more
 	}
 	ex := &s.server.executor
@@ -260,13 +217,14 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		ex.mu.Unlock()
 		return false, true
 	}
+	s.stage = within
 	if s.out.Buf == nil {
 		if b.out == nil {
 			b.out = b.rooms.next()
 		}
 		s.out.Buf = b.out[:0]
 	}
-	s.pendingBytes = s.transport.buffered() + s.owed.bytes()
+	s.pendingBytes = s.unsentBytes()
 	s.touched = false
 	if s.soft.sinceMS != 0 && !ex.scripts.busy.on {
 		s.judgeSoftLimit()
@@ -293,26 +251,34 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if ex.tracking.inUse() && !ex.scripts.busy.on {
 		ex.endTracking()
 	}
-	if len(s.inbox) > 0 {
+	if len(s.inbox) > 0 && !s.stalled {
 		s.takeInbox()
 	}
 	due := int64(0)
 	if s.server.aof != nil {
 		due = s.server.aof.due(s)
 	}
-	out, granted, before := s.out.Buf, s.granted, s.pendingBytes
+	out, granted, before, condemned := s.out.Buf, s.granted, s.pendingBytes, s.condemned
 	s.pendingBytes += len(out) // until the transport is asked again
-	s.out.Buf, s.granted = nil, nil
+	s.out.Buf = nil
+	if !condemned {
+		s.granted = nil
+	}
 	hangUp = s.closing
 	var touched []*session
 	if !ex.scripts.busy.on {
 		ex.round = from
-		touched = ex.end()
+		if touched = ex.end(); touched != nil {
+			s.toKick = touched
+		}
 	}
+	s.stage = aside
 	ex.mu.Unlock()
 
 	held := false
 	switch {
+	case condemned: // it is sent nothing more, and what it was granted is taken back
+		out = out[:0]
 	case due > 0 || len(s.owed.marks) > 0:
 		hangUp = s.sendLater(out, granted, due, hangUp)
 		if before+len(out) > notableOutput && !hangUp {
@@ -332,18 +298,21 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if ran < len(todo) && !hangUp {
 		s.keep(todo[ran:], fresh)
 	}
-	kick(touched, from)
-	return again, hangUp
+	if touched != nil {
+		s.toKick = nil
+		kick(touched, from)
+	}
+	return again && !s.stalled, hangUp
 }
 
-// runAll runs commands until one waits, the connection is to be closed, or the output is large; it returns how many
-// it ran.
+// runAll runs commands until one waits, the connection is to be closed, or the output is
+// large; it returns how many it ran.
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	todo = todo[:min(len(todo), batchCommands)]
 	rows := b.rows[:len(todo)]
 	b.ahead = false
 	next := 0 // in b.slots
-	if len(todo) >= warmLeast && !ex.scripts.busy.on {
+	if len(todo) >= warmLeast && !s.plodding && !ex.scripts.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -358,7 +327,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			return i
 		}
 		if b.ahead && rows[i] != nil {
-			if first := rows[i].FirstKey(); first > 0 && first < len(argv) {
+			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were warmed, in their order
 				s.db.Expect(b.slots[next])
 				next++
 			}
@@ -371,10 +340,11 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 // warmLeast is the least number of commands that are worth looking ahead for.
 const warmLeast = 4
 
-// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and the
-// members that several of them look for at one key: pipelined look-ups then wait for memory once instead of one after
-// the other.
+// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and
+// the members that several of them look for at one key: pipelined look-ups then wait for memory once instead
+// of one after the other. Should it panic, they do without.
 func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
+	defer b.lookNoMore(s)
 	n, removals, members := 0, 0, 0
 	var row *commands.Row
 	var last [][]byte // whose row that is
@@ -389,13 +359,13 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 		if b.rows[i] = row; row == nil {
 			continue
 		}
-		if first := row.FirstKey(); first > 0 && first < len(argv) {
-			b.keys[n] = argv[first]
+		if key, ok := row.FirstKeyIn(argv); ok {
+			b.keys[n] = key
 			n++
 			if row.Removes() {
 				removals++
 			}
-			if row.Member() > 0 {
+			if row.NamesMember() {
 				members++
 			}
 		}
@@ -410,20 +380,34 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 	}
 }
 
-// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and returns how
-// many they are, at least 1.
+// lookNoMore is deferred by lookAhead. It makes a panic cost no more than that the session
+// does not look ahead from now on.
+func (b *batch) lookNoMore(s *session) {
+	if p := recover(); p != nil {
+		s.logPanic(p)
+		s.plodding, b.ahead = true, false
+		clear(b.rows[:])
+		clear(b.keys[:])
+	}
+}
+
+// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
+// returns how many they are, at least 1.
 func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
-	if rows[0] == nil || rows[0].Member() == 0 {
+	if rows[0] == nil {
 		return 1
 	}
-	key := todo[0][rows[0].Member()-1]
+	key, _, ok := rows[0].MemberIn(todo[0])
+	if !ok {
+		return 1
+	}
 	n := 0
-	for n < len(todo) && rows[n] != nil && rows[n].Member() > 0 {
-		at := rows[n].Member()
-		if string(todo[n][at-1]) != string(key) {
+	for n < len(todo) && rows[n] != nil {
+		same, member, ok := rows[n].MemberIn(todo[n])
+		if !ok || string(same) != string(key) {
 			break
 		}
-		b.keys[n] = todo[n][at]
+		b.keys[n] = member
 		n++
 	}
 	if n >= warmLeast {
@@ -442,6 +426,9 @@ func (s *session) keep(rest [][][]byte, fresh bool) {
 	s.backlog = make([][][]byte, len(rest))
 	for i, argv := range rest {
 		s.backlog[i] = ownAll(argv)
+		for _, word := range argv {
+			s.backlogBytes += len(word)
+		}
 	}
 }
 

@@ -15,16 +15,13 @@ import (
 	"lockserver/store/zset"
 )
 
-// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET. After
-// the start it runs under the executor.
+// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET.
+// After the start it runs under the executor.
 func (srv *Server) applyConfig() {
 	c := srv.config
 	srv.settings = settings{
 		keepAlive: keepAliveOf(c.TCPKeepaliveMS),
-		output: [...]outputLimit{
-			classNormal: newOutputLimit(c.ClientOutputBufferLimit.Normal),
-			classPubSub: newOutputLimit(c.ClientOutputBufferLimit.PubSub),
-		},
+		output:    newOutputLimits(&c.ClientOutputBufferLimit),
 	}
 	srv.executor.settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,

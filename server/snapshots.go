@@ -66,11 +66,12 @@ func (srv *Server) saveOptions() persistence.SaveOptions {
 	return persistence.SaveOptions{
 		Compress: srv.config.RDBCompression, Checksum: srv.config.RDBChecksum,
 		CreatedS: srv.store.NowMS() / 1000, Version: compatibleVersion, Functions: srv.scripts.libraries.codes(),
+		TokenLimit: max(srv.tokens.limit, srv.tokens.last),
 	}
 }
 
-// startSave takes a cut and writes it out in the background. It runs under the executor, which it holds up only for
-// the cut.
+// startSave takes a cut and writes it out in the background. It runs under the executor,
+// which it holds up only for the cut.
 func (srv *Server) startSave() {
 	sn := &srv.snapshots
 	sn.running = true
@@ -91,6 +92,7 @@ func (srv *Server) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
 	sn := &srv.snapshots
 	sn.running = false
+	srv.releaseLeft()
 	srv.followPolicy(srv.config)
 	defer func() { srv.startScheduled(srv.store.NowMS()) }()
 	if errors.Is(err, errCalledOff) {
@@ -118,9 +120,13 @@ func (srv *Server) noteSave(dirty, bytes int64) {
 
 // saveNow writes a snapshot while everything else waits; under the executor.
 func (srv *Server) saveNow() error {
-	snap := srv.store.Cut()
-	bytes, err := persistence.SaveFile(srv.snapshotPath(), snap, srv.saveOptions())
-	snap.Release()
+	err := srv.ownDir()
+	var bytes int64
+	if err == nil {
+		snap := srv.store.Cut()
+		bytes, err = persistence.SaveFile(srv.snapshotPath(), snap, srv.saveOptions())
+		snap.Release()
+	}
 	if err != nil {
 		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
 		return err
@@ -129,7 +135,8 @@ func (srv *Server) saveNow() error {
 	return nil
 }
 
-// refusesWrites returns what keeps clients from writing, if anything does: a failed background save, or the log.
+// refusesWrites returns what keeps clients from writing, if anything does: a failed
+// background save, or the log.
 func (srv *Server) refusesWrites() error {
 	if srv.snapshots.lastErr != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0 {
 		return commands.ErrMisconf
@@ -140,17 +147,27 @@ func (srv *Server) refusesWrites() error {
 	return nil
 }
 
-// closeIdle closes clients that have been idle longer than the timeout directive allows; one that waits in a command
-// is not idle.
+// idles reports whether the session does nothing. One that waits, in a command or for the end of
+// CLIENT PAUSE, does not; nor does one that listens, or for which the server renews a lock:
+// closing it would take the lock away.
+func (s *session) idles() bool {
+	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil
+}
+
+// closeIdle closes clients that have been idle longer than the timeout directive allows.
+// Reading replies is no idleness.
 func (srv *Server) closeIdle() {
 	if srv.config.TimeoutMS == 0 {
 		return
 	}
 	now := srv.store.NowUS()
 	for _, s := range srv.clients {
-		if s.waiter == nil && now-s.info.lastUS > srv.config.TimeoutMS*1000 {
+		if s.reads.Swap(false) {
+			s.info.lastUS = now
+		}
+		if s.idles() && now-s.info.lastUS > srv.config.TimeoutMS*1000 {
 			srv.log.Debug("closing an idle client", "client", s.id)
-			s.kill()
+			srv.condemn(s)
 		}
 	}
 }

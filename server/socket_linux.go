@@ -20,22 +20,54 @@ func keepSocketAlive(fd int, idle time.Duration) {
 	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 3)
 }
 
-// guardSocket sees to it that a peer which vanished without a word (power, cable) is noticed within ms: unanswered
-// data is given up after that time, and an idle connection is probed three times within it.
+// guardSocket has an idle peer probed within ms, so that a living one gives signs of life: after a quarter of
+// that time, and ten times within it from then on. There is no TCP_USER_TIMEOUT: it would close on a client
+// that lives and takes no output, too.
 func guardSocket(fd int, ms int64) {
 	if fd < 0 {
 		return
 	}
 	// Errors are ignored: a unix socket has none of these options, and needs none.
 	_ = unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1)
-	step := int(max(1, ms/1000/4))
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, step)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, step)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, 2)
-	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(ms))
+	idle, step := max(1, ms/4000), max(1, ms/10_000)
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(min(idle, maxKeepSeconds)))
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(min(step, maxKeepSeconds)))
+	_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_KEEPCNT, int((ms/1000-idle)/step+2)) // they end after ms
 }
 
-// socketPeerGone reports whether the other end of a socket was closed, even if there is still something to read.
+// maxKeepSeconds is the most that the system takes.
+const maxKeepSeconds = 32767
+
+// socketHeard tells when something was heard of the other end of a socket. Not known if that
+// is on this machine without TCP.
+func socketHeard(fd int) silence {
+	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
+	if err != nil {
+		return silence{}
+	}
+	// Every segment acknowledges something, probes' answers included.
+	last := time.Duration(min(info.Last_ack_recv, info.Last_data_recv)) * time.Millisecond
+	return silence{known: true, lasts: last, unanswered: info.Unacked > 0}
+}
+
+// socketUnacked returns how many bytes the other end's system has not acknowledged.
+func socketUnacked(fd int) int {
+	n, err := unix.IoctlGetInt(fd, unix.SIOCOUTQ)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// resetSocket ends the input of a socket, and has its end reset the connection: nothing
+// that is on its way is sent again.
+func resetSocket(fd int) {
+	_ = unix.SetsockoptLinger(fd, unix.SOL_SOCKET, unix.SO_LINGER, &unix.Linger{Onoff: 1})
+	_ = unix.Shutdown(fd, unix.SHUT_RD)
+}
+
+// socketPeerGone reports whether the other end of a socket was closed, even if
+// there is still something to read.
 func socketPeerGone(fd int) bool {
 	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
 	n, err := unix.Poll(p, 0)
@@ -44,27 +76,39 @@ func socketPeerGone(fd int) bool {
 
 // netConnPeerGone is socketPeerGone for a connection of the net package.
 func netConnPeerGone(nc net.Conn) (gone bool) {
-	sc, ok := nc.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := sc.SyscallConn()
-	if err != nil {
-		return true
-	}
-	err = raw.Control(func(fd uintptr) { gone = socketPeerGone(int(fd)) })
-	return gone || err != nil
+	ok, err := withSocket(nc, func(fd int) { gone = socketPeerGone(fd) })
+	return gone || ok && err != nil
 }
 
 // guardNetConn is guardSocket for a connection of the net package.
 func guardNetConn(nc net.Conn, ms int64) {
+	_, _ = withSocket(nc, func(fd int) { guardSocket(fd, ms) })
+}
+
+// netConnHeard is socketHeard for a connection of the net package.
+func netConnHeard(nc net.Conn) (s silence) {
+	_, _ = withSocket(nc, func(fd int) { s = socketHeard(fd) })
+	return s
+}
+
+// netConnUnacked is socketUnacked for a connection of the net package.
+func netConnUnacked(nc net.Conn) (n int) {
+	_, _ = withSocket(nc, func(fd int) { n = socketUnacked(fd) })
+	return n
+}
+
+// resetNetConn is resetSocket for a connection of the net package.
+func resetNetConn(nc net.Conn) { _, _ = withSocket(nc, resetSocket) }
+
+// withSocket calls f with the descriptor of a connection; ok is false if it has none: it is in-process.
+func withSocket(nc net.Conn, f func(fd int)) (ok bool, err error) {
 	sc, ok := nc.(syscall.Conn)
 	if !ok {
-		return // in-process: an end that is gone is noticed at once
+		return false, nil
 	}
 	raw, err := sc.SyscallConn()
 	if err != nil {
-		return
+		return true, err
 	}
-	_ = raw.Control(func(fd uintptr) { guardSocket(int(fd), ms) })
+	return true, raw.Control(func(fd uintptr) { f(int(fd)) })
 }

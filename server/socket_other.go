@@ -10,10 +10,17 @@ import (
 // guardSocket does what this system lets us do without its own socket options: nothing.
 func guardSocket(int, int64) {}
 
-// socketPeerGone would need system calls of its own here; a client that has gone is noticed when it is read from.
+// socketPeerGone would need system calls of its own here; a client that has gone is
+// noticed when it is read from.
 func socketPeerGone(int) bool { return false }
 
 func netConnPeerGone(net.Conn) bool { return false }
+
+// What the system heard of a peer would need system calls of its own, too: a peer lives
+// until its connection is closed.
+func netConnHeard(net.Conn) silence { return silence{} }
+func netConnUnacked(net.Conn) int   { return 0 }
+func resetNetConn(nc net.Conn)      { _ = nc.Close() }
 
 // guardNetConn makes a vanished peer noticed within about ms by keepalive probes.
 func guardNetConn(nc net.Conn, ms int64) {

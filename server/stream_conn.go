@@ -5,17 +5,22 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 const (
 	readBufferBytes = 16 << 10
+	// writeBytes is how much is written at once.
+	writeBytes = 256 << 10
 	// mostSpareBytes is the room for replies that a connection keeps while it is idle.
 	mostSpareBytes = 64 << 10
+	// pausedGlance is how often a connection that is not read from is looked at: it may have been closed.
+	pausedGlance = 50 * time.Millisecond
 )
 
-// streamConn is the transport of a connection that is not on an event loop: a pipe inside the process, or what any
-// net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client which does not read
-// never keeps the server from reading, or from noticing that the client has gone.
+// streamConn is the transport of a connection that is not on an event loop: a pipe inside the process, or
+// what any net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client
+// which does not read never keeps the server from reading, or from noticing that the client has gone.
 type streamConn struct {
 	conn    net.Conn
 	session *session
@@ -33,11 +38,15 @@ type streamConn struct {
 
 	signal chan struct{} // there is output, a kick, or an end
 	pumped bool          // a kick is due (under outMu)
+	drains bool          // a kick is due when the output has fallen to drainTo (under outMu)
+	// drainTo is set by awaitDrain.
+	drainTo int
+	room    chan struct{} // the session's input may no longer be full
 }
 
 // serveConn serves one connection until it ends. It returns when both its goroutines have.
 func (srv *Server) serveConn(nc net.Conn) {
-	t := &streamConn{conn: nc, signal: make(chan struct{}, 1)}
+	t := &streamConn{conn: nc, signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
 	_, refusal := srv.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
@@ -64,12 +73,16 @@ func (srv *Server) serveConn(nc net.Conn) {
 }
 
 // read feeds the session until its end, or that of the input, which the error says.
-func (t *streamConn) read() error {
+func (t *streamConn) read() (err error) {
+	defer t.contain(&err)
 	buf := make([]byte, readBufferBytes)
 	for {
 		n, err := t.conn.Read(buf)
-		if n > 0 && t.pump(buf[:n]) {
-			return nil
+		if n > 0 {
+			hangUp, full := t.pump(buf[:n])
+			if hangUp || full && !t.awaitRoom() {
+				return nil
+			}
 		}
 		if err != nil {
 			return err
@@ -77,18 +90,70 @@ func (t *streamConn) read() error {
 	}
 }
 
-// lingers reports whether a client that sends no more is still to get something; pump ends the connection behind that.
+// errPanicked is why a connection ends whose input or output panicked.
+var errPanicked = errors.New("server: the connection panicked")
+
+// contain is deferred by both goroutines. It makes a panic, which may be that of a net.Conn of somebody
+// else's, end the connection, not the process.
+func (t *streamConn) contain(err *error) {
+	if p := recover(); p != nil {
+		t.session.logPanic(p)
+		*err = errPanicked
+		t.outMu.Lock()
+		t.broken = true
+		t.outMu.Unlock()
+		cut(t.conn)
+		t.end()
+	}
+}
+
+// awaitRoom waits until the session's input is no longer full; false: the connection is gone.
+func (t *streamConn) awaitRoom() bool {
+	glance := time.NewTicker(pausedGlance)
+	defer glance.Stop()
+	for {
+		t.mu.Lock()
+		full := t.session.inputFull(readBufferBytes)
+		t.mu.Unlock()
+		if !full {
+			return true
+		}
+		select {
+		case <-t.room:
+		case <-t.session.server.stopTick:
+			return false
+		case <-glance.C:
+			if t.isClosed() {
+				return false
+			}
+		}
+	}
+}
+
+// isClosed reports whether nothing can be sent any more.
+func (t *streamConn) isClosed() bool {
+	if p, ok := t.conn.(*pipeEnd); ok {
+		return p.out.isClosed()
+	}
+	t.outMu.Lock()
+	defer t.outMu.Unlock()
+	return t.broken || t.ended || t.session.lost.Load()
+}
+
+// lingers reports whether a client that sends no more is still to get something; pump
+// ends the connection behind that.
 func (t *streamConn) lingers() bool {
 	if p, ok := t.conn.(*pipeEnd); ok && p.out.isClosed() { // it reads no more, either
 		return false
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.session.lingers()
+	return t.session.lingers(false) // what the transport has is written in any case
 }
 
-// pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end.
-func (t *streamConn) pump(data []byte) (hangUp bool) {
+// pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end, and
+// whether nothing more may be read for now.
+func (t *streamConn) pump(data []byte) (hangUp, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	hangUp = t.session.feed(data, &t.batch, nil)
@@ -98,11 +163,19 @@ func (t *streamConn) pump(data []byte) (hangUp bool) {
 	if hangUp {
 		t.end()
 	}
-	return hangUp
+	full = t.session.inputFull(readBufferBytes)
+	if data == nil && !full { // the reader may be waiting
+		select {
+		case t.room <- struct{}{}:
+		default:
+		}
+	}
+	return hangUp, full
 }
 
 // write is the writer's goroutine.
 func (t *streamConn) write() {
+	defer t.contain(new(error))
 	var spare []byte
 	for range t.signal {
 		for {
@@ -122,16 +195,14 @@ func (t *streamConn) write() {
 			if len(out) == 0 {
 				spare = out
 				if ended {
-					_ = t.conn.Close()
+					if !t.session.lost.Load() {
+						_ = t.conn.Close()
+					}
 					return
 				}
 				break
 			}
-			if n, err := t.conn.Write(out); err != nil {
-				t.outMu.Lock()
-				t.writing -= n
-				t.broken = true
-				t.outMu.Unlock()
+			if t.writeOut(out) != nil {
 				_ = t.conn.Close()
 				return
 			}
@@ -141,6 +212,50 @@ func (t *streamConn) write() {
 		}
 	}
 }
+
+// writeOut writes output in pieces, so that it is seen when the client takes some.
+func (t *streamConn) writeOut(out []byte) error {
+	for len(out) > 0 {
+		n, err := t.conn.Write(out[:min(len(out), writeBytes)])
+		t.wrote(n, err)
+		if err != nil {
+			return err
+		}
+		out = out[n:]
+	}
+	return nil
+}
+
+// wrote notes what was written.
+func (t *streamConn) wrote(n int, err error) {
+	if n == writeBytes {
+		t.session.reads.Store(true)
+	}
+	t.outMu.Lock()
+	defer t.outMu.Unlock()
+	t.writing -= n
+	t.broken = err != nil
+	if _, ok := t.conn.(*pipeEnd); !ok && t.drains && len(t.out)+t.writing <= t.drainTo {
+		t.drains, t.pumped = false, true
+	}
+}
+
+// awaitDrain implements transport.
+func (t *streamConn) awaitDrain(low int) bool {
+	t.outMu.Lock()
+	defer t.outMu.Unlock()
+	if p, ok := t.conn.(*pipeEnd); ok {
+		return p.out.whenTaken(t.queued-int64(low), t.kickBack)
+	}
+	if len(t.out)+t.writing <= low {
+		return false
+	}
+	t.drains, t.drainTo = true, low
+	return true
+}
+
+// kickBack is kick for a pipe.
+func (t *streamConn) kickBack() { t.kick(nil) }
 
 func (t *streamConn) wake() {
 	select {
@@ -165,6 +280,10 @@ func (t *streamConn) kick(*loop) {
 }
 
 func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
+	if !t.session.mayLeave() {
+		t.hangUp()
+		return false, net.ErrClosed
+	}
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
 	if t.broken {
@@ -188,7 +307,8 @@ func (t *streamConn) buffered() int {
 // whileBusy has nothing to do: every connection has goroutines of its own.
 func (t *streamConn) whileBusy() {}
 
-// unsent implements transport. What is being written to a socket may have arrived although the write has not returned.
+// unsent implements transport. What is being written to a socket may have arrived
+// although the write has not returned.
 func (t *streamConn) unsent() int {
 	if _, ok := t.conn.(*pipeEnd); ok {
 		return t.buffered()
@@ -198,7 +318,13 @@ func (t *streamConn) unsent() int {
 	return len(t.out)
 }
 
+func (t *streamConn) unacked() int { return t.buffered() + netConnUnacked(carrier(t.conn)) }
+
 func (t *streamConn) hangUp() {
+	if t.session.lost.Load() {
+		resetNetConn(carrier(t.conn)) // the reader finds the end of input, and closes the session before the connection
+		return
+	}
 	if p, ok := t.conn.(*pipeEnd); ok {
 		p.out.drop() // of a socket, too, nothing that we hold is sent any more
 	}
@@ -207,6 +333,10 @@ func (t *streamConn) hangUp() {
 }
 
 func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
+
+func (t *streamConn) heard() silence {
+	return t.session.server.onItsClock(netConnHeard(carrier(t.conn)))
+}
 
 func (t *streamConn) attach(s *session) { t.session = s }
 
@@ -225,5 +355,6 @@ func carrier(nc net.Conn) net.Conn {
 	return nc
 }
 
-// cut closes a connection without the farewell of TLS, for which a peer that does not read could make us wait.
+// cut closes a connection without the farewell of TLS, for which a peer that does
+// not read could make us wait.
 func cut(nc net.Conn) { _ = carrier(nc).Close() }

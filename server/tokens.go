@@ -16,8 +16,8 @@ import (
 )
 
 // tokens makes fencing tokens: max(last + 1, microseconds since 1970), so that they rise across all locks and
-// restarts and need no state while the clock is right. Because a clock can be set back, no token is given out above
-// a limit that a file holds, synced, ahead of use; a start continues above what it finds there.
+// restarts and need no state while the clock is right. Because a clock can be set back, no token is given out
+// above a limit that a file holds, synced, ahead of use; a start continues above what it finds there.
 type tokens struct {
 	last  int64
 	limit int64  // every token so far is at most this; what the file says
@@ -35,36 +35,60 @@ type reservation struct {
 }
 
 const (
-	// tokenFile is the name of the file inside dir. Its format, do not change: one decimal number and a newline.
+	// tokenFile is the name of the file inside dir. Its format, do not change: one
+	// decimal number and a newline.
 	tokenFile = "lockserver.token"
 	// tokenBlockUS is how far ahead of the clock tokens are reserved: one write of the file an hour at most.
 	tokenBlockUS = 3_600_000_000
-	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens are ahead
-	// of the clock: after a restart, or when the clock was set back.
+	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens
+	// are ahead of the clock: after a restart, or when the clock was set back.
 	tokenReserve = 60_000_000
 )
 
-// load reads the limit that the last run left behind. A missing file is a first start; a damaged one is an error,
-// because going on could give out a token twice.
-func (t *tokens) load(dir string, nowUS int64) error {
+// readTokenLimit reads the limit that the last run left in a directory; 0: there is none, which is a first
+// start. A damaged file is an error, because going on could give out a token twice.
+func readTokenLimit(path string) (int64, error) {
+	b, err := os.ReadFile(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	}
+	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
+	if err != nil || n < 0 || n > commands.MaxToken {
+		return 0, fmt.Errorf("%s: not a token limit: %.40q; bring the file back from a backup, or write a number into it that is above "+
+			"every token: if the clock has never run ahead, microseconds since 1970 an hour from now (date -d '1 hour' +%%s000000)", path, b)
+	}
+	return n, nil
+}
+
+// keepIn makes a directory hold the limit, from now on and above what is there. undo leaves everything as it
+// was, if no token has been given out since. After an error nothing has changed.
+func (t *tokens) keepIn(dir string, nowUS int64) (undo func(), err error) {
 	if t.underway != nil {
 		t.settle(t.underway) // in the directory until now
 	}
-	t.path = filepath.Join(dir, tokenFile)
-	b, err := os.ReadFile(t.path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-	case err != nil:
-		return err
-	default:
-		n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
-		if err != nil || n < 0 || n > commands.MaxToken {
-			return fmt.Errorf("%s: not a token limit: %.40q", t.path, b)
-		}
-		t.last, t.limit = max(t.last, n), max(t.limit, n)
+	path := filepath.Join(dir, tokenFile)
+	found, err := readTokenLimit(path)
+	if err != nil {
+		return nil, err
 	}
-	t.reserve(nowUS)
-	return t.err
+	before, next := *t, *t
+	next.path, next.last, next.limit = path, max(t.last, found), max(t.limit, found)
+	next.reserve(nowUS)
+	if next.err != nil {
+		return nil, next.err
+	}
+	*t = next
+	return func() {
+		*t = before
+		if found > 0 {
+			_ = writeTokenLimit(path, found) // too high does no harm
+		} else {
+			_ = os.Remove(path)
+		}
+	}, nil
 }
 
 // next returns a token above every one before and above floor.
@@ -76,15 +100,16 @@ func (t *tokens) next(nowUS, floor int64) int64 {
 	return t.last
 }
 
-// seen makes the next tokens higher than one that is in the data. A floor of which LOCK would not start is passed over.
+// seen makes the next tokens higher than one that is in the data. A floor of which LOCK
+// would not start is passed over.
 func (t *tokens) seen(nowUS, token int64) {
 	if commands.TokenCanRise(nowUS, token) {
 		t.last = max(t.last, token)
 	}
 }
 
-// due says whether less than half of a reservation is left, so that the next is made before it is needed: of the time,
-// or of the tokens, which are what counts while the last token is ahead of the clock.
+// due says whether less than half of a reservation is left, so that the next is made before it is needed: of
+// the time, or of the tokens, which are what counts while the last token is ahead of the clock.
 func (t *tokens) due(nowUS int64) bool {
 	return t.path != "" && t.underway == nil && (t.limit-nowUS < tokenBlockUS/2 || t.limit-t.last < tokenReserve/2)
 }
@@ -94,19 +119,24 @@ func (t *tokens) plan(nowUS int64) *reservation {
 	return &reservation{limit: max(t.last+tokenReserve, nowUS+tokenBlockUS), done: make(chan struct{})}
 }
 
-// write raises the limit in the file: written beside, synced, renamed, directory synced.
+// write raises the limit in the file.
 func (r *reservation) write(path string) {
 	defer close(r.done)
-	err := persistence.ReplaceFile(path, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, r.limit)
-		return err
-	})
-	if err != nil {
+	if err := writeTokenLimit(path, r.limit); err != nil {
 		r.err = fmt.Errorf("reserve fencing tokens: %w", err)
 	}
 }
 
-// reserve raises the limit now. A reservation under way is waited for first: it must not overwrite a later one.
+// writeTokenLimit replaces the file: written beside, synced, renamed, directory synced.
+func writeTokenLimit(path string, limit int64) error {
+	return persistence.ReplaceFile(path, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, limit)
+		return err
+	})
+}
+
+// reserve raises the limit now. A reservation under way is waited for first: it
+// must not overwrite a later one.
 func (t *tokens) reserve(nowUS int64) {
 	if t.underway != nil {
 		t.settle(t.underway)
@@ -149,8 +179,25 @@ func (srv *Server) reserveTokens() {
 	})
 }
 
-// seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come from elsewhere, without
-// the file.
+// seeTokenLimit makes the next tokens higher than what a snapshot or a log states: it may be all there is of
+// another server's directory. 0: it states nothing.
+func (srv *Server) seeTokenLimit(limit int64) {
+	if limit > 0 {
+		srv.tokens.seen(srv.store.NowUS(), limit)
+	}
+}
+
+// startTokens keeps the limit in the directory from now on, if something may be written there.
+func (srv *Server) startTokens() error {
+	if srv.own == nil {
+		return nil
+	}
+	_, err := srv.tokens.keepIn(srv.own.dir, srv.store.NowUS())
+	return err
+}
+
+// seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come
+// from elsewhere, without the file.
 func (srv *Server) seeTokens() {
 	for db := range srv.store.Len() {
 		srv.store.DB(db).EachToken(func(key string, r store.Ref) bool {

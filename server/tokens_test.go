@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/persistence/disk"
 )
 
 // takeToken acquires and releases a lock and returns its token.
@@ -78,12 +79,15 @@ func tokenLimit(t *testing.T, dir string) int64 {
 	return n
 }
 
-// A server that is killed leaves its directory as it stands: the next one starts on a copy of it, or in it.
+// A server that is killed leaves its directory as it stands: the next one starts on a copy of it.
 func TestTokensRiseOverKills(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	last := int64(0)
 	for range 5 {
+		left := dir
+		dir = t.TempDir()
+		require.NoError(t, os.CopyFS(dir, os.DirFS(left)))
 		srv := start(t, Options{Config: inDir(dir), Clock: clock}) // the one before still runs
 		for range 1000 {
 			srv.do(func() { last = max(last, requireAbove(t, srv.NextToken(0), last)) })
@@ -184,4 +188,69 @@ func TestTokensMoveWithDir(t *testing.T) {
 	require.Greater(t, after, before)
 	require.Greater(t, after, int64(1_900_000_000_000_000), "above what was given out there")
 	require.GreaterOrEqual(t, tokenLimit(t, to), after)
+}
+
+// A CONFIG SET that is refused leaves everything as it was, there and here: the tokens' file, the locks,
+// and where tokens are kept from then on.
+func TestRefusedConfigSetChangesNothing(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		plant func(t *testing.T, to string)
+		words []string
+		want  string
+	}{
+		{"another directive is refused", func(*testing.T, string) {}, []string{"maxmemory", "x"}, "argument"},
+		{"the log cannot be opened", func(t *testing.T, to string) {
+			require.NoError(t, os.WriteFile(filepath.Join(to, "appendonlydir"), nil, 0o644))
+		}, []string{"appendonly", "yes"}, "Unable to turn on AOF"},
+		{"the log cannot be opened beside a token", func(t *testing.T, to string) {
+			require.NoError(t, os.WriteFile(filepath.Join(to, "appendonlydir"), nil, 0o644))
+			require.NoError(t, os.WriteFile(filepath.Join(to, tokenFile), []byte("1900000000000000\n"), 0o644))
+		}, []string{"appendonly", "yes"}, "Unable to turn on AOF"},
+		{"the token there is damaged", func(t *testing.T, to string) {
+			require.NoError(t, os.WriteFile(filepath.Join(to, tokenFile), []byte("x\n"), 0o644))
+		}, nil, "not a token limit"},
+		{"the token cannot be written", func(t *testing.T, to string) {
+			require.NoError(t, os.MkdirAll(filepath.Join(to, tokenFile, "sub"), 0o755))
+		}, nil, "directory"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			from, to := t.TempDir(), t.TempDir()
+			c.plant(t, to)
+			there, limit := contentOf(t, to), int64(0)
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			srv := start(t, Options{Config: saving(from), Clock: clock})
+			here := contentOf(t, from)
+			before := takeToken(t, srv, "k")
+			got := client(t, srv).Do(append([]string{"CONFIG", "SET", "dir", to}, c.words...)...)
+			require.True(t, got.IsError(), got.String())
+			require.Contains(t, got.Str, c.want)
+			require.Equal(t, there, contentOf(t, to))
+			require.Equal(t, here, contentOf(t, from))
+			require.Equal(t, before+1, takeToken(t, srv, "k"))
+			limit = tokenLimit(t, from)
+			clock.Advance(40 * time.Minute)
+			eventually(t, func() bool { return tokenLimit(t, from) > limit }, "the limit rises where it was")
+			require.Equal(t, there, contentOf(t, to))
+			lock, err := disk.OS{}.Lock(filepath.Join(to, dirLockFile))
+			require.NoError(t, err, "nobody has it")
+			require.NoError(t, lock.Close())
+		})
+	}
+}
+
+// contentOf is what the files of a directory hold.
+func contentOf(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	for _, e := range entries {
+		b, err := os.ReadFile(filepath.Join(dir, e.Name()))
+		if err != nil {
+			b = []byte(err.Error())
+		}
+		files[e.Name()] = string(b)
+	}
+	return files
 }

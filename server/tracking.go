@@ -1,21 +1,20 @@
 package server
 
-import (
-	"slices"
+import "lockserver/commands"
 
-	"lockserver/commands"
-)
-
-// Client-side caching. A client that tracks is told when something that it may keep a copy of has changed. By default
-// the server remembers which keys it has read and tells it once of each, which then must be read again to be tracked
-// again; with BCAST nothing is remembered and it is told of every key that begins with one of its prefixes.
+// Client-side caching. A client that tracks is told when something that it may keep a copy of has
+// changed. By default the server remembers which keys it has read and tells it once of each, which then
+// must be read again to be tracked again; with BCAST nothing is remembered and it is told of every key
+// that begins with one of its prefixes.
 //
-// The store tells of every change, as it does for WATCH (Observer), so a lock that is taken, a key that expires and one
-// that is evicted need nothing of their own. Messages travel in inboxes, as those of publish and subscribe do: whoever
-// tracks hears of its own changes after the reply of the command, or of the whole transaction. Those of BCAST are
-// gathered until the slice ends, so that a pipeline makes one message of many keys.
+// The store tells of every change, as it does for WATCH (Observer), so a lock that is taken, a key
+// that expires and one that is evicted need nothing of their own. Messages travel in inboxes, as
+// those of publish and subscribe do: whoever tracks hears of its own changes after the reply of the
+// command, or of the whole transaction. Those of BCAST are gathered until the slice ends, so that a
+// pipeline makes one message of many keys.
 //
-// As in Redis a key is a name, whatever the database: a change of k in database 1 also invalidates k of database 0.
+// As in Redis a key is a name, whatever the database: a change of k in database 1 also
+// invalidates k of database 0.
 
 // tracking is who keeps copies of what. It is only touched under the executor.
 type tracking struct {
@@ -23,7 +22,8 @@ type tracking struct {
 	keys     map[string]*trackedKey
 	order    []*trackedKey // the same, for drawing one by chance
 	items    int           // readings of all keys together
-	// leaving have stopped to track, but still stand with the keys that they read: those are forgotten bit by bit.
+	// leaving have stopped to track, but still stand with the keys that they read:
+	// those are forgotten bit by bit.
 	leaving []*tracker
 	sweep   timer
 	most    int64 // tracking-table-max-keys; 0: no bound
@@ -32,8 +32,7 @@ type tracking struct {
 	actor    *session  // whose command is running, nil if nobody's
 	// flushedAt is executor.total at the last flush that was told: one command may empty many databases.
 	flushedAt int64
-	found     []int      // room for places of keys
-	doomed    []*session // those whose output has grown too large
+	found     []int // room for places of keys
 }
 
 // tracker is a session that tracks.
@@ -78,8 +77,8 @@ func newTracking() tracking {
 	return t
 }
 
-// inUse reports whether anybody tracks, or is still to be closed for what was sent to it.
-func (t *tracking) inUse() bool { return len(t.trackers) > 0 || len(t.doomed) > 0 }
+// inUse reports whether anybody tracks.
+func (t *tracking) inUse() bool { return len(t.trackers) > 0 }
 
 // forgetAll empties the table of keys.
 func (t *tracking) forgetAll() {
@@ -150,8 +149,8 @@ func (ex *executor) startTracking(s *session) *tracker {
 	return s.tracker
 }
 
-// stopTracking ends it; it does nothing if s does not track. What a client has read may be a million keys, which are
-// not forgotten all at once.
+// stopTracking ends it; it does nothing if s does not track. What a client has read may be a million keys,
+// which are not forgotten all at once.
 func (ex *executor) stopTracking(s *session) {
 	tr, t := s.tracker, &ex.tracking
 	if tr == nil {
@@ -197,7 +196,8 @@ func (t *tracking) fire(ex *executor) {
 	}
 }
 
-// runTracked runs a handler while somebody tracks: what changes is the client's doing, and what it reads is remembered.
+// runTracked runs a handler while somebody tracks: what changes is the client's doing,
+// and what it reads is remembered.
 func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 	outer := ex.tracking.actor
 	ex.tracking.actor = s
@@ -230,8 +230,8 @@ func (ex *executor) noteReads(tr *tracker, row *commands.Row, argv [][]byte) {
 	}
 }
 
-// evictTracked tells of keys by chance, as if they had changed, until there are no more than tracking-table-max-keys; at
-// most so many.
+// evictTracked tells of keys by chance, as if they had changed, until there are no more than
+// tracking-table-max-keys; at most so many.
 func (ex *executor) evictTracked(most int) {
 	t := &ex.tracking
 	for ; most > 0 && int64(len(t.order)) > t.most; most-- {
@@ -275,29 +275,23 @@ func (ex *executor) trackedFlushed() {
 	t.forgetAll()
 }
 
-// settleCaching ends what CLIENT CACHING said: it is for the next command, or transaction, that is not about clients.
+// settleCaching ends what CLIENT CACHING said: it is for the next command, or
+// transaction, that is not about clients.
 func (s *session) settleCaching(row *commands.Row) {
 	if s.multi == nil && (row == nil || !row.Parent().Is("client")) {
 		s.tracker.caching = false
 	}
 }
 
-// endTracking sends what was gathered in a slice, and closes those to whom too much was sent.
+// endTracking sends what was gathered in a slice. Whoever is sent too much of it is
+// ended, which may change more keys.
 func (ex *executor) endTracking() {
-	t := &ex.tracking
-	t.actor = nil
-	ex.broadcast()
-	if len(t.doomed) == 0 {
-		return
-	}
-	doomed := slices.Clone(t.doomed)
-	clear(t.doomed)
-	t.doomed = t.doomed[:0]
-	for _, s := range doomed {
-		if ex.host.clients[s.id] == s { // not twice
-			s.logOutputLimit()
-			s.kill()
+	for {
+		ex.tracking.actor = nil
+		ex.broadcast()
+		if len(ex.condemned) == 0 {
+			return
 		}
+		ex.endUnit()
 	}
-	ex.endUnit() // whoever waited behind them
 }

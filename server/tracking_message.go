@@ -45,8 +45,8 @@ func (m *invalidation) in(proto int) []byte {
 	return w.Buf
 }
 
-// tell sends a tracker a message, or whom it has named instead. Version 2 of the protocol has no messages but those to
-// subscribers, so nothing else reaches a client there.
+// tell sends a tracker a message, or whom it has named instead. Version 2 of the protocol has no messages but
+// those to subscribers, so nothing else reaches a client there.
 func (ex *executor) tell(tr *tracker, m *invalidation) {
 	to := tr.session
 	if tr.redirect != 0 {
@@ -56,7 +56,7 @@ func (ex *executor) tell(tr *tracker, m *invalidation) {
 		}
 	}
 	if to.out.Proto >= 3 || tr.redirect != 0 && to.subs != nil {
-		ex.push(to, m.in(to.out.Proto))
+		ex.deliver(to, m.in(to.out.Proto))
 	}
 }
 
@@ -70,14 +70,5 @@ func (ex *executor) tellBroken(tr *tracker) {
 	w.Push(2)
 	w.BulkString("tracking-redir-broken")
 	w.Int(tr.redirect)
-	ex.push(tr.session, w.Buf)
-}
-
-// push lays a message into an inbox. One whose output has grown too large is closed when the slice ends: the store may
-// be in the middle of a change.
-func (ex *executor) push(s *session, b []byte) {
-	ex.deliver(s, b)
-	if s.outputTooLarge() {
-		ex.tracking.doomed = append(ex.tracking.doomed, s)
-	}
+	ex.deliver(tr.session, w.Buf)
 }

@@ -73,7 +73,7 @@ func checkTracking(t testing.TB, srv *Server) {
 	require.Empty(t, srv.tracking.keys)
 	require.Empty(t, srv.tracking.prefixes)
 	require.Empty(t, srv.tracking.leaving)
-	require.Empty(t, srv.tracking.doomed)
+	require.Empty(t, srv.condemned)
 	require.Nil(t, srv.tracking.actor)
 }
 
@@ -99,7 +99,8 @@ func TestTrackingOnEveryTransport(t *testing.T) {
 		require.Contains(t, b.Do("CLIENT", "INFO").Str, " flags=tB")
 		require.Contains(t, c.Do("CLIENT", "INFO").Str, " redir=-1 ")
 
-		// What a pipeline changes is one message to who listens to prefixes, and one a key to who has read it.
+		// What a pipeline changes is one message to who listens to prefixes, and one
+		// a key to who has read it.
 		c.Pipeline([][]string{{"SET", "k2", "x"}, {"SET", "k1", "x"}, {"SET", "k2", "y"}, {"SET", "other", "x"}})
 		require.Equal(t, `>["invalidate" ["k2"]]`, a.Receive().String())
 		require.Equal(t, `>["invalidate" ["k1"]]`, a.Receive().String())

@@ -2,12 +2,14 @@ package server
 
 import "lockserver/commands"
 
-// A transaction is the commands that a client sent between MULTI and EXEC. They run as one unit: nobody else's command
-// runs between them, whoever waits for a key is served after the last of them, and their effects reach the journal
-// together. Nothing waits inside: a blocking command answers as if its time were up.
+// A transaction is the commands that a client sent between MULTI and EXEC. They run as one
+// unit: nobody else's command runs between them, whoever waits for a key is served after the
+// last of them, and their effects reach the journal together. Nothing waits inside: a blocking
+// command answers as if its time were up.
 //
-// What makes a command immediate (commands.Immediate) is that it is about the transaction or the connection itself;
-// everything else is queued as it came, after the checks that a command sent alone would have to pass.
+// What makes a command immediate (commands.Immediate) is that it is about the transaction or
+// the connection itself; everything else is queued as it came, after the checks that a
+// command sent alone would have to pass.
 
 // transaction is what a client has queued since MULTI.
 type transaction struct {
@@ -43,8 +45,9 @@ func transactionRows() []commands.Row {
 	}
 }
 
-// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is immediate, neither. err
-// is what a command sent alone would be refused with. Outside a transaction it only words the refusal of EXEC.
+// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
+// immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
+// it only words the refusal of EXEC.
 func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
 	tx := s.multi
 	if err == nil && row.Flags.Has(commands.Immediate) {
@@ -128,7 +131,8 @@ func (s *session) discard() {
 	s.unwatch()
 }
 
-// exec runs the queued commands. An error of one of them is its reply, and the others run all the same, as in Redis.
+// exec runs the queued commands. An error of one of them is its reply, and the others
+// run all the same, as in Redis.
 func exec(c *commands.Ctx) error {
 	s := sessionOf(c)
 	tx := s.multi
@@ -146,7 +150,7 @@ func exec(c *commands.Ctx) error {
 	}
 	ex := &s.server.executor
 	c.Out.Array(len(tx.queued))
-	start, overflown := c.Out.Mark(), false
+	start := c.Out.Mark()
 	var inner commands.Ctx
 	for _, q := range tx.queued {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
@@ -154,16 +158,14 @@ func exec(c *commands.Ctx) error {
 		}
 		mark := c.Out.Mark()
 		ex.runQueued(&inner, s, q)
-		s.muteReply(mark)
-		if s.outputTooLarge() { // the transaction goes on, its client does not
-			overflown = true
+		if s.replies == replyOff { // what CLIENT REPLY SKIP says is for the command behind EXEC, as in Redis
+			c.Out.Rollback(mark)
+		}
+		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not
 			c.Out.Rollback(start)
 		}
 	}
 	s.reuse(tx)
-	if overflown {
-		s.kill()
-	}
 	return nil
 }
 

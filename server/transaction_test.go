@@ -1,6 +1,7 @@
 package server
 
 import (
+	"io"
 	"net"
 	"strconv"
 	"strings"
@@ -172,8 +173,8 @@ func TestTransactionIsOneUnit(t *testing.T) {
 	require.Equal(t, []string{"SET SET DEL SADD HSET PEXPIREAT"}, journal.list)
 }
 
-// A transaction whose replies pass the limit costs its client the connection, runs to its end, and does not gather all
-// of the replies first.
+// A transaction whose replies pass the limit costs its client the connection, runs to its end, and does
+// not gather all of the replies first.
 func TestTransactionOutputLimit(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.ClientOutputBufferLimit.Normal.HardBytes = 1 << 20 })
 	a, b := client(t, srv), client(t, srv)
@@ -220,4 +221,17 @@ func TestWatchIsOptimisticLocking(t *testing.T) {
 func counted(text string) int {
 	n, _ := strconv.Atoi(text)
 	return n
+}
+
+// CLIENT REPLY SKIP in a transaction is for the command behind EXEC, as in Redis; its own
+// place in the array stays empty.
+func TestReplySkipInATransaction(t *testing.T) {
+	c := client(t, startWith(t, Options{}, nil))
+	_, err := c.Conn().Write([]byte("MULTI\r\nCLIENT REPLY SKIP\r\nECHO a\r\nECHO b\r\nEXEC\r\nECHO x\r\nECHO y\r\n"))
+	require.NoError(t, err)
+	want := "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n$1\r\na\r\n$1\r\nb\r\n$1\r\ny\r\n"
+	got := make([]byte, len(want))
+	_, err = io.ReadFull(c.Conn(), got)
+	require.NoError(t, err)
+	require.Equal(t, want, string(got))
 }

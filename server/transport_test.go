@@ -105,7 +105,8 @@ func TestLongPipeline(t *testing.T) {
 	})
 }
 
-// Requests that fill the room for one read exactly, and nothing behind them: the socket says nothing of them once more.
+// Requests that fill the room for one read exactly, and nothing behind them: the socket
+// says nothing of them once more.
 func TestReadsThatAreFull(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
@@ -122,7 +123,8 @@ func TestReadsThatAreFull(t *testing.T) {
 	})
 }
 
-// What a command of a pipeline changes holds for the next one, though the state of a session is not looked at before each.
+// What a command of a pipeline changes holds for the next one, though the state of a
+// session is not looked at before each.
 func TestPipelineSeesWhatItChanges(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
@@ -233,7 +235,7 @@ func withPassword(p string) *config.Config {
 func TestClientThatNeverReadsIsClosed(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		admin := testkit.Dial(t, srv.Dial)
-		require.Equal(t, "+OK", admin.Do("CONFIG", "SET", "client-output-buffer-limit", "normal 8mb 0 0").String())
+		require.Equal(t, "+OK", admin.Do("CONFIG", "SET", "client-output-buffer-limit", "normal 2mb 0 0").String())
 		admin.Do("SET", "k", strings.Repeat("x", 1<<20))
 		conn, err := dial()
 		require.NoError(t, err)
@@ -263,7 +265,8 @@ func heapBytes() uint64 {
 	return m.HeapAlloc
 }
 
-// The client closes its sending half: what it has sent is answered, as far as it gets; then the connection ends.
+// The client closes its sending half: what it has sent is answered, as far as it
+// gets; then the connection ends.
 func TestHalfClose(t *testing.T) {
 	for _, loops := range []bool{false, true} {
 		srv := startWith(t, Options{EventLoops: loops}, nil)
@@ -311,30 +314,6 @@ func TestMaxClients(t *testing.T) {
 		d := testkit.Dial(t, dial)
 		require.Equal(t, "+PONG", d.Do("PING").String())
 		require.Contains(t, d.Do("INFO", "stats").Str, "rejected_connections:1\r\n")
-	})
-}
-
-func TestIdleClientsAreClosed(t *testing.T) {
-	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
-		a.Do("CONFIG", "SET", "timeout", "10")
-		a.Do("LOCK", "k", "a", "PX", "100000")
-		b.Send("LOCK", "k", "b", "WAIT", "60000")
-		awaitParked(t, srv, 1)
-		c.Do("PING")
-		clock.Advance(9 * time.Second)
-		a.Do("PING")
-		clock.Advance(3 * time.Second)
-		awaitClosed(t, c.Conn())
-		clock.Advance(12 * time.Second)
-		awaitClosed(t, a.Conn())
-		require.Equal(t, 1, srv.parked(), "one that waits is not idle")
-		clock.Advance(36 * time.Second)
-		require.Equal(t, "$nil", b.Receive().String(), "nor is it when its wait has just ended")
-		require.Equal(t, "+PONG", b.Do("PING").String())
-		clock.Advance(12 * time.Second)
-		awaitClosed(t, b.Conn())
 	})
 }
 

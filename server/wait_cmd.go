@@ -36,7 +36,8 @@ func readWait(a *commands.Scanner, nowMS int64) (deadlineMS int64) {
 	return 0
 }
 
-// awaitReplicas answers as soon as there are that many replicas, which is at once for none and never for more.
+// awaitReplicas answers as soon as there are that many replicas, which is at once
+// for none and never for more.
 func awaitReplicas(c *commands.Ctx, n, deadlineMS int64, reply func(c *commands.Ctx)) error {
 	if n <= 0 {
 		reply(c)
@@ -88,7 +89,7 @@ func waitaof(c *commands.Ctx) error {
 		return true, nil
 	}})
 	if s.waiter != nil && j != nil {
-		j.await(s)
+		j.await(s.waiter, written)
 	}
 	return err
 }

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestWait: there are no replicas, so nobody is ever done but who asks for none; and it can be cut short.
@@ -76,4 +78,34 @@ func TestMemory(t *testing.T) {
 		}
 	}
 	require.Fail(t, "no keys.count", "%s", stats)
+}
+
+// Whoever has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
+func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
+	d := newTestDisk()
+	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
+	c, gone := client(t, srv), client(t, srv)
+	awaiting := func() (n int) {
+		srv.do(func() {
+			n = len(srv.aof.awaiting)
+			require.EqualValues(t, n, srv.aof.watched.Load())
+		})
+		return n
+	}
+	d.hold()
+	for _, who := range []*testkit.Client{c, gone} {
+		require.Equal(t, "+OK", who.Do("SET", "k", "v").String())
+	}
+	for range 3 {
+		require.Equal(t, "[0 0]", c.Do("WAITAOF", "1", "0", "1").String())
+	}
+	require.Zero(t, awaiting())
+	gone.Send("WAITAOF", "1", "0", "0")
+	c.Send("WAITAOF", "1", "0", "0")
+	eventually(t, func() bool { return awaiting() == 2 }, "both wait")
+	gone.Close()
+	eventually(t, func() bool { return awaiting() == 1 }, "one has gone")
+	d.release()
+	require.Equal(t, "[1 0]", c.Receive().String())
+	require.Zero(t, awaiting())
 }

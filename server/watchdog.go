@@ -64,10 +64,7 @@ func (srv *Server) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 	}
 	r.owner = append(r.owner[:0], owner...)
 	r.token = token
-	if !s.guarded {
-		s.guarded = true
-		s.transport.guardPeer(ex.settings.LockWatchdogMS)
-	}
+	ex.watchOver(s)
 	ex.watchdog.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
 }
 
@@ -131,28 +128,37 @@ func (w *watchdog) forget(s *session) {
 // fire implements firer.
 func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
 
-// renew gives the lock a new lease that begins at now (milliseconds since 1970), or ends the renewal if the lock is no
-// longer held as it was.
+// renew extends the lock's lease at now (milliseconds since 1970), or ends the renewal if the
+// lock is no longer held as it was. A client that has been silent for a while gets the less, and
+// is looked after again the sooner.
 func (r *renewal) renew(ex *executor, now int64) {
-	lease := ex.settings.LockWatchdogMS
-	if !commands.ExtendLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, now+lease) {
+	lease, end := ex.settings.LockWatchdogMS, r.session.pulse.lifeEndMS(ex, now)
+	held, extended := commands.ExtendLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, end)
+	if !held {
 		ex.watchdog.drop(r)
 		return
 	}
-	ex.events.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
-	ex.watchdog.timers.set(&r.timer, now+lease/renewalsPerLease)
+	if extended {
+		ex.events.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
+	}
+	next := lease / renewalsPerLease
+	if left := (end - now) / renewalsPerLease; left < next-next/4 {
+		next = max(left, min(next, leastPulseMS))
+	}
+	ex.watchdog.timers.set(&r.timer, now+next)
 }
 
-// late reports whether renewals are so late that their leases may be over soon: another third of the lease is gone.
+// late reports whether renewals are so late that their leases may be over soon:
+// another third of the lease is gone.
 func (ex *executor) late() bool {
 	at, ok := ex.watchdog.timers.nextMS()
 	return ok && at <= ex.store.NowMS()-ex.settings.LockWatchdogMS/renewalsPerLease
 }
 
-// catchUp does the renewals that should have been done long ago: the process did not run for a while, or the clock was
-// set forwards. They fell due before the leases ended, so the locks are still their holders', who have not gone as far
-// as the server knows; a command that ran first would find the leases over. Each is done as of its own time, but its new
-// lease begins now.
+// catchUp does the renewals that should have been done long ago: the process did not run for a while, or the
+// clock was set forwards. They fell due before the leases ended, so the locks are still their holders', who
+// have not gone as far as the server knows; a command that ran first would find the leases over. Each is done
+// as of its own time, but its new lease begins now.
 func (ex *executor) catchUp() {
 	w, nowMS, nowUS := &ex.watchdog, ex.store.NowMS(), ex.store.NowUS()
 	for ex.late() {

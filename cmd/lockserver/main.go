@@ -1,12 +1,13 @@
 // Command lockserver is the server program.
 //
-// It owns what makes a process of a server: the command line, the log, the pid file, signals and exit codes. It
-// must not know commands, data or sockets: those are the server package's, which main hands a finished
-// configuration. A new directive is added in internal/config; a new thing that the process does at its start or end
-// is added to process.go. `lockserver demo` is demo.go: its flags, and the server that internal/demo plays its sale on.
+// It owns what makes a process of a server: the command line, the log, the pid file, signals and exit
+// codes. It must not know commands, data or sockets: those are the server package's, which main hands a
+// finished configuration. A new directive is added in internal/config; a new thing that the process does
+// at its start or end is added to process.go. `lockserver demo` is demo.go: its flags, and the server
+// that internal/demo plays its sale on.
 //
-// Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep the
-// data, or was interrupted a second time, and when the demo failed; 2 after a panic.
+// Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep
+// the data, or was interrupted a second time, and when the demo failed; 2 after a panic.
 package main
 
 import (
@@ -27,8 +28,9 @@ func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program from its arguments to its exit code. The log goes to stdout unless a logfile is configured, as
-// redis-server's does; what keeps the server from starting, or makes it take long, goes to stderr.
+// run is the program from its arguments to its exit code. The log goes to stdout unless a
+// logfile is configured, as redis-server's does; what keeps the server from starting, or
+// makes it take long, goes to stderr.
 func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "demo" { // a configuration file of that name is ./demo
 		return runDemo(args[1:], stdout, stderr)
@@ -64,7 +66,8 @@ func refuse(stderr io.Writer, err error) int {
 	return 1
 }
 
-// versionLine is the answer to --version: the release, the commit it was built from if known, and the toolchain.
+// versionLine is the answer to --version: the release, the commit it was built from
+// if known, and the toolchain.
 func versionLine() string {
 	commit := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -93,7 +96,7 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
 Every directive is an option too, under the name that redis.conf has for it:
 
   --port 6380                  the TCP port; 0 picks a free one, see the log for which
-  --bind 0.0.0.0               the addresses to listen on, several or * for all
+  --bind 0.0.0.0               the addresses to listen on; all there are: * -::*
   --unixsocket /tmp/lock.sock  a unix socket to listen on
   --requirepass secret         clients must AUTH first
   --dir /var/lib/lockserver    where the snapshot lies

@@ -29,7 +29,8 @@ type process struct {
 	log        *slog.Logger
 }
 
-// newProcess changes into the configured directory and opens the log. The error says which directive it is about.
+// newProcess changes into the configured directory and opens the log. The error says
+// which directive it is about.
 func newProcess(cmd config.Command, stdout io.Writer) (*process, error) {
 	p := &process{config: cmd.Config, level: new(slog.LevelVar)}
 	p.level.Set(cmd.Config.LogLevel.SlogLevel())
@@ -76,8 +77,8 @@ func reason(err error) error {
 	return err
 }
 
-// serve runs a server until a signal or the SHUTDOWN command ends it, and returns the exit code. bare says that
-// nothing at all was configured.
+// serve runs a server until a signal or the SHUTDOWN command ends it, and returns the exit code. bare says
+// that nothing at all was configured.
 func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -96,6 +97,9 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	defer close(ended)
 	go collectIdle(ended)
 	p.announce(bare)
+	if err := p.fitDescriptors(); err != nil {
+		return p.refuse(err, stderr)
+	}
 	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		LogLevel: p.level, Progress: stderr, Version: version})
 	if err == nil {
@@ -106,16 +110,30 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		return 0
 	}
 	if err != nil {
-		p.log.Error("Could not start", "cause", err)
-		if p.config.LogFile != "" {
-			fmt.Fprintln(stderr, "lockserver:", err)
-		}
-		return 1
+		return p.refuse(err, stderr)
 	}
 	p.writePIDFile()
 	defer p.removePIDFile()
 	p.ready(srv.Addr())
 	return p.wait(srv, signals)
+}
+
+// refuse says why the server could not start and returns the exit code.
+func (p *process) refuse(err error, stderr io.Writer) int {
+	p.log.Error("Could not start", "cause", err)
+	if p.config.LogFile != "" {
+		fmt.Fprintln(stderr, "lockserver:", err)
+	}
+	return 1
+}
+
+// fitDescriptors sees to it that there is a descriptor for every client.
+func (p *process) fitDescriptors() error {
+	warning, err := server.FitMaxClients(p.config)
+	if warning != "" {
+		p.log.Warn(warning)
+	}
+	return err
 }
 
 // errStopped says that the server was told to end while it was loading its data.
@@ -149,6 +167,9 @@ func (p *process) announce(bare bool) {
 	if bare {
 		p.log.Info(fmt.Sprintf("Nothing configured: listening on %s, saving to %s",
 			net.JoinHostPort(c.Bind[0], strconv.Itoa(c.Port)), filepath.Join(c.Dir, c.DBFilename)))
+	}
+	if lines := c.Overridden(); len(lines) > 0 {
+		p.log.Warn("These lines cannot be obeyed here, but the command line has another value: " + strings.Join(lines, "; "))
 	}
 	if names := c.Ignored(); len(names) > 0 {
 		p.log.Info("These directives were accepted but have no effect here: " + strings.Join(names, ", "))
@@ -194,13 +215,13 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 	}
 }
 
-// insistence is how long after the first signal a second SIGINT begins to mean "at once". timeout(1) and some
-// supervisors signal the process and its group, so that one request arrives twice within a millisecond; that must
-// not cost the snapshot.
+// insistence is how long after the first signal a second SIGINT begins to mean "at once". timeout(1) and
+// some supervisors signal the process and its group, so that one request arrives twice within a
+// millisecond; that must not cost the snapshot.
 const insistence = 200 * time.Millisecond
 
-// waitShutdown waits for a shutdown that a signal began at begun; done is false when it failed and the server goes
-// on.
+// waitShutdown waits for a shutdown that a signal began at begun; done is false when it
+// failed and the server goes on.
 func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, begun time.Time) (code int, done bool) {
 	for {
 		select {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"regexp"
+	"runtime"
 	"testing"
 	"time"
 
@@ -37,4 +39,18 @@ func TestFailedShutdownGoesOn(t *testing.T) {
 	ended <- errors.New("disk full")
 	_, done := p.waitShutdown(ended, nil, time.Now())
 	require.False(t, done)
+}
+
+// No system lets a process have so many files open. maxclients is lowered, and the log says so;
+// more cannot be asked for later.
+func TestMoreClientsThanDescriptors(t *testing.T) {
+	if runtime.GOOS == "windows" { // which does not tell
+		return
+	}
+	c, addr := startReady(t, t.TempDir(), "--save", "", "--maxclients", "4294967000")
+	m := regexp.MustCompile(`# maxclients is (\d+) instead of 4294967000: `).FindStringSubmatch(c.stdout.String())
+	require.NotNil(t, m, c.stdout.String())
+	require.Equal(t, []string{"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to " +
+		"handle the specified number of clients, try with " + m[1], "+OK"},
+		ask(t, addr, "CONFIG SET maxclients 4294967000", "CONFIG SET maxclients "+m[1]))
 }

@@ -16,6 +16,7 @@ const (
 	answerHasBought
 	answerNotStarted
 	answerOver
+	answerTakenBack
 	answerKinds
 )
 

@@ -41,6 +41,7 @@ func (r *Result) Print(w io.Writer) {
 	for kind, text := range [...]string{
 		answerSold: "sold, also said to who asks again", answerNoStock: "refused: no stock left", answerHasBought: "refused: has bought already",
 		answerNotStarted: "refused: not started", answerOver: "refused: over",
+		answerTakenBack: "refused: the order was taken back",
 	} {
 		if n := s.answers[kind]; n > 0 || kind <= answerHasBought {
 			fmt.Fprintf(w, "  %d  %-40s %9s\n", kind, text, commas(n))
@@ -74,7 +75,8 @@ func (r *Result) Print(w io.Writer) {
 // chartWidth is the longest bar of the histogram.
 const chartWidth = 40
 
-// histogram is a chart of sorted durations: a line for each step of 1, 2, 5, 10, ... from the shortest to the longest.
+// histogram is a chart of sorted durations: a line for each step of 1, 2, 5, 10, ...
+// from the shortest to the longest.
 func histogram(sorted []time.Duration) []string {
 	type row struct {
 		limit time.Duration

@@ -47,7 +47,7 @@ func TestHistogram(t *testing.T) {
 
 func TestSummary(t *testing.T) {
 	r := &Result{orders: 3, repeats: 1, taken: 2, Checks: []Check{{true, "this"}, {true, "that"}},
-		selling: &selling{elapsed: 2 * time.Second, resent: 1, lost: map[int32]bool{1: true}, answers: [answerKinds]int{3, 1_000, 2, 0, 0},
+		selling: &selling{elapsed: 2 * time.Second, resent: 1, lost: map[int32]bool{1: true}, answers: [answerKinds]int{3, 1_000, 2, 0, 0, 0},
 			latencies: []time.Duration{time.Millisecond, time.Millisecond, time.Millisecond, 2 * time.Millisecond}}}
 	var out bytes.Buffer
 	r.Print(&out)

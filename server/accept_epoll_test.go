@@ -1,0 +1,209 @@
+//go:build linux && !gnet
+
+package server
+
+import (
+	"bytes"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockserver/internal/testkit"
+)
+
+// fewDescriptors are all the descriptors that this process may still open, but for those that are given back.
+type fewDescriptors struct {
+	t      *testing.T
+	limit  unix.Rlimit
+	filled []int
+}
+
+// exhaust takes all descriptors until the test ends, or restore is called.
+func exhaust(t *testing.T) *fewDescriptors {
+	t.Helper()
+	d := &fewDescriptors{t: t}
+	require.NoError(t, unix.Getrlimit(unix.RLIMIT_NOFILE, &d.limit))
+	free, err := unix.Dup(0) // above the highest in use, or close to it
+	require.NoError(t, err)
+	d.filled = append(d.filled, free)
+	require.NoError(t, unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: uint64(free) + 64, Max: d.limit.Max}))
+	t.Cleanup(d.restore)
+	for {
+		fd, err := unix.Dup(0)
+		if err != nil {
+			require.ErrorIs(t, err, unix.EMFILE)
+			return d
+		}
+		d.filled = append(d.filled, fd)
+	}
+}
+
+// free gives back that many.
+func (d *fewDescriptors) free(n int) {
+	for range n {
+		require.NoError(d.t, unix.Close(d.filled[len(d.filled)-1]))
+		d.filled = d.filled[:len(d.filled)-1]
+	}
+}
+
+func (d *fewDescriptors) restore() {
+	d.free(len(d.filled))
+	require.NoError(d.t, unix.Setrlimit(unix.RLIMIT_NOFILE, &d.limit))
+}
+
+// lockedBuffer is a log that a test may read while it is written.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+// When there are no descriptors left, new clients wait, however busy the loop is with the others; the log
+// says so once in a while; when there are some again, they are served.
+func TestAcceptingGoesOnAfterAShortage(t *testing.T) {
+	for _, loops := range []bool{false, true} {
+		var log lockedBuffer
+		srv := startWith(t, Options{EventLoops: loops, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
+		dial := overPort(srv)
+		stop := make(chan struct{})
+		var busy sync.WaitGroup
+		for range 6 {
+			c := testkit.Dial(t, dial)
+			busy.Go(func() {
+				for {
+					select {
+					case <-stop:
+						return
+					default:
+						if _, err := c.CallPipeline([][]string{{"PING"}, {"PING"}, {"PING"}}); !noError(t, err) {
+							return
+						}
+					}
+				}
+			})
+		}
+		few := exhaust(t)
+		few.free(1)
+		late := testkit.Dial(t, dial)
+		late.Send("PING")
+		_, early := late.ReceiveWithin(5 * acceptPause)
+		require.False(t, early, "there was a descriptor left")
+		few.free(8)
+		v, served := late.ReceiveWithin(soon)
+		require.True(t, served, "event loops: %v: a client waits for ever", loops)
+		require.Equal(t, "+PONG", v.String())
+		close(stop)
+		busy.Wait()
+		few.restore()
+		require.Equal(t, 1, strings.Count(log.String(), "could not accept connections"), log.String())
+		require.NoError(t, srv.Close())
+	}
+}
+
+// A loop that always finds something to do accepts again, too, once its pause is over.
+func TestBusyLoopResumesAccepting(t *testing.T) {
+	l := &loop{batch: newLoopBatch()} // turned by hand
+	d := &l.driver
+	require.NoError(t, d.open(&loops{server: start(t, Options{}), loops: []*loop{l}}))
+	t.Cleanup(l.close)
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := ln.Addr().String()
+	fd, err := takeDescriptor(ln)
+	require.NoError(t, err)
+	d.listeners[fd] = "tcp"
+	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN))
+	busy, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(busy) })
+	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, busy, unix.EPOLLIN))
+
+	d.pause()
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.Equal(t, 1, d.wait(true), "it pauses")
+	time.Sleep(acceptPause)
+	require.Equal(t, 2, d.wait(true), "it does not look at its listener again")
+}
+
+// openDescriptors counts them.
+func openDescriptors(t *testing.T) int {
+	t.Helper()
+	entries, err := os.ReadDir("/proc/self/fd")
+	require.NoError(t, err)
+	return len(entries)
+}
+
+// A server that cannot start for lack of descriptors leaves none open, wherever it failed.
+func TestListeningThatFailsLeavesNothingOpen(t *testing.T) {
+	_ = startWith(t, Options{EventLoops: true}, nil).Close() // what the runtime opens once is open
+	for spare := range 12 {
+		c := quiet()
+		c.Port, c.IOThreads, c.UnixSocket = freePort(t), 3, t.TempDir()+"/s"
+		srv, err := New(Options{Config: c, EventLoops: true})
+		require.NoError(t, err)
+		before := openDescriptors(t)
+		few := exhaust(t)
+		few.free(spare)
+		failed := srv.Start()
+		few.restore()
+		_ = srv.Close()
+		require.Equal(t, before, openDescriptors(t), "with %d to spare: %v", spare, failed)
+		_, err = os.Stat(c.UnixSocket)
+		require.ErrorIs(t, err, os.ErrNotExist, "with %d to spare: %v", spare, failed)
+		if spare == 0 {
+			require.ErrorIs(t, failed, unix.EMFILE)
+		}
+	}
+}
+
+// failingListener fails a few times before it accepts.
+type failingListener struct {
+	net.Listener
+	mu     sync.Mutex
+	errors []error
+}
+
+func (l *failingListener) Accept() (net.Conn, error) {
+	l.mu.Lock()
+	if len(l.errors) > 0 {
+		err := l.errors[0]
+		l.errors = l.errors[1:]
+		l.mu.Unlock()
+		return nil, &net.OpError{Op: "accept", Err: os.NewSyscallError("accept4", err)}
+	}
+	l.mu.Unlock()
+	return l.Listener.Accept()
+}
+
+// No error ends accepting.
+func TestAcceptingGoesOnAfterAnyError(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	c := quiet()
+	c.Bind = nil
+	begun := time.Now()
+	srv := start(t, Options{Config: c, Listener: &failingListener{Listener: ln, errors: []error{unix.ENOMEM, unix.ENOBUFS,
+		unix.ECONNABORTED, unix.EMFILE, unix.EPERM}}})
+	require.Equal(t, "+PONG", testkit.Dial(t, overPort(srv)).Do("PING").String())
+	require.GreaterOrEqual(t, time.Since(begun), 4*acceptPause)
+}

@@ -1,0 +1,194 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+
+	"lockserver/internal/config"
+	"lockserver/persistence/disk"
+)
+
+// dirLockFile is the file inside dir whose lock says that a server writes there. The log's directory has a
+// lock of its own besides (package aof), because the log stays where it is when CONFIG SET moves dir.
+const dirLockFile = "lockserver.lock"
+
+// claim is a directory that a server may write to: nobody else does as long as the lock is held.
+type claim struct {
+	dir  string
+	path string // of the lock's file
+	made bool   // it was not there before
+	lock io.Closer
+}
+
+// dirInUseError says that another server writes to a directory.
+type dirInUseError struct{ dir string }
+
+func (e *dirInUseError) Error() string { return "another server writes to the directory " + e.dir }
+
+// hasFiles reports whether the server may ever have files; one that is embedded has none by default.
+func (srv *Server) hasFiles() bool {
+	return srv.opts.ConfigFile != "" || srv.config.DBFilename != "" || srv.config.AppendOnly
+}
+
+// writesByItself reports whether a server with these directives writes to its directory without being told
+// to. One that does not needs no directory that can be written.
+func writesByItself(c *config.Config) bool {
+	return c.AppendOnly || len(c.Save) > 0 && c.DBFilename != ""
+}
+
+// isDir returns an error unless there is a directory of that name.
+func isDir(path string) error {
+	st, err := os.Stat(path)
+	if err == nil && !st.IsDir() {
+		err = &os.PathError{Op: "open", Path: path, Err: syscall.ENOTDIR}
+	}
+	return err
+}
+
+// claimDir takes a directory's lock. The error is one clear line.
+func (srv *Server) claimDir(dir string) (*claim, error) {
+	c := &claim{dir: dir, path: filepath.Join(dir, dirLockFile)}
+	_, err := srv.files.Size(c.path)
+	c.made = err != nil
+	c.lock, err = srv.files.Lock(c.path)
+	if errors.Is(err, disk.ErrLocked) {
+		return nil, &dirInUseError{dir}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// release lets go of the directory.
+func (c *claim) release() error { return c.lock.Close() }
+
+// undo makes it as if the directory had never been claimed. The file goes first, while
+// nobody else can have the lock.
+func (c *claim) undo(files disk.FS) {
+	if c.made {
+		_ = files.Remove(c.path) // a file that is left does no harm
+	}
+	_ = c.release()
+}
+
+// claimAtStart takes the lock of the server's directory before any data is read, and reads the limit of the
+// tokens. A server that writes nothing by itself can do without: its tokens are then kept in memory only.
+func (srv *Server) claimAtStart() error {
+	if !srv.hasFiles() {
+		return nil
+	}
+	if err := isDir(srv.config.Dir); err != nil {
+		return fmt.Errorf("dir: %w", err)
+	}
+	found, err := readTokenLimit(filepath.Join(srv.config.Dir, tokenFile))
+	if err != nil {
+		return err
+	}
+	srv.tokens.last, srv.tokens.limit = max(srv.tokens.last, found), max(srv.tokens.limit, found) // also of the base of a first log
+	own, err := srv.claimDir(srv.config.Dir)
+	switch {
+	case err == nil:
+		srv.own = own
+	case writesByItself(srv.config):
+		return err
+	default:
+		srv.log.Warn("nothing can be written to the directory: the limit of the fencing tokens is kept in memory only", "cause", err)
+	}
+	return nil
+}
+
+// ownDir makes the directory the server's own if it is not, before something is
+// written there. Under the executor.
+func (srv *Server) ownDir() error {
+	if srv.own != nil {
+		return nil
+	}
+	own, err := srv.claimDir(srv.config.Dir)
+	if err != nil {
+		return err
+	}
+	if _, err := srv.tokens.keepIn(own.dir, srv.store.NowUS()); err != nil {
+		own.undo(srv.files)
+		return err
+	}
+	srv.own = own
+	return nil
+}
+
+// changeDir makes the directory that new directives name the server's own, if it is another one, or if by
+// them the server will write where it did not. One of done and undo is to be called: when the change is
+// in effect, or to leave everything as it was, here and there. The error is a *config.SetError, and
+// nothing has changed. Under the executor.
+func (srv *Server) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
+	nothing := func() {}
+	if !filepath.IsAbs(next.Dir) {
+		next.Dir = filepath.Join(srv.config.Dir, next.Dir)
+	}
+	moved, mustWrite, before := next.Dir != srv.config.Dir, writesByItself(next), srv.own
+	if !moved && (before != nil || !mustWrite) {
+		return nothing, nothing, nil
+	}
+	refuse := func(err error) (func(), func(), error) {
+		return nil, nil, &config.SetError{Name: blamed(names), Reason: reasonOf(err)}
+	}
+	if err := isDir(next.Dir); err != nil {
+		return refuse(err)
+	}
+	if !srv.hasFiles() && !mustWrite {
+		return nothing, nothing, nil
+	}
+	own, err := srv.claimDir(next.Dir)
+	switch {
+	case err != nil && (mustWrite || before != nil):
+		return refuse(err)
+	case err != nil:
+		return nothing, nothing, nil // nothing could be written before, either
+	}
+	leave, err := srv.tokens.keepIn(next.Dir, srv.store.NowUS())
+	if err != nil {
+		own.undo(srv.files)
+		return refuse(err)
+	}
+	srv.own = own
+	undo = func() {
+		srv.own = before
+		leave()
+		own.undo(srv.files)
+	}
+	return func() { srv.leave(before) }, undo, nil
+}
+
+// blamed is the directive that a refusal names.
+func blamed(names []string) string {
+	for _, name := range []string{"dir", "appendonly", "save", "dbfilename"} {
+		if slices.Contains(names, name) {
+			return name
+		}
+	}
+	return names[0]
+}
+
+// leave lets go of a directory that is no longer the server's, as soon as nothing is written there any more.
+func (srv *Server) leave(c *claim) {
+	switch {
+	case c == nil:
+	case srv.snapshots.running:
+		srv.left = append(srv.left, c)
+	default:
+		_ = c.release()
+	}
+}
+
+// releaseLeft is called when a background save has ended.
+func (srv *Server) releaseLeft() {
+	for _, c := range srv.left {
+		_ = c.release()
+	}
+	srv.left = nil
+}

@@ -1,0 +1,90 @@
+package server
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+func TestIdleClientsAreClosed(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
+		a.Do("CONFIG", "SET", "timeout", "10")
+		a.Do("LOCK", "k", "a", "PX", "100000")
+		b.Send("LOCK", "k", "b", "WAIT", "60000")
+		awaitParked(t, srv, 1)
+		c.Do("PING")
+		clock.Advance(9 * time.Second)
+		a.Do("PING")
+		clock.Advance(3 * time.Second)
+		awaitClosed(t, c.Conn())
+		clock.Advance(12 * time.Second)
+		awaitClosed(t, a.Conn())
+		require.Equal(t, 1, srv.parked(), "one that waits is not idle")
+		clock.Advance(36 * time.Second)
+		require.Equal(t, "$nil", b.Receive().String(), "nor is it when its wait has just ended")
+		require.Equal(t, "+PONG", b.Do("PING").String())
+		clock.Advance(12 * time.Second)
+		awaitClosed(t, b.Conn())
+	})
+}
+
+// Who listens, or whose locks the server renews, is not idle, however long nothing comes from it.
+func TestWhoIsNotIdle(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		clients := map[string]*testkit.Client{}
+		for _, line := range []string{"SUBSCRIBE c", "PSUBSCRIBE c*", "SSUBSCRIBE c", "MONITOR", "LOCK k me", "PING"} {
+			clients[line] = testkit.Dial(t, dial)
+			clients[line].Do(strings.Fields(line)...)
+		}
+		paused := testkit.Dial(t, dial)
+		paused.Do("CONFIG", "SET", "timeout", "10")
+		paused.Do("CLIENT", "PAUSE", "70000")
+		paused.Send("SET", "x", "1")
+		eventually(t, func() bool { srv.mu.Lock(); defer srv.mu.Unlock(); return len(srv.pausing.held) == 1 }, "it is paused")
+		for range 12 {
+			clock.Advance(5 * time.Second)
+		}
+		awaitClosed(t, clients["PING"].Conn())
+		clock.Advance(15 * time.Second)
+		require.Equal(t, "+OK", paused.Receive().String())
+		require.Equal(t, "+PONG", paused.Do("PING").String())
+		require.EqualValues(t, 1, paused.Do("SPUBLISH", "c", "m").Int)
+		require.EqualValues(t, 2, paused.Do("PUBLISH", "c", "m").Int)
+		require.Equal(t, 6, srv.connected())
+		require.EqualValues(t, 1, clients["LOCK k me"].Do("UNLOCK", "k", "me").Int)
+		clock.Advance(12 * time.Second)
+		awaitClosed(t, clients["LOCK k me"].Conn())
+		awaitClosed(t, paused.Conn())
+		require.Equal(t, 4, srv.connected())
+	})
+}
+
+// Nor is a client that reads its replies slowly; one that does not read them at all is.
+func TestSlowReaderIsNotIdle(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		conn := stall(t, srv, dial, false)
+		admin := client(t, srv)
+		admin.Do("CONFIG", "SET", "timeout", "10")
+		admin.Close()
+		for range 4 {
+			_, err := io.CopyN(io.Discard, conn, 3<<20)
+			require.NoError(t, err)
+			time.Sleep(20 * time.Millisecond) // sockets move it on
+			clock.Advance(6 * time.Second)
+			require.Equal(t, 1, srv.connected())
+		}
+		clock.Advance(6 * time.Second)
+		clock.Advance(12 * time.Second)
+		eventually(t, func() bool { return srv.connected() == 0 }, "it does nothing")
+	})
+}

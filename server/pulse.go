@@ -1,0 +1,195 @@
+package server
+
+import (
+	"time"
+
+	"lockserver/commands"
+)
+
+// A host can vanish without a word: the power, the cable. Its connections stay open here until somebody
+// looks. So the server looks after the clients that others depend on: those that hold a lock that it renews,
+// and those that wait for one. It goes by the last sign of life, which is the last segment that the client's
+// system sent; keepalive probes make an idle one give such signs (guardPeer). Of that follows:
+//
+//   - A lock that the server renews ends at most one lease after its holder's last sign of
+//     life: it is renewed up to that moment, not up to a lease from now (lifeEndMS). Nothing
+//     has to be found out in time for that.
+//   - Whoever waits for a lock, and was silent for a lease, is closed and leaves the queue.
+//   - A grant after a wait that the client's system does not acknowledge, and nothing is heard of it
+//     for confirmMS, is taken back and goes to the next in line. The connection is reset: what is
+//     still on its way is not read then.
+//
+// The last of these can be wrong. If the grant arrived and only its acknowledgement was lost, the
+// client may be at work, and learns from the reset that it cannot know. So it is with every lock of
+// which the holder cannot be reached: the fencing token is what keeps such a holder's writes out. A
+// client that is slow, and leaves what it was sent unread, is not taken for dead: its system
+// acknowledges, or answers that its window is full.
+//
+// A system probes once a second at most. So no client is taken for dead before it was silent for
+// leastSilenceMS, even if the lease is shorter. Where the system does not tell when it heard of a client
+// (in-process, a unix socket, other systems than Linux), the connection lives until it is closed.
+
+const (
+	// leastSilenceMS leaves room for three probes.
+	leastSilenceMS = 4000
+	// A grant is sent again after 0.2, 0.6, 1.4 and 3 seconds on a fast connection.
+	leastConfirmMS, mostConfirmMS = 1000, 3000
+	// looksPerConfirm is how often one looks at a grant's client in that time.
+	looksPerConfirm = 4
+	// A living client's last sign is not looked up more often than so many times a lease,
+	// however many locks it holds.
+	asksPerLease = 30
+	// leastPulseMS is the time between two looks at a client that is about to be taken for dead.
+	leastPulseMS = 50
+)
+
+// silence is what a transport knows of its peer's last sign of life.
+type silence struct {
+	known bool          // false: a peer that is gone is noticed at once, or not by us
+	lasts time.Duration // since the last sign
+	// unanswered: something was sent, and sent again if need be, that the peer's system has not acknowledged.
+	unanswered bool
+}
+
+// onItsClock returns what the system knows of a silence, if it lasts as long by the server's
+// clock: not by one that stands still.
+func (srv *Server) onItsClock(h silence) silence {
+	if _, still := srv.clock.(*ManualClock); still {
+		return silence{}
+	}
+	return h
+}
+
+// pulse watches over one session's client. It is only touched under the executor.
+type pulse struct {
+	session *session
+	timer   timer
+	leaseMS int64 // by which the peer is probed
+	heardMS int64 // the last sign of life
+	askedMS int64 // when that was looked up
+	known   bool
+	// grantedMS is when it was last granted a lock that it waited for; 0: it is taken to have heard of it.
+	grantedMS int64
+	// unanswered: the last look found something that the peer's system had not acknowledged; the first one
+	// that did found a silence of since.
+	unanswered bool
+	since      time.Duration
+}
+
+// silenceMS is how long a client may be silent, with a lease of so long.
+func silenceMS(leaseMS int64) int64 { return max(leaseMS, leastSilenceMS) }
+
+// confirmMS is how long a client may leave a grant unanswered.
+func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS), mostConfirmMS) }
+
+// watchOver begins to look after a session's client, on which others depend from now on.
+func (ex *executor) watchOver(s *session) {
+	p := s.pulse
+	if p == nil {
+		p = &pulse{session: s}
+		p.timer.Of = p
+		s.pulse = p
+		p.ask(ex, ex.store.NowMS())
+	}
+	if p.known && !p.timer.Queued() {
+		ex.timers.set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+	}
+}
+
+// granted notes that the session was granted what it waited for.
+func (p *pulse) granted(ex *executor) {
+	if p == nil || !p.known { // nil: the wait was for no lock
+		return
+	}
+	p.grantedMS = ex.store.NowMS()
+	at := p.grantedMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
+	if !p.timer.Queued() || p.timer.AtMS() > at {
+		ex.timers.set(&p.timer, at)
+	}
+}
+
+// ask looks up, at now, when something was heard of the client.
+func (p *pulse) ask(ex *executor, now int64) silence {
+	lease := ex.settings.LockWatchdogMS
+	if p.leaseMS != lease { // CONFIG SET
+		p.leaseMS = lease
+		p.session.transport.guardPeer(silenceMS(lease))
+	}
+	h := p.session.transport.heard()
+	p.known, p.askedMS, p.heardMS = h.known, now, now-h.lasts.Milliseconds()
+	return h
+}
+
+// lifeEndMS returns until when the client's locks are renewed at now. That may be later than
+// the time of the unit: see catchUp.
+func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
+	lease := ex.settings.LockWatchdogMS
+	left := min(lease, max(p.heardMS+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
+	if p.known && (p.leaseMS != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
+		p.ask(ex, now)
+	}
+	if !p.known {
+		return now + lease
+	}
+	return min(now+lease, p.heardMS+silenceMS(lease))
+}
+
+// fire implements firer: it is time to look whether the client lives.
+func (p *pulse) fire(ex *executor) {
+	s, lease, now := p.session, ex.settings.LockWatchdogMS, ex.store.NowMS()
+	waits := s.waiter != nil && s.waiter.wait.Queue
+	if s.dead || s.condemned || !waits && s.renewals == nil && p.grantedMS == 0 {
+		return // nobody depends on it
+	}
+	h := p.ask(ex, now)
+	if !h.known {
+		return
+	}
+	next := lease / renewalsPerLease
+	if p.grantedMS != 0 {
+		confirm := confirmMS(lease)
+		switch since := p.unansweredFor(h); {
+		case since.Milliseconds() >= confirm*(looksPerConfirm-1)/looksPerConfirm: // the first look came a part later
+			ex.lose(s)
+			return
+		case !p.unanswered && now-p.grantedMS >= confirm:
+			p.grantedMS = 0
+		default:
+			next = min(next, confirm/looksPerConfirm)
+		}
+	}
+	left := silenceMS(lease) - h.lasts.Milliseconds()
+	if left <= 0 {
+		ex.lose(s)
+		return
+	}
+	ex.timers.set(&p.timer, now+max(min(next, left), leastPulseMS))
+}
+
+// unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
+// nothing was heard. It is reckoned by the silences: a connection goes by the machine's time,
+// whatever the clock of the leases is.
+func (p *pulse) unansweredFor(h silence) time.Duration {
+	if !h.unanswered {
+		p.unanswered = false
+		return 0
+	}
+	if !p.unanswered || h.lasts < p.since {
+		p.unanswered, p.since = true, h.lasts
+	}
+	return h.lasts - p.since
+}
+
+// lose ends a session whose client is taken for dead. Its locks end one lease after the last sign of life,
+// also those that it got later, by a command that it had sent before.
+func (ex *executor) lose(s *session) {
+	lease := ex.settings.LockWatchdogMS
+	end := max(ex.store.NowMS(), s.pulse.heardMS+silenceMS(lease))
+	for r := s.renewals; r != nil; r = r.next {
+		commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, end)
+	}
+	ex.host.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
+		"silent-ms", ex.store.NowMS()-s.pulse.heardMS)
+	s.lost.Store(true)
+	ex.condemn(s)
+}
