@@ -13,17 +13,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Hunt is how a package looks for the faults that are planted in it. Its TestMain returns to Main, and its test calls Test;
-// in between the patched program runs once for each fault, and looks for a violation instead of running tests.
+// Hunt is how a package looks for the faults that are planted in it. Its TestMain returns to Main, and its
+// test calls Test; in between the patched program runs once for each fault, and looks for a violation
+// instead of running tests.
 type Hunt struct {
-	// Search looks for a violation until ctx ends. It calls Found when it has one; otherwise it returns a line that says
-	// what was searched. An error says that it could not look.
+	// Search looks for a violation until ctx ends. It calls Found when it has one; otherwise it returns a
+	// line that says what was searched. An error says that it could not look.
 	Search func(ctx context.Context) (summary string, err error)
-	// FindWithin is how long it may take to find any of the faults; CleanFor is how long the patched program without one
-	// must be found to be in order.
+	// FindWithin is how long it may take to find any of the faults; CleanFor is how long the patched
+	// program without one must be found to be in order.
 	FindWithin, CleanFor time.Duration
 	// Parallel says that faults are looked for side by side.
 	Parallel bool
+	// Check, if it is set, looks at what was said about a fault that was found.
+	Check func(t *testing.T, report string)
 }
 
 // huntVariable makes a process hunt, for as long as it says.
@@ -64,8 +67,8 @@ func (h Hunt) Main(m *testing.M) int {
 	return exitClean
 }
 
-// Test builds the tests of the package in the current directory with the faults planted, and fails if one of them is not
-// found, or something is with none switched on. root is the module's.
+// Test builds the tests of the package in the current directory with the faults planted, and fails if one
+// of them is not found, or something is with none switched on. root is the module's.
 func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 	program := Build(t, root, faults)
 	t.Run(None, func(t *testing.T) {
@@ -77,6 +80,9 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 			code, out := h.run(t, program, f.Name, h.FindWithin)
 			require.Equal(t, exitFound, code, "not found within %s:\n%s", h.FindWithin, out)
 			t.Log(out)
+			if h.Check != nil {
+				h.Check(t, out)
+			}
 		})
 	}
 }

@@ -21,8 +21,11 @@ var (
 	logRounds = flag.Int("log-rounds", 1, "workloads of each kind that the log is crashed under")
 )
 
-// unitsOfALife is how many units a workload does.
-const unitsOfALife = 60
+// unitsOfALife is how many units a workload does, unitsOfAFailure how many if the disk fails.
+const (
+	unitsOfALife    = 60
+	unitsOfAFailure = 25
+)
 
 // seedOf prints the seed with which a test can be repeated, as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
@@ -92,8 +95,8 @@ func crashRecovery(d *lossy.Disk, h *history, atLeast int, chance *rand.Rand) er
 	return nil
 }
 
-// sweep crashes the disk after each of its operations from a first one on, in every way that losses has, and says what is
-// wrong with what is left.
+// sweep crashes the disk after each of its operations from a first one on, in every way that losses has, and
+// says what is wrong with what is left.
 func (w *workload) sweep(first int, losses []lossy.Loss) (points int, err error) {
 	tape := w.disk.Tape()
 	for more := true; more; more = tape.Next() {
@@ -119,6 +122,21 @@ func (w *workload) sweep(first int, losses []lossy.Loss) (points int, err error)
 	return points, nil
 }
 
+// live opens the log, plays a script, ends, and crashes the disk after each of its
+// operations from a first one on.
+func (w *workload) live(actions []action, first int, losses []lossy.Loss) (points int, err error) {
+	if err := w.open(); err != nil {
+		return 0, err
+	}
+	if err := w.play(actions); err != nil {
+		return 0, err
+	}
+	if err := w.end(); err != nil {
+		return 0, err
+	}
+	return w.sweep(first, losses)
+}
+
 // story is the operations, for whoever has to find out what went wrong.
 func (w *workload) story() string {
 	var b strings.Builder
@@ -133,26 +151,29 @@ func losses(more lossy.Loss) []lossy.Loss {
 	return []lossy.Loss{lossy.LoseNothing, lossy.LoseAll, lossy.LoseSome, lossy.LoseSome, more, more}
 }
 
-// TestLogCrashes: after a crash at any operation of a workload with rewrites, whatever was acknowledged is there, and what is
-// there is what some first part of the history made.
+// TestLogCrashes: after a crash at any operation of a workload with rewrites, whatever was acknowledged is
+// there, and what is there is what some first part of the history made.
 func TestLogCrashes(t *testing.T) {
 	seed := seedOf(t)
 	for _, policy := range []aof.Policy{aof.Always, aof.EverySec} {
 		t.Run(policy.String(), func(t *testing.T) {
 			points, acked := 0, 0
 			for round := range *logRounds {
-				w := newWorkload(lossy.New(), seed+uint64(round), policy)
-				require.NoError(t, w.open())
-				require.NoError(t, w.play(unitsOfALife))
-				require.NoError(t, w.end())
 				more := lossy.LoseSome
 				if policy == aof.Always { // else a file system that swaps two writes has lost us: the format has no checksums
 					more = lossy.LoseHoles
 				}
-				n, err := w.sweep(0, losses(more))
-				require.NoError(t, err, "round %d", round)
-				points += n
-				acked += w.acked(w.disk.Ops())
+				life := func(actions []action) error {
+					w := newWorkload(lossy.New(), seed+uint64(round), policy)
+					n, err := w.live(actions, 0, losses(more))
+					points += n
+					acked += w.acked(w.disk.Ops())
+					return err
+				}
+				actions := script(seed+uint64(round), unitsOfALife)
+				if err := life(actions); err != nil {
+					t.Fatalf("round %d: %s", round, smallest(actions, life, err))
+				}
 			}
 			require.Positive(t, acked)
 			t.Logf("%d crashes, %d units acknowledged", points, acked)
@@ -160,10 +181,25 @@ func TestLogCrashes(t *testing.T) {
 	}
 }
 
-// TestLogCrashesBesideLeftFiles: a crash may leave files that were never listed, under the very names that come next.
+// TestLogCrashesBesideLeftFiles: a crash may leave files that were never listed, under
+// the very names that come next.
 func TestLogCrashesBesideLeftFiles(t *testing.T) {
 	seed := seedOf(t)
-	d := lossy.New()
+	life := func(actions []action) error {
+		d, first := diskWithLeftFiles(t)
+		_, err := newWorkload(d, seed, aof.Always).live(actions, first, losses(lossy.LoseSome))
+		return err
+	}
+	actions := script(seed, unitsOfALife)
+	if err := life(actions); err != nil {
+		t.Fatal(smallest(actions, life, err))
+	}
+}
+
+// diskWithLeftFiles is a disk with files that no manifest lists, and how many operations that took.
+func diskWithLeftFiles(t *testing.T) (d *lossy.Disk, ops int) {
+	t.Helper()
+	d = lossy.New()
 	dir := logPlace(d).Sub
 	_, err := d.MakeDir(dir)
 	require.NoError(t, err)
@@ -178,13 +214,7 @@ func TestLogCrashesBesideLeftFiles(t *testing.T) {
 	}
 	require.NoError(t, d.SyncDir(dir))
 	require.NoError(t, d.SyncDir("."))
-	first := d.Ops()
-	w := newWorkload(d, seed, aof.Always)
-	require.NoError(t, w.open())
-	require.NoError(t, w.play(unitsOfALife))
-	require.NoError(t, w.end())
-	_, err = w.sweep(first, losses(lossy.LoseSome))
-	require.NoError(t, err)
+	return d, d.Ops()
 }
 
 // faultsFrom makes the n-th operation of a disk fail, and those after it as well if it lasts.
@@ -203,28 +233,33 @@ func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
 	}
 }
 
-// TestLogFaults: the n-th operation fails, for every n. Nothing that was acknowledged is lost by that, nothing is
-// acknowledged that is not there, and once the disk is well again a rewrite brings everything back.
+// TestLogFaults: the n-th operation fails, for every n. Nothing that was acknowledged is lost
+// by that, nothing is acknowledged that is not there, and once the disk is well again a
+// rewrite brings everything back.
 func TestLogFaults(t *testing.T) {
 	seed := seedOf(t)
 	healed, refused := 0, 0
 	for round := range *logRounds {
 		spared := 0
 		for n := 1; spared < 3; n++ { // until there are not that many operations in three lives on end
-			w := newWorkload(lossy.New(), seed+uint64(1000*round+n), aof.Always)
-			chance := rand.New(rand.NewPCG(seed, uint64(n)))
-			w.disk.SetFaults(faultsFrom(n, n%2 == 0, chance))
-			if err := w.open(); err != nil { // the server does not start
-				_, err := w.sweep(0, losses(lossy.LoseSome)[:3])
-				require.NoError(t, err, "round %d, operation %d fails", round, n)
-				refused++
-				continue
+			var disk *lossy.Disk
+			life := func(actions []action) error {
+				w := newWorkload(lossy.New(), seed+uint64(1000*round+n), aof.Always)
+				w.disk.SetFaults(faultsFrom(n, n%2 == 0, rand.New(rand.NewPCG(seed, uint64(n)))))
+				disk = w.disk
+				if err := w.open(); err != nil { // the server does not start
+					refused++
+					_, err := w.sweep(0, losses(lossy.LoseSome)[:3])
+					return err
+				}
+				return w.fail(actions, &healed)
 			}
-			if err := w.fail(&healed); err != nil {
-				require.NoError(t, err, "round %d, operation %d fails", round, n)
+			actions := script(seed+uint64(1000*round+n), unitsOfAFailure)
+			if err := life(actions); err != nil {
+				t.Fatalf("round %d, operation %d fails: %s", round, n, smallest(actions, life, err))
 			}
 			spared++
-			if w.disk.Failed() > 0 {
+			if disk.Failed() > 0 {
 				spared = 0
 			}
 		}
@@ -234,8 +269,8 @@ func TestLogFaults(t *testing.T) {
 }
 
 // fail plays a workload on a disk that fails, brings the log back, and checks all crashes on the way.
-func (w *workload) fail(healed *int) error {
-	if err := w.play(25); err != nil {
+func (w *workload) fail(actions []action, healed *int) error {
+	if err := w.play(actions); err != nil {
 		return err
 	}
 	if w.rewrite != nil {
@@ -253,7 +288,7 @@ func (w *workload) fail(healed *int) error {
 	}
 	w.disk.SetFaults(nil)
 	if !w.log.Active() {
-		w.beginRewrite(false)
+		w.beginRewrite(w.chance.IntN(2) == 0, false)
 		w.unit()
 		w.log.Flush()
 		if err := w.endRewrite(); err != nil {

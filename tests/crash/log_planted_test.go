@@ -1,6 +1,8 @@
 package crash
 
 import (
+	"regexp"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,8 @@ const (
 	logWriterFile  = "persistence/aof/writer.go"
 )
 
-// logFaults are mistakes in the log, each of which loses what was acknowledged, or makes up what was not done.
+// logFaults are mistakes in the log, each of which loses what was acknowledged, or
+// makes up what was not done.
 var logFaults = []plant.Fault{
 	plant.New("the log is not synced", plant.Instead(logWriterFile,
 		`if err := l.file.Sync(); err != nil {`,
@@ -180,12 +183,12 @@ var logFaults = []plant.Fault{
 			return false
 		}`)),
 	plant.New("what comes after the cut goes into the old file", plant.Instead(logWriterFile,
-		`		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at)) && l.change(w.rewrite)
+		`		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at))
 `,
 		`		if planted("what comes after the cut goes into the old file") {
 			w.at = len(rest)
 		}
-		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at)) && l.change(w.rewrite)
+		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at))
 `)),
 	plant.New("what comes before the cut goes into the new file", plant.Instead(logWriterFile,
 		`		rest = rest[w.at:]
@@ -211,13 +214,13 @@ var logFaults = []plant.Fault{
 	} else if err := p.FS.SyncDir(p.Dir); err != nil {`)),
 }
 
-// TestPlantedLogFaultsAreFound shows that a log that loses something is found out: each of logFaults, in the real sources, by the
-// very tests above.
+// TestPlantedLogFaultsAreFound shows that a log that loses something is found out: each of logFaults, in the
+// real sources, by the very tests above.
 func TestPlantedLogFaultsAreFound(t *testing.T) {
 	program := plant.Build(t, "../..", logFaults)
-	hunt := func(fault string) (string, error) {
-		cmd := plant.Command(program, fault, "-test.run", "^TestLog", "-test.failfast", "-test.timeout", "200s", "-log-rounds", "3")
-		out, err := cmd.CombinedOutput()
+	hunt := func(fault string, args ...string) (string, error) {
+		args = append(args, "-test.run", "^TestLog", "-test.failfast", "-test.timeout", "200s", "-log-rounds", "3")
+		out, err := plant.Command(program, fault, args...).CombinedOutput()
 		return string(out), err
 	}
 	t.Run(plant.None, func(t *testing.T) {
@@ -228,10 +231,24 @@ func TestPlantedLogFaultsAreFound(t *testing.T) {
 	for _, f := range logFaults {
 		t.Run(f.Name, func(t *testing.T) {
 			t.Parallel()
-			out, err := hunt(f.Name)
+			out, err := hunt(f.Name, "-shrink-time", "0")
 			require.Error(t, err, "not found")
 			require.Contains(t, out, "--- FAIL: TestLog", "it ended in another way")
 			require.NotContains(t, out, "panic:", "it ended in another way")
 		})
 	}
+	t.Run("shrunk", func(t *testing.T) {
+		t.Parallel()
+		out, err := hunt("a new file does not select its database")
+		require.Error(t, err)
+		said := regexp.MustCompile(`(\d+) of \d+ steps`).FindStringSubmatch(out)
+		require.NotNil(t, said, "%s", out)
+		left, err := strconv.Atoi(said[1])
+		require.NoError(t, err)
+		require.LessOrEqual(t, left, mostShown, "%s", out)
+		t.Log(out)
+	})
 }
+
+// mostShown is how many actions of a workload of a hundred a report may have.
+const mostShown = 10

@@ -49,8 +49,8 @@ func newWorkload(d *lossy.Disk, seed uint64, policy aof.Policy) *workload {
 		moved: make(chan struct{}, 1)}
 }
 
-// note records that the units up to a position are acknowledged. Under Always that is when the log says that they are
-// durable; else, that they are synced.
+// note records that the units up to a position are acknowledged. Under Always that is when the log says that
+// they are durable; else, that they are synced.
 func (w *workload) note(position int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,8 +126,8 @@ func (w *workload) unit() {
 var errChange = errors.New("the rewrite was called off")
 
 // beginRewrite is what the executor does for a rewrite; the rest goes on beside it.
-func (w *workload) beginRewrite(abort bool) {
-	asRDB, cut := w.chance.IntN(2) == 0, maps.Clone(w.history.now)
+func (w *workload) beginRewrite(asRDB, abort bool) {
+	cut := maps.Clone(w.history.now)
 	rw, err := w.log.BeginRewrite(asRDB)
 	if err != nil {
 		panic(err)
@@ -175,29 +175,97 @@ func (w *workload) settle() error {
 	return nil
 }
 
-// play does so many units, with batches, pauses and rewrites between them, until the log fails. Errors are of rewrites that
-// should have succeeded.
-func (w *workload) play(units int) error {
-	aborting := false
+// action is a step of a workload.
+type action struct {
+	what deed
+	// seed decides about a unit; and asRDB about the base of a rewrite, abort whether it is called off.
+	seed         uint64
+	asRDB, abort bool
+}
+
+// deed is what an action does.
+type deed int
+
+const (
+	doUnit deed = iota
+	flushLog
+	settleLog // flushes, and waits
+	beginRewrite
+	endRewrite
+)
+
+func (a action) String() string {
+	switch a.what {
+	case flushLog:
+		return "flush"
+	case settleLog:
+		return "flush, and wait until everything is synced"
+	case beginRewrite:
+		text := "begin a rewrite to commands"
+		if a.asRDB {
+			text = "begin a rewrite to a snapshot"
+		}
+		if a.abort {
+			text += ", which will be called off"
+		}
+		return text
+	case endRewrite:
+		return "wait for the rewrite"
+	}
+	return fmt.Sprintf("unit %d", a.seed)
+}
+
+// script is so many units, with batches, pauses and rewrites between them.
+func script(seed uint64, units int) (list []action) {
+	chance := rand.New(rand.NewPCG(seed, 7))
+	rewriting := false
 	for range units {
-		if w.log.Err() != nil {
-			return nil
+		list = append(list, action{what: doUnit, seed: chance.Uint64() % 1000})
+		if chance.IntN(2) == 0 {
+			list = append(list, action{what: flushLog})
 		}
-		w.unit()
-		if w.chance.IntN(2) == 0 {
+		if chance.IntN(5) == 0 {
+			list = append(list, action{what: settleLog})
+		}
+		switch {
+		case !rewriting && chance.IntN(12) == 0:
+			rewriting = true
+			list = append(list, action{what: beginRewrite, abort: chance.IntN(3) == 0, asRDB: chance.IntN(2) == 0})
+		case rewriting && chance.IntN(6) == 0:
+			rewriting = false
+			list = append(list, action{what: endRewrite})
+		}
+	}
+	return list
+}
+
+// play does what a script says, until the log fails. Errors are of rewrites that should have succeeded.
+func (w *workload) play(actions []action) error {
+	aborting := false
+	for _, a := range actions {
+		switch a.what {
+		case doUnit:
+			if w.log.Err() != nil {
+				return nil
+			}
+			w.history.chance = rand.New(rand.NewPCG(a.seed, 8))
+			w.unit()
+		case flushLog:
 			w.log.Flush()
-		}
-		if w.chance.IntN(5) == 0 {
+		case settleLog:
 			w.log.Flush()
 			if err := w.settle(); err != nil {
 				return err
 			}
-		}
-		switch {
-		case w.rewrite == nil && w.chance.IntN(12) == 0:
-			aborting = w.chance.IntN(3) == 0
-			w.beginRewrite(aborting)
-		case w.rewrite != nil && w.chance.IntN(6) == 0:
+		case beginRewrite:
+			if w.rewrite == nil {
+				aborting = a.abort
+				w.beginRewrite(a.asRDB, a.abort)
+			}
+		case endRewrite:
+			if w.rewrite == nil {
+				continue
+			}
 			if err := w.endRewrite(); err != nil && !aborting && !w.faulty() {
 				return fmt.Errorf("rewrite: %w", err)
 			}

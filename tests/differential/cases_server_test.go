@@ -113,7 +113,7 @@ func serverCases() family {
 		{"config", `
 			CONFIG GET nosuch
 			!D11 CONFIG GET bind
-			!D11 CONFIG GET client-output-buffer-limit
+			CONFIG GET client-output-buffer-limit
 			CONFIG GET maxmemory-policy
 			CONFIG GET databases
 			CONFIG GET MAXMEMORY*policy

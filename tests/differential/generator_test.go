@@ -22,7 +22,8 @@ type generator struct {
 	payloads []string
 }
 
-// excluded are commands that are not generated, with the reason. Hand-written cases play those that can be played.
+// excluded are commands that are not generated, with the reason. Hand-written cases
+// play those that can be played.
 var excluded = map[string]string{
 	"command":         "describes the table: compared with Redis in the commands package",
 	"command|docs":    "summaries are our own",
@@ -40,7 +41,7 @@ var excluded = map[string]string{
 	"client|unblock":  "may hit another client's number",
 	"client|reply":    "there would be no replies to compare",
 	"client|tracking": "its messages would stand between the replies: see tracking_cases_test.go",
-	"multi":           "whole transactions are generated: see sequence.transaction",
+	"multi":           "whole transactions are generated: see generator.transaction",
 	"exec":            "as multi",
 	"discard":         "as multi",
 	"quit":            "closes the connection",

@@ -29,8 +29,8 @@ const (
 	eachClient = 1500 // commands
 )
 
-// start is when the server's clock begins: so late that nothing dies in a Redis that replays the effects with the
-// clock of the machine.
+// start is when the server's clock begins: so late that nothing dies in a Redis that replays the
+// effects with the clock of the machine.
 func start() time.Time { return time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // collector is a journal in memory.
@@ -38,13 +38,19 @@ type collector struct {
 	mu      sync.Mutex
 	effects []store.Effect
 	units   int
+	// loses, if set, are effects that are lost: a fault that is planted.
+	loses func(e store.Effect) bool
 }
 
 // Append implements server.Journal.
 func (j *collector) Append(unit []store.Effect) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.effects = append(j.effects, unit...)
+	for _, e := range unit {
+		if j.loses == nil || !j.loses(e) {
+			j.effects = append(j.effects, e)
+		}
+	}
 	j.units++
 }
 
@@ -68,20 +74,36 @@ func startServer(t *testing.T, o server.Options) *server.Server {
 	return srv
 }
 
-// record lets random clients loose on a server and returns what it then holds, and the effects that made it so. Fields of
-// hashes get deadlines only if the effects are not for a Redis 7.0.
-func record(t *testing.T, seed uint64, fieldTimes bool) (testkit.Dataset, []store.Effect) {
+// recording is what random clients did to a server.
+type recording struct {
+	data    testkit.Dataset // what it then held
+	effects []store.Effect  // that made it so
+	steps   []step          // what the clients did, about in this order: they ran at the same time
+	seed    uint64
+	loses   func(e store.Effect) bool // of its journal
+}
+
+// record lets random clients loose on a server. Fields of hashes get deadlines only if the effects are not
+// for a Redis 7.0. Effects that loses names are lost, if it is set.
+func record(t *testing.T, seed uint64, fieldTimes bool, loses func(e store.Effect) bool) *recording {
 	t.Helper()
 	clock := server.NewManualClock(start())
-	journal := &collector{}
+	journal := &collector{loses: loses}
 	srv := startServer(t, server.Options{Clock: clock, Seed: seed | 1, Journal: journal})
+	r := &recording{seed: seed, loses: loses}
+	var noting sync.Mutex
+	note := func(s step) {
+		noting.Lock()
+		defer noting.Unlock()
+		r.steps = append(r.steps, s)
+	}
 
 	var unique atomic.Int64
 	errs := make([]error, workers)
 	var all sync.WaitGroup
 	for i := range workers {
 		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique,
-			startMS: start().UnixMilli(), fieldTimes: fieldTimes}
+			startMS: start().UnixMilli(), fieldTimes: fieldTimes, note: note}
 		all.Go(func() {
 			errs[i] = w.run(func() (*testkit.Client, error) {
 				conn, err := srv.Dial()
@@ -97,40 +119,44 @@ func record(t *testing.T, seed uint64, fieldTimes bool) (testkit.Dataset, []stor
 		all.Wait()
 		close(ended)
 	}()
-	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended)
+	runTime(clock, rand.New(rand.NewPCG(seed, workers)), ended, note)
 	require.NoError(t, errors.Join(errs...))
 	clock.Advance(0) // what is due by now has happened
 
-	data := testkit.ReadDataset(testkit.Dial(t, srv.Dial))
+	r.data = testkit.ReadDataset(testkit.Dial(t, srv.Dial))
 	journal.mu.Lock()
 	defer journal.mu.Unlock()
+	r.effects = slices.Clone(journal.effects)
 	t.Logf("%d commands, %d units, %d effects, %d keys left, %v passed", workers*eachClient, journal.units,
-		len(journal.effects), len(data), time.UnixMicro(clock.NowUS()).Sub(start()))
-	return data, slices.Clone(journal.effects)
+		len(journal.effects), len(r.data), time.UnixMicro(clock.NowUS()).Sub(start()))
+	return r
 }
 
 // runTime lets the clock run in small steps until ended.
-func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}) {
+func runTime(clock *server.ManualClock, chance *rand.Rand, ended <-chan struct{}, note func(step)) {
 	for {
 		select {
 		case <-ended:
 			return
 		default:
-			clock.Advance(time.Duration(chance.IntN(20_000)) * time.Microsecond)
+			passes := time.Duration(chance.IntN(20_000)) * time.Microsecond
+			note(step{passes: passes})
+			clock.Advance(passes)
 			time.Sleep(200 * time.Microsecond)
 		}
 	}
 }
 
-// replay plays effects through a client, none of which may be refused, and returns what is there then.
-func replay(t *testing.T, c *testkit.Client, effects []store.Effect) testkit.Dataset {
-	t.Helper()
+// replay plays effects through a client and returns what is there then, and which of them were refused.
+func replay(c *testkit.Client, effects []store.Effect) (data testkit.Dataset, refused []string) {
 	db := 0
 	c.Do("SELECT", "0")
 	var batch [][]string
 	flush := func() {
 		for i, v := range c.Pipeline(batch) {
-			require.Falsef(t, v.IsError(), "%s: %s", testkit.Line(batch[i]), v)
+			if v.IsError() {
+				refused = append(refused, fmt.Sprintf("refused: %s: %s", testkit.Line(batch[i]), v))
+			}
 		}
 		batch = batch[:0]
 	}
@@ -139,36 +165,51 @@ func replay(t *testing.T, c *testkit.Client, effects []store.Effect) testkit.Dat
 			db = e.DB
 			batch = append(batch, []string{"SELECT", strconv.Itoa(db)})
 		}
-		args := make([]string, len(e.Args))
-		for i, a := range e.Args {
-			args[i] = string(a)
-		}
-		batch = append(batch, args)
+		batch = append(batch, words(e))
 		if len(batch) >= 200 {
 			flush()
 		}
 	}
 	flush()
-	return testkit.ReadDataset(c)
+	return testkit.ReadDataset(c), refused
 }
 
-// replayHere replays into an empty lockserver whose clock stands at the beginning: only effects remove a key.
-func replayHere(t *testing.T, effects []store.Effect) testkit.Dataset {
-	t.Helper()
+// words are an effect as a command.
+func words(e store.Effect) []string {
+	args := make([]string, len(e.Args))
+	for i, a := range e.Args {
+		args[i] = string(a)
+	}
+	return args
+}
+
+// differs says how what clients did differs from what its effects do; they go where replaying says.
+type differs func(data testkit.Dataset, effects []store.Effect) []string
+
+// here replays into an empty lockserver whose clock stands at the beginning: only effects remove a key.
+func here(t *testing.T) differs {
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start())})
-	return replay(t, testkit.Dial(t, srv.Dial), effects)
+	c := testkit.Dial(t, srv.Dial)
+	return func(data testkit.Dataset, effects []store.Effect) []string {
+		require.Equal(t, "+OK", c.Do("FLUSHALL").String())
+		again, refused := replay(c, effects)
+		return append(refused, data.Diff(again, 0)...)
+	}
 }
 
 func TestReplayGivesTheSameData(t *testing.T) {
 	seed := seedOf(t)
 	kinds := map[string]int{}
+	differ := here(t)
 	for round := range uint64(rounds) {
-		data, effects := record(t, seed+round, true)
-		for _, e := range effects {
+		r := record(t, seed+round, true, nil)
+		for _, e := range r.effects {
 			require.NoError(t, checkForm(e))
 			kinds[string(e.Args[0])]++
 		}
-		require.Empty(t, data.Diff(replayHere(t, effects), 0), "what clients did | what the effects did")
+		if diff := differ(r.data, r.effects); len(diff) > 0 {
+			t.Fatalf("what clients did | what the effects did\n%s", r.explain(t, diff, differ))
+		}
 	}
 	t.Logf("effects: %v", kinds)
 	for _, name := range []string{
@@ -181,8 +222,8 @@ func TestReplayGivesTheSameData(t *testing.T) {
 	}
 }
 
-// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold: whoever replays adds members one
-// after the other, to a set that is compact at first.
+// TestReplayKeepsTheSignOfZero is about scores of -0, which a compact sorted set cannot hold: whoever replays
+// adds members one after the other, to a set that is compact at first.
 func TestReplayKeepsTheSignOfZero(t *testing.T) {
 	journal := &collector{}
 	srv := startServer(t, server.Options{Clock: server.NewManualClock(start()), Journal: journal})
@@ -199,32 +240,32 @@ func TestReplayKeepsTheSignOfZero(t *testing.T) {
 	for _, key := range []string{"stored", "large"} {
 		require.Contains(t, c.Do("ZRANGE", key, "0", "-1", "WITHSCORES").String(), `"-0"`, key)
 	}
-	require.Empty(t, data.Diff(replayHere(t, journal.effects), 0), "what the client did | what the effects did")
+	require.Empty(t, here(t)(data, journal.effects), "what the client did | what the effects did")
 }
 
 // TestALostEffectIsSeen plants the fault that the other tests are there to find: one effect less.
 func TestALostEffectIsSeen(t *testing.T) {
 	seed := seedOf(t)
-	data, effects := record(t, seed, true)
-	last := lastingWrites(effects)
+	r := record(t, seed, true, nil)
+	last := lastingWrites(r.effects)
 	for round := uint64(1); len(last) == 0 && round < rounds; round++ { // a flush came last
-		data, effects = record(t, seed+round, true)
-		last = lastingWrites(effects)
+		r = record(t, seed+round, true, nil)
+		last = lastingWrites(r.effects)
 	}
 	require.NotEmpty(t, last, "no effect that nothing covers later")
-	chance := rand.New(rand.NewPCG(seed, 99))
+	chance, differ := rand.New(rand.NewPCG(seed, 99)), here(t)
 	for range 3 {
 		lost := last[chance.IntN(len(last))]
-		without := slices.Delete(slices.Clone(effects), lost, lost+1)
-		diff := data.Diff(replayHere(t, without), 0)
-		require.NotEmptyf(t, diff, "nobody noticed that %q was lost", effects[lost].Args)
-		require.Contains(t, strings.Join(diff, "\n"), strconv.Quote(string(effects[lost].Args[1])))
+		without := slices.Delete(slices.Clone(r.effects), lost, lost+1)
+		diff := differ(r.data, without)
+		require.NotEmptyf(t, diff, "nobody noticed that %q was lost", r.effects[lost].Args)
+		require.Contains(t, strings.Join(diff, "\n"), strconv.Quote(string(r.effects[lost].Args[1])))
 	}
 }
 
-// lastingWrites are the positions of effects that brought something new to a key which no later effect touches. A value that
-// an earlier effect had already brought somewhere is not new: some commands are played twice in a row, and the first of the
-// two leaves the same behind.
+// lastingWrites are the positions of effects that brought something new to a key which no later effect
+// touches. A value that an earlier effect had already brought somewhere is not new: some commands are played
+// twice in a row, and the first of the two leaves the same behind.
 func lastingWrites(effects []store.Effect) (positions []int) {
 	first := map[string]int{} // the effect that a value came with
 	for i, e := range effects {

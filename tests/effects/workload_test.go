@@ -23,16 +23,21 @@ type worker struct {
 	added [2]string
 	// payload is what this client dumped last; empty: nothing yet.
 	payload string
+	// note is told what the client is about to do.
+	note func(s step)
 }
 
-// run plays n commands in pipelines of random length; now and then it hangs up and comes back, which ends what the
-// server did for its connection. The error is a broken connection: error replies are part of the game.
+// run plays n commands in pipelines of random length; now and then it hangs up and comes
+// back, which ends what the server did for its connection. The error is a broken connection:
+// error replies are part of the game.
 func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 	c, err := dial()
 	for n > 0 && err == nil {
 		var batch [][]string
 		for range 1 + w.rand.IntN(10) {
-			batch = append(batch, w.command())
+			args := w.command()
+			batch = append(batch, args)
+			w.note(step{client: w.name, args: args})
 		}
 		n -= len(batch)
 		var replies []resp.Value
@@ -48,6 +53,7 @@ func (w *worker) run(dial func() (*testkit.Client, error), n int) error {
 			}
 		}
 		if w.rand.IntN(200) == 0 {
+			w.note(step{client: w.name})
 			c.Close()
 			c, err = dial()
 		}

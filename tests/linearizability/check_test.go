@@ -14,21 +14,28 @@ import (
 // errUndecided says that the checker neither found an order nor showed that there is none.
 var errUndecided = errors.New("the checker came to no result")
 
-// checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found one, nor
-// shown that there is none, by then, the history is undecided, of which a run may have a few in a hundred at most: what many
-// operations of unknown outcome at one moment allow is too much to try.
+// checkPatience is how long the checker may look for an order. It needs milliseconds; if it has not found
+// one, nor shown that there is none, by then, the history is undecided, of which a run may have a few in a
+// hundred at most: what many operations of unknown outcome at one moment allow is too much to try.
 const checkPatience = 10 * time.Second
 
 // explainPatience is how long it may look for the longest order of a history that has none.
 const explainPatience = 5 * time.Second
 
 // violation is a history that no lock could have produced.
-type violation struct{ text string }
+type violation struct {
+	world *world
+	model porcupine.Model
+	ops   []porcupine.Operation
+	text  string // what explain found out
+}
 
-func (v *violation) Error() string { return v.text }
+func (v *violation) Error() string {
+	return fmt.Sprintf("%s: not a lock's history.\n%s", v.world, v.text)
+}
 
 // check lets a world happen and holds its history against the model.
-func check(w *world, pictures bool) error {
+func check(w *world) error {
 	w.live()
 	if w.err != nil {
 		return fmt.Errorf("%s: %w", w, w.err)
@@ -44,12 +51,18 @@ func check(w *world, pictures bool) error {
 	case porcupine.Unknown:
 		return fmt.Errorf("%s: %w about %d operations in %s", w, errUndecided, len(ops), checkPatience)
 	}
-	_, info := porcupine.CheckOperationsVerbose(m, ops, explainPatience)
-	text := fmt.Sprintf("%s: not a lock's history.\n%s", w, explain(m, ops, info))
+	return &violation{world: w, model: m, ops: ops}
+}
+
+// explain finds out what is wrong with the history: it takes seconds.
+func (v *violation) explain(pictures bool) {
+	small := shrinkHistory(v.model, v.ops)
+	_, info := porcupine.CheckOperationsVerbose(v.model, small.ops, explainPatience)
+	v.text = small.text + explain(v.model, small.ops, info)
 	if pictures {
-		text += picture(m, info, w.seed)
+		_, info := porcupine.CheckOperationsVerbose(v.model, v.ops, explainPatience)
+		v.text += picture(v.model, info, v.world.seed)
 	}
-	return &violation{text}
 }
 
 // explain tells how far the longest order gets, and what could not come next.
@@ -71,7 +84,7 @@ func explain(m porcupine.Model, ops []porcupine.Operation, info porcupine.Linear
 	for _, op := range longest[max(0, len(longest)-12):] {
 		fmt.Fprintf(&b, "  %s\n", op.Input)
 	}
-	fmt.Fprintf(&b, "then: %s\nbut none of these can be next:\n", m.DescribeState(state))
+	fmt.Fprintf(&b, "then: %s\nbut none of these can come next:\n", m.DescribeState(state))
 	firstReturn := ever
 	for _, op := range ops {
 		if !placed[op.Input.(*operation)] {
@@ -92,5 +105,5 @@ func picture(m porcupine.Model, info porcupine.LinearizationInfo, seed uint64) s
 	if err := porcupine.VisualizePath(m, info, path); err != nil {
 		return fmt.Sprintf("(no picture: %v)\n", err)
 	}
-	return fmt.Sprintf("a picture of it: %s\n", path)
+	return fmt.Sprintf("a picture of the whole: %s\n", path)
 }

@@ -2,8 +2,8 @@ package linearizability
 
 import "lockserver/internal/plant"
 
-// faults are all that are tried. Each must break the lock only now and then, or only for one of its promises, so that
-// it says something that it is found.
+// faults are all that are tried. Each must break the lock only now and then, or only for one of its promises,
+// so that it says something that it is found.
 var faults = []plant.Fault{
 	plant.New("UNLOCK skips the owner check", plant.Before("commands/lock_release.go",
 		"\tif held.holds == 0 || token != 0 && token != held.token {\n\t\tc.Out.Null()", `
@@ -61,12 +61,10 @@ var faults = []plant.Fault{
 	plant.New("a re-entry gets a new token", plant.Instead("commands/lock.go", "\tif held.holds == 0 || token == 0 {",
 		"\tif held.holds == 0 || token == 0 || planted(\"a re-entry gets a new token\") {")),
 	plant.New("a dead connection is granted a lock",
-		plant.Instead("server/client.go", "\tif s.waiter != nil {\n\t\tex.unpark(s.waiter)",
+		plant.Instead("server/condemned.go", "\tif s.waiter != nil {\n\t\tex.unpark(s.waiter)",
 			"\tif s.waiter != nil && !planted(\"a dead connection is granted a lock\") {\n\t\tex.unpark(s.waiter)"),
-		plant.Instead("server/client.go", "\tif s.waiter != nil {\n\t\ts.server.unpark(s.waiter)",
-			"\tif s.waiter != nil && !planted(\"a dead connection is granted a lock\") {\n\t\ts.server.unpark(s.waiter)"),
-		plant.Instead("server/grant.go", "\tgone := s.transport.peerGone()\n",
-			"\tgone := s.transport.peerGone() && !planted(\"a dead connection is granted a lock\")\n"),
+		plant.Instead("server/grant.go", "\tif s.transport.peerGone() {\n",
+			"\tif s.transport.peerGone() && !planted(\"a dead connection is granted a lock\") {\n"),
 		plant.Instead("server/parked.go", "func (ex *executor) undo(w *waiter) {\n",
 			"func (ex *executor) undo(w *waiter) {\n\tif planted(\"a dead connection is granted a lock\") {\n\t\treturn\n\t}\n"),
 	),
@@ -80,13 +78,17 @@ var faults = []plant.Fault{
 		return c.NowMS() + l.ms + 2, nil
 	}
 `)),
-	plant.New("the watchdog outlives its connection", plant.Instead("server/client.go", "\tex.watchdog.forget(s)\n", `
+	plant.New("the watchdog outlives its connection", plant.Instead("server/condemned.go", "\tex.watchdog.forget(s)\n", `
 	if !planted("the watchdog outlives its connection") {
 		ex.watchdog.forget(s)
 	}
 `)),
-	plant.New("the watchdog sleeps", plant.Instead("server/watchdog.go", "\tif !commands.ExtendLock(",
-		"\tif planted(\"the watchdog sleeps\") || !commands.ExtendLock(")),
+	plant.New("the watchdog sleeps", plant.Instead("server/watchdog.go", "\theld, extended := commands.ExtendLock(", `
+	if planted("the watchdog sleeps") {
+		ex.watchdog.drop(r)
+		return
+	}
+	held, extended := commands.ExtendLock(`)),
 	plant.New("RENEW with a time keeps the watchdog", plant.Instead("commands/lock_renew.go", "\tif l.unit != \"\" {\n",
 		"\tif l.unit != \"\" && !planted(\"RENEW with a time keeps the watchdog\") {\n")),
 	plant.New("RENEW brings back an expired lock", plant.Before("commands/lock_renew.go",

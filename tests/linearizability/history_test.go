@@ -28,9 +28,9 @@ const (
 	manualWorlds = 8
 )
 
-// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away: timers were
-// late because everything was, and what a killed connection leaves behind was not cleared up in time. The model allows
-// for more than that.
+// mostStall is how long the process may not have run before a history that seems to be wrong is thrown away:
+// timers were late because everything was, and what a killed connection leaves behind was not cleared up in
+// time. The model allows for more than that.
 const mostStall = 100 * time.Millisecond
 
 // TestHistories makes histories of random clients and checks each.
@@ -66,7 +66,8 @@ var met = []string{"lock: token", "lock: nil", "lock wait: token", "lock wait: n
 // search makes worlds until it is told to stop, or until one is wrong.
 type search struct {
 	pictures bool
-	// found is called with the first history that is no lock's, if it is set; the search goes on if it returns.
+	// found is called with the first history that is no lock's, if it is set; the
+	// search goes on if it returns.
 	found func(v *violation, after time.Duration)
 
 	mu         sync.Mutex
@@ -134,7 +135,12 @@ func (s *search) look(seed uint64) error {
 	if err != nil {
 		return err
 	}
-	err = check(w, s.pictures)
+	err = check(w)
+	stall := time.Duration(w.time.stallNS.Load())
+	var v *violation
+	if stall <= mostStall && errors.As(err, &v) {
+		v.explain(s.pictures)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.worlds++
@@ -149,7 +155,7 @@ func (s *search) look(seed uint64) error {
 		s.undecided++
 		return nil
 	}
-	if stall := time.Duration(w.time.stallNS.Load()); err != nil && stall > mostStall {
+	if err != nil && stall > mostStall {
 		fmt.Fprintf(os.Stderr, "thrown away, because the process did not run for %s: %v\n", stall, err)
 		s.stalled++
 		return nil

@@ -6,10 +6,10 @@ import "lockserver/internal/plant"
 var faults = []plant.Fault{
 	plant.New("a retry is a new order", plant.Instead("commands/sale.go", "if p.again = o.state != \"\"; p.again || err != nil {",
 		`if p.again = o.state != "" && !planted("a retry is a new order"); p.again || err != nil {`)),
-	plant.New("an order is cancelled twice", plant.Before("commands/sale_settle.go", "\tcase orderSold:\n\t\treturn true, nil\n", `
-	case orderGone:
-		return planted("an order is cancelled twice"), nil
-`)),
+	plant.New("an order that was taken back is said to be sold", plant.Instead("commands/sale.go", "if o.state == orderGone {",
+		`if o.state == orderGone && !planted("an order that was taken back is said to be sold") {`)),
+	plant.New("an order is cancelled twice", plant.Instead("commands/sale_settle.go", "return t.record.state == orderSold ||",
+		`return t.record.state == orderGone && planted("an order is cancelled twice") || t.record.state == orderSold ||`)),
 	plant.New("who cancels stays a buyer", plant.Instead("commands/sale.go", "} else if buyers.Remove(user) {",
 		`} else if !planted("who cancels stays a buyer") && buyers.Remove(user) {`)),
 	plant.New("one piece too many is sold", plant.Instead("commands/sale.go", "\tcase p.stock < p.qty:\n",

@@ -116,6 +116,9 @@ func (t *terms) apply(s state, op *operation) (state, string) {
 	case tick:
 		return s.at(s.nowMS + 1), ""
 	}
+	if op.only != nil {
+		return s, s.ordersText(op.only)
+	}
 	return s, s.text // audit
 }
 
@@ -123,6 +126,9 @@ func (t *terms) sell(s state, op *operation) (state, string) {
 	if i, known := s.find(op.order); known {
 		if s.orders[i].user != op.user {
 			return s, belongsTo(op.order)
+		}
+		if s.orders[i].state == "gone" {
+			return s, "5"
 		}
 		return s, "0"
 	}
@@ -204,7 +210,7 @@ func (t *terms) porcupine(begin state) porcupine.Model {
 			switch {
 			case op.unknown:
 				return []any{s, &next}
-			case reply == op.reply:
+			case reply == op.reply || op.anyReply:
 				return []any{&next}
 			}
 			return nil

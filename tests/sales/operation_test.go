@@ -28,8 +28,12 @@ type operation struct {
 	client      int
 	inMulti     bool
 	// unknown: the connection broke before the reply. It happened at some time after its call, or never.
-	unknown   bool
-	reply     string // as resp.Value.String writes it
+	unknown bool
+	reply   string // as resp.Value.String writes it
+	// anyReply and only belong to histories that are shrunk: the reply tells of something that is left out;
+	// of an audit, the orders that it is about (nil: all, and the sums).
+	anyReply  bool
+	only      map[string]bool
 	call, ret int64
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,8 +226,8 @@ func (w *world) awaitQuiet() error {
 	}
 }
 
-// restart ends the server without saving and starts it again, some time later. What it holds then must be what was kept,
-// if that is known.
+// restart ends the server without saving and starts it again, some time later. What it holds then must
+// be what was kept, if that is known.
 func (w *world) restart(kept *state) error {
 	for w.busySaving() {
 		time.Sleep(time.Millisecond)
@@ -260,45 +261,33 @@ func (w *world) busySaving() bool {
 
 // check holds the history against the model.
 func (w *world) check(begin state) error {
-	m := w.terms.porcupine(begin)
-	ops := make([]porcupine.Operation, 0, len(w.history))
-	for _, op := range w.history {
-		ops = append(ops, porcupine.Operation{ClientId: op.client, Input: op, Call: op.call, Return: op.ret})
-	}
-	switch porcupine.CheckOperationsTimeout(m, ops, patience) {
+	tr := &trial{terms: w.terms, begin: begin, end: w.quiet, ops: w.history}
+	switch tr.check(patience) {
 	case porcupine.Ok:
 		return nil
 	case porcupine.Unknown:
-		return fmt.Errorf("%s: %w about %d operations", w, errUndecided, len(ops))
+		return fmt.Errorf("%s: %w about %d operations", w, errUndecided, len(tr.ops))
 	}
-	return &violation{fmt.Sprintf("%s: not a sale's history: %s", w, w.explain(m, ops))}
+	return &violation{fmt.Sprintf("%s: not a sale's history.\n%s", w, tr.explain())}
 }
 
-// explain tells how far the longest order gets, and what comes then.
-func (w *world) explain(m porcupine.Model, ops []porcupine.Operation) string {
-	_, info := porcupine.CheckOperationsVerbose(m, ops, patience)
+// explain shows the few operations that it takes, and how far the longest order of them gets.
+func (tr *trial) explain() string {
+	small, text := tr.shrink()
+	_, info := porcupine.CheckOperationsVerbose(small.terms.porcupine(small.begin), small.operations(), patience)
 	var longest []porcupine.Operation
 	for _, partial := range info.PartialLinearizationsOperations()[0] {
 		if len(partial) > len(longest) {
 			longest = partial
 		}
 	}
-	placed := map[any]bool{}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d of %d operations can be put in order; the last of them:\n", len(longest), len(ops))
-	for i, op := range longest {
-		placed[op.Input] = true
-		if i >= len(longest)-10 {
-			fmt.Fprintf(&b, "  %s\n", op.Input)
-		}
+	var placed []*operation
+	for _, p := range longest {
+		placed = append(placed, p.Input.(*operation))
 	}
-	fmt.Fprintf(&b, "then, among others:\n")
-	n := 0
-	for _, op := range ops {
-		if !placed[op.Input] && n < 10 {
-			fmt.Fprintf(&b, "  %s\n", op.Input)
-			n++
-		}
-	}
-	return b.String()
+	stuck := slices.DeleteFunc(slices.Clone(small.ops), func(op *operation) bool {
+		return slices.Contains(placed, op) || op.kind == tick
+	})
+	return fmt.Sprintf("%sIt begins with: %s\n%sThese cannot be put in order with the others:\n%s",
+		text, small.begin.text, lines(small.ops), lines(stuck))
 }

@@ -1,0 +1,46 @@
+//go:build oracle
+
+package differential
+
+import (
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestAPlantedDifferenceIsShrunk plants a difference between the servers: here, LINSERT loses the last
+// element. What is printed is the few commands that it takes to see that, out of hundreds.
+func TestAPlantedDifferenceIsShrunk(t *testing.T) {
+	p := startPair(t, "")
+	names := map[string]bool{}
+	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
+		names[strings.ToLower(name.Str)] = true
+	}
+	g := newGenerator(func(name string) bool { return names[name] })
+	g.payloads = payloads(p)
+	loses := func(step step) string {
+		if step.name == "linsert" && len(step.args) > 1 {
+			p.ours.watch.Do("RPOP", step.args[1])
+		}
+		return ""
+	}
+	for i := range uint64(100) {
+		g.pool = pool{rand: rand.New(rand.NewPCG(1, i)), nextMS: 1000}
+		s := &sequence{pair: p, version: 2, steps: g.write(sequenceLength), after: loses}
+		f := s.play(s.steps)
+		if f == nil {
+			continue
+		}
+		r, smallest := s.shrink(f)
+		require.True(t, r.Steady)
+		require.LessOrEqual(t, len(r.Steps), 10, "%v", r.Steps)
+		text := s.describe(r, smallest)
+		t.Log(text)
+		require.Less(t, strings.Count(text, "\n"), 20)
+		require.Contains(t, strings.ToUpper(text), "LINSERT")
+		return
+	}
+	require.Fail(t, "LINSERT is never played")
+}

@@ -1,0 +1,81 @@
+//go:build oracle
+
+package differential
+
+// sizes are those at which values are kept in another form, each with what sequences set it to: the default
+// first. Mostly it is smaller than that, so that a short sequence meets it.
+var sizes = []struct {
+	name   string
+	values []string
+}{
+	{"stream-node-max-entries", []string{"100", "100", "1", "3", "10"}},
+	{"stream-node-max-bytes", []string{"4096", "4096", "0", "60"}},
+	{"hash-max-listpack-entries", []string{"512", "2", "5"}},
+	{"hash-max-listpack-value", []string{"64", "2"}},
+	{"zset-max-listpack-entries", []string{"128", "2", "5"}},
+	{"zset-max-listpack-value", []string{"64", "2"}},
+	{"set-max-intset-entries", []string{"512", "3"}},
+	{"list-max-listpack-size", []string{"-2", "1", "3", "-1"}},
+}
+
+// defaultSizes are the commands that set the sizes back.
+func defaultSizes() (commands [][]string) {
+	for _, d := range sizes {
+		commands = append(commands, []string{"CONFIG", "SET", d.name, d.values[0]})
+	}
+	return commands
+}
+
+// write makes the steps of a sequence.
+func (g *generator) write(length int) []step {
+	steps := g.configure()
+	for end := len(steps) + length; len(steps) < end; {
+		if g.chance(2) {
+			steps = append(steps, g.transaction()...)
+		}
+		row, args := g.next()
+		steps = append(steps, stepOf(row, args))
+	}
+	return steps
+}
+
+// configure sets the sizes that are not to be the default.
+func (g *generator) configure() (steps []step) {
+	for _, d := range sizes {
+		if v := g.pick(d.values); v != d.values[0] {
+			steps = append(steps, step{name: "config|set", args: []string{"CONFIG", "SET", d.name, v}})
+		}
+	}
+	return steps
+}
+
+// transaction makes a few commands between MULTI and EXEC, now and then with a watched key that the client
+// may change itself first.
+func (g *generator) transaction() (steps []step) {
+	add := func(name string, args ...string) { steps = append(steps, step{name: name, args: args}) }
+	if g.chance(30) {
+		add("watch", "WATCH", g.pick(allKeys))
+		if plain := g.plain(); g.chance(50) {
+			steps = append(steps, plain)
+		}
+	}
+	add("multi", "MULTI")
+	for range 1 + g.rand.IntN(6) {
+		steps = append(steps, g.plain())
+	}
+	if g.chance(10) {
+		add("discard", "DISCARD")
+	} else {
+		add("exec", "EXEC")
+	}
+	return steps
+}
+
+// plain makes a command whose reply does not depend on chance or the clock.
+func (g *generator) plain() step {
+	for {
+		if s := stepOf(g.next()); s.check == nil {
+			return s
+		}
+	}
+}

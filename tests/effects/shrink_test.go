@@ -1,0 +1,182 @@
+package effects
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/shrink"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/store"
+)
+
+// step is something that a client did, or time that passed.
+type step struct {
+	client string
+	args   []string // none: the client came back on a new connection
+	passes time.Duration
+}
+
+func (s step) String() string {
+	switch {
+	case s.passes > 0:
+		return fmt.Sprintf("%v pass", s.passes)
+	case s.args == nil:
+		return s.client + ": a new connection"
+	}
+	line := testkit.Line(s.args)
+	if len(line) > 300 {
+		line = line[:300] + "..."
+	}
+	return s.client + ": " + line
+}
+
+const (
+	// answered is how long a command may take before it counts as one that waits.
+	answered = 3 * time.Millisecond
+	// shrinkTime is how long steps may be played again to find out which of them it takes.
+	shrinkTime = 30 * time.Second
+	// effectsShown is how many of the last effects on a key are shown if the steps cannot be played again.
+	effectsShown = 10
+)
+
+// notInOrder is said of steps that are right when they are played one after the other.
+const notInOrder = "do not show it when they are played in order"
+
+// stage is a server on which steps are played again, one after the other.
+type stage struct {
+	t       *testing.T
+	srv     *server.Server
+	clock   *server.ManualClock
+	clients map[string]*testkit.Client
+	waiting map[string]bool // clients that have no reply yet
+}
+
+// again plays steps on a server of their own and returns what it then holds, and its effects.
+func (r *recording) again(t *testing.T, steps []step) (testkit.Dataset, []store.Effect) {
+	journal := &collector{loses: r.loses}
+	st := &stage{t: t, clock: server.NewManualClock(start()),
+		clients: map[string]*testkit.Client{}, waiting: map[string]bool{}}
+	srv, err := server.New(server.Options{Clock: st.clock, Seed: r.seed | 1, Journal: journal})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	defer func() { require.NoError(t, srv.Close()) }()
+	st.srv = srv
+	for _, s := range steps {
+		st.play(s)
+	}
+	for client := range st.clients {
+		st.await(client)
+	}
+	st.clock.Advance(0) // what is due by now has happened
+	c := testkit.Dial(t, srv.Dial)
+	defer c.Close()
+	data := testkit.ReadDataset(c)
+	for _, c := range st.clients {
+		c.Close()
+	}
+	return data, journal.effects
+}
+
+func (st *stage) play(s step) {
+	if s.passes > 0 {
+		st.clock.Advance(s.passes)
+		return
+	}
+	if s.args == nil && st.clients[s.client] != nil {
+		st.clients[s.client].Close()
+		delete(st.clients, s.client)
+		st.waiting[s.client] = false
+		return
+	}
+	st.await(s.client)
+	if st.clients[s.client] == nil {
+		st.clients[s.client] = testkit.Dial(st.t, st.srv.Dial)
+	}
+	if s.args == nil {
+		return
+	}
+	c := st.clients[s.client]
+	c.Send(s.args...)
+	_, got := c.ReceiveWithin(answered)
+	st.waiting[s.client] = !got
+}
+
+// await lets time pass until a client has its reply: all waits of the workload end.
+func (st *stage) await(client string) {
+	for n := 0; st.waiting[client]; n++ {
+		require.Less(st.t, n, 1000, "%s waits for ever", client)
+		st.clock.Advance(10 * time.Millisecond)
+		_, got := st.clients[client].ReceiveWithin(answered)
+		st.waiting[client] = !got
+	}
+}
+
+// explain finds the few steps after which the effects do not say everything. The clients ran at the same
+// time, so the steps may do something else when they are played in order; then the last effects on a key
+// that differs are shown.
+func (r *recording) explain(t *testing.T, diff []string, differ differs) string {
+	var smallest []string
+	fails := func(part []step) bool {
+		data, effects := r.again(t, part)
+		again := differ(data, effects)
+		if len(again) > 0 {
+			smallest = again
+		}
+		return len(again) > 0
+	}
+	result := shrink.Search(r.steps, fails, shrink.Limits{Time: shrinkTime})
+	var b strings.Builder
+	if !result.Steady {
+		fmt.Fprintf(&b, "%s\nThe %d steps %s. The last effects that name one of these keys:\n%s",
+			strings.Join(diff[:min(len(diff), effectsShown)], "\n"), len(r.steps), notInOrder, r.lastOn(diff))
+		return b.String()
+	}
+	fmt.Fprintf(&b, "%s:\n", result)
+	for _, s := range result.Steps {
+		fmt.Fprintf(&b, "  %s\n", s)
+	}
+	fmt.Fprintf(&b, "and then, of what clients did and what the effects did:\n")
+	for _, line := range smallest {
+		fmt.Fprintf(&b, "  %.500s\n", line)
+	}
+	return b.String()
+}
+
+// lastOn are the last effects on the keys that differ.
+func (r *recording) lastOn(diff []string) string {
+	var about []string
+	for _, e := range r.effects {
+		if len(e.Args) > 1 && strings.Contains(strings.Join(diff, " "), fmt.Sprintf("%q", e.Args[1])) {
+			about = append(about, fmt.Sprintf("  db %d: %.300s\n", e.DB, testkit.Line(words(e))))
+		}
+	}
+	return strings.Join(about[max(0, len(about)-effectsShown):], "")
+}
+
+// TestALossIsShrunk plants a fault: what takes a deadline from a key is lost. What is printed is the few
+// commands of thousands that it takes to see that.
+func TestALossIsShrunk(t *testing.T) {
+	differ := here(t)
+	loses := func(e store.Effect) bool { return string(e.Args[0]) == "PERSIST" }
+	for seed := range uint64(rounds) {
+		r := record(t, seed, true, loses)
+		diff := differ(r.data, r.effects)
+		if len(diff) == 0 { // a flush came last
+			continue
+		}
+		text := r.explain(t, diff, differ)
+		t.Log(text)
+		if strings.Contains(text, notInOrder) { // the scheduling has hidden it
+			continue
+		}
+		require.LessOrEqual(t, strings.Count(text, "\n"), 12)
+		require.Contains(t, text, "PERSIST")
+		return
+	}
+	require.Fail(t, "no PERSIST was missed")
+}

@@ -1,0 +1,51 @@
+package sales
+
+import (
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/anishathalye/porcupine"
+	"github.com/stretchr/testify/require"
+)
+
+// TestPartsOfAProperHistoryAreProper: whatever shrinking may leave out of a sale's history, a sale's
+// history is left. So what it shows of a refused one is the fault, and not a hole that it has made itself.
+func TestPartsOfAProperHistoryAreProper(t *testing.T) {
+	const worlds, parts = 24, 12
+	decided := 0
+	random := rand.New(rand.NewPCG(1, 2))
+	for seed := range uint64(worlds) {
+		w, err := newWorld(seed)
+		require.NoError(t, err)
+		t.Cleanup(w.close)
+		err = w.phase(false) // there are orders from before
+		begin := w.quiet
+		if err == nil {
+			err = w.phase(false)
+		}
+		if errors.Is(err, errUndecided) {
+			continue
+		}
+		require.NoError(t, err)
+		decided++
+		for range parts {
+			tr := &trial{terms: w.terms, begin: begin, end: w.quiet, ops: w.history, plenty: random.IntN(2) == 0}
+			if random.IntN(2) == 0 {
+				tr.ops = tr.until(tr.ops[random.IntN(len(tr.ops))].ret)
+			}
+			var part []unit
+			share := 1 + random.IntN(99)
+			for _, u := range tr.units() {
+				if random.IntN(100) < share {
+					part = append(part, u)
+				}
+			}
+			left := tr.assemble(part)
+			if left.check(patience) == porcupine.Illegal {
+				require.Fail(t, "a part is refused", "%s\n%s", w, left.explain())
+			}
+		}
+	}
+	require.Greater(t, decided, worlds/2)
+}

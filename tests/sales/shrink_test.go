@@ -1,0 +1,301 @@
+package sales
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"lockserver/internal/shrink"
+)
+
+// A history that is no sale's has more than a hundred operations, and it takes a few to see what is wrong.
+// It cannot be had again, as it came from clients that ran at the same time, so it is the history itself
+// that is shrunk: to the smallest part that the checker still refuses. What is left out is such that a
+// sale's history stays one:
+//
+//   - what came after some moment;
+//   - an order, with all that was done to it, and those answers that it may be the reason of;
+//   - an answer that changed nothing;
+//   - the stock: there is always enough then, and who was told that there is none is left out.
+//
+// Without an order there is more in stock, so nothing that tells of the stock stays either, nor what takes
+// from it.
+
+// shrinkLimits bound the search; shrinkPatience is how long the checker may take for one part.
+var shrinkLimits = shrink.Limits{Tries: 1000, Time: 20 * time.Second}
+
+const (
+	shrinkPatience = time.Second
+	// plenty is a stock that does not end.
+	plenty = 1_000_000
+)
+
+// trial is a history that is held against a model from a first state on.
+type trial struct {
+	terms  terms
+	begin  state
+	end    state // what the last operation of the history found
+	ops    []*operation
+	plenty bool // the stock does not matter
+}
+
+func (tr *trial) operations() []porcupine.Operation {
+	list := make([]porcupine.Operation, 0, len(tr.ops))
+	for _, op := range tr.ops {
+		list = append(list, porcupine.Operation{ClientId: op.client, Input: op, Call: op.call, Return: op.ret})
+	}
+	return list
+}
+
+func (tr *trial) check(patience time.Duration) porcupine.CheckResult {
+	return porcupine.CheckOperationsTimeout(tr.terms.porcupine(tr.begin), tr.operations(), patience)
+}
+
+// unit is what is left out together or not at all: an order, or one answer that changed nothing.
+type unit struct {
+	order string
+	op    *operation
+}
+
+// shrink finds the smallest part of a refused history that is refused, and says what was left out.
+func (tr *trial) shrink() (*trial, string) {
+	refused := func(part *trial) bool { return part.check(shrinkPatience) == porcupine.Illegal }
+	whole := *tr
+	whole.plenty = true
+	whole.ops = tr.firstRefused(refused)
+	units := whole.units()
+	if !refused(whole.assemble(units)) {
+		whole.plenty = false
+	}
+	fails := func(part []unit) bool { return refused(whole.assemble(part)) }
+	r := shrink.Search(units, fails, shrinkLimits)
+	if !r.Steady {
+		return tr, "It could not be shrunk.\n"
+	}
+	left := whole.assemble(r.Steps)
+	text := fmt.Sprintf("Shrunk to %d of %d operations.", left.commands(), tr.commands())
+	if whole.plenty {
+		text += " The stock does not matter."
+	}
+	if !r.Minimal {
+		text += " More could be left out, but there was no time to find out what."
+	}
+	return left, text + "\n"
+}
+
+// firstRefused is what there was of a refused history when it could first be refused.
+func (tr *trial) firstRefused(refused func(*trial) bool) []*operation {
+	var moments []int64
+	for _, op := range tr.ops {
+		moments = append(moments, op.ret)
+	}
+	slices.Sort(moments)
+	first := sort.Search(len(moments), func(i int) bool {
+		return refused(&trial{terms: tr.terms, begin: tr.begin, ops: tr.until(moments[i])})
+	})
+	if first == len(moments) { // the checker had no time to refuse the whole
+		return tr.ops
+	}
+	return tr.until(moments[first])
+}
+
+// until is what there was at a moment. An operation that was under way has happened or not.
+func (tr *trial) until(moment int64) (part []*operation) {
+	for _, op := range tr.ops {
+		changes := op.settles() || op.kind == tick || op.kind == restock
+		switch {
+		case op.call > moment || op.ret > moment && !changes:
+			continue
+		case op.ret > moment:
+			other := *op
+			other.unknown = true
+			op = &other
+		}
+		part = append(part, op)
+	}
+	return part
+}
+
+// commands is how many operations there are besides the time that passes.
+func (tr *trial) commands() (n int) {
+	for _, op := range tr.ops {
+		if op.kind != tick {
+			n++
+		}
+	}
+	return n
+}
+
+// settles says whether an operation made an order or changed it, or may have. A retry looks like the call
+// that made it.
+func (op *operation) settles() bool {
+	switch op.kind {
+	case sell:
+		return op.unknown || op.reply == "0"
+	case confirm, cancel:
+		return op.unknown || op.reply == "1"
+	}
+	return false
+}
+
+// retries are the calls for orders that had certainly been made before: they changed nothing.
+func (tr *trial) retries() map[*operation]bool {
+	made := map[string]int64{} // when the first call that made the order, or found it made, was over
+	for _, o := range tr.begin.orders {
+		made[o.id] = 0
+	}
+	for _, op := range tr.ops {
+		if first, ok := made[op.order]; op.kind == sell && op.reply == "0" && (!ok || op.ret < first) {
+			made[op.order] = op.ret
+		}
+	}
+	retries := map[*operation]bool{}
+	for _, op := range tr.ops {
+		first, ok := made[op.order]
+		retries[op] = op.kind == sell && op.reply == "0" && ok && op.call > first
+	}
+	return retries
+}
+
+// units are the parts that can be left out. RESTOCK and the time go with the rest.
+func (tr *trial) units() (list []unit) {
+	orders, retries := map[string]bool{}, tr.retries()
+	for _, o := range tr.begin.orders {
+		orders[o.id] = true
+	}
+	for _, op := range tr.ops {
+		if op.settles() {
+			orders[op.order] = true
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(orders)) {
+		list = append(list, unit{order: id})
+	}
+	for _, op := range tr.ops {
+		if (!op.settles() || retries[op]) && op.kind != restock && op.kind != tick {
+			list = append(list, unit{op: op})
+		}
+	}
+	return list
+}
+
+// assemble is the history of some units.
+func (tr *trial) assemble(part []unit) *trial {
+	kept, answers := map[string]bool{}, map[*operation]bool{}
+	for _, u := range part {
+		if u.op == nil {
+			kept[u.order] = true
+		} else {
+			answers[u.op] = true
+		}
+	}
+	all := true // the orders of a user; of nobody: everybody's
+	missing := map[string]bool{}
+	lacks := func(id, user string) {
+		if !kept[id] {
+			all, missing[user] = false, true
+		}
+	}
+	for _, o := range tr.begin.orders {
+		lacks(o.id, o.user)
+	}
+	for _, op := range tr.ops {
+		if op.settles() {
+			lacks(op.order, op.user)
+		}
+	}
+	left := &trial{terms: tr.terms, begin: tr.begin.restricted(kept), end: tr.end, plenty: tr.plenty}
+	if tr.plenty {
+		left.begin.stock = plenty
+	}
+	stocked, retries := all && !tr.plenty, tr.retries()
+	for _, op := range tr.ops {
+		switch {
+		case op.kind == tick, op.settles() && kept[op.order] && (!retries[op] || answers[op]):
+			left.ops = append(left.ops, op)
+		case op.kind == restock && stocked, op.kind == restock && op.qty > 0 && !tr.plenty:
+			left.ops = append(left.ops, op.unless(stocked))
+		case !answers[op] || op.settles():
+		case op.kind == audit && !stocked:
+			left.ops = append(left.ops, op.about(kept, tr.end))
+		case op.kind == look, op.kind == sell && op.reply == "1":
+			if stocked {
+				left.ops = append(left.ops, op)
+			}
+		case op.kind == sell && op.reply == "2" && missing[op.user],
+			(op.reply == "5" || op.reply == belongsTo(op.order)) && !kept[op.order]:
+		default:
+			left.ops = append(left.ops, op)
+		}
+	}
+	left.begin = left.begin.done()
+	return left
+}
+
+// unless is the same with any reply, unless the reply can be known.
+func (op *operation) unless(known bool) *operation {
+	if known {
+		return op
+	}
+	other := *op
+	other.anyReply = true
+	return &other
+}
+
+// about is an audit that looks at some orders only.
+func (op *operation) about(kept map[string]bool, end state) *operation {
+	other := *op
+	other.only, other.reply = kept, end.ordersText(kept)
+	return &other
+}
+
+// restricted is the state with some of its orders only; the pieces of the others have not been sold.
+func (s state) restricted(kept map[string]bool) state {
+	orders := s.orders
+	s.orders = nil
+	for _, o := range orders {
+		switch {
+		case kept[o.id]:
+			s.orders = append(s.orders, o)
+		case o.state != "gone":
+			s.stock += o.qty
+		}
+	}
+	return s.done()
+}
+
+// ordersText tells how some orders are.
+func (s state) ordersText(kept map[string]bool) string {
+	var b strings.Builder
+	for _, o := range s.orders {
+		if kept[o.id] {
+			b.WriteString(o.text)
+		}
+	}
+	return b.String()
+}
+
+// lines are the operations of a report by the time of their call; the time that passes between them is one
+// line.
+func lines(ops []*operation) string {
+	ops = slices.Clone(ops)
+	slices.SortStableFunc(ops, func(a, b *operation) int { return int(a.call - b.call) })
+	var b strings.Builder
+	passed := 0
+	for i, op := range ops {
+		if op.kind == tick {
+			if passed++; i+1 == len(ops) || ops[i+1].kind != tick {
+				fmt.Fprintf(&b, "  %d ms pass\n", passed)
+				passed = 0
+			}
+			continue
+		}
+		fmt.Fprintf(&b, "  %s\n", op)
+	}
+	return b.String()
+}
