@@ -1,0 +1,225 @@
+package hostile
+
+import (
+	"bufio"
+	"fmt"
+	"maps"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+)
+
+// answerWithin is how long the server may leave somebody without an answer who disturbs nobody; while a
+// scenario is shrunk that hung, it is a shorter time.
+const (
+	answerWithin      = 15 * time.Second
+	answerWithinBrief = 3 * time.Second
+)
+
+// admin is a connection that a scenario cannot break for long: CLIENT KILL may hit it as well.
+type admin struct {
+	addr   string
+	within time.Duration
+	nc     net.Conn
+	in     *bufio.Reader
+}
+
+// do sends a command and returns the reply, on a new connection if the old one is gone.
+func (a *admin) do(args ...string) (v resp.Value, err error) {
+	for range 3 {
+		if a.nc == nil {
+			if a.nc, err = net.Dial("tcp", a.addr); err != nil {
+				a.nc = nil
+				return v, err
+			}
+			a.in = bufio.NewReader(a.nc)
+		}
+		words := make([][]byte, len(args))
+		for i, w := range args {
+			words[i] = []byte(w)
+		}
+		_ = a.nc.SetDeadline(time.Now().Add(a.within))
+		if _, err = a.nc.Write(resp.AppendCommand(nil, words...)); err == nil {
+			if v, err = resp.ReadValue(a.in); err == nil {
+				return v, nil
+			}
+		}
+		_ = a.nc.Close()
+		a.nc = nil
+		if network, ok := err.(net.Error); ok && network.Timeout() {
+			return v, fmt.Errorf("no answer to %s: %w", testkit.Line(args), err)
+		}
+	}
+	return v, err
+}
+
+// mustDo is do of what cannot be refused.
+func (a *admin) mustDo(args ...string) error {
+	for end := time.Now().Add(a.within); ; time.Sleep(time.Millisecond) {
+		v, err := a.do(args...)
+		if err == nil && v.IsError() {
+			err = fmt.Errorf("%s: %s", testkit.Line(args), v)
+			if time.Now().Before(end) { // a script may be busy still
+				continue
+			}
+		}
+		return err
+	}
+}
+
+func (a *admin) close() {
+	if a.nc != nil {
+		_ = a.nc.Close()
+		a.nc = nil
+	}
+}
+
+// tb is a testing.TB for what reads through testkit here: a failure is returned, not the end of the test.
+type tb struct {
+	testing.TB
+	cleanups []func()
+	said     string
+}
+
+type readFailed struct{ why string }
+
+func (t *tb) Helper()                   {}
+func (t *tb) Name() string              { return "reading" }
+func (t *tb) Cleanup(f func())          { t.cleanups = append(t.cleanups, f) }
+func (t *tb) Errorf(f string, a ...any) { t.said += fmt.Sprintf(f, a...) }
+func (t *tb) FailNow()                  { panic(readFailed{t.said}) }
+
+// everything is the data of a server, and its functions.
+type everything struct {
+	data      testkit.Dataset
+	functions string
+	// dies is when a key, or the first of its fields, dies, in milliseconds since 1970;
+	// those that do not are missing.
+	dies map[testkit.Place]int64
+	// restless: an order of a sale is taken back soon, which changes many keys.
+	restless bool
+}
+
+// holdsPrefix begins the sorted sets that hold when orders are taken back, in milliseconds since 1970.
+const holdsPrefix = "seckill:holds:"
+
+// Orders that are due between restlessFor and restlessAfter from now make what was read restless; those that
+// could not be taken back are tried again every second, and change nothing.
+const (
+	restlessFor   = -1500 * time.Millisecond
+	restlessAfter = 5 * time.Second
+)
+
+// isRestless looks for such orders in a sorted set.
+func isRestless(c *testkit.Client, key string) bool {
+	now := time.Now()
+	from, to := now.Add(restlessFor).UnixMilli(), now.Add(restlessAfter).UnixMilli()
+	return c.Do("ZCOUNT", key, strconv.FormatInt(from, 10), strconv.FormatInt(to, 10)).Int > 0
+}
+
+// readings is how often it is read again if that fails: a key may die between two commands that read it.
+const readings = 5
+
+// readEverything reads what a server holds.
+func readEverything(addr string) (e everything, err error) {
+	for range readings {
+		if e, err = readOnce(addr); err == nil {
+			break
+		}
+	}
+	return e, err
+}
+
+func readOnce(addr string) (e everything, err error) {
+	t := &tb{}
+	defer func() {
+		for _, f := range t.cleanups {
+			f()
+		}
+		if p := recover(); p != nil {
+			failed, ok := p.(readFailed)
+			if !ok {
+				panic(p)
+			}
+			err = fmt.Errorf("reading the data: %s", failed.why)
+		}
+	}()
+	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	c.Timeout = answerWithin
+	e.functions = c.Do("FUNCTION", "LIST", "WITHCODE").String()
+	e.dies = map[testkit.Place]int64{}
+	dies := func(place testkit.Place, at int64) {
+		if first, ok := e.dies[place]; !ok || at < first {
+			e.dies[place] = at
+		}
+	}
+	// The deadlines come first: what dies while the rest is read is then known to have done so.
+	fields := map[testkit.Place]string{}
+	for place, entry := range testkit.ReadDataset(c) {
+		c.Do("SELECT", strconv.Itoa(place.DB))
+		switch {
+		case entry.Type == "zset" && strings.HasPrefix(place.Key, holdsPrefix):
+			e.restless = e.restless || isRestless(c, place.Key)
+		case entry.Type == "hash":
+			at := fieldDeadlines(c, place.Key)
+			for _, at := range at {
+				dies(place, at)
+			}
+			fields[place] = fmt.Sprint(at)
+		}
+		if entry.DeadlineMS >= 0 {
+			dies(place, entry.DeadlineMS)
+		}
+	}
+	e.data = testkit.ReadDataset(c)
+	for place, entry := range e.data {
+		if entry.Value += fields[place]; entry.Type == "zset" {
+			// A small set keeps whole scores as integers, which have no -0, as in Redis; a large one that
+			// the log builds anew was small once.
+			entry.Value = strings.ReplaceAll(entry.Value, ` "-0"`, ` "0"`)
+		}
+		e.data[place] = entry
+	}
+	return e, nil
+}
+
+// fieldDeadlines are when fields of a hash die that do.
+func fieldDeadlines(c *testkit.Client, key string) map[string]int64 {
+	names := c.Do("HKEYS", key).Elems
+	ask := []string{"HPEXPIRETIME", key, "FIELDS", strconv.Itoa(len(names))}
+	for _, name := range names {
+		ask = append(ask, name.Str)
+	}
+	dies := map[string]int64{}
+	for i, at := range c.Do(ask...).Elems {
+		if i < len(names) && at.Int > 0 {
+			dies[names[i].Str] = at.Int
+		}
+	}
+	return dies
+}
+
+// diff says where two readings differ, the later of which is over by now; what may have
+// died in between is left out.
+func (e everything) diff(later everything) []string {
+	nowMS := time.Now().UnixMilli()
+	alive := func(e, other everything) testkit.Dataset {
+		data := maps.Clone(e.data)
+		maps.DeleteFunc(data, func(place testkit.Place, _ testkit.Entry) bool {
+			one, dies := e.dies[place]
+			two, diesToo := other.dies[place]
+			return dies && one <= nowMS || diesToo && two <= nowMS
+		})
+		return data
+	}
+	lines := alive(e, later).Diff(alive(later, e), 0)
+	if e.functions != later.functions {
+		lines = append(lines, fmt.Sprintf("functions: %s | %s", e.functions, later.functions))
+	}
+	return lines
+}

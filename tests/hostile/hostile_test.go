@@ -1,0 +1,188 @@
+package hostile
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+)
+
+var (
+	seedFlag    = flag.Uint64("seed", 0, "the first scenario; 0: one by chance")
+	minutesFlag = flag.Float64("minutes", 0.05, "how long to play")
+	scriptFlag  = flag.String("script", "", "a file with a scenario to play, many times if its commands have to meet")
+	keepFlag    = flag.String("keep", "", "a directory for the scripts of what is found")
+)
+
+// commandsPerScenario is how many commands one server gets.
+const commandsPerScenario = 1500
+
+// mostShrunk is how many commands are left of a fault that was planted.
+const mostShrunk = 12
+
+// hunt is how the planted faults are looked for.
+var hunt = plant.Hunt{FindWithin: time.Minute, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
+	begun := time.Now()
+	r, tally, err := search(ctx, 1, true)
+	if r == nil {
+		return tally.String(), err
+	}
+	if n := r.scenario.commandCount(); n > mostShrunk {
+		return "", fmt.Errorf("found, but not shrunk to fewer than %d commands: %s", n, r)
+	}
+	plant.Found(time.Since(begun), r)
+	return "", nil
+}}
+
+func TestMain(m *testing.M) {
+	if text := os.Getenv(childVariable); text != "" {
+		os.Exit(beServer(text))
+	}
+	os.Exit(hunt.Main(m))
+}
+
+// tally is what was done.
+type tally struct {
+	seed                uint64
+	scenarios, commands int
+	took                time.Duration
+}
+
+func (t tally) String() string {
+	return fmt.Sprintf("%d commands in %d scenarios from seed %d on, %.0f s: nothing found", t.commands, t.scenarios, t.seed, t.took.Seconds())
+}
+
+// report is a finding with the scenario that shows it.
+type report struct {
+	finding
+	scenario scenario
+	seed     uint64
+	tries    int // of the whole scenario that did not show it again; it is not shrunk then
+}
+
+func (r report) String() string {
+	s := fmt.Sprintf("%s: %s\n\nscenario %d", r.kind, r.what, r.seed)
+	if r.tries > 0 {
+		s += fmt.Sprintf(", which did not show it again in %d tries; it is", r.tries)
+	} else {
+		s += fmt.Sprintf(", shrunk to %d commands", r.scenario.commandCount())
+	}
+	return s + " (-script plays it again):\n\n" + r.scenario.script()
+}
+
+// search plays scenarios until ctx ends or one shows something, which is then shrunk.
+func search(ctx context.Context, seed uint64, brief bool) (*report, tally, error) {
+	t := tally{seed: seed}
+	begun := time.Now()
+	g := newGenerator()
+	var err error
+	if g.payloads, err = payloads(); err != nil {
+		return nil, t, err
+	}
+	for ; ctx.Err() == nil; seed++ {
+		sc := newScenario(seed, g, commandsPerScenario)
+		f, err := playAnywhere(sc, allCare)
+		if err != nil {
+			return nil, t, fmt.Errorf("scenario %d: %w", seed, err)
+		}
+		t.scenarios++
+		t.commands += sc.commandCount()
+		t.took = time.Since(begun)
+		if f != nil {
+			r := shrunk(sc, *f, brief)
+			r.seed = seed
+			return &r, t, nil
+		}
+	}
+	return nil, t, nil
+}
+
+// playAnywhere plays a scenario in a directory of its own.
+func playAnywhere(sc scenario, how care) (*finding, error) {
+	dir, err := os.MkdirTemp("", "hostile")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return play(sc, dir, how)
+}
+
+// Nothing that clients send ends the server, hangs it, mixes up replies or loses data.
+func TestHostile(t *testing.T) {
+	seed := *seedFlag
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
+	}
+	t.Logf("seed %d", seed)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(*minutesFlag*float64(time.Minute)))
+	defer cancel()
+	r, tally, err := search(ctx, seed, false)
+	require.NoError(t, err)
+	if r != nil {
+		if *keepFlag != "" {
+			name := filepath.Join(*keepFlag, fmt.Sprintf("hostile-%d.txt", r.seed))
+			require.NoError(t, os.WriteFile(name, []byte("# "+strings.ReplaceAll(r.what, "\n", "\n# ")+"\n"+r.scenario.script()), 0o600))
+		}
+		t.Fatal(r.String())
+	}
+	t.Log(tally)
+}
+
+// scriptTries is how often a script is played: what it shows may depend on who comes first.
+const scriptTries = 20
+
+// TestScript plays what -script names, and shrinks it further.
+func TestScript(t *testing.T) {
+	if *scriptFlag == "" {
+		return
+	}
+	text, err := os.ReadFile(*scriptFlag)
+	require.NoError(t, err)
+	sc, err := parseScript(string(text))
+	require.NoError(t, err)
+	for range scriptTries {
+		f, err := playAnywhere(sc, allCare)
+		require.NoError(t, err)
+		if f != nil {
+			t.Fatal(shrunk(sc, *f, false))
+		}
+	}
+}
+
+// A script that was printed is the scenario that was played.
+func TestScriptsAreWhole(t *testing.T) {
+	g := newGenerator()
+	var err error
+	g.payloads, err = payloads()
+	require.NoError(t, err)
+	for seed := range uint64(5) {
+		sc := newScenario(seed, g, 300)
+		read, err := parseScript(sc.script())
+		require.NoError(t, err)
+		require.Equal(t, sc.script(), read.script())
+		require.Equal(t, sc.commandCount(), read.commandCount())
+	}
+}
+
+// Each row is played, but for those that say why not.
+func TestEveryRowIsPlayed(t *testing.T) {
+	g := newGenerator()
+	for name, why := range excluded {
+		require.NotEmpty(t, why, name)
+		require.NotContains(t, g.special, name)
+	}
+	for name := range g.special {
+		require.True(t, g.has(name), "%s is no command", name)
+	}
+	for name := range weights {
+		require.True(t, g.has(name), "%s is no command", name)
+	}
+}
