@@ -1,0 +1,132 @@
+package sessions
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+
+	"lockserver/internal/resp"
+)
+
+// client is one connection.
+type client struct {
+	world *world
+	conn  net.Conn
+	id    string // CLIENT ID
+	// What the makers know of it: the state in which the next command finds it.
+	db, mute, words int
+	// mayEnd says that the server may end the connection: it has subscribed, or somebody has killed it.
+	mayEnd atomic.Bool
+
+	mu       sync.Mutex
+	book     *book
+	pending  []*command // sent and not answered
+	parked   *command   // one of them, which the server was seen to let wait
+	ended    bool
+	hungUp   bool // by us
+	violated error
+	gone     chan struct{} // closed when the reader has come to the end
+}
+
+// write sends commands in one write.
+func (c *client) write(commands []*command) {
+	var out []byte
+	c.mu.Lock()
+	for _, cmd := range commands {
+		words := make([][]byte, len(cmd.words))
+		for i, w := range cmd.words {
+			words[i] = []byte(w)
+		}
+		out = resp.AppendCommand(out, words...)
+		if w := cmd.words[0]; w == "SUBSCRIBE" || w == "PSUBSCRIBE" || w == "CLIENT" && cmd.words[1] == "TRACKING" {
+			c.mayEnd.Store(true)
+		}
+		if cmd.muted && cmd.accepts != nil {
+			cmd.accepts(c.book, resp.Value{}, false)
+		}
+		c.pending = append(c.pending, cmd)
+	}
+	c.mu.Unlock()
+	_, _ = c.conn.Write(out) // the reader sees what comes of it
+}
+
+// read reads what comes until the connection ends.
+func (c *client) read(in *bufio.Reader) {
+	defer close(c.gone)
+	for {
+		v, err := resp.ReadValue(in)
+		c.mu.Lock()
+		if err != nil {
+			c.end()
+			c.mu.Unlock()
+			return
+		}
+		if v.Kind != resp.Push {
+			c.answered(v)
+		}
+		c.mu.Unlock()
+	}
+}
+
+// answered finds the command that a reply is of: the first that is answered at all.
+func (c *client) answered(v resp.Value) {
+	for len(c.pending) > 0 {
+		cmd := c.pending[0]
+		c.pending = c.pending[1:]
+		if cmd.muted || cmd.noReply {
+			continue
+		}
+		if !cmd.accepts(c.book, v, true) {
+			c.violate("%s was answered %.200s", cmd, v)
+		}
+		return
+	}
+	c.violate("%.200s came without a command", v)
+}
+
+// end is the end of the connection. What waited when it came was taken back, if it was given
+// at all; the others may have run.
+func (c *client) end() {
+	c.ended = true
+	for _, cmd := range c.pending {
+		if !cmd.muted && !cmd.noReply && (cmd != c.parked || cmd.words[0] == "BLPOP") {
+			cmd.accepts(c.book, resp.Value{}, false)
+		}
+	}
+	if !c.hungUp && !c.mayEnd.Load() {
+		c.violate("the server has ended the connection")
+	}
+}
+
+func (c *client) violate(format string, args ...any) {
+	if c.violated == nil {
+		c.violated = fmt.Errorf(c.book.owner+": "+format, args...)
+	}
+}
+
+// stuck says why the client cannot be left alone yet: a command of it is neither answered nor seen to
+// wait. waits is what the server says.
+func (c *client) stuck(waits bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.violated != nil || c.ended {
+		return c.violated
+	}
+	for _, cmd := range c.pending {
+		switch {
+		case waits && cmd.key != (place{}):
+			c.parked = cmd
+			return nil
+		case cmd.muted, cmd.noReply:
+		default:
+			return fmt.Errorf("%s: %s is not answered", c.book.owner, cmd)
+		}
+	}
+	if waits {
+		return fmt.Errorf("%s waits, with nothing that could", c.book.owner)
+	}
+	c.parked = nil
+	return nil
+}

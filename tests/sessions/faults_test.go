@@ -1,0 +1,33 @@
+package sessions
+
+import "lockserver/internal/plant"
+
+// faults are mistakes with which a client is not answered, answered twice or in another's place,
+// or holds what it was not told of.
+var faults = []plant.Fault{
+	// How it was before there was a list: whoever sends too much ends the other session there and
+	// then, inside of its own command.
+	plant.New("a session ends in the middle of a unit",
+		plant.After("server/condemned.go", "	ex.condemned = append(ex.condemned, s)\n",
+			"	if planted(\"a session ends in the middle of a unit\") {\n\t\tex.endCondemned()\n\t}\n")),
+	plant.New("and a context is filled again while it is used",
+		plant.After("server/condemned.go", "	ex.condemned = append(ex.condemned, s)\n",
+			"	if planted(\"and a context is filled again while it is used\") {\n\t\tex.endCondemned()\n\t}\n"),
+		plant.After("server/parked.go", "func (ex *executor) freeCtx() *commands.Ctx {\n",
+			"	if planted(\"and a context is filled again while it is used\") {\n\t\treturn &ex.ctx\n\t}\n")),
+	plant.New("a grant that was not sent is kept",
+		plant.Instead("server/condemned.go", "				ex.undo(w)\n",
+			"				if !planted(\"a grant that was not sent is kept\") {\n					ex.undo(w)\n				}\n")),
+	plant.New("the condemned go on listening",
+		plant.Instead("server/condemned.go", "	ex.pubsub.forget(s)\n", "	if !planted(\"the condemned go on listening\") {\n\t\tex.pubsub.forget(s)\n\t}\n")),
+	plant.New("a waiter's reply is not muted",
+		plant.Instead("server/parked.go", "	if w.muted {\n", "	if w.muted && !planted(\"a waiter's reply is not muted\") {\n")),
+	plant.New("CLIENT REPLY SKIP lasts",
+		plant.Instead("server/session.go", "		if s.replies == replySkip {\n", "		if s.replies == replySkip && !planted(\"CLIENT REPLY SKIP lasts\") {\n")),
+	plant.New("HTTP ends what was granted before it untold",
+		plant.Instead("server/http_guard.go", "	s.server.condemn(s)\n",
+			"	if planted(\"HTTP ends what was granted before it untold\") {\n\t\ts.out.Rollback(0)\n\t\ts.closing = true\n\t\treturn\n\t}\n	s.server.condemn(s)\n")),
+	plant.New("a waiter's database is its client's",
+		plant.Instead("server/parked.go", "	c.DB = w.db\n	c.MayBlock = false\n",
+			"	if c.DB = w.db; planted(\"a waiter's database is its client's\") {\n\t\tc.DB = ex.store.DB((w.db.ID() + w.places[0].queue.db + 1) % 3)\n\t}\n	c.MayBlock = false\n")),
+}

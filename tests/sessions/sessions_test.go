@@ -1,0 +1,108 @@
+package sessions
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"lockserver/internal/plant"
+	"lockserver/internal/shrink"
+)
+
+var (
+	minutes = flag.Float64("minutes", 0.05, "how long to make histories, in minutes")
+	seed    = flag.Uint64("seed", 0, "of the first history; 0: by chance")
+)
+
+const (
+	// patience is how long what must happen may take before it counts as missing.
+	patience = 10 * time.Second
+	// shrinkPatience is the same while a history that failed is shrunk.
+	shrinkPatience = 300 * time.Millisecond
+	// lanes is how many histories are made at the same time.
+	lanes = 4
+)
+
+// live makes one history on a server of its own.
+func live(seed uint64, history []step, patience time.Duration) (*world, error) {
+	w, err := newWorld(seed, patience)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	err = w.live(history)
+	return w, err
+}
+
+// report is what is to be said of a history that failed, shrunk.
+func report(seed uint64, w *world, err error) string {
+	log := w.log
+	found := shrink.Search(steps(seed), func(part []step) bool {
+		again, anew := live(seed, part, shrinkPatience)
+		if anew != nil && again != nil {
+			log, err = again.log, anew // of the last that fails, which is the shortest
+		}
+		return anew != nil
+	}, shrink.Limits{Tries: 300, Time: 30 * time.Second})
+	return fmt.Sprintf("seed %d (%s): %v\n%s\n%s", seed, w.where, err, found, strings.Join(log, "\n"))
+}
+
+// search makes histories until ctx ends or one fails, which it reports.
+func search(ctx context.Context, first uint64, patience time.Duration, fails func(seed uint64, w *world, err error)) (made int64) {
+	var next atomic.Uint64
+	var count atomic.Int64
+	next.Store(first)
+	var failed atomic.Bool
+	done := make(chan struct{})
+	for range lanes {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			for ctx.Err() == nil && !failed.Load() {
+				seed := next.Add(1) - 1
+				w, err := live(seed, steps(seed), patience)
+				count.Add(1)
+				if err != nil && !failed.Swap(true) {
+					fails(seed, w, err)
+				}
+			}
+		}()
+	}
+	for range lanes {
+		<-done
+	}
+	return count.Load()
+}
+
+func TestHistories(t *testing.T) {
+	first := *seed
+	if first == 0 {
+		first = uint64(time.Now().UnixNano())
+	}
+	fmt.Println("sessions: the first seed is", first) // printed at once: a server that falls takes the test with it
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(*minutes*float64(time.Minute)))
+	defer cancel()
+	made := search(ctx, first, patience, func(seed uint64, w *world, err error) {
+		if w == nil {
+			t.Errorf("seed %d: %v", seed, err)
+			return
+		}
+		t.Error(report(seed, w, err))
+	})
+	t.Logf("%d histories", made)
+}
+
+// hunt finds any of the faults in some seconds.
+var hunt = plant.Hunt{FindWithin: 60 * time.Second, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
+	began := time.Now()
+	made := search(ctx, uint64(began.UnixNano()), time.Second, func(seed uint64, w *world, err error) {
+		plant.Found(time.Since(began), fmt.Errorf("seed %d: %w", seed, err))
+	})
+	return fmt.Sprintf("%d histories", made), nil
+}}
+
+func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }

@@ -1,0 +1,471 @@
+package sessions
+
+import (
+	"bufio"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/server"
+)
+
+// clientCount is how many random clients a history has.
+const clientCount = 4
+
+// world is one server and its clients: where one history happens.
+type world struct {
+	seed     uint64
+	where    string
+	paced    bool // each step is over before the next begins
+	exact    bool // what a client had not read when the server ended its connection is known, and was taken back
+	patience time.Duration
+	srv      *server.Server
+	dial     func() (net.Conn, error)
+	clients  []*client
+	dead     []*client
+	opened   int
+	log      []string // what happened
+
+	admin   net.Conn
+	adminIn *bufio.Reader
+}
+
+// transports are how clients reach the server; exact is world.exact.
+var transports = []struct {
+	name  string
+	loops int
+	pipe  bool
+	exact bool
+}{{"an event loop", 1, false, true}, {"pipes", 0, true, true}, {"goroutines", 0, false, false}, {"three event loops", 3, false, true}}
+
+// newWorld starts a server, on which the seed decides how it is reached.
+func newWorld(seed uint64, patience time.Duration) (*world, error) {
+	by := transports[seed%uint64(len(transports))]
+	w := &world{seed: seed, paced: seed/4%4 != 0, exact: by.exact, patience: patience, where: by.name}
+	c := config.Default()
+	c.Port, c.Save, c.DBFilename = 0, nil, ""
+	limit := fmt.Sprintf("normal %d 0 0 pubsub %d 0 0", mostOutput*8, mostOutput)
+	if _, err := c.Set([]string{"notify-keyspace-events", "KEA", "client-output-buffer-limit", limit}, true); err != nil {
+		return nil, err
+	}
+	o := server.Options{Config: c, Seed: seed, EventLoops: by.loops > 0}
+	if by.loops > 0 {
+		c.IOThreads = by.loops
+	}
+	var err error
+	if w.srv, err = server.New(o); err != nil {
+		return nil, err
+	}
+	if err := w.srv.Start(); err != nil {
+		return nil, err
+	}
+	w.dial = func() (net.Conn, error) { return net.Dial(w.srv.Addr().Network(), w.srv.Addr().String()) }
+	if by.pipe {
+		w.dial = w.srv.Dial
+	}
+	if w.admin, err = w.srv.Dial(); err != nil {
+		return nil, err
+	}
+	w.adminIn = bufio.NewReader(w.admin)
+	for i := range clientCount {
+		w.clients = append(w.clients, nil)
+		if err := w.open(i); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// open makes a new connection in a client's place.
+func (w *world) open(i int) error {
+	conn, err := w.dial()
+	if err != nil {
+		return err
+	}
+	w.opened++
+	c := &client{world: w, conn: conn, book: newBook(fmt.Sprintf("c%d.%d", i, w.opened)), gone: make(chan struct{})}
+	in := bufio.NewReader(conn)
+	if _, err := conn.Write([]byte("HELLO 3\r\nCLIENT ID\r\n")); err != nil {
+		return err
+	}
+	for range 2 {
+		v, err := resp.ReadValue(in)
+		if err != nil || v.IsError() {
+			return fmt.Errorf("a new connection: %v %w", v, err)
+		}
+		c.id = v.String()
+	}
+	w.clients[i] = c
+	go c.read(in)
+	return nil
+}
+
+// close ends everything.
+func (w *world) close() {
+	for _, c := range w.clients {
+		_ = c.conn.Close()
+		<-c.gone
+	}
+	_ = w.admin.Close()
+	_ = w.srv.Close()
+}
+
+// ask sends commands and returns their replies.
+func (w *world) ask(commands ...[]string) ([]resp.Value, error) {
+	var out []byte
+	for _, c := range commands {
+		words := make([][]byte, len(c))
+		for i, word := range c {
+			words[i] = []byte(word)
+		}
+		out = resp.AppendCommand(out, words...)
+	}
+	_ = w.admin.SetReadDeadline(time.Now().Add(w.patience + 10*time.Second))
+	if _, err := w.admin.Write(out); err != nil {
+		return nil, fmt.Errorf("the server has stopped: %w", err)
+	}
+	replies := make([]resp.Value, len(commands))
+	for i := range replies {
+		var err error
+		if replies[i], err = resp.ReadValue(w.adminIn); err != nil {
+			return nil, fmt.Errorf("the server does not answer: %w", err)
+		}
+	}
+	return replies, nil
+}
+
+// step is one step of a history. What its client sends is made from the seed when it comes.
+type step struct {
+	kind, client int
+	seed         uint64
+}
+
+const (
+	stepWrite = iota
+	stepHangUp
+	stepCheck
+)
+
+// steps makes a history.
+func steps(seed uint64) []step {
+	r := rand.New(rand.NewPCG(seed, 1))
+	list := make([]step, 20+r.IntN(40))
+	for i := range list {
+		list[i] = step{client: r.IntN(clientCount), seed: r.Uint64()}
+		switch n := r.IntN(100); {
+		case n < 5:
+			list[i].kind = stepHangUp
+		case n < 20:
+			list[i].kind = stepCheck
+		}
+	}
+	return list
+}
+
+// live lets a history happen and returns what is wrong with it.
+func (w *world) live(history []step) error {
+	for _, s := range history {
+		if err := w.take(s); err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+func (w *world) take(s step) error {
+	c := w.clients[s.client]
+	if s.kind == stepCheck {
+		return w.eventually(w.check)
+	}
+	c.mu.Lock()
+	ended := c.ended
+	c.mu.Unlock()
+	if ended {
+		w.dead = append(w.dead, c)
+		_ = c.conn.Close()
+		if err := w.open(s.client); err != nil {
+			return err
+		}
+		c = w.clients[s.client]
+	}
+	if s.kind == stepHangUp {
+		w.log = append(w.log, c.book.owner+" hangs up")
+		c.mu.Lock()
+		c.hungUp = true
+		c.mu.Unlock()
+		_ = c.conn.Close()
+		<-c.gone
+	} else {
+		commands := (&maker{client: c, random: rand.New(rand.NewPCG(s.seed, 2))}).write()
+		texts := make([]string, len(commands))
+		for i, cmd := range commands {
+			texts[i] = cmd.String()
+		}
+		w.log = append(w.log, c.book.owner+" writes "+strings.Join(texts, " | "))
+		c.write(commands)
+	}
+	if w.paced {
+		return w.eventually(w.quiet)
+	}
+	return nil
+}
+
+// eventually waits for something to be in order; what is wrong for long is wrong.
+func (w *world) eventually(inOrder func() error) error {
+	for end := time.Now().Add(w.patience); ; time.Sleep(100 * time.Microsecond) {
+		err := inOrder()
+		if err == nil || time.Now().After(end) {
+			return err
+		}
+	}
+}
+
+// waiting returns who is connected, and whether a command of it waits.
+func (w *world) waiting() (map[string]bool, error) {
+	v, err := w.ask([]string{"CLIENT", "LIST"})
+	if err != nil {
+		return nil, err
+	}
+	waits := make(map[string]bool)
+	for line := range strings.Lines(v[0].Str) {
+		_, id, _ := strings.Cut(line, "id=")
+		id, _, _ = strings.Cut(id, " ")
+		_, flags, _ := strings.Cut(line, " flags=")
+		flags, _, _ = strings.Cut(flags, " ")
+		waits[id] = strings.Contains(flags, "b")
+	}
+	return waits, nil
+}
+
+// quiet returns nil when each client has been answered or waits.
+func (w *world) quiet() error {
+	waits, err := w.waiting()
+	if err != nil {
+		return err
+	}
+	return w.quietAs(waits)
+}
+
+// quietAs is quiet, with what the server said of who waits.
+func (w *world) quietAs(waits map[string]bool) error {
+	for _, c := range w.clients {
+		is, there := waits[c.id]
+		c.mu.Lock()
+		ended := c.ended
+		c.mu.Unlock()
+		if there == ended {
+			return fmt.Errorf("%s: its end is known to one side only (the server has it: %v)", c.book.owner, there)
+		}
+		if err := c.stuck(is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// check compares the books with what the server says.
+func (w *world) check() error {
+	if err := w.quiet(); err != nil {
+		return err
+	}
+	for db := range dbCount {
+		questions := [][]string{{"SELECT", strconv.Itoa(db)}}
+		for _, key := range locks {
+			questions = append(questions, []string{"LOCK.INFO", key})
+		}
+		for _, key := range lists {
+			questions = append(questions, []string{"LLEN", key})
+		}
+		replies, err := w.ask(questions...)
+		if err != nil {
+			return err
+		}
+		for i, key := range locks {
+			if err := w.checkLock(place{db, key}, replies[1+i]); err != nil {
+				return err
+			}
+		}
+		for i, key := range lists {
+			if c := w.waitsFor(place{db, key}, "BLPOP"); c != nil && replies[1+len(locks)+i].Int > 0 {
+				return fmt.Errorf("%s waits for %s, which is not empty", c.book.owner, place{db, key})
+			}
+		}
+	}
+	return nil
+}
+
+// waitsFor returns a client that waits for a key, nil if there is none.
+func (w *world) waitsFor(p place, name string) *client {
+	for _, c := range w.clients {
+		c.mu.Lock()
+		is := !c.ended && c.parked != nil && !c.parked.muted && c.parked.words[0] == name && c.parked.key == p
+		c.mu.Unlock()
+		if is {
+			return c
+		}
+	}
+	return nil
+}
+
+// reserved reports whether an MLOCK may keep a free lock for itself: one that waits
+// for another key of its, too.
+func (w *world) reserved(p place) bool {
+	for _, c := range w.clients {
+		c.mu.Lock()
+		is := !c.ended && slices.ContainsFunc(c.pending, func(cmd *command) bool {
+			return cmd.words[0] == "MLOCK" && cmd.key.db == p.db && slices.Contains(cmd.words, p.key)
+		})
+		c.mu.Unlock()
+		if is {
+			return true
+		}
+	}
+	return false
+}
+
+// checkLock compares the books with what LOCK.INFO says of one lock, which is freed if
+// its owner's connection has ended.
+func (w *world) checkLock(p place, v resp.Value) error {
+	var info lockInfo
+	if !v.IsNull() {
+		if v.IsError() || len(v.Elems) < 6 {
+			return fmt.Errorf("LOCK.INFO of %s: %s", p, v)
+		}
+		info = lockInfo{v.Elems[1].Str, v.Elems[3].Int, v.Elems[5].Int}
+	} else if c := w.waitsFor(p, "LOCK"); c != nil && !w.reserved(p) {
+		return fmt.Errorf("%s waits for %s, which is free", c.book.owner, p)
+	}
+	var orphan bool
+	for _, c := range slices.Concat(w.clients, w.dead) {
+		c.mu.Lock()
+		exact := w.exact && !c.hungUp
+		err := c.book.check(p, info, !c.ended, exact)
+		orphan = orphan || c.ended && c.book.owner == info.owner
+		c.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	if orphan {
+		if _, err := w.ask([]string{"LOCK.FORCE", p.key}); err != nil {
+			return err
+		}
+		return fmt.Errorf("%s was taken from %s, whose connection has ended", p, info.owner)
+	}
+	return nil
+}
+
+// finish ends every wait, after which each command must have been answered, and
+// compares everything once more.
+func (w *world) finish() error {
+	for _, c := range w.clients { // its answer says that what was muted has been run
+		m := &maker{client: c}
+		m.mute = replyOff
+		m.replyMode()
+		m.echo()
+		c.write(m.made)
+	}
+	if err := w.eventually(w.unblockAll); err != nil {
+		return err
+	}
+	if err := w.eventually(w.check); err != nil {
+		return err
+	}
+	if err := w.checkLists(); err != nil {
+		return err
+	}
+	for _, c := range w.clients {
+		c.mu.Lock()
+		c.hungUp = true
+		c.mu.Unlock()
+		_ = c.conn.Close()
+	}
+	return w.eventually(w.checkNothingLeft)
+}
+
+// unblockAll returns nil when nobody waits, and everybody has been answered. It ends waits.
+func (w *world) unblockAll() error {
+	waits, err := w.waiting()
+	if err != nil {
+		return err
+	}
+	for _, c := range w.clients {
+		if waits[c.id] {
+			if _, err := w.ask([]string{"CLIENT", "UNBLOCK", c.id}); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s waits still", c.book.owner)
+		}
+	}
+	return w.quietAs(waits)
+}
+
+// checkLists fails if an element was taken twice, or is nowhere although nobody may have taken it untold.
+func (w *world) checkLists() error {
+	where := make(map[string]int)
+	lost := 0
+	all := slices.Concat(w.clients, w.dead)
+	for _, c := range all {
+		c.mu.Lock()
+		lost += c.book.lost
+		for _, e := range c.book.popped {
+			where[e]++
+		}
+		c.mu.Unlock()
+	}
+	for db := range dbCount {
+		questions := [][]string{{"SELECT", strconv.Itoa(db)}}
+		for _, key := range lists {
+			questions = append(questions, []string{"LRANGE", key, "0", "-1"})
+		}
+		replies, err := w.ask(questions...)
+		if err != nil {
+			return err
+		}
+		for _, v := range replies[1:] {
+			for _, e := range v.Elems {
+				where[e.Str]++
+			}
+		}
+	}
+	for e, n := range where {
+		if n > 1 {
+			return fmt.Errorf("the element %s is in %d places", e, n)
+		}
+	}
+	var missing []string
+	for _, c := range all {
+		for _, e := range c.book.pushed {
+			if where[e] == 0 {
+				missing = append(missing, e)
+			}
+		}
+	}
+	if len(missing) > lost {
+		return fmt.Errorf("%v are in no list, and were told to nobody; %d may be lost", missing, lost)
+	}
+	return nil
+}
+
+// checkNothingLeft fails unless connections that have ended have left everything in which they stood.
+func (w *world) checkNothingLeft() error {
+	replies, err := w.ask([]string{"INFO", "clients"}, []string{"PUBSUB", "CHANNELS"}, []string{"PUBSUB", "NUMPAT"})
+	if err != nil {
+		return err
+	}
+	for _, want := range []string{"connected_clients:1\r\n", "blocked_clients:0\r\n", "tracking_clients:0\r\n"} {
+		if !strings.Contains(replies[0].Str, want) {
+			return fmt.Errorf("INFO does not say %q: %q", want, replies[0].Str)
+		}
+	}
+	if len(replies[1].Elems) > 0 || replies[2].Int != 0 {
+		return fmt.Errorf("somebody listens still: %v %v", replies[1], replies[2])
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+//go:build netns
+
+package vanish
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/server"
+)
+
+// program is the server program, built once.
+var program string
+
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
+			fmt.Fprintln(os.Stderr, "these tests make network namespaces: they need root, and the program ip (make deps)")
+			return 1
+		}
+		dir, err := os.MkdirTemp("", "vanish")
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		defer os.RemoveAll(dir)
+		program = filepath.Join(dir, "lockserver")
+		if out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
+			return 1
+		}
+		return m.Run()
+	}())
+}
+
+// slack is what a measurement may be late: a loaded machine, and the steps in which a
+// client that is silent is looked at.
+const slack = 700 * time.Millisecond
+
+// world is a server on one host, with a lease of so long, and clients on another.
+type world struct {
+	*link
+	t    *testing.T
+	near func() *client // connects from the server's own host, for which nothing is cut
+}
+
+func newWorld(t *testing.T, lease time.Duration, options ...string) *world {
+	t.Helper()
+	local := filepath.Join(t.TempDir(), "socket")
+	w := &world{link: newLink(t), t: t}
+	w.near = func() *client {
+		nc, err := net.Dial("unix", local)
+		require.NoError(t, err)
+		return w.of(nc)
+	}
+	args := append([]string{"netns", "exec", w.server.namespace, program, "--bind", serverIP, "--port", "6379", "--protected-mode", "no",
+		"--unixsocket", local, "--save", "", "--dir", t.TempDir(), "--lock-watchdog-timeout", fmt.Sprint(lease.Milliseconds())}, options...)
+	cmd := exec.Command("ip", args...)
+	cmd.Stderr = os.Stderr
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM) // ip has become the server
+		_ = cmd.Wait()
+	})
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+		if serves(local) {
+			return w
+		}
+		require.True(t, time.Now().Before(end), "the server does not start")
+	}
+}
+
+// serves reports whether a server listens at a unix socket and has loaded what it had to.
+func serves(path string) bool {
+	nc, err := net.Dial("unix", path)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = nc.Close() }()
+	_ = nc.SetDeadline(time.Now().Add(time.Second))
+	_, _ = nc.Write([]byte("GET x\r\n"))
+	reply := make([]byte, len("$-1"))
+	_, err = io.ReadFull(nc, reply)
+	return err == nil && string(reply) == "$-1"
+}
+
+// newEmbedded is newWorld with a server in this process, of which each connection has goroutines of its own.
+func newEmbedded(t *testing.T, lease time.Duration) *world {
+	t.Helper()
+	w := &world{link: newLink(t), t: t}
+	c := config.Default()
+	c.Port = 0
+	c.Dir, c.ProtectedMode, c.LockWatchdogTimeoutMS = t.TempDir(), false, lease.Milliseconds()
+	o := server.Options{Config: c}
+	var err error
+	w.server.within(t, func() { o.Listener, err = net.Listen("tcp", serverIP+":6379") })
+	require.NoError(t, err)
+	srv, err := server.New(o)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	w.near = func() *client {
+		nc, err := srv.Dial()
+		require.NoError(t, err)
+		return w.of(nc)
+	}
+	return w
+}
+
+// onBoth runs a test on a server with event loops and on one with goroutines.
+func onBoth(t *testing.T, what string, lease time.Duration, test func(t *testing.T, w *world)) {
+	t.Run(what+" event loops", func(t *testing.T) {
+		t.Parallel()
+		test(t, newWorld(t, lease))
+	})
+	t.Run(what+" goroutines", func(t *testing.T) {
+		t.Parallel()
+		test(t, newEmbedded(t, lease))
+	})
+}
+
+// client is a connection that sends commands and reads replies.
+type client struct {
+	t  *testing.T
+	nc net.Conn
+	in *bufio.Reader
+}
+
+func (w *world) of(nc net.Conn) *client {
+	w.t.Cleanup(func() { _ = nc.Close() })
+	return &client{w.t, nc, bufio.NewReader(nc)}
+}
+
+// far connects from the other host.
+func (w *world) far() *client { return w.of(w.client.dial(w.t, serverIP+":6379")) }
+
+func (c *client) send(words ...string) {
+	c.t.Helper()
+	b := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, word := range words {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(word), word)
+	}
+	_, err := c.nc.Write(b)
+	require.NoError(c.t, err)
+}
+
+// receive returns the next reply, for which it waits so long.
+func (c *client) receive(within time.Duration) (resp.Value, error) {
+	_ = c.nc.SetReadDeadline(time.Now().Add(within))
+	return resp.ReadValue(c.in)
+}
+
+func (c *client) do(words ...string) resp.Value {
+	c.t.Helper()
+	c.send(words...)
+	v, err := c.receive(20 * time.Second)
+	require.NoError(c.t, err, "%v", words)
+	require.False(c.t, v.IsError(), "%v: %v", words, v)
+	return v
+}
+
+// waits sends a LOCK that has to wait, and sees to it that it does.
+func (c *client) waits(looker *client, key, owner string, options ...string) {
+	c.t.Helper()
+	before := looker.waiters(key)
+	c.send(append([]string{"LOCK", key, owner, "WAIT", "0"}, options...)...)
+	require.Eventually(c.t, func() bool { return looker.waiters(key) == before+1 }, 10*time.Second, time.Millisecond)
+}
+
+func (c *client) waiters(key string) int {
+	v := c.do("LOCK.INFO", key)
+	return len(v.Elems[len(v.Elems)-1].Elems)
+}
+
+// TestTheLockOfAHolderWhoVanished ends one lease after the last that was heard of it, and not later, whenever
+// in the time between two renewals or two probes the cable was cut.
+func TestTheLockOfAHolderWhoVanished(t *testing.T) {
+	for _, lease := range []time.Duration{5 * time.Second, 12 * time.Second} {
+		for _, idle := range []time.Duration{0, lease * 3 / 10, lease * 9 / 10} {
+			onBoth(t, fmt.Sprintf("a lease of %v, idle for %v,", lease, idle), lease, func(t *testing.T, w *world) {
+				holder, next := w.far(), w.near()
+				holder.do("LOCK", "k", "holder")
+				next.waits(w.near(), "k", "next")
+				time.Sleep(idle)
+				w.cut(true)
+				began := time.Now()
+				v, err := next.receive(2 * lease)
+				require.NoError(t, err)
+				require.Positive(t, v.Int)
+				t.Logf("the lock ended %v after the cut", time.Since(began).Round(time.Millisecond))
+				require.Less(t, time.Since(began), lease+slack)
+			})
+		}
+	}
+}
+
+// TestAWaiterWhoVanished does not keep a living one out: neither if it is found out while it
+// waits, nor if it gets the lock.
+func TestAWaiterWhoVanished(t *testing.T) {
+	const lease = 6 * time.Second
+	for _, options := range [][]string{nil, {"PX", "60000"}} {
+		onBoth(t, fmt.Sprint("it leaves the queue, ", options), lease, func(t *testing.T, w *world) {
+			holder, dead, looker := w.near(), w.far(), w.near()
+			holder.do("LOCK", "k", "holder")
+			dead.waits(looker, "k", "dead", options...)
+			w.cut(true)
+			began := time.Now()
+			require.Eventually(t, func() bool { return looker.waiters("k") == 0 }, 2*lease, 5*time.Millisecond)
+			t.Logf("it left %v after the cut", time.Since(began).Round(time.Millisecond))
+			require.Less(t, time.Since(began), lease+slack)
+		})
+		onBoth(t, fmt.Sprint("it is granted the lock, ", options), lease, func(t *testing.T, w *world) {
+			holder, dead, living := w.near(), w.far(), w.near()
+			holder.do("LOCK", "k", "holder")
+			dead.waits(w.near(), "k", "dead", options...)
+			living.waits(w.near(), "k", "living")
+			time.Sleep(time.Second)
+			w.cut(true)
+			time.Sleep(time.Second)
+			holder.do("UNLOCK", "k", "holder")
+			began := time.Now()
+			v, err := living.receive(2 * lease)
+			require.NoError(t, err)
+			require.Positive(t, v.Int)
+			t.Logf("the living one waited for %v", time.Since(began).Round(time.Millisecond))
+			require.Less(t, time.Since(began), lease/3+slack)
+			w.cut(false) // what was on its way is not read now
+			v, err = dead.receive(5 * time.Second)
+			require.Error(t, err, "it read %v", v)
+		})
+	}
+}
+
+// TestALostAcknowledgement: the grant arrives, and no acknowledgement of it. The lock is taken back, and the
+// client hears that its connection is reset, so that it does not go on for long.
+func TestALostAcknowledgement(t *testing.T) {
+	onBoth(t, "on", 6*time.Second, func(t *testing.T, w *world) {
+		holder, deaf, living := w.near(), w.far(), w.near()
+		holder.do("LOCK", "k", "holder")
+		deaf.waits(w.near(), "k", "deaf")
+		living.waits(w.near(), "k", "living")
+		w.toServer.cut.Store(true)
+		holder.do("UNLOCK", "k", "holder")
+		v, err := deaf.receive(time.Second)
+		require.NoError(t, err)
+		token := v.Int
+		require.Positive(t, token)
+		v, err = living.receive(5 * time.Second)
+		require.NoError(t, err)
+		require.Greater(t, v.Int, token, "its writes are refused from now on")
+		_, err = deaf.receive(5 * time.Second)
+		require.ErrorIs(t, err, syscall.ECONNRESET)
+	})
+}
+
+// TestABadLink: whoever lives keeps its lock, its place in the queue and what it is granted, however slow the
+// link is and though it loses packets, also if it is cut for less than a lease.
+func TestABadLink(t *testing.T) {
+	const lease = 6 * time.Second
+	for _, transport := range []string{"1", "4"} {
+		t.Run("io-threads "+transport, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, lease, "--io-threads", transport)
+			near := w.near()
+			holder, waiter, closer := w.far(), w.far(), w.far()
+			holder.do("LOCK", "held", "holder")
+			near.do("LOCK", "k", "near")
+			waiter.waits(near, "k", "waiter")
+			for _, d := range []*direction{&w.toServer, &w.toClient} {
+				d.delayMS.Store(150)
+				d.lostInPct.Store(5) // of a probe and its answer a tenth, so that five in a row never are
+			}
+			watch := func(long time.Duration) {
+				for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+					require.Positive(t, near.do("EXISTS", "held").Int, "the lock of a living holder ended")
+					require.Equal(t, 1, near.waiters("k"))
+				}
+			}
+			watch(4 * lease)
+			w.cut(true)
+			watch(lease / 4)
+			w.cut(false)
+			watch(lease)
+			near.do("UNLOCK", "k", "near")
+			v, err := waiter.receive(10 * time.Second)
+			require.NoError(t, err)
+			require.Positive(t, v.Int)
+			for end := time.Now().Add(2 * lease); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+				require.EqualValues(t, 2, near.do("EXISTS", "held", "k").Int)
+			}
+			_ = closer.nc.Close()
+			require.EqualValues(t, 1, waiter.do("UNLOCK", "k", "waiter").Int)
+			require.EqualValues(t, 1, holder.do("UNLOCK", "held", "holder").Int)
+		})
+	}
+}
