@@ -9,12 +9,15 @@ import (
 	"time"
 )
 
-// Report writes markdown as it comes, and remembers what missed its target and what could not run.
+// Report writes markdown as it comes, and keeps it, with the figures, for a Record; and it remembers what
+// missed its target and what could not run.
 type Report struct {
 	W io.Writer
 	// Failures are what could not run; it makes the exit code 1.
 	Failures []string
 	checks   []check
+	figures  map[string]float64
+	kept     strings.Builder // the text for the record
 }
 
 // check is a figure held against its target.
@@ -32,6 +35,14 @@ func (c check) passed() bool {
 		return c.got >= c.target
 	}
 	return c.got <= c.target
+}
+
+// bound is the target in words.
+func (c check) bound() string {
+	if c.least {
+		return "at least " + c.show(c.target)
+	}
+	return "at most " + c.show(c.target)
 }
 
 // mark is the cell of a table: the target and whether it is met.
@@ -72,10 +83,17 @@ func (r *Report) Failed(what string, err error) {
 // OneLine keeps the logs of a server from breaking a table or a list.
 func OneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// Text writes a paragraph.
-func (r *Report) Text(s string) { fmt.Fprintf(r.W, "%s\n\n", strings.TrimSpace(s)) }
+// Preface writes a paragraph that is about this run alone, and is not kept for the record.
+func (r *Report) Preface(s string) { fmt.Fprintf(r.W, "%s\n\n", strings.TrimSpace(s)) }
 
-// Table writes a table whose first column is text and whose others are figures. A bar in a cell does not end it.
+// Text writes a paragraph.
+func (r *Report) Text(s string) {
+	r.Preface(s)
+	fmt.Fprintf(&r.kept, "%s\n\n", strings.TrimSpace(s))
+}
+
+// Table writes a table whose first column is text and whose others are figures. A
+// bar in a cell does not end it.
 func (r *Report) Table(head []string, rows [][]string) {
 	var b strings.Builder
 	line := func(cells []string) {
@@ -94,22 +112,9 @@ func (r *Report) Table(head []string, rows [][]string) {
 
 // Summary writes what was held and what was not.
 func (r *Report) Summary() {
-	var missed []string
-	for _, c := range r.checks {
-		if !c.passed() {
-			bound := "most"
-			if c.least {
-				bound = "least"
-			}
-			missed = append(missed, fmt.Sprintf("- %s: %s, the target is at %s %s", c.what, c.show(c.got), bound, c.show(c.target)))
-		}
-	}
-	r.Text(fmt.Sprintf("## Targets\n\n%d of %d met.", len(r.checks)-len(missed), len(r.checks)))
-	if len(missed) > 0 {
-		r.Text("Missed:\n" + strings.Join(missed, "\n"))
-	}
+	r.Preface(Targets(r.Record().Checks))
 	if len(r.Failures) > 0 {
-		r.Text("Could not run:\n- " + strings.Join(r.Failures, "\n- "))
+		r.Preface("Could not run:\n- " + strings.Join(r.Failures, "\n- "))
 	}
 }
 

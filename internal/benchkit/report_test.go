@@ -2,7 +2,9 @@ package benchkit
 
 import (
 	"errors"
+	"io"
 	"math"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,4 +53,28 @@ func TestFigures(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 	require.Equal(t, "?", Grouped(math.NaN()))
+}
+
+// A record has the text but for what is about the run alone, and comes back from a file as it was.
+func TestRecord(t *testing.T) {
+	r := &Report{W: io.Discard}
+	r.Preface("Machine: this one")
+	r.Text("## Memory\n\nOf keys.")
+	r.Table([]string{"server", "MiB"}, [][]string{{"Redis", "180.0"}})
+	r.NotePair("memory.bytes", 2, 1)
+	r.Note("nothing", math.NaN())
+	r.AtMost("memory", 0.5, 1.3, Times)
+	r.AtLeast("hand-offs", 9, 10, Times)
+	r.Summary()
+	path := filepath.Join(t.TempDir(), "record.json")
+	require.NoError(t, r.WriteRecord(path))
+	got, err := ReadRecord(path)
+	require.NoError(t, err)
+	require.Equal(t, Record{
+		Text:    []string{"## Memory", "", "Of keys.", "", "| server | MiB |", "|---|---:|", "| Redis | 180.0 |"},
+		Figures: map[string]float64{"memory.bytes.redis": 2, "memory.bytes.lockserver": 1},
+		Checks: []Check{{What: "memory", Got: "0.50x", Target: "at most 1.30x", Met: true},
+			{What: "hand-offs", Got: "9.00x", Target: "at least 10.00x"}},
+	}, got)
+	require.NoError(t, r.WriteRecord(""), "nobody wants it")
 }

@@ -24,14 +24,24 @@ func FindTool(name string) (string, error) {
 	return path, nil
 }
 
-// Build builds lockserver from the tree that the working directory lies in, and returns its path in dir.
-func Build(ctx context.Context, dir string) (string, error) {
-	path := filepath.Join(dir, "lockserver")
-	out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", path, "lockserver/cmd/lockserver").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build lockserver/cmd/lockserver: %w\n%s", err, out)
+// FindBeside is the path of another program of the installation that server belongs to: it
+// lies beside it, or else in PATH.
+func FindBeside(server, name string) (string, error) {
+	path := filepath.Join(filepath.Dir(server), name)
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() {
+		return path, nil
 	}
-	return path, nil
+	return FindTool(name)
+}
+
+// Build builds a program of the tree that the working directory lies in (by its import path, such as
+// lockserver/cmd/lockserver), and returns its path in dir.
+func Build(ctx context.Context, dir, program string) (string, error) {
+	out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(os.PathSeparator), program).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("go build %s: %w\n%s", program, err, out)
+	}
+	return filepath.Join(dir, filepath.Base(program)), nil
 }
 
 // Product is a server program that takes its directives on the command line as redis-server does.
@@ -57,7 +67,8 @@ type Server struct {
 // readyLimit is how long a server may take to load and to answer.
 const readyLimit = 2 * time.Minute
 
-// Start runs a product on a free port of 127.0.0.1, with its data in dir, and returns when it has answered a PING.
+// Start runs a product on a free port of 127.0.0.1, with its data in dir, and returns
+// when it has answered a PING.
 func Start(ctx context.Context, p Product, dir string) (*Server, error) {
 	port, err := FreePort()
 	if err != nil {
@@ -143,8 +154,8 @@ func (s *Server) waitReady(deadline time.Time) error {
 	return errors.New("timed out")
 }
 
-// Stop ends the process and waits for that. Without save points neither server writes a snapshot when it is asked to
-// end; one that does not end in ten seconds is killed.
+// Stop ends the process and waits for that. Without save points neither server writes a snapshot when it is
+// asked to end; one that does not end in ten seconds is killed.
 func (s *Server) Stop() {
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	select {

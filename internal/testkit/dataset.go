@@ -31,8 +31,8 @@ type Entry struct {
 // Dataset is everything that a server holds.
 type Dataset map[Place]Entry
 
-// ReadDataset reads all databases through a connection that it leaves in another database, and in version 2 or 3 of
-// the protocol as it was. Nobody may write meanwhile.
+// ReadDataset reads all databases through a connection that it leaves in another database, and in version 2
+// or 3 of the protocol as it was. Nobody may write meanwhile.
 func ReadDataset(c *Client) Dataset {
 	c.t.Helper()
 	databases, err := strconv.Atoi(c.Do("CONFIG", "GET", "databases").Elems[1].Str)
@@ -88,6 +88,8 @@ func (c *Client) readValue(typ, key string) string {
 		return texts(c.Do("ZRANGE", key, "0", "-1", "WITHSCORES").Elems)
 	case "stream":
 		return c.readStream(key)
+	case "MBbloom--":
+		return c.Do("DUMP", key).String()
 	}
 	require.Failf(c.t, "unknown type", "%q is a %s", key, typ)
 	return ""
@@ -115,7 +117,8 @@ func (c *Client) readStream(key string) string {
 	return b.String()
 }
 
-// texts writes values without the types of the lists around them, which differ between the versions of the protocol.
+// texts writes values without the types of the lists around them, which differ between
+// the versions of the protocol.
 func texts(elems []resp.Value) string { return resp.Value{Kind: resp.Array, Elems: elems}.String() }
 
 // Diff lists the places where two datasets differ, one line each; deadlines may be toleranceMS apart.

@@ -22,9 +22,13 @@ type Redis struct {
 	end     sync.Once
 }
 
-// StartRedis starts a redis-server with empty databases, no persistence and no TCP port, for the length of the test.
-// args are added to its command line ("--requirepass", "x") and win over what this says. Where there is none, the test
-// fails and says what to do.
+// ticks is how often a second Redis looks whose wait is over. By default that is 10 times, and a client
+// that waits for a millisecond gets its answer after a hundred.
+const ticks = "500"
+
+// StartRedis starts a redis-server with empty databases, no persistence and no TCP port, for the length of
+// the test. args are added to its command line ("--requirepass", "x") and win over what this says. Where
+// there is none, the test fails and says what to do.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -36,7 +40,7 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 	r := &Redis{Dir: dir, Socket: filepath.Join(dir, "s"), t: t}
 	logPath := filepath.Join(dir, "redis.log")
 	r.process = exec.Command(path, append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
-		"--appendonly", "no", "--dir", dir, "--logfile", logPath}, args...)...)
+		"--appendonly", "no", "--hz", ticks, "--dir", dir, "--logfile", logPath}, args...)...)
 	require.NoError(t, r.process.Start())
 	t.Cleanup(func() {
 		r.Stop()

@@ -76,6 +76,9 @@ func (b *bench) row(c comparison, pipeline int) []string {
 	redisRPS, oursRPS := c.rps.Medians()
 	redisCPU, oursCPU := c.cpuUS.Medians()
 	low, high := c.cpuUS.Spread()
+	name := fmt.Sprintf("cpu.%s.p%d", c.name, pipeline)
+	b.report.NotePair(name+".us", redisCPU, oursCPU)
+	b.report.NotePair(name+".per_second", redisRPS, oursRPS)
 	mark := b.report.AtMost(fmt.Sprintf("CPU of %s at P=%d", c.name, pipeline), c.cpuUS.Ratio(), c.target(pipeline), benchkit.Times)
 	return []string{c.name, benchkit.Grouped(redisRPS), benchkit.Grouped(oursRPS), benchkit.Times(c.rps.Ratio()),
 		benchkit.Fixed(redisCPU, 2), benchkit.Fixed(oursCPU, 2),
@@ -191,7 +194,8 @@ func (b *bench) measureTool(ctx context.Context, s *server, c kase, requests, pi
 	return sample{rps, perRequestUS(after-before, requests)}, requests, err
 }
 
-// measureTraffic has our own generator do it, after a tenth of the requests in locks that are taken and given back.
+// measureTraffic has our own generator do it, after a tenth of the requests in locks
+// that are taken and given back.
 func measureTraffic(ctx context.Context, s *server, c kase, requests, pipeline int) (sample, int, error) {
 	fail := func(err error) (sample, int, error) { return sample{}, 0, fmt.Errorf("%s: %w", s.Name, err) }
 	f, err := benchkit.DialFleet(s.Addr, clients)

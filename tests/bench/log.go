@@ -21,12 +21,12 @@ const (
 // log measures what the append-only log costs and brings.
 func (b *bench) log(ctx context.Context) {
 	b.report.Text("## Append-only file\n\nBoth servers with --appendonly yes, on the same disk.")
-	b.logAlways(ctx, "appendfsync always", b.withLog("always"))
+	b.logAlways(ctx, "log.always", "appendfsync always", b.withLog("always"))
 	if b.syncDelay > 0 {
 		if slow, err := b.withLog("always").withSyncDelay(b.syncDelay); err != nil {
 			b.report.Failed("log, always, slower disk", err)
 		} else {
-			b.logAlways(ctx, fmt.Sprintf("appendfsync always, each sync %v longer", b.syncDelay), slow)
+			b.logAlways(ctx, "log.slow", fmt.Sprintf("appendfsync always, each sync %v longer", b.syncDelay), slow)
 		}
 	}
 	b.logEverySec(ctx)
@@ -44,9 +44,9 @@ func (b *bench) withLog(fsync string) *bench {
 	return &own
 }
 
-// withSyncDelay is the bench with servers whose syncs take longer, as on a slower disk. strace stops a thread for that long
-// when the system call is done; with a filter in the kernel it does not see the others. io_getevents is where lockserver learns of the end
-// of a sync that the kernel does for it.
+// withSyncDelay is the bench with servers whose syncs take longer, as on a slower disk. strace stops a thread
+// for that long when the system call is done; with a filter in the kernel it does not see the others.
+// io_getevents is where lockserver learns of the end of a sync that the kernel does for it.
 func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 	strace, err := benchkit.FindTool("strace")
 	if err != nil {
@@ -64,9 +64,9 @@ func (b *bench) withSyncDelay(delay time.Duration) (*bench, error) {
 // timed is one measurement with latencies.
 type timed struct{ rps, p50MS, p99MS float64 }
 
-// logAlways has clients wait for the disk.
-func (b *bench) logAlways(ctx context.Context, title string, logged *bench) {
-	requests := b.sizes.singles / 4
+// logAlways has clients wait for the disk. name is what its figures begin with.
+func (b *bench) logAlways(ctx context.Context, name, title string, logged *bench) {
+	requests := b.sizes.singles
 	b.report.Text(fmt.Sprintf("### %s\n\n%d clients, one request at a time each, %s requests, medians of %d round(s), the "+
 		"servers in turn. LOCK takes free locks; on Redis it is a Lua script by EVALSHA.", title, clients, benchkit.Grouped(float64(requests)), b.Rounds))
 	var rows [][]string
@@ -81,6 +81,8 @@ func (b *bench) logAlways(ctx context.Context, title string, logged *bench) {
 			b.report.Failed("log, always, "+c.name, err)
 			continue
 		}
+		b.report.NotePair(name+"."+c.name+".per_second", benchkit.Median(rps[0]), benchkit.Median(rps[1]))
+		b.report.NotePair(name+"."+c.name+".p99_ms", benchkit.Median(p99[0]), benchkit.Median(p99[1]))
 		for i, p := range b.pair {
 			row := []string{c.name, p.Name, benchkit.Grouped(benchkit.Median(rps[i])), "", "", benchkit.Milliseconds(benchkit.Median(p50[i])),
 				benchkit.Milliseconds(benchkit.Median(p99[i])), "", ""}
@@ -121,7 +123,8 @@ func (b *bench) compareTimed(ctx context.Context, c kase, requests int, note fun
 	return nil
 }
 
-// measureTimed sends requests as fast as the replies come, one at a time on each connection, and notes how long each takes.
+// measureTimed sends requests as fast as the replies come, one at a time on each connection,
+// and notes how long each takes.
 func measureTimed(ctx context.Context, s *server, t benchkit.Traffic, requests int) (timed, error) {
 	f, err := benchkit.DialFleet(s.Addr, clients)
 	if err != nil {
@@ -236,13 +239,12 @@ func (b *bench) logRewrite(ctx context.Context) {
 			b.report.Failed("log, rewrite", err)
 			return
 		}
-		longest, mark := benchkit.InMS(benchkit.Percentile(got.saving, 1)), ""
+		mark := ""
 		if i == 1 {
-			mark = b.report.AtMost("longest pause in BGREWRITEAOF", longest, pauseTargetMS, benchkit.Milliseconds)
+			mark = b.report.AtMost("longest pause in BGREWRITEAOF", got.ms(longestSaving), pauseTargetMS, benchkit.Milliseconds)
 		}
-		rows = append(rows, []string{p.Name, benchkit.Fixed(float64(got.saves), 0), benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(got.quiet, 1))),
-			benchkit.Milliseconds(longest), mark, benchkit.Milliseconds(benchkit.InMS(got.overslept)),
-			benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(got.quiet, 0.999))), benchkit.Milliseconds(benchkit.InMS(benchkit.Percentile(got.saving, 0.999)))})
+		rows = append(rows, []string{p.Name, benchkit.Fixed(float64(got.saves()), 0), got.spread(longestQuiet), got.spread(longestSaving), mark,
+			benchkit.Milliseconds(got.ms(machineSaving)), benchkit.Milliseconds(got.ms(tailQuiet)), got.spread(tailSaving)})
 	}
 	b.report.Table([]string{"server", "rewrites", "longest without", "longest in BGREWRITEAOF", "target", "machine", "p99.9 without",
 		"p99.9 in BGREWRITEAOF"}, rows)

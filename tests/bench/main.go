@@ -1,17 +1,19 @@
-// Command bench measures lockserver beside a real redis-server, both on this machine and in one run, and prints one
-// markdown report: CPU per request, resident memory, load time, what BGSAVE does to latency, and what an idle
-// connection costs. A figure of one server alone says little about a machine; the ratios are the result.
+// Command bench measures lockserver beside a real redis-server, both on this machine and in one run,
+// and prints one markdown report: CPU per request, resident memory, load time, what BGSAVE does to
+// latency, and what an idle connection costs. A figure of one server alone says little about a
+// machine; the ratios are the result.
 //
-// It owns how load is made, how a process is measured, and the targets that the figures are held against. It must
-// not know how either server works inside: it starts two programs, talks the Redis protocol to them, and reads what
-// the operating system knows about the processes. Measuring a process needs Linux; the rest builds everywhere.
+// It owns how load is made, how a process is measured, and the targets that the figures are held
+// against. It must not know how either server works inside: it starts two programs, talks the Redis
+// protocol to them, and reads what the operating system knows about the processes. Measuring a process
+// needs Linux; the rest builds everywhere.
 //
-// To add a command to the CPU table, add a row in cases.go; to add a measurement, write a file with a method of
-// bench that ends in the report, and name it in sections. The two servers must be driven by the same generator, with
-// the same keys, and in turn.
+// To add a command to the CPU table, add a row in cases.go; to add a measurement, write a file with a method
+// of bench that ends in the report, and name it in sections. The two servers must be driven by the same
+// generator, with the same keys, and in turn.
 //
-// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2 for a
-// command line that makes no sense.
+// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2
+// for a command line that makes no sense.
 package main
 
 import (
@@ -36,16 +38,18 @@ type sizes struct {
 	pipelined   int           // requests of a CPU measurement with a pipeline
 	keys        int           // keys that memory, snapshot and bgsave load
 	idle        time.Duration // how long a loaded server rests before its memory is read
-	span        time.Duration // how long latency is recorded, once without BGSAVE and once with it
+	span        time.Duration // how long latency is recorded in a round, once without BGSAVE and once with it
 	connections int           // idle connections
 	containers  int           // small hashes, sets, lists and sorted sets
 	largest     int           // elements of the largest container whose cost is measured
 	probes      int           // requests of such a measurement
 }
 
+// fullSizes are what docs/BENCHMARKS.md is made with: enough for figures that repeat, and few enough for a
+// quarter of an hour with all other benchmarks.
 func fullSizes() sizes {
-	return sizes{singles: 200_000, pipelined: 1_000_000, keys: 1_000_000, idle: 5 * time.Second, span: 10 * time.Second, connections: 5000,
-		containers: 1_000_000, largest: 1_000_000, probes: 200_000}
+	return sizes{singles: 60_000, pipelined: 250_000, keys: 1_000_000, idle: 5 * time.Second, span: 5 * time.Second, connections: 5000,
+		containers: 500_000, largest: 1_000_000, probes: 100_000}
 }
 
 // quickSizes show that everything works; their figures mean little.
@@ -57,6 +61,7 @@ func quickSizes() sizes {
 // options are the command line.
 type options struct {
 	benchkit.Options
+	oracle     string        // the redis-server to measure beside
 	only       []string      // names of sections or cases; empty: all
 	serverArgs []string      // passed to lockserver besides our own
 	rate       int           // requests per second while latency is recorded
@@ -75,6 +80,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
 	var only, serverArgs string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	benchkit.OracleFlag(f, &o.oracle)
 	f.StringVar(&only, "only", "", "comma-separated sections or commands: "+strings.Join(selectable(), ", "))
 	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
 	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
@@ -158,7 +164,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
-	b.report.Text("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
+	b.report.Preface("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
 		"\nRatios are lockserver divided by Redis; below 1 is less than Redis.")
 	for _, s := range sections() {
 		if ctx.Err() != nil {
@@ -168,5 +174,5 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		}
 	}
 	b.report.Summary()
-	return b.report.ExitCode(o.Strict)
+	return o.Finish(b.report, stderr)
 }

@@ -7,8 +7,8 @@ import (
 	"lockserver/internal/benchkit"
 )
 
-// memoryTarget is the resident memory of the loaded server as a share of Redis'; idleTargetKiB is what a connection
-// may cost.
+// memoryTarget is the resident memory of the loaded server as a share of Redis';
+// idleTargetKiB is what a connection may cost.
 const (
 	memoryTarget  = 1.3
 	idleTargetKiB = 30
@@ -32,6 +32,8 @@ func (b *bench) memory(ctx context.Context) {
 		got[i] = f
 	}
 	ratio := float64(got[1].rested) / float64(got[0].rested)
+	b.report.NotePair("memory.keys.bytes", float64(got[0].rested), float64(got[1].rested))
+	b.report.Note("memory.keys.count", float64(b.sizes.keys))
 	mark := b.report.AtMost(fmt.Sprintf("memory of %s keys", benchkit.Grouped(float64(b.sizes.keys))), ratio, memoryTarget, benchkit.Times)
 	var rows [][]string
 	for i, f := range got {
@@ -93,6 +95,7 @@ func (b *bench) idle(ctx context.Context) {
 		got[i] = f
 	}
 	perConn := func(f footprint) float64 { return float64(f.rested-f.empty) / float64(b.sizes.connections) }
+	b.report.NotePair("memory.connection.bytes", perConn(got[0]), perConn(got[1]))
 	mark := b.report.AtMost("an idle connection", perConn(got[1]), idleTargetKiB<<10, benchkit.Kibibytes)
 	var rows [][]string
 	for i, f := range got {

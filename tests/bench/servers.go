@@ -13,9 +13,9 @@ import (
 // tools are the paths of the programs of a Redis installation.
 type tools struct{ server, benchmark string }
 
-func findTools() (t tools, err error) {
-	if t.server, err = benchkit.FindTool("redis-server"); err == nil {
-		t.benchmark, err = benchkit.FindTool("redis-benchmark")
+func findTools(oracle string) (t tools, err error) {
+	if t.server, err = benchkit.FindTool(oracle); err == nil {
+		t.benchmark, err = benchkit.FindBeside(t.server, "redis-benchmark")
 	}
 	return t, err
 }
@@ -37,7 +37,7 @@ const (
 // prepare finds Redis, builds lockserver, and makes the pair.
 func (b *bench) prepare(ctx context.Context) error {
 	var err error
-	if b.tools, err = findTools(); err != nil {
+	if b.tools, err = findTools(b.oracle); err != nil {
 		return err
 	}
 	path, err := b.Lockserver(ctx, b.dir, b.say)

@@ -41,6 +41,8 @@ func (b *bench) snapshot(ctx context.Context) {
 			logged[i] = append(logged[i], loggedMS...)
 		}
 	}
+	b.report.NotePair("snapshot.save.ms", benchkit.InMS(saved[0]), benchkit.InMS(saved[1]))
+	b.report.NotePair("snapshot.start.ms", benchkit.Median(ready[0]), benchkit.Median(ready[1]))
 	mark := b.report.AtMost("time to start on a snapshot", ready.Ratio(), loadTarget, benchkit.Times)
 	var rows [][]string
 	for i, p := range b.pair {
@@ -56,7 +58,8 @@ func (b *bench) snapshot(ctx context.Context) {
 	b.report.Table([]string{"server", "SAVE", "file", "ready", "logged", "ratio", "target"}, rows)
 }
 
-// save loads a server, has it save, ends it, and returns its directory, how long SAVE took, and the size in bytes.
+// save loads a server, has it save, ends it, and returns its directory, how long SAVE
+// took, and the size in bytes.
 func (b *bench) save(ctx context.Context, p product) (dir string, took time.Duration, size int64, err error) {
 	s, err := b.startFresh(ctx, p)
 	if err != nil {
@@ -79,8 +82,8 @@ func (b *bench) save(ctx context.Context, p product) (dir string, took time.Dura
 	return s.Dir, took, info.Size(), nil
 }
 
-// restart starts a server on its snapshot and returns the milliseconds until it was ready, and those that it logs if
-// it logs them.
+// restart starts a server on its snapshot and returns the milliseconds until it was ready, and
+// those that it logs if it logs them.
 func (b *bench) restart(ctx context.Context, p product, dir string) (readyMS float64, loggedMS []float64, err error) {
 	s, err := b.start(ctx, p, dir)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"lockserver/internal/benchkit"
 )
 
-// The targets of the hand-off: of hand-offs per second as a multiple of redsync's, and of fairness in percent.
+// The targets of the hand-off: of hand-offs per second as a multiple of redsync's,
+// and of fairness in percent.
 const (
 	handoffTarget   = 10.0
 	deviationTarget = 5.0
@@ -142,7 +143,8 @@ func (b *bench) handOver(ctx context.Context, e entry, key string, n int, f *fig
 	return nil
 }
 
-// enterAll connects n clients and has each send something, so that connecting is over when the contest begins.
+// enterAll connects n clients and has each send something, so that connecting is
+// over when the contest begins.
 func enterAll(ctx context.Context, p product, dial func() (net.Conn, error), key string, n int) ([]contender, error) {
 	var list []contender
 	for i := range n {
@@ -193,6 +195,7 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	}
 	b.report.Table([]string{"lock", "hand-offs/s", "critical sections/s", "p50 wait", "p99 wait", "longest wait",
 		"slowest / fastest client", "furthest from the mean (worst round)", "clients that never got it", "server CPU µs/section"}, rows)
+	b.noteHandoffs(n, entries, got)
 	low, high := ratio.Spread()
 	text := fmt.Sprintf("%s hands on %s as often a second as %s (%s-%s)", entries[0].name(), benchkit.Times(ratio.Ratio()), entries[1].name(),
 		benchkit.Fixed(low, 0), benchkit.Fixed(high, 0))
@@ -203,6 +206,18 @@ func (b *bench) handoffTable(n int, entries []entry, got []figures) {
 	text += "; its client furthest from the mean of all is " + percent(worst) + " off, target " +
 		b.report.AtMost(fmt.Sprintf("fairness at N=%d: the client furthest from the mean", n), worst, deviationTarget, percent)
 	b.report.Text(text + ".")
+}
+
+// noteHandoffs keeps hand-offs a second and the waits, by the name of the product and of the server.
+func (b *bench) noteHandoffs(n int, entries []entry, got []figures) {
+	for i, f := range got {
+		product, _, _ := strings.Cut(entries[i].product.name, " ")
+		name := fmt.Sprintf("handoff.n%d.%s.%s", n, product, strings.ToLower(entries[i].server.Name))
+		waits := benchkit.Sorted(f.waits)
+		b.report.Note(name+".per_second", benchkit.Median(f.handoffs))
+		b.report.Note(name+".p99_ms", benchkit.InMS(benchkit.Percentile(waits, 0.99)))
+		b.report.Note(name+".longest_ms", benchkit.InMS(benchkit.Percentile(waits, 1)))
+	}
 }
 
 func percent(x float64) string { return benchkit.Fixed(x, 1) + " %" }

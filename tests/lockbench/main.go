@@ -1,24 +1,23 @@
-// Command lockbench measures what a lock costs when many want it, and when there are very many of them, and prints one
-// markdown report. Hand-off: N clients that each lock, increment and unlock one key, with LOCK on lockserver and with
-// two Go libraries on a real redis-server, in turn. Scale: a million held locks and a hundred thousand parked waiters,
-// what each holds in memory, whether a LOCK then still costs what it did, and leases that end all at once.
+// Command lockbench measures what a lock costs when many want it, and when there are very many of them, and
+// prints one markdown report. Hand-off: N clients that each lock, increment and unlock one key, with LOCK
+// on lockserver and with two Go libraries on a real redis-server, in turn. Scale: a million held locks and
+// a hundred thousand parked waiters, what each holds in memory, whether a LOCK then still costs what it
+// did, and leases that end all at once.
 //
-// It owns how the load is made, the targets, and the chapter of docs/LOCKS.md that stands between its two marks. It must
-// not know how a server works inside: it starts programs and talks the Redis protocol to them. The one exception is
-// crowd.go, a server inside a process of this program, for more waiters than a process may have sockets; it uses what
-// any embedding program may. Measuring a process needs Linux.
+// It owns how the load is made, and the targets; docs/BENCHMARKS.md is written by command figures, which runs
+// this one. It must not know how a server works inside: it starts programs and talks the Redis protocol to
+// them. The one exception is crowd.go, a server inside a process of this program, for more waiters than a
+// process may have sockets; it uses what any embedding program may. Measuring a process needs Linux.
 //
-// To add a library to the hand-off, add a row to products in products.go; to add a measurement, write a file with a method
-// of bench that ends in the report, and name it in sections.
+// To add a library to the hand-off, add a row to products in products.go; to add a measurement, write a file
+// with a method of bench that ends in the report, and name it in sections.
 //
-// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2 for a
-// command line that makes no sense.
+// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2
+// for a command line that makes no sense.
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -52,7 +51,7 @@ type sizes struct {
 }
 
 func fullSizes() sizes {
-	return sizes{span: 3 * time.Second, few: 1000, locks: 1_000_000, waiters: 100_000, requests: 300_000, handoffs: 50_000,
+	return sizes{span: 2 * time.Second, few: 1000, locks: 1_000_000, waiters: 100_000, requests: 300_000, handoffs: 50_000,
 		idle: 3 * time.Second, watch: 6 * time.Second}
 }
 
@@ -65,8 +64,8 @@ func quickSizes() sizes {
 // options are the command line.
 type options struct {
 	benchkit.Options
+	oracle string   // the redis-server that the libraries run on
 	only   []string // names of sections; empty: all
-	update string   // the file whose marked chapter is replaced; empty: none
 }
 
 func (o options) sizes() sizes {
@@ -81,12 +80,9 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var o options
 	var only string
 	f := flag.NewFlagSet("lockbench", flag.ContinueOnError)
+	benchkit.OracleFlag(f, &o.oracle)
 	f.StringVar(&only, "only", "", "comma-separated sections: "+strings.Join(sectionNames(), ", "))
-	f.StringVar(&o.update, "update", "", "write the report between the marks of this file, e.g. docs/LOCKS.md")
 	err := o.Parse(f, args, stderr, func() (err error) {
-		if o.update != "" && (o.Quick || only != "") {
-			return errors.New("-update takes a whole run: not with -quick or -only")
-		}
 		o.only, err = benchkit.Choose(only, sectionNames())
 		return err
 	})
@@ -133,7 +129,7 @@ func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format
 
 // prepare finds Redis and builds lockserver.
 func (b *bench) prepare(ctx context.Context) error {
-	path, err := benchkit.FindTool("redis-server")
+	path, err := benchkit.FindTool(b.oracle)
 	if err != nil {
 		return err
 	}
@@ -151,14 +147,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		return benchkit.ExitCode(err)
 	}
-	if o.update != "" { // before minutes of work
-		if _, err := readMarked(o.update); err != nil {
-			fmt.Fprintln(stderr, "lockbench:", err)
-			return 1
-		}
-	}
-	var page bytes.Buffer
-	b := &bench{options: o, sizes: o.sizes(), report: &benchkit.Report{W: io.MultiWriter(stdout, &page)}, progress: stderr}
+	b := &bench{options: o, sizes: o.sizes(), report: &benchkit.Report{W: stdout}, progress: stderr}
 	if b.dir, err = os.MkdirTemp("", "lockbench"); err == nil {
 		defer func() { _ = os.RemoveAll(b.dir) }()
 		err = b.prepare(ctx)
@@ -168,13 +157,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return 1
 	}
 	b.everything(ctx, args)
-	if o.update != "" && len(b.report.Failures) == 0 {
-		if err := replaceMarked(o.update, page.String()); err != nil {
-			fmt.Fprintln(stderr, "lockbench:", err)
-			return 1
-		}
-	}
-	return b.report.ExitCode(o.Strict)
+	return o.Finish(b.report, stderr)
 }
 
 // everything makes the report.
@@ -188,7 +171,7 @@ func (b *bench) everything(ctx context.Context, args []string) {
 	if b.Quick {
 		lines = append(lines, "- **Quick: one round of little work. It shows that everything runs; the figures mean little.**")
 	}
-	b.report.Text(strings.Join(lines, "\n"))
+	b.report.Preface(strings.Join(lines, "\n"))
 	for _, s := range sections() {
 		if !b.wants(s.name) {
 			continue

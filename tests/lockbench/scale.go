@@ -9,7 +9,8 @@ import (
 	"lockserver/internal/benchkit"
 )
 
-// costTarget is what a LOCK, an UNLOCK and a hand-off may cost on the large server, as a multiple of the small one.
+// costTarget is what a LOCK, an UNLOCK and a hand-off may cost on the large server, as
+// a multiple of the small one.
 const costTarget = 1.5
 
 // infoNumber is one number of INFO.
@@ -113,8 +114,8 @@ type measured struct {
 	us       benchkit.Rounds
 }
 
-// lockScale fills two servers with locks and measures LOCK and UNLOCK on them in turn. It returns the memory of the large
-// one.
+// lockScale fills two servers with locks and measures LOCK and UNLOCK on them in turn. It
+// returns the memory of the large one.
 func (b *bench) lockScale(ctx context.Context) (memory growth, costs []measured, err error) {
 	servers, stop, err := b.startPair(ctx, b.program)
 	if err != nil {
@@ -198,8 +199,8 @@ func (b *bench) parkOn(s *benchkit.Server, n int, kind string, connect parker) (
 	return []growth{connected, parked}, closeAll, nil
 }
 
-// waiterScale parks clients on two servers and measures a hand-off among them in turn. It returns the memory of the large
-// server, and how the clients were connected.
+// waiterScale parks clients on two servers and measures a hand-off among them in turn. It returns the memory
+// of the large server, and how the clients were connected.
 func (b *bench) waiterScale(ctx context.Context) (memory []growth, how string, handoffs benchkit.Rounds, err error) {
 	fail := func(err error) ([]growth, string, benchkit.Rounds, error) { return nil, "", benchkit.Rounds{}, err }
 	need := uint64(b.sizes.waiters + spareFiles)
@@ -279,6 +280,8 @@ func (b *bench) scaleReport(how string, memory []growth, requests []measured) {
 		"with locks after %v without a request, with waiters after a collection of garbage, for which there is a server of the same "+
 		"event loops that this program embeds. An owner's name has 39 bytes, a lock's key 17.", few, many, few,
 		benchkit.Grouped(float64(b.sizes.waiters)), how, b.sizes.idle))
+	b.report.Note("memory.lock.bytes", float64(memory[0].after-memory[0].before)/float64(memory[0].count))
+	b.report.Note("memory.lock.count", float64(memory[0].count))
 	var rows [][]string
 	for _, g := range memory {
 		rows = append(rows, g.row())

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"strconv"
+	"strings"
 
 	"lockserver/internal/benchkit"
 )
@@ -20,7 +21,7 @@ func (b *bench) growth(ctx context.Context) error {
 		}
 		rows = append(rows, r...)
 	}
-	b.report.Text("## Growth: CPU time of the server for an order, in microseconds")
+	b.report.Text("## Orders of a large sale: CPU time of the server for an order, in microseconds")
 	b.report.Table([]string{"sale", "P", "1,000 buyers", benchkit.Grouped(float64(b.buyers)) + " buyers", "ratio"}, rows)
 	return nil
 }
@@ -61,7 +62,8 @@ func (m *market) close() {
 	m.server.Stop()
 }
 
-// voucher is the sale in which buyer n buys. Neighbours are in one sale, which has a thousand of them in the end.
+// voucher is the sale in which buyer n buys. Neighbours are in one sale, which has a
+// thousand of them in the end.
 func (m *market) voucher(n int) string {
 	if m.large {
 		return "large"
@@ -107,6 +109,10 @@ func (b *bench) growthOf(ctx context.Context, hold bool) (rows [][]string, err e
 			}
 		}
 		small, large := rounds.Medians()
+		name := "sale.order." + strings.ReplaceAll(what, " ", "_") + ".p" + strconv.Itoa(pipeline)
+		b.report.Note(name+".small_us", small)
+		b.report.Note(name+".large_us", large)
+		b.report.Note("sale.order.buyers", float64(b.buyers))
 		ratio := b.report.AtMost("an order, "+what+", P="+strconv.Itoa(pipeline), large/small, growthTarget, benchkit.Times)
 		rows = append(rows, []string{what, strconv.Itoa(pipeline), benchkit.Fixed(small, 2), benchkit.Fixed(large, 2), ratio})
 	}

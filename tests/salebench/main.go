@@ -1,15 +1,16 @@
-// Command salebench measures what an order of a sale costs when very many have bought already, and what it costs to be
-// told that there is nothing left, and prints one markdown report. Growth: orders of a sale that has millions of buyers
-// beside orders of sales of a thousand each, with and without a hold. Refusals: SECKILL on a sale that is sold out, on bare
-// keys and on a sale made with SECKILL.CREATE, beside GETs of ordinary keys.
+// Command salebench measures what an order of a sale costs when very many have bought already, and
+// what it costs to be told that there is nothing left, and prints one markdown report. Growth: orders
+// of a sale that has millions of buyers beside orders of sales of a thousand each, with and without a
+// hold. Refusals: SECKILL on a sale that is sold out, on bare keys and on a sale made with
+// SECKILL.CREATE, beside GETs of ordinary keys.
 //
-// It owns how the load is made and the targets. It must not know how a server works inside: it starts the program and
-// talks the Redis protocol to it. Measuring a process needs Linux.
+// It owns how the load is made and the targets. It must not know how a server works inside: it starts the
+// program and talks the Redis protocol to it. Measuring a process needs Linux.
 //
 // To add a measurement, write a method of bench that ends in the report, and name it in run.
 //
-// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2 for a command
-// line that makes no sense.
+// Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2
+// for a command line that makes no sense.
 package main
 
 import (
@@ -89,7 +90,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, "salebench:", err)
 		return 1
 	}
-	b.report.Text(benchkit.Machine() + "; the load is made on the same machine\n" +
+	b.report.Preface(benchkit.Machine() + "; the load is made on the same machine\n" +
 		"- lockserver: " + benchkit.VersionOf(ctx, b.product.Path) + "\n" +
 		benchkit.CommandLine("go run ./tests/salebench", args))
 	for _, section := range []struct {
@@ -103,7 +104,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		b.say("%s took %.1f s", section.name, time.Since(begun).Seconds())
 	}
 	b.report.Summary()
-	return b.report.ExitCode(o.Strict)
+	return o.Finish(b.report, stderr)
 }
 
 // pipelines are how many requests a client sends at a time.

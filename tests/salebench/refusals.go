@@ -12,7 +12,8 @@ import (
 // refusalTarget is what being told that nothing is left may cost, as a multiple of a GET.
 const refusalTarget = 1.0
 
-// values is how many keys GET chooses among, and valueBytes how long their values are: as in the benchmark of all commands.
+// values is how many keys GET chooses among, and valueBytes how long their values are: as in
+// the benchmark of all commands.
 const (
 	values     = 100_000
 	valueBytes = 64
@@ -62,11 +63,12 @@ func (b *bench) refusals(ctx context.Context) error {
 				}
 			}
 			got, refusal := rounds.Medians()
+			b.report.Note("sale.refusal."+voucher+".p"+strconv.Itoa(pipeline)+".us", refusal)
 			ratio := b.report.AtMost("a refusal, "+voucher+", P="+strconv.Itoa(pipeline), refusal/got, refusalTarget, benchkit.Times)
 			rows = append(rows, []string{voucher, strconv.Itoa(pipeline), benchkit.Fixed(got, 2), benchkit.Fixed(refusal, 2), ratio})
 		}
 	}
-	b.report.Text("## Refusals: CPU time of the server for a request, in microseconds\n\n" +
+	b.report.Text("## Refusals of a sale: CPU time of the server for a request, in microseconds\n\n" +
 		"GET is of 100,000 keys in turn, with values of 64 bytes; each refusal is of another user with another order.")
 	b.report.Table([]string{"sale that is sold out", "P", "GET", "SECKILL", "ratio"}, rows)
 	return nil

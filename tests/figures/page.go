@@ -1,0 +1,83 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockserver/internal/benchkit"
+	"lockserver/internal/marked"
+)
+
+// readmeMark is the name of the marks around the README's paragraph.
+const readmeMark = "bench"
+
+// render makes every file that follows from the data, by its path from the root. The README at
+// root is read for its other parts.
+func render(d data, root string) (map[string]string, error) {
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		return nil, err
+	}
+	text := strings.ReplaceAll(string(readme), "\r\n", "\n") // as Windows may check it out
+	part, err := paragraph(d)
+	if err != nil {
+		return nil, err
+	}
+	if text, err = marked.Replace(text, readmeMark, part); err != nil {
+		return nil, fmt.Errorf("README.md: %w", err)
+	}
+	picture, err := picture(d)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"README.md": text, "docs/BENCHMARKS.md": page(d), "docs/benchmarks.svg": picture}, nil
+}
+
+// writePages writes them.
+func writePages(root string, d data) error {
+	files, err := render(d, root)
+	if err != nil {
+		return err
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const preamble = `# Benchmarks
+
+Written by ` + "`make bench`" + ` in one run; do not edit. Both servers run on the same machine, in turn, under the same load, which
+is made on that machine, too. Figures of other machines, or of other hours on a busy one, are other figures; what can be
+carried elsewhere are the ratios, lockserver divided by Redis; in brackets stands how far the rounds of this run lie apart.
+What was missed stands [at the end](#targets). All figures of the README and of its picture are taken from this run, whose
+data is [benchmarks.json](benchmarks.json).
+
+Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-aof`" + `.
+`
+
+// quickNote stands wherever figures of a quick run could be taken for real ones.
+const quickNote = "**Quick run: one round of little work. It shows that everything runs; the figures mean little.**"
+
+// page is docs/BENCHMARKS.md.
+func page(d data) string {
+	var b strings.Builder
+	b.WriteString(preamble + "\n")
+	if d.Quick {
+		b.WriteString(quickNote + "\n\n")
+	}
+	fmt.Fprintf(&b, "- Machine: %s; load average %s at the start\n- Redis: %s\n- lockserver: %s\n- Begun %s, took %d minutes\n\n",
+		d.Machine, d.Load, d.Redis, d.Lockserver, d.Made, (d.Seconds+30)/60)
+	b.WriteString("![processor time a request](benchmarks.svg)\n\n")
+	var checks []benchkit.Check
+	for _, r := range d.Runs {
+		b.WriteString(strings.Join(r.Text, "\n") + "\n\n")
+		checks = append(checks, r.Checks...)
+	}
+	b.WriteString(benchkit.Targets(checks) + "\n")
+	return b.String()
+}
