@@ -241,6 +241,13 @@ func TestWhatTheShopAnswers(t *testing.T) {
 	_, body = s.ask("ann", "PUT", "/sales/late/orders/"+eve)
 	require.Equal(t, "over", body["reason"])
 
+	require.NoError(t, s.client.Do(t.Context(), "SECKILL.CANCEL", 10, "ann", ann).Err())
+	status, body = s.ask("ann", "PUT", "/sales/10/orders/"+ann)
+	require.Equal(t, http.StatusGone, status)
+	require.Equal(t, "taken back", body["reason"])
+	status, _ = s.ask("ann", "PUT", "/sales/10/orders/"+s.number())
+	require.Equal(t, http.StatusAccepted, status, "with a new number she may buy again")
+
 	require.NoError(t, OpenSale(t.Context(), s.client, "10", 500), "a sale that is there stays as it is")
 	require.Equal(t, "0", s.client.Get(t.Context(), "seckill:stock:10").Val())
 	require.NoError(t, s.client.Close())

@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Shop answers clicks. It never waits for the database: an order that is accepted stands in the stream, and a worker
-// writes it down a moment later.
+// Shop answers clicks. It never waits for the database: an order that is accepted stands in the stream, and a
+// worker writes it down a moment later.
 type Shop struct {
 	redis    *redis.Client
 	database *Database
@@ -21,11 +21,13 @@ type Shop struct {
 // NewShop returns the shop's HTTP handler:
 //
 //	POST /orders                        201: the number of an order that is yet to be placed
-//	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason
+//	PUT  /sales/{voucher}/orders/{id}   202: accepted; 409: refused, with the reason; 410: it was taken back
 //	GET  /orders/{id}                   200: it is in the database; 404: not (yet)
 //
-// The page asks for a number when it is loaded, so that a click costs one command. And the number makes the click
-// idempotent: whoever got no answer, or clicked twice, sends the same PUT again and hears the same again.
+// The page asks for a number when it is loaded, so that a click costs one command. And the number
+// makes the click idempotent: whoever got no answer, or clicked twice, sends the same PUT again and
+// hears the same again. The number of an order that was cancelled meanwhile is used up: whoever still
+// wants the piece asks for another number.
 func NewShop(client *redis.Client, database *Database) *Shop {
 	s := &Shop{redis: client, database: database}
 	s.mux.HandleFunc("POST /orders", s.number)
@@ -51,17 +53,26 @@ func (s *Shop) number(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusCreated, map[string]string{"order": strconv.FormatInt(id, 10)})
 }
 
-// reasons are SECKILL's answers.
-var reasons = map[int]string{1: "sold out", 2: "bought already", 3: "not started", 4: "over"}
+// refusals are SECKILL's answers other than 0, as the shop gives them.
+var refusals = map[int]struct {
+	status int
+	reason string
+}{
+	1: {http.StatusConflict, "sold out"},
+	2: {http.StatusConflict, "bought already"},
+	3: {http.StatusConflict, "not started"},
+	4: {http.StatusConflict, "over"},
+	5: {http.StatusGone, "taken back"},
+}
 
-// place places an order. It is one command, which is sold out of memory; go-redis may resend it after an error of the
-// network, and nothing happens twice, because the order's number is the same.
+// place places an order. It is one command, which is sold out of memory; go-redis may resend it after an
+// error of the network, and nothing happens twice, because the order's number is the same.
 func (s *Shop) place(w http.ResponseWriter, r *http.Request) {
 	if user(r) == "" {
 		answer(w, http.StatusUnauthorized, map[string]string{"reason": "who are you?"})
 		return
 	}
-	sold, err := s.redis.Do(r.Context(), "SECKILL", r.PathValue("voucher"), user(r), r.PathValue("id")).Int()
+	reply, err := s.redis.Do(r.Context(), "SECKILL", r.PathValue("voucher"), user(r), r.PathValue("id")).Int()
 	switch {
 	case err != nil && strings.Contains(err.Error(), "no such seckill"):
 		answer(w, http.StatusNotFound, map[string]string{"reason": "no such sale"})
@@ -69,10 +80,11 @@ func (s *Shop) place(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusForbidden, map[string]string{"reason": "not your order"})
 	case err != nil:
 		unavailable(w, err)
-	case sold == 0:
+	case reply == 0:
 		answer(w, http.StatusAccepted, map[string]string{"order": r.PathValue("id")})
 	default:
-		answer(w, http.StatusConflict, map[string]string{"reason": reasons[sold]})
+		refusal := refusals[reply]
+		answer(w, refusal.status, map[string]string{"reason": refusal.reason})
 	}
 }
 

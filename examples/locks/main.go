@@ -1,8 +1,9 @@
-// Command locks shows three uses of LOCK that programs have for a lock, each in a file to be copied: watchdog.go holds one
-// for as long as work takes, leader.go makes one of many processes do the jobs, and fenced.go keeps a holder who was
-// asleep from overwriting what came after him.
+// Command locks shows three uses of LOCK that programs have for a lock, each in a file to be copied:
+// watchdog.go holds one for as long as work takes, leader.go makes one of many processes do the jobs, and
+// fenced.go keeps a holder who was asleep from overwriting what came after him.
 //
-// Run several of them at once, end one by Ctrl-C or by kill -9, and watch who goes on. README.md says how.
+// Run several of them at once, end one by Ctrl-C or by kill -9, and watch who goes on. README.md
+// says how, and what is printed then.
 package main
 
 import (
@@ -10,7 +11,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
+	"io"
 	"os"
 	"os/signal"
 	"time"
@@ -19,57 +20,106 @@ import (
 )
 
 func main() {
-	addr := flag.String("redis", "127.0.0.1:6379", "address of lockserver")
-	name := flag.String("name", fmt.Sprintf("process-%d", os.Getpid()), "what this process calls itself")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	options := redis.Options{Addr: *addr}
-
-	var err error
-	switch flag.Arg(0) {
-	case "leader":
-		err = Lead(ctx, options, "example:leader", func(ctx context.Context, token int64) error {
-			log.Printf("%s leads, with the token %d", *name, token)
-			return EachTick(ctx, time.Second, func(context.Context) { log.Printf("%s does the job", *name) })
-		})
-	case "watchdog":
-		err = WhileHeld(ctx, options, "example:work", func(ctx context.Context, token int64) error {
-			log.Printf("%s is at work, with the token %d; Ctrl-C ends it", *name, token)
-			<-ctx.Done()
-			return context.Cause(ctx)
-		})
-	case "fenced":
-		client := redis.NewClient(&options)
-		defer client.Close()
-		err = sleepyWriter(ctx, client, *name)
-	default:
-		err = errors.New("say which: leader, watchdog or fenced")
-	}
-	if err != nil && ctx.Err() == nil {
-		log.Fatal(err)
-	}
+	code := run(ctx, os.Args[1:], os.Stdout)
+	stop()
+	os.Exit(code)
 }
 
-// sleepyWriter takes a lock for five seconds, sleeps for ten, and writes then. Start a second one while it sleeps.
-func sleepyWriter(ctx context.Context, client *redis.Client, name string) error {
-	const lock, lease = "example:price:lock", 5 * time.Second
-	token, err := client.Do(ctx, "LOCK", lock, name, "PX", lease.Milliseconds()).Int64()
-	if errors.Is(err, redis.Nil) {
-		return errors.New("somebody else holds the lock; try again in a moment")
+// process is one run of the program.
+type process struct {
+	out     io.Writer
+	options redis.Options
+	name    string
+	every   time.Duration // leader: from one job to the next
+	lease   time.Duration // fenced: how long it has the lock
+	sleep   time.Duration // fenced: how long it is asleep then
+}
+
+func (p *process) say(format string, args ...any) {
+	fmt.Fprintf(p.out, "%s %s\n", p.name, fmt.Sprintf(format, args...))
+}
+
+// run is the program until its work or ctx ends; it returns the exit code.
+func run(ctx context.Context, args []string, out io.Writer) int {
+	p := process{out: out}
+	flags := flag.NewFlagSet("locks", flag.ContinueOnError)
+	flags.SetOutput(out)
+	flags.StringVar(&p.options.Addr, "redis", "127.0.0.1:6379", "address of lockserver")
+	flags.StringVar(&p.name, "name", fmt.Sprintf("process-%d", os.Getpid()), "what this process calls itself")
+	flags.DurationVar(&p.every, "every", time.Second, "leader: how often the job is done")
+	flags.DurationVar(&p.lease, "lease", 5*time.Second, "fenced: how long the lock is held")
+	flags.DurationVar(&p.sleep, "sleep", 10*time.Second, "fenced: how long the process is asleep before it writes")
+	if err := flags.Parse(args); err != nil {
+		return 2
 	}
+	uses := map[string]func(context.Context) error{"watchdog": p.watchdog, "leader": p.leader, "fenced": p.fenced}
+	use := uses[flags.Arg(0)]
+	if use == nil {
+		fmt.Fprintln(out, "say which: watchdog, leader or fenced")
+		return 2
+	}
+	if err := use(ctx); err != nil && ctx.Err() == nil {
+		p.say("ends: %s", err)
+		return 1
+	}
+	return 0
+}
+
+// watchdog holds a lock until the process is told to end.
+func (p *process) watchdog(ctx context.Context) error {
+	p.say("stands in line")
+	err := WhileHeld(ctx, p.options, "example:work", func(ctx context.Context, token int64) error {
+		p.say("is at work, with the token %d; Ctrl-C ends it", token)
+		<-ctx.Done()
+		return context.Cause(ctx)
+	})
+	if !errors.Is(err, ErrLost) {
+		p.say("has let go")
+	}
+	return err
+}
+
+// leader does the jobs of all processes that run it.
+func (p *process) leader(ctx context.Context) error {
+	p.say("stands in line")
+	err := Lead(ctx, p.options, "example:leader", func(ctx context.Context, token int64) error {
+		p.say("leads, with the token %d", token)
+		return EachTick(ctx, p.every, func(context.Context) { p.say("does the job") })
+	})
+	p.say("has let go")
+	return err
+}
+
+// fenced takes a lock for some seconds, sleeps for longer, and writes then.
+func (p *process) fenced(ctx context.Context) error {
+	const lock = "example:price:lock"
+	options := p.options
+	options.MaxRetries = -1                      // a LOCK that is sent twice is held twice
+	options.ReadTimeout = standFor + time.Second // the answer to a LOCK that waits takes as long as the wait
+	client := redis.NewClient(&options)
+	defer client.Close()
+
+	p.say("stands in line")
+	token, err := client.Do(ctx, "LOCK", lock, p.name, "PX", p.lease.Milliseconds(), "WAIT", standFor.Milliseconds()).Int64()
 	if err != nil {
 		return err
 	}
-	log.Printf("%s has the lock for %s, and falls asleep for %s", name, lease, 2*lease)
-	select {
-	case <-time.After(2 * lease):
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	// Nil if the lease has ended meanwhile.
+	defer client.Do(context.WithoutCancel(ctx), "UNLOCK", lock, p.name, "TOKEN", token)
+	p.say("has the lock for %s", p.lease)
+	if p.sleep > 0 {
+		p.say("falls asleep for %s", p.sleep)
+		select {
+		case <-time.After(p.sleep):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+		p.say("wakes up, and believes that it still has the lock")
 	}
-	if err := WriteGuarded(ctx, client, lock, token, "SET", "example:price", name); err != nil {
+	if err := WriteGuarded(ctx, client, lock, token, "SET", "example:price", p.name); err != nil {
 		return err
 	}
-	log.Printf("%s has written", name)
+	p.say("has written")
 	return nil
 }

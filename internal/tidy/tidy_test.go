@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -41,12 +43,18 @@ func (s *source) imports() []string {
 	return list
 }
 
-// sources parses every Go file of the module.
+// sources returns every Go file of the module.
 func sources(t *testing.T) []*source {
 	t.Helper()
-	root := filepath.Join("..", "..")
-	var list []*source
-	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+	list, err := parsed()
+	require.NoError(t, err)
+	require.NotEmpty(t, list)
+	return list
+}
+
+// parsed parses every Go file of the module, once.
+var parsed = sync.OnceValues(func() (list []*source, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -77,13 +85,11 @@ func sources(t *testing.T) []*source {
 		list = append(list, &source{rel, pkg, strings.HasSuffix(rel, "_test.go"), file, fset, text})
 		return nil
 	})
-	require.NoError(t, err)
-	require.NotEmpty(t, list)
-	return list
-}
+	return list, err
+})
 
-// layers says which of our packages a package may import, by the first element of their path. Whatever is missing
-// may import anything (tests, examples).
+// layers says which of our packages a package may import, by the first element of their path. Whatever is
+// missing may import anything (tests, examples).
 var layers = map[string][]string{
 	"cmd":         {"server", "internal"},
 	"server":      {"commands", "persistence", "store", "internal"},
@@ -135,7 +141,8 @@ func TestStoreNeedsOnlyBtree(t *testing.T) {
 	}
 }
 
-// TestNoClockNoChanceNoNetwork: what decides data gets time and chance handed in, so that a test can own them.
+// TestNoClockNoChanceNoNetwork: what decides data gets time and chance handed in,
+// so that a test can own them.
 func TestNoClockNoChanceNoNetwork(t *testing.T) {
 	forbidden := []string{"net", "os", "math/rand", "math/rand/v2", "crypto/rand", "os/exec", "net/http", "sync", "io/fs"}
 	for _, s := range sources(t) {
@@ -160,6 +167,22 @@ func TestNoClockNoChanceNoNetwork(t *testing.T) {
 	}
 }
 
+// TestNothingStopsTheWorld: runtime.ReadMemStats does, and what asks in a server holds the executor;
+// runtime/metrics has the same figures.
+func TestNothingStopsTheWorld(t *testing.T) {
+	for _, s := range sources(t) {
+		if _, ruled := layers[layer(s.pkg)]; !ruled || s.test {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			if sel, ok := n.(*ast.SelectorExpr); ok {
+				require.NotEqualf(t, "ReadMemStats", sel.Sel.Name, "%s", s.fset.Position(sel.Pos()))
+			}
+			return true
+		})
+	}
+}
+
 func TestFilesAreShort(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test {
@@ -168,6 +191,34 @@ func TestFilesAreShort(t *testing.T) {
 		lines := strings.Count(string(s.text), "\n")
 		require.LessOrEqualf(t, lines, maxLines, "%s has %d lines", s.path, lines)
 	}
+}
+
+// TestCommentsAreNarrow: a line that is nothing but a comment fits beside another file. What is preformatted
+// (indented by a tab) may be a table.
+func TestCommentsAreNarrow(t *testing.T) {
+	const columns = 110 // a tab is 4
+	for _, s := range sources(t) {
+		for _, group := range s.file.Comments {
+			for _, comment := range group.List {
+				at := s.fset.Position(comment.Pos())
+				line, _, _ := strings.Cut(string(s.text[at.Offset-at.Column+1:]), "\n")
+				text, bare := strings.CutPrefix(strings.TrimSpace(line), "//")
+				if !bare || strings.HasPrefix(text, "\t") || strings.HasPrefix(text, "go:") {
+					continue
+				}
+				width := utf8.RuneCountInString(strings.ReplaceAll(line, "\t", "    "))
+				require.LessOrEqualf(t, width, columns, "%s", at)
+			}
+		}
+	}
+}
+
+// TestReadmeIsAFrontPage: reference and figures have pages of their own in docs.
+func TestReadmeIsAFrontPage(t *testing.T) {
+	const limit = 12 << 10
+	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(text), limit, "README.md has %d bytes", len(text))
 }
 
 func TestEveryPackageSaysWhatItOwns(t *testing.T) {

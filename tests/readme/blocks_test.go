@@ -2,8 +2,11 @@ package readme
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,41 +19,46 @@ var root = filepath.Join("..", "..")
 // page is a text whose blocks are tested.
 type page struct {
 	path string // from the root
-	// roles are the blocks that a test uses, and where. A block of no known role fails TestEveryBlockHasAUse.
-	roles map[string]string
-	// code is the file of this package in which its Go stands.
+	// code is the file of this package in which its Go stands; empty: it has none.
 	code string
 }
 
-var (
-	readme = page{path: "README.md", code: "example_test.go", roles: map[string]string{
-		"sh demo":       "TestDemo",
-		"text demo":     "TestDemo",
-		"console alice": "TestFirstMinute",
-		"console bob":   "TestFirstMinute",
-		"sh server":     "TestFirstMinute",
-		"sh sale":       "TestFirstMinute",
-		"text sale":     "TestFirstMinute",
-		"sh restart":    "TestFirstMinute",
-		"go":            "TestGoSnippets",
-		"sh build":      "TestBuildAndHelp",
-		"sh other":      "TestReadinessLine",
-		"text":          "TestMakeTargets",
-	}}
-	locks = page{path: "docs/LOCKS.md", code: "locks_example_test.go", roles: map[string]string{
-		"console alice": "TestLocksPage",
-		"console bob":   "TestLocksPage",
-		"sh server":     "TestLocksPage",
-		"go":            "TestGoSnippets",
-	}}
-	sales = page{path: "docs/SECKILL.md", code: "sales_example_test.go", roles: map[string]string{
-		"console alice": "TestSalesPage",
-		"sh server":     "TestSalesPage",
-		"go":            "TestGoSnippets",
-		"text picture":  "a picture",
-	}}
-	pages = []page{readme, locks, sales}
-)
+// pages are all that have blocks. TestEveryPageIsListed finds one that is missing here.
+var pages = []page{
+	{path: "README.md", code: "readme_example_test.go"},
+	{path: "docs/CLIENTS.md", code: "clients_example_test.go"},
+	{path: "docs/CONFIGURATION.md"},
+	{path: "docs/DURABILITY.md"},
+	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
+	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
+	{path: "docs/NATIVE.md"},
+	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
+}
+
+// byHand are the pages whose blocks no test of this package runs, each with the reason.
+var byHand = map[string]string{
+	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
+	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
+	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",
+}
+
+// uses are the blocks that there are, each with the test that looks at all of them,
+// on whatever page they stand.
+var uses = map[string]string{
+	"console alice": "TestTranscripts",
+	"console bob":   "TestTranscripts",
+	"sh server":     "TestTranscripts",
+	"sh sale":       "TestTranscripts",
+	"text sale":     "TestTranscripts",
+	"sh restart":    "TestTranscripts",
+	"go":            "TestGoSnippets",
+	"sh demo":       "TestDemo",
+	"text demo":     "TestDemo",
+	"sh build":      "TestBuildAndHelp",
+	"sh start":      "TestCommandLines",
+	"sh other":      "TestReadinessLine",
+	"text picture":  "a picture",
+}
 
 // block is one fenced block of a page.
 type block struct {
@@ -90,25 +98,73 @@ func (p page) read(t *testing.T) (text string, blocks []block) {
 	return text, blocks
 }
 
-// blocksOf returns the blocks of one use; at least one.
+// blocksOf returns the page's blocks of one use.
 func (p page) blocksOf(t *testing.T, use string) []block {
 	t.Helper()
 	_, all := p.read(t)
+	return slices.DeleteFunc(all, func(b block) bool { return b.use() != use })
+}
+
+// blocksOf returns the blocks of one use on all pages; at least one.
+func blocksOf(t *testing.T, use string) []block {
+	t.Helper()
 	var list []block
-	for _, b := range all {
-		if b.use() == use {
-			list = append(list, b)
-		}
+	for _, p := range pages {
+		list = append(list, p.blocksOf(t, use)...)
 	}
-	require.NotEmpty(t, list, "%s has no block %q", p.path, use)
+	require.NotEmpty(t, list, "no page has a block %q", use)
 	return list
 }
 
 func TestEveryBlockHasAUse(t *testing.T) {
 	for _, p := range pages {
 		_, blocks := p.read(t)
+		require.NotEmpty(t, blocks, "%s has no blocks", p.path)
 		for _, b := range blocks {
-			require.Contains(t, p.roles, b.use(), "%s: no test uses a block %q", b.where(), b.use())
+			require.Contains(t, uses, b.use(), "%s: no test uses a block %q", b.where(), b.use())
 		}
+	}
+	for use := range uses {
+		blocksOf(t, use)
+	}
+}
+
+// markdown are all texts of the repository, from the root.
+func markdown(t *testing.T) []string {
+	t.Helper()
+	var list []string
+	require.NoError(t, filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && slices.Contains([]string{".git", "bin", "node_modules", "testdata", "target"}, d.Name()):
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			rel, err := filepath.Rel(root, path)
+			list = append(list, filepath.ToSlash(rel))
+			return err
+		}
+		return nil
+	}))
+	require.Contains(t, list, "README.md")
+	return list
+}
+
+// TestEveryPageIsListed: a page with a block that somebody could type or compile is tested, or says why not.
+// A block of plain text, such as a drawing, is none.
+func TestEveryPageIsListed(t *testing.T) {
+	fence := regexp.MustCompile("(?m)^[ \t>]*```[ \t]*([a-z]+.*)$")
+	for _, path := range markdown(t) {
+		data, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+		require.NoError(t, err)
+		listed := slices.ContainsFunc(pages, func(p page) bool { return p.path == path })
+		for _, m := range fence.FindAllStringSubmatch(strings.ReplaceAll(string(data), "\r\n", "\n"), -1) {
+			if m[1] != "text" {
+				require.True(t, listed || byHand[path] != "", "%s has a block %q, and no test: list it in pages, or in byHand", path, m[1])
+			}
+		}
+	}
+	for path := range byHand {
+		require.FileExists(t, filepath.Join(root, filepath.FromSlash(path)))
 	}
 }

@@ -8,20 +8,21 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDemo: the demo prints what the README shows, but for the measurements.
+// TestDemo: the demo prints what the pages show, but for the measurements.
 func TestDemo(t *testing.T) {
-	for _, b := range readme.blocksOf(t, "sh demo") {
+	for _, b := range blocksOf(t, "sh demo") {
 		require.Equal(t, "go run ./cmd/lockserver demo\n", b.text)
 	}
 	out, err := exec.Command(binary, "demo").Output()
 	require.NoError(t, err, string(out))
-	shown := readme.blocksOf(t, "text demo")
-	require.Len(t, shown, 1)
-	require.Equal(t, withoutMeasurements(shown[0].text), withoutMeasurements(string(out)), shown[0].where())
+	for _, b := range blocksOf(t, "text demo") {
+		require.Equal(t, withoutMeasurements(b.text), withoutMeasurements(string(out)), b.where())
+	}
 }
 
 var (
-	// Which quarters of the way are shown depends on how long it takes, and which bars on how long requests do.
+	// Which quarters of the way are shown depends on how long it takes, and which
+	// bars on how long requests do.
 	quarter  = regexp.MustCompile(`(?m)^(selling|draining) +\d\d? %.*\n`)
 	killed   = regexp.MustCompile(`(?m)^killed .*\n`) // while pieces are sold, or after it
 	bars     = regexp.MustCompile(`(?m)^  <= \d+ .*\n`)

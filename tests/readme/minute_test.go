@@ -130,28 +130,29 @@ func (w wire) finish(*testing.T) string { return printed(w.client.Receive()) }
 
 func (w wire) close() { w.client.Close() }
 
-func TestFirstMinute(t *testing.T) {
-	s := story{t: t, page: readme, sell: sellOverWire, open: func(t *testing.T, p *program) terminal {
-		return wire{testkit.Dial(t, p.dial)}
-	}}
-	s.play()
+// TestTranscripts plays every page that starts a server.
+func TestTranscripts(t *testing.T) {
+	playAll(t, func(t *testing.T, p *program) terminal { return wire{testkit.Dial(t, p.dial)} }, sellOverWire)
 }
 
-func TestLocksPage(t *testing.T) {
-	s := story{t: t, page: locks, open: func(t *testing.T, p *program) terminal {
-		return wire{testkit.Dial(t, p.dial)}
-	}}
-	s.play()
+// playAll plays the pages one after the other: a server that is started again needs its port.
+func playAll(t *testing.T, open func(*testing.T, *program) terminal, sell func(*testing.T, *program, string) string) {
+	for _, p := range pages {
+		if len(p.blocksOf(t, "sh server")) == 0 {
+			for _, use := range []string{"console alice", "console bob", "sh sale", "sh restart"} {
+				require.Empty(t, p.blocksOf(t, use), "%s starts no server", p.path)
+			}
+			continue
+		}
+		t.Run(p.path, func(t *testing.T) {
+			s := story{t: t, page: p, open: open, sell: sell}
+			s.play()
+		})
+	}
 }
 
-func TestSalesPage(t *testing.T) {
-	s := story{t: t, page: sales, open: func(t *testing.T, p *program) terminal {
-		return wire{testkit.Dial(t, p.dial)}
-	}}
-	s.play()
-}
-
-// saleLine is the shell's line: how many users, how many at a time, what stands for the number, and the command.
+// saleLine is the shell's line: how many users, how many at a time, what stands for
+// the number, and the command.
 var saleLine = regexp.MustCompile(`^seq (\d+) \| xargs -P (\d+) -I(\S+) redis-cli (.+) \| sort \| uniq -c$`)
 
 // sellOverWire does what the shell's line does, on as many connections as it has processes at a time.

@@ -71,10 +71,11 @@ var readyLine = regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)\n
 // patience is how long anything may take on a busy machine.
 const patience = 30 * time.Second
 
-// startProgram runs the server in dir on a port (0: a free one) until it is stopped or the test ends.
-func startProgram(t *testing.T, dir string, port int) *program {
+// startProgram runs the server in dir on a port (0: a free one), with more arguments, until
+// it is stopped or the test ends.
+func startProgram(t *testing.T, dir string, port int, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.Command(binary, "--port", fmt.Sprint(port)), exited: make(chan struct{})}
+	p := &program{Cmd: exec.Command(binary, append([]string{"--port", fmt.Sprint(port)}, args...)...), exited: make(chan struct{})}
 	var out output
 	p.Dir, p.Stdout, p.Stderr = dir, &out, &out
 	require.NoError(t, p.Start())

@@ -100,23 +100,10 @@ func (c *cli) begin(t *testing.T, command string) {
 	}
 }
 
-func TestFirstMinuteWithRedisCLI(t *testing.T) {
-	s := story{t: t, page: readme, open: openCLI, sell: sellByShell}
-	s.play()
-}
+func TestTranscriptsWithRedisCLI(t *testing.T) { playAll(t, openCLI, sellByShell) }
 
-func TestLocksPageWithRedisCLI(t *testing.T) {
-	s := story{t: t, page: locks, open: openCLI}
-	s.play()
-}
-
-func TestSalesPageWithRedisCLI(t *testing.T) {
-	s := story{t: t, page: sales, open: openCLI}
-	s.play()
-}
-
-// sellByShell runs the README's line as it stands. redis-cli has no variable for the port, so what the shell finds
-// under that name adds it.
+// sellByShell runs the README's line as it stands. redis-cli has no variable for the port, so what the
+// shell finds under that name adds it.
 func sellByShell(t *testing.T, p *program, line string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -11,17 +11,19 @@ import (
 	"lockserver/server"
 )
 
-// The code between "snippet" and "end" stands in docs/SECKILL.md, word for word; TestGoSnippets compares them.
+// The code between "snippet" and "end" stands in docs/SECKILL.md, word for word;
+// TestGoSnippets compares them.
 
 // snippet
-// buy sells a piece to a user and says in words what became of it. order is the id of the user's request: whoever gets
-// an error calls again with the same one.
+// buy sells a piece to a user and says in words what became of it. order is the id of the user's request:
+// whoever gets an error calls again with the same one.
 func buy(ctx context.Context, client *redis.Client, voucher, user, order string) (sold bool, words string, err error) {
 	answer, err := client.Do(ctx, "SECKILL", voucher, user, order).Int()
 	if err != nil {
 		return false, "", err // not known: it may have been sold
 	}
-	answers := [...]string{"yours, for the next 15 minutes", "sold out", "you have one already", "not yet", "too late"}
+	answers := [...]string{"yours, for the next 15 minutes", "sold out", "you have one already", "not yet", "too late",
+		"that order was taken back, click again"}
 	return answer == 0, answers[answer], nil
 }
 
@@ -47,6 +49,7 @@ func Example_buy() {
 	try("ann", "order-1")
 	try("ben", "order-2")
 	clock.Advance(15 * time.Minute) // nobody has paid
+	try("ann", "order-1")
 	try("ben", "order-2")
 	try("ben", "order-3")
 	clock.Advance(time.Hour)
@@ -57,6 +60,7 @@ func Example_buy() {
 	// ann true yours, for the next 15 minutes <nil>
 	// ann true yours, for the next 15 minutes <nil>
 	// ben false sold out <nil>
+	// ann false that order was taken back, click again <nil>
 	// ben true yours, for the next 15 minutes <nil>
 	// ben false sold out <nil>
 	// eve false too late <nil>

@@ -11,10 +11,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestReadinessLine: the lines that start the server from a script print the address it listens on, which is not
-// always the same.
+// TestReadinessLine: the lines that start the server from a script print the address it listens
+// on, which is not always the same.
 func TestReadinessLine(t *testing.T) {
-	for _, b := range readme.blocksOf(t, "sh other") {
+	for _, b := range blocksOf(t, "sh other") {
 		shell := exec.Command("sh", "-eu", "-c", b.text+"wait\n")
 		shell.Env = append(os.Environ(), "TMPDIR="+t.TempDir(),
 			"PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))

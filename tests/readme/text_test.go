@@ -1,21 +1,27 @@
 package readme
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/config"
+	"lockserver/internal/marked"
 )
 
 // TestGoSnippets: each block of Go stands in a file of this package, which is compiled and run.
 func TestGoSnippets(t *testing.T) {
 	for _, p := range pages {
+		if p.code == "" {
+			require.Empty(t, p.blocksOf(t, "go"), "%s: no file has its Go", p.path)
+			continue
+		}
 		code, err := os.ReadFile(p.code)
 		require.NoError(t, err)
 		var snippets []string
@@ -34,6 +40,25 @@ func TestGoSnippets(t *testing.T) {
 	}
 }
 
+// TestLocksOverAPoolHaveALease: a lock that the server renews ends with its connection, which a pool closes
+// when it likes. So wherever a page shows a LOCK without a lease, it is on a connection of its own.
+func TestLocksOverAPoolHaveALease(t *testing.T) {
+	seen := 0
+	for _, p := range pages {
+		for _, b := range p.blocksOf(t, "go") {
+			for line := range strings.Lines(b.text) {
+				if !strings.Contains(line, `"LOCK", `) && !strings.Contains(line, `"MLOCK", `) {
+					continue
+				}
+				seen++
+				leased := strings.Contains(line, `"PX", `) || strings.Contains(line, `"EX", `)
+				require.True(t, leased || strings.Contains(line, "conn.Do("), "%s: %s", b.where(), line)
+			}
+		}
+	}
+	require.Greater(t, seen, 5)
+}
+
 // unindent takes away the tab that a function's body is indented by, and blank lines at the ends.
 func unindent(code string) string {
 	indented := strings.HasPrefix(code, "\t")
@@ -44,9 +69,10 @@ func unindent(code string) string {
 	return code + "\n"
 }
 
-// TestBuildAndHelp: TestMain has built the program by the README's first line; the second one works too.
+// TestBuildAndHelp: TestMain has built the program by the first line that a page
+// shows; the second one works too.
 func TestBuildAndHelp(t *testing.T) {
-	for _, b := range readme.blocksOf(t, "sh build") {
+	for _, b := range blocksOf(t, "sh build") {
 		require.Equal(t, buildCommand+"\nbin/lockserver --help\n", b.text)
 	}
 	out, err := exec.Command(binary, "--help").CombinedOutput()
@@ -54,72 +80,112 @@ func TestBuildAndHelp(t *testing.T) {
 	require.Contains(t, string(out), "Usage: lockserver")
 }
 
-// TestMakeTargets: what the README tells to make, the Makefile has.
+// TestCommandLines: the server starts with the arguments that are shown.
+func TestCommandLines(t *testing.T) {
+	for _, b := range blocksOf(t, "sh start") {
+		for line := range strings.Lines(b.text) {
+			words := strings.Fields(line)
+			require.Equal(t, "lockserver", words[0], b.where())
+			startProgram(t, t.TempDir(), 0, words[1:]...)
+		}
+	}
+}
+
+// TestMakeTargets: what the pages tell to make, the Makefile has.
 func TestMakeTargets(t *testing.T) {
 	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
 	require.NoError(t, err)
-	text, _ := readme.read(t)
-	mentioned := regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(text, -1)
-	require.Greater(t, len(mentioned), 5)
-	for _, m := range mentioned {
-		require.Regexp(t, `(?m)^`+m[1]+`:.*## `, string(makefile), "make %s", m[1])
+	mentioned := 0
+	for _, path := range markdown(t) {
+		text, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+		require.NoError(t, err)
+		for _, m := range regexp.MustCompile("(?m)(?:^|`)make ([a-z-]+)").FindAllStringSubmatch(string(text), -1) {
+			require.Regexp(t, `(?m)^`+m[1]+`:.*## `, string(makefile), "%s: make %s", path, m[1])
+			mentioned++
+		}
 	}
+	require.Greater(t, mentioned, 10)
 }
 
-// TestDirectives: each row of the table of directives names one that exists, with its default.
-func TestDirectives(t *testing.T) {
-	text, _ := readme.read(t)
-	_, section, found := strings.Cut(text, "\n## Configuration\n")
+// TestClientSettings: what docs/CLIENTS.md says to set for LOCK is set by the tests that each row names.
+func TestClientSettings(t *testing.T) {
+	text, _ := page{path: "docs/CLIENTS.md"}.read(t)
+	_, section, found := strings.Cut(text, "\n## What to set for LOCK\n")
 	require.True(t, found)
 	section, _, _ = strings.Cut(section, "\n## ")
-	defaults := config.Default()
-	rows := regexp.MustCompile("(?m)^\\| `([a-z-]+)` \\|([^|]*)\\|").FindAllStringSubmatch(section, -1)
-	require.Greater(t, len(rows), 10)
+	rows := regexp.MustCompile(`(?m)^\|(.*)\| \[\w+\]\(\.\./(tests/clients/\w+)\) \|$`).FindAllStringSubmatch(section, -1)
+	require.Greater(t, len(rows), 5)
 	for _, row := range rows {
-		want := strings.TrimSpace(row[2])
-		require.Equal(t, []string{row[1], want}, defaults.Get(row[1]))
+		var code strings.Builder
+		require.NoError(t, filepath.WalkDir(filepath.Join(root, filepath.FromSlash(row[2])), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() {
+				if err == nil && slices.Contains([]string{"node_modules", "target"}, d.Name()) {
+					return fs.SkipDir
+				}
+				return err
+			}
+			data, err := os.ReadFile(path)
+			code.Write(data)
+			return err
+		}))
+		for _, setting := range regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(row[1], -1) {
+			require.Contains(t, code.String(), strings.TrimSuffix(setting[1], "()"), "%s: %s", row[2], row[1])
+		}
 	}
 }
 
-// TestLinks: what the README and the documents link to is there.
+// TestReadmeQuotesNoFiguresOfItsOwn: what was measured stands in the part that `make
+// bench` writes, and nowhere else.
+func TestReadmeQuotesNoFiguresOfItsOwn(t *testing.T) {
+	text, _ := page{path: "README.md"}.read(t)
+	written, err := marked.Between(text, "bench")
+	require.NoError(t, err)
+	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(strings.ReplaceAll(text, written, ""), "")
+	figure := regexp.MustCompile(`\d[\d,.]*(x| ?(µs|ms|ns|s|KiB|MiB|GiB|KB|MB|GB|bytes|%|times|requests|a second|microseconds|milliseconds)\b)`)
+	require.Empty(t, figure.FindAllString(prose, -1))
+}
+
+// TestLinks: what the texts link to is there, and where they name a heading, the page has it.
 func TestLinks(t *testing.T) {
-	pages, err := filepath.Glob(filepath.Join(root, "docs", "*.md"))
-	require.NoError(t, err)
-	decisions, err := filepath.Glob(filepath.Join(root, "docs", "decisions", "*.md"))
-	require.NoError(t, err)
-	examples, err := filepath.Glob(filepath.Join(root, "examples", "*", "README.md"))
-	require.NoError(t, err)
-	require.NotEmpty(t, examples)
-	pages = append(append(append(pages, decisions...), examples...), filepath.Join(root, "examples", "README.md"), filepath.Join(root, "README.md"), filepath.Join(root, "CHANGELOG.md"))
-	links := regexp.MustCompile(`\]\(([^)#\s]+)(?:#[^)]*)?\)`)
-	for _, page := range pages {
+	links := regexp.MustCompile(`\]\(([^)#\s]*)(?:#([^)]*))?\)`)
+	headings := make(map[string]map[string]bool) // of each page, by its path
+	for _, path := range markdown(t) {
+		page := filepath.Join(root, filepath.FromSlash(path))
 		data, err := os.ReadFile(page)
 		require.NoError(t, err)
 		for _, m := range links.FindAllStringSubmatch(string(data), -1) {
 			if strings.Contains(m[1], "://") {
 				continue
 			}
-			_, err := os.Stat(filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1])))
+			target := page
+			if m[1] != "" {
+				target = filepath.Join(filepath.Dir(page), filepath.FromSlash(m[1]))
+			}
+			_, err := os.Stat(target)
 			require.NoError(t, err, "%s links to %s", page, m[1])
+			if m[2] != "" && headings[target] == nil {
+				headings[target] = anchors(t, target)
+			}
+			require.True(t, m[2] == "" || headings[target][m[2]], "%s links to %s", page, m[0])
 		}
 	}
 }
 
-// TestSectionLinks: links inside a page lead to a heading.
-func TestSectionLinks(t *testing.T) {
-	for _, p := range pages {
-		text, _ := p.read(t)
-		var anchors []string
-		for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
-			anchors = append(anchors, anchor(m[1]))
-		}
-		for _, m := range regexp.MustCompile(`\]\(#([^)]+)\)`).FindAllStringSubmatch(text, -1) {
-			require.Contains(t, anchors, m[1], p.path)
-		}
+// anchors are the names of a text's headings.
+func anchors(t *testing.T, path string) map[string]bool {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	require.NoError(t, err)
+	names := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`(?m)^#+ (.*?)\r?$`).FindAllStringSubmatch(string(data), -1) {
+		names[anchor(m[1])] = true
 	}
+	return names
 }
 
 // anchor is how a heading is linked to: small letters, no punctuation, hyphens for spaces.
 func anchor(heading string) string {
-	return strings.ReplaceAll(regexp.MustCompile(`[^\p{L}\p{N} _-]`).ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
+	return strings.ReplaceAll(punctuation.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
 }
+
+var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`)

@@ -1,0 +1,44 @@
+package readme
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+
+	"lockserver/server"
+)
+
+// The code between "snippet" and "end" stands in docs/EMBEDDING.md, word for word;
+// TestGoSnippets compares them.
+
+func Example_inProcess() {
+	// snippet
+	srv, err := server.New(server.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := srv.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer srv.Close()
+
+	client := redis.NewClient(&redis.Options{
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() },
+	})
+	defer client.Close()
+
+	ctx := context.Background()
+	client.Set(ctx, "seckill:stock:10", 1, 0)
+	first, err := client.Do(ctx, "SECKILL", 10, "alice", "order-1").Int()
+	fmt.Println(first, err)
+	second, err := client.Do(ctx, "SECKILL", 10, "bob", "order-2").Int()
+	fmt.Println(second, err)
+	// end
+
+	// Output:
+	// 0 <nil>
+	// 1 <nil>
+}
