@@ -11,12 +11,24 @@ N ?=
 # BUSY are the packages that measure time or need the machine for themselves.
 BUSY = lockserver/tests/linearizability lockserver/tests/fairness lockserver/tests/restarts
 
-# MINUTES is how long linearizability makes and checks histories.
+# ORACLE_TARBALL is the source of the Redis that benchmarks are run beside. Where it exists, make deps builds it, outside of
+# the clone, so that the next clone finds it. ORACLE is the redis-server to measure beside: that one, or the one in PATH.
+ORACLE_TARBALL ?= ../shared/oracle/redis-7.4.1.tar.gz
+ORACLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lockserver-oracle
+ORACLE_BUILT = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))/src/redis-server
+ORACLE ?= $(or $(wildcard $(ORACLE_BUILT)),redis-server)
+# ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
+ONLY ?=
+QUICK ?=
+
+# MINUTES is how long linearizability, sessions and hostile make and check what they make.
 MINUTES ?= 10
+# GOTESTFLAGS are flags for go test. Continuous integration has -vet=off, after make vet.
+GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability crash bench bench-aof bench-locks bench-sales fuzz docs examples ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -33,22 +45,24 @@ demo: ## play a flash sale on a server of its own, and check what is left of it
 test: ## the tests; they need nothing but Go
 	$(GO) test $(PKGS)
 
-race: ## the tests under the race detector
-	$(GO) test -race $(filter-out $(BUSY),$(or $(filter-out ./...,$(PKGS)),$(shell $(GO) list ./...)))
-	$(GO) test -p 1 -count=1 $(BUSY)
+race: ## the tests under the race detector, but for those of busy
+	$(GO) test -race $(GOTESTFLAGS) $(filter-out $(BUSY),$(or $(filter-out ./...,$(PKGS)),$(shell $(GO) list ./...)))
+
+busy: ## the tests that need the machine for themselves, which race leaves out
+	$(GO) test -p 1 -count=1 $(GOTESTFLAGS) $(BUSY)
 
 invariants: ## the tests with costly self-checks on
-	$(GO) test -tags invariants $(PKGS)
+	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)
 
 gnet: ## the server's tests on the event loops that systems other than Linux use
-	$(GO) test -tags gnet ./server/...
+	$(GO) test -tags gnet $(GOTESTFLAGS) ./server/...
 
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
 vet: ## go vet, with every build tag
 	$(GO) vet ./...
-	$(GO) vet -tags invariants,oracle ./...
+	$(GO) vet -tags invariants,oracle,netns ./...
 	$(GO) vet -tags gnet ./...
 
 cross: ## vet for macOS and Windows
@@ -57,13 +71,13 @@ cross: ## vet for macOS and Windows
 
 lint: ## staticcheck, with every build tag
 	$(GO) run $(STATICCHECK) ./...
-	$(GO) run $(STATICCHECK) -tags invariants,oracle ./...
+	$(GO) run $(STATICCHECK) -tags invariants,oracle,netns ./...
 
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu)
-	@missing=; for p in $(PROGRAMS); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 where its source is
+	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
 		echo "nothing is missing: $$(redis-server --version)"; \
@@ -73,11 +87,25 @@ deps: ## install what the targets below need: redis-server 7.0 and its tools, st
 	sudo=; if [ "$$(id -u)" != 0 ]; then sudo=sudo; fi; \
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing
+	@$(if $(wildcard $(ORACLE_TARBALL)),$(MAKE) --no-print-directory oracle)
+
+oracle: $(ORACLE_BUILT) ## build the Redis of ORACLE_TARBALL in ORACLE_CACHE, which takes a minute or two; benchmarks then use it
+
+# What is built appears under its name only when it is whole.
+$(ORACLE_CACHE)/%/src/redis-server:
+	@test -f "$(ORACLE_TARBALL)" || { echo "there is no $(ORACLE_TARBALL): set ORACLE_TARBALL"; exit 1; }
+	@mkdir -p "$(ORACLE_CACHE)"
+	@dir=$$(mktemp -d "$(ORACLE_CACHE)/build.XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
+	echo "building $* in $(ORACLE_CACHE)" && tar -xzf "$(ORACLE_TARBALL)" -C "$$dir" && \
+	{ env -u MAKEFLAGS make -C "$$dir/$*" -j "$$(nproc)" BUILD_TLS=no >"$$dir/log" 2>&1 || { tail -n 30 "$$dir/log"; exit 1; }; } && \
+	{ mv -T "$$dir/$*" "$(ORACLE_CACHE)/$*" || test -x "$@"; } && "$@" --version
 
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
-	strace:strace node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
+	strace:strace ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
+# COMPILER is what building Redis needs.
+COMPILER = cc:build-essential
 
 .PHONY: need-redis
 need-redis:
@@ -88,7 +116,7 @@ need-strace:
 	@command -v strace >/dev/null || { echo "strace is missing: run 'make deps'"; exit 1; }
 
 diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n N=n)
-	$(GO) test -tags oracle -count=1 -v ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 
 # The tests of client libraries start bin/lockserver, or what LOCKSERVER names: with LOCKSERVER=redis-server all but the
 # tests of native commands are expected to be the same.
@@ -134,39 +162,64 @@ clients-go: build need-redis ## go-redis, rueidis, redsync, redislock, asynq: a 
 clients-cli: build need-redis need-python $(VENV)/ready ## redis-cli and redis-benchmark
 	cd tests/clients/cli && $(PYTEST)
 
+# WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
+WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence))))
+
 snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), and the README by a real redis-cli
-	$(GO) test -tags oracle -count=1 ./tests/snapshots $(if $(SEED),-seed $(SEED))
-	$(GO) test -tags oracle -count=1 ./persistence/... ./commands/... ./internal/... ./tests/effects ./tests/interop ./tests/readme
-	$(GO) test -count=1 ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
+	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))
+	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) $(WITH_ORACLE) ./tests/effects ./tests/interop ./tests/readme
+	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
+sessions: ## random clients that are killed, muted and flooded: each command has one answer (MINUTES=n SEED=n)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run Histories ./tests/sessions -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+
+.PHONY: need-netns
+need-netns:
+	@command -v ip >/dev/null || { echo "ip is missing: run 'make deps'"; exit 1; }
+	@[ "$$(id -u)" = 0 ] || { echo "making network namespaces needs root: run it with sudo"; exit 1; }
+
+vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
+	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish
+
 crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n)
-	$(GO) test -count=1 -timeout 0 -v ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
 
-bench: need-redis ## lockserver and redis-server side by side: CPU a request, memory, snapshots under load
-	$(GO) run ./tests/bench
+hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))
 
-bench-aof: need-redis need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
-	$(GO) run ./tests/bench -only log -sync-delay 2ms
+.PHONY: need-oracle
+need-oracle:
+	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or set ORACLE"; exit 1; }
 
-bench-locks: need-redis ## LOCK beside redsync and redislock, a million locks, 100,000 waiters; into docs/LOCKS.md (4 minutes)
-	$(GO) run ./tests/lockbench -update docs/LOCKS.md
+bench: need-oracle ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
+	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
+
+bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
+	$(GO) run ./tests/bench -only log -sync-delay 2ms -oracle "$(ORACLE)"
+
+bench-locks: need-oracle ## LOCK beside redsync and redislock, a million locks, 100,000 waiters
+	$(GO) run ./tests/lockbench -oracle "$(ORACLE)"
 
 bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
 	$(GO) run ./tests/salebench
 
+# A worker that is late at the end of its time fails with nothing but that: it has another try.
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2|' | sort | \
 		xargs -P $(FUZZJOBS) -n 2 bash -c 'set -o pipefail; \
-			if out=$$($(GO) test -run "^$$" -fuzz "^$$1$$" -fuzztime $(FUZZTIME) -parallel 1 "$$0" 2>&1); \
+			fuzz() { $(GO) test $(GOTESTFLAGS) -run "^$$" -fuzz "^$$2$$" -fuzztime $(FUZZTIME) -parallel 1 "$$1" 2>&1; }; \
+			if out=$$(fuzz "$$0" "$$1") || { grep -q "context deadline exceeded" <<<"$$out" && \
+				! grep -q "Failing input" <<<"$$out" && out=$$(fuzz "$$0" "$$1"); }; \
 			then echo "ok  $$0 $$1: $$(grep "^fuzz:" <<<"$$out" | tail -n 1)"; \
 			else echo "FAILED  $$0 $$1"; echo "$$out"; \
 				find "$$0/testdata/fuzz/$$1" -type f -mmin -2 -exec tail -n +1 {} + 2>/dev/null; exit 255; fi'
 
-docs: ## generate docs/commands.md from the command table
-	@page=$$($(GO) run ./internal/gendocs) && printf '%s\n' "$$page" > docs/commands.md && echo "docs/commands.md"
+docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/BENCHMARKS.md
+	$(GO) run ./internal/gendocs
+	$(GO) run ./tests/figures -render
 
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
