@@ -68,6 +68,20 @@ func checkArgs(r *Row, args []Arg) {
 	}
 }
 
+// checkPlaces panics if something that is looked for at a fixed place of a call stands
+// behind what the shortest call has.
+func checkPlaces(r *Row) {
+	least := max(r.arity, -r.arity)
+	switch {
+	case r.first >= least:
+		contradiction(r, "a call of %d words has no key at %d", least, r.first)
+	case r.member >= least:
+		contradiction(r, "a call of %d words has no member at %d", least, r.member)
+	case r.Inner >= least:
+		contradiction(r, "a call of %d words has no command at %d", least, r.Inner)
+	}
+}
+
 // checkAccess panics unless the use of a key agrees with itself and with the row.
 func checkAccess(r *Row, a *Arg) {
 	f := a.Access

@@ -10,24 +10,26 @@ import (
 type KeySpec struct {
 	Flags KeyFlags
 
-	// Where the search begins: at word Index; or, if Keyword is not empty, behind that word, which is looked for
-	// from StartFrom on; or, if Unknown, nobody can tell.
+	// Where the search begins: at word Index; or, if Keyword is not empty, behind that word, which is looked
+	// for from StartFrom on; or, if Unknown, nobody can tell.
 	Index     int
 	Keyword   string
 	StartFrom int
 	Unknown   bool
 
-	// A range of keys: LastKey is counted from the first, or, if negative, from the end of the call, and Limit,
-	// if not 0, says that only the 1/Limit-th part of the words up to there are keys.
+	// A range of keys: LastKey is counted from the first, or, if negative, from the end of the call, and
+	// Limit, if not 0, says that only the 1/Limit-th part of the words up to there are keys.
 	LastKey, Step, Limit int
 
-	// With KeyNum the number of keys stands at the beginning, and FirstKey is where they start, counted from there.
+	// With KeyNum the number of keys stands at the beginning, and FirstKey is where
+	// they start, counted from there.
 	KeyNum   bool
 	FirstKey int
 }
 
-// legacyRange is the position of the keys as Redis gave it before it had key specs, and clients still read it:
-// first, last (negative: from the end) and step; zeros if there are no keys or they cannot be described so.
+// legacyRange is the position of the keys as Redis gave it before it had key specs, and
+// clients still read it: first, last (negative: from the end) and step; zeros if there are no
+// keys or they cannot be described so.
 type legacyRange struct{ first, last, step int }
 
 // nameRow gives a row its place in the table and the names that follow from it.
@@ -39,8 +41,8 @@ func nameRow(r *Row, parent *Row) {
 	}
 }
 
-// derive fills in what follows from a row's literal fields, which checkStated has found free of contradictions. r and
-// its arguments are the table's own copies.
+// derive fills in what follows from a row's literal fields, which checkStated has found free of
+// contradictions. r and its arguments are the table's own copies.
 func derive(r *Row) {
 	r.arity = arityOf(r)
 	k := keyFinder{row: r}
@@ -48,6 +50,9 @@ func derive(r *Row) {
 	r.keys = k.specs
 	r.legacy = legacyOf(r.keys)
 	r.words = optionWords(nil, r.Args)
+	if r.legacy.first > 0 && r.keys[0].Flags&NotKey == 0 { // not the channels of SUNSUBSCRIBE
+		r.first = r.legacy.first
+	}
 	r.member = memberOf(r)
 	r.removes = len(r.keys) > 0 && r.keys[0].Flags&Delete != 0
 	if slices.ContainsFunc(r.keys, func(s KeySpec) bool { return !s.plainRange() }) {
@@ -57,6 +62,7 @@ func derive(r *Row) {
 		r.Flags |= MovableKeys
 	}
 	r.cats = categoriesOf(r)
+	checkPlaces(r)
 }
 
 // arityOf counts the words that a call needs.
@@ -205,8 +211,8 @@ func (k *keyFinder) argument(a, before *Arg, pos position, behind followers) {
 	}
 }
 
-// block finds the keys of a block: in a repeated one they stand at every so many words, as many as a numkeys before it
-// says (MSETEX) or up to the end (MSET), and behind a word that floats they are found by it.
+// block finds the keys of a block: in a repeated one they stand at every so many words, as many as a numkeys
+// before it says (MSETEX) or up to the end (MSET), and behind a word that floats they are found by it.
 func (k *keyFinder) block(a, before *Arg, pos, start position, behind followers) {
 	k.last = nil
 	if !holdsKey(a) {
@@ -338,7 +344,8 @@ func contradiction(r *Row, format string, args ...any) {
 	panic(fmt.Sprintf("commands: row %q: %s", r.fullName, fmt.Sprintf(format, args...)))
 }
 
-// memberOf is the position of the first member or field that a call names behind its only key, 0 if it names none there.
+// memberOf is the position of the first member or field that a call names behind its only
+// key, 0 if it names none there.
 func memberOf(r *Row) int {
 	if len(r.Args) < 2 || r.Args[0].Kind != KindKey || r.Args[0].Multiple || r.Args[0].Optional {
 		return 0
@@ -353,12 +360,28 @@ func memberOf(r *Row) int {
 	return r.nameWords() + 1
 }
 
-// Member is the position among the words of a call of the first member or field that it names behind its only key, 0
-// if it names none.
-func (r *Row) Member() int { return r.member }
+// NamesMember reports whether calls name a member or field behind their only key.
+func (r *Row) NamesMember() bool { return r.member > 0 }
+
+// MemberIn is the first member or field that a call names behind its only key, and the
+// key; ok is false if it names none.
+func (r *Row) MemberIn(args [][]byte) (key, member []byte, ok bool) {
+	if at := r.member; at > 0 && at < len(args) {
+		return args[at-1], args[at], true
+	}
+	return nil, nil, false
+}
 
 // Removes reports whether the command may remove its first key.
 func (r *Row) Removes() bool { return r.removes }
 
-// FirstKey is the position of the first key among the words of a call, 0 if the row alone does not tell.
-func (r *Row) FirstKey() int { return r.legacy.first }
+// NamesFirstKey reports whether the row alone tells where the first key of a call stands.
+func (r *Row) NamesFirstKey() bool { return r.first > 0 }
+
+// FirstKeyIn is the first key of a call; ok is false if the row alone does not tell where it stands.
+func (r *Row) FirstKeyIn(args [][]byte) (key []byte, ok bool) {
+	if at := r.first; at > 0 && at < len(args) {
+		return args[at], true
+	}
+	return nil, false
+}

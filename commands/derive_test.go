@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// redisRow makes a row of what Redis documents about one of its commands: flags, grammar and the use of its keys,
-// but not arity, key positions or categories, which the table must derive.
+// redisRow makes a row of what Redis documents about one of its commands: flags, grammar and the use of its
+// keys, but not arity, key positions or categories, which the table must derive.
 func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 	t.Helper()
 	if bar := strings.IndexByte(name, '|'); bar >= 0 {
@@ -125,8 +125,8 @@ func keyFlagsOf(t testing.TB, words string) KeyFlags {
 	return flags
 }
 
-// stated is what the rows of some Redis commands have to say beyond their grammar. That all others derive from
-// flags and grammar alone is what TestDeriveAllOfRedis shows.
+// stated is what the rows of some Redis commands have to say beyond their grammar. That all others derive
+// from flags and grammar alone is what TestDeriveAllOfRedis shows.
 var stated = map[string]struct {
 	cats    Category
 	minArgs int
@@ -135,7 +135,7 @@ var stated = map[string]struct {
 	"command": {cats: CatConnection}, "command|count": {cats: CatConnection}, "command|docs": {cats: CatConnection},
 	"command|help": {cats: CatConnection}, "command|info": {cats: CatConnection}, "command|list": {cats: CatConnection},
 	"command|getkeys": {CatConnection, 4}, "command|getkeysandflags": {CatConnection, 4},
-	"client|kill": {minArgs: 3}, "debug": {minArgs: 2}, "geohash": {minArgs: 2}, "geopos": {minArgs: 2},
+	"client|kill": {minArgs: 3}, "debug": {minArgs: 2},
 	"pfmerge": {minArgs: 2}, "psync": {minArgs: 3}, "quit": {minArgs: 1}, "replconf": {minArgs: 1},
 	"dbsize": {cats: CatKeyspace}, "flushall": {cats: CatKeyspace | CatDangerous},
 	"flushdb": {cats: CatKeyspace | CatDangerous}, "swapdb": {cats: CatKeyspace | CatDangerous},
@@ -147,9 +147,20 @@ var stated = map[string]struct {
 	"wait":    {cats: CatInstead | CatConnection},
 }
 
+// state completes what Redis says of a command. That no member need follow the key of GEOHASH and GEOPOS only
+// its arity says, not its grammar, and what a member is looked for at has to agree with both.
+func state(row *Row, name string) {
+	row.Cats, row.MinArgs = stated[name].cats, stated[name].minArgs
+	if name == "geohash" || name == "geopos" {
+		row.Args[1] = Opt(row.Args[1])
+	}
+}
+
 // underivable are the facts that the table cannot say, whatever a row states.
 var underivable = map[string]struct{ lines, why string }{
 	"migrate":     {"keys", "Redis looks for KEYS from the end; a grammar knows the first place only"},
+	"geohash":     {"arg", "Redis says that the members are optional since 7.2 only"},
+	"geopos":      {"arg", "Redis says that the members are optional since 7.2 only"},
 	"pubsub|help": {"categories", "not @pubsub, unlike the help of other groups"},
 }
 
@@ -158,7 +169,7 @@ func TestDeriveAllOfRedis(t *testing.T) {
 	for _, name := range tabletest.Names(golden) {
 		t.Run(name, func(t *testing.T) {
 			row := redisRow(t, name, golden[name])
-			row.Cats, row.MinArgs = stated[name].cats, stated[name].minArgs
+			state(&row, name)
 			var parent *Row
 			if c, _, isSub := strings.Cut(name, "|"); isSub {
 				parent = &Row{Name: c}
@@ -205,6 +216,6 @@ func TestMember(t *testing.T) {
 		"sadd": 2, "srem": 2, "sismember": 2, "hset": 2, "hget": 2, "hincrby": 2, "hsetnx": 2,
 		"get": 0, "smove": 0, "sinter": 0, "hgetall": 0, "lock": 0,
 	} {
-		require.Equal(t, want, table.Lookup([]byte(name)).Member(), name)
+		require.Equal(t, want, table.Lookup([]byte(name)).member, name)
 	}
 }

@@ -266,7 +266,8 @@ func ErrUnknownCommand(args [][]byte) Error {
 	return oneLine(b)
 }
 
-// ErrUnknownSubcommand names an unknown subcommand; container is the container's name as a client may type it.
+// ErrUnknownSubcommand names an unknown subcommand; container is the container's
+// name as a client may type it.
 func ErrUnknownSubcommand(container string, sub []byte) Error {
 	b := append([]byte("ERR unknown subcommand '"), clip(sub, maxErrorArgBytes)...)
 	b = append(b, "'. Try "...)
@@ -282,7 +283,7 @@ func ErrSubcommandSyntax(container string, sub []byte) Error {
 	return oneLine(append(b, " HELP."...))
 }
 
-// ErrArity says that a command was called with too few or too many words; name is the full name, "client|list".
+// ErrArity says that a call has too few or too many words; name is the full name, "client|list".
 func ErrArity(name string) Error {
 	return Error("ERR wrong number of arguments for '" + name + "' command")
 }
@@ -348,7 +349,7 @@ func ErrLatencySamples(event []byte) Error {
 // ErrClientType names an unknown type of clients.
 func ErrClientType(kind []byte) Error { return quoted("ERR Unknown client type '", kind, "'") }
 
-// ErrTrackingOverlap says that two prefixes would tell of the same keys; which says where the other one stands.
+// ErrTrackingOverlap says that two prefixes overlap; which says where the other one stands.
 func ErrTrackingOverlap(name, which, other string) Error {
 	begin := quoted("ERR Prefix '", []byte(name), "' overlaps with "+which+" prefix '")
 	return quoted(string(begin), []byte(other), "'. Prefixes for a single client must not overlap.")
@@ -372,6 +373,11 @@ func ErrLogFailed(reason string) Error {
 // ErrRewrite says why CONFIG REWRITE could not write.
 func ErrRewrite(cause error) Error {
 	return quoted("ERR Rewriting config file: ", []byte(cause.Error()), "")
+}
+
+// ErrNotOurDir says why nothing may be written to the server's directory; ours.
+func ErrNotOurDir(cause error) Error {
+	return quoted("ERR cannot save: ", []byte(cause.Error()), "")
 }
 
 // ErrNoSuchUser names an unknown user.
@@ -440,8 +446,8 @@ func ErrNotGuarded(name string) Error {
 	return Error("ERR GUARD cannot run '" + name + "': only commands on data can be guarded")
 }
 
-// ErrDeadlock spells out the circle that a wait would close: an owner, the lock it waits for, the owner that it waits
-// for there, and so on, until the first owner comes again.
+// ErrDeadlock spells out the circle that a wait would close: an owner, the lock it waits for, the owner that
+// it waits for there, and so on, until the first owner comes again.
 func ErrDeadlock(circle []string) Error {
 	const most = 64 // words; a longer circle is cut in the middle
 	b := []byte("DEADLOCK ")

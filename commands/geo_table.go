@@ -30,13 +30,13 @@ func geoMemberRows() []Row {
 			Summary: "Tells how far two members are from each other.", Complexity: "O(1)",
 			Args: []Arg{Key("key", RO|Access), Str("member1"), Str("member2"), Opt(geoUnits())}},
 
-		{Name: "geohash", Group: Geo, Since: "3.2.0", Flags: ReadOnly, Run: geohashText, MinArgs: 2,
+		{Name: "geohash", Group: Geo, Since: "3.2.0", Flags: ReadOnly, Run: geohashText,
 			Summary: "Returns the geohashes of members as text.", Complexity: "O(1) a member",
-			Args: []Arg{Key("key", RO|Access), Str("member").Many()}},
+			Args: []Arg{Key("key", RO|Access), Opt(Str("member").Many())}},
 
-		{Name: "geopos", Group: Geo, Since: "3.2.0", Flags: ReadOnly, Run: geopos, MinArgs: 2,
+		{Name: "geopos", Group: Geo, Since: "3.2.0", Flags: ReadOnly, Run: geopos,
 			Summary: "Returns the longitudes and latitudes of members.", Complexity: "O(1) a member",
-			Args: []Arg{Key("key", RO|Access), Str("member").Many()}},
+			Args: []Arg{Key("key", RO|Access), Opt(Str("member").Many())}},
 	}
 }
 

@@ -231,8 +231,8 @@ func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 	return dbs
 }
 
-// Random commands on hashes with deadlines do what maps do: at every moment, in a snapshot that was cut before and is
-// read by another goroutine meanwhile, and after a replay of the effects.
+// Random commands on hashes with deadlines do what maps do: at every moment, in a snapshot that was cut
+// before and is read by another goroutine meanwhile, and after a replay of the effects.
 func TestHashFieldsAgainstModel(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) % 1_000_000_000
 	t.Logf("seed %d", seed)
@@ -262,7 +262,9 @@ func TestHashFieldsAgainstModel(t *testing.T) {
 		}
 		effects = append(effects, f.store.TakeEffects()...)
 		replayed := newReplay(f, effects)
-		for replayed.store.ExpireDue(1000) {
+		for _, st := range []*store.Store{f.store, replayed.store} { // one may be the only one that has met an overdue field
+			for st.ExpireDue(1000) {
+			}
 		}
 		require.Equal(t, m.dbs, contentOf(replayed, dbs))
 		require.Equal(t, f.store.DB(0).TimedHashes(), replayed.store.DB(0).TimedHashes())

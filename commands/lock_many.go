@@ -1,14 +1,16 @@
 package commands
 
-// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits it holds none of
-// them and stands in the queue of each. The same key twice is two holds, which MUNLOCK of the same keys gives back.
+// MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits
+// it holds none of them and stands in the queue of each. The same key twice is two holds, which
+// MUNLOCK of the same keys gives back.
 //
-// Nobody barges: a free key goes to the first of its queue and to nobody else, even if that is an MLOCK whose other
-// keys are still taken. So two that wait for each other's place would wait for ever. They cannot: a waiter enters all
-// its queues in one moment and keeps its places until it leaves them all in one moment. All queues therefore have the
-// order of arrival, and a waiter stands only behind those that came before it. The one that came first of all stands
-// first in each of its queues; it waits for holders alone, and what they release is kept for it. A circle must go
-// through a holder that waits itself, and that the server refuses (server/deadlock.go).
+// Nobody barges: a free key goes to the first of its queue and to nobody else, even if that is an MLOCK
+// whose other keys are still taken. So two that wait for each other's place would wait for ever. They
+// cannot: a waiter enters all its queues in one moment and keeps its places until it leaves them all in one
+// moment. All queues therefore have the order of arrival, and a waiter stands only behind those that came
+// before it. The one that came first of all stands first in each of its queues; it waits for holders alone,
+// and what they release is kept for it. A circle must go through a holder that waits itself, and that the
+// server refuses (server/deadlock.go).
 
 // mlock acquires all keys, or waits for all, or answers nil.
 func mlock(c *Ctx) error {
@@ -16,6 +18,9 @@ func mlock(c *Ctx) error {
 	l := lockCall{keys: readLockKeys(a), many: true}
 	if err := l.read(c, a); err != nil {
 		return err
+	}
+	if locksOwnCounter(l.keys) {
+		return ErrWrongType
 	}
 	if ok, err := l.acquireAll(c); ok || err != nil {
 		return err

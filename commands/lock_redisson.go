@@ -9,8 +9,8 @@ import (
 	"lockserver/store/list"
 )
 
-// What Redisson keeps and says beside the hash of a lock, so that its clients and ours can share one. None of it is
-// looked up unless the database has a key whose name begins with store.CompanionPrefix.
+// What Redisson keeps and says beside the hash of a lock, so that its clients and ours can share one. None of
+// it is looked up unless the database has a key whose name begins with store.CompanionPrefix.
 const (
 	redissonChannel  = "redisson_lock__channel"          // RLock: who waits listens here for unlockMessage
 	redissonToken    = store.CompanionPrefix + "token"   // RFencedLock: a string, the last token
@@ -21,8 +21,8 @@ const (
 // unlockMessage is what Redisson publishes when a lock is released.
 var unlockMessage = []byte("0")
 
-// companion appends the name that Redisson gives to what belongs to a lock: the key in braces, so that a cluster keeps
-// both in one place, unless the key has braces of its own.
+// companion appends the name that Redisson gives to what belongs to a lock: the key in braces, so that a
+// cluster keeps both in one place, unless the key has braces of its own.
 func companion(dst []byte, name string, key []byte) []byte {
 	dst = append(append(dst, name...), ':')
 	if bytes.IndexByte(key, '{') >= 0 {
@@ -43,7 +43,8 @@ func LocksOf(companionKey []byte) (bare, whole []byte) {
 	return bare, whole
 }
 
-// announce tells Redisson's clients that a lock has been released: all that wait, and the one whose turn it is.
+// announce tells Redisson's clients that a lock has been released: all that wait,
+// and the one whose turn it is.
 func announce(c *Ctx, key []byte) {
 	if !c.Host.AnyoneListens() {
 		return
@@ -55,9 +56,9 @@ func announce(c *Ctx, key []byte) {
 	}
 }
 
-// fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since 1970) it is
-// live no longer; nil if there is none. One that has no timeout is not live. It takes as long as there are waiters whose
-// time is up at the front; Redisson's scripts remove those, and so does clearFair.
+// fairHead returns the first live waiter in RFairLock's queue of a lock, and when (in milliseconds since
+// 1970) it is live no longer; nil if there is none. One that has no timeout is not live. It takes as long as
+// there are waiters whose time is up at the front; Redisson's scripts remove those, and so does clearFair.
 func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	if !c.DB.HasCompanions() {
 		return nil, 0
@@ -88,8 +89,8 @@ func fairHead(c *Ctx, key []byte) (owner []byte, untilMS int64) {
 	return owner, untilMS
 }
 
-// tryAgain makes a parked call try again when those waiters of Redisson that stand before it lose their places. What
-// they do themselves wakes it anyway.
+// tryAgain makes a parked call try again when those waiters of Redisson that stand before it lose their
+// places. What they do themselves wakes it anyway.
 func (l *lockCall) tryAgain(c *Ctx) {
 	if !c.DB.HasCompanions() {
 		return
@@ -104,8 +105,8 @@ func (l *lockCall) tryAgain(c *Ctx) {
 // mostCleared is how many dead waiters one call of clearFair removes.
 const mostCleared = 128
 
-// clearFair removes waiters whose time is up from the front of RFairLock's queue, as its scripts do before they look.
-// It is for calls that change something anyway.
+// clearFair removes waiters whose time is up from the front of RFairLock's queue, as its scripts do before
+// they look. It is for calls that change something anyway.
 func clearFair(c *Ctx, key []byte) {
 	var name, other [128]byte
 	queueKey, timeoutsKey := companion(name[:0], redissonQueue, key), companion(other[:0], redissonTimeouts, key)
@@ -141,8 +142,8 @@ func (l *lockCall) leaveFair(c *Ctx, key []byte) {
 	timeouts.Remove(head)
 }
 
-// fence returns the last token of RFencedLock, which a new one must exceed; 0: there is none. An error says that what
-// is there is no token, or the last one possible.
+// fence returns the last token of RFencedLock, which a new one must exceed; 0: there is none. An error says
+// that what is there is no token, or the last one possible.
 func fence(c *Ctx, key []byte) (token int64, err error) {
 	if !c.DB.HasCompanions() {
 		return 0, nil
@@ -165,14 +166,39 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 	return max(token, 0), nil
 }
 
-// keepFence writes a new token back where RFencedLock counts, if it does.
+// keepFence writes a new token back where RFencedLock counts, if it does. What is no counter is left alone.
 func keepFence(c *Ctx, key []byte, token int64) {
 	if !c.DB.HasCompanions() {
 		return
 	}
 	var name [128]byte
 	counter := companion(name[:0], redissonToken, key)
-	if c.DB.Peek(counter).OK() {
+	if r := c.DB.Peek(counter); r.OK() && r.Is(store.String) {
 		c.DB.SetInt(counter, token)
 	}
+}
+
+// locksOwnCounter reports whether keys that are to be locked together name a lock and the counter of its
+// tokens. A key cannot be both: the one that is taken first would be in the way of the other, which no look
+// at the data can tell before. The order of the keys makes no difference.
+func locksOwnCounter(keys [][]byte) bool {
+	var counters map[string]bool
+	for _, key := range keys {
+		if store.IsCompanion(key) {
+			if counters == nil {
+				counters = map[string]bool{}
+			}
+			counters[string(key)] = true
+		}
+	}
+	if counters == nil {
+		return false
+	}
+	var name [128]byte
+	for _, key := range keys {
+		if counters[string(companion(name[:0], redissonToken, key))] {
+			return true
+		}
+	}
+	return false
 }

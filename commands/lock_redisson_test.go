@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,4 +71,45 @@ func TestLockAllocations(t *testing.T) {
 	require.Zero(t, f.allocsOf("LOCK", "k", "p"), "held by another")
 	require.Zero(t, f.allocsOf("UNLOCK", "other", "o"))
 	require.Zero(t, f.allocsOf("RENEW", "k", "o", "EX", "9", "TOKEN", "1"))
+}
+
+// A lock and the counter of its tokens cannot be locked together: whichever comes first
+// would be in the way of the other.
+func TestLockAndItsCounterTogether(t *testing.T) {
+	f := newFixture(t, LockRows, StringRows, KeyRows, HashRows, ListRows, SetRows)
+	const wrong = `-WRONGTYPE Operation against a key holding the wrong kind of value`
+	for _, keys := range [][]string{
+		{"redisson_lock_token:{foo}", "foo"},
+		{"foo", "redisson_lock_token:{foo}"},
+		{"redisson_lock_token:{foo}", "{foo}"},
+		{"a{b", "x", "redisson_lock_token:a{b"},
+		{"redisson_lock_token:redisson_lock_token:{k}", "other", "redisson_lock_token:{k}"},
+	} {
+		mlock := append(append([]string{"MLOCK", fmt.Sprint(len(keys))}, keys...), "me")
+		f.want(wrong, mlock...)
+		f.want(wrong, append(mlock, "PX", "100", "WAIT", "0")...)
+		require.Empty(t, f.effects(), keys)
+		f.want(`0`, append([]string{"EXISTS"}, keys...)...)
+	}
+	f.do("LOCK", "guarded", "me")
+	f.effects()
+	f.want(wrong, "GUARD", "guarded", "1", "MLOCK", "2", "redisson_lock_token:{foo}", "foo", "me")
+	require.Empty(t, f.effects())
+
+	f.want(`[2 3]`, "MLOCK", "2", "redisson_lock_token:foo", "foo", "me") // of no lock's counter
+	f.want(`1`, "UNLOCK", "foo", "me")
+
+	// Whatever else stands where a counter would be is refused, and left as it is.
+	for name, setup := range map[string][]string{
+		"lock": {"LOCK", "redisson_lock_token:{foo}", "you"}, "hash": {"HSET", "redisson_lock_token:{foo}", "x", "y"},
+		"list": {"RPUSH", "redisson_lock_token:{foo}", "1"}, "set": {"SADD", "redisson_lock_token:{foo}", "1"},
+	} {
+		f.do(setup...)
+		f.effects()
+		f.want(wrong, "LOCK", "foo", "me")
+		f.want(wrong, "MLOCK", "2", "bar", "foo", "me")
+		f.want(wrong, "MLOCK", "2", "foo", "bar", "me", "WAIT", "0")
+		require.Empty(t, f.effects(), name)
+		f.do("DEL", "redisson_lock_token:{foo}")
+	}
 }

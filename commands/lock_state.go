@@ -8,25 +8,26 @@ import (
 	"lockserver/store/hash"
 )
 
-// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its holds the value,
-// and the key's deadline the lease. One more field holds the fencing token; Redisson's scripts never look at it.
+// A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its
+// holds the value, and the key's deadline the lease. One more field holds the fencing token;
+// Redisson's scripts never look at it.
 var (
 	tokenField = []byte(store.TokenField)
 	// modeField marks Redisson's read-write lock, whose other fields mean something else.
 	modeField = []byte("mode")
 )
 
-// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in the year 2255.
-// A hash that claims as much is no lock of ours.
+// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
+// the year 2255. A hash that claims as much is no lock of ours.
 const MaxToken = 1<<53 - 1
 
-// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start above it.
-// Tokens never fall, so one that somebody wrote by hand raises those of all locks for good; without a bound one key could
-// use all of them up.
+// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start
+// above it. Tokens never fall, so one that somebody wrote by hand raises those of all locks for good; without
+// a bound one key could use all of them up.
 const furthestTokenUS = 100 * 366 * 86_400_000_000
 
-// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the time in microseconds
-// since 1970.
+// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
+// time in microseconds since 1970.
 func TokenCanRise(nowUS, token int64) bool {
 	return token <= nowUS+furthestTokenUS && token < MaxToken-1
 }
@@ -46,7 +47,8 @@ type LockState struct {
 	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
 }
 
-// FindLock returns the lock that is held at key; Holds is 0 if none is. ErrWrongType: what is there is no lock.
+// FindLock returns the lock that is held at key; Holds is 0 if none is.
+// ErrWrongType: what is there is no lock.
 func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 	r := db.Peek(key)
 	if !r.Is(store.Hash) {
@@ -73,7 +75,8 @@ func (l *LockState) TTLMS(nowMS int64) int64 {
 	return max(0, l.DeadlineMS-nowMS)
 }
 
-// openLock reads the lock at key as owner sees it, ready to be changed. ErrWrongType: what is there is no lock.
+// openLock reads the lock at key as owner sees it, ready to be changed.
+// ErrWrongType: what is there is no lock.
 func openLock(db *store.DB, key, owner []byte) (l heldLock, edit store.HashEdit, err error) {
 	edit, ok := db.OpenHash(key)
 	if !ok {
@@ -125,8 +128,8 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	return l, nil
 }
 
-// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such count. dst is
-// scratch for an owner that is a number.
+// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such
+// count. dst is scratch for an owner that is a number.
 func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64) {
 	for i := range h.Len() {
 		if owner, _ = h.At(i, dst); string(owner) != store.TokenField {
@@ -187,15 +190,26 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 	return c.NowMS() + l.ms, nil
 }
 
-// ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it; token 0
-// stands for any token. It never brings back a lock, and never shortens a lease.
-func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) bool {
+// ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it;
+// token 0 stands for any token. It never brings back a lock, and never shortens a lease; extended is false
+// if the lease ends no earlier as it is.
+func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	l, edit, err := openLock(db, key, owner)
 	if err != nil || l.holds == 0 || token != 0 && token != l.token {
-		return false
+		return false, false
 	}
 	if at := db.Peek(key).DeadlineMS(); at != 0 && at < endMS {
 		edit.Expire(endMS)
+		extended = true
 	}
-	return true
+	return true, extended
+}
+
+// CutLock makes the lease of the lock at key end at endMS, if owner holds it with
+// that token and it ends later.
+func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
+	l, edit, err := openLock(db, key, owner)
+	if err == nil && l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > endMS {
+		edit.Expire(endMS)
+	}
 }

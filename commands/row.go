@@ -24,12 +24,12 @@ type Row struct {
 	Sub []Row
 	// Tips are hints for proxies and clients, such as "nondeterministic_output".
 	Tips []string
-	// MinArgs, if not 0, is the number of words, names included, that a call needs at least. It is for the few
-	// commands whose arity is not what their grammar says, because Redis leaves them more to check (QUIT, CLIENT
-	// KILL), and makes the arity -MinArgs.
+	// MinArgs, if not 0, is the number of words, names included, that a call needs at least. It is for the
+	// few commands whose arity is not what their grammar says, because Redis leaves them more to check (QUIT,
+	// CLIENT KILL), and makes the arity -MinArgs.
 	MinArgs int
-	// Inner, if not 0, is the place among the words of a call where a command of its own begins, whose keys are the
-	// call's, too (GUARD).
+	// Inner, if not 0, is the place among the words of a call where a command of its own begins, whose
+	// keys are the call's, too (GUARD).
 	Inner int
 	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
@@ -50,7 +50,8 @@ type derived struct {
 	subs     []*Row
 	words    []string // option words, upper case
 	index    int
-	member   int
+	first    int // place of the first key among the words of every call, 0: the row alone does not tell
+	member   int // of the first member or field behind the only key, 0: there is none
 	removes  bool
 }
 
@@ -63,7 +64,8 @@ func (r *Row) FullName() string { return r.fullName }
 // Parent is the container of a subcommand, nil for a command.
 func (r *Row) Parent() *Row { return r.parent }
 
-// Arity is the number of words of a call, command and subcommand names included; negative: at least that many.
+// Arity is the number of words of a call, command and subcommand names included;
+// negative: at least that many.
 func (r *Row) Arity() int { return r.arity }
 
 // Keys are the derived key specifications. The slice belongs to the table and must not be changed.

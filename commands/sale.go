@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"strconv"
 
 	"lockserver/internal/keyevent"
@@ -15,6 +16,7 @@ const (
 	saleHasBought  = 2
 	saleNotStarted = 3
 	saleOver       = 4
+	saleTakenBack  = 5
 )
 
 // purchase is one call of SECKILL.
@@ -24,10 +26,11 @@ type purchase struct {
 	sale                 sale
 	stock                int64 // before it
 	have                 int64 // pieces that the user has already
-	again                bool  // the order has been sold before: this is a retry
+	again                bool  // the order has been sold before, and stands: this is a retry
 }
 
-// seckill checks everything before it changes anything: stock deducted, user remembered, order appended, or nothing.
+// seckill checks everything before it changes anything: stock deducted, user
+// remembered, order appended, or nothing.
 func seckill(c *Ctx) error {
 	p := purchase{qty: 1}
 	if err := p.read(c.Args()); err != nil {
@@ -57,14 +60,17 @@ func (p *purchase) read(a *Scanner) error {
 	return a.Err()
 }
 
-// judge finds the answer, in the order in which the script asks: the stock first. Most calls come when nothing is left,
-// and that must cost next to nothing; only whether it is a retry has to be known before, because whoever asks again is
-// told the same, also when all is sold or over.
+// judge finds the answer, in the order in which the script asks: the stock first. Most calls come when
+// nothing is left, and that must cost next to nothing; only whether it is a retry has to be known before,
+// because whoever asks again is told what became of the order, also when all is sold or over.
 func (p *purchase) judge(c *Ctx) (answer int64, err error) {
 	if p.stock, err = findStock(c, p.voucher); err != nil {
 		return 0, err
 	}
 	o, err := owned(c, p.voucher, p.user, p.order) // of a sale on bare keys there is none
+	if o.state == orderGone {
+		return saleTakenBack, nil
+	}
 	if p.again = o.state != ""; p.again || err != nil {
 		return saleSold, err
 	}
@@ -93,7 +99,8 @@ func (p *purchase) judge(c *Ctx) (answer int64, err error) {
 	return saleSold, nil
 }
 
-// sell carries a purchase out that judge has found to be good, unless a key that it writes to holds something else.
+// sell carries a purchase out that judge has found to be good, unless a key that it
+// writes to holds something else.
 func (p *purchase) sell(c *Ctx) error {
 	streamKey := p.sale.streamKey(c.names[1][:0])
 	id, err := nextEntryID(c, streamKey, p.voucher, p.user, p.order)
@@ -158,8 +165,8 @@ func (p *purchase) note(c *Ctx) {
 	c.Notify(keyevent.Hash, "hset", key)
 }
 
-// setPieces notes how many pieces a user has now, who had some number before: in the set of buyers, and beside it if it
-// is more than one.
+// setPieces notes how many pieces a user has now, who had some number before: in the set of buyers,
+// and beside it if it is more than one.
 func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
 	if had > 1 || has > 1 {
 		key := c.saleKey(piecesPrefix, voucher)
@@ -184,18 +191,27 @@ func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
 	}
 }
 
-// nextEntryID is the ID of the entry that is to be added to a stream, unless that cannot be done.
-func nextEntryID(c *Ctx, key []byte, values ...[]byte) (id stream.ID, err error) {
-	s, err := c.streamToWrite(key)
+// saleStream is streamToWrite for a stream of a sale, which cannot be one of the sale's other keys: those
+// change in the same step, and are of other kinds.
+func (c *Ctx) saleStream(key, voucher []byte) (*stream.Stream, error) {
+	if bytes.HasPrefix(key, saleKeyPrefix) {
+		for _, prefix := range saleKeys {
+			if bytes.Equal(key, c.saleKey(prefix, voucher)) {
+				return nil, ErrWrongType
+			}
+		}
+	}
+	return c.streamToWrite(key)
+}
+
+// nextEntryID is the ID of the entry that is to be added to a stream of a sale, unless that cannot be done.
+func nextEntryID(c *Ctx, key, voucher, user, order []byte) (id stream.ID, err error) {
+	s, err := c.saleStream(key, voucher)
 	if err != nil {
 		return id, err
 	}
 	const room = 128 // for the names of the fields, and numbers
-	total := room
-	for _, v := range values {
-		total += len(v)
-	}
-	if total > stream.MaxEntryBytes {
+	if room+len(voucher)+len(user)+len(order) > stream.MaxEntryBytes {
 		return id, ErrStreamEntry
 	}
 	return nextStreamID(c, s)
@@ -207,7 +223,8 @@ func (c *Ctx) holdsKind(prefix string, voucher []byte, kind store.Kind) bool {
 	return r.Is(kind)
 }
 
-// The fields of an order in its stream; qty only of a sale made with SECKILL.CREATE, reason only of one taken back.
+// The fields of an order in its stream; qty only of a sale made with SECKILL.CREATE,
+// reason only of one taken back.
 var (
 	userField    = []byte("userId")
 	voucherField = []byte("voucherId")

@@ -63,17 +63,17 @@ func (o *opening) read(a *Scanner) error {
 	return a.Err()
 }
 
-// seckillCreate opens a sale. What a sale of that name has left behind is in its way, even one that is over: it may
-// still be needed to compare the orders with.
+// seckillCreate opens a sale. What a sale of that name has left behind is in its way, even one that is over:
+// it may still be needed to compare the orders with.
 func seckillCreate(c *Ctx) error {
 	o := opening{limit: 1, stream: []byte(orderStream)}
 	if err := o.read(c.Args()); err != nil {
 		return err
 	}
-	if _, err := c.streamToWrite(o.stream); err != nil {
+	if _, err := c.saleStream(o.stream, o.voucher); err != nil {
 		return err
 	}
-	if _, err := c.streamToWrite(append(Own(o.stream), cancelledSuffix...)); err != nil {
+	if _, err := c.saleStream(append(Own(o.stream), cancelledSuffix...), o.voucher); err != nil {
 		return err
 	}
 	for _, prefix := range saleKeys {
@@ -116,7 +116,8 @@ func (o *opening) open(c *Ctx) {
 	c.Notify(keyevent.Hash, "hset", key)
 }
 
-// seckillRestock adds pieces to a sale or takes some, but never more than there are. A sale on bare keys has a stock, too.
+// seckillRestock adds pieces to a sale or takes some, but never more than there are. A sale
+// on bare keys has a stock, too.
 func seckillRestock(c *Ctx) error {
 	a := c.Args()
 	voucher, n := a.Bytes(), a.Int()

@@ -15,8 +15,7 @@ type settlement struct {
 	record               orderRecord
 }
 
-// read finds the order. open: it can still go either way; an order whose hold has ended cannot, even if the server has
-// not come round to it yet.
+// read finds the order. open: it can still go either way.
 func (t *settlement) read(c *Ctx) (open bool, err error) {
 	a := c.Args()
 	t.voucher, t.user, t.order = a.Bytes(), a.Bytes(), a.Bytes()
@@ -32,17 +31,8 @@ func (t *settlement) read(c *Ctx) (open bool, err error) {
 		}
 		return false, ErrSaleBare(t.voucher)
 	}
-	if t.record, err = owned(c, t.voucher, t.user, t.order); err != nil {
-		return false, err
-	}
-	switch t.record.state {
-	case orderSold:
-		return true, nil
-	case orderHeld:
-		atMS, has, err := holdOf(c, t.voucher, t.order)
-		return err == nil && (!has || c.NowMS() < atMS), err
-	}
-	return false, nil
+	t.record, err = owned(c, t.voucher, t.user, t.order)
+	return t.record.state == orderSold || t.record.state == orderHeld, err
 }
 
 // seckillConfirm makes an order final.
@@ -80,8 +70,8 @@ func seckillCancel(c *Ctx) error {
 	return nil
 }
 
-// takeBack undoes an order that is held or sold, or changes nothing and says why that cannot be done. reason tells the
-// readers of the stream of such orders.
+// takeBack undoes an order that is held or sold, or changes nothing and says why that cannot be done. reason
+// tells the readers of the stream of such orders.
 func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 	stock, err := findStock(c, t.voucher)
 	if err != nil {
@@ -116,7 +106,8 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 	return nil
 }
 
-// finish ends the hold of an order, if it has one, and writes its new state into its record and the sums of the sale.
+// finish ends the hold of an order, if it has one, and writes its new state into its
+// record and the sums of the sale.
 func (t *settlement) finish(c *Ctx, state orderState) {
 	var text [64]byte
 	dropHold(c, t.voucher, t.order)

@@ -9,8 +9,9 @@ import (
 	"lockserver/store/listpack"
 )
 
-// A sale is a few ordinary keys. The first two are what the classic script keeps, and all there is to a sale on bare
-// keys; a sale made with SECKILL.CREATE has the others, too. docs/decisions/0010-sales.md says why these.
+// A sale is a few ordinary keys. The first two are what the classic script keeps, and all there is to
+// a sale on bare keys; a sale made with SECKILL.CREATE has the others, too.
+// docs/decisions/0010-sales.md says why these.
 const (
 	stockPrefix  = "seckill:stock:"  // a string: the pieces that are left
 	buyersPrefix = "seckill:order:"  // a set: the users who have a piece
@@ -22,6 +23,9 @@ const (
 	orderStream     = "stream.orders" // unless SECKILL.CREATE named another
 	cancelledSuffix = ":cancelled"    // of the stream of orders that were taken back
 )
+
+// saleKeyPrefix begins all of them but the streams.
+var saleKeyPrefix = []byte("seckill:")
 
 // saleKeys are the prefixes of all keys of a sale but its streams.
 var saleKeys = [...]string{stockPrefix, buyersPrefix, salePrefix, ordersPrefix, piecesPrefix, holdsPrefix}
@@ -46,7 +50,8 @@ var (
 
 // sale is what the hash of a sale says. On bare keys it has the values that a sale has by default.
 //
-// Invariant (tests/sales): total == stock + sold, and sold is the sum over the orders that were not taken back.
+// Invariant (tests/sales): total == stock + sold, and sold is the sum over the
+// orders that were not taken back.
 type sale struct {
 	made           bool  // with SECKILL.CREATE
 	startMS, endMS int64 // 0: none
@@ -77,7 +82,8 @@ func findSale(c *Ctx, voucher []byte) (s sale, err error) {
 	return s, nil
 }
 
-// read takes all fields in one pass and returns the name of one that makes no sense. Fields of others it passes over.
+// read takes all fields in one pass and returns the name of one that makes no sense.
+// Fields of others it passes over.
 func (s *sale) read(h *hash.Hash) (bad []byte) {
 	if lp, small := h.Listpack(); small {
 		for pos := lp.First(); pos >= 0; {

@@ -37,7 +37,8 @@ func (f *fixture) pass(ms int64) {
 	f.settle()
 }
 
-// play runs lines of "command -> reply"; a line that begins with a number first lets so many milliseconds pass.
+// play runs lines of "command -> reply"; a line that begins with a number first
+// lets so many milliseconds pass.
 func (f *fixture) play(lines ...[2]string) {
 	f.t.Helper()
 	for _, line := range lines {
@@ -149,7 +150,11 @@ func TestCreatedSale(t *testing.T) {
 		[2]string{"SECKILL.CANCEL v ann o2", `0`},
 		[2]string{"SECKILL.CONFIRM v ann o2", `0`},
 		[2]string{"SECKILL.CANCEL v ann nosuch", `0`},
-		[2]string{"SECKILL v ann o2 QTY 2", `0`}, // a late retry sells nothing
+		[2]string{"SECKILL v ann o2 QTY 2", `5`}, // a late retry sells nothing, and is told so
+		[2]string{"SECKILL v ann o2", `5`},
+		[2]string{"SECKILL v ben o2", `-ERR seckill order 'o2' belongs to another user`},
+		[2]string{"SECKILL.CONFIRM v ann o2", `0`},
+		[2]string{"SECKILL.CANCEL v ann o2", `0`},
 		[2]string{"GET seckill:stock:v", `"2"`},
 		[2]string{"SMEMBERS seckill:order:v", `["ann" "ben"]`},
 		[2]string{"HGETALL seckill:pieces:v", `["ben" "2"]`},
@@ -175,8 +180,10 @@ func TestHold(t *testing.T) {
 		[2]string{"SECKILL v eve o3", `1`},
 		[2]string{"39 SECKILL v eve o3", `1`},
 		[2]string{"1 SECKILL.CONFIRM v ann o1", `0`}, // to the millisecond
-		[2]string{"SECKILL v ann o1", `0`},
+		[2]string{"SECKILL v ann o1", `5`},
+		[2]string{"SECKILL.CANCEL v ann o1", `0`},
 		[2]string{"9 SECKILL.CONFIRM v ben o2", `1`},
+		[2]string{"SECKILL v ben o2", `0`},
 		[2]string{"SECKILL v ann o4", `0`},
 		[2]string{"SECKILL v eve o5", `1`},
 		[2]string{"49 SECKILL.CANCEL v ann o4", `1`},
@@ -199,8 +206,10 @@ func TestHoldThatIsOverdue(t *testing.T) {
 	f.store.SetNow(f.nowMS * 1000)
 	f.want(`0`, "SECKILL.CONFIRM", "v", "ann", "o1")
 	f.want(`0`, "SECKILL.CANCEL", "v", "ann", "o1")
+	f.want(`5`, "SECKILL", "v", "ann", "o1")
 	f.want(`"1"`, "GET", "seckill:stock:v")
 	f.pass(0)
+	f.want(`5`, "SECKILL", "v", "ann", "o1")
 	f.want(`"2"`, "GET", "seckill:stock:v")
 }
 
@@ -291,6 +300,11 @@ func TestBadSales(t *testing.T) {
 		{"", "SECKILL.CREATE v STOCK 1 STREAM", string(ErrSyntax)},
 		{"", "SECKILL.CREATE v STOCK 1 FOO", string(ErrSyntax)},
 		{"SET s x", "SECKILL.CREATE v STOCK 1 STREAM s", string(ErrWrongType)},
+		{"", "SECKILL.CREATE v STOCK 1 STREAM seckill:holds:v", string(ErrWrongType)},
+		{"", "SECKILL.CREATE v:cancelled STOCK 1 STREAM seckill:holds:v", string(ErrWrongType)},
+		{"", "SECKILL.CREATE v STOCK 1 STREAM seckill:stock:v REPLACE", string(ErrWrongType)},
+		{"SECKILL.CREATE v STOCK 1 HOLD 50; HSET seckill:sale:v stream seckill:holds:v", "SECKILL v u o", string(ErrWrongType)},
+		{"SECKILL.CREATE v STOCK 1; HSET seckill:sale:v stream seckill:order:v", "SECKILL v u o", string(ErrWrongType)},
 		{"SET s:cancelled x", "SECKILL.CREATE v STOCK 1 STREAM s", string(ErrWrongType)},
 		{"SET seckill:stock:v 1", "SECKILL.CREATE v STOCK 1", "ERR seckill 'v' exists already, REPLACE begins it anew"},
 		{"SADD seckill:order:v a", "SECKILL.CREATE v STOCK 1", "ERR seckill 'v' exists already, REPLACE begins it anew"},

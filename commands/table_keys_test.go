@@ -20,7 +20,7 @@ func redisRows(t testing.TB) []Row {
 	var rows []Row
 	for _, name := range tabletest.Names(golden) {
 		row := redisRow(t, name, golden[name])
-		row.Cats, row.MinArgs = stated[name].cats, stated[name].minArgs
+		state(&row, name)
 		if !strings.Contains(name, "|") {
 			if isContainer(golden, name) && name != "command" {
 				row.Run = nil

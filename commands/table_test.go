@@ -59,8 +59,11 @@ func TestContradictionsPanic(t *testing.T) {
 		"keys before an option": {func(r *Row) { r.Args = []Arg{key.Many(), Opt(Flag("NX"))} }, "cannot be found"},
 		"numkeys behind an option": {func(r *Row) { r.Args = []Arg{Opt(Flag("NX")), Int("numkeys"), key.Many()} },
 			"nowhere in particular"},
-		"least number already said": {func(r *Row) { r.Args, r.MinArgs = []Arg{key.Many()}, 2 }, "says nothing new"},
-		"container with arguments":  {func(r *Row) { r.Args, r.Sub = []Arg{key}, []Row{plain("a")} }, "container"},
+		"least number already said":          {func(r *Row) { r.Args, r.MinArgs = []Arg{key.Many()}, 2 }, "says nothing new"},
+		"first key behind the shortest call": {func(r *Row) { r.Args, r.MinArgs = []Arg{Str("s"), key}, 2 }, "no key at 2"},
+		"member behind the shortest call":    {func(r *Row) { r.Args, r.MinArgs = []Arg{key, Str("member").Many()}, 2 }, "no member at 2"},
+		"command behind the shortest call":   {func(r *Row) { r.Args, r.Inner = []Arg{Opt(Str("command"))}, 1 }, "no command at 1"},
+		"container with arguments":           {func(r *Row) { r.Args, r.Sub = []Arg{key}, []Row{plain("a")} }, "container"},
 		"container in a container": {func(r *Row) {
 			sub := plain("a")
 			sub.Sub = []Row{plain("b")}

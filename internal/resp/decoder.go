@@ -6,8 +6,8 @@ import "bytes"
 // without the small ones of a client that has yet to log in; see [Decoder.SetAuthenticated].
 //
 // One read is handled as: Feed, Next until it says false, Keep. Arguments are views into the fed bytes, so
-// whoever stores one copies it before Keep. A caller may stop calling Next while commands are left (its client
-// is parked), call Keep, and go on with Next later, with or without another Feed.
+// whoever stores one copies it before Keep. A caller may stop calling Next while commands are left (its
+// client is parked), call Keep, and go on with Next later, with or without another Feed.
 //
 // A Decoder that holds nothing keeps no buffer. It is not safe for use by several goroutines.
 type Decoder struct {
@@ -41,9 +41,9 @@ type span struct{ from, to int }
 // SetLimits replaces the limits, from the next header on.
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
-// SetAuthenticated(false) puts a client that must log in first under Redis' limits for strangers: 10 arguments,
-// 16384 bytes each. SetAuthenticated(true) lifts them, from the next command on, so a large command may follow
-// AUTH in one pipeline.
+// SetAuthenticated(false) puts a client that must log in first under Redis' limits for strangers: 10
+// arguments, 16384 bytes each. SetAuthenticated(true) lifts them, from the next command on, so a large
+// command may follow AUTH in one pipeline.
 func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 
 // Pending returns how many bytes are held and not yet consumed.
@@ -61,10 +61,10 @@ func (d *Decoder) Feed(data []byte) {
 	}
 }
 
-// Next appends the next command's arguments to args. It returns false when the command is not whole yet, and an
-// error, a [ProtocolError] or [ErrQueryTooLong], when there is no going on; the same error is then returned for
-// ever. Empty commands ("*0", "*-1", blank lines) are passed over. The arguments are valid until the next Feed
-// or Keep and must not be written to.
+// Next appends the next command's arguments to args. It returns false when the command is not whole yet, and
+// an error, a [ProtocolError] or [ErrQueryTooLong], when there is no going on; the same error is then
+// returned for ever. Empty commands ("*0", "*-1", blank lines) are passed over. The arguments are valid until
+// the next Feed or Keep and must not be written to.
 func (d *Decoder) Next(args [][]byte) ([][]byte, bool, error) {
 	if d.err != nil {
 		return args, false, d.err
@@ -140,17 +140,20 @@ func (d *Decoder) move(capacity int, data []byte) {
 	d.data, d.pos, d.own = append(buf, data...), 0, true
 }
 
-// room returns the capacity for a buffer that must hold need bytes now. It doubles while a command is arriving,
-// but not beyond the end of the announced argument; and an announcement alone never gets more than 16 KiB, or a
-// client could have 512 MiB for a dozen bytes.
+// room returns the capacity for a buffer that must hold need bytes now. It doubles while a command is
+// arriving, but not beyond the end of the announced argument; and an announcement alone never gets more than
+// 16 KiB, or a client could have 512 MiB for a dozen bytes. What arrives behind commands that nobody takes
+// for now has a quarter more, so that each byte is moved a few times at most.
 func (d *Decoder) room(need int) int {
 	switch p := d.part; {
 	case p == nil:
-		return need
+		return need + need/4
 	case p.bulk < 0:
 		return max(2*need, 64)
+	case need >= p.next+p.bulk+2:
+		return need + need/4
 	default:
-		return max(need, min(p.next+p.bulk+2, max(2*need, 16<<10)))
+		return min(p.next+p.bulk+2, max(2*need, 16<<10))
 	}
 }
 
@@ -301,8 +304,8 @@ func (d *Decoder) bulkHeader(p *partial, b []byte) (bool, error) {
 	return true, nil
 }
 
-// header returns the line at p.next without its end and moves p past it. Redis looks for the CR only and takes
-// whatever byte follows it for the LF.
+// header returns the line at p.next without its end and moves p past it. Redis looks for the CR only and
+// takes whatever byte follows it for the LF.
 func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bool, err error) {
 	end, err := d.lineEnd(p, b, '\r', tooBig)
 	if end < 0 || err != nil || end+2 > len(b) {
@@ -314,9 +317,9 @@ func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bo
 	return line, true, nil
 }
 
-// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if it is
-// not within the limit. As in Redis, whose search is that of C strings, nothing behind a NUL is found: such a
-// line can only grow too big.
+// lineEnd returns the offset of the byte end in the line at p.next, -1 if it has not come, and tooBig if
+// it is not within the limit. As in Redis, whose search is that of C strings, nothing behind a NUL is
+// found: such a line can only grow too big.
 func (d *Decoder) lineEnd(p *partial, b []byte, end byte, tooBig error) (int, error) {
 	limit := d.limits.maxInline()
 	to := max(p.seen, min(len(b), p.next+limit+1)) // p.seen may be beyond a limit lowered since
