@@ -12,15 +12,26 @@ import (
 var shrinkTime = flag.Duration("shrink-time", 20*time.Second,
 	"how long a failing workload of the log is played again to find out what it takes; 0: not at all")
 
+// What the log's goroutines do is not the same each time, so a workload has more than one chance to fail. The
+// whole one has more of them than a part: without it nothing can be learnt.
+const (
+	chancesOfAll  = 20
+	chancesOfPart = 2
+)
+
 // smallest plays a workload that failed again, with some of its actions, and shows the few that it takes to
-// fail. What the log's goroutines do is not the same each time, so a part has two chances.
+// fail.
 func smallest(actions []action, life func([]action) error, err error) string {
 	if *shrinkTime == 0 {
 		return err.Error()
 	}
 	last := err
 	fails := func(part []action) bool {
-		for range 2 {
+		chances := chancesOfPart
+		if len(part) == len(actions) {
+			chances = chancesOfAll
+		}
+		for range chances {
 			if err := life(part); err != nil {
 				last = err
 				return true

@@ -23,7 +23,7 @@ type client struct {
 	mu       sync.Mutex
 	book     *book
 	pending  []*command // sent and not answered
-	parked   *command   // one of them, which the server was seen to let wait
+	parked   *command   // the first of them that can be what the server was seen to let wait
 	ended    bool
 	hungUp   bool // by us
 	violated error
@@ -86,12 +86,12 @@ func (c *client) answered(v resp.Value) {
 	c.violate("%.200s came without a command", v)
 }
 
-// end is the end of the connection. What waited when it came was taken back, if it was given
-// at all; the others may have run.
+// end is the end of the connection. What waited was taken back, if it was given at all and not read;
+// the others may have run.
 func (c *client) end() {
 	c.ended = true
 	for _, cmd := range c.pending {
-		if !cmd.muted && !cmd.noReply && (cmd != c.parked || cmd.words[0] == "BLPOP") {
+		if !cmd.muted && !cmd.noReply && (!cmd.waited || cmd.words[0] == "BLPOP") {
 			cmd.accepts(c.book, resp.Value{}, false)
 		}
 	}
@@ -106,11 +106,28 @@ func (c *client) violate(format string, args ...any) {
 	}
 }
 
-// stuck says why the client cannot be left alone yet: a command of it is neither answered nor seen to
-// wait. waits is what the server says.
-func (c *client) stuck(waits bool) error {
+// mayWait returns the commands that may be what the server lets wait.
+func (c *client) mayWait() (list []*command) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for _, cmd := range c.pending {
+		if cmd.key != (place{}) {
+			list = append(list, cmd)
+		}
+	}
+	return list
+}
+
+// stuck says why the client cannot be left alone yet: a command of it is neither answered nor seen to
+// wait. waits is what the server says, could are the commands that it may have said it of: those that were
+// not answered before it was asked. If there is one alone, it is known to have waited; of several, the
+// replies of the first may be on their way.
+func (c *client) stuck(waits bool, could []*command) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if waits && len(could) == 1 {
+		could[0].waited = true
+	}
 	if c.violated != nil || c.ended {
 		return c.violated
 	}

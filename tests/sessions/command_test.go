@@ -16,6 +16,8 @@ type command struct {
 	muted bool
 	// key is what it waits for, if it may wait; empty: it does not.
 	key place
+	// waited says that the server was seen to let it wait: a grant that comes now is taken back if it is not read.
+	waited bool
 	// parts are the commands that an EXEC runs.
 	parts []*command
 	// noReply: it is answered by pushes, or not at all.

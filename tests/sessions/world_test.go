@@ -226,43 +226,52 @@ func (w *world) eventually(inOrder func() error) error {
 	}
 }
 
-// waiting returns who is connected, and whether a command of it waits.
-func (w *world) waiting() (map[string]bool, error) {
+// waits is what the server said of its connections.
+type waits struct {
+	is    map[string]bool       // by CLIENT ID, whether a command of it waits
+	could map[string][]*command // what may be that command
+}
+
+// waiting asks who is connected, and whether a command of it waits.
+func (w *world) waiting() (waits, error) {
+	said := waits{make(map[string]bool), make(map[string][]*command)}
+	for _, c := range w.clients {
+		said.could[c.id] = c.mayWait()
+	}
 	v, err := w.ask([]string{"CLIENT", "LIST"})
 	if err != nil {
-		return nil, err
+		return said, err
 	}
-	waits := make(map[string]bool)
 	for line := range strings.Lines(v[0].Str) {
 		_, id, _ := strings.Cut(line, "id=")
 		id, _, _ = strings.Cut(id, " ")
 		_, flags, _ := strings.Cut(line, " flags=")
 		flags, _, _ = strings.Cut(flags, " ")
-		waits[id] = strings.Contains(flags, "b")
+		said.is[id] = strings.Contains(flags, "b")
 	}
-	return waits, nil
+	return said, nil
 }
 
 // quiet returns nil when each client has been answered or waits.
 func (w *world) quiet() error {
-	waits, err := w.waiting()
+	said, err := w.waiting()
 	if err != nil {
 		return err
 	}
-	return w.quietAs(waits)
+	return w.quietAs(said)
 }
 
 // quietAs is quiet, with what the server said of who waits.
-func (w *world) quietAs(waits map[string]bool) error {
+func (w *world) quietAs(said waits) error {
 	for _, c := range w.clients {
-		is, there := waits[c.id]
+		is, there := said.is[c.id]
 		c.mu.Lock()
 		ended := c.ended
 		c.mu.Unlock()
 		if there == ended {
 			return fmt.Errorf("%s: its end is known to one side only (the server has it: %v)", c.book.owner, there)
 		}
-		if err := c.stuck(is); err != nil {
+		if err := c.stuck(is, said.could[c.id]); err != nil {
 			return err
 		}
 	}
@@ -353,7 +362,9 @@ func (w *world) checkLock(p place, v resp.Value) error {
 		}
 	}
 	if orphan {
-		if _, err := w.ask([]string{"LOCK.FORCE", p.key}); err != nil {
+		// Not LOCK.FORCE: the server may have passed the lock on meanwhile.
+		one := []string{"UNLOCK", p.key, info.owner, "TOKEN", strconv.FormatInt(info.token, 10)}
+		if _, err := w.ask(slices.Repeat([][]string{one}, int(info.holds))...); err != nil {
 			return err
 		}
 		return fmt.Errorf("%s was taken from %s, whose connection has ended", p, info.owner)
@@ -391,19 +402,19 @@ func (w *world) finish() error {
 
 // unblockAll returns nil when nobody waits, and everybody has been answered. It ends waits.
 func (w *world) unblockAll() error {
-	waits, err := w.waiting()
+	said, err := w.waiting()
 	if err != nil {
 		return err
 	}
 	for _, c := range w.clients {
-		if waits[c.id] {
+		if said.is[c.id] {
 			if _, err := w.ask([]string{"CLIENT", "UNBLOCK", c.id}); err != nil {
 				return err
 			}
 			return fmt.Errorf("%s waits still", c.book.owner)
 		}
 	}
-	return w.quietAs(waits)
+	return w.quietAs(said)
 }
 
 // checkLists fails if an element was taken twice, or is nowhere although nobody may have taken it untold.
