@@ -76,8 +76,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// dialInShortage takes the last descriptor for a client. Whoever reads a file meanwhile, as the server does to
-// see its memory, may have it for a moment.
+// dialInShortage takes the last descriptor for a client. Whoever reads a file meanwhile, as the server does
+// to see its memory, may have it for a moment.
 func dialInShortage(t *testing.T, dial func() (net.Conn, error)) *testkit.Client {
 	t.Helper()
 	var conn net.Conn

@@ -38,11 +38,11 @@ const (
 )
 
 // passwordHash is the hash of the user's password as Redis shows it; empty: there is none.
-func (srv *Server) passwordHash() string {
-	if srv.config.RequirePass == "" {
+func (ex *executor) passwordHash() string {
+	if ex.config.RequirePass == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(srv.config.RequirePass))
+	sum := sha256.Sum256([]byte(ex.config.RequirePass))
 	return hex.EncodeToString(sum[:])
 }
 
@@ -99,7 +99,7 @@ func aclGetUser(c *commands.Ctx) error {
 		c.Out.Null()
 		return nil
 	}
-	hash := sessionOf(c).server.passwordHash()
+	hash := sessionOf(c).executor.passwordHash()
 	flags, passwords := []string{"on"}, []string{hash}
 	if hash == "" {
 		flags, passwords = append(flags, "nopass"), nil
@@ -125,7 +125,7 @@ func aclGetUser(c *commands.Ctx) error {
 
 func aclList(c *commands.Ctx) error {
 	password := "nopass"
-	if hash := sessionOf(c).server.passwordHash(); hash != "" {
+	if hash := sessionOf(c).executor.passwordHash(); hash != "" {
 		password = "#" + hash
 	}
 	c.Out.Array(1)

@@ -8,7 +8,7 @@ import "lockserver/commands"
 // admit says whether the session may run a command now. The first that speaks against
 // it is named, in Redis' order.
 func (s *session) admit(row *commands.Row) error {
-	ex := &s.server.executor
+	ex := s.executor
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
 		if row.Name == "debug" && !s.mayDebug() {
 			return commands.ErrDebugDisabled
@@ -36,18 +36,18 @@ func (s *session) admit(row *commands.Row) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
-		if err := s.server.refusesWrites(); err != nil {
+		if err := s.executor.refusesWrites(); err != nil {
 			return err
 		}
 	}
 	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
 		return commands.ErrSubscribed(row.FullName())
 	}
-	if s.server.loading != nil && !flags.Has(commands.Loading) {
+	if s.executor.loading != nil && !flags.Has(commands.Loading) {
 		return commands.ErrLoading
 	}
-	if s.server.scripts.busy.on && flags&commands.AllowBusy == 0 {
-		return s.server.busyError()
+	if s.executor.scripts.busy.on && flags&commands.AllowBusy == 0 {
+		return s.executor.busyError()
 	}
 	if s.monitors && flags&keyspace != 0 {
 		return commands.ErrReplicaKeyspace
@@ -61,10 +61,10 @@ const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
 // would need more. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row) error {
-	if !s.authenticated || s.server.loading != nil {
+	if !s.authenticated || s.executor.loading != nil {
 		return nil
 	}
-	room := s.server.executor.evict()
+	room := s.executor.evict()
 	switch {
 	case s.condemned: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
@@ -125,21 +125,21 @@ func plainnessOf(table *commands.Table) []plainness {
 // command of the session, it is to run at once, its reply is to be sent, and nobody is to be shown it. No
 // plain command changes any of that.
 func (s *session) unhindered() bool {
-	ex := &s.server.executor
+	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
-		s.server.loading == nil && len(ex.monitors) == 0 && !ex.scripts.busy.on && ex.scripts.busy.later == nil
+		s.executor.loading == nil && len(ex.monitors) == 0 && !ex.scripts.busy.on && ex.scripts.busy.later == nil
 }
 
 // admitPlain is admit for a plain command of an unhindered session.
 func (s *session) admitPlain(row *commands.Row) error {
-	ex := &s.server.executor
+	ex := s.executor
 	if ex.store.Full() {
 		if err := s.admitFull(row); err != nil {
 			return err
 		}
 	}
 	if ex.plain[row.Index()] == plainWrite {
-		return s.server.refusesWrites()
+		return s.executor.refusesWrites()
 	}
 	return nil
 }

@@ -15,19 +15,19 @@ func aofRows() []commands.Row {
 }
 
 func bgrewriteaof(c *commands.Ctx) error {
-	srv := sessionOf(c).server
+	ex := sessionOf(c).executor
 	switch {
-	case srv.aof == nil && !srv.hasFiles():
+	case ex.aof == nil && !ex.hasFiles():
 		return commands.ErrNoLogFile
-	case srv.rewrites.running:
+	case ex.rewrites.running:
 		return commands.ErrRewriteInProgress
-	case srv.snapshots.running || !c.MayBlock: // in a transaction: its effects are one unit
-		srv.rewrites.scheduled = true
+	case ex.snapshots.running || !c.MayBlock: // in a transaction: its effects are one unit
+		ex.rewrites.scheduled = true
 		c.Out.Simple("Background append only file rewriting scheduled")
 		return nil
 	}
-	if err := srv.startRewrite(); err != nil {
-		srv.log.Error("the append-only file cannot be rewritten", "cause", err)
+	if err := ex.startRewrite(); err != nil {
+		ex.log.Error("the append-only file cannot be rewritten", "cause", err)
 		return commands.ErrRewriteFailed
 	}
 	c.Out.Simple("Background append only file rewriting started")
@@ -35,18 +35,18 @@ func bgrewriteaof(c *commands.Ctx) error {
 }
 
 // infoLog writes what INFO's section about persistence says of the log.
-func infoLog(srv *Server, w *infoWriter) {
-	rw := &srv.rewrites
-	on := srv.aof != nil
+func infoLog(ex *executor, w *infoWriter) {
+	rw := &ex.rewrites
+	on := ex.aof != nil
 	current, last := int64(-1), rw.durationMS
 	if rw.running {
-		current = (srv.store.NowMS() - rw.startedMS) / 1000
+		current = (ex.store.NowMS() - rw.startedMS) / 1000
 	}
 	if last > 0 {
 		last /= 1000
 	}
 	writeStatus := "ok"
-	if on && srv.aof.broken != nil {
+	if on && ex.aof.broken != nil {
 		writeStatus = "err"
 	}
 	w.line("aof_enabled", b2i(on))
@@ -60,7 +60,7 @@ func infoLog(srv *Server, w *infoWriter) {
 	if !on {
 		return
 	}
-	var st aof.Stats = srv.aof.log.Stats()
+	var st aof.Stats = ex.aof.log.Stats()
 	w.line("aof_current_size", st.Bytes)
 	w.line("aof_base_size", st.StartBytes)
 	w.line("aof_pending_rewrite", b2i(rw.scheduled))
@@ -70,14 +70,14 @@ func infoLog(srv *Server, w *infoWriter) {
 }
 
 // infoLoading writes how far the start has come.
-func infoLoading(srv *Server, w *infoWriter) {
-	l := srv.loading
+func infoLoading(ex *executor, w *infoWriter) {
+	l := ex.loading
 	w.line("loading", b2i(l != nil))
 	w.line("async_loading", 0)
 	if l == nil {
 		return
 	}
-	passed := max(1, srv.store.NowUS()-l.startedUS)
+	passed := max(1, ex.store.NowUS()-l.startedUS)
 	eta := int64(1)
 	if l.done > 0 {
 		eta = int64(float64(l.total-l.done) / float64(l.done) * float64(passed) / 1e6)

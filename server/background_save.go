@@ -65,46 +65,46 @@ func (c calledOff) Write(b []byte) (int, error) {
 }
 
 // hurry makes everyone who is at work stop soon: sessions with commands left, and a background save.
-func (srv *Server) hurry() {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.ending = true
-	if srv.snapshots.running {
-		srv.snapshots.background.off.Store(true)
+func (ex *executor) hurry() {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.ending = true
+	if ex.snapshots.running {
+		ex.snapshots.background.off.Store(true)
 	}
-	if srv.rewrites.running {
-		srv.rewrites.background.off.Store(true)
+	if ex.rewrites.running {
+		ex.rewrites.background.off.Store(true)
 	}
 }
 
 // awaitNoSave calls a running background save off and waits until it cannot replace the
 // file any more; under the executor.
-func (srv *Server) awaitNoSave() {
-	if srv.snapshots.running {
-		srv.snapshots.background.off.Store(true)
-		<-srv.snapshots.background.written
+func (ex *executor) awaitNoSave() {
+	if ex.snapshots.running {
+		ex.snapshots.background.off.Store(true)
+		<-ex.snapshots.background.written
 	}
 }
 
 // removeStaleFiles removes what a process that was killed in the middle of a save has left behind; at start.
-func (srv *Server) removeStaleFiles() {
-	for _, name := range []string{srv.config.DBFilename, tokenFile} {
+func (ex *executor) removeStaleFiles() {
+	for _, name := range []string{ex.config.DBFilename, tokenFile} {
 		if name == "" {
 			continue
 		}
-		stale, err := filepath.Glob(filepath.Join(escapeGlob(srv.config.Dir), "temp-*-"+escapeGlob(name)))
+		stale, err := filepath.Glob(filepath.Join(escapeGlob(ex.config.Dir), "temp-*-"+escapeGlob(name)))
 		if err != nil {
-			srv.log.Warn("could not look for files left behind", "cause", err)
+			ex.log.Warn("could not look for files left behind", "cause", err)
 		}
 		for _, path := range stale {
-			srv.removeStale(path, name)
+			ex.removeStale(path, name)
 		}
 	}
 }
 
 // removeStale removes one file if its name is one that persistence.ReplaceFile gives,
 // with a number in the middle.
-func (srv *Server) removeStale(path, name string) {
+func (ex *executor) removeStale(path, name string) {
 	number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "temp-"), "-"+name)
 	_, err := strconv.ParseUint(number, 10, 64)
 	st, statErr := os.Lstat(path)
@@ -112,10 +112,10 @@ func (srv *Server) removeStale(path, name string) {
 		return
 	}
 	if err := os.Remove(path); err != nil {
-		srv.log.Warn("could not remove a file that an interrupted save left behind", "file", path, "cause", err)
+		ex.log.Warn("could not remove a file that an interrupted save left behind", "file", path, "cause", err)
 		return
 	}
-	srv.log.Info("removed a file that an interrupted save left behind", "file", path)
+	ex.log.Info("removed a file that an interrupted save left behind", "file", path)
 }
 
 // escapeGlob makes every character of a path stand for itself in filepath.Glob.

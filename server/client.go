@@ -23,30 +23,29 @@ const errProtected = "-DENIED this server is in protected mode: it has no passwo
 	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
 
 // open makes a session for a new connection, or says what to answer before closing it.
-func (srv *Server) open(t transport, local, remote net.Addr, fd int) (s *session, refusal string) {
-	ex := &srv.executor
+func (ex *executor) open(t transport, local, remote net.Addr, fd int) (s *session, refusal string) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.failed != nil {
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
-	srv.stats.connections++
-	if srv.config.ProtectedMode && srv.config.RequirePass == "" && !isLocalAddr(peerText(local, remote)) {
-		srv.stats.refused++
+	ex.stats.connections++
+	if ex.config.ProtectedMode && ex.config.RequirePass == "" && !isLocalAddr(peerText(local, remote)) {
+		ex.stats.refused++
 		return nil, errProtected
 	}
-	if len(srv.clients) >= srv.config.MaxClients {
-		srv.stats.refused++
+	if len(ex.clients) >= ex.config.MaxClients {
+		ex.stats.refused++
 		return nil, errMaxClients
 	}
-	srv.lastID++
+	ex.lastID++
 	now := ex.clock.NowUS()
-	s = &session{server: srv, transport: t, id: srv.lastID, db: ex.store.DB(0)}
+	s = &session{executor: ex, transport: t, id: ex.lastID, db: ex.store.DB(0)}
 	s.info = clientInfo{addr: peerText(local, remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
 	s.out.Proto = 2
 	t.attach(s)
-	s.setAuthenticated(srv.config.RequirePass == "")
-	srv.clients[s.id] = s
+	s.setAuthenticated(ex.config.RequirePass == "")
+	ex.clients[s.id] = s
 	return s, ""
 }
 
@@ -77,8 +76,7 @@ func addrText(a net.Addr) string {
 
 // close ends a session whose connection is gone: its command no longer waits, the leases that were renewed
 // for it run out. The session's owner calls it; it may do so more than once.
-func (srv *Server) close(s *session) {
-	ex := &srv.executor
+func (ex *executor) close(s *session) {
 	ex.mu.Lock()
 	if s.dead {
 		ex.mu.Unlock()

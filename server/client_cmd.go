@@ -166,16 +166,16 @@ func clientUnblock(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	srv := sessionOf(c).server
-	other := srv.clients[id]
+	ex := sessionOf(c).executor
+	other := ex.clients[id]
 	if other == nil || other.waiter == nil {
 		c.Out.Int(0)
 		return nil
 	}
 	if asError {
-		srv.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
+		ex.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
-		srv.timeOut(other.waiter)
+		ex.timeOut(other.waiter)
 	}
 	c.Out.Int(1)
 	return nil
@@ -221,7 +221,7 @@ func clientKill(c *commands.Ctx) error {
 	}
 	me := sessionOf(c)
 	n := int64(0)
-	for _, s := range me.server.sortedClients() {
+	for _, s := range me.executor.sortedClients() {
 		if !f.fits(s) || s == me && !f.includesMe {
 			continue
 		}
@@ -229,7 +229,7 @@ func clientKill(c *commands.Ctx) error {
 		if s == me {
 			s.closing = true // after the reply
 		} else {
-			s.server.condemn(s)
+			s.executor.condemn(s)
 		}
 	}
 	c.Out.Int(n)
@@ -238,14 +238,14 @@ func clientKill(c *commands.Ctx) error {
 
 func killByAddr(c *commands.Ctx, addr string) error {
 	me := sessionOf(c)
-	for _, s := range me.server.sortedClients() {
+	for _, s := range me.executor.sortedClients() {
 		if s.info.addr != addr {
 			continue
 		}
 		if s == me {
 			s.closing = true
 		} else {
-			s.server.condemn(s)
+			s.executor.condemn(s)
 		}
 		c.Out.OK()
 		return nil
@@ -296,7 +296,7 @@ func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
 }
 
 func (f *killFilter) fits(s *session) bool {
-	age := (s.server.store.NowUS() - s.info.createdUS) / 1_000_000
+	age := (s.executor.store.NowUS() - s.info.createdUS) / 1_000_000
 	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
 		(f.addr == "" || s.info.addr == f.addr) && (f.localAddr == "" || s.info.localAddr == f.localAddr) &&
 		(f.user == "" || s.authenticated) && (f.maxAgeS == 0 || age >= f.maxAgeS)

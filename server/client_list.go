@@ -29,16 +29,16 @@ func clientList(c *commands.Ctx) error {
 	case a.More():
 		return commands.ErrSyntax
 	}
-	srv := sessionOf(c).server
+	ex := sessionOf(c).executor
 	var b strings.Builder
 	if ids != nil {
 		for _, id := range ids {
-			if s := srv.clients[id]; s != nil {
+			if s := ex.clients[id]; s != nil {
 				s.describe(&b)
 			}
 		}
 	} else {
-		for _, s := range srv.sortedClients() {
+		for _, s := range ex.sortedClients() {
 			if kind == "" || s.kind() == kind {
 				s.describe(&b)
 			}
@@ -56,9 +56,9 @@ func clientInfoCmd(c *commands.Ctx) error {
 }
 
 // sortedClients returns the sessions in the order in which they connected.
-func (srv *Server) sortedClients() []*session {
-	list := make([]*session, 0, len(srv.clients))
-	for _, s := range srv.clients {
+func (ex *executor) sortedClients() []*session {
+	list := make([]*session, 0, len(ex.clients))
+	for _, s := range ex.clients {
 		list = append(list, s)
 	}
 	slices.SortFunc(list, func(a, b *session) int { return int(a.id - b.id) })
@@ -86,7 +86,7 @@ func (s *session) kind() string { return s.class.String() }
 // describe writes the session's line of CLIENT LIST. Figures that only make sense for another
 // implementation's buffers are zero.
 func (s *session) describe(b *strings.Builder) {
-	nowUS := s.server.store.NowUS()
+	nowUS := s.executor.store.NowUS()
 	cmd := "NULL"
 	if s.lastRow != nil {
 		cmd = s.lastRow.FullName()

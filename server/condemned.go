@@ -20,7 +20,7 @@ func (ex *executor) condemn(s *session) {
 		return
 	}
 	s.condemned, s.closing = true, true
-	delete(ex.host.clients, s.id)
+	delete(ex.clients, s.id)
 	s.dropInbox()
 	ex.condemned = append(ex.condemned, s)
 }
@@ -45,8 +45,8 @@ func (ex *executor) endCondemned() {
 // leave takes a session out of everything in which others could meet it. It may be done more than once. Its
 // output stays: a running command may stand in the middle of it.
 func (s *session) leave() {
-	ex := &s.server.executor
-	delete(s.server.clients, s.id)
+	ex := s.executor
+	delete(s.executor.clients, s.id)
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
 	}

@@ -308,15 +308,15 @@ func TestCondemnedGrowsNoMore(t *testing.T) {
 	a := client(t, srv)
 	a.Do("SUBSCRIBE", "c")
 	inbox, condemned, clients := 0, 0, 0
-	srv.do(func() {
+	srv.executor.do(func() {
 		var s *session
-		for _, s = range srv.clients { // there is one
+		for _, s = range srv.executor.clients { // there is one
 			for range 1000 {
-				srv.Publish([]byte("c"), []byte(longName))
+				srv.executor.Publish([]byte("c"), []byte(longName))
 			}
-			srv.condemn(s) // not twice
+			srv.executor.condemn(s) // not twice
 		}
-		inbox, condemned, clients = s.inboxBytes, len(srv.condemned), len(srv.clients)
+		inbox, condemned, clients = s.inboxBytes, len(srv.executor.condemned), len(srv.executor.clients)
 	})
 	require.Zero(t, inbox)
 	require.Equal(t, 1, condemned)

@@ -38,7 +38,7 @@ func configGet(c *commands.Ctx) error {
 	for _, p := range c.Args().Rest() {
 		patterns = append(patterns, string(p))
 	}
-	pairs := sessionOf(c).server.config.Get(patterns...)
+	pairs := sessionOf(c).executor.config.Get(patterns...)
 	c.Out.Map(len(pairs) / 2)
 	for _, word := range pairs {
 		c.Out.BulkString(word)
@@ -56,8 +56,8 @@ func configSet(c *commands.Ctx) error {
 		pairs = append(pairs, string(word))
 	}
 	s := sessionOf(c)
-	srv := s.server
-	next := srv.config.Clone()
+	ex := s.executor
+	next := ex.config.Clone()
 	names, err := next.Set(pairs, s.isLocal())
 	if err == nil && slices.Contains(names, "maxclients") {
 		err = admitsMaxClients(next)
@@ -65,17 +65,17 @@ func configSet(c *commands.Ctx) error {
 	if err != nil {
 		return configError(err)
 	}
-	done, undo, err := srv.changeDir(next, names)
+	done, undo, err := ex.changeDir(next, names)
 	if err != nil {
 		return configError(err)
 	}
-	if err := srv.switchLog(next); err != nil {
+	if err := ex.switchLog(next); err != nil {
 		undo()
 		return configError(err)
 	}
-	srv.config = next
+	ex.config = next
 	done()
-	srv.applyConfig()
+	ex.applyConfig()
 	c.Out.OK()
 	return nil
 }
@@ -118,12 +118,12 @@ func configError(err error) error {
 }
 
 func configRewrite(c *commands.Ctx) error {
-	srv := sessionOf(c).server
-	if srv.opts.ConfigFile == "" {
+	ex := sessionOf(c).executor
+	if ex.opts.ConfigFile == "" {
 		return commands.ErrNoConfigFile
 	}
-	if err := srv.config.RewriteFile(srv.opts.ConfigFile); err != nil {
-		srv.log.Error("CONFIG REWRITE failed", "cause", err)
+	if err := ex.config.RewriteFile(ex.opts.ConfigFile); err != nil {
+		ex.log.Error("CONFIG REWRITE failed", "cause", err)
 		return commands.ErrRewrite(err)
 	}
 	c.Out.OK()
@@ -131,12 +131,12 @@ func configRewrite(c *commands.Ctx) error {
 }
 
 func configResetStat(c *commands.Ctx) error {
-	srv := sessionOf(c).server
-	srv.store.ResetStats()
-	srv.stats = stats{}
-	srv.total = 0
-	clear(srv.calls)
-	srv.latency.histograms = nil
+	ex := sessionOf(c).executor
+	ex.store.ResetStats()
+	ex.stats = stats{}
+	ex.total = 0
+	clear(ex.calls)
+	ex.latency.histograms = nil
 	c.Out.OK()
 	return nil
 }

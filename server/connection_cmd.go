@@ -74,7 +74,7 @@ func selectDB(c *commands.Ctx) error {
 		return err
 	}
 	s := sessionOf(c)
-	db := s.server.store.DB(int(id))
+	db := s.executor.store.DB(int(id))
 	if db == nil {
 		return commands.ErrDBIndex
 	}
@@ -100,7 +100,7 @@ func auth(c *commands.Ctx) error {
 		user = a.Bytes()
 	}
 	s := sessionOf(c)
-	if !named && s.server.config.RequirePass == "" {
+	if !named && s.executor.config.RequirePass == "" {
 		return commands.ErrNoPassword
 	}
 	if err := s.logIn(user, a.Bytes()); err != nil {
@@ -112,7 +112,7 @@ func auth(c *commands.Ctx) error {
 
 // logIn checks a name and password. Without a configured password the default user may use any.
 func (s *session) logIn(user, password []byte) error {
-	want := s.server.config.RequirePass
+	want := s.executor.config.RequirePass
 	ok := string(user) == theUser
 	if want != "" {
 		ok = subtle.ConstantTimeCompare(password, []byte(want)) == 1 && ok
@@ -200,16 +200,16 @@ func validName(name []byte) bool {
 
 func reset(c *commands.Ctx) error {
 	s := sessionOf(c)
-	s.db = s.server.store.DB(0)
+	s.db = s.executor.store.DB(0)
 	s.info.name = ""
 	s.replies = replyOn
 	s.noTouch, s.noEvict = false, false
 	s.discard()
-	s.server.pubsub.forget(s)
-	s.server.stopTracking(s)
+	s.executor.pubsub.forget(s)
+	s.executor.stopTracking(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2
-	s.setAuthenticated(s.server.config.RequirePass == "")
+	s.setAuthenticated(s.executor.config.RequirePass == "")
 	c.Out.Simple("RESET")
 	return nil
 }

@@ -28,7 +28,7 @@ func debugCmd(c *commands.Ctx) error {
 		time.Sleep(time.Duration(seconds * float64(time.Second)))
 		c.Out.OK()
 	case equalWord(word, "set-active-expire") && len(args) == 1:
-		s.server.expiryPaused = string(args[0]) == "0"
+		s.executor.expiryPaused = string(args[0]) == "0"
 		c.Out.OK()
 	default:
 		return commands.ErrSubcommandSyntax("debug", word)
@@ -37,7 +37,7 @@ func debugCmd(c *commands.Ctx) error {
 }
 
 // mayDebug reports whether enable-debug-command lets the client debug.
-func (s *session) mayDebug() bool { return s.server.config.EnableDebugCommand.Allows(s.isLocal()) }
+func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.Allows(s.isLocal()) }
 
 // isLocalAddr reports whether an address of CLIENT LIST is loopback, a unix socket, or in-process.
 func isLocalAddr(addr string) bool {

@@ -31,8 +31,8 @@ type dirInUseError struct{ dir string }
 func (e *dirInUseError) Error() string { return "another server writes to the directory " + e.dir }
 
 // hasFiles reports whether the server may ever have files; one that is embedded has none by default.
-func (srv *Server) hasFiles() bool {
-	return srv.opts.ConfigFile != "" || srv.config.DBFilename != "" || srv.config.AppendOnly
+func (ex *executor) hasFiles() bool {
+	return ex.opts.ConfigFile != "" || ex.config.DBFilename != "" || ex.config.AppendOnly
 }
 
 // writesByItself reports whether a server with these directives writes to its directory without being told
@@ -51,11 +51,11 @@ func isDir(path string) error {
 }
 
 // claimDir takes a directory's lock. The error is one clear line.
-func (srv *Server) claimDir(dir string) (*claim, error) {
+func (ex *executor) claimDir(dir string) (*claim, error) {
 	c := &claim{dir: dir, path: filepath.Join(dir, dirLockFile)}
-	_, err := srv.files.Size(c.path)
+	_, err := ex.files.Size(c.path)
 	c.made = err != nil
-	c.lock, err = srv.files.Lock(c.path)
+	c.lock, err = ex.files.Lock(c.path)
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, &dirInUseError{dir}
 	}
@@ -79,45 +79,45 @@ func (c *claim) undo(files disk.FS) {
 
 // claimAtStart takes the lock of the server's directory before any data is read, and reads the limit of the
 // tokens. A server that writes nothing by itself can do without: its tokens are then kept in memory only.
-func (srv *Server) claimAtStart() error {
-	if !srv.hasFiles() {
+func (ex *executor) claimAtStart() error {
+	if !ex.hasFiles() {
 		return nil
 	}
-	if err := isDir(srv.config.Dir); err != nil {
+	if err := isDir(ex.config.Dir); err != nil {
 		return fmt.Errorf("dir: %w", err)
 	}
-	found, err := readTokenLimit(filepath.Join(srv.config.Dir, tokenFile))
+	found, err := readTokenLimit(filepath.Join(ex.config.Dir, tokenFile))
 	if err != nil {
 		return err
 	}
-	srv.tokens.last, srv.tokens.limit = max(srv.tokens.last, found), max(srv.tokens.limit, found) // also of the base of a first log
-	own, err := srv.claimDir(srv.config.Dir)
+	ex.tokens.last, ex.tokens.limit = max(ex.tokens.last, found), max(ex.tokens.limit, found) // also of the base of a first log
+	own, err := ex.claimDir(ex.config.Dir)
 	switch {
 	case err == nil:
-		srv.own = own
-	case writesByItself(srv.config):
+		ex.own = own
+	case writesByItself(ex.config):
 		return err
 	default:
-		srv.log.Warn("nothing can be written to the directory: the limit of the fencing tokens is kept in memory only", "cause", err)
+		ex.log.Warn("nothing can be written to the directory: the limit of the fencing tokens is kept in memory only", "cause", err)
 	}
 	return nil
 }
 
 // ownDir makes the directory the server's own if it is not, before something is
 // written there. Under the executor.
-func (srv *Server) ownDir() error {
-	if srv.own != nil {
+func (ex *executor) ownDir() error {
+	if ex.own != nil {
 		return nil
 	}
-	own, err := srv.claimDir(srv.config.Dir)
+	own, err := ex.claimDir(ex.config.Dir)
 	if err != nil {
 		return err
 	}
-	if _, err := srv.tokens.keepIn(own.dir, srv.store.NowUS()); err != nil {
-		own.undo(srv.files)
+	if _, err := ex.tokens.keepIn(own.dir, ex.store.NowUS()); err != nil {
+		own.undo(ex.files)
 		return err
 	}
-	srv.own = own
+	ex.own = own
 	return nil
 }
 
@@ -125,12 +125,12 @@ func (srv *Server) ownDir() error {
 // them the server will write where it did not. One of done and undo is to be called: when the change is
 // in effect, or to leave everything as it was, here and there. The error is a *config.SetError, and
 // nothing has changed. Under the executor.
-func (srv *Server) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
+func (ex *executor) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
 	nothing := func() {}
 	if !filepath.IsAbs(next.Dir) {
-		next.Dir = filepath.Join(srv.config.Dir, next.Dir)
+		next.Dir = filepath.Join(ex.config.Dir, next.Dir)
 	}
-	moved, mustWrite, before := next.Dir != srv.config.Dir, writesByItself(next), srv.own
+	moved, mustWrite, before := next.Dir != ex.config.Dir, writesByItself(next), ex.own
 	if !moved && (before != nil || !mustWrite) {
 		return nothing, nothing, nil
 	}
@@ -140,28 +140,28 @@ func (srv *Server) changeDir(next *config.Config, names []string) (done, undo fu
 	if err := isDir(next.Dir); err != nil {
 		return refuse(err)
 	}
-	if !srv.hasFiles() && !mustWrite {
+	if !ex.hasFiles() && !mustWrite {
 		return nothing, nothing, nil
 	}
-	own, err := srv.claimDir(next.Dir)
+	own, err := ex.claimDir(next.Dir)
 	switch {
 	case err != nil && (mustWrite || before != nil):
 		return refuse(err)
 	case err != nil:
 		return nothing, nothing, nil // nothing could be written before, either
 	}
-	leave, err := srv.tokens.keepIn(next.Dir, srv.store.NowUS())
+	leave, err := ex.tokens.keepIn(next.Dir, ex.store.NowUS())
 	if err != nil {
-		own.undo(srv.files)
+		own.undo(ex.files)
 		return refuse(err)
 	}
-	srv.own = own
+	ex.own = own
 	undo = func() {
-		srv.own = before
+		ex.own = before
 		leave()
-		own.undo(srv.files)
+		own.undo(ex.files)
 	}
-	return func() { srv.leave(before) }, undo, nil
+	return func() { ex.leave(before) }, undo, nil
 }
 
 // blamed is the directive that a refusal names.
@@ -175,20 +175,20 @@ func blamed(names []string) string {
 }
 
 // leave lets go of a directory that is no longer the server's, as soon as nothing is written there any more.
-func (srv *Server) leave(c *claim) {
+func (ex *executor) leave(c *claim) {
 	switch {
 	case c == nil:
-	case srv.snapshots.running:
-		srv.left = append(srv.left, c)
+	case ex.snapshots.running:
+		ex.left = append(ex.left, c)
 	default:
 		_ = c.release()
 	}
 }
 
 // releaseLeft is called when a background save has ended.
-func (srv *Server) releaseLeft() {
-	for _, c := range srv.left {
+func (ex *executor) releaseLeft() {
+	for _, c := range ex.left {
 		_ = c.release()
 	}
-	srv.left = nil
+	ex.left = nil
 }

@@ -136,7 +136,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	run := func(c *config.Config) (*Server, error) {
 		srv, err := New(Options{Config: c, Clock: NewManualClock(now.Add(-24 * time.Hour))})
 		require.NoError(t, err)
-		srv.files = readOnly{}
+		srv.executor.files = readOnly{}
 		t.Cleanup(func() { _ = srv.Close() })
 		return srv, srv.Start()
 	}

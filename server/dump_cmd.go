@@ -37,7 +37,7 @@ func dump(c *commands.Ctx) error {
 		c.Out.Null()
 		return nil
 	}
-	c.Out.Bulk(persistence.Dump(nil, r, sessionOf(c).server.config.RDBCompression))
+	c.Out.Bulk(persistence.Dump(nil, r, sessionOf(c).executor.config.RDBCompression))
 	return nil
 }
 
@@ -120,7 +120,7 @@ func restore(c *commands.Ctx) error {
 		}
 		return nil
 	}
-	compress := sessionOf(c).server.config.RDBCompression
+	compress := sessionOf(c).executor.config.RDBCompression
 	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idleS, Freq: int(r.freq),
 		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), compress) }})
 	c.Notify(keyevent.Generic, "restore", r.key)

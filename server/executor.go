@@ -2,12 +2,18 @@ package server
 
 import (
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
+	"path/filepath"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/internal/resp"
+	"lockserver/persistence/disk"
 	"lockserver/store"
 )
 
@@ -18,28 +24,56 @@ import (
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
 type executor struct {
-	mu       sync.Mutex
-	clock    Clock
+	mu sync.Mutex
+	// The fields down to the next blank line are set by New and stay.
+	clock     Clock
+	log       *slog.Logger
+	opts      Options
+	host      host
+	table     *commands.Table
+	plain     []plainness // by commands.Row.Index()
+	files     disk.FS     // where the append-only log is, and the locks are
+	runID     string
+	startedUS int64 // set by Start
+
 	store    *store.Store
-	table    *commands.Table
+	config   *config.Config
 	settings commands.Settings
-	rand     *rand.Rand
-	host     *Server
-	journal  Journal // nil: none
-	parking  *parking
-	watching watching
-	pubsub   pubsub
-	tracking tracking
-	events   keyEvents
-	monitors []*session
-	gauge    gauge
-	slowlog  slowlog
-	latency  latency
-	timers   timers
-	pausing  pausing
-	watchdog watchdog
-	tokens   tokens
-	scripts  scripting
+	// keepAlive and outputLimits are directives in the form in which the hot path uses them.
+	keepAlive    time.Duration
+	outputLimits [clientClasses]outputLimit
+	rand         *rand.Rand
+	clients      map[int64]*session
+	lastID       int64
+	parking      *parking
+	watching     watching
+	pubsub       pubsub
+	tracking     tracking
+	events       keyEvents
+	monitors     []*session
+	timers       timers
+	pausing      pausing
+	watchdog     watchdog
+	tokens       tokens
+	scripts      scripting
+	idSecond     int64 // the highest of RisingSecond
+
+	stats   stats
+	gauge   gauge
+	slowlog slowlog
+	latency latency
+	calls   []int64 // by commands.Row.Index()
+	total   int64   // commands run
+
+	journal      Journal  // nil: none
+	aof          *journal // nil: appendonly is off
+	rewrites     rewrites
+	snapshots    snapshots
+	loading      *loading // nil: the data is there
+	own          *claim   // of config.Dir; nil: nothing may be written there
+	left         []*claim // of directories that are still written to
+	expiryPaused bool     // DEBUG SET-ACTIVE-EXPIRE 0
+	housekeeping timer
 
 	ctx       commands.Ctx    // of the running command
 	spareCtxs []*commands.Ctx // of waiters' commands: freeCtx
@@ -47,20 +81,68 @@ type executor struct {
 	// touched are sessions other than the running one that have got output or may go on; their owners
 	// are told after the lock is released.
 	touched []*session
-	served  atomic.Uint64 // waiters that have been served, in all
-	calls   []int64       // by commands.Row.Index()
-	total   int64         // commands run
-	plain   []plainness   // by commands.Row.Index()
 	// unhindered is session.unhindered of the session whose batch runs, as it was
 	// before the last plain commands.
 	unhindered bool
+	round      *loop         // whose slice ends; nil: of no event loop
+	armedMS    int64         // when the ticker will wake by itself; 0: when poked
+	poke       chan struct{} // wakes the ticker
+	evicting   bool          // memory is above its bound, and the ticker makes room in slices
+	ending     bool          // Close was called: no further command runs
+	failed     error         // a write command panicked: the data may be damaged, nothing runs any more
 
-	round   *loop         // whose slice ends; nil: of no event loop
-	armedMS int64         // when the ticker will wake by itself; 0: when poked
-	poke    chan struct{} // wakes the ticker
-	// evicting: memory is above its bound, and the ticker makes room in slices.
-	evicting bool
-	failed   error // a write command panicked: the data may be damaged, nothing runs any more
+	gate   gate          // has its own lock
+	served atomic.Uint64 // waiters that have been served, in all
+	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
+	coalesceUS atomic.Int64
+	// decoderLimits are what every session's decoder has to obey, from the next read on.
+	decoderLimits atomic.Pointer[resp.Limits]
+}
+
+// host is what the executor needs of the server around it.
+type host interface {
+	// background runs something that Close waits for.
+	background(f func())
+	// requestStop ends the server from inside a command; code becomes the exit code.
+	requestStop(code int)
+	// multiplexing names what carries the connections, as INFO says it.
+	multiplexing() string
+	// port is that of the first TCP listener; 0: there is none.
+	port() int
+}
+
+// setUp makes an executor with empty databases. The options are complete but for the log's directory, which
+// is made absolute.
+func (ex *executor) setUp(o Options, h host) error {
+	c := o.Config.Clone()
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return fmt.Errorf("dir '%s': %w", c.Dir, err)
+	}
+	c.Dir = dir // an embedding program may change its own later
+	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
+	ex.clients = make(map[int64]*session)
+	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	ex.table = sharedTable()
+	ex.calls = make([]int64, ex.table.Size())
+	ex.plain = plainnessOf(ex.table)
+	ex.journal = o.Journal
+	ex.store = store.New(c.Databases, store.Limits{})
+	ex.store.Record(o.Journal != nil)
+	ex.parking = newParking(c.Databases, &ex.timers)
+	ex.watching = newWatching(c.Databases)
+	ex.pubsub = newPubSub()
+	ex.scripts = newScripting()
+	ex.scripts.busy.over = sync.NewCond(&ex.mu)
+	ex.tracking = newTracking()
+	ex.events.executor = ex
+	ex.watchdog.open(c.Databases)
+	ex.store.SetFollower(&ex.watchdog)
+	ex.poke = make(chan struct{}, 1)
+	ex.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+	ex.applyConfig()
+	ex.store.SetNow(ex.clock.NowUS())
+	return nil
 }
 
 // Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
@@ -82,8 +164,8 @@ func (ex *executor) end() []*session {
 	if ex.tracking.inUse() {
 		ex.endTracking()
 	}
-	if ex.host.aof != nil {
-		ex.host.aof.endSlice(ex.touched, ex.round)
+	if ex.aof != nil {
+		ex.aof.endSlice(ex.touched, ex.round)
 	}
 	ex.round = nil
 	ex.arm()
@@ -120,7 +202,7 @@ func (ex *executor) handOn() {
 	if effects := ex.store.TakeEffects(); effects != nil && ex.journal != nil && ex.failed == nil {
 		defer ex.damaging()
 		ex.journal.Append(effects)
-		if ex.host.opts.Journal == nil { // our own keeps nothing
+		if ex.opts.Journal == nil { // our own keeps nothing
 			ex.store.GiveBackEffects()
 		}
 	}
@@ -130,7 +212,7 @@ func (ex *executor) handOn() {
 func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv [][]byte) {
 	c.Argv, c.Row, c.Table = argv, row, ex.table
 	c.Out, c.DB = &s.out, s.db
-	c.Rand, c.Session, c.Host, c.Settings = ex.rand, s, ex.host, &ex.settings
+	c.Rand, c.Session, c.Host, c.Settings = ex.rand, s, ex, &ex.settings
 	c.MayBlock, c.FromScript = true, false
 }
 
@@ -165,8 +247,8 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 	s.checkOutput()
 	ex.endUnit()
-	if ex.host.aof != nil {
-		ex.host.aof.credit(s)
+	if ex.aof != nil {
+		ex.aof.credit(s)
 	}
 }
 
@@ -183,7 +265,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 func (ex *executor) refuse(s *session, mark int, err error) {
 	s.out.Rollback(mark)
 	s.out.Error(err.Error())
-	ex.host.stats.errors++
+	ex.stats.errors++
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
@@ -230,8 +312,8 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if ex.scripts.busy.later != nil {
 		ex.doLater()
 	}
-	if ex.host.aof != nil {
-		ex.host.aof.credit(s)
+	if ex.aof != nil {
+		ex.aof.credit(s)
 	}
 }
 
@@ -270,7 +352,7 @@ func (ex *executor) panicked(row *commands.Row, p any) error {
 		panic(p)
 	}
 	ex.tracking.actor = nil
-	ex.host.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
+	ex.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
 	if row.Flags.Has(commands.Write) {
 		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))
 	}
@@ -281,7 +363,7 @@ func (ex *executor) panicked(row *commands.Row, p any) error {
 func (ex *executor) fail(err error) {
 	if ex.failed == nil {
 		ex.failed = err
-		ex.host.log.Error("stopping without saving: the data may be damaged", "cause", err)
+		ex.log.Error("stopping without saving: the data may be damaged", "cause", err)
 		ex.host.requestStop(1)
 	}
 }

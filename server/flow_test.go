@@ -19,16 +19,16 @@ import (
 
 // unreadBy is how much output a client had not taken when that was last looked at.
 func (srv *Server) unreadBy(id int64) int {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.clients[id].pendingBytes
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.clients[id].pendingBytes
 }
 
 // ran is how many commands have run.
 func (srv *Server) ran() int64 {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.total
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.total
 }
 
 // awaitStill waits until no more commands run.
@@ -49,7 +49,7 @@ func awaitStill(t testing.TB, srv *Server) (ran int64) {
 func TestFlowOfALongPipeline(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		gets := 60
-		if srv.opts.EventLoops {
+		if srv.executor.opts.EventLoops {
 			gets = 300
 		}
 		admin := client(t, srv)
@@ -154,7 +154,7 @@ func TestFlowOfInputThatIsFull(t *testing.T) {
 }
 
 // mayPause reports whether the server can leave a connection unread.
-func mayPause(srv *Server) bool { return loopsPause || !srv.opts.EventLoops }
+func mayPause(srv *Server) bool { return loopsPause || !srv.executor.opts.EventLoops }
 
 // stall makes a client one whose output has grown too large and whose input is full, if that is asked for.
 func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) net.Conn {

@@ -69,7 +69,7 @@ func fcall(c *commands.Ctx) error {
 func (ex *executor) librariesChanged(args ...[]byte) { ex.store.RecordFunctions(args...) }
 
 func functionLoad(c *commands.Ctx) error {
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	a := c.Args()
 	replace := false
 	for a.Left() > 1 {
@@ -79,7 +79,7 @@ func functionLoad(c *commands.Ctx) error {
 		replace = true
 	}
 	source := a.Bytes()
-	l, err := ex.loadLibrary(&ex.scripts.libraries, source, replace, ex.host.loading == nil)
+	l, err := ex.loadLibrary(&ex.scripts.libraries, source, replace, ex.loading == nil)
 	if err != nil {
 		return err
 	}
@@ -89,7 +89,7 @@ func functionLoad(c *commands.Ctx) error {
 }
 
 func functionDelete(c *commands.Ctx) error {
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	name := c.Args().Bytes()
 	l := ex.scripts.libraries.byName[string(name)]
 	if l == nil {
@@ -109,7 +109,7 @@ func functionFlush(c *commands.Ctx) error {
 	case a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC"):
 		return commands.ErrFunctionFlush
 	}
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	ex.scripts.libraries, ex.scripts.functions = newLibraries(), nil
 	ex.librariesChanged([]byte("FLUSH"))
 	c.Out.OK()
@@ -117,8 +117,8 @@ func functionFlush(c *commands.Ctx) error {
 }
 
 func functionDump(c *commands.Ctx) error {
-	srv := sessionOf(c).server
-	c.Out.Bulk(rdb.DumpFunctions(nil, srv.scripts.libraries.codes(), srv.config.RDBCompression))
+	ex := sessionOf(c).executor
+	c.Out.Bulk(rdb.DumpFunctions(nil, ex.scripts.libraries.codes(), ex.config.RDBCompression))
 	return nil
 }
 
@@ -134,14 +134,14 @@ func functionRestore(c *commands.Ctx) error {
 			return commands.ErrFunctionPolicy
 		}
 	}
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	sources, err := rdb.ParseFunctions(payload)
 	if err != nil {
 		return restoreError(err)
 	}
 	fresh := newLibraries()
 	for _, source := range sources {
-		if _, err := ex.loadLibrary(&fresh, source, false, ex.host.loading == nil); err != nil {
+		if _, err := ex.loadLibrary(&fresh, source, false, ex.loading == nil); err != nil {
 			return err
 		}
 	}
@@ -189,7 +189,7 @@ func functionList(c *commands.Ctx) error {
 		}
 	}
 	d, n := c.Out.DeferArray(), 0
-	for _, l := range sessionOf(c).server.scripts.libraries.sorted() {
+	for _, l := range sessionOf(c).executor.scripts.libraries.sorted() {
 		if pattern != nil && !glob.Match(pattern, []byte(l.name), true) {
 			continue
 		}
@@ -235,7 +235,7 @@ func (l *library) describe(c *commands.Ctx, withCode bool) {
 }
 
 func functionStats(c *commands.Ctx) error {
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	run := ex.scripts.run
 	if run != nil && run.eval {
 		return commands.ErrBusyScript

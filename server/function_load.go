@@ -210,9 +210,9 @@ func readFunctionFlags(v lua.LValue) (flags scriptFlags, failure string) {
 
 // loadFunctions loads the libraries of a file. They were loaded before, so that an error
 // says that the file is damaged.
-func (srv *Server) loadFunctions(sources [][]byte) error {
+func (ex *executor) loadFunctions(sources [][]byte) error {
 	for _, source := range sources {
-		if _, err := srv.loadLibrary(&srv.scripts.libraries, source, false, false); err != nil {
+		if _, err := ex.loadLibrary(&ex.scripts.libraries, source, false, false); err != nil {
 			return err
 		}
 	}

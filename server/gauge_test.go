@@ -74,32 +74,32 @@ func TestSlowlogOfABatch(t *testing.T) {
 		args, _ := resp.SplitWords(nil, []byte(l))
 		batch = append(batch, args)
 	}
-	s := &session{server: srv}
+	s := &session{executor: &srv.executor}
 	run := func(tookUS, measuredUS int64) {
-		srv.begin()
-		srv.gauge.beginBatch()
-		srv.gauge.measuredUS = measuredUS
+		srv.executor.begin()
+		srv.executor.gauge.beginBatch()
+		srv.executor.gauge.measuredUS = measuredUS
 		clock.leaps = []int64{tookUS}
-		srv.endBatch(s, batch)
+		srv.executor.endBatch(s, batch)
 	}
 	run(9_999, 0)
 	run(20_000, 10_001)
-	require.Empty(t, srv.slowlog.entries)
+	require.Empty(t, srv.executor.slowlog.entries)
 	run(10_000, 0)
 	run(30_000, 10_000)
-	require.Len(t, srv.slowlog.entries, 2)
-	require.Equal(t, "SET", string(srv.slowlog.entries[0].args[0]))
-	require.EqualValues(t, 20_000, srv.slowlog.entries[1].tookUS)
-	require.Zero(t, srv.slowlog.entries[0].id)
-	require.EqualValues(t, 1, srv.slowlog.entries[1].id)
+	require.Len(t, srv.executor.slowlog.entries, 2)
+	require.Equal(t, "SET", string(srv.executor.slowlog.entries[0].args[0]))
+	require.EqualValues(t, 20_000, srv.executor.slowlog.entries[1].tookUS)
+	require.Zero(t, srv.executor.slowlog.entries[0].id)
+	require.EqualValues(t, 1, srv.executor.slowlog.entries[1].id)
 
-	srv.config.SlowlogSlowerThanUS = 5 // now every command is measured for itself
-	srv.applyConfig()
+	srv.executor.config.SlowlogSlowerThanUS = 5 // now every command is measured for itself
+	srv.executor.applyConfig()
 	run(30_000, 0)
-	srv.config.SlowlogSlowerThanUS = -1
-	srv.applyConfig()
+	srv.executor.config.SlowlogSlowerThanUS = -1
+	srv.executor.applyConfig()
 	run(30_000, 0)
-	require.Len(t, srv.slowlog.entries, 2)
+	require.Len(t, srv.executor.slowlog.entries, 2)
 }
 
 // With the defaults, the commands of the hot path are not measured one by one, and
@@ -112,9 +112,9 @@ func TestWhatIsMeasured(t *testing.T) {
 		for _, w := range words {
 			argv = append(argv, []byte(w))
 		}
-		row, err := srv.table.Resolve(argv)
+		row, err := srv.executor.table.Resolve(argv)
 		require.NoError(t, err)
-		return srv.gauge.timed[row.Index()]
+		return srv.executor.gauge.timed[row.Index()]
 	}
 	for _, short := range []string{"GET k", "SET k v", "INCR k", "HGET k f", "PING", "HSET k f v", "LOCK k o", "UNLOCK k o"} {
 		require.False(t, timed(strings.Fields(short)...), short)
@@ -127,17 +127,17 @@ func TestWhatIsMeasured(t *testing.T) {
 		func(c *config.Config) { c.LatencyMonitorThresholdMS = 1 },
 		func(c *config.Config) { c.LatencyTracking = true },
 	} {
-		before := *srv.config
-		change(srv.config)
-		srv.applyConfig()
+		before := *srv.executor.config
+		change(srv.executor.config)
+		srv.executor.applyConfig()
 		require.True(t, timed("GET", "k"))
-		require.False(t, srv.gauge.together)
-		*srv.config = before
+		require.False(t, srv.executor.gauge.together)
+		*srv.executor.config = before
 	}
-	srv.config.SlowlogSlowerThanUS = -1
-	srv.applyConfig()
+	srv.executor.config.SlowlogSlowerThanUS = -1
+	srv.executor.applyConfig()
 	require.False(t, timed("KEYS", "*"))
-	require.False(t, srv.gauge.together)
+	require.False(t, srv.executor.gauge.together)
 }
 
 func TestLatencyEvents(t *testing.T) {
@@ -250,9 +250,9 @@ func TestMonitorIsBounded(t *testing.T) {
 		c.Do("SET", "k", strings.Repeat("x", 3000)+strconv.Itoa(i))
 	}
 	eventually(t, func() bool { return srv.connected() == 1 }, "it is closed")
-	srv.mu.Lock()
-	require.Empty(t, srv.monitors)
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	require.Empty(t, srv.executor.monitors)
+	srv.executor.mu.Unlock()
 
 	// What a script calls is shown while it runs, and the bound holds meanwhile: nobody
 	// takes the lines before its end.
@@ -267,7 +267,7 @@ func TestMonitorIsBounded(t *testing.T) {
 	m.Close()
 	eventually(t, func() bool { return srv.connected() == 1 }, "it is gone")
 	c.Do("PING")
-	srv.mu.Lock()
-	require.Empty(t, srv.monitors)
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	require.Empty(t, srv.executor.monitors)
+	srv.executor.mu.Unlock()
 }

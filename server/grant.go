@@ -20,12 +20,12 @@ func (s *session) hand(out []byte, w *waiter) {
 	gone, err := s.offer(out)
 	switch {
 	case gone:
-		s.server.afterScript(func() {
-			s.server.undo(w)
-			s.server.condemn(s)
+		s.executor.afterScript(func() {
+			s.executor.undo(w)
+			s.executor.condemn(s)
 		})
 	case err != nil:
-		s.server.afterScript(func() { s.server.undo(w) })
+		s.executor.afterScript(func() { s.executor.undo(w) })
 	default:
 		s.unread = append(s.delivered(), grant{w, s.sent})
 	}

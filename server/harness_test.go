@@ -100,16 +100,16 @@ func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 
 // parked returns how many commands wait.
 func (srv *Server) parked() int {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.parking.count
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.parking.count
 }
 
 // connected returns how many sessions there are.
 func (srv *Server) connected() int {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return len(srv.clients)
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return len(srv.executor.clients)
 }
 
 // awaitParked waits until so many commands wait.
@@ -142,15 +142,15 @@ func awaitClosed(t testing.TB, conn net.Conn) {
 // checkParking fails unless nothing is left behind by waiters.
 func checkParking(t testing.TB, srv *Server) {
 	t.Helper()
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	require.Zero(t, srv.parking.count)
-	require.Zero(t, srv.parking.ofLocks)
-	for db, queues := range srv.parking.queues {
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	require.Zero(t, srv.executor.parking.count)
+	require.Zero(t, srv.executor.parking.ofLocks)
+	for db, queues := range srv.executor.parking.queues {
 		require.Empty(t, queues, "database %d", db)
 	}
-	require.Empty(t, srv.parking.ready)
-	for id, s := range srv.clients {
+	require.Empty(t, srv.executor.parking.ready)
+	for id, s := range srv.executor.clients {
 		require.Nil(t, s.waiter, "client %d", id)
 	}
 }

@@ -7,7 +7,7 @@ func isHTTP(name []byte) bool { return equalWord(name, "post") || equalWord(name
 
 // refuseHTTP ends the connection without a word; what was answered in this batch is dropped.
 func (s *session) refuseHTTP() {
-	s.server.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
+	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
 		"client", s.id, "address", s.info.addr)
-	s.server.condemn(s)
+	s.executor.condemn(s)
 }

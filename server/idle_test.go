@@ -49,7 +49,11 @@ func TestWhoIsNotIdle(t *testing.T) {
 		paused.Do("CONFIG", "SET", "timeout", "10")
 		paused.Do("CLIENT", "PAUSE", "70000")
 		paused.Send("SET", "x", "1")
-		eventually(t, func() bool { srv.mu.Lock(); defer srv.mu.Unlock(); return len(srv.pausing.held) == 1 }, "it is paused")
+		eventually(t, func() bool {
+			srv.executor.mu.Lock()
+			defer srv.executor.mu.Unlock()
+			return len(srv.executor.pausing.held) == 1
+		}, "it is paused")
 		for range 12 {
 			clock.Advance(5 * time.Second)
 		}

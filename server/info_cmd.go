@@ -34,7 +34,7 @@ func lolwut(c *commands.Ctx) error {
 			return commands.ErrNotInteger
 		}
 	}
-	c.Out.Verbatim("txt", "    ___\n   |   |\n  _|___|_\n |   o   |\n |___|___|\n\nlockserver ver. "+sessionOf(c).server.opts.Version+"\n")
+	c.Out.Verbatim("txt", "    ___\n   |   |\n  _|___|_\n |   o   |\n |___|___|\n\nlockserver ver. "+sessionOf(c).executor.opts.Version+"\n")
 	return nil
 }
 
@@ -50,7 +50,7 @@ func timeCmd(c *commands.Ctx) error {
 type section struct {
 	name  string
 	extra bool // only when asked for by name, or with "all" and "everything"
-	write func(srv *Server, w *infoWriter)
+	write func(ex *executor, w *infoWriter)
 }
 
 // sections are INFO's parts in the order in which they are shown.
@@ -84,7 +84,7 @@ func info(c *commands.Ctx) error {
 			w.WriteString("\r\n")
 		}
 		w.WriteString("# " + s.name + "\r\n")
-		s.write(sessionOf(c).server, &w)
+		s.write(sessionOf(c).executor, &w)
 	}
 	c.Out.Verbatim("txt", w.String())
 	return nil
@@ -105,30 +105,30 @@ func (s *section) wanted(asked [][]byte) bool {
 	return false
 }
 
-func infoServer(srv *Server, w *infoWriter) {
-	up := (srv.store.NowUS() - srv.startedUS) / 1_000_000
+func infoServer(ex *executor, w *infoWriter) {
+	up := (ex.store.NowUS() - ex.startedUS) / 1_000_000
 	w.line("redis_version", compatibleVersion)
-	w.line("lockserver_version", srv.opts.Version)
+	w.line("lockserver_version", ex.opts.Version)
 	w.line("redis_mode", "standalone")
 	w.line("os", runtime.GOOS+" "+runtime.GOARCH)
 	w.line("arch_bits", 64)
-	w.line("multiplexing_api", srv.multiplexing())
+	w.line("multiplexing_api", ex.host.multiplexing())
 	w.line("go_version", runtime.Version())
 	w.line("process_id", os.Getpid())
-	w.line("run_id", srv.runID)
-	w.line("tcp_port", srv.port())
-	w.line("server_time_usec", srv.store.NowUS())
+	w.line("run_id", ex.runID)
+	w.line("tcp_port", ex.host.port())
+	w.line("server_time_usec", ex.store.NowUS())
 	w.line("uptime_in_seconds", up)
 	w.line("uptime_in_days", up/86400)
-	w.line("hz", srv.config.HZ)
-	w.line("configured_hz", srv.config.HZ)
-	w.line("config_file", srv.opts.ConfigFile)
-	w.line("io_threads_active", b2i(srv.config.IOThreads > 1))
+	w.line("hz", ex.config.HZ)
+	w.line("configured_hz", ex.config.HZ)
+	w.line("config_file", ex.opts.ConfigFile)
+	w.line("io_threads_active", b2i(ex.config.IOThreads > 1))
 }
 
 func (srv *Server) multiplexing() string {
 	switch {
-	case !srv.opts.EventLoops:
+	case !srv.executor.opts.EventLoops:
 		return "goroutines"
 	case runtime.GOOS == "linux":
 		return "epoll"
@@ -137,105 +137,105 @@ func (srv *Server) multiplexing() string {
 	}
 }
 
-func infoClients(srv *Server, w *infoWriter) {
-	w.line("connected_clients", len(srv.clients))
+func infoClients(ex *executor, w *infoWriter) {
+	w.line("connected_clients", len(ex.clients))
 	w.line("cluster_connections", 0)
-	w.line("maxclients", srv.config.MaxClients)
-	w.line("blocked_clients", srv.parking.count)
-	w.line("tracking_clients", len(srv.tracking.trackers))
-	w.line("pubsub_clients", srv.pubsub.listeners)
-	w.line("clients_in_timeout_table", srv.parking.count)
+	w.line("maxclients", ex.config.MaxClients)
+	w.line("blocked_clients", ex.parking.count)
+	w.line("tracking_clients", len(ex.tracking.trackers))
+	w.line("pubsub_clients", ex.pubsub.listeners)
+	w.line("clients_in_timeout_table", ex.parking.count)
 }
 
-func infoPersistence(srv *Server, w *infoWriter) {
-	sn := &srv.snapshots
+func infoPersistence(ex *executor, w *infoWriter) {
+	sn := &ex.snapshots
 	status := okOrErr(sn.lastErr)
 	current := int64(-1)
 	if sn.running {
-		current = (srv.store.NowMS() - sn.lastTryMS) / 1000
+		current = (ex.store.NowMS() - sn.lastTryMS) / 1000
 	}
 	last := sn.durationMS
 	if last > 0 {
 		last /= 1000
 	}
-	infoLoading(srv, w)
-	w.line("rdb_changes_since_last_save", srv.store.Dirty()-sn.dirtyAtSave)
+	infoLoading(ex, w)
+	w.line("rdb_changes_since_last_save", ex.store.Dirty()-sn.dirtyAtSave)
 	w.line("rdb_bgsave_in_progress", b2i(sn.running))
 	w.line("rdb_last_save_time", sn.lastSaveS)
 	w.line("rdb_last_bgsave_status", status)
 	w.line("rdb_last_bgsave_time_sec", last)
 	w.line("rdb_current_bgsave_time_sec", current)
 	w.line("rdb_saves", sn.saves)
-	infoLog(srv, w)
+	infoLog(ex, w)
 }
 
-func infoStats(srv *Server, w *infoWriter) {
-	st := srv.store.Stats()
-	w.line("total_connections_received", srv.stats.connections)
-	w.line("total_commands_processed", srv.total)
-	w.line("rejected_connections", srv.stats.refused)
+func infoStats(ex *executor, w *infoWriter) {
+	st := ex.store.Stats()
+	w.line("total_connections_received", ex.stats.connections)
+	w.line("total_commands_processed", ex.total)
+	w.line("rejected_connections", ex.stats.refused)
 	w.line("expired_keys", st.Expired)
 	w.line("expired_subkeys", st.ExpiredFields)
 	w.line("evicted_keys", st.Evicted)
 	w.line("keyspace_hits", st.Hits)
 	w.line("keyspace_misses", st.Misses)
-	w.line("pubsub_channels", len(srv.pubsub.channels))
-	w.line("pubsub_patterns", len(srv.pubsub.patterns))
-	w.line("pubsubshard_channels", len(srv.pubsub.shards))
-	w.line("tracking_total_keys", len(srv.tracking.order))
-	w.line("tracking_total_items", srv.tracking.items)
-	w.line("tracking_total_prefixes", len(srv.tracking.prefixes))
-	w.line("total_error_replies", srv.stats.errors)
+	w.line("pubsub_channels", len(ex.pubsub.channels))
+	w.line("pubsub_patterns", len(ex.pubsub.patterns))
+	w.line("pubsubshard_channels", len(ex.pubsub.shards))
+	w.line("tracking_total_keys", len(ex.tracking.order))
+	w.line("tracking_total_items", ex.tracking.items)
+	w.line("tracking_total_prefixes", len(ex.tracking.prefixes))
+	w.line("total_error_replies", ex.stats.errors)
 }
 
-func infoReplication(_ *Server, w *infoWriter) {
+func infoReplication(_ *executor, w *infoWriter) {
 	w.line("role", "master")
 	w.line("connected_slaves", 0)
 	w.line("master_failover_state", "no-failover")
 	w.line("master_repl_offset", 0)
 }
 
-func infoCPU(_ *Server, w *infoWriter) {
+func infoCPU(_ *executor, w *infoWriter) {
 	user, sys := rusage.CPU()
 	w.line("used_cpu_sys", fmt.Sprintf("%.6f", sys))
 	w.line("used_cpu_user", fmt.Sprintf("%.6f", user))
 }
 
 // infoLocks is ours.
-func infoLocks(srv *Server, w *infoWriter) {
-	w.line("lock_watchdogs", srv.watchdog.count)
-	w.line("lock_waiters", srv.parking.ofLocks)
-	w.line("lock_last_token", srv.tokens.last)
+func infoLocks(ex *executor, w *infoWriter) {
+	w.line("lock_watchdogs", ex.watchdog.count)
+	w.line("lock_waiters", ex.parking.ofLocks)
+	w.line("lock_last_token", ex.tokens.last)
 	status := "ok"
 	switch {
-	case srv.tokens.err != nil:
+	case ex.tokens.err != nil:
 		status = "err"
-	case srv.tokens.path == "":
+	case ex.tokens.path == "":
 		status = "none"
 	}
 	w.line("lock_token_reservation", status)
 }
 
-func infoCommands(srv *Server, w *infoWriter) {
-	for _, row := range srv.table.Rows() {
-		writeCalls(srv, w, row)
+func infoCommands(ex *executor, w *infoWriter) {
+	for _, row := range ex.table.Rows() {
+		writeCalls(ex, w, row)
 		for _, sub := range row.Subcommands() {
-			writeCalls(srv, w, sub)
+			writeCalls(ex, w, sub)
 		}
 	}
 }
 
-func writeCalls(srv *Server, w *infoWriter, row *commands.Row) {
-	if n := srv.calls[row.Index()]; n > 0 {
+func writeCalls(ex *executor, w *infoWriter, row *commands.Row) {
+	if n := ex.calls[row.Index()]; n > 0 {
 		w.line("cmdstat_"+row.FullName(), fmt.Sprintf("calls=%d", n))
 	}
 }
 
-func infoCluster(_ *Server, w *infoWriter) { w.line("cluster_enabled", 0) }
+func infoCluster(_ *executor, w *infoWriter) { w.line("cluster_enabled", 0) }
 
-func infoKeyspace(srv *Server, w *infoWriter) {
-	for id := range srv.store.Len() {
-		if db := srv.store.DB(id); db.Len() > 0 {
+func infoKeyspace(ex *executor, w *infoWriter) {
+	for id := range ex.store.Len() {
+		if db := ex.store.DB(id); db.Len() > 0 {
 			w.line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0,subexpiry=%d", db.Len(), db.Timed(), db.TimedHashes()))
 		}
 	}

@@ -17,9 +17,9 @@ import (
 //
 // It is only touched under the executor, but for what says otherwise.
 type journal struct {
-	server *Server
-	log    *aof.Log
-	always bool // appendfsync always: replies wait for the disk
+	executor *executor
+	log      *aof.Log
+	always   bool // appendfsync always: replies wait for the disk
 	// offset is what the log's positions are above, so that positions of the process only rise, whatever
 	// becomes of one log: the gate knows only one row of them.
 	offset atomic.Int64
@@ -44,7 +44,7 @@ func (j *journal) Append(unit []store.Effect) {
 	} else if j.broken == nil {
 		if err := j.log.Err(); err != nil { // of which we shall be told
 			j.breakDown(err)
-			j.wait = j.server.gate.lostTo.Load()
+			j.wait = j.executor.gate.lostTo.Load()
 		}
 	}
 }
@@ -65,11 +65,11 @@ func (j *journal) due(s *session) int64 {
 	if p := j.log.Position(); p > 0 {
 		position = max(position, j.offset.Load()+p)
 	}
-	if position <= j.server.gate.durable.Load() {
+	if position <= j.executor.gate.durable.Load() {
 		return 0
 	}
 	j.last = max(j.last, position)
-	if !j.log.Waits() && !j.server.gate.lost(position) {
+	if !j.log.Waits() && !j.executor.gate.lost(position) {
 		s.needs = position
 		return 0
 	}
@@ -98,19 +98,19 @@ func (j *journal) endSlice(touched []*session, round *loop) {
 // breakDown is what happens when the disk fails: writes are refused from now on, and whoever has not been
 // answered never will be, for the answer could be of something that is lost.
 func (j *journal) breakDown(err error) {
-	if j.broken != nil || j.server.aof != j {
+	if j.broken != nil || j.executor.aof != j {
 		return
 	}
 	j.broken = err
-	srv := j.server
-	srv.log.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
-	srv.gate.lose(max(j.last, j.wait, srv.gate.durable.Load()+1))
+	ex := j.executor
+	ex.log.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
+	ex.gate.lose(max(j.last, j.wait, ex.gate.durable.Load()+1))
 }
 
 // renew lets positions go on above those that were lost. The log is about to be
 // rewritten: it tells nobody of positions.
 func (j *journal) renew() {
-	if behind := j.server.gate.end() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
+	if behind := j.executor.gate.end() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
 		j.offset.Add(behind)
 	}
 }
@@ -121,32 +121,32 @@ func (j *journal) mend() {
 		return
 	}
 	j.broken = nil
-	j.server.log.Info("the append-only file is whole again, writes are accepted")
+	j.executor.log.Info("the append-only file is whole again, writes are accepted")
 }
 
 // newJournal is a journal whose log is to be opened with these options. Goroutines of the log call what is in
 // there, also while a log is closed under the executor: so none of it may wait for the executor.
-func (srv *Server) newJournal() (*journal, aof.Options) {
-	j := &journal{server: srv, awaiting: make(map[*waiter]struct{}), always: srv.config.AppendFsync == "always"}
-	j.offset.Store(srv.gate.end())
+func (ex *executor) newJournal() (*journal, aof.Options) {
+	j := &journal{executor: ex, awaiting: make(map[*waiter]struct{}), always: ex.config.AppendFsync == "always"}
+	j.offset.Store(ex.gate.end())
 	return j, aof.Options{
-		Policy: policyOf(srv.config.AppendFsync),
+		Policy: policyOf(ex.config.AppendFsync),
 		Durable: func(position int64) {
-			freed, left := srv.gate.open(j.offset.Load() + position)
+			freed, left := ex.gate.open(j.offset.Load() + position)
 			if j.log.Policy() == aof.Always {
-				srv.gate.gather(freed, left)
+				ex.gate.gather(freed, left)
 			}
 		},
 		Synced: func(int64) {
 			if j.watched.Load() > 0 {
-				go srv.do(j.answerSynced)
+				go ex.do(j.answerSynced)
 			}
 		},
 		Failed: func(err error) {
-			go srv.do(func() { j.breakDown(err) })
+			go ex.do(func() { j.breakDown(err) })
 		},
-		Warn:  func(err error) { srv.log.Warn("the append-only file", "cause", err) },
-		NowMS: func() int64 { return srv.store.NowMS() },
+		Warn:  func(err error) { ex.log.Warn("the append-only file", "cause", err) },
+		NowMS: func() int64 { return ex.store.NowMS() },
 	}
 }
 
@@ -161,21 +161,21 @@ func policyOf(word string) aof.Policy {
 	return aof.EverySec
 }
 
-func (srv *Server) logPlace() aof.Place {
-	return aof.Place{FS: srv.files, Dir: srv.config.Dir, Sub: srv.config.AppendDirname, Filename: srv.config.AppendFilename}
+func (ex *executor) logPlace() aof.Place {
+	return aof.Place{FS: ex.files, Dir: ex.config.Dir, Sub: ex.config.AppendDirname, Filename: ex.config.AppendFilename}
 }
 
 // logDir is the log's directory.
-func (srv *Server) logDir() string { return filepath.Join(srv.config.Dir, srv.config.AppendDirname) }
+func (ex *executor) logDir() string { return filepath.Join(ex.config.Dir, ex.config.AppendDirname) }
 
 // openLogDir locks the log's directory. The error is one clear line.
-func (srv *Server) openLogDir() (*aof.Dir, error) {
-	if err := srv.ownDir(); err != nil {
+func (ex *executor) openLogDir() (*aof.Dir, error) {
+	if err := ex.ownDir(); err != nil {
 		return nil, err
 	}
-	dir, err := aof.OpenDir(srv.logPlace())
+	dir, err := aof.OpenDir(ex.logPlace())
 	if errors.Is(err, disk.ErrLocked) {
-		return nil, &lockedDirError{srv.logDir()}
+		return nil, &lockedDirError{ex.logDir()}
 	}
 	return dir, err
 }
@@ -188,26 +188,26 @@ func (e *lockedDirError) Error() string {
 }
 
 // attach makes a journal the server's. Under the executor.
-func (srv *Server) attach(j *journal, log *aof.Log) {
+func (ex *executor) attach(j *journal, log *aof.Log) {
 	j.log = log
-	log.SetTimestamps(srv.config.AOFTimestampEnabled)
-	srv.aof, srv.journal = j, j
-	srv.gate.journal.Store(j)
-	if srv.opts.Journal != nil {
-		srv.journal = both{srv.opts.Journal, srv.aof}
+	log.SetTimestamps(ex.config.AOFTimestampEnabled)
+	ex.aof, ex.journal = j, j
+	ex.gate.journal.Store(j)
+	if ex.opts.Journal != nil {
+		ex.journal = both{ex.opts.Journal, ex.aof}
 	}
-	srv.store.Record(true)
+	ex.store.Record(true)
 }
 
 // detach ends what attach began; the log is still open.
-func (srv *Server) detach() {
-	j := srv.aof
-	srv.gate.newest = max(srv.gate.newest, j.last)
-	srv.aof, srv.journal = nil, srv.opts.Journal
-	srv.gate.journal.Store(nil)
-	srv.store.Record(srv.journal != nil)
+func (ex *executor) detach() {
+	j := ex.aof
+	ex.gate.newest = max(ex.gate.newest, j.last)
+	ex.aof, ex.journal = nil, ex.opts.Journal
+	ex.gate.journal.Store(nil)
+	ex.store.Record(ex.journal != nil)
 	for w := range j.awaiting {
-		srv.timeOut(w)
+		ex.timeOut(w)
 	}
 }
 
@@ -241,7 +241,7 @@ func (j *journal) await(w *waiter, position int64) {
 		go func() { _ = log.Sync(context.Background()) }()
 	}
 	if j.isSynced(position) { // between the look and the entry
-		go j.server.do(j.answerSynced)
+		go j.executor.do(j.answerSynced)
 	}
 }
 
@@ -256,6 +256,6 @@ func (j *journal) forget(w *waiter) {
 // answerSynced lets those who wait in WAITAOF try. Who is answered is forgotten.
 func (j *journal) answerSynced() {
 	for w := range j.awaiting {
-		j.server.try(w)
+		j.executor.try(w)
 	}
 }

@@ -52,17 +52,17 @@ func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 			}
 		}
 		eventually(t, func() bool {
-			w.srv.mu.Lock()
-			defer w.srv.mu.Unlock()
-			return string(w.srv.store.DB(0).Peek([]byte("n")).Bytes()) == strconv.Itoa(n)
+			w.srv.executor.mu.Lock()
+			defer w.srv.executor.mu.Unlock()
+			return string(w.srv.executor.store.DB(0).Peek([]byte("n")).Bytes()) == strconv.Itoa(n)
 		}, "all of it should run before the first sync")
 		large := strings.Repeat("y", mostUnsent+1)
 		c.Send("ECHO", large)
 		c.Send("SET", "behind", "1")
 		nothingComes(t, c)
-		w.srv.mu.Lock()
-		require.False(t, w.srv.store.DB(0).Peek([]byte("behind")).OK(), "a session that is owed so much runs no further")
-		w.srv.mu.Unlock()
+		w.srv.executor.mu.Lock()
+		require.False(t, w.srv.executor.store.DB(0).Peek([]byte("behind")).OK(), "a session that is owed so much runs no further")
+		w.srv.executor.mu.Unlock()
 		w.disk.release()
 		for i := range n {
 			require.Equal(t, int64(i+1), c.Receive().Int)
@@ -152,7 +152,7 @@ func TestTheDiskFails(t *testing.T) {
 		require.Equal(t, refused, reader.Do("PING").String())
 		require.Equal(t, "1", reader.Do("GET", "kept").Str)
 		require.Equal(t, "err", infoField(t, reader, "aof_last_write_status"))
-		w.srv.do(func() { w.srv.store.DB(0).Delete([]byte("l")) }) // as if its lease were over
+		w.srv.executor.do(func() { w.srv.executor.store.DB(0).Delete([]byte("l")) }) // as if its lease were over
 		require.Equal(t, 1, w.srv.parked())
 		nothingComes(t, waiter)
 		require.Equal(t, "+Background append only file rewriting started", reader.Do("BGREWRITEAOF").String())

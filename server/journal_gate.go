@@ -66,7 +66,7 @@ func (g *gate) write(position int64) bool {
 // mayLeave is called by a transport right before output leaves, for the last time at which it can be kept;
 // false: it must not leave at all, what it tells of is lost. Only the owner calls it.
 func (s *session) mayLeave() bool {
-	return s.needs <= s.server.gate.durable.Load() || s.server.gate.write(s.needs)
+	return s.needs <= s.executor.gate.durable.Load() || s.executor.gate.write(s.needs)
 }
 
 // wait makes the gate send for the session's owner when it opens to the position; false: it is open already.
@@ -166,7 +166,7 @@ func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp 
 // settle sends what may leave by now and says whether the connection is to be
 // closed. Only the owner calls it.
 func (s *session) settle() (hangUp bool) {
-	g, o := &s.server.gate, &s.owed
+	g, o := &s.executor.gate, &s.owed
 	for len(o.marks) > 0 {
 		if g.lost(o.marks[0].position) {
 			return true
@@ -186,7 +186,7 @@ func (s *session) settle() (hangUp bool) {
 
 // pay sends the first pieces, as many as may leave together.
 func (s *session) pay() error {
-	g, o := &s.server.gate, &s.owed
+	g, o := &s.executor.gate, &s.owed
 	n := 0
 	for n < len(o.marks) && g.passes(o.marks[n].position) && !g.lost(o.marks[n].position) {
 		if n++; o.marks[n-1].granted != nil {
@@ -226,7 +226,7 @@ func (s *session) lingers(unsent bool) bool {
 	if len(s.owed.marks) == 0 && !s.stalled && !unsent || s.owesGrant() {
 		return false
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
 	if s.granted != nil || s.condemned { // what it was given is to be taken back

@@ -148,7 +148,7 @@ func startOn(t testing.TB, d *testDisk, o Options) *Server {
 	t.Helper()
 	srv, err := New(o)
 	require.NoError(t, err)
-	srv.files = d
+	srv.executor.files = d
 	t.Cleanup(func() {
 		d.release()
 		_ = srv.Close()
@@ -199,9 +199,9 @@ func (w *logWorld) awaitHeld(t testing.TB) {
 func (w *logWorld) awaitOwed(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		w.srv.gate.mu.Lock()
-		defer w.srv.gate.mu.Unlock()
-		return len(w.srv.gate.waiting) == n
+		w.srv.executor.gate.mu.Lock()
+		defer w.srv.executor.gate.mu.Unlock()
+		return len(w.srv.executor.gate.waiting) == n
 	}, "%d sessions should wait for the log", n)
 }
 

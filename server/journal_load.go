@@ -30,55 +30,54 @@ const reportLoadUS = 2_000_000
 
 // load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
 // there is none yet, the snapshot. When it returns nil the server is ready.
-func (srv *Server) load() (err error) {
-	ex := &srv.executor
+func (ex *executor) load() (err error) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.begin()
-	if err := srv.claimAtStart(); err != nil {
+	if err := ex.claimAtStart(); err != nil {
 		return err
 	}
 	defer func() {
-		if err != nil && srv.own != nil { // a server that does not start leaves nothing behind
-			srv.own.undo(srv.files)
-			srv.own = nil
+		if err != nil && ex.own != nil { // a server that does not start leaves nothing behind
+			ex.own.undo(ex.files)
+			ex.own = nil
 		}
 	}()
-	srv.snapshots.lastSaveS = ex.store.NowMS() / 1000
-	srv.snapshots.durationMS = -1
-	srv.rewrites.durationMS = -1
+	ex.snapshots.lastSaveS = ex.store.NowMS() / 1000
+	ex.snapshots.durationMS = -1
+	ex.rewrites.durationMS = -1
 	ex.store.Record(false)
-	if srv.config.AppendOnly {
-		err = srv.loadLog()
+	if ex.config.AppendOnly {
+		err = ex.loadLog()
 	} else {
-		err = srv.loadSnapshot()
+		err = ex.loadSnapshot()
 	}
-	ex.store.Record(srv.journal != nil)
+	ex.store.Record(ex.journal != nil)
 	if err != nil {
 		return err
 	}
 	ex.begin()
-	srv.seeTokens()
-	if err := srv.startTokens(); err != nil {
+	ex.seeTokens()
+	if err := ex.startTokens(); err != nil {
 		return err
 	}
-	if srv.own != nil {
-		srv.removeStaleFiles()
+	if ex.own != nil {
+		ex.removeStaleFiles()
 	}
-	srv.snapshots.dirtyAtSave = ex.store.Dirty()
+	ex.snapshots.dirtyAtSave = ex.store.Dirty()
 	ex.store.ResetStats()
-	srv.housekeeping.Of = srv
-	ex.timers.set(&srv.housekeeping, ex.store.NowMS()+housekeepingMS)
-	srv.loading = nil
+	ex.housekeeping.Of = housekeeper{}
+	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
+	ex.loading = nil
 	return nil
 }
 
 // loadSnapshot reads the snapshot, if there is one. What is overdue is left out.
-func (srv *Server) loadSnapshot() error {
-	if srv.config.DBFilename == "" {
+func (ex *executor) loadSnapshot() error {
+	if ex.config.DBFilename == "" {
 		return nil
 	}
-	path := srv.snapshotPath()
+	path := ex.snapshotPath()
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -88,22 +87,22 @@ func (srv *Server) loadSnapshot() error {
 	}
 	defer func() { _ = f.Close() }()
 	if st, err := f.Stat(); err == nil {
-		srv.loading.total = st.Size()
+		ex.loading.total = st.Size()
 	}
-	srv.loading.file = path
-	got, err := persistence.Load(&patient{f, srv}, srv.store, srv.config.RDBChecksum)
+	ex.loading.file = path
+	got, err := persistence.Load(&patient{f, ex}, ex.store, ex.config.RDBChecksum)
 	if errors.Is(err, errClosed) {
 		return err
 	}
-	srv.seeTokenLimit(got.TokenLimit)
+	ex.seeTokenLimit(got.TokenLimit)
 	if err == nil {
-		err = srv.loadFunctions(got.Functions)
+		err = ex.loadFunctions(got.Functions)
 	}
 	if err != nil {
 		return &loadError{path, err}
 	}
-	srv.log.Info("DB loaded from disk", "file", path, "keys", got.Keys, "expired", got.Expired,
-		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (srv.clock.NowUS()-srv.loading.startedUS)/1000)
+	ex.log.Info("DB loaded from disk", "file", path, "keys", got.Keys, "expired", got.Expired,
+		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (ex.clock.NowUS()-ex.loading.startedUS)/1000)
 	return nil
 }
 
@@ -119,37 +118,36 @@ func (e *loadError) Unwrap() error { return e.err }
 // patient is a file that lets others have the executor before each read.
 type patient struct {
 	io.Reader
-	server *Server
+	executor *executor
 }
 
 // Read implements io.Reader.
 func (p *patient) Read(b []byte) (int, error) {
-	if err := p.server.restWhileLoading(); err != nil {
+	if err := p.executor.restWhileLoading(); err != nil {
 		return 0, err
 	}
 	n, err := p.Reader.Read(b[:min(len(b), loadSliceBytes)])
-	p.server.loading.done += int64(n)
+	p.executor.loading.done += int64(n)
 	return n, err
 }
 
 // Size is the length of the file, 0 if it is not known.
-func (p *patient) Size() int64 { return p.server.loading.total }
+func (p *patient) Size() int64 { return p.executor.loading.total }
 
 // loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
 const loadSliceBytes = 64 << 10
 
 // restWhileLoading lets others have the executor and reports a load that takes long. The error
 // says that the server is to end.
-func (srv *Server) restWhileLoading() error {
-	ex := &srv.executor
+func (ex *executor) restWhileLoading() error {
 	ex.mu.Unlock()
 	runtime.Gosched()
 	ex.mu.Lock()
-	if srv.ending {
+	if ex.ending {
 		return errClosed
 	}
-	l := srv.loading
-	now := srv.clock.NowUS()
+	l := ex.loading
+	now := ex.clock.NowUS()
 	if l.reportedUS == 0 {
 		l.reportedUS = l.startedUS
 	}
@@ -158,23 +156,23 @@ func (srv *Server) restWhileLoading() error {
 	}
 	l.reportedUS = now
 	keys := 0
-	for db := range srv.store.Len() {
-		keys += srv.store.DB(db).Len()
+	for db := range ex.store.Len() {
+		keys += ex.store.DB(db).Len()
 	}
-	srv.reportLoad(keys, l.done*1_000_000/max(1, now-l.startedUS))
+	ex.reportLoad(keys, l.done*1_000_000/max(1, now-l.startedUS))
 	return nil
 }
 
 // reportLoad says how far a long load is, where an operator looks for it:
 // Options.Progress, and otherwise the log.
-func (srv *Server) reportLoad(keys int, bytesPerSecond int64) {
-	l := srv.loading
-	if w := srv.opts.Progress; w != nil {
+func (ex *executor) reportLoad(keys int, bytesPerSecond int64) {
+	l := ex.loading
+	if w := ex.opts.Progress; w != nil {
 		_, _ = fmt.Fprintf(w, "loading %s: %d keys, %d of %d bytes, %d %%, %d bytes/s\n", // a load does not fail by it
 			l.file, keys, l.done, l.total, l.percent(), bytesPerSecond)
 		return
 	}
-	srv.log.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(), "bytes/s", bytesPerSecond)
+	ex.log.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(), "bytes/s", bytesPerSecond)
 }
 
 // percent is how much has been loaded.
@@ -187,57 +185,57 @@ func (l *loading) percent() int64 {
 
 // loadLog reads the append-only log and opens it. If there is none yet it begins with the snapshot, if there
 // is one: Redis would begin with nothing.
-func (srv *Server) loadLog() error {
-	dir, err := srv.openLogDir()
+func (ex *executor) loadLog() error {
+	dir, err := ex.openLogDir()
 	if err != nil {
 		return err
 	}
-	j, options := srv.newJournal()
-	log, err := srv.continueLog(dir, options)
+	j, options := ex.newJournal()
+	log, err := ex.continueLog(dir, options)
 	if err != nil {
 		_ = dir.Close()
 		return err
 	}
-	srv.attach(j, log)
+	ex.attach(j, log)
 	return nil
 }
 
-func (srv *Server) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, error) {
-	srv.store.SetFrozenTime(true)
-	defer srv.store.SetFrozenTime(false)
-	l := srv.loading
-	l.file = srv.logDir()
-	got, err := dir.Load(srv.newReplayer(), aof.LoadOptions{CutTorn: srv.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
+func (ex *executor) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, error) {
+	ex.store.SetFrozenTime(true)
+	defer ex.store.SetFrozenTime(false)
+	l := ex.loading
+	l.file = ex.logDir()
+	got, err := dir.Load(ex.newReplayer(), aof.LoadOptions{CutTorn: ex.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
 		l.done, l.total, l.commands = p.Bytes, p.TotalBytes, p.Commands
-		return srv.restWhileLoading()
-	}, Annotation: func(text []byte) { srv.seeTokenLimit(aof.TokenLimit(text)) }})
+		return ex.restWhileLoading()
+	}, Annotation: func(text []byte) { ex.seeTokenLimit(aof.TokenLimit(text)) }})
 	if err != nil {
 		return nil, err
 	}
 	if got.Upgraded {
-		srv.log.Info("the append-only file of an older Redis is now in " + srv.logDir())
+		ex.log.Info("the append-only file of an older Redis is now in " + ex.logDir())
 	}
 	if cut := got.Cut; cut != nil {
-		srv.log.Warn("the end of the append-only file was torn and has been cut off", "file", cut.File, "offset", cut.Offset,
+		ex.log.Warn("the end of the append-only file was torn and has been cut off", "file", cut.File, "offset", cut.Offset,
 			"bytes", cut.Bytes, "cause", cut.Reason)
 	}
 	if got.Exists {
-		srv.log.Info("DB loaded from append only file", "dir", srv.logDir(), "files", got.Files, "bytes", got.Bytes,
-			"commands", got.Commands, "ms", (srv.clock.NowUS()-l.startedUS)/1000)
+		ex.log.Info("DB loaded from append only file", "dir", ex.logDir(), "files", got.Files, "bytes", got.Bytes,
+			"commands", got.Commands, "ms", (ex.clock.NowUS()-l.startedUS)/1000)
 	} else {
-		srv.store.SetFrozenTime(false)
-		if err := srv.loadSnapshot(); err != nil {
+		ex.store.SetFrozenTime(false)
+		if err := ex.loadSnapshot(); err != nil {
 			return nil, err
 		}
 	}
-	return dir.Continue(options, srv.baseNow)
+	return dir.Continue(options, ex.baseNow)
 }
 
 // baseNow writes all data as the base of a log that has none.
-func (srv *Server) baseNow(w io.Writer) error {
-	snap := srv.store.Cut()
+func (ex *executor) baseNow(w io.Writer) error {
+	snap := ex.store.Cut()
 	defer snap.Release()
-	o := srv.saveOptions()
+	o := ex.saveOptions()
 	o.Base = true
 	_, err := persistence.Save(w, snap, o)
 	return err

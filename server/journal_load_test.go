@@ -103,9 +103,9 @@ func rewrite(t testing.TB, srv *Server, c *testkit.Client) {
 func awaitRewritten(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		return !srv.rewrites.running
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		return !srv.executor.rewrites.running
 	}, "the rewrite ends")
 }
 
@@ -262,7 +262,7 @@ func TestConnectWhileLoading(t *testing.T) {
 			d.reading = true
 			srv, err := New(Options{Config: logged(dir, "always"), EventLoops: tr.options.EventLoops})
 			require.NoError(t, err)
-			srv.files = d
+			srv.executor.files = d
 			started := make(chan error, 1)
 			go func() { started <- srv.Start() }()
 			eventually(t, d.held, "it reads")
@@ -284,9 +284,9 @@ func TestConnectWhileLoading(t *testing.T) {
 func TestLoading(t *testing.T) {
 	srv := start(t, Options{})
 	c := client(t, srv)
-	srv.mu.Lock()
-	srv.loading = &loading{startedUS: srv.store.NowUS(), done: 30, total: 120}
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	srv.executor.loading = &loading{startedUS: srv.executor.store.NowUS(), done: 30, total: 120}
+	srv.executor.mu.Unlock()
 	for _, line := range []string{"GET k", "SET k v", "PING", "LOCK l o", "DBSIZE", "SAVE", "KEYS *"} {
 		require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do(strings.Fields(line)...).String(), line)
 	}
@@ -298,9 +298,9 @@ func TestLoading(t *testing.T) {
 	c.Do("MULTI")
 	require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do("SET", "k", "v").String())
 	require.Equal(t, "-EXECABORT", strings.Fields(c.Do("EXEC").String())[0])
-	srv.mu.Lock()
-	srv.loading = nil
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	srv.executor.loading = nil
+	srv.executor.mu.Unlock()
 	require.Equal(t, "+PONG", c.Do("PING").String())
 }
 
@@ -366,7 +366,7 @@ func TestEndWhileLoading(t *testing.T) {
 	d.reading = true
 	srv, err := New(Options{Config: logged(dir, "always"), EventLoops: true})
 	require.NoError(t, err)
-	srv.files = d
+	srv.executor.files = d
 	started := make(chan error, 1)
 	go func() { started <- srv.Start() }()
 	eventually(t, d.held, "it reads")

@@ -12,8 +12,8 @@ import (
 // brings back, what it must not.
 var journalFaults = []plant.Fault{
 	plant.New("replies leave before the disk has them", plant.Instead("server/journal.go",
-		`	if position <= j.server.gate.durable.Load() {`,
-		`	if position <= j.server.gate.durable.Load() || planted("replies leave before the disk has them") {`)),
+		`	if position <= j.executor.gate.durable.Load() {`,
+		`	if position <= j.executor.gate.durable.Load() || planted("replies leave before the disk has them") {`)),
 	plant.New("grants leave before the disk has them", plant.Instead("server/journal.go",
 		`	if p := j.log.Position(); p > 0 {`,
 		`	if planted("grants leave before the disk has them") && j.wait == 0 {
@@ -21,24 +21,24 @@ var journalFaults = []plant.Fault{
 	}
 	if p := j.log.Position(); p > 0 {`)),
 	plant.New("what is lost is acknowledged", plant.Instead("server/journal.go",
-		`	srv.gate.lose(max(`,
+		`	ex.gate.lose(max(`,
 		`	if planted("what is lost is acknowledged") {
-		srv.gate.open(max(j.last, j.wait))
+		ex.gate.open(max(j.last, j.wait))
 		return
 	}
-	srv.gate.lose(max(`)),
+	ex.gate.lose(max(`)),
 	plant.New("replies leave before the system has them", plant.Instead("server/journal_gate.go",
-		`	return s.needs <= s.server.gate.durable.Load() || `,
-		`	return s.needs <= s.server.gate.durable.Load() || planted("replies leave before the system has them") || `)),
+		`	return s.needs <= s.executor.gate.durable.Load() || `,
+		`	return s.needs <= s.executor.gate.durable.Load() || planted("replies leave before the system has them") || `)),
 	plant.New("what could not be written is acknowledged", plant.Instead("server/journal_gate.go",
 		`	return j == nil || j.log.Write(`,
 		`	return j == nil || planted("what could not be written is acknowledged") || j.log.Write(`)),
 	plant.New("waiters are served by a broken log", plant.Instead("server/parked.go",
-		`	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil`,
-		`	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil || planted("waiters are served by a broken log")`)),
+		`	mayServe := ex.aof == nil || ex.aof.broken == nil`,
+		`	mayServe := ex.aof == nil || ex.aof.broken == nil || planted("waiters are served by a broken log")`)),
 	plant.New("time goes on while the log is read", plant.Instead("server/journal_load.go",
-		`	srv.store.SetFrozenTime(true)`,
-		`	srv.store.SetFrozenTime(!planted("time goes on while the log is read"))`)),
+		`	ex.store.SetFrozenTime(true)`,
+		`	ex.store.SetFrozenTime(!planted("time goes on while the log is read"))`)),
 	plant.New("an effect is forgotten before a cut", plant.Instead("server/executor.go",
 		`effects != nil && ex.journal != nil && ex.failed == nil {`,
 		`effects != nil && ex.journal != nil && ex.failed == nil && !(len(effects) > 2 && planted("an effect is forgotten before a cut")) {`)),

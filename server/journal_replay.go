@@ -16,43 +16,43 @@ import (
 //
 // It runs under the executor.
 type replayer struct {
-	server  *Server
-	session *session
-	ctx     commands.Ctx
+	executor *executor
+	session  *session
+	ctx      commands.Ctx
 	// settings are those of the server, without the bounds that may be narrower
 	// than when the log was written.
 	settings commands.Settings
 }
 
-func (srv *Server) newReplayer() *replayer {
-	s := &session{server: srv, transport: nobody{}, db: srv.store.DB(0), authenticated: true}
+func (ex *executor) newReplayer() *replayer {
+	s := &session{executor: ex, transport: nobody{}, db: ex.store.DB(0), authenticated: true}
 	s.out.Proto = 2
-	return &replayer{server: srv, session: s,
-		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: srv.executor.settings.LockWatchdogMS}}
+	return &replayer{executor: ex, session: s,
+		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
 }
 
 // Begin implements aof.Input.
 func (r *replayer) Begin(file string) error {
-	r.session.db = r.server.store.DB(0)
-	if r.server.loading != nil {
-		r.server.loading.file = file
+	r.session.db = r.executor.store.DB(0)
+	if r.executor.loading != nil {
+		r.executor.loading.file = file
 	}
 	return nil
 }
 
 // Snapshot implements aof.Input.
 func (r *replayer) Snapshot(from io.Reader) (bytes int64, err error) {
-	got, err := persistence.Load(from, r.server.store, r.server.config.RDBChecksum)
-	r.server.seeTokenLimit(got.TokenLimit)
+	got, err := persistence.Load(from, r.executor.store, r.executor.config.RDBChecksum)
+	r.executor.seeTokenLimit(got.TokenLimit)
 	if err == nil {
-		err = r.server.loadFunctions(got.Functions)
+		err = r.executor.loadFunctions(got.Functions)
 	}
 	return got.Bytes, err
 }
 
 // Command implements aof.Input.
 func (r *replayer) Command(argv [][]byte) error {
-	ex := &r.server.executor
+	ex := r.executor
 	row, err := ex.table.Resolve(argv)
 	if err != nil {
 		return fmt.Errorf("%.40q: %w", argv[0], err)
@@ -71,7 +71,7 @@ func (r *replayer) Command(argv [][]byte) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", row.FullName(), err)
 	}
-	r.server.seeTokenLimit(aof.TokenIn(argv))
+	r.executor.seeTokenLimit(aof.TokenIn(argv))
 	return nil
 }
 

@@ -26,13 +26,13 @@ type rewrites struct {
 const retryRewriteMS = 60_000
 
 // rewriteDue says whether the log has grown so much that it is to be rewritten by itself.
-func (srv *Server) rewriteDue(nowMS int64) bool {
-	c, rw := srv.config, &srv.rewrites
-	if srv.aof == nil || srv.aof.broken != nil || c.AutoAOFRewritePercentage == 0 ||
+func (ex *executor) rewriteDue(nowMS int64) bool {
+	c, rw := ex.config, &ex.rewrites
+	if ex.aof == nil || ex.aof.broken != nil || c.AutoAOFRewritePercentage == 0 ||
 		rw.lastErr != nil && nowMS-rw.startedMS < retryRewriteMS {
 		return false
 	}
-	st := srv.aof.log.Stats()
+	st := ex.aof.log.Stats()
 	if st.Bytes <= c.AutoAOFRewriteMinSize {
 		return false
 	}
@@ -41,72 +41,72 @@ func (srv *Server) rewriteDue(nowMS int64) bool {
 	if growth < c.AutoAOFRewritePercentage {
 		return false
 	}
-	srv.log.Info("rewriting the append-only file: it has grown", "percent", growth, "bytes", st.Bytes)
+	ex.log.Info("rewriting the append-only file: it has grown", "percent", growth, "bytes", st.Bytes)
 	return true
 }
 
 // startScheduled starts what had to wait until nothing else was being written, and
 // what is due. Under the executor.
-func (srv *Server) startScheduled(nowMS int64) {
-	sn, rw := &srv.snapshots, &srv.rewrites
-	if sn.running || rw.running || srv.loading != nil {
+func (ex *executor) startScheduled(nowMS int64) {
+	sn, rw := &ex.snapshots, &ex.rewrites
+	if sn.running || rw.running || ex.loading != nil {
 		return
 	}
 	switch {
-	case rw.scheduled || srv.rewriteDue(nowMS):
+	case rw.scheduled || ex.rewriteDue(nowMS):
 		rw.scheduled = false
-		if err := srv.startRewrite(); err != nil {
-			srv.log.Error("the append-only file cannot be rewritten", "cause", err)
+		if err := ex.startRewrite(); err != nil {
+			ex.log.Error("the append-only file cannot be rewritten", "cause", err)
 		}
-	case sn.scheduled || srv.saveDue(nowMS):
+	case sn.scheduled || ex.saveDue(nowMS):
 		sn.scheduled = false
-		srv.startSave()
+		ex.startSave()
 	}
 }
 
 // startRewrite begins to write the log anew: what there is now as a base, in the background, and
 // from now on all changes into a new incremental file. If there is no log, it becomes what a log
 // would begin with. Under the executor.
-func (srv *Server) startRewrite() error {
-	rw := &srv.rewrites
-	rw.startedMS = srv.store.NowMS()
-	log, close := srv.logToRewrite()
+func (ex *executor) startRewrite() error {
+	rw := &ex.rewrites
+	rw.startedMS = ex.store.NowMS()
+	log, close := ex.logToRewrite()
 	if log == nil {
 		rw.lastErr = close(nil)
 		return rw.lastErr
 	}
-	srv.handOn() // what happened before the cut belongs to the old files
-	if srv.aof != nil {
-		srv.aof.renew()
+	ex.handOn() // what happened before the cut belongs to the old files
+	if ex.aof != nil {
+		ex.aof.renew()
 	}
-	run, err := log.BeginRewrite(srv.config.AOFUseRDBPreamble)
+	run, err := log.BeginRewrite(ex.config.AOFUseRDBPreamble)
 	if err != nil {
 		rw.lastErr = close(err)
 		return rw.lastErr
 	}
 	bg := &backgroundSave{written: make(chan struct{})}
 	rw.running, rw.background = true, bg
-	srv.followPolicy(srv.config)
-	snap, o, asRDB := srv.store.Cut(), srv.saveOptions(), srv.config.AOFUseRDBPreamble
+	ex.followPolicy(ex.config)
+	snap, o, asRDB := ex.store.Cut(), ex.saveOptions(), ex.config.AOFUseRDBPreamble
 	o.Base = true
-	srv.log.Info("Background append only file rewriting started")
-	srv.group.Go(func() {
+	ex.log.Info("Background append only file rewriting started")
+	ex.host.background(func() {
 		err := bg.work(func() error {
 			return run.Run(func(w io.Writer) error { return writeBase(calledOff{bg, w}, snap, o, asRDB) })
 		})
 		err = close(err)
-		srv.do(func() { srv.endRewrite(snap, err) })
+		ex.do(func() { ex.endRewrite(snap, err) })
 	})
 	return nil
 }
 
 // logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is
 // called with the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
-func (srv *Server) logToRewrite() (log *aof.Log, close func(error) error) {
-	if srv.aof != nil {
-		return srv.aof.log, func(err error) error { return err }
+func (ex *executor) logToRewrite() (log *aof.Log, close func(error) error) {
+	if ex.aof != nil {
+		return ex.aof.log, func(err error) error { return err }
 	}
-	dir, err := srv.openLogDir()
+	dir, err := ex.openLogDir()
 	if err != nil {
 		return nil, func(error) error { return err }
 	}
@@ -119,24 +119,24 @@ func (srv *Server) logToRewrite() (log *aof.Log, close func(error) error) {
 }
 
 // endRewrite notes how a rewrite went; under the executor.
-func (srv *Server) endRewrite(snap *store.Snapshot, err error) {
+func (ex *executor) endRewrite(snap *store.Snapshot, err error) {
 	snap.Release()
-	rw := &srv.rewrites
+	rw := &ex.rewrites
 	rw.running = false
-	srv.followPolicy(srv.config)
-	rw.durationMS = srv.store.NowMS() - rw.startedMS
+	ex.followPolicy(ex.config)
+	rw.durationMS = ex.store.NowMS() - rw.startedMS
 	if errors.Is(err, errCalledOff) {
-		srv.log.Info("the rewrite of the append-only file was called off")
+		ex.log.Info("the rewrite of the append-only file was called off")
 	} else if rw.lastErr = err; err != nil {
-		srv.log.Error("rewriting the append-only file failed", "cause", err)
+		ex.log.Error("rewriting the append-only file failed", "cause", err)
 	} else {
 		rw.count++
-		srv.log.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
-		if srv.aof != nil {
-			srv.aof.mend()
+		ex.log.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
+		if ex.aof != nil {
+			ex.aof.mend()
 		}
 	}
-	srv.startScheduled(srv.store.NowMS())
+	ex.startScheduled(ex.store.NowMS())
 }
 
 // writeBase writes a cut as the base of a log: as a snapshot, or as commands.

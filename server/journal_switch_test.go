@@ -113,9 +113,9 @@ func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
 	srv := start(t, Options{Config: cfg})
 	c := client(t, srv)
 	pretend := func(save, rewrite bool) {
-		srv.mu.Lock()
-		srv.snapshots.running, srv.rewrites.running = save, rewrite
-		srv.mu.Unlock()
+		srv.executor.mu.Lock()
+		srv.executor.snapshots.running, srv.executor.rewrites.running = save, rewrite
+		srv.executor.mu.Unlock()
 	}
 	pretend(false, true)
 	require.Equal(t, "-ERR Background append only file rewriting already in progress", c.Do("BGREWRITEAOF").String())
@@ -195,14 +195,14 @@ func TestNoSyncInARewrite(t *testing.T) {
 	srv := startOn(t, d, Options{Config: cfg})
 	c := client(t, srv)
 	d.hold()
-	srv.do(func() {
-		srv.rewrites.running = true
-		srv.followPolicy(srv.config)
+	srv.executor.do(func() {
+		srv.executor.rewrites.running = true
+		srv.executor.followPolicy(srv.executor.config)
 	})
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
-	srv.do(func() {
-		srv.rewrites.running = false
-		srv.followPolicy(srv.config)
+	srv.executor.do(func() {
+		srv.executor.rewrites.running = false
+		srv.executor.followPolicy(srv.executor.config)
 	})
 	c.Send("SET", "k", "w")
 	eventually(t, d.held, "it waits again")

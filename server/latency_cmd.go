@@ -38,7 +38,7 @@ func latencyRow() commands.Row {
 func (l *latency) eventNames() []string { return slices.Sorted(maps.Keys(l.events)) }
 
 func latencyLatest(c *commands.Ctx) error {
-	l := &sessionOf(c).server.latency
+	l := &sessionOf(c).executor.latency
 	c.Out.Array(len(l.events))
 	for _, name := range l.eventNames() {
 		e := l.events[name]
@@ -53,7 +53,7 @@ func latencyLatest(c *commands.Ctx) error {
 }
 
 func latencyHistory(c *commands.Ctx) error {
-	e := sessionOf(c).server.latency.events[string(c.Args().Bytes())]
+	e := sessionOf(c).executor.latency.events[string(c.Args().Bytes())]
 	if e == nil {
 		c.Out.Array(0)
 		return nil
@@ -68,7 +68,7 @@ func latencyHistory(c *commands.Ctx) error {
 }
 
 func latencyReset(c *commands.Ctx) error {
-	l := &sessionOf(c).server.latency
+	l := &sessionOf(c).executor.latency
 	names := c.Args().Rest()
 	before := len(l.events)
 	if len(names) == 0 {
@@ -90,8 +90,8 @@ const (
 
 func latencyGraph(c *commands.Ctx) error {
 	name := c.Args().Bytes()
-	srv := sessionOf(c).server
-	e := srv.latency.events[string(name)]
+	ex := sessionOf(c).executor
+	e := ex.latency.events[string(name)]
 	if e == nil {
 		return commands.ErrLatencySamples(name)
 	}
@@ -162,15 +162,15 @@ var advice = map[string]string{
 }
 
 func latencyDoctor(c *commands.Ctx) error {
-	srv := sessionOf(c).server
-	l := &srv.latency
+	ex := sessionOf(c).executor
+	l := &ex.latency
 	var b strings.Builder
 	switch {
-	case srv.config.LatencyMonitorThresholdMS == 0:
+	case ex.config.LatencyMonitorThresholdMS == 0:
 		b.WriteString("Nothing is watched: CONFIG SET latency-monitor-threshold to the number of milliseconds from which on " +
 			"something is slow for you.\n")
 	case len(l.events) == 0:
-		fmt.Fprintf(&b, "Nothing took %d ms or more.\n", srv.config.LatencyMonitorThresholdMS)
+		fmt.Fprintf(&b, "Nothing took %d ms or more.\n", ex.config.LatencyMonitorThresholdMS)
 	default:
 		nowS := c.NowMS() / 1000
 		for _, name := range l.eventNames() {
@@ -187,16 +187,16 @@ func latencyDoctor(c *commands.Ctx) error {
 // latencyHistogram leaves out commands that do not exist or were never measured; a
 // container stands for its subcommands.
 func latencyHistogram(c *commands.Ctx) error {
-	srv := sessionOf(c).server
+	ex := sessionOf(c).executor
 	var rows []*commands.Row
 	add := func(row *commands.Row) {
-		if row != nil && srv.latency.histograms[row] != nil && !slices.Contains(rows, row) {
+		if row != nil && ex.latency.histograms[row] != nil && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 	}
 	a := c.Args()
 	if !a.More() {
-		for _, row := range srv.table.Rows() {
+		for _, row := range ex.table.Rows() {
 			add(row)
 			for _, sub := range row.Subcommands() {
 				add(sub)
@@ -204,7 +204,7 @@ func latencyHistogram(c *commands.Ctx) error {
 		}
 	}
 	for a.More() {
-		row := srv.table.LookupFull(a.Bytes())
+		row := ex.table.LookupFull(a.Bytes())
 		add(row)
 		if row != nil {
 			for _, sub := range row.Subcommands() {
@@ -215,7 +215,7 @@ func latencyHistogram(c *commands.Ctx) error {
 	c.Out.Map(len(rows))
 	for _, row := range rows {
 		c.Out.BulkString(row.FullName())
-		srv.latency.histograms[row].write(c)
+		ex.latency.histograms[row].write(c)
 	}
 	return nil
 }

@@ -20,12 +20,12 @@ const acceptPause = 100 * time.Millisecond
 
 // listen binds every configured address. The caller holds life.
 func (srv *Server) listen() error {
-	c := srv.config
+	c := srv.executor.config
 	var tcp []string
 	if c.ListensTCP() {
 		tcp = c.Bind
 	}
-	if ln := srv.opts.Listener; ln != nil {
+	if ln := srv.executor.opts.Listener; ln != nil {
 		srv.addr = ln.Addr()
 		srv.accept(ln)
 	}
@@ -38,7 +38,7 @@ func (srv *Server) listen() error {
 	if err != nil {
 		return err
 	}
-	if len(lns) == 0 && len(tcp) > 0 && c.UnixSocket == "" && srv.opts.Listener == nil {
+	if len(lns) == 0 && len(tcp) > 0 && c.UnixSocket == "" && srv.executor.opts.Listener == nil {
 		return fmt.Errorf("could not listen: this machine has none of the addresses of bind (%s)", strings.Join(tcp, " "))
 	}
 	if c.UnixSocket != "" {
@@ -56,7 +56,7 @@ func (srv *Server) listen() error {
 	if srv.addr == nil && len(lns) > 0 {
 		srv.addr = lns[0].Addr()
 	}
-	if !srv.opts.EventLoops {
+	if !srv.executor.opts.EventLoops {
 		for _, ln := range lns {
 			srv.accept(ln)
 		}
@@ -117,7 +117,7 @@ func (srv *Server) retryAccept(err error) bool {
 	if !serving || isAborted(err) {
 		return serving
 	}
-	srv.refusals.note(srv.log, err)
+	srv.refusals.note(srv.executor.log, err)
 	select {
 	case <-time.After(acceptPause):
 		return true
@@ -214,7 +214,7 @@ func (srv *Server) listenTCP(words []string, port int) (lns []net.Listener, err 
 		case err == nil:
 			lns = append(lns, ln)
 		case optional && errors.Is(err, syscall.EADDRNOTAVAIL), isFamilyUnknown(err):
-			srv.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
+			srv.executor.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
 		default:
 			closeAll(lns)
 			return nil, listenError(err)

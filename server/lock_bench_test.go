@@ -26,7 +26,7 @@ func (nowhere) awaitDrain(int) bool             { return false }
 func toNowhere(b *testing.B) *session {
 	b.Helper()
 	addr := &net.UnixAddr{Net: "unix"}
-	s, refused := start(b, Options{}).open(nowhere{}, addr, addr, 0)
+	s, refused := start(b, Options{}).executor.open(nowhere{}, addr, addr, 0)
 	if s == nil {
 		b.Fatal(refused)
 	}

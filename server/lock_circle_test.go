@@ -33,7 +33,7 @@ const circleDatabases, circleKeys, circleOwners = 2, 5, 5
 
 // holder returns the owner of a key's lock; "": none.
 func (r *circleRun) holder(db int, key string) string {
-	l, err := commands.FindLock(r.srv.store.DB(db), []byte(key))
+	l, err := commands.FindLock(r.srv.executor.store.DB(db), []byte(key))
 	if err != nil || l.Holds == 0 {
 		return ""
 	}
@@ -100,7 +100,7 @@ func (r *circleRun) check(what string) {
 		}
 		return ok
 	})
-	require.Len(r.t, r.waiting, r.srv.parking.count, what)
+	require.Len(r.t, r.waiting, r.srv.executor.parking.count, what)
 	for i, w := range r.waiting {
 		require.False(r.t, r.inCircle(r.waiting, i), "%v waits in a circle since %s; all: %v", w, what, r.waiting)
 	}
@@ -217,7 +217,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		r := &circleRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}}
 		for range 9 {
 			out := &recorder{}
-			s, _ := srv.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+			s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
 			require.NotNil(t, s)
 			r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		}
@@ -226,10 +226,10 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		}
 		refused += r.refused
 		for _, s := range r.sessions {
-			srv.close(s)
+			srv.executor.close(s)
 		}
 		checkParking(t, srv)
-		require.Empty(t, srv.parking.claimants)
+		require.Empty(t, srv.executor.parking.claimants)
 	}
 	require.Positive(t, refused, "no circle arose behind anybody's back")
 	t.Logf("%d were refused while they waited", refused)
@@ -243,7 +243,7 @@ func TestManySuspects(t *testing.T) {
 	r := &modelRun{t: t, srv: srv}
 	open := func() int {
 		out := &recorder{}
-		s, _ := srv.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+		s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
 		require.NotNil(t, s)
 		r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		return len(r.sessions) - 1
@@ -280,9 +280,9 @@ func TestManySuspects(t *testing.T) {
 	do("SELECT", "1")
 	do("LOCK", "ky", "y")
 	do("SWAPDB", "0", "1")
-	require.NotEmpty(t, srv.parking.suspects, "one unit does not look at all of them")
+	require.NotEmpty(t, srv.executor.parking.suspects, "one unit does not look at all of them")
 	clock.Advance(time.Millisecond)
-	require.Empty(t, srv.parking.suspects)
+	require.Empty(t, srv.executor.parking.suspects)
 	reply, answered := r.hear(youngest)
 	require.True(t, answered)
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
@@ -299,9 +299,9 @@ func TestTheSearchForCirclesEndsALease(t *testing.T) {
 	}
 	waiting := func(n int) func() bool {
 		return func() bool {
-			srv.mu.Lock()
-			defer srv.mu.Unlock()
-			return srv.parking.count == n
+			srv.executor.mu.Lock()
+			defer srv.executor.mu.Unlock()
+			return srv.executor.parking.count == n
 		}
 	}
 	first, second, third := client(t, srv), client(t, srv), client(t, srv)

@@ -23,7 +23,7 @@ const (
 )
 
 // HolderNote implements commands.Host.
-func (srv *Server) HolderNote(c *commands.Ctx) uint64 {
+func (ex *executor) HolderNote(c *commands.Ctx) uint64 {
 	now := c.NowMS()
 	if now <= 0 || now > noteTimeMask {
 		return 0
@@ -33,14 +33,14 @@ func (srv *Server) HolderNote(c *commands.Ctx) uint64 {
 
 // holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
 // has gone. Of several clients with the same low bits it is the last one that was there already.
-func (srv *Server) holderOf(note uint64) (s *session, sinceMS int64) {
+func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
 	if note == 0 {
 		return nil, 0
 	}
 	sinceMS = int64(note & noteTimeMask)
 	low := int64(note >> noteTimeBits)
-	for id := srv.lastID - (srv.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
-		if s := srv.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
+	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
+		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
 			return s, sinceMS
 		}
 	}
@@ -57,9 +57,9 @@ func lockInfo(c *commands.Ctx) error {
 		c.Out.Null()
 		return nil
 	}
-	srv := sessionOf(c).server
-	holder, sinceMS := srv.holderOf(c.DB.Peek(key).Note())
-	r := srv.watchdog.find(c.DB, key)
+	ex := sessionOf(c).executor
+	holder, sinceMS := ex.holderOf(c.DB.Peek(key).Note())
+	r := ex.watchdog.find(c.DB, key)
 	watched := r != nil && string(r.owner) == string(l.Owner) && r.token == l.Token
 	if watched {
 		holder = r.session
@@ -78,7 +78,7 @@ func lockInfo(c *commands.Ctx) error {
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
 	out.BulkString("waiters")
-	srv.writeWaiters(c, key)
+	ex.writeWaiters(c, key)
 	return nil
 }
 
@@ -109,10 +109,10 @@ func writeClient(out *resp.Writer, s *session) {
 }
 
 // writeWaiters writes who stands in the key's queue, in order.
-func (srv *Server) writeWaiters(c *commands.Ctx, key []byte) {
+func (ex *executor) writeWaiters(c *commands.Ctx, key []byte) {
 	list := c.Out.DeferArray()
 	n := 0
-	if q := srv.parking.queues[c.DB.ID()][string(key)]; q != nil {
+	if q := ex.parking.queues[c.DB.ID()][string(key)]; q != nil {
 		for pl := q.first; pl != nil; pl = pl.next {
 			w := pl.waiter
 			if w.claimant == nil {

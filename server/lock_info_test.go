@@ -96,9 +96,9 @@ func TestLockInfo(t *testing.T) {
 
 // waits reports whether an owner waits for something.
 func (srv *Server) waits(owner string) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.parking.claimants[owner] != nil
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.parking.claimants[owner] != nil
 }
 
 // TestLockWaiters: those who wait for something else are no waiters of locks.
@@ -198,9 +198,9 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	a := client(t, srv)
 	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
 	calls := func(name string) int64 {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		return srv.calls[srv.table.LookupFull([]byte(name)).Index()]
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		return srv.executor.calls[srv.executor.table.LookupFull([]byte(name)).Index()]
 	}
 	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
 	require.True(t, a.Do("GUARD", "k", "1", "SET", "x", "1").IsError())
@@ -208,10 +208,10 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	require.EqualValues(t, 1, calls("set"))
 	require.Contains(t, a.Do("CLIENT", "INFO").Str, " cmd=client|info ")
 
-	srv.mu.Lock()
-	srv.snapshots.lastErr = errClosed // writes are refused until a save succeeds
-	srv.config.Save = []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1}}
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	srv.executor.snapshots.lastErr = errClosed // writes are refused until a save succeeds
+	srv.executor.config.Save = []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1}}
+	srv.executor.mu.Unlock()
 	require.True(t, strings.HasPrefix(a.Do("GUARD", "k", token, "SET", "x", "2").Str, "MISCONF "))
 	require.Equal(t, "1", a.Do("GUARD", "k", token, "GET", "x").Str)
 }

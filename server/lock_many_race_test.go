@@ -45,7 +45,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Empty(t, srv.parking.claimants)
+		require.Empty(t, srv.executor.parking.claimants)
 	})
 }
 
@@ -155,9 +155,9 @@ func TestReleaseWakesOne(t *testing.T) {
 		waiters = append(waiters, c)
 	}
 	sent := func() (n int) {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		for _, s := range srv.clients {
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		for _, s := range srv.executor.clients {
 			if s.waiter == nil {
 				n++
 			}

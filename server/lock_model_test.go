@@ -286,7 +286,7 @@ func (r *modelRun) compare() {
 	}
 	slices.Sort(granted)
 	require.Equal(r.t, granted, got)
-	require.Len(r.t, m.waiters, r.srv.parking.count)
+	require.Len(r.t, m.waiters, r.srv.executor.parking.count)
 }
 
 // TestLocksAgainstAModel: who is granted, who waits and who is refused is what the model says.
@@ -300,7 +300,7 @@ func TestLocksAgainstAModel(t *testing.T) {
 			model: lockModel{holds: map[string]*modelHold{}}}
 		for range 8 {
 			out := &recorder{}
-			s, _ := srv.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+			s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
 			require.NotNil(t, s)
 			r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		}
@@ -309,10 +309,10 @@ func TestLocksAgainstAModel(t *testing.T) {
 		}
 		refused += r.refused
 		for _, s := range r.sessions {
-			srv.close(s)
+			srv.executor.close(s)
 		}
 		checkParking(t, srv)
-		require.Empty(t, srv.parking.claimants)
+		require.Empty(t, srv.executor.parking.claimants)
 	}
 	t.Logf("%d were refused while they waited", refused)
 }

@@ -234,7 +234,7 @@ func (c *loopConn) close() {
 	}
 	fd := c.fd
 	c.fd = -1
-	d.owner.server.close(c.session) // before the descriptor can be another connection's: see hangUp
+	d.owner.server.executor.close(c.session) // before the descriptor can be another connection's: see hangUp
 	c.held, c.pending = nil, nil
 	_ = unix.Close(fd) // takes it out of epoll as well: nobody has duplicated it
 }
@@ -272,7 +272,7 @@ func (c *loopConn) hangUp() {
 func (c *loopConn) unacked() int       { return c.buffered() + socketUnacked(c.session.info.fd) }
 func (c *loopConn) guardPeer(ms int64) { guardSocket(c.session.info.fd, ms) }
 func (c *loopConn) heard() silence {
-	return c.session.server.onItsClock(socketHeard(c.session.info.fd))
+	return c.session.executor.onItsClock(socketHeard(c.session.info.fd))
 }
 func (c *loopConn) attach(s *session) { c.session = s }
 func (c *loopConn) peerGone() bool    { return c.fd < 0 || socketPeerGone(c.fd) }

@@ -224,7 +224,7 @@ func (l *loop) run() {
 		busy = n > 1
 		if d.coalesce.due() {
 			now := time.Now()
-			if wait := d.coalesce.after(now, d.owner.server.coalesce(), d.owner.server.served.Load()); wait > 0 {
+			if wait := d.coalesce.after(now, d.owner.server.coalesce(), d.owner.server.executor.served.Load()); wait > 0 {
 				d.sleep(wait)
 				busy = true
 			}
@@ -342,7 +342,7 @@ func (l *loop) accept(listener int) {
 		case err == unix.EAGAIN:
 			return
 		default: // descriptors or memory are short
-			d.owner.server.refusals.note(d.owner.server.log, err)
+			d.owner.server.refusals.note(d.owner.server.executor.log, err)
 			d.pause()
 			return
 		}
@@ -359,7 +359,7 @@ func (l *loop) welcome(fd int, network string) {
 		keepSocketAlive(fd, ls.server.keepAlive())
 	}
 	c := &loopConn{loop: target, fd: fd}
-	_, refusal := ls.server.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
+	_, refusal := ls.server.executor.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
 	if refusal != "" {
 		_, _ = unix.Write(fd, []byte(refusal))
 		_ = unix.Close(fd)
@@ -382,7 +382,7 @@ func (l *loop) register(c *loopConn) {
 	}
 	d.conns[c.fd] = c
 	if err := c.watch(unix.EPOLL_CTL_ADD); err != nil {
-		d.owner.server.log.Warn("could not watch a connection", "cause", err)
+		d.owner.server.executor.log.Warn("could not watch a connection", "cause", err)
 		c.close()
 	}
 }

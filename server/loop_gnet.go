@@ -47,7 +47,7 @@ func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
 			gnet.WithReuseAddr(true),
 			gnet.WithTCPNoDelay(gnet.TCPNoDelay),
 			gnet.WithTCPKeepAlive(s.keepAlive()),
-			gnet.WithLogger(gnetLog{s.log}))
+			gnet.WithLogger(gnetLog{s.executor.log}))
 	}()
 	select {
 	case err := <-ls.done:
@@ -90,7 +90,7 @@ func (ls *loops) of(c gnet.Conn) *loop {
 // OnOpen is called when a connection was accepted.
 func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	t := &loopConn{conn: c, loop: ls.of(c)}
-	_, refusal := ls.server.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
+	_, refusal := ls.server.executor.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
 	if refusal != "" {
 		return []byte(refusal), gnet.Close
 	}
@@ -118,7 +118,7 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 // something is written to one that has been reset.
 func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
 	if t, ok := c.Context().(*loopConn); ok {
-		ls.server.close(t.session)
+		ls.server.executor.close(t.session)
 		if !t.loop.driver.busy {
 			t.loop.drain()
 			t.loop.flush()

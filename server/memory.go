@@ -18,11 +18,11 @@ var policies = map[string]store.Policy{
 }
 
 // boundMemory tells the store what the directives say of memory.
-func (srv *Server) boundMemory() {
-	c := srv.config
-	srv.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
-		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, srv.rand)
-	srv.evicting = srv.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
+func (ex *executor) boundMemory() {
+	c := ex.config
+	ex.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
+		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
+	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
 }
 
 // evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
@@ -37,24 +37,24 @@ func (ex *executor) evict() bool {
 	return removed > 0 || !ex.store.Full()
 }
 
-func infoMemory(srv *Server, w *infoWriter) {
-	used := uint64(srv.store.Used())
+func infoMemory(ex *executor, w *infoWriter) {
+	used := uint64(ex.store.Used())
 	heap := readHeap().allocated
 	w.line("used_memory", used)
 	w.line("used_memory_human", human(used))
 	w.line("used_memory_rss", rusage.ResidentBytes())
 	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
-	w.line("used_memory_overhead", srv.store.Overhead())
-	w.line("used_memory_dataset", srv.store.Used()-srv.store.Overhead())
+	w.line("used_memory_overhead", ex.store.Overhead())
+	w.line("used_memory_dataset", ex.store.Used()-ex.store.Overhead())
 	w.line("total_system_memory", rusage.MachineBytes())
 	w.line("total_system_memory_human", human(rusage.MachineBytes()))
-	w.line("maxmemory", srv.config.MaxMemory)
-	w.line("maxmemory_human", human(uint64(srv.config.MaxMemory)))
-	w.line("maxmemory_policy", srv.config.MaxMemoryPolicy)
+	w.line("maxmemory", ex.config.MaxMemory)
+	w.line("maxmemory_human", human(uint64(ex.config.MaxMemory)))
+	w.line("maxmemory_policy", ex.config.MaxMemoryPolicy)
 	w.line("mem_not_counted_for_evict", heap-min(heap, used))
-	w.line("number_of_cached_scripts", len(srv.scripts.cache.bySHA))
-	w.line("number_of_functions", len(srv.scripts.libraries.functions))
-	w.line("number_of_libraries", len(srv.scripts.libraries.byName))
+	w.line("number_of_cached_scripts", len(ex.scripts.cache.bySHA))
+	w.line("number_of_functions", len(ex.scripts.libraries.functions))
+	w.line("number_of_libraries", len(ex.scripts.libraries.byName))
 	w.line("mem_allocator", "go")
 	w.line("go_heap", heap)
 	w.line("go_heap_human", human(heap))

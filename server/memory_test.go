@@ -137,8 +137,8 @@ func TestEvictionIsSeen(t *testing.T) {
 	b.Do("PING")
 	require.True(t, b.Do("EXEC").IsNull())
 	require.Equal(t, int64(1), infoNumber(t, a, "evicted_keys"))
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
 	require.Equal(t, []string{"SET", "DEL"}, journal.list)
 }
 

@@ -23,7 +23,7 @@ func monitor(c *commands.Ctx) error {
 		return nil
 	}
 	s.monitors = true
-	s.server.monitors = append(s.server.monitors, s)
+	s.executor.monitors = append(s.executor.monitors, s)
 	c.Out.OK()
 	return nil
 }
@@ -32,7 +32,7 @@ func monitor(c *commands.Ctx) error {
 func (s *session) stopMonitoring() {
 	if s.monitors {
 		s.monitors = false
-		s.server.monitors = slices.DeleteFunc(s.server.monitors, func(other *session) bool { return other == s })
+		s.executor.monitors = slices.DeleteFunc(s.executor.monitors, func(other *session) bool { return other == s })
 	}
 }
 

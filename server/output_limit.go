@@ -62,7 +62,7 @@ func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s
 // outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard
 // limit, or the soft one for too long. Output that has just passed the soft limit is given its time.
 func (s *session) outputTooLarge() bool {
-	limit := &s.server.settings.output[s.class]
+	limit := &s.executor.outputLimits[s.class]
 	bytes := int64(s.outputBytes())
 	return bytes > limit.least && s.passesLimit(limit, bytes) || s.inboxBytes > limit.pushed
 }
@@ -74,7 +74,7 @@ func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
 	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
 		return false
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	nowMS := ex.store.NowMS()
 	if s.soft.sinceMS == 0 {
 		s.soft.sinceMS = nowMS
@@ -96,9 +96,9 @@ func (s *session) condemnForOutput() {
 	if s.condemned {
 		return
 	}
-	s.server.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
+	s.executor.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
 		"bytes", s.outputBytes())
-	s.server.condemn(s)
+	s.executor.condemn(s)
 }
 
 // notableOutput is how much output that may wait for the client is worth another look after sending.
@@ -108,7 +108,7 @@ const notableOutput = 16 << 10
 func (s *session) noteOutput() {
 	s.control(mostUnsent)
 	bytes := s.unsentBytes()
-	ex := &s.server.executor
+	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
 	if s.pendingBytes = bytes; !s.dead && !ex.scripts.busy.on {
@@ -131,9 +131,9 @@ func (s *session) fire(ex *executor) { ex.touch(s) }
 // judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew
 // with one that has read. The owner calls it, having asked its transport what it holds.
 func (s *session) judgeSoftLimit() {
-	ex := &s.server.executor
+	ex := s.executor
 	ex.begin()
-	limit := &s.server.settings.output[s.class]
+	limit := &s.executor.outputLimits[s.class]
 	bytes := int64(s.outputBytes()) // with what this batch is going to send
 	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
 		s.soft.sinceMS = 0

@@ -45,7 +45,7 @@ func (ex *executor) damaged(p any) {
 	if _, ok := p.(damage); ok {
 		panic(p)
 	}
-	ex.host.log.Error("the server panicked in what all clients share: ending the process", "panic", p, "stack", string(debug.Stack()))
+	ex.log.Error("the server panicked in what all clients share: ending the process", "panic", p, "stack", string(debug.Stack()))
 	err := fmt.Errorf("panic: %v", p)
 	ex.fail(err)
 	panic(damage{err})
@@ -55,7 +55,7 @@ func (ex *executor) damaged(p any) {
 func (s *session) contain(b *batch, from *loop, hangUp *bool) {
 	if p := recover(); p != nil {
 		if s.stage == within {
-			s.server.damaged(p)
+			s.executor.damaged(p)
 		}
 		s.logPanic(p)
 		s.abandon(b, from)
@@ -68,13 +68,13 @@ func (s *session) logPanic(p any) {
 	if d, ok := p.(damage); ok {
 		panic(d)
 	}
-	s.server.log.Error("a connection panicked", "client", s.id, "addr", s.info.addr, "panic", p, "stack", string(debug.Stack()))
+	s.executor.log.Error("a connection panicked", "client", s.id, "addr", s.info.addr, "panic", p, "stack", string(debug.Stack()))
 }
 
 // abandon makes everything as if the session's owner had come to an end where it panicked: the unit is ended,
 // the lock let go, and what the session has got, but for what is to be taken back, is dropped.
 func (s *session) abandon(b *batch, from *loop) {
-	ex := &s.server.executor
+	ex := s.executor
 	defer ex.damaging()
 	if s.stage == aside {
 		ex.mu.Lock()

@@ -36,7 +36,7 @@ func spoilRow() commands.Row {
 			case "sending":
 				s.transport = deafTransport{s.transport}
 			case "shared":
-				s.server.parking.ready = append(s.server.parking.ready, nil)
+				s.executor.parking.ready = append(s.executor.parking.ready, nil)
 			}
 			return nil
 		}}
@@ -129,13 +129,13 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		holder.Do("LOCK", "k", "holder")
 		spoilt.Send("LOCK", "k", "spoilt", "WAIT", "0")
 		awaitParked(t, srv, 1)
-		srv.mu.Lock()
-		for _, s := range srv.clients {
+		srv.executor.mu.Lock()
+		for _, s := range srv.executor.clients {
 			if s.waiter != nil {
 				s.transport = deafTransport{s.transport}
 			}
 		}
-		srv.mu.Unlock()
+		srv.executor.mu.Unlock()
 		next.Send("LOCK", "k", "next", "WAIT", "0")
 		awaitParked(t, srv, 2)
 		require.EqualValues(t, 1, holder.Do("UNLOCK", "k", "holder").Int)

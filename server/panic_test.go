@@ -24,10 +24,10 @@ func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
 	srv, err := New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
-	srv.table = commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)
-	srv.calls = make([]int64, srv.table.Size())
-	srv.plain = plainnessOf(srv.table)
-	srv.applyConfig() // what goes by rows
+	srv.executor.table = commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)
+	srv.executor.calls = make([]int64, srv.executor.table.Size())
+	srv.executor.plain = plainnessOf(srv.executor.table)
+	srv.executor.applyConfig() // what goes by rows
 	require.NoError(t, srv.Start())
 	return srv
 }

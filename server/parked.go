@@ -211,8 +211,8 @@ func (ex *executor) unpark(w *waiter) {
 		ex.observe()
 	}
 	ex.timers.stop(&w.timer)
-	if ex.host.aof != nil {
-		ex.host.aof.forget(w)
+	if ex.aof != nil {
+		ex.aof.forget(w)
 	}
 	w.session.waiter = nil
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
@@ -258,7 +258,7 @@ func (ex *executor) serve() {
 	defer ex.damaging()
 	p, looked := ex.parking, 0
 	// Nobody is served while the log cannot be written: what a waiter takes is a write.
-	mayServe := ex.host.aof == nil || ex.host.aof.broken == nil
+	mayServe := ex.aof == nil || ex.aof.broken == nil
 	for {
 		switch {
 		case len(ex.condemned) > 0:
@@ -410,7 +410,7 @@ func (ex *executor) spareCtx(c *commands.Ctx) { ex.spareCtxs = append(ex.spareCt
 // command that found one first would be answered between the end of a lease and the grant to who
 // stands next, a moment that nobody is to see.
 func (ex *executor) endLeases() {
-	if ex.parking.count == 0 || ex.host.expiryPaused {
+	if ex.parking.count == 0 || ex.expiryPaused {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {

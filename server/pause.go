@@ -77,14 +77,14 @@ func clientPause(c *commands.Ctx) error {
 		return err
 	}
 	if untilMS > 0 {
-		sessionOf(c).server.pause(untilMS, all)
+		sessionOf(c).executor.pause(untilMS, all)
 	}
 	c.Out.OK()
 	return nil
 }
 
 func clientUnpause(c *commands.Ctx) error {
-	sessionOf(c).server.unpause()
+	sessionOf(c).executor.unpause()
 	c.Out.OK()
 	return nil
 }

@@ -77,7 +77,7 @@ func subscribe(kind channelKind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
 		for _, name := range c.Args().Rest() {
-			s.server.pubsub.subscribe(s, kind, name)
+			s.executor.pubsub.subscribe(s, kind, name)
 			s.confirm(c, kind, word, name)
 		}
 		return nil
@@ -89,7 +89,7 @@ func unsubscribe(kind channelKind, word string) func(*commands.Ctx) error {
 		s := sessionOf(c)
 		if names := c.Args().Rest(); len(names) > 0 {
 			for _, name := range names {
-				s.server.pubsub.unsubscribe(s, kind, name)
+				s.executor.pubsub.unsubscribe(s, kind, name)
 				s.confirm(c, kind, word, name)
 			}
 			return nil
@@ -100,7 +100,7 @@ func unsubscribe(kind channelKind, word string) func(*commands.Ctx) error {
 		}
 		for s.subs != nil && s.subs[kind].first != nil {
 			name := []byte(s.subs[kind].first.to.name)
-			s.server.pubsub.unsubscribe(s, kind, name)
+			s.executor.pubsub.unsubscribe(s, kind, name)
 			s.confirm(c, kind, word, name)
 		}
 		return nil
@@ -132,7 +132,7 @@ func (s *session) confirm(c *commands.Ctx, kind channelKind, word string, name [
 	}
 	w.Int(int64(n))
 	if mute {
-		s.server.deliver(s, w.Buf)
+		s.executor.deliver(s, w.Buf)
 	}
 }
 
@@ -146,7 +146,7 @@ func publish(c *commands.Ctx) error {
 func spublish(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
-	c.Out.Int(sessionOf(c).server.publishSharded(channel, a.Bytes()))
+	c.Out.Int(sessionOf(c).executor.publishSharded(channel, a.Bytes()))
 	return nil
 }
 
@@ -161,7 +161,7 @@ func listChannels(kind channelKind) func(*commands.Ctx) error {
 			pattern = a.Bytes()
 		}
 		list, n := c.Out.DeferArray(), 0
-		for name := range sessionOf(c).server.pubsub.directory(kind) {
+		for name := range sessionOf(c).executor.pubsub.directory(kind) {
 			if pattern == nil || glob.Match(pattern, []byte(name), false) {
 				c.Out.BulkString(name)
 				n++
@@ -175,7 +175,7 @@ func listChannels(kind channelKind) func(*commands.Ctx) error {
 func countListeners(kind channelKind) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		names := c.Args().Rest()
-		all := sessionOf(c).server.pubsub.directory(kind)
+		all := sessionOf(c).executor.pubsub.directory(kind)
 		c.Out.Array(2 * len(names))
 		for _, name := range names {
 			c.Out.Bulk(name)
@@ -190,6 +190,6 @@ func countListeners(kind channelKind) func(*commands.Ctx) error {
 }
 
 func numPat(c *commands.Ctx) error {
-	c.Out.Int(int64(len(sessionOf(c).server.pubsub.patternList)))
+	c.Out.Int(int64(len(sessionOf(c).executor.pubsub.patternList)))
 	return nil
 }

@@ -23,17 +23,17 @@ import (
 func checkPubSub(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		return srv.pubsub.listeners == 0
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		return srv.executor.pubsub.listeners == 0
 	}, "somebody listens")
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	require.Empty(t, srv.pubsub.channels)
-	require.Empty(t, srv.pubsub.patterns)
-	require.Empty(t, srv.pubsub.patternList)
-	require.Empty(t, srv.pubsub.shards)
-	require.Empty(t, srv.condemned)
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	require.Empty(t, srv.executor.pubsub.channels)
+	require.Empty(t, srv.executor.pubsub.patterns)
+	require.Empty(t, srv.executor.pubsub.patternList)
+	require.Empty(t, srv.executor.pubsub.shards)
+	require.Empty(t, srv.executor.condemned)
 }
 
 func TestPubSubOnEveryTransport(t *testing.T) {
@@ -226,9 +226,9 @@ func TestPublishAllocations(t *testing.T) {
 	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(2)))
 	require.Equal(t, ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(3)))
 	channel, text := []byte("nobody"), []byte("x")
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	require.Zero(t, testing.AllocsPerRun(100, func() { srv.Publish(channel, text) }))
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.Publish(channel, text) }))
 }
 
 // limitedOutput starts a server of which each class may have so much output.
@@ -275,9 +275,9 @@ func TestOutputHardLimit(t *testing.T) {
 func checkSoftLimit(t *testing.T, srv *Server, clock *ManualClock, victim *testkit.Client, flood func()) {
 	t.Helper()
 	over := func() bool {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		for _, s := range srv.clients {
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		for _, s := range srv.executor.clients {
 			if s.soft.sinceMS != 0 {
 				return true
 			}
@@ -340,9 +340,9 @@ func TestOutputSoftLimit(t *testing.T) {
 }
 
 func (srv *Server) commandsRun() int64 {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.total
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.total
 }
 
 // A listener that has gone is noticed when something is written to it, in the middle of serving the others.

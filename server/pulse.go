@@ -53,8 +53,8 @@ type silence struct {
 
 // onItsClock returns what the system knows of a silence, if it lasts as long by the server's
 // clock: not by one that stands still.
-func (srv *Server) onItsClock(h silence) silence {
-	if _, still := srv.clock.(*ManualClock); still {
+func (ex *executor) onItsClock(h silence) silence {
+	if _, still := ex.clock.(*ManualClock); still {
 		return silence{}
 	}
 	return h
@@ -188,7 +188,7 @@ func (ex *executor) lose(s *session) {
 	for r := s.renewals; r != nil; r = r.next {
 		commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, end)
 	}
-	ex.host.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
+	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
 		"silent-ms", ex.store.NowMS()-s.pulse.heardMS)
 	s.lost.Store(true)
 	ex.condemn(s)

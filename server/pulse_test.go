@@ -45,7 +45,7 @@ func (f *faraway) says(words ...string) string {
 // reads returns what has been sent to the client.
 func (f *faraway) reads() string {
 	if f.session.feed(nil, &batch{}, nil) || f.hungUp {
-		f.srv.close(f.session)
+		f.srv.executor.close(f.session)
 	}
 	defer f.sent.Reset()
 	return f.sent.String()
@@ -59,7 +59,7 @@ func farServer(t *testing.T, lease time.Duration) (*Server, *ManualClock, func()
 	open := func() *faraway {
 		f := &faraway{t: t, srv: srv, clock: clock}
 		addr := &net.UnixAddr{Net: "unix"}
-		f.session, _ = srv.open(f, addr, addr, -1)
+		f.session, _ = srv.executor.open(f, addr, addr, -1)
 		require.NotNil(t, f.session)
 		f.sign()
 		return f
@@ -78,7 +78,7 @@ func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
 		srv, clock, open := farServer(t, lease)
 		holder := open()
 		require.Equal(t, ":", holder.says("LOCK", "k", "a")[:1])
-		held := func() bool { return srv.store.DB(0).Peek([]byte("k")).OK() }
+		held := func() bool { return srv.executor.store.DB(0).Peek([]byte("k")).OK() }
 		promised := max(lease, leastSilenceMS*time.Millisecond)
 		seen := 2 * leastPulseMS * time.Millisecond // a sign so long before the end is seen in time
 		for range random.IntN(20) {                 // as the answers to probes come, or fail to

@@ -9,12 +9,12 @@ const holdsBudget = 128
 // endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
 // whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
-	if !ex.store.HoldsDue() || ex.failed != nil || ex.host.loading != nil {
+	if !ex.store.HoldsDue() || ex.failed != nil || ex.loading != nil {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.table.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex.host, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil
 	})
@@ -23,7 +23,7 @@ func (ex *executor) endHolds() (more bool) {
 }
 
 // RisingSecond implements commands.Host.
-func (srv *Server) RisingSecond(nowS int64) int64 {
-	srv.idSecond = max(srv.idSecond, nowS)
-	return srv.idSecond
+func (ex *executor) RisingSecond(nowS int64) int64 {
+	ex.idSecond = max(ex.idSecond, nowS)
+	return ex.idSecond
 }

@@ -246,8 +246,8 @@ func TestManyHoldsEndTogether(t *testing.T) {
 	want(t, c, [2]string{"SECKILL.INFO v", `["state" "open" "stock" 100000 "total" 100000 "sold" 0 "held" 0 "confirmed" 0 "buyers" 0 ` +
 		`"start" 0 "end" 0 "limit" 1 "hold" 100 "stream" "stream.orders" "stream-length" 100000 "groups" []]`},
 		[2]string{"XLEN stream.orders:cancelled", "100000"}, [2]string{"EXISTS seckill:order:v seckill:holds:v", "0"})
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
 	sum := 0
 	for _, n := range journal.taken {
 		require.LessOrEqual(t, n, holdsBudget)
@@ -331,14 +331,16 @@ func TestHoldsWaitForTheLoad(t *testing.T) {
 	srv, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
 	loads := func(l *loading) {
-		srv.mu.Lock()
-		srv.loading = l
-		srv.mu.Unlock()
+		srv.executor.mu.Lock()
+		srv.executor.loading = l
+		srv.executor.mu.Unlock()
 	}
 	clock.Set(time.UnixMilli(saleStart + 100))
 	loads(&loading{})
 	require.True(t, c.Do("GET", "seckill:stock:v").IsError())
-	srv.do(func() { require.Equal(t, `1`, string(srv.store.DB(0).Peek([]byte("seckill:stock:v")).Bytes())) })
+	srv.executor.do(func() {
+		require.Equal(t, `1`, string(srv.executor.store.DB(0).Peek([]byte("seckill:stock:v")).Bytes()))
+	})
 	loads(nil)
 	want(t, c, [2]string{"GET seckill:stock:v", `"2"`})
 }

@@ -25,17 +25,17 @@ func saveRows() []commands.Row {
 }
 
 func save(c *commands.Ctx) error {
-	srv := sessionOf(c).server
-	if srv.snapshots.running {
+	ex := sessionOf(c).executor
+	if ex.snapshots.running {
 		return commands.ErrSaveInProgress
 	}
-	if srv.config.DBFilename == "" {
+	if ex.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
 	}
-	if err := srv.ownDir(); err != nil {
+	if err := ex.ownDir(); err != nil {
 		return commands.ErrNotOurDir(err)
 	}
-	if err := srv.saveNow(); err != nil {
+	if err := ex.saveNow(); err != nil {
 		return commands.ErrSaveFailed
 	}
 	c.Out.OK()
@@ -54,31 +54,31 @@ func bgsave(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	srv := sessionOf(c).server
-	if srv.config.DBFilename != "" {
-		if err := srv.ownDir(); err != nil {
+	ex := sessionOf(c).executor
+	if ex.config.DBFilename != "" {
+		if err := ex.ownDir(); err != nil {
 			return commands.ErrNotOurDir(err)
 		}
 	}
 	switch {
-	case srv.config.DBFilename == "":
+	case ex.config.DBFilename == "":
 		return commands.ErrNoSnapshotFile
-	case srv.snapshots.running && schedule, srv.rewrites.running && schedule:
-		srv.snapshots.scheduled = true
+	case ex.snapshots.running && schedule, ex.rewrites.running && schedule:
+		ex.snapshots.scheduled = true
 		c.Out.Simple("Background saving scheduled")
-	case srv.snapshots.running:
+	case ex.snapshots.running:
 		return commands.ErrSaveInProgress
-	case srv.rewrites.running:
+	case ex.rewrites.running:
 		return commands.ErrSaveInRewrite
 	default:
-		srv.startSave()
+		ex.startSave()
 		c.Out.Simple("Background saving started")
 	}
 	return nil
 }
 
 func lastsave(c *commands.Ctx) error {
-	c.Out.Int(sessionOf(c).server.snapshots.lastSaveS)
+	c.Out.Int(sessionOf(c).executor.snapshots.lastSaveS)
 	return nil
 }
 
@@ -119,21 +119,20 @@ func (srv *Server) prepareShutdown(o ShutdownOptions) error {
 		ex.scripts.busy.over.Wait()
 	}
 	ex.begin()
-	return srv.saveForShutdown(o)
+	return srv.executor.saveForShutdown(o)
 }
 
 // saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
-func (srv *Server) saveForShutdown(o ShutdownOptions) error {
-	ex := &srv.executor
-	wanted := (o.Save || len(srv.config.Save) > 0) && !o.NoSave && srv.config.DBFilename != "" && srv.loading == nil
-	if ex.failed == nil && srv.aof != nil {
-		if err := srv.syncLog(); err != nil && !o.Force && !o.NoSave {
+func (ex *executor) saveForShutdown(o ShutdownOptions) error {
+	wanted := (o.Save || len(ex.config.Save) > 0) && !o.NoSave && ex.config.DBFilename != "" && ex.loading == nil
+	if ex.failed == nil && ex.aof != nil {
+		if err := ex.syncLog(); err != nil && !o.Force && !o.NoSave {
 			return err
 		}
 	}
 	if wanted && ex.failed == nil {
-		srv.awaitNoSave()
-		if err := srv.saveNow(); err != nil && !o.Force {
+		ex.awaitNoSave()
+		if err := ex.saveNow(); err != nil && !o.Force {
 			return err
 		}
 	}
@@ -171,14 +170,14 @@ func shutdown(c *commands.Ctx) error {
 		return commands.ErrNoShutdown
 	}
 	s := sessionOf(c)
-	if s.server.scripts.busy.on && !o.NoSave {
-		return s.server.busyError()
+	if s.executor.scripts.busy.on && !o.NoSave {
+		return s.executor.busyError()
 	}
-	if err := s.server.saveForShutdown(o); err != nil {
+	if err := s.executor.saveForShutdown(o); err != nil {
 		return commands.ErrShutdown
 	}
-	s.server.log.Info("ending by SHUTDOWN")
+	s.executor.log.Info("ending by SHUTDOWN")
 	s.closing = true
-	s.server.requestStop(0)
+	s.executor.host.requestStop(0)
 	return nil
 }

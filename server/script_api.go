@@ -178,7 +178,7 @@ func (vm *scriptVM) log(l *lua.LState) int {
 	if level < logDebug || level > logWarning {
 		raise(l, "Invalid debug level.")
 	}
-	logger := vm.executor.host.log
+	logger := vm.executor.log
 	to := [...]slog.Level{logDebug: slog.LevelDebug, logVerbose: slog.LevelDebug, logNotice: slog.LevelInfo, logWarning: slog.LevelWarn}[level]
 	if !logger.Enabled(context.Background(), to) {
 		return 0

@@ -113,7 +113,7 @@ func (ex *executor) beginBusy(run *scriptRun, now time.Time) {
 	if !run.eval {
 		how = "FUNCTION KILL"
 	}
-	ex.host.log.Warn("a script runs for long; "+how+" would end it", "script", run.name, "ms", now.Sub(run.started).Milliseconds())
+	ex.log.Warn("a script runs for long; "+how+" would end it", "script", run.name, "ms", now.Sub(run.started).Milliseconds())
 	ex.scripts.busy.on = true
 }
 
@@ -130,7 +130,7 @@ func (ex *executor) endBusy(run *scriptRun) {
 	busy := &ex.scripts.busy
 	busy.on = false
 	busy.over.Broadcast()
-	ex.host.log.Info("the script that ran for long is over", "script", run.name, "ms", time.Since(run.started).Milliseconds())
+	ex.log.Info("the script that ran for long is over", "script", run.name, "ms", time.Since(run.started).Milliseconds())
 }
 
 // doLater does what was put off while a script was busy, after its unit.
@@ -154,7 +154,7 @@ func (ex *executor) busyError() error {
 
 // killScript is SCRIPT KILL, or FUNCTION KILL.
 func killScript(c *commands.Ctx, eval bool) error {
-	ex := &sessionOf(c).server.executor
+	ex := sessionOf(c).executor
 	run := ex.scripts.run
 	switch {
 	case run == nil:

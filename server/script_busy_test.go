@@ -27,7 +27,7 @@ func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dia
 	conf := quiet()
 	conf.BusyReplyThresholdMS = 5
 	onEveryTransport(t, Options{Config: conf}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		if answersWhileBusy || !srv.opts.EventLoops {
+		if answersWhileBusy || !srv.executor.opts.EventLoops {
 			test(t, srv, dial)
 		}
 	})

@@ -156,7 +156,7 @@ func (run *scriptRun) admit(row *commands.Row) error {
 		return nil
 	}
 	if f&commands.Write != 0 {
-		if err := run.session.server.refusesWrites(); err != nil {
+		if err := run.session.executor.refusesWrites(); err != nil {
 			return err
 		}
 	}

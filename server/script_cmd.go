@@ -81,7 +81,7 @@ func scriptArguments(argv [][]byte, notInteger error) (keys, args [][]byte, err 
 // beginScript is the beginning of each command that runs a script: monitors see it before what it calls.
 func beginScript(c *commands.Ctx) (*executor, error) {
 	s := sessionOf(c)
-	ex := &s.server.executor
+	ex := s.executor
 	if ex.scripts.run != nil { // GUARD, called by a script
 		return nil, commands.ErrNoScript
 	}
@@ -157,7 +157,7 @@ func (s *scripting) compile(body []byte, loose bool) (*cachedScript, error) {
 }
 
 func scriptLoad(c *commands.Ctx) error {
-	scripts := &sessionOf(c).server.scripts
+	scripts := &sessionOf(c).executor.scripts
 	body := c.Args().Bytes()
 	script := scripts.cache.byBody[string(body)]
 	if script == nil {
@@ -172,7 +172,7 @@ func scriptLoad(c *commands.Ctx) error {
 }
 
 func scriptExists(c *commands.Ctx) error {
-	scripts := &sessionOf(c).server.scripts
+	scripts := &sessionOf(c).executor.scripts
 	names := c.Args().Rest()
 	c.Out.Array(len(names))
 	for _, name := range names {
@@ -186,7 +186,7 @@ func scriptFlush(c *commands.Ctx) error {
 	if a.Left() > 1 || a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC") {
 		return commands.ErrScriptFlush
 	}
-	scripts := &sessionOf(c).server.scripts
+	scripts := &sessionOf(c).executor.scripts
 	scripts.cache = newScriptCache()
 	scripts.evals = nil
 	c.Out.OK()

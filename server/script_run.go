@@ -115,8 +115,8 @@ func (ex *executor) startRun(c *commands.Ctx, call scriptCall) (*scriptRun, erro
 		case !writes:
 		case full && call.flags&scriptAllowOOM == 0:
 			return nil, commands.ErrOutOfMemory
-		case s.server.refusesWrites() != nil:
-			return nil, s.server.refusesWrites()
+		case s.executor.refusesWrites() != nil:
+			return nil, s.executor.refusesWrites()
 		case call.ro:
 			return nil, commands.ErrScriptReadOnly
 		}
@@ -125,7 +125,7 @@ func (ex *executor) startRun(c *commands.Ctx, call scriptCall) (*scriptRun, erro
 	run := &caller.run
 	buf := run.out.Buf
 	*run = scriptRun{vm: call.vm, session: s, row: c.Row, argv: c.Argv, name: call.name, eval: call.eval, full: full,
-		limitMS:  s.server.config.BusyReplyThresholdMS,
+		limitMS:  s.executor.config.BusyReplyThresholdMS,
 		readOnly: call.ro || call.flags&scriptNoWrites != 0,
 		allowOOM: call.flags&scriptPlain == 0 && call.flags&scriptAllowOOM != 0}
 	run.out = resp.Writer{Buf: buf[:0], Proto: 2}
@@ -151,7 +151,7 @@ func (ex *executor) endRun(run *scriptRun) {
 // replaceMachine makes another machine take the place of one that has failed inside. Libraries are loaded
 // anew, so what they kept for themselves is lost.
 func (ex *executor) replaceMachine(vm *scriptVM) {
-	ex.host.log.Error("the machine that runs scripts failed inside; a new one takes its place")
+	ex.log.Error("the machine that runs scripts failed inside; a new one takes its place")
 	s := &ex.scripts
 	if vm == s.evals {
 		s.evals = nil
@@ -161,7 +161,7 @@ func (ex *executor) replaceMachine(vm *scriptVM) {
 	s.libraries, s.functions = newLibraries(), nil
 	for _, code := range codes {
 		if _, err := ex.loadLibrary(&s.libraries, code, false, false); err != nil {
-			ex.host.log.Error("a library could not be loaded anew", "cause", err)
+			ex.log.Error("a library could not be loaded anew", "cause", err)
 		}
 	}
 }

@@ -93,9 +93,9 @@ func TestScriptCache(t *testing.T) {
 	pinned := load("return 'pinned'")
 	first := shaText([]byte("return 'first'"))
 	require.Equal(t, `"first"`, c.Do("EVAL", "return 'first'", "0").String())
-	code := srv.scripts.cache.bySHA[first].code
+	code := srv.executor.scripts.cache.bySHA[first].code
 	require.Equal(t, `"first"`, c.Do("EVAL", "return 'first'", "0").String())
-	require.Same(t, code, srv.scripts.cache.bySHA[first].code)
+	require.Same(t, code, srv.executor.scripts.cache.bySHA[first].code)
 	require.Equal(t, `"first"`, c.Do("EVALSHA", strings.ToUpper(first), "0").String())
 	second := shaText([]byte("return 'second'"))
 	require.Equal(t, `"second"`, c.Do("EVAL", "return 'second'", "0").String())
@@ -106,18 +106,18 @@ func TestScriptCache(t *testing.T) {
 		}
 	}
 	require.Equal(t, "[1 1 0]", c.Do("SCRIPT", "EXISTS", pinned, first, second).String())
-	require.Equal(t, mostLooseScripts, srv.scripts.cache.loose)
-	require.Len(t, srv.scripts.cache.byBody, mostLooseScripts+1)
+	require.Equal(t, mostLooseScripts, srv.executor.scripts.cache.loose)
+	require.Len(t, srv.executor.scripts.cache.byBody, mostLooseScripts+1)
 	for range 40 {
-		require.False(t, c.Do("EVAL", "return #ARGV --"+strings.Repeat("x", 1<<20-1)+strings.Repeat(" ", srv.scripts.cache.loose), "0").IsError())
+		require.False(t, c.Do("EVAL", "return #ARGV --"+strings.Repeat("x", 1<<20-1)+strings.Repeat(" ", srv.executor.scripts.cache.loose), "0").IsError())
 	}
-	require.LessOrEqual(t, srv.scripts.cache.looseBytes, mostLooseBytes)
+	require.LessOrEqual(t, srv.executor.scripts.cache.looseBytes, mostLooseBytes)
 	require.Equal(t, "1", c.Do("SCRIPT", "EXISTS", pinned).Elems[0].String())
 	require.Equal(t, first, load("return 'first'"))
 	require.Equal(t, "+OK", c.Do("SCRIPT", "FLUSH").String())
 	require.Equal(t, "[0 0]", c.Do("SCRIPT", "EXISTS", pinned, first).String())
 	require.Equal(t, "-NOSCRIPT No matching script. Please use EVAL.", c.Do("EVALSHA", pinned, "0").String())
-	require.Zero(t, srv.scripts.cache.loose+srv.scripts.cache.looseBytes)
+	require.Zero(t, srv.executor.scripts.cache.loose+srv.executor.scripts.cache.looseBytes)
 }
 
 // TestScriptsDoNotMeet: nothing of one script is there for the next.
@@ -204,9 +204,9 @@ func TestBrokenMachine(t *testing.T) {
 	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
 	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
 	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
-	srv.do(func() {
-		srv.scripts.evals.state.Close()
-		srv.scripts.functions.state.Close()
+	srv.executor.do(func() {
+		srv.executor.scripts.evals.state.Close()
+		srv.executor.scripts.functions.state.Close()
 	})
 	require.True(t, c.Do("EVAL", "return 1", "0").IsError())
 	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())

@@ -2,21 +2,14 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
-	"path/filepath"
 	"sync"
-	"sync/atomic"
-	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
-	"lockserver/internal/resp"
-	"lockserver/persistence/disk"
-	"lockserver/store"
 )
 
 // Options say what a server is like. The zero value is a server for tests: it listens on a free port of
@@ -51,35 +44,7 @@ type Options struct {
 
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
 type Server struct {
-	executor
-	opts      Options
-	log       *slog.Logger
-	config    *config.Config
-	settings  settings
-	startedUS int64
-	runID     string
-	// decoderLimits are what every session's decoder has to obey, from the next read on.
-	decoderLimits atomic.Pointer[resp.Limits]
-	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
-	coalesceUS atomic.Int64
-
-	// The fields down to the next blank line are only touched under the executor's lock.
-	clients      map[int64]*session
-	lastID       int64
-	stats        stats
-	snapshots    snapshots
-	aof          *journal // nil: appendonly is off
-	rewrites     rewrites
-	loading      *loading // nil: the data is there
-	idSecond     int64    // the highest of RisingSecond
-	own          *claim   // of config.Dir; nil: nothing may be written there
-	left         []*claim // of directories that are still written to
-	ending       bool     // Close was called: no further command runs
-	expiryPaused bool     // DEBUG SET-ACTIVE-EXPIRE 0
-	housekeeping timer
-
-	gate  gate    // has its own lock
-	files disk.FS // where the append-only log is, and the locks are
+	executor executor
 
 	life      sync.Mutex
 	state     lifeState
@@ -104,13 +69,6 @@ const (
 	stateFailed // Start returned an error
 	stateClosed
 )
-
-// settings are directives in the form in which the hot path uses them. They change
-// only under the executor's lock.
-type settings struct {
-	keepAlive time.Duration
-	output    [clientClasses]outputLimit
-}
 
 // stats are counts since the start, or since CONFIG RESETSTAT.
 type stats struct {
@@ -148,36 +106,12 @@ func New(o Options) (*Server, error) {
 		o.Version = "dev"
 	}
 	srv := &Server{
-		opts: o, log: o.Log, config: o.Config.Clone(), files: disk.OS{},
-		clients: make(map[int64]*session), conns: make(map[net.Conn]struct{}),
+		conns:    make(map[net.Conn]struct{}),
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
-	dir, err := filepath.Abs(srv.config.Dir)
-	if err != nil {
-		return nil, fmt.Errorf("dir '%s': %w", srv.config.Dir, err)
+	if err := srv.executor.setUp(o, srv); err != nil {
+		return nil, err
 	}
-	srv.config.Dir = dir // an embedding program may change its own later
-	ex := &srv.executor
-	ex.clock, ex.host, ex.journal = o.Clock, srv, o.Journal
-	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
-	ex.table = sharedTable()
-	ex.calls = make([]int64, ex.table.Size())
-	ex.plain = plainnessOf(ex.table)
-	ex.store = store.New(srv.config.Databases, store.Limits{})
-	ex.store.Record(o.Journal != nil)
-	ex.parking = newParking(srv.config.Databases, &ex.timers)
-	ex.watching = newWatching(srv.config.Databases)
-	ex.pubsub = newPubSub()
-	ex.scripts = newScripting()
-	ex.scripts.busy.over = sync.NewCond(&ex.mu)
-	ex.tracking = newTracking()
-	ex.events.executor = ex
-	ex.watchdog.open(srv.config.Databases)
-	ex.store.SetFollower(&ex.watchdog)
-	ex.poke = make(chan struct{}, 1)
-	srv.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
-	srv.applyConfig()
-	ex.store.SetNow(ex.clock.NowUS())
 	return srv, nil
 }
 
@@ -193,7 +127,7 @@ func (srv *Server) Start() error {
 	if err := srv.bind(); err != nil {
 		return err
 	}
-	err := srv.load()
+	err := srv.executor.load()
 	srv.life.Lock()
 	closed := srv.state == stateClosed // meanwhile; Close sees to everything
 	if !closed && err == nil {
@@ -218,11 +152,11 @@ func (srv *Server) bind() error {
 	if srv.state != stateNew {
 		return errClosed
 	}
-	srv.startedUS = srv.clock.NowUS()
+	srv.executor.startedUS = srv.executor.clock.NowUS()
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
-	srv.mu.Lock()
-	srv.loading = &loading{startedUS: srv.startedUS}
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	srv.executor.loading = &loading{startedUS: srv.executor.startedUS}
+	srv.executor.mu.Unlock()
 	if err := srv.listen(); err != nil {
 		srv.closeListeners()
 		return err
@@ -234,11 +168,11 @@ func (srv *Server) bind() error {
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
 func (srv *Server) startTime() {
-	if manual, ok := srv.clock.(*ManualClock); ok {
+	if manual, ok := srv.executor.clock.(*ManualClock); ok {
 		manual.attach(&srv.executor)
 		return
 	}
-	srv.group.Go(func() { srv.tick(srv.stopTick) })
+	srv.group.Go(func() { srv.executor.tick(srv.stopTick) })
 }
 
 // Addr returns the address of the first TCP listener, or of the unix socket if there
@@ -280,8 +214,8 @@ func (srv *Server) Close() error {
 		<-srv.done
 		return nil
 	}
-	srv.scripts.stop.Store(true)
-	if manual, ok := srv.clock.(*ManualClock); ok {
+	srv.executor.scripts.stop.Store(true)
+	if manual, ok := srv.executor.clock.(*ManualClock); ok {
 		manual.detach(&srv.executor)
 	}
 	close(srv.stopTick)
@@ -297,7 +231,7 @@ func (srv *Server) tearDown() {
 		srv.state = stateFailed
 	}
 	srv.life.Unlock()
-	srv.hurry()
+	srv.executor.hurry()
 	srv.closeListeners()
 	srv.life.Lock()
 	for nc := range srv.conns {
@@ -305,14 +239,14 @@ func (srv *Server) tearDown() {
 	}
 	srv.life.Unlock()
 	srv.group.Wait()
-	srv.mu.Lock()
-	j, own := srv.aof, srv.own
-	srv.aof, srv.own = nil, nil
-	srv.releaseLeft()
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	j, own := srv.executor.aof, srv.executor.own
+	srv.executor.aof, srv.executor.own = nil, nil
+	srv.executor.releaseLeft()
+	srv.executor.mu.Unlock()
 	if j != nil {
 		if err := j.log.Close(); err != nil {
-			srv.log.Error("the append-only file could not be closed", "cause", err)
+			srv.executor.log.Error("the append-only file could not be closed", "cause", err)
 		}
 	}
 	if own != nil { // last: another server may begin at once
@@ -320,7 +254,10 @@ func (srv *Server) tearDown() {
 	}
 }
 
-// requestStop ends the server from inside a command; code becomes the exit code.
+// background implements host.
+func (srv *Server) background(f func()) { srv.group.Go(f) }
+
+// requestStop implements host.
 func (srv *Server) requestStop(code int) {
 	srv.stopOnce.Do(func() {
 		go func() {

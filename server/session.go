@@ -61,7 +61,7 @@ type transport interface {
 // The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
 // connection. Everything else is only touched under the executor's lock.
 type session struct {
-	server    *Server
+	executor  *executor
 	transport transport
 	decoder   resp.Decoder
 	backlog   [][][]byte   // commands that were decoded but stand behind one that waits
@@ -147,7 +147,7 @@ const (
 // the output. It returns true if the connection is to be closed. Only the owner calls it.
 func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 	defer s.contain(b, from, &hangUp)
-	if l := s.server.decoderLimits.Load(); l != s.limits {
+	if l := s.executor.decoderLimits.Load(); l != s.limits {
 		s.limits = l
 		s.decoder.SetLimits(*l)
 	}
@@ -211,9 +211,9 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	default:
 		again = true // the decoder may hold more
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	ex.mu.Lock()
-	if s.dead || s.server.ending {
+	if s.dead || s.executor.ending {
 		ex.mu.Unlock()
 		return false, true
 	}
@@ -229,7 +229,7 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	if s.soft.sinceMS != 0 && !ex.scripts.busy.on {
 		s.judgeSoftLimit()
 	}
-	if !s.authenticated && s.server.config.RequirePass == "" {
+	if !s.authenticated && s.executor.config.RequirePass == "" {
 		s.setAuthenticated(true) // the password was taken away
 	}
 	ran := 0
@@ -255,8 +255,8 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 		s.takeInbox()
 	}
 	due := int64(0)
-	if s.server.aof != nil {
-		due = s.server.aof.due(s)
+	if s.executor.aof != nil {
+		due = s.executor.aof.due(s)
 	}
 	out, granted, before, condemned := s.out.Buf, s.granted, s.pendingBytes, s.condemned
 	s.pendingBytes += len(out) // until the transport is asked again

@@ -17,22 +17,20 @@ import (
 
 // applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET.
 // After the start it runs under the executor.
-func (srv *Server) applyConfig() {
-	c := srv.config
-	srv.settings = settings{
-		keepAlive: keepAliveOf(c.TCPKeepaliveMS),
-		output:    newOutputLimits(&c.ClientOutputBufferLimit),
-	}
-	srv.executor.settings = commands.Settings{
+func (ex *executor) applyConfig() {
+	c := ex.config
+	ex.keepAlive = keepAliveOf(c.TCPKeepaliveMS)
+	ex.outputLimits = newOutputLimits(&c.ClientOutputBufferLimit)
+	ex.settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),
 	}
-	srv.events.follow()
-	srv.tracking.most = c.TrackingTableMaxKeys
-	srv.boundMemory()
-	srv.gauge.configure(srv.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
-	srv.store.SetLimits(store.Limits{
+	ex.events.follow()
+	ex.tracking.most = c.TrackingTableMaxKeys
+	ex.boundMemory()
+	ex.gauge.configure(ex.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
+	ex.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
 		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
 			Value: int(c.SetMaxListpackValue)},
@@ -41,28 +39,28 @@ func (srv *Server) applyConfig() {
 		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
 		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
 	})
-	srv.coalesceUS.Store(c.IOCoalesceUS)
-	srv.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
-	if srv.opts.LogLevel != nil {
-		srv.opts.LogLevel.Set(c.LogLevel.SlogLevel())
+	ex.coalesceUS.Store(c.IOCoalesceUS)
+	ex.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
+	if ex.opts.LogLevel != nil {
+		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
 }
 
 // keepAlive is how long a connection is idle before it is probed; 0: it never is.
 func (srv *Server) keepAlive() time.Duration {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.settings.keepAlive
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.keepAlive
 }
 
 // coalesce is how far apart the rounds of a busy event loop are at most; 0: it never waits.
 func (srv *Server) coalesce() time.Duration {
-	return time.Duration(srv.coalesceUS.Load()) * time.Microsecond
+	return time.Duration(srv.executor.coalesceUS.Load()) * time.Microsecond
 }
 
 // Config returns a copy of the directives as they are now.
 func (srv *Server) Config() *config.Config {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.config.Clone()
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.config.Clone()
 }

@@ -88,7 +88,7 @@ func slowlogGet(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	entries := sessionOf(c).server.slowlog.entries
+	entries := sessionOf(c).executor.slowlog.entries
 	n := len(entries)
 	if count >= 0 {
 		n = int(min(count, int64(n)))
@@ -111,12 +111,12 @@ func slowlogGet(c *commands.Ctx) error {
 }
 
 func slowlogLen(c *commands.Ctx) error {
-	c.Out.Int(int64(len(sessionOf(c).server.slowlog.entries)))
+	c.Out.Int(int64(len(sessionOf(c).executor.slowlog.entries)))
 	return nil
 }
 
 func slowlogReset(c *commands.Ctx) error {
-	sessionOf(c).server.slowlog.entries = nil
+	sessionOf(c).executor.slowlog.entries = nil
 	c.Out.OK()
 	return nil
 }

@@ -29,120 +29,121 @@ type snapshots struct {
 // retrySaveMS is how long a failed background save keeps the save points from trying again, as in Redis.
 const retrySaveMS = 5000
 
-func (srv *Server) snapshotPath() string { return filepath.Join(srv.config.Dir, srv.config.DBFilename) }
+func (ex *executor) snapshotPath() string { return filepath.Join(ex.config.Dir, ex.config.DBFilename) }
 
-// fire implements firer.
-func (srv *Server) fire(*executor) { srv.keepHouse() }
+// housekeeper is what falls due once a second.
+type housekeeper struct{}
+
+func (housekeeper) fire(ex *executor) { ex.keepHouse() }
 
 // keepHouse is what happens once a second, under the executor.
-func (srv *Server) keepHouse() {
-	ex := &srv.executor
+func (ex *executor) keepHouse() {
 	now := ex.store.NowMS()
-	ex.timers.set(&srv.housekeeping, now+housekeepingMS)
-	srv.startScheduled(now)
+	ex.timers.set(&ex.housekeeping, now+housekeepingMS)
+	ex.startScheduled(now)
 	if ex.tokens.due(ex.store.NowUS()) {
-		srv.reserveTokens()
+		ex.reserveTokens()
 	}
-	srv.closeIdle()
+	ex.closeIdle()
 }
 
 // saveDue says whether a save point has been reached.
-func (srv *Server) saveDue(nowMS int64) bool {
-	sn := &srv.snapshots
+func (ex *executor) saveDue(nowMS int64) bool {
+	sn := &ex.snapshots
 	if sn.lastErr != nil && nowMS-sn.lastTryMS < retrySaveMS {
 		return false
 	}
-	changes := srv.store.Dirty() - sn.dirtyAtSave
-	for _, p := range srv.config.Save {
+	changes := ex.store.Dirty() - sn.dirtyAtSave
+	for _, p := range ex.config.Save {
 		if changes >= p.Changes && nowMS-sn.lastSaveS*1000 > p.PeriodMS {
-			srv.log.Info("a save point was reached", "changes", changes, "ms", p.PeriodMS)
+			ex.log.Info("a save point was reached", "changes", changes, "ms", p.PeriodMS)
 			return true
 		}
 	}
 	return false
 }
 
-func (srv *Server) saveOptions() persistence.SaveOptions {
+func (ex *executor) saveOptions() persistence.SaveOptions {
 	return persistence.SaveOptions{
-		Compress: srv.config.RDBCompression, Checksum: srv.config.RDBChecksum,
-		CreatedS: srv.store.NowMS() / 1000, Version: compatibleVersion, Functions: srv.scripts.libraries.codes(),
-		TokenLimit: max(srv.tokens.limit, srv.tokens.last),
+		Compress: ex.config.RDBCompression, Checksum: ex.config.RDBChecksum,
+		CreatedS: ex.store.NowMS() / 1000, Version: compatibleVersion, Functions: ex.scripts.libraries.codes(),
+		TokenLimit: max(ex.tokens.limit, ex.tokens.last),
 	}
 }
 
 // startSave takes a cut and writes it out in the background. It runs under the executor,
 // which it holds up only for the cut.
-func (srv *Server) startSave() {
-	sn := &srv.snapshots
+func (ex *executor) startSave() {
+	sn := &ex.snapshots
 	sn.running = true
-	srv.followPolicy(srv.config)
-	sn.startedDirty = srv.store.Dirty()
-	sn.lastTryMS = srv.store.NowMS()
-	snap, path, o := srv.store.Cut(), srv.snapshotPath(), srv.saveOptions()
+	ex.followPolicy(ex.config)
+	sn.startedDirty = ex.store.Dirty()
+	sn.lastTryMS = ex.store.NowMS()
+	snap, path, o := ex.store.Cut(), ex.snapshotPath(), ex.saveOptions()
 	bg := &backgroundSave{written: make(chan struct{})}
 	sn.background = bg
-	srv.group.Go(func() {
+	ex.host.background(func() {
 		bytes, err := bg.run(path, snap, o)
-		srv.do(func() { srv.endSave(snap, bytes, err) })
+		ex.do(func() { ex.endSave(snap, bytes, err) })
 	})
 }
 
 // endSave notes how a background save went; under the executor.
-func (srv *Server) endSave(snap *store.Snapshot, bytes int64, err error) {
+func (ex *executor) endSave(snap *store.Snapshot, bytes int64, err error) {
 	snap.Release()
-	sn := &srv.snapshots
+	sn := &ex.snapshots
 	sn.running = false
-	srv.releaseLeft()
-	srv.followPolicy(srv.config)
-	defer func() { srv.startScheduled(srv.store.NowMS()) }()
+	ex.releaseLeft()
+	ex.followPolicy(ex.config)
+	defer func() { ex.startScheduled(ex.store.NowMS()) }()
 	if errors.Is(err, errCalledOff) {
-		srv.log.Info("the background save was called off")
+		ex.log.Info("the background save was called off")
 		return
 	}
-	sn.durationMS = srv.store.NowMS() - sn.lastTryMS
+	sn.durationMS = ex.store.NowMS() - sn.lastTryMS
 	if err != nil {
 		sn.lastErr = err
-		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
+		ex.log.Error("saving failed", "file", ex.snapshotPath(), "cause", err)
 		return
 	}
-	srv.noteSave(sn.startedDirty, bytes)
+	ex.noteSave(sn.startedDirty, bytes)
 }
 
 // noteSave notes that a snapshot with so many of the changes is on disk.
-func (srv *Server) noteSave(dirty, bytes int64) {
-	sn := &srv.snapshots
+func (ex *executor) noteSave(dirty, bytes int64) {
+	sn := &ex.snapshots
 	sn.lastErr = nil
 	sn.saves++
 	sn.dirtyAtSave = dirty
-	sn.lastSaveS = srv.store.NowMS() / 1000
-	srv.log.Info("DB saved on disk", "file", srv.snapshotPath(), "bytes", bytes)
+	sn.lastSaveS = ex.store.NowMS() / 1000
+	ex.log.Info("DB saved on disk", "file", ex.snapshotPath(), "bytes", bytes)
 }
 
 // saveNow writes a snapshot while everything else waits; under the executor.
-func (srv *Server) saveNow() error {
-	err := srv.ownDir()
+func (ex *executor) saveNow() error {
+	err := ex.ownDir()
 	var bytes int64
 	if err == nil {
-		snap := srv.store.Cut()
-		bytes, err = persistence.SaveFile(srv.snapshotPath(), snap, srv.saveOptions())
+		snap := ex.store.Cut()
+		bytes, err = persistence.SaveFile(ex.snapshotPath(), snap, ex.saveOptions())
 		snap.Release()
 	}
 	if err != nil {
-		srv.log.Error("saving failed", "file", srv.snapshotPath(), "cause", err)
+		ex.log.Error("saving failed", "file", ex.snapshotPath(), "cause", err)
 		return err
 	}
-	srv.noteSave(srv.store.Dirty(), bytes)
+	ex.noteSave(ex.store.Dirty(), bytes)
 	return nil
 }
 
 // refusesWrites returns what keeps clients from writing, if anything does: a failed
 // background save, or the log.
-func (srv *Server) refusesWrites() error {
-	if srv.snapshots.lastErr != nil && srv.config.StopWritesOnBgsaveError && len(srv.config.Save) > 0 {
+func (ex *executor) refusesWrites() error {
+	if ex.snapshots.lastErr != nil && ex.config.StopWritesOnBgsaveError && len(ex.config.Save) > 0 {
 		return commands.ErrMisconf
 	}
-	if srv.aof != nil && srv.aof.broken != nil {
-		return commands.ErrLogFailed(reasonOf(srv.aof.broken))
+	if ex.aof != nil && ex.aof.broken != nil {
+		return commands.ErrLogFailed(reasonOf(ex.aof.broken))
 	}
 	return nil
 }
@@ -156,18 +157,18 @@ func (s *session) idles() bool {
 
 // closeIdle closes clients that have been idle longer than the timeout directive allows.
 // Reading replies is no idleness.
-func (srv *Server) closeIdle() {
-	if srv.config.TimeoutMS == 0 {
+func (ex *executor) closeIdle() {
+	if ex.config.TimeoutMS == 0 {
 		return
 	}
-	now := srv.store.NowUS()
-	for _, s := range srv.clients {
+	now := ex.store.NowUS()
+	for _, s := range ex.clients {
 		if s.reads.Swap(false) {
 			s.info.lastUS = now
 		}
-		if s.idles() && now-s.info.lastUS > srv.config.TimeoutMS*1000 {
-			srv.log.Debug("closing an idle client", "client", s.id)
-			srv.condemn(s)
+		if s.idles() && now-s.info.lastUS > ex.config.TimeoutMS*1000 {
+			ex.log.Debug("closing an idle client", "client", s.id)
+			ex.condemn(s)
 		}
 	}
 }

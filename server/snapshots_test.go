@@ -29,9 +29,9 @@ func infoField(t testing.TB, c *testkit.Client, name string) string {
 func awaitSaved(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		return !srv.snapshots.running
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		return !srv.executor.snapshots.running
 	}, "the background save ends")
 }
 
@@ -84,29 +84,29 @@ func TestBackgroundSave(t *testing.T) {
 func TestOneSaveAtATime(t *testing.T) {
 	srv := start(t, Options{Config: inDir(t.TempDir())})
 	c := client(t, srv)
-	srv.do(func() {
-		srv.startSave()
-		require.True(t, srv.snapshots.running) // it cannot end before this unit does
+	srv.executor.do(func() {
+		srv.executor.startSave()
+		require.True(t, srv.executor.snapshots.running) // it cannot end before this unit does
 	})
 	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 1 }, "the first save ends")
-	srv.mu.Lock()
-	require.False(t, srv.snapshots.running)
-	srv.snapshots.running = true // as if it went on
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	require.False(t, srv.executor.snapshots.running)
+	srv.executor.snapshots.running = true // as if it went on
+	srv.executor.mu.Unlock()
 	require.Equal(t, "-ERR Background save already in progress", c.Do("BGSAVE").String())
 	require.Equal(t, "-ERR Background save already in progress", c.Do("SAVE").String())
 	require.Equal(t, "+Background saving scheduled", c.Do("BGSAVE", "SCHEDULE").String())
 	require.Equal(t, "1", infoField(t, c, "rdb_bgsave_in_progress"))
-	srv.mu.Lock()
-	srv.snapshots.running = false
-	srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	srv.executor.snapshots.running = false
+	srv.executor.mu.Unlock()
 	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 2 }, "the scheduled save ends")
 }
 
 func infoFieldOf(srv *Server, get func(sn *snapshots) int64) int64 {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return get(&srv.snapshots)
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return get(&srv.executor.snapshots)
 }
 
 func TestSavePoints(t *testing.T) {

@@ -24,6 +24,7 @@ const (
 type streamConn struct {
 	conn    net.Conn
 	session *session
+	server  *Server
 
 	// mu makes its holder the session's owner.
 	mu    sync.Mutex
@@ -46,8 +47,8 @@ type streamConn struct {
 
 // serveConn serves one connection until it ends. It returns when both its goroutines have.
 func (srv *Server) serveConn(nc net.Conn) {
-	t := &streamConn{conn: nc, signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	_, refusal := srv.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
+	t := &streamConn{conn: nc, server: srv, signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	_, refusal := srv.executor.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
 		_ = nc.Close()
@@ -65,7 +66,7 @@ func (srv *Server) serveConn(nc net.Conn) {
 		}
 	}
 	t.mu.Lock()
-	srv.close(t.session)
+	srv.executor.close(t.session)
 	t.mu.Unlock()
 	t.end()
 	<-written
@@ -120,7 +121,7 @@ func (t *streamConn) awaitRoom() bool {
 		}
 		select {
 		case <-t.room:
-		case <-t.session.server.stopTick:
+		case <-t.server.stopTick:
 			return false
 		case <-glance.C:
 			if t.isClosed() {
@@ -335,7 +336,7 @@ func (t *streamConn) hangUp() {
 func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
 
 func (t *streamConn) heard() silence {
-	return t.session.server.onItsClock(netConnHeard(carrier(t.conn)))
+	return t.session.executor.onItsClock(netConnHeard(carrier(t.conn)))
 }
 
 func (t *streamConn) attach(s *session) { t.session = s }

@@ -53,7 +53,7 @@ func (ex *executor) dueSlice() (more bool) {
 		ex.evict()
 		more = more || ex.evicting
 	}
-	if !ex.host.expiryPaused {
+	if !ex.expiryPaused {
 		more = ex.expireDue(dueBudget) || more
 		ex.endUnit()
 	}
@@ -66,7 +66,7 @@ func (ex *executor) nextMS() (int64, bool) {
 	if renewal, has := ex.watchdog.timers.nextMS(); has && (!ok || renewal < at) {
 		at, ok = renewal, true
 	}
-	if key, has := ex.store.NextDeadlineMS(); has && !ex.host.expiryPaused && (!ok || key < at) {
+	if key, has := ex.store.NextDeadlineMS(); has && !ex.expiryPaused && (!ok || key < at) {
 		at, ok = key, true
 	}
 	if hold, has := ex.store.NextHoldMS(); has && (!ok || hold < at) {

@@ -161,19 +161,19 @@ func (t *tokens) settle(r *reservation) {
 }
 
 // reserveTokens raises the limit in the background, so that no lock waits for the disk; under the executor.
-func (srv *Server) reserveTokens() {
-	t := &srv.tokens
-	r := t.plan(srv.store.NowUS())
+func (ex *executor) reserveTokens() {
+	t := &ex.tokens
+	r := t.plan(ex.store.NowUS())
 	t.underway = r
-	srv.group.Go(func() {
+	ex.host.background(func() {
 		r.write(t.path)
-		srv.do(func() {
+		ex.do(func() {
 			known := t.err != nil
 			if t.underway != r {
 				return // settled meanwhile
 			}
 			if t.settle(r); t.err != nil && !known {
-				srv.log.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
+				ex.log.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
 			}
 		})
 	})
@@ -181,28 +181,28 @@ func (srv *Server) reserveTokens() {
 
 // seeTokenLimit makes the next tokens higher than what a snapshot or a log states: it may be all there is of
 // another server's directory. 0: it states nothing.
-func (srv *Server) seeTokenLimit(limit int64) {
+func (ex *executor) seeTokenLimit(limit int64) {
 	if limit > 0 {
-		srv.tokens.seen(srv.store.NowUS(), limit)
+		ex.tokens.seen(ex.store.NowUS(), limit)
 	}
 }
 
 // startTokens keeps the limit in the directory from now on, if something may be written there.
-func (srv *Server) startTokens() error {
-	if srv.own == nil {
+func (ex *executor) startTokens() error {
+	if ex.own == nil {
 		return nil
 	}
-	_, err := srv.tokens.keepIn(srv.own.dir, srv.store.NowUS())
+	_, err := ex.tokens.keepIn(ex.own.dir, ex.store.NowUS())
 	return err
 }
 
 // seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come
 // from elsewhere, without the file.
-func (srv *Server) seeTokens() {
-	for db := range srv.store.Len() {
-		srv.store.DB(db).EachToken(func(key string, r store.Ref) bool {
+func (ex *executor) seeTokens() {
+	for db := range ex.store.Len() {
+		ex.store.DB(db).EachToken(func(key string, r store.Ref) bool {
 			if token, isInt, _ := r.Hash().GetInt([]byte(store.TokenField)); isInt {
-				srv.tokens.seen(srv.store.NowUS(), token)
+				ex.tokens.seen(ex.store.NowUS(), token)
 			}
 			return true
 		})
@@ -210,6 +210,6 @@ func (srv *Server) seeTokens() {
 }
 
 // NextToken implements commands.Host.
-func (srv *Server) NextToken(floor int64) int64 {
-	return srv.tokens.next(srv.store.NowUS(), floor)
+func (ex *executor) NextToken(floor int64) int64 {
+	return ex.tokens.next(ex.store.NowUS(), floor)
 }

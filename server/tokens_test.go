@@ -90,7 +90,7 @@ func TestTokensRiseOverKills(t *testing.T) {
 		require.NoError(t, os.CopyFS(dir, os.DirFS(left)))
 		srv := start(t, Options{Config: inDir(dir), Clock: clock}) // the one before still runs
 		for range 1000 {
-			srv.do(func() { last = max(last, requireAbove(t, srv.NextToken(0), last)) })
+			srv.executor.do(func() { last = max(last, requireAbove(t, srv.executor.NextToken(0), last)) })
 		}
 	}
 }

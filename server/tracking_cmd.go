@@ -35,7 +35,7 @@ func clientTracking(c *commands.Ctx) error {
 	s := sessionOf(c)
 	a := c.Args()
 	status := a.Bytes()
-	o, err := readTrackingOptions(a, s.server)
+	o, err := readTrackingOptions(a, s.executor)
 	if err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func clientTracking(c *commands.Ctx) error {
 		}
 		o.apply(s)
 	case equalWord(status, "off"):
-		s.server.stopTracking(s)
+		s.executor.stopTracking(s)
 	default:
 		return commands.ErrSyntax
 	}
@@ -54,7 +54,7 @@ func clientTracking(c *commands.Ctx) error {
 	return nil
 }
 
-func readTrackingOptions(a *commands.Scanner, srv *Server) (o trackingOptions, err error) {
+func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, err error) {
 	for a.More() && err == nil {
 		switch word := a.Bytes(); {
 		case equalWord(word, "redirect") && a.More():
@@ -62,7 +62,7 @@ func readTrackingOptions(a *commands.Scanner, srv *Server) (o trackingOptions, e
 				return o, commands.ErrTrackingRedirects
 			}
 			o.redirect = a.IntOr(commands.ErrNotInteger)
-			if err = a.Err(); err == nil && srv.clients[o.redirect] == nil {
+			if err = a.Err(); err == nil && ex.clients[o.redirect] == nil {
 				err = commands.ErrTrackingRedirect
 			}
 		case equalWord(word, "bcast"):
@@ -115,7 +115,7 @@ func (o *trackingOptions) check(now *tracker) error {
 
 // apply makes the session track so. Prefixes are added to those that it has; the other options replace them.
 func (o *trackingOptions) apply(s *session) {
-	tr := s.server.startTracking(s)
+	tr := s.executor.startTracking(s)
 	tr.redirect, tr.broken = o.redirect, false
 	tr.bcast, tr.optIn, tr.optOut, tr.noLoop = o.bcast, o.optIn, o.optOut, o.noLoop
 	if !o.bcast {
@@ -125,7 +125,7 @@ func (o *trackingOptions) apply(s *session) {
 		o.prefixes = []string{""}
 	}
 	for _, name := range o.prefixes {
-		s.server.tracking.joinPrefix(tr, name)
+		s.executor.tracking.joinPrefix(tr, name)
 	}
 }
 

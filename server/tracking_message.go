@@ -50,7 +50,7 @@ func (m *invalidation) in(proto int) []byte {
 func (ex *executor) tell(tr *tracker, m *invalidation) {
 	to := tr.session
 	if tr.redirect != 0 {
-		if to = ex.host.clients[tr.redirect]; to == nil {
+		if to = ex.clients[tr.redirect]; to == nil {
 			ex.tellBroken(tr)
 			return
 		}

@@ -63,18 +63,18 @@ func (t *tracking) check(tb testing.TB) {
 func checkTracking(t testing.TB, srv *Server) {
 	t.Helper()
 	eventually(t, func() bool {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		return len(srv.tracking.trackers) == 0
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		return len(srv.executor.tracking.trackers) == 0
 	}, "somebody tracks")
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	srv.tracking.check(t)
-	require.Empty(t, srv.tracking.keys)
-	require.Empty(t, srv.tracking.prefixes)
-	require.Empty(t, srv.tracking.leaving)
-	require.Empty(t, srv.condemned)
-	require.Nil(t, srv.tracking.actor)
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	srv.executor.tracking.check(t)
+	require.Empty(t, srv.executor.tracking.keys)
+	require.Empty(t, srv.executor.tracking.prefixes)
+	require.Empty(t, srv.executor.tracking.leaving)
+	require.Empty(t, srv.executor.condemned)
+	require.Nil(t, srv.executor.tracking.actor)
 }
 
 // follower is a client in version 3 that tracks.
@@ -257,10 +257,10 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 		}
 	}
 	size := func() int {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		srv.tracking.check(t)
-		return len(srv.tracking.order)
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		srv.executor.tracking.check(t)
+		return len(srv.executor.tracking.order)
 	}
 	for i := range 100 {
 		a.Do("GET", "k"+strconv.Itoa(i))
@@ -309,10 +309,10 @@ func TestTrackingLeave(t *testing.T) {
 	a.Do(args...)
 	b.Do("GET", "0")
 	items := func() int {
-		srv.mu.Lock()
-		defer srv.mu.Unlock()
-		srv.tracking.check(t)
-		return srv.tracking.items
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		srv.executor.tracking.check(t)
+		return srv.executor.tracking.items
 	}
 	require.Equal(t, 3*sweepMost+1, items())
 	a.Do("CLIENT", "TRACKING", "OFF")
@@ -393,9 +393,9 @@ func TestTrackingModel(t *testing.T) {
 				clear(reads[j])
 			}
 		}
-		srv.mu.Lock()
-		srv.tracking.check(t)
-		srv.mu.Unlock()
+		srv.executor.mu.Lock()
+		srv.executor.tracking.check(t)
+		srv.executor.mu.Unlock()
 	}
 	for _, f := range followers {
 		require.Equal(t, "+PONG", f.Do("PING").String(), "nothing else was told")
@@ -411,9 +411,9 @@ func TestTrackingIdle(t *testing.T) {
 	a.Do("GET", "k")
 	a.Do("CLIENT", "TRACKING", "OFF")
 	checkTracking(t, srv)
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	require.False(t, srv.tracking.inUse())
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	require.False(t, srv.executor.tracking.inUse())
 	key := []byte("k")
-	require.Zero(t, testing.AllocsPerRun(100, func() { srv.KeyChanged(0, key) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.KeyChanged(0, key) }))
 }

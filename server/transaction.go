@@ -54,7 +54,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		return false, nil
 	}
 	if err != nil {
-		if ex := &s.server.executor; ex.table.Lookup(argv[0]).Is("exec") {
+		if ex := s.executor; ex.table.Lookup(argv[0]).Is("exec") {
 			s.discard()
 			if len(ex.monitors) > 0 {
 				ex.show(s, ex.table.Lookup(argv[0]), s.db.ID(), argv)
@@ -148,7 +148,7 @@ func exec(c *commands.Ctx) error {
 		c.Out.NullArray()
 		return nil
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	c.Out.Array(len(tx.queued))
 	start := c.Out.Mark()
 	var inner commands.Ctx
@@ -194,6 +194,6 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	if err != nil {
 		s.out.Rollback(mark)
 		s.out.Error(err.Error())
-		ex.host.stats.errors++
+		ex.stats.errors++
 	}
 }

@@ -141,14 +141,14 @@ func TestTransactions(t *testing.T) {
 // checkWatching fails if a watch is left that no client has.
 func checkWatching(t *testing.T, srv *Server) {
 	t.Helper()
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
 	n := 0
-	for _, s := range srv.clients {
+	for _, s := range srv.executor.clients {
 		n += len(s.watched)
 	}
-	require.Equal(t, n, srv.watching.count)
-	for _, keys := range srv.watching.watches {
+	require.Equal(t, n, srv.executor.watching.count)
+	for _, keys := range srv.executor.watching.watches {
 		for _, list := range keys {
 			require.NotEmpty(t, list)
 			n -= len(list)

@@ -412,11 +412,11 @@ func TestTLS(t *testing.T) {
 	awaitParked(t, srv, 1)
 	d.Send("LOCK", "l", "d", "WAIT", "0")
 	awaitParked(t, srv, 2)
-	srv.mu.Lock()
+	srv.executor.mu.Lock()
 	b.Close()
 	a.Send("UNLOCK", "l", "a")
 	time.Sleep(time.Millisecond)
-	srv.mu.Unlock()
+	srv.executor.mu.Unlock()
 	require.EqualValues(t, 1, a.Receive().Int)
 	require.Positive(t, d.Receive().Int)
 

@@ -62,7 +62,7 @@ func waitaof(c *commands.Ctx) error {
 	local, n := a.IntRange(0, 1), a.Uint()
 	deadlineMS := readWait(a, c.NowMS())
 	s := sessionOf(c)
-	j := s.server.aof
+	j := s.executor.aof
 	if local > 0 && j == nil {
 		a.Fail(commands.ErrWaitAOF)
 	}

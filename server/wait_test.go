@@ -59,7 +59,7 @@ func TestMemory(t *testing.T) {
 	for _, key := range []string{"s", "h", "l"} {
 		sum += c.Do("MEMORY", "USAGE", key, "SAMPLES", "0").Int
 	}
-	require.Equal(t, int64(srv.store.Used()), sum)
+	require.Equal(t, int64(srv.executor.store.Used()), sum)
 	require.Greater(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1000))
 	require.Less(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1300))
 	require.Equal(t, "$nil", c.Do("MEMORY", "USAGE", "gone").String())
@@ -86,9 +86,9 @@ func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
 	c, gone := client(t, srv), client(t, srv)
 	awaiting := func() (n int) {
-		srv.do(func() {
-			n = len(srv.aof.awaiting)
-			require.EqualValues(t, n, srv.aof.watched.Load())
+		srv.executor.do(func() {
+			n = len(srv.executor.aof.awaiting)
+			require.EqualValues(t, n, srv.executor.aof.watched.Load())
 		})
 		return n
 	}

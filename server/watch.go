@@ -113,7 +113,7 @@ func watchKeys(c *commands.Ctx) error {
 	if s.multi != nil {
 		return commands.ErrWatchInsideMulti
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	if !s.watchedChanged { // otherwise the next EXEC fails whatever else is watched
 		for _, key := range c.Args().Rest() {
 			ex.watching.add(s, key)
@@ -145,7 +145,7 @@ func (s *session) unwatch() {
 	if len(s.watched) == 0 {
 		return
 	}
-	ex := &s.server.executor
+	ex := s.executor
 	for _, one := range s.watched {
 		ex.watching.remove(one)
 	}

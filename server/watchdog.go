@@ -49,8 +49,7 @@ func (w *watchdog) find(db *store.DB, key []byte) *renewal {
 }
 
 // Renew implements commands.Host.
-func (srv *Server) Renew(c *commands.Ctx, key, owner []byte, token int64) {
-	ex := &srv.executor
+func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 	s := c.Session.(*session)
 	r := ex.watchdog.find(c.DB, key)
 	if r == nil {
@@ -100,9 +99,9 @@ func (r *renewal) leave() {
 }
 
 // StopRenewing implements commands.Host.
-func (srv *Server) StopRenewing(c *commands.Ctx, key []byte) {
-	if r := srv.watchdog.find(c.DB, key); r != nil {
-		srv.watchdog.drop(r)
+func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) {
+	if r := ex.watchdog.find(c.DB, key); r != nil {
+		ex.watchdog.drop(r)
 	}
 }
 
