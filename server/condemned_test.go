@@ -312,7 +312,7 @@ func TestCondemnedGrowsNoMore(t *testing.T) {
 		var s *session
 		for _, s = range srv.executor.clients { // there is one
 			for range 1000 {
-				srv.executor.Publish([]byte("c"), []byte(longName))
+				srv.executor.publish([]byte("c"), []byte(longName))
 			}
 			srv.executor.condemn(s) // not twice
 		}

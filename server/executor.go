@@ -345,6 +345,32 @@ func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
 	return f()
 }
 
+// nested runs a command inside another: see commands.Host.
+func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	s := c.Session.(*session)
+	if c.FromScript {
+		if err := ex.scripts.run.admit(row); err != nil {
+			return err
+		}
+	} else {
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+			return commands.ErrOutOfMemory
+		}
+		if err := s.admitHere(row, row.Flags); err != nil {
+			return err
+		}
+	}
+	ex.calls[row.Index()]++
+	inner := *c
+	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
+	return ex.contain(row, func() error {
+		if len(ex.tracking.trackers) > 0 {
+			return ex.runTracked(&inner, s)
+		}
+		return row.Run(&inner)
+	})
+}
+
 // panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything;
 // after one that writes, going on could make wrong data permanent, so the server stops without saving.
 func (ex *executor) panicked(row *commands.Row, p any) error {

@@ -13,11 +13,6 @@ type keyEvents struct {
 	channel  []byte // room for names
 }
 
-// KeyEvent implements commands.Host.
-func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
-	ex.events.publish(db, event, key)
-}
-
 // publish sends an event in the forms that are asked for, in Redis' order.
 func (k *keyEvents) publish(db *store.DB, event string, key []byte) {
 	ex := k.executor
@@ -28,12 +23,12 @@ func (k *keyEvents) publish(db *store.DB, event string, key []byte) {
 	if forms&keyevent.Keyspace != 0 {
 		k.channel = append(strconv.AppendInt(append(k.channel[:0], "__keyspace@"...), int64(db.ID()), 10), "__:"...)
 		k.channel = append(k.channel, key...)
-		ex.Publish(k.channel, []byte(event))
+		ex.publish(k.channel, []byte(event))
 	}
 	if forms&keyevent.Keyevent != 0 {
 		k.channel = append(strconv.AppendInt(append(k.channel[:0], "__keyevent@"...), int64(db.ID()), 10), "__:"...)
 		k.channel = append(k.channel, event...)
-		ex.Publish(k.channel, key)
+		ex.publish(k.channel, key)
 	}
 	if cap(k.channel) > mostSpareBytes {
 		k.channel = nil

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"lockserver/internal/rusage"
 	"lockserver/store"
 )
 
@@ -35,27 +34,4 @@ func (ex *executor) evict() bool {
 		ex.endUnit()
 	}
 	return removed > 0 || !ex.store.Full()
-}
-
-func infoMemory(ex *executor, w *infoWriter) {
-	used := uint64(ex.store.Used())
-	heap := readHeap().allocated
-	w.line("used_memory", used)
-	w.line("used_memory_human", human(used))
-	w.line("used_memory_rss", rusage.ResidentBytes())
-	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
-	w.line("used_memory_overhead", ex.store.Overhead())
-	w.line("used_memory_dataset", ex.store.Used()-ex.store.Overhead())
-	w.line("total_system_memory", rusage.MachineBytes())
-	w.line("total_system_memory_human", human(rusage.MachineBytes()))
-	w.line("maxmemory", ex.config.MaxMemory)
-	w.line("maxmemory_human", human(uint64(ex.config.MaxMemory)))
-	w.line("maxmemory_policy", ex.config.MaxMemoryPolicy)
-	w.line("mem_not_counted_for_evict", heap-min(heap, used))
-	w.line("number_of_cached_scripts", len(ex.scripts.cache.bySHA))
-	w.line("number_of_functions", len(ex.scripts.libraries.functions))
-	w.line("number_of_libraries", len(ex.scripts.libraries.byName))
-	w.line("mem_allocator", "go")
-	w.line("go_heap", heap)
-	w.line("go_heap_human", human(heap))
 }

@@ -178,8 +178,8 @@ func (p *parking) leave(w *waiter) {
 	p.count--
 }
 
-// Park implements commands.Host: it is called by Ctx.Block, at the end of a handler that wrote nothing.
-func (ex *executor) Park(c *commands.Ctx, wait commands.Wait) error {
+// park lets a command wait, at the end of its handler, which wrote nothing.
+func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
 	w := &waiter{session: s, row: c.Row, argv: ownAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
 		muted: s.replies == replyOff || s.replies == replySkip}
@@ -433,8 +433,8 @@ func ownAll(argv [][]byte) [][]byte {
 	return own
 }
 
-// TryAgainAt implements commands.Host.
-func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
+// tryAgainAt makes the queue of a key ready at a time.
+func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	q := ex.parking.queues[c.DB.ID()][string(key)]
 	if q == nil {
 		return
@@ -446,8 +446,8 @@ func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	ex.timers.set(&q.again.timer, atMS)
 }
 
-// Awaited implements commands.Host.
-func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool {
+// awaited reports whether somebody stands in the queue of a key before who asks.
+func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
 	if ex.parking.count == 0 {
 		return false
 	}

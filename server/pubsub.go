@@ -194,11 +194,8 @@ func (m *message) in(proto int) []byte {
 	return m.encoded[i]
 }
 
-// AnyoneListens implements commands.Host.
-func (ex *executor) AnyoneListens() bool { return ex.pubsub.listeners > 0 }
-
-// Publish implements commands.Host.
-func (ex *executor) Publish(channel, payload []byte) int64 {
+// publish sends a message to everyone who listens to the channel, and returns how many they are.
+func (ex *executor) publish(channel, payload []byte) int64 {
 	p := &ex.pubsub
 	reached := 0
 	if to := p.channels[string(channel)]; to != nil {

@@ -228,7 +228,7 @@ func TestPublishAllocations(t *testing.T) {
 	channel, text := []byte("nobody"), []byte("x")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.Publish(channel, text) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.publish(channel, text) }))
 }
 
 // limitedOutput starts a server of which each class may have so much output.

@@ -3,6 +3,8 @@ package server
 import (
 	"runtime"
 	"time"
+
+	"lockserver/commands"
 )
 
 const (
@@ -126,4 +128,24 @@ func (ex *executor) sleep() time.Duration {
 		ex.armedMS = at
 	}
 	return max(0, time.Duration(ex.armedMS*1000-nowUS)*time.Microsecond)
+}
+
+// holdsBudget is how many holds one slice ends: each takes back a whole order, so
+// there are fewer than of timers.
+const holdsBudget = 128
+
+// endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
+// whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
+func (ex *executor) endHolds() (more bool) {
+	if !ex.store.HoldsDue() || ex.failed != nil || ex.loading != nil {
+		return false
+	}
+	// To contain a panic it is the command that does the same for a client.
+	_ = ex.contain(ex.table.Lookup([]byte("seckill.cancel")), func() error {
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Settings: &ex.settings}
+		more = commands.EndHolds(c, ex.store, holdsBudget)
+		return nil
+	})
+	ex.endUnit()
+	return more && ex.failed == nil
 }

@@ -208,8 +208,3 @@ func (ex *executor) seeTokens() {
 		})
 	}
 }
-
-// NextToken implements commands.Host.
-func (ex *executor) NextToken(floor int64) int64 {
-	return ex.tokens.next(ex.store.NowUS(), floor)
-}

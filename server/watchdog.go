@@ -49,7 +49,7 @@ func (w *watchdog) find(db *store.DB, key []byte) *renewal {
 }
 
 // Renew implements commands.Host.
-func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {
+func (ex *executor) renew(c *commands.Ctx, key, owner []byte, token int64) {
 	s := c.Session.(*session)
 	r := ex.watchdog.find(c.DB, key)
 	if r == nil {
@@ -99,7 +99,7 @@ func (r *renewal) leave() {
 }
 
 // StopRenewing implements commands.Host.
-func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) {
+func (ex *executor) stopRenewing(c *commands.Ctx, key []byte) {
 	if r := ex.watchdog.find(c.DB, key); r != nil {
 		ex.watchdog.drop(r)
 	}
@@ -188,4 +188,37 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 func (w *watchdog) DatabasesSwapped(a, b int) {
 	w.dbs[a], w.dbs[b] = w.dbs[b], w.dbs[a]
 	w.dbs[a].db, w.dbs[b].db = a, b
+}
+
+// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
+// all that is worth eight bytes of each lock.
+const (
+	noteTimeBits = 42 // milliseconds since 1970, until 2109
+	noteTimeMask = 1<<noteTimeBits - 1
+	noteIDs      = 1 << (64 - noteTimeBits)
+)
+
+// holderNote is the note of a lock that is acquired now.
+func (ex *executor) holderNote(c *commands.Ctx) uint64 {
+	now := c.NowMS()
+	if now <= 0 || now > noteTimeMask {
+		return 0
+	}
+	return uint64(c.Session.ID())<<noteTimeBits | uint64(now)
+}
+
+// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
+// has gone. Of several clients with the same low bits it is the last one that was there already.
+func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
+	if note == 0 {
+		return nil, 0
+	}
+	sinceMS = int64(note & noteTimeMask)
+	low := int64(note >> noteTimeBits)
+	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
+		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
+			return s, sinceMS
+		}
+	}
+	return nil, sinceMS
 }

@@ -16,7 +16,7 @@ type command struct {
 	muted bool
 	// key is what it waits for, if it may wait; empty: it does not.
 	key place
-	// waited says that the server was seen to let it wait: a grant that comes now is taken back if it is not read.
+	// waited says that the server was seen to let it wait: a grant that is not read is taken back.
 	waited bool
 	// parts are the commands that an EXEC runs.
 	parts []*command

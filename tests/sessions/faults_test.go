@@ -25,7 +25,7 @@ var faults = []plant.Fault{
 	plant.New("CLIENT REPLY SKIP lasts",
 		plant.Instead("server/session.go", "		if s.replies == replySkip {\n", "		if s.replies == replySkip && !planted(\"CLIENT REPLY SKIP lasts\") {\n")),
 	plant.New("HTTP ends what was granted before it untold",
-		plant.Instead("server/http_guard.go", "	s.executor.condemn(s)\n",
+		plant.Instead("server/client.go", "	s.executor.condemn(s)\n",
 			"	if planted(\"HTTP ends what was granted before it untold\") {\n\t\ts.out.Rollback(0)\n\t\ts.closing = true\n\t\treturn\n\t}\n	s.executor.condemn(s)\n")),
 	plant.New("a waiter's database is its client's",
 		plant.Instead("server/parked.go", "	c.DB = w.db\n	c.MayBlock = false\n",

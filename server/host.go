@@ -1,0 +1,56 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// This file is commands.Host, the whole of it: what commands on data ask of the process around them. Each
+// method names the room in which the work is done. The other half, commands.Session, is session.ID.
+
+var _ commands.Host = (*executor)(nil)
+
+// Park implements commands.Host.
+func (ex *executor) Park(c *commands.Ctx, w commands.Wait) error { return ex.park(c, w) }
+
+// TryAgainAt implements commands.Host.
+func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { ex.tryAgainAt(c, key, atMS) }
+
+// Awaited implements commands.Host.
+func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool { return ex.awaited(c, key) }
+
+// NextToken implements commands.Host.
+func (ex *executor) NextToken(floor int64) int64 { return ex.tokens.next(ex.store.NowUS(), floor) }
+
+// Renew implements commands.Host.
+func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {
+	ex.renew(c, key, owner, token)
+}
+
+// StopRenewing implements commands.Host.
+func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }
+
+// HolderNote implements commands.Host.
+func (ex *executor) HolderNote(c *commands.Ctx) uint64 { return ex.holderNote(c) }
+
+// Publish implements commands.Host.
+func (ex *executor) Publish(channel, message []byte) int64 { return ex.publish(channel, message) }
+
+// AnyoneListens implements commands.Host.
+func (ex *executor) AnyoneListens() bool { return ex.pubsub.listeners > 0 }
+
+// KeyEvent implements commands.Host.
+func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
+	ex.events.publish(db, event, key)
+}
+
+// Nested implements commands.Host.
+func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	return ex.nested(c, row, argv)
+}
+
+// RisingSecond implements commands.Host.
+func (ex *executor) RisingSecond(nowS int64) int64 {
+	ex.idSecond = max(ex.idSecond, nowS)
+	return ex.idSecond
+}
