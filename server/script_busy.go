@@ -83,30 +83,6 @@ func (vm *scriptVM) hook() error {
 	return nil
 }
 
-// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
-// and goes on behind what is refused here.
-func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
-	if ex.scripts.busy.on {
-		return s.runBetween(ex, b, todo)
-	}
-	ex.begin()
-	ex.endLeases()
-	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
-	s.info.lastUS = ex.store.NowUS()
-	ex.gauge.beginBatch()
-	ran = s.runBetween(ex, b, todo)
-	ex.endBatch(s, todo[:ran])
-	return ran
-}
-
-// runBetween is runAll, whose panics are those of the connection.
-func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) {
-	s.stage = between
-	ran = s.runAll(ex, b, todo)
-	s.stage = within
-	return ran
-}
-
 // beginBusy is the moment from which on a script counts as one that takes too long.
 func (ex *executor) beginBusy(run *scriptRun, now time.Time) {
 	how := "SCRIPT KILL"

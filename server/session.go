@@ -305,6 +305,30 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	return again && !s.stalled, hangUp
 }
 
+// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
+// and goes on behind what is refused here.
+func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	if ex.scripts.busy.on {
+		return s.runBetween(ex, b, todo)
+	}
+	ex.begin()
+	ex.endLeases()
+	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
+	s.info.lastUS = ex.store.NowUS()
+	ex.gauge.beginBatch()
+	ran = s.runBetween(ex, b, todo)
+	ex.endBatch(s, todo[:ran])
+	return ran
+}
+
+// runBetween is runAll, whose panics are those of the connection.
+func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	s.stage = between
+	ran = s.runAll(ex, b, todo)
+	s.stage = within
+	return ran
+}
+
 // runAll runs commands until one waits, the connection is to be closed, or the output is
 // large; it returns how many it ran.
 func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
