@@ -90,3 +90,83 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 	}
 	return len(b.commands) == most, err
 }
+
+// warmLeast is the least number of commands that are worth looking ahead for.
+const warmLeast = 4
+
+// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and
+// the members that several of them look for at one key: pipelined look-ups then wait for memory once instead
+// of one after the other. Should it panic, they do without.
+func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
+	defer b.lookNoMore(s)
+	n, removals, members := 0, 0, 0
+	var row *commands.Row
+	var last [][]byte // whose row that is
+	for i, argv := range todo {
+		if row == nil || row.Parent() != nil || len(argv) != len(last) || string(argv[0]) != string(last[0]) { // pipelines repeat commands
+			var err error
+			if row, err = ex.table.Resolve(argv); err != nil {
+				row = nil
+			}
+			last = argv
+		}
+		if b.rows[i] = row; row == nil {
+			continue
+		}
+		if key, ok := row.FirstKeyIn(argv); ok {
+			b.keys[n] = key
+			n++
+			if row.Removes() {
+				removals++
+			}
+			if row.NamesMember() {
+				members++
+			}
+		}
+	}
+	if n >= warmLeast && s.db.WorthWarming() {
+		b.ahead = true
+		s.db.Warm(b.keys[:n], b.slots[:n], removals)
+	}
+	clear(b.keys[:n])
+	for rest := 0; members >= warmLeast && rest < len(todo); {
+		rest += b.warmMembers(s, todo[rest:], b.rows[rest:])
+	}
+}
+
+// lookNoMore is deferred by lookAhead. It makes a panic cost no more than that the session
+// does not look ahead from now on.
+func (b *batch) lookNoMore(s *session) {
+	if p := recover(); p != nil {
+		s.logPanic(p)
+		s.plodding, b.ahead = true, false
+		clear(b.rows[:])
+		clear(b.keys[:])
+	}
+}
+
+// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
+// returns how many they are, at least 1.
+func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
+	if rows[0] == nil {
+		return 1
+	}
+	key, _, ok := rows[0].MemberIn(todo[0])
+	if !ok {
+		return 1
+	}
+	n := 0
+	for n < len(todo) && rows[n] != nil {
+		same, member, ok := rows[n].MemberIn(todo[n])
+		if !ok || string(same) != string(key) {
+			break
+		}
+		b.keys[n] = member
+		n++
+	}
+	if n >= warmLeast {
+		s.db.WarmMembers(key, b.keys[:n])
+	}
+	clear(b.keys[:n])
+	return n
+}

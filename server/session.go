@@ -188,36 +188,67 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 // largeInput is the size of a read buffer beyond which it is not kept for the sake of what points into it.
 const largeInput = 256 << 10
 
-// slice decodes and runs one batch.
+// slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
 func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
-	var err error
-	fresh := false
-	todo := s.backlog
-	if s.stalled {
-		todo = nil
-	} else {
-		s.backlog = nil
-	}
-	switch {
-	case s.stalled: // but there may be something to send
-	case todo == nil:
-		fresh = true
-		most := batchCommands
-		if !s.authenticated {
-			most = 1 // the limits of the next command depend on whether this one logs in
-		}
-		again, err = b.decode(&s.decoder, most)
-		todo, s.backlogBytes = b.commands, 0
-	default:
-		again = true // the decoder may hold more
-	}
+	w := s.nextWork(b)
 	ex := s.executor
 	ex.mu.Lock()
-	if s.dead || s.executor.ending {
+	if s.dead || ex.ending {
 		ex.mu.Unlock()
 		return false, true
 	}
 	s.stage = within
+	s.beginSlice(b)
+	ran := 0
+	if len(w.todo) > 0 {
+		ran = s.runBatch(ex, b, w.todo)
+	}
+	again = s.endWork(&w, ran)
+	r := s.endSlice(from)
+	s.stage = aside
+	ex.mu.Unlock()
+
+	hangUp = s.sendResult(b, &r)
+	if ran < len(w.todo) && !hangUp {
+		s.keep(w.todo[ran:], w.fresh)
+	}
+	if r.touched != nil {
+		s.toKick = nil
+		kick(r.touched, from)
+	}
+	return again && !s.stalled, hangUp
+}
+
+// work is what a slice has to do: commands that stood behind one that waited, or what the decoder has.
+type work struct {
+	todo  [][][]byte
+	fresh bool  // they point into the decoder's buffer
+	more  bool  // there may be others behind them
+	err   error // what the decoder found instead of the next one
+}
+
+// nextWork takes the commands that the next slice runs. A stalled session runs none, but may have
+// something to send.
+func (s *session) nextWork(b *batch) (w work) {
+	switch {
+	case s.stalled:
+	case s.backlog != nil:
+		w.todo, w.more = s.backlog, true // the decoder may hold more
+		s.backlog = nil
+	default:
+		most := batchCommands
+		if !s.authenticated {
+			most = 1 // the limits of the next command depend on whether this one logs in
+		}
+		w.fresh = true
+		w.more, w.err = b.decode(&s.decoder, most)
+		w.todo, s.backlogBytes = b.commands, 0
+	}
+	return w
+}
+
+// beginSlice makes the session ready to run commands. Under the executor's lock.
+func (s *session) beginSlice(b *batch) {
 	if s.out.Buf == nil {
 		if b.out == nil {
 			b.out = b.rooms.next()
@@ -226,83 +257,95 @@ func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
 	}
 	s.pendingBytes = s.unsentBytes()
 	s.touched = false
-	if s.soft.sinceMS != 0 && !ex.scripts.busy.on {
+	if s.soft.sinceMS != 0 && !s.executor.scripts.busy.on {
 		s.judgeSoftLimit()
 	}
 	if !s.authenticated && s.executor.config.RequirePass == "" {
 		s.setAuthenticated(true) // the password was taken away
 	}
-	ran := 0
-	if len(todo) > 0 {
-		ran = s.runBatch(ex, b, todo)
-	}
-	if ran < len(todo) {
+}
+
+// endWork looks at what is left of the work when so many commands have run, and reports whether the session
+// can go on at once. Under the executor's lock.
+func (s *session) endWork(w *work, ran int) (again bool) {
+	again = w.more
+	if ran < len(w.todo) {
 		again = s.waiter == nil && !s.closing && !s.held
-	} else if err != nil && s.waiter == nil && !s.closing {
+	} else if w.err != nil && s.waiter == nil && !s.closing {
 		var broken resp.ProtocolError
-		if errors.As(err, &broken) { // Redis closes on too long a query without a word
+		if errors.As(w.err, &broken) { // Redis closes on too long a query without a word
 			s.out.Error(broken.Reply())
 		}
 		s.closing = true
 	}
-	if s.waiter != nil {
-		again = false
-	}
+	return again && s.waiter == nil
+}
+
+// result is what a slice leaves for its session's owner to do when the executor's lock is let go.
+type result struct {
+	out       []byte
+	granted   *waiter // whose answer stands in out
+	position  int64   // of the log, that out has to wait for; 0: none
+	before    int     // bytes of output that were already on their way
+	condemned bool
+	hangUp    bool
+	touched   []*session
+}
+
+// endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
+func (s *session) endSlice(from *loop) (r result) {
+	ex := s.executor
 	if ex.tracking.inUse() && !ex.scripts.busy.on {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 && !s.stalled {
 		s.takeInbox()
 	}
-	due := int64(0)
-	if s.executor.aof != nil {
-		due = s.executor.aof.due(s)
+	if ex.aof != nil {
+		r.position = ex.aof.due(s)
 	}
-	out, granted, before, condemned := s.out.Buf, s.granted, s.pendingBytes, s.condemned
-	s.pendingBytes += len(out) // until the transport is asked again
+	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
+	s.pendingBytes += len(r.out) // until the transport is asked again
 	s.out.Buf = nil
-	if !condemned {
+	if !s.condemned {
 		s.granted = nil
 	}
-	hangUp = s.closing
-	var touched []*session
+	r.hangUp = s.closing
 	if !ex.scripts.busy.on {
 		ex.round = from
-		if touched = ex.end(); touched != nil {
-			s.toKick = touched
+		if r.touched = ex.end(); r.touched != nil {
+			s.toKick = r.touched
 		}
 	}
-	s.stage = aside
-	ex.mu.Unlock()
+	return r
+}
 
+// sendResult sends what a slice made, or keeps it until the log is on disk, and gives the batch its room
+// back. It returns true if the connection is to be closed.
+func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
+	hangUp = r.hangUp
 	held := false
 	switch {
-	case condemned: // it is sent nothing more, and what it was granted is taken back
-		out = out[:0]
-	case due > 0 || len(s.owed.marks) > 0:
-		hangUp = s.sendLater(out, granted, due, hangUp)
-		if before+len(out) > notableOutput && !hangUp {
+	case r.condemned: // it is sent nothing more, and what it was granted is taken back
+		r.out = r.out[:0]
+	case r.position > 0 || len(s.owed.marks) > 0:
+		hangUp = s.sendLater(r.out, r.granted, r.position, hangUp)
+		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.noteOutput()
 		}
-	case granted != nil:
-		s.hand(out, granted)
-	case len(out) > 0:
-		s.sent += int64(len(out))
-		held, err = s.transport.send(out, false)
+	case r.granted != nil:
+		s.hand(r.out, r.granted)
+	case len(r.out) > 0:
+		var err error
+		s.sent += int64(len(r.out))
+		held, err = s.transport.send(r.out, false)
 		hangUp = hangUp || err != nil
-		if before+len(out) > notableOutput && !hangUp {
+		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.noteOutput()
 		}
 	}
-	b.reuse(out, held)
-	if ran < len(todo) && !hangUp {
-		s.keep(todo[ran:], fresh)
-	}
-	if touched != nil {
-		s.toKick = nil
-		kick(touched, from)
-	}
-	return again && !s.stalled, hangUp
+	b.reuse(r.out, held)
+	return hangUp
 }
 
 // runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
@@ -359,86 +402,6 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 		ex.run(s, rows[i], argv)
 	}
 	return len(todo)
-}
-
-// warmLeast is the least number of commands that are worth looking ahead for.
-const warmLeast = 4
-
-// lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and
-// the members that several of them look for at one key: pipelined look-ups then wait for memory once instead
-// of one after the other. Should it panic, they do without.
-func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
-	defer b.lookNoMore(s)
-	n, removals, members := 0, 0, 0
-	var row *commands.Row
-	var last [][]byte // whose row that is
-	for i, argv := range todo {
-		if row == nil || row.Parent() != nil || len(argv) != len(last) || string(argv[0]) != string(last[0]) { // pipelines repeat commands
-			var err error
-			if row, err = ex.table.Resolve(argv); err != nil {
-				row = nil
-			}
-			last = argv
-		}
-		if b.rows[i] = row; row == nil {
-			continue
-		}
-		if key, ok := row.FirstKeyIn(argv); ok {
-			b.keys[n] = key
-			n++
-			if row.Removes() {
-				removals++
-			}
-			if row.NamesMember() {
-				members++
-			}
-		}
-	}
-	if n >= warmLeast && s.db.WorthWarming() {
-		b.ahead = true
-		s.db.Warm(b.keys[:n], b.slots[:n], removals)
-	}
-	clear(b.keys[:n])
-	for rest := 0; members >= warmLeast && rest < len(todo); {
-		rest += b.warmMembers(s, todo[rest:], b.rows[rest:])
-	}
-}
-
-// lookNoMore is deferred by lookAhead. It makes a panic cost no more than that the session
-// does not look ahead from now on.
-func (b *batch) lookNoMore(s *session) {
-	if p := recover(); p != nil {
-		s.logPanic(p)
-		s.plodding, b.ahead = true, false
-		clear(b.rows[:])
-		clear(b.keys[:])
-	}
-}
-
-// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
-// returns how many they are, at least 1.
-func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
-	if rows[0] == nil {
-		return 1
-	}
-	key, _, ok := rows[0].MemberIn(todo[0])
-	if !ok {
-		return 1
-	}
-	n := 0
-	for n < len(todo) && rows[n] != nil {
-		same, member, ok := rows[n].MemberIn(todo[n])
-		if !ok || string(same) != string(key) {
-			break
-		}
-		b.keys[n] = member
-		n++
-	}
-	if n >= warmLeast {
-		s.db.WarmMembers(key, b.keys[:n])
-	}
-	clear(b.keys[:n])
-	return n
 }
 
 // keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.
