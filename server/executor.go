@@ -14,6 +14,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
+	"lockserver/server/gate"
 	"lockserver/store"
 )
 
@@ -91,7 +92,7 @@ type executor struct {
 	ending     bool          // Close was called: no further command runs
 	failed     error         // a write command panicked: the data may be damaged, nothing runs any more
 
-	gate   gate          // has its own lock
+	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all
 	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
 	coalesceUS atomic.Int64

@@ -23,7 +23,7 @@ const (
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
-func (s *session) unsentBytes() int { return s.transport.buffered() + s.owed.bytes() }
+func (s *session) unsentBytes() int { return s.transport.buffered() + s.pending.bytes() }
 
 // control looks at the output that is on its way and decides whether commands may run; limit is how much
 // there may be. If they may not, the owner's pump is called when it is time to look again: by the transport,
@@ -31,7 +31,7 @@ func (s *session) unsentBytes() int { return s.transport.buffered() + s.owed.byt
 func (s *session) control(limit int) {
 	for {
 		unsent := s.transport.buffered()
-		s.stalled = unsent+s.owed.bytes() > limit
+		s.stalled = unsent+s.pending.bytes() > limit
 		if !s.stalled || unsent <= resumeUnsent || s.transport.awaitDrain(resumeUnsent) {
 			return
 		}

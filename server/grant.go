@@ -70,22 +70,22 @@ func (s *session) delivered() []grant {
 // takeBack undoes the grants that the client of an ended connection cannot have read. The owner
 // calls it, under the executor's lock.
 func (s *session) takeBack(ex *executor) {
-	owed := s.grantsOwed()
+	dropped := s.dropPending()
 	if s.granted != nil {
-		owed = append(owed, grant{waiter: s.granted})
+		dropped = append(dropped, grant{waiter: s.granted})
 		s.granted = nil
 	}
 	var unread []grant
 	switch {
 	case s.lost.Load():
-		unread = append(s.delivered(), owed...)
+		unread = append(s.delivered(), dropped...)
 		s.lost.Store(false)
 		s.transport.hangUp()
-	case len(s.delivered()) == 0 && len(owed) == 0:
+	case len(s.delivered()) == 0 && len(dropped) == 0:
 		return
 	default:
 		s.transport.hangUp() // before the second look: until then the client could still read
-		unread = append(s.delivered(), owed...)
+		unread = append(s.delivered(), dropped...)
 	}
 	s.unread = nil
 	ex.undoAll(unread)

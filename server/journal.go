@@ -44,7 +44,7 @@ func (j *journal) Append(unit []store.Effect) {
 	} else if j.broken == nil {
 		if err := j.log.Err(); err != nil { // of which we shall be told
 			j.breakDown(err)
-			j.wait = j.executor.gate.lostTo.Load()
+			j.wait = j.executor.gate.LostTo()
 		}
 	}
 }
@@ -65,11 +65,11 @@ func (j *journal) due(s *session) int64 {
 	if p := j.log.Position(); p > 0 {
 		position = max(position, j.offset.Load()+p)
 	}
-	if position <= j.executor.gate.durable.Load() {
+	if position <= j.executor.gate.Safe() {
 		return 0
 	}
 	j.last = max(j.last, position)
-	if !j.log.Waits() && !j.executor.gate.lost(position) {
+	if !j.log.Waits() && !j.executor.gate.Lost(position) {
 		s.needs = position
 		return 0
 	}
@@ -104,13 +104,13 @@ func (j *journal) breakDown(err error) {
 	j.broken = err
 	ex := j.executor
 	ex.log.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
-	ex.gate.lose(max(j.last, j.wait, ex.gate.durable.Load()+1))
+	ex.gate.Lose(max(j.last, j.wait, ex.gate.Safe()+1))
 }
 
 // renew lets positions go on above those that were lost. The log is about to be
 // rewritten: it tells nobody of positions.
 func (j *journal) renew() {
-	if behind := j.executor.gate.end() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
+	if behind := j.executor.gate.End() - j.offset.Load() - j.log.Appended(); j.broken != nil && behind > 0 {
 		j.offset.Add(behind)
 	}
 }
@@ -128,13 +128,13 @@ func (j *journal) mend() {
 // there, also while a log is closed under the executor: so none of it may wait for the executor.
 func (ex *executor) newJournal() (*journal, aof.Options) {
 	j := &journal{executor: ex, awaiting: make(map[*waiter]struct{}), always: ex.config.AppendFsync == "always"}
-	j.offset.Store(ex.gate.end())
+	j.offset.Store(ex.gate.End())
 	return j, aof.Options{
 		Policy: policyOf(ex.config.AppendFsync),
 		Durable: func(position int64) {
-			freed, left := ex.gate.open(j.offset.Load() + position)
+			freed, left := ex.gate.Open(j.offset.Load() + position)
 			if j.log.Policy() == aof.Always {
-				ex.gate.gather(freed, left)
+				ex.gate.Gather(freed, left)
 			}
 		},
 		Synced: func(int64) {
@@ -192,7 +192,7 @@ func (ex *executor) attach(j *journal, log *aof.Log) {
 	j.log = log
 	log.SetTimestamps(ex.config.AOFTimestampEnabled)
 	ex.aof, ex.journal = j, j
-	ex.gate.journal.Store(j)
+	ex.gate.Follow(func(position int64) bool { return j.log.Write(position - j.offset.Load()) })
 	if ex.opts.Journal != nil {
 		ex.journal = both{ex.opts.Journal, ex.aof}
 	}
@@ -202,9 +202,8 @@ func (ex *executor) attach(j *journal, log *aof.Log) {
 // detach ends what attach began; the log is still open.
 func (ex *executor) detach() {
 	j := ex.aof
-	ex.gate.newest = max(ex.gate.newest, j.last)
 	ex.aof, ex.journal = nil, ex.opts.Journal
-	ex.gate.journal.Store(nil)
+	ex.gate.Closed(j.last)
 	ex.store.Record(ex.journal != nil)
 	for w := range j.awaiting {
 		ex.timeOut(w)

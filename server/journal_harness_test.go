@@ -195,13 +195,11 @@ func (w *logWorld) awaitHeld(t testing.TB) {
 	eventually(t, w.disk.held, "the log should wait for the disk")
 }
 
-// awaitOwed waits until so many sessions are owed something.
-func (w *logWorld) awaitOwed(t testing.TB, n int) {
+// awaitPending waits until so many sessions have pending output.
+func (w *logWorld) awaitPending(t testing.TB, n int) {
 	t.Helper()
 	eventually(t, func() bool {
-		w.srv.executor.gate.mu.Lock()
-		defer w.srv.executor.gate.mu.Unlock()
-		return len(w.srv.executor.gate.waiting) == n
+		return w.srv.executor.gate.Waiting() == n
 	}, "%d sessions should wait for the log", n)
 }
 

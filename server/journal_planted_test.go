@@ -12,8 +12,8 @@ import (
 // brings back, what it must not.
 var journalFaults = []plant.Fault{
 	plant.New("replies leave before the disk has them", plant.Instead("server/journal.go",
-		`	if position <= j.executor.gate.durable.Load() {`,
-		`	if position <= j.executor.gate.durable.Load() || planted("replies leave before the disk has them") {`)),
+		`	if position <= j.executor.gate.Safe() {`,
+		`	if position <= j.executor.gate.Safe() || planted("replies leave before the disk has them") {`)),
 	plant.New("grants leave before the disk has them", plant.Instead("server/journal.go",
 		`	if p := j.log.Position(); p > 0 {`,
 		`	if planted("grants leave before the disk has them") && j.wait == 0 {
@@ -21,18 +21,18 @@ var journalFaults = []plant.Fault{
 	}
 	if p := j.log.Position(); p > 0 {`)),
 	plant.New("what is lost is acknowledged", plant.Instead("server/journal.go",
-		`	ex.gate.lose(max(`,
+		`	ex.gate.Lose(max(`,
 		`	if planted("what is lost is acknowledged") {
-		ex.gate.open(max(j.last, j.wait))
+		ex.gate.Open(max(j.last, j.wait))
 		return
 	}
-	ex.gate.lose(max(`)),
-	plant.New("replies leave before the system has them", plant.Instead("server/journal_gate.go",
-		`	return s.needs <= s.executor.gate.durable.Load() || `,
-		`	return s.needs <= s.executor.gate.durable.Load() || planted("replies leave before the system has them") || `)),
-	plant.New("what could not be written is acknowledged", plant.Instead("server/journal_gate.go",
-		`	return j == nil || j.log.Write(`,
-		`	return j == nil || planted("what could not be written is acknowledged") || j.log.Write(`)),
+	ex.gate.Lose(max(`)),
+	plant.New("replies leave before the system has them", plant.Instead("server/pending.go",
+		`return s.executor.gate.Written(s.needs) }`,
+		`return planted("replies leave before the system has them") || s.executor.gate.Written(s.needs) }`)),
+	plant.New("what could not be written is acknowledged", plant.Instead("server/gate/gate.go",
+		`	return write == nil || `,
+		`	return write == nil || planted("what could not be written is acknowledged") || `)),
 	plant.New("waiters are served by a broken log", plant.Instead("server/parked.go",
 		`	mayServe := ex.aof == nil || ex.aof.broken == nil`,
 		`	mayServe := ex.aof == nil || ex.aof.broken == nil || planted("waiters are served by a broken log")`)),

@@ -278,7 +278,7 @@ func (ex *executor) switchOff() {
 		}
 	}
 	ex.detach()
-	ex.gate.open(ex.gate.end()) // or it is on disk
+	ex.gate.Open(ex.gate.End()) // or it is on disk
 }
 
 // errNotActive says that the log does not hold the data yet.

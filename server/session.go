@@ -73,9 +73,9 @@ type session struct {
 	inputEnded   bool       // the client sends no more; the session leaves when it has run what was read
 	sent         int64      // bytes of output given to the transport
 	unread       []grant    // what the client was given and may not have read yet
-	owed         owed       // output that waits for the log
+	pending      pending    // output that waits for the log
 	needs        int64      // position of the log that the system must have before output leaves: see mayLeave
-	leaving      bool       // nothing more is run; the connection is closed when nothing is owed any more
+	leaving      bool       // nothing more is run; the connection is closed when nothing is pending any more
 	stage        stage      // what the owner is doing
 	plodding     bool       // looking ahead has panicked: it is let be
 	toKick       []*session // those whom this one's slice has touched, while it sends its own output
@@ -151,8 +151,8 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 		s.limits = l
 		s.decoder.SetLimits(*l)
 	}
-	if len(s.owed.marks) > 0 || s.leaving {
-		if s.settle() {
+	if len(s.pending.marks) > 0 || s.leaving {
+		if s.sendPending() {
 			return true
 		}
 		if s.leaving {
@@ -180,7 +180,7 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 		s.transport.kick(nil) // in the loop's next round
 	case s.inputEnded && !s.stalled:
 		s.leaving = true
-		return s.settle()
+		return s.sendPending()
 	}
 	return false
 }
@@ -328,7 +328,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	switch {
 	case r.condemned: // it is sent nothing more, and what it was granted is taken back
 		r.out = r.out[:0]
-	case r.position > 0 || len(s.owed.marks) > 0:
+	case r.position > 0 || len(s.pending.marks) > 0:
 		hangUp = s.sendLater(r.out, r.granted, r.position, hangUp)
 		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.noteOutput()

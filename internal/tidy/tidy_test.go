@@ -129,6 +129,28 @@ func TestImportsGoDownwards(t *testing.T) {
 	}
 }
 
+// rooms are the packages that the server is made of, and what of ours each may import: it must not know what
+// is above it.
+var rooms = map[string][]string{
+	"server/gate": {},
+}
+
+func TestRoomsDoNotKnowTheHouse(t *testing.T) {
+	for _, s := range sources(t) {
+		rest, _ := strings.CutPrefix(s.pkg, module+"/")
+		if !strings.HasPrefix(rest, "server/") || s.test {
+			continue
+		}
+		allowed, listed := rooms[rest]
+		require.Truef(t, listed, "%s is not among the rooms", rest)
+		for _, path := range s.imports() {
+			if ours, ok := strings.CutPrefix(path, module+"/"); ok {
+				require.Containsf(t, allowed, ours, "%s: %s may not know %s", s.path, rest, ours)
+			}
+		}
+	}
+}
+
 func TestStoreNeedsOnlyBtree(t *testing.T) {
 	for _, s := range sources(t) {
 		if layer(s.pkg) != "store" || s.test {

@@ -1,4 +1,4 @@
-package server
+package gate
 
 import "time"
 
@@ -32,9 +32,9 @@ type gathering struct {
 	enough chan struct{}
 }
 
-// gather is called by the log's writer after a sync that has freed some sessions, while
+// Gather is called by the log's writer after a sync that has freed some sessions, while
 // left others wait for the next.
-func (g *gate) gather(freed, left int) {
+func (g *Gate) Gather(freed, left int) {
 	c := &g.gathering
 	took := time.Since(c.resumed)
 	defer func() { c.resumed = time.Now() }()

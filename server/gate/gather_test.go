@@ -1,4 +1,4 @@
-package server
+package gate
 
 import (
 	"testing"
@@ -10,28 +10,28 @@ import (
 // The writer waits for those whom it has freed, but not for one that is alone, and
 // not again where nobody came.
 func TestGather(t *testing.T) {
-	var g gate
+	var g Gate
 	c := &g.gathering
 	fill := func(n int) {
 		g.mu.Lock()
 		defer g.mu.Unlock()
 		for range n {
-			g.waiting = append(g.waiting, gateWait{position: 1})
+			g.waiting = append(g.waiting, standing{position: 1})
 			c.arrived(len(g.waiting))
 		}
 	}
-	g.gather(1, 0)
-	g.gather(leastGathered-1, 0)
+	g.Gather(1, 0)
+	g.Gather(leastGathered-1, 0)
 	require.Nil(t, c.timer, "too few to wait for")
 	fill(2)
-	g.gather(10, 2)
+	g.Gather(10, 2)
 	require.True(t, c.busy)
 	require.Nil(t, c.timer, "the log was idle before")
 
 	c.resumed = time.Time{}
 	done := make(chan struct{})
 	go func() {
-		g.gather(10, 2)
+		g.Gather(10, 2)
 		close(done)
 	}()
 	fill(10)
@@ -42,11 +42,11 @@ func TestGather(t *testing.T) {
 
 	g.waiting = g.waiting[:2]
 	c.resumed = time.Time{}
-	g.gather(10, 2)
+	g.Gather(10, 2)
 	require.Equal(t, gatherPenalty, c.penalty, "nobody came")
 	for i := range gatherPenalty {
 		c.resumed = time.Time{} // a wait would be as long as possible
-		g.gather(10, 2)
+		g.Gather(10, 2)
 		require.Equal(t, gatherPenalty-1-i, c.penalty)
 	}
 }
