@@ -1,0 +1,42 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Directives returns every directive that has an effect by its first name, each with its value as CONFIG GET
+// shows it. Assign takes it back.
+func (c *Config) Directives() map[string]string {
+	all := make(map[string]string, len(directives))
+	for i := range directives {
+		if d := &directives[i]; d.When != ignored && d.When != absent {
+			all[d.Name] = d.Kind.get(c)
+		}
+	}
+	return all
+}
+
+// Assign gives directives values as CONFIG SET would, those that can only be given at the start among them:
+// either all, or none and the error names the one that was refused. A directive that has no effect here is
+// refused.
+func (c *Config) Assign(values map[string]string) error {
+	next := c.Clone()
+	given := make(map[string]string)
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		d := lookup(name)
+		if d == nil || d.When == ignored || d.When == absent {
+			return &UnknownError{name}
+		}
+		if twice := given[d.Name]; twice != "" {
+			return &SetError{name, fmt.Sprintf("%q is the same directive", twice)}
+		}
+		given[d.Name] = name
+		if err := d.assign(next, []string{values[name]}, false); err != nil {
+			return &SetError{name, err.Error()}
+		}
+	}
+	*c = *next
+	return nil
+}
