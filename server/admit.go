@@ -121,16 +121,16 @@ func plainnessOf(table *commands.Table) []plainness {
 	return of
 }
 
-// unhindered reports whether only memory that is full and a disk that failed could speak against a plain
+// takesFastPath reports whether only memory that is full and a disk that failed could speak against a plain
 // command of the session, it is to run at once, its reply is to be sent, and nobody is to be shown it. No
 // plain command changes any of that.
-func (s *session) unhindered() bool {
+func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
 		s.executor.loading == nil && len(ex.monitors) == 0 && !ex.scripts.busy.on && ex.scripts.busy.later == nil
 }
 
-// admitPlain is admit for a plain command of an unhindered session.
+// admitPlain is admit for a plain command of a session that takes the fast path.
 func (s *session) admitPlain(row *commands.Row) error {
 	ex := s.executor
 	if ex.store.Full() {

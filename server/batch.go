@@ -139,7 +139,7 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 func (b *batch) lookNoMore(s *session) {
 	if p := recover(); p != nil {
 		s.logPanic(p)
-		s.plodding, b.ahead = true, false
+		s.noLookAhead, b.ahead = true, false
 		clear(b.rows[:])
 		clear(b.keys[:])
 	}

@@ -184,7 +184,7 @@ func (s *search) follow(w *waiter) bool {
 		}
 		owner, c := s.ex.holder(pl.queue)
 		if owner != nil && string(owner) == w.claimant.name {
-			pl.queue.insider = w.claimant.name
+			pl.queue.holderWaits = w.claimant.name
 			continue
 		}
 		if c != nil && s.reach(c, w, pl.queue) {
@@ -265,17 +265,17 @@ func (p *parking) suspect(c *claimant) {
 
 // heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
 func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
-	if q.insider != "" && q.insider != string(owner) {
-		p.suspect(p.claimants[q.insider])
-		q.insider = ""
+	if q.holderWaits != "" && q.holderWaits != string(owner) {
+		p.suspect(p.claimants[q.holderWaits])
+		q.holderWaits = ""
 	}
 	if c == nil {
 		return
 	}
 	p.suspect(c)
-	for w := c.first; w != nil && q.insider == ""; w = w.younger {
+	for w := c.first; w != nil && q.holderWaits == ""; w = w.younger {
 		if w.standsIn(q) {
-			q.insider = c.name
+			q.holderWaits = c.name
 		}
 	}
 }

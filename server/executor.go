@@ -82,15 +82,15 @@ type executor struct {
 	// touched are sessions other than the running one that have got output or may go on; their owners
 	// are told after the lock is released.
 	touched []*session
-	// unhindered is session.unhindered of the session whose batch runs, as it was
+	// fastPath is session.takesFastPath of the session whose batch runs, as it was
 	// before the last plain commands.
-	unhindered bool
-	round      *loop         // whose slice ends; nil: of no event loop
-	armedMS    int64         // when the ticker will wake by itself; 0: when poked
-	poke       chan struct{} // wakes the ticker
-	evicting   bool          // memory is above its bound, and the ticker makes room in slices
-	ending     bool          // Close was called: no further command runs
-	failed     error         // a write command panicked: the data may be damaged, nothing runs any more
+	fastPath bool
+	round    *loop         // whose slice ends; nil: of no event loop
+	armedMS  int64         // when the ticker will wake by itself; 0: when poked
+	poke     chan struct{} // wakes the ticker
+	evicting bool          // memory is above its bound, and the ticker makes room in slices
+	ending   bool          // Close was called: no further command runs
+	failed   error         // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all
@@ -223,15 +223,15 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
 	if row == nil {
 		row, err = ex.table.Resolve(argv)
 	}
-	if ex.unhindered && err == nil && ex.plain[row.Index()] != notPlain {
+	if ex.fastPath && err == nil && ex.plain[row.Index()] != notPlain {
 		ex.runPlain(s, row, argv)
 		return
 	}
 	ex.runAny(s, row, err, argv)
-	ex.unhindered = s.unhindered()
+	ex.fastPath = s.takesFastPath()
 }
 
-// runPlain is runAny for a plain command of an unhindered session.
+// runPlain is runAny for a plain command of a session that takes the fast path.
 func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	s.lastRow = row
 	if len(s.inbox) > 0 {

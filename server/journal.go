@@ -194,7 +194,7 @@ func (ex *executor) attach(j *journal, log *aof.Log) {
 	ex.aof, ex.journal = j, j
 	ex.gate.Follow(func(position int64) bool { return j.log.Write(position - j.offset.Load()) })
 	if ex.opts.Journal != nil {
-		ex.journal = both{ex.opts.Journal, ex.aof}
+		ex.journal = tee{ex.opts.Journal, ex.aof}
 	}
 	ex.store.Record(true)
 }
@@ -210,13 +210,13 @@ func (ex *executor) detach() {
 	}
 }
 
-// both is two journals: the embedding program's and the log.
-type both struct{ first, second Journal }
+// tee is two journals: the embedding program's and the log.
+type tee struct{ first, second Journal }
 
 // Append implements Journal.
-func (b both) Append(unit []store.Effect) {
-	b.first.Append(cloneUnit(unit))
-	b.second.Append(unit)
+func (t tee) Append(unit []store.Effect) {
+	t.first.Append(cloneUnit(unit))
+	t.second.Append(unit)
 }
 
 // cloneUnit copies a unit, for a journal may keep what it is given.

@@ -92,7 +92,7 @@ func (ex *executor) loadSnapshot() error {
 		ex.loading.total = st.Size()
 	}
 	ex.loading.file = path
-	got, err := persistence.Load(&patient{f, ex}, ex.store, ex.config.RDBChecksum)
+	got, err := persistence.Load(&yieldingReader{f, ex}, ex.store, ex.config.RDBChecksum)
 	if errors.Is(err, errClosed) {
 		return err
 	}
@@ -117,14 +117,14 @@ type loadError struct {
 func (e *loadError) Error() string { return e.path + ": " + e.err.Error() }
 func (e *loadError) Unwrap() error { return e.err }
 
-// patient is a file that lets others have the executor before each read.
-type patient struct {
+// yieldingReader is a file that lets others have the executor before each read.
+type yieldingReader struct {
 	io.Reader
 	executor *executor
 }
 
 // Read implements io.Reader.
-func (p *patient) Read(b []byte) (int, error) {
+func (p *yieldingReader) Read(b []byte) (int, error) {
 	if err := p.executor.restWhileLoading(); err != nil {
 		return 0, err
 	}
@@ -134,7 +134,7 @@ func (p *patient) Read(b []byte) (int, error) {
 }
 
 // Size is the length of the file, 0 if it is not known.
-func (p *patient) Size() int64 { return p.executor.loading.total }
+func (p *yieldingReader) Size() int64 { return p.executor.loading.total }
 
 // loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
 const loadSliceBytes = 64 << 10

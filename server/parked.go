@@ -52,7 +52,7 @@ type queue struct {
 	key         string
 	first, last *place
 	branches    *place // those that wait for more than this key, in no order
-	insider     string // the owner that holds the lock, if it also waits here, for more than this key
+	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
 	ready       bool   // stands in parking.ready
 	again       *retry // nil: nobody has asked for one
 }

@@ -77,7 +77,7 @@ type session struct {
 	needs        int64      // position of the log that the system must have before output leaves: see mayLeave
 	leaving      bool       // nothing more is run; the connection is closed when nothing is pending any more
 	stage        stage      // what the owner is doing
-	plodding     bool       // looking ahead has panicked: it is let be
+	noLookAhead  bool       // looking ahead has panicked: it is let be
 	toKick       []*session // those whom this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
@@ -379,12 +379,12 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	rows := b.rows[:len(todo)]
 	b.ahead = false
 	next := 0 // in b.slots
-	if len(todo) >= warmLeast && !s.plodding && !ex.scripts.busy.on {
+	if len(todo) >= warmLeast && !s.noLookAhead && !ex.scripts.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
 	}
-	ex.unhindered = s.unhindered()
+	ex.fastPath = s.takesFastPath()
 	for i, argv := range todo {
 		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
 			s.closing = s.closing || ex.failed != nil

@@ -40,9 +40,9 @@ type Result[T any] struct {
 	Dropped int
 	// Tries is how often fails was called.
 	Tries int
-	// Steady says that all the steps together failed when they were tried again. If they did not, Steps is
-	// all of them: nothing can be learnt about them.
-	Steady bool
+	// Reproduced says that all the steps together failed when they were tried again. If they did not, Steps
+	// is all of them: nothing can be learnt about them.
+	Reproduced bool
 	// Minimal says that no step can be left out. If not, the limits were reached before that was known.
 	Minimal bool
 }
@@ -51,7 +51,7 @@ type Result[T any] struct {
 func (r Result[T]) String() string {
 	all := len(r.Steps) + r.Dropped
 	switch {
-	case !r.Steady:
+	case !r.Reproduced:
 		return fmt.Sprintf("all %d steps: they did not fail when they were tried again", all)
 	case r.Minimal:
 		return fmt.Sprintf("%d of %d steps, none of which can be left out (%d tries)",
@@ -78,12 +78,12 @@ func Search[T any](steps []T, fails func([]T) bool, limits Limits) Result[T] {
 	}
 	s := &search[T]{left: slices.Clone(steps), fails: fails,
 		tries: limits.Tries, end: time.Now().Add(limits.Time)}
-	steady := s.try(s.left)
-	if steady {
+	reproduced := s.try(s.left)
+	if reproduced {
 		s.reduce()
 	}
 	return Result[T]{Steps: s.left, Dropped: len(steps) - len(s.left), Tries: limits.Tries - s.tries,
-		Steady: steady, Minimal: steady && !s.stopped}
+		Reproduced: reproduced, Minimal: reproduced && !s.stopped}
 }
 
 // search is one search under way.

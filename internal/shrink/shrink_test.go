@@ -37,7 +37,7 @@ func TestOnlyWhatIsNeededIsLeft(t *testing.T) {
 		require.ElementsMatch(t, needed, r.Steps)
 		require.True(t, slices.IsSorted(r.Steps))
 		require.Equal(t, 1000-len(needed), r.Dropped)
-		require.True(t, r.Steady)
+		require.True(t, r.Reproduced)
 		require.True(t, r.Minimal, "%v: %s", needed, r)
 		require.Less(t, r.Tries, 250)
 		require.Equal(t, numbers(1000), steps, "the caller's steps have changed")
@@ -132,7 +132,7 @@ func TestWhatDoesNotFailAgain(t *testing.T) {
 	r := Search(numbers(10), func([]int) bool { return false }, Limits{})
 	require.Equal(t, numbers(10), r.Steps)
 	require.Equal(t, 1, r.Tries)
-	require.False(t, r.Steady)
+	require.False(t, r.Reproduced)
 	require.False(t, r.Minimal)
 	require.Contains(t, r.String(), "did not fail when they were tried again")
 }

@@ -40,7 +40,7 @@ func smallest(actions []action, life func([]action) error, err error) string {
 		return false
 	}
 	r := shrink.Search(actions, fails, shrink.Limits{Time: *shrinkTime})
-	if !r.Steady {
+	if !r.Reproduced {
 		return fmt.Sprintf("%v\n%s", err, r)
 	}
 	var b strings.Builder

@@ -34,7 +34,7 @@ func TestAPlantedDifferenceIsShrunk(t *testing.T) {
 			continue
 		}
 		r, smallest := s.shrink(f)
-		require.True(t, r.Steady)
+		require.True(t, r.Reproduced)
 		require.LessOrEqual(t, len(r.Steps), 10, "%v", r.Steps)
 		text := s.describe(r, smallest)
 		t.Log(text)

@@ -167,7 +167,7 @@ func (s *sequence) shrink(f *failure) (shrink.Result[step], *failure) {
 func (s *sequence) report(f *failure) string {
 	s.t.Helper()
 	r, smallest := s.shrink(f)
-	if !r.Steady {
+	if !r.Reproduced {
 		return fmt.Sprintf("%s\n%s", s.context(f), r)
 	}
 	return s.describe(r, smallest)

@@ -131,7 +131,7 @@ func (r *recording) explain(t *testing.T, diff []string, differ differs) string 
 	}
 	result := shrink.Search(r.steps, fails, shrink.Limits{Time: shrinkTime})
 	var b strings.Builder
-	if !result.Steady {
+	if !result.Reproduced {
 		fmt.Fprintf(&b, "%s\nThe %d steps %s. The last effects that name one of these keys:\n%s",
 			strings.Join(diff[:min(len(diff), effectsShown)], "\n"), len(r.steps), notInOrder, r.lastOn(diff))
 		return b.String()

@@ -52,7 +52,7 @@ func shrinkHistory(m porcupine.Model, ops []porcupine.Operation) shrunk {
 	h := newHolds(early)
 	r := shrink.Search(h.units(), func(part []unit) bool { return refused(h.assemble(part)) }, shrinkLimits)
 	left := h.assemble(r.Steps)
-	if !r.Steady {
+	if !r.Reproduced {
 		return shrunk{ops, "It could not be shrunk.\n"}
 	}
 	var names []string

@@ -74,7 +74,7 @@ func (tr *trial) shrink() (*trial, string) {
 	}
 	fails := func(part []unit) bool { return refused(whole.assemble(part)) }
 	r := shrink.Search(units, fails, shrinkLimits)
-	if !r.Steady {
+	if !r.Reproduced {
 		return tr, "It could not be shrunk.\n"
 	}
 	left := whole.assemble(r.Steps)
