@@ -29,13 +29,13 @@ func (ex *executor) open(t transport, local, remote net.Addr, fd int) (s *sessio
 	if ex.failed != nil {
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
-	ex.stats.connections++
+	ex.counts.connections++
 	if ex.config.ProtectedMode && ex.config.RequirePass == "" && !isLocalAddr(peerText(local, remote)) {
-		ex.stats.refused++
+		ex.counts.refused++
 		return nil, errProtected
 	}
 	if len(ex.clients) >= ex.config.MaxClients {
-		ex.stats.refused++
+		ex.counts.refused++
 		return nil, errMaxClients
 	}
 	ex.lastID++

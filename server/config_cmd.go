@@ -142,10 +142,10 @@ func configRewrite(c *commands.Ctx) error {
 func configResetStat(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	ex.store.ResetStats()
-	ex.stats = stats{}
+	ex.counts = counts{}
 	ex.total = 0
 	clear(ex.calls)
-	ex.latency.histograms = nil
+	clear(ex.histograms)
 	c.Out.OK()
 	return nil
 }

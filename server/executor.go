@@ -15,6 +15,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
 	"lockserver/server/gate"
+	"lockserver/server/stats"
 	"lockserver/store"
 )
 
@@ -59,12 +60,13 @@ type executor struct {
 	scripts      scripting
 	idSecond     int64 // the highest of RisingSecond
 
-	stats   stats
-	gauge   gauge
-	slowlog slowlog
-	latency latency
-	calls   []int64 // by commands.Row.Index()
-	total   int64   // commands run
+	counts     counts
+	gauge      gauge
+	slowlog    stats.SlowLog
+	latency    stats.Events // what LATENCY tells of
+	histograms map[*commands.Row]*stats.Histogram
+	calls      []int64 // by commands.Row.Index()
+	total      int64   // commands run
 
 	journal      Journal  // nil: none
 	aof          *journal // nil: appendonly is off
@@ -123,6 +125,7 @@ func (ex *executor) setUp(o Options, h host) error {
 	c.Dir = dir // an embedding program may change its own later
 	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
 	ex.clients = make(map[int64]*session)
+	ex.histograms = make(map[*commands.Row]*stats.Histogram)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
 	ex.table = sharedTable()
 	ex.calls = make([]int64, ex.table.Size())
@@ -266,7 +269,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 func (ex *executor) refuse(s *session, mark int, err error) {
 	s.out.Rollback(mark)
 	s.out.Error(err.Error())
-	ex.stats.errors++
+	ex.counts.errors++
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.

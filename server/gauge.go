@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/server/stats"
 )
 
 // How long commands take. Reading the clock for each of a pipeline's short commands would be a good part of
@@ -65,19 +66,35 @@ func (ex *executor) measure(s *session, row *commands.Row, argv [][]byte, run fu
 	g := &ex.gauge
 	g.measuredUS += us
 	if g.tracking {
-		ex.latency.count(row, us)
+		ex.countTime(row, us)
 	}
 	if us >= g.slowUS && !row.Flags.Has(commands.SkipSlowlog) && s.waiter == nil {
-		ex.slowlog.add(s, ex.store.NowUS()/1_000_000, us, redact(row, argv), g.slowMost)
+		ex.noteSlow(s, us, redact(row, argv))
 	}
 	if ms := took.Milliseconds(); ms >= g.latencyMS {
 		event := "command"
 		if row.Flags.Has(commands.Fast) {
 			event = "fast-command"
 		}
-		ex.latency.add(event, ex.store.NowUS()/1_000_000, ms)
+		ex.latency.Add(event, ex.store.NowUS()/1_000_000, ms)
 	}
 	return err
+}
+
+// noteSlow keeps a command that took long.
+func (ex *executor) noteSlow(s *session, tookUS int64, args [][]byte) {
+	ex.slowlog.Add(stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: tookUS, Args: args,
+		Addr: s.info.addr, Name: s.info.name}, ex.gauge.slowMost)
+}
+
+// countTime notes how long a call of a command took.
+func (ex *executor) countTime(row *commands.Row, us int64) {
+	h := ex.histograms[row]
+	if h == nil {
+		h = &stats.Histogram{}
+		ex.histograms[row] = h
+	}
+	h.Count(us)
 }
 
 // expireDue removes keys whose time has come, and notes if that took long.
@@ -88,7 +105,7 @@ func (ex *executor) expireDue(budget int) (more bool) {
 	start := time.Now()
 	more = ex.store.ExpireDue(budget)
 	if ms := time.Since(start).Milliseconds(); ms >= ex.gauge.latencyMS {
-		ex.latency.add("expire-cycle", ex.store.NowUS()/1_000_000, ms)
+		ex.latency.Add("expire-cycle", ex.store.NowUS()/1_000_000, ms)
 	}
 	return more
 }
@@ -123,6 +140,6 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 		}
 	}
 	if largest != nil {
-		ex.slowlog.add(s, ex.store.NowUS()/1_000_000, us, redact(of, largest), g.slowMost)
+		ex.noteSlow(s, us, redact(of, largest))
 	}
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
@@ -84,14 +82,14 @@ func TestSlowlogOfABatch(t *testing.T) {
 	}
 	run(9_999, 0)
 	run(20_000, 10_001)
-	require.Empty(t, srv.executor.slowlog.entries)
+	require.Zero(t, srv.executor.slowlog.Len())
 	run(10_000, 0)
 	run(30_000, 10_000)
-	require.Len(t, srv.executor.slowlog.entries, 2)
-	require.Equal(t, "SET", string(srv.executor.slowlog.entries[0].args[0]))
-	require.EqualValues(t, 20_000, srv.executor.slowlog.entries[1].tookUS)
-	require.Zero(t, srv.executor.slowlog.entries[0].id)
-	require.EqualValues(t, 1, srv.executor.slowlog.entries[1].id)
+	require.Equal(t, 2, srv.executor.slowlog.Len())
+	require.Equal(t, "SET", string(srv.executor.slowlog.Latest(1).Args[0]))
+	require.EqualValues(t, 20_000, srv.executor.slowlog.Latest(0).TookUS)
+	require.Zero(t, srv.executor.slowlog.Latest(1).ID)
+	require.EqualValues(t, 1, srv.executor.slowlog.Latest(0).ID)
 
 	srv.executor.config.SlowlogSlowerThanUS = 5 // now every command is measured for itself
 	srv.executor.applyConfig()
@@ -99,7 +97,7 @@ func TestSlowlogOfABatch(t *testing.T) {
 	srv.executor.config.SlowlogSlowerThanUS = -1
 	srv.executor.applyConfig()
 	run(30_000, 0)
-	require.Len(t, srv.executor.slowlog.entries, 2)
+	require.Equal(t, 2, srv.executor.slowlog.Len())
 }
 
 // With the defaults, the commands of the hot path are not measured one by one, and
@@ -166,27 +164,6 @@ func TestLatencyEvents(t *testing.T) {
 	require.Equal(t, "[]", c.Do("LATENCY", "LATEST").String())
 }
 
-// Samples of one second are one, the worst; old ones go, and the worst ever stays.
-func TestLatencySamples(t *testing.T) {
-	var l latency
-	for i := range int64(200) {
-		l.add("e", 1000+i, 10+i%7)
-		l.add("e", 1000+i, 5)
-		l.add("e", 1000+i, 11+i%7)
-	}
-	l.add("e", 900, 500)
-	for i := range int64(latencySamples) {
-		l.add("e", 2000+i, 20)
-	}
-	e := l.events["e"]
-	require.Len(t, e.samples, latencySamples)
-	require.EqualValues(t, 500, e.worstMS)
-	f := e.figures(2199)
-	require.Equal(t, figures{least: 20, most: 20, sum: 20 * latencySamples, average: 20, spanS: 199}, f)
-	l.add("e", 3000, 20+latencySamples)
-	require.EqualValues(t, 21, e.figures(3000).average)
-}
-
 func TestLatencyHistogram(t *testing.T) {
 	srv := start(t, Options{})
 	c := client(t, srv)
@@ -211,32 +188,6 @@ func TestLatencyHistogram(t *testing.T) {
 	require.NotEmpty(t, c.Do("LATENCY", "HISTOGRAM").Elems)
 	c.Do("CONFIG", "RESETSTAT")
 	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM", "get").String())
-}
-
-func TestHistogramBuckets(t *testing.T) {
-	var l latency
-	row := &commands.Row{}
-	want := map[int]int64{}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
-	for range 10_000 {
-		us := int64(r.Uint64() >> (24 + r.IntN(40)))
-		i := 0
-		for int64(1)<<i < us {
-			i++
-		}
-		want[i]++
-		l.count(row, us)
-	}
-	for i, n := range l.histograms[row].buckets {
-		require.Equal(t, want[i], n, "2^%d us", i)
-	}
-	require.EqualValues(t, 10_000, l.histograms[row].calls)
-	l.count(row, 0)
-	require.Equal(t, want[0]+1, l.histograms[row].buckets[0])
-	l.count(row, 1<<62)
-	require.Equal(t, want[40]+1, l.histograms[row].buckets[40])
 }
 
 func TestMonitorIsBounded(t *testing.T) {

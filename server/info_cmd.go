@@ -171,9 +171,9 @@ func infoPersistence(ex *executor, w *infoWriter) {
 
 func infoStats(ex *executor, w *infoWriter) {
 	st := ex.store.Stats()
-	w.line("total_connections_received", ex.stats.connections)
+	w.line("total_connections_received", ex.counts.connections)
 	w.line("total_commands_processed", ex.total)
-	w.line("rejected_connections", ex.stats.refused)
+	w.line("rejected_connections", ex.counts.refused)
 	w.line("expired_keys", st.Expired)
 	w.line("expired_subkeys", st.ExpiredFields)
 	w.line("evicted_keys", st.Evicted)
@@ -185,7 +185,7 @@ func infoStats(ex *executor, w *infoWriter) {
 	w.line("tracking_total_keys", len(ex.tracking.order))
 	w.line("tracking_total_items", ex.tracking.items)
 	w.line("tracking_total_prefixes", len(ex.tracking.prefixes))
-	w.line("total_error_replies", ex.stats.errors)
+	w.line("total_error_replies", ex.counts.errors)
 }
 
 func infoReplication(_ *executor, w *infoWriter) {

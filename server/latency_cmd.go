@@ -2,11 +2,11 @@ package server
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
 	"lockserver/commands"
+	"lockserver/server/stats"
 )
 
 func latencyRow() commands.Row {
@@ -34,50 +34,44 @@ func latencyRow() commands.Row {
 		}}
 }
 
-// eventNames are the names of all events, sorted.
-func (l *latency) eventNames() []string { return slices.Sorted(maps.Keys(l.events)) }
-
 func latencyLatest(c *commands.Ctx) error {
 	l := &sessionOf(c).executor.latency
-	c.Out.Array(len(l.events))
-	for _, name := range l.eventNames() {
-		e := l.events[name]
-		last := e.samples[len(e.samples)-1]
+	names := l.Names()
+	c.Out.Array(len(names))
+	for _, name := range names {
+		e := l.Of(name)
+		last := e.Samples[len(e.Samples)-1]
 		c.Out.Array(4)
 		c.Out.BulkString(name)
-		c.Out.Int(last.atS)
-		c.Out.Int(last.ms)
-		c.Out.Int(e.worstMS)
+		c.Out.Int(last.AtS)
+		c.Out.Int(last.MS)
+		c.Out.Int(e.WorstMS)
 	}
 	return nil
 }
 
 func latencyHistory(c *commands.Ctx) error {
-	e := sessionOf(c).executor.latency.events[string(c.Args().Bytes())]
+	e := sessionOf(c).executor.latency.Of(string(c.Args().Bytes()))
 	if e == nil {
 		c.Out.Array(0)
 		return nil
 	}
-	c.Out.Array(len(e.samples))
-	for _, s := range e.samples {
+	c.Out.Array(len(e.Samples))
+	for _, s := range e.Samples {
 		c.Out.Array(2)
-		c.Out.Int(s.atS)
-		c.Out.Int(s.ms)
+		c.Out.Int(s.AtS)
+		c.Out.Int(s.MS)
 	}
 	return nil
 }
 
 func latencyReset(c *commands.Ctx) error {
 	l := &sessionOf(c).executor.latency
-	names := c.Args().Rest()
-	before := len(l.events)
-	if len(names) == 0 {
-		l.events = nil
+	var names []string
+	for _, name := range c.Args().Rest() {
+		names = append(names, string(name))
 	}
-	for _, name := range names {
-		delete(l.events, string(name))
-	}
-	c.Out.Int(int64(before - len(l.events)))
+	c.Out.Int(int64(l.Reset(names...)))
 	return nil
 }
 
@@ -91,20 +85,20 @@ const (
 func latencyGraph(c *commands.Ctx) error {
 	name := c.Args().Bytes()
 	ex := sessionOf(c).executor
-	e := ex.latency.events[string(name)]
+	e := ex.latency.Of(string(name))
 	if e == nil {
 		return commands.ErrLatencySamples(name)
 	}
 	nowS := c.NowMS() / 1000
-	f := e.figures(nowS)
+	f := e.Figures(nowS)
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: highest %d ms, lowest %d ms, highest ever %d ms\n", name, f.most, f.least, e.worstMS)
-	samples := e.samples[max(0, len(e.samples)-graphColumns):]
+	fmt.Fprintf(&b, "%s: highest %d ms, lowest %d ms, highest ever %d ms\n", name, f.Most, f.Least, e.WorstMS)
+	samples := e.Samples[max(0, len(e.Samples)-graphColumns):]
 	for row := graphRows; row > 0; row-- {
 		for _, s := range samples {
 			height := int64(graphRows)
-			if f.most > f.least {
-				height = 1 + (s.ms-f.least)*(graphRows-1)/(f.most-f.least)
+			if f.Most > f.Least {
+				height = 1 + (s.MS-f.Least)*(graphRows-1)/(f.Most-f.Least)
 			}
 			if height >= int64(row) {
 				b.WriteByte('#')
@@ -120,11 +114,11 @@ func latencyGraph(c *commands.Ctx) error {
 }
 
 // writeAges writes how long ago each sample was, downwards: "15s", "3m".
-func writeAges(b *strings.Builder, samples []latencySample, nowS int64) {
+func writeAges(b *strings.Builder, samples []stats.Sample, nowS int64) {
 	longest := 0
 	ages := make([]string, len(samples))
 	for i, s := range samples {
-		ages[i] = age(nowS - s.atS)
+		ages[i] = age(nowS - s.AtS)
 		longest = max(longest, len(ages[i]))
 	}
 	for line := range longest {
@@ -169,15 +163,15 @@ func latencyDoctor(c *commands.Ctx) error {
 	case ex.config.LatencyMonitorThresholdMS == 0:
 		b.WriteString("Nothing is watched: CONFIG SET latency-monitor-threshold to the number of milliseconds from which on " +
 			"something is slow for you.\n")
-	case len(l.events) == 0:
+	case len(l.Names()) == 0:
 		fmt.Fprintf(&b, "Nothing took %d ms or more.\n", ex.config.LatencyMonitorThresholdMS)
 	default:
 		nowS := c.NowMS() / 1000
-		for _, name := range l.eventNames() {
-			e := l.events[name]
-			f := e.figures(nowS)
+		for _, name := range l.Names() {
+			e := l.Of(name)
+			f := e.Figures(nowS)
 			fmt.Fprintf(&b, "%s: %d samples, one every %d s; %d ms on average, give or take %d ms; the worst took %d ms.\n    %s\n",
-				name, len(e.samples), f.spanS/int64(len(e.samples)), f.average, f.deviation, e.worstMS, advice[name])
+				name, len(e.Samples), f.SpanS/int64(len(e.Samples)), f.Average, f.Deviation, e.WorstMS, advice[name])
 		}
 	}
 	c.Out.Verbatim("txt", b.String())
@@ -190,7 +184,7 @@ func latencyHistogram(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	var rows []*commands.Row
 	add := func(row *commands.Row) {
-		if row != nil && ex.latency.histograms[row] != nil && !slices.Contains(rows, row) {
+		if row != nil && ex.histograms[row] != nil && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 	}
@@ -215,25 +209,25 @@ func latencyHistogram(c *commands.Ctx) error {
 	c.Out.Map(len(rows))
 	for _, row := range rows {
 		c.Out.BulkString(row.FullName())
-		ex.latency.histograms[row].write(c)
+		writeHistogram(c, ex.histograms[row])
 	}
 	return nil
 }
 
-func (h *histogram) write(c *commands.Ctx) {
+func writeHistogram(c *commands.Ctx, h *stats.Histogram) {
 	c.Out.Map(2)
 	c.Out.BulkString("calls")
-	c.Out.Int(h.calls)
+	c.Out.Int(h.Calls)
 	c.Out.BulkString("histogram_usec")
 	used := 0
-	for _, n := range h.buckets {
+	for _, n := range h.Buckets {
 		if n > 0 {
 			used++
 		}
 	}
 	c.Out.Map(used)
 	sum := int64(0)
-	for i, n := range h.buckets {
+	for i, n := range h.Buckets {
 		if sum += n; n > 0 {
 			c.Out.Int(1 << i)
 			c.Out.Int(sum)

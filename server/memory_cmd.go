@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/rusage"
+	"lockserver/server/stats"
 )
 
 func memoryRows() []commands.Row {
@@ -48,7 +49,7 @@ func memoryUsage(c *commands.Ctx) error {
 
 func memoryStats(c *commands.Ctx) error {
 	st := c.DB.Store()
-	h := readHeap()
+	h := stats.ReadHeap()
 	keys := 0
 	for id := range st.Len() {
 		keys += st.DB(id).Len()
@@ -58,14 +59,14 @@ func memoryStats(c *commands.Ctx) error {
 		name  string
 		value int64
 	}{
-		{"total.allocated", int64(h.allocated)},
+		{"total.allocated", int64(h.Allocated)},
 		{"overhead.total", int64(st.Overhead())},
 		{"keys.count", int64(keys)},
 		{"keys.bytes-per-key", int64(st.Used() / max(1, keys))},
 		{"dataset.bytes", int64(data)},
-		{"allocator.allocated", int64(h.allocated)},
-		{"allocator.active", int64(h.active())},
-		{"allocator.resident", int64(h.resident())},
+		{"allocator.allocated", int64(h.Allocated)},
+		{"allocator.active", int64(h.Active())},
+		{"allocator.resident", int64(h.Resident())},
 	}
 	c.Out.Map(len(facts) + 1)
 	for _, f := range facts {
@@ -82,23 +83,23 @@ const notableGarbage = 256 << 20
 
 func memoryDoctor(c *commands.Ctx) error {
 	st := c.DB.Store()
-	h := readHeap()
+	h := stats.ReadHeap()
 	text := "Nothing stands out.\n"
 	switch {
 	case st.Full():
 		text = fmt.Sprintf("The data takes %d bytes, more than maxmemory allows (%d).\n", st.Used(), st.Memory().MaxBytes)
-	case int64(h.allocated)-int64(st.Used()) > int64(st.Used())+notableGarbage:
+	case int64(h.Allocated)-int64(st.Used()) > int64(st.Used())+notableGarbage:
 		text = fmt.Sprintf("The heap holds %d bytes and the data takes %d: the rest is garbage, buffers of clients or a snapshot.\n",
-			h.allocated, st.Used())
+			h.Allocated, st.Used())
 	}
 	c.Out.Verbatim("txt", text)
 	return nil
 }
 
 func mallocStats(c *commands.Ctx) error {
-	h := readHeap()
+	h := stats.ReadHeap()
 	c.Out.Verbatim("txt", fmt.Sprintf("heap: %d bytes in %d objects, %d in use, %d from the system, %d given back\ngarbage collections: %d\n",
-		h.allocated, h.objects, h.active(), h.resident()+h.released, h.released, h.collections))
+		h.Allocated, h.Objects, h.Active(), h.Resident()+h.Released, h.Released, h.Collections))
 	return nil
 }
 
@@ -110,7 +111,7 @@ func memoryPurge(c *commands.Ctx) error {
 
 func infoMemory(ex *executor, w *infoWriter) {
 	used := uint64(ex.store.Used())
-	heap := readHeap().allocated
+	heap := stats.ReadHeap().Allocated
 	w.line("used_memory", used)
 	w.line("used_memory_human", human(used))
 	w.line("used_memory_rss", rusage.ResidentBytes())

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"net"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,27 +154,6 @@ func TestInfoMemory(t *testing.T) {
 	require.Positive(t, infoNumber(t, c, "mem_not_counted_for_evict"))
 	require.EqualValues(t, rusage.MachineBytes(), infoNumber(t, c, "total_system_memory"))
 	require.Positive(t, infoNumber(t, c, "total_system_memory"))
-}
-
-// TestHeap: the figures are those of runtime.ReadMemStats, which a server must not call.
-func TestHeap(t *testing.T) {
-	runtime.GC()
-	h := readHeap()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	near := func(want, got uint64, what string) {
-		t.Helper()
-		require.InDelta(t, want, got, 16<<20, what)
-		require.Positive(t, got, what)
-	}
-	near(m.HeapAlloc, h.allocated, "allocated")
-	near(m.HeapInuse, h.active(), "active")
-	near(m.HeapSys-m.HeapReleased, h.resident(), "resident")
-	near(m.HeapSys, h.resident()+h.released, "from the system")
-	require.InDelta(t, m.HeapObjects, h.objects, float64(m.HeapObjects))
-	require.Positive(t, h.objects)
-	require.InDelta(t, m.NumGC, h.collections, 10)
-	require.Positive(t, h.collections)
 }
 
 // TestObjectFreq: which of IDLETIME and FREQ there is depends on the policy, also while the server runs.

@@ -70,8 +70,8 @@ const (
 	stateClosed
 )
 
-// stats are counts since the start, or since CONFIG RESETSTAT.
-type stats struct {
+// counts are what happened since the start, or since CONFIG RESETSTAT.
+type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
 	errors      int64 // error replies

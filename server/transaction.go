@@ -194,6 +194,6 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	if err != nil {
 		s.out.Rollback(mark)
 		s.out.Error(err.Error())
-		ex.stats.errors++
+		ex.counts.errors++
 	}
 }

@@ -1,0 +1,71 @@
+// Package stats keeps what an operator asks for later: the commands that took long, events that did, how
+// calls are spread over time, and what Go's heap is like.
+//
+// It owns the bounds of what is kept. It must not know a command, a session or a clock: times are handed in,
+// and who keeps something says what it is of. Nothing here locks; its owner does.
+//
+// To add a statistic: a file with a plain type whose zero value is ready for use.
+package stats
+
+import (
+	"fmt"
+	"slices"
+)
+
+// mostArgs and mostBytes are how many words of a command the slow log keeps, and how many bytes of a word,
+// as Redis.
+const (
+	mostArgs  = 32
+	mostBytes = 128
+)
+
+// SlowLog is the last commands that took long.
+type SlowLog struct {
+	entries []SlowEntry // oldest first
+	nextID  int64
+}
+
+// SlowEntry is one command of the slow log.
+type SlowEntry struct {
+	ID, AtS, TookUS int64
+	Args            [][]byte // its beginning
+	Addr, Name      string   // of its client
+}
+
+// Add keeps a command, of which it copies the beginning and sets the ID; of more than most entries the
+// oldest go.
+func (l *SlowLog) Add(e SlowEntry, most int64) {
+	e.ID, e.Args = l.nextID, shorten(e.Args)
+	l.nextID++
+	l.entries = append(l.entries, e)
+	if over := int64(len(l.entries)) - most; over > 0 {
+		clear(l.entries[:over])
+		l.entries = l.entries[over:]
+	}
+}
+
+// Len is how many commands are kept.
+func (l *SlowLog) Len() int { return len(l.entries) }
+
+// Latest returns the i-th entry from the newest, 0..Len-1.
+func (l *SlowLog) Latest(i int) *SlowEntry { return &l.entries[len(l.entries)-1-i] }
+
+// Reset forgets all entries; IDs go on.
+func (l *SlowLog) Reset() { l.entries = nil }
+
+// shorten copies the beginning of a command, and says how much is missing.
+func shorten(args [][]byte) [][]byte {
+	n := min(len(args), mostArgs)
+	short := make([][]byte, n)
+	for i := range short {
+		switch arg := args[i]; {
+		case i == n-1 && n < len(args):
+			short[i] = fmt.Appendf(nil, "... (%d more arguments)", len(args)-n+1)
+		case len(arg) > mostBytes:
+			short[i] = fmt.Appendf(slices.Clone(arg[:mostBytes]), "... (%d more bytes)", len(arg)-mostBytes)
+		default:
+			short[i] = append(make([]byte, 0, len(arg)), arg...)
+		}
+	}
+	return short
+}
