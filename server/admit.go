@@ -24,7 +24,7 @@ func (s *session) admit(row *commands.Row) error {
 			flags |= s.multi.flags & keyspace
 		}
 	}
-	if ex.store.Full() && !ex.scripts.busy.on {
+	if ex.store.Full() && !ex.busy.on {
 		if err := s.admitFull(row); err != nil {
 			return err
 		}
@@ -46,8 +46,8 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if s.executor.loading != nil && !flags.Has(commands.Loading) {
 		return commands.ErrLoading
 	}
-	if s.executor.scripts.busy.on && flags&commands.AllowBusy == 0 {
-		return s.executor.busyError()
+	if s.executor.busy.on && flags&commands.AllowBusy == 0 {
+		return s.executor.scripts.BusyError()
 	}
 	if s.monitors && flags&keyspace != 0 {
 		return commands.ErrReplicaKeyspace
@@ -127,7 +127,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
-		s.executor.loading == nil && len(ex.monitors) == 0 && !ex.scripts.busy.on && ex.scripts.busy.later == nil
+		s.executor.loading == nil && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.

@@ -83,7 +83,7 @@ func (ex *executor) close(s *session) {
 		return
 	}
 	defer ex.damaging()
-	busy := ex.scripts.busy.on
+	busy := ex.busy.on
 	if !busy {
 		ex.begin()
 	}

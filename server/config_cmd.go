@@ -166,6 +166,7 @@ func (ex *executor) applyConfig() {
 	}
 	ex.events.follow()
 	ex.tracking.most = c.TrackingTableMaxKeys
+	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
 	ex.gauge.configure(ex.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
 	ex.store.SetLimits(store.Limits{

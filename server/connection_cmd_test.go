@@ -126,7 +126,7 @@ func TestConnectionScripts(t *testing.T) {
 	for _, tt := range connectionScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			onEveryTransport(t, Options{Config: withPassword(tt.password)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-				runScript(t, srv, nil, dial, tt.text)
+				converse(t, srv, nil, dial, tt.text)
 			})
 		})
 	}

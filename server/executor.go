@@ -15,6 +15,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
 	"lockserver/server/gate"
+	"lockserver/server/script"
 	"lockserver/server/stats"
 	"lockserver/store"
 )
@@ -57,7 +58,8 @@ type executor struct {
 	pausing      pausing
 	watchdog     watchdog
 	tokens       tokens
-	scripts      scripting
+	scripts      *script.Engine
+	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
 	counts     counts
@@ -136,8 +138,8 @@ func (ex *executor) setUp(o Options, h host) error {
 	ex.parking = newParking(c.Databases, &ex.timers)
 	ex.watching = newWatching(c.Databases)
 	ex.pubsub = newPubSub()
-	ex.scripts = newScripting()
-	ex.scripts.busy.over = sync.NewCond(&ex.mu)
+	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
+	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.tracking = newTracking()
 	ex.events.executor = ex
 	ex.watchdog.open(c.Databases)
@@ -309,11 +311,11 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if s.tracker != nil && s.tracker.caching {
 		s.settleCaching(row)
 	}
-	if ex.scripts.busy.on {
+	if ex.busy.on {
 		return // in the middle of the unit of another session's script
 	}
 	ex.endUnit()
-	if ex.scripts.busy.later != nil {
+	if ex.busy.later != nil {
 		ex.doLater()
 	}
 	if ex.aof != nil {
@@ -329,7 +331,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 		}
 	}()
 	c := &ex.ctx
-	if ex.scripts.busy.on { // the script's command needs that one still
+	if ex.busy.on { // the script's command needs that one still
 		c = new(commands.Ctx)
 	}
 	ex.prepare(c, s, row, argv)
@@ -353,7 +355,7 @@ func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
 func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	s := c.Session.(*session)
 	if c.FromScript {
-		if err := ex.scripts.run.admit(row); err != nil {
+		if err := ex.scripts.Admit(row); err != nil {
 			return err
 		}
 	} else {

@@ -93,8 +93,8 @@ func (s *session) takeBack(ex *executor) {
 
 // undoAll takes grants back: now, or when the script is over that is in the middle of its unit.
 func (ex *executor) undoAll(grants []grant) {
-	if ex.scripts.busy.on {
-		ex.scripts.busy.later = append(ex.scripts.busy.later, func() { ex.undoAll(grants) })
+	if ex.busy.on {
+		ex.busy.later = append(ex.busy.later, func() { ex.undoAll(grants) })
 		return
 	}
 	for _, g := range grants {

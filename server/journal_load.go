@@ -98,7 +98,7 @@ func (ex *executor) loadSnapshot() error {
 	}
 	ex.seeTokenLimit(got.TokenLimit)
 	if err == nil {
-		err = ex.loadFunctions(got.Functions)
+		err = ex.scripts.LoadLibraries(got.Functions)
 	}
 	if err != nil {
 		return &loadError{path, err}
@@ -278,7 +278,7 @@ func (r *replayer) Snapshot(from io.Reader) (bytes int64, err error) {
 	got, err := persistence.Load(from, r.executor.store, r.executor.config.RDBChecksum)
 	r.executor.seeTokenLimit(got.TokenLimit)
 	if err == nil {
-		err = r.executor.loadFunctions(got.Functions)
+		err = r.executor.scripts.LoadLibraries(got.Functions)
 	}
 	return got.Bytes, err
 }

@@ -210,7 +210,7 @@ func TestNativeLockEdges(t *testing.T) {
 			clock := NewManualClock(begin)
 			onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				clock.Set(begin)
-				runScript(t, srv, clock, dial, s.text)
+				converse(t, srv, clock, dial, s.text)
 				checkWatching(t, srv)
 			})
 		})

@@ -347,7 +347,7 @@ func TestLockNativeScripts(t *testing.T) {
 			clock := NewManualClock(start)
 			onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				clock.Set(start) // some scripts know what time it is
-				runScript(t, srv, clock, dial, tt.text)
+				converse(t, srv, clock, dial, tt.text)
 			})
 		})
 	}

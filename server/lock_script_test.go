@@ -554,7 +554,7 @@ func TestLockScripts(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 			onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-				runScript(t, srv, clock, dial, tt.text)
+				converse(t, srv, clock, dial, tt.text)
 			})
 		})
 	}

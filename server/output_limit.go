@@ -111,13 +111,13 @@ func (s *session) noteOutput() {
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	if s.pendingBytes = bytes; !s.dead && !ex.scripts.busy.on {
+	if s.pendingBytes = bytes; !s.dead && !ex.busy.on {
 		ex.begin()
 		s.checkOutput()
 		ex.endUnit()
 	}
 	var touched []*session
-	if !ex.scripts.busy.on {
+	if !ex.busy.on {
 		touched = ex.end()
 	}
 	ex.mu.Unlock()

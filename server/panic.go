@@ -78,7 +78,7 @@ func (s *session) abandon(b *batch, from *loop) {
 	defer ex.damaging()
 	if s.stage == aside {
 		ex.mu.Lock()
-		if !ex.scripts.busy.on {
+		if !ex.busy.on {
 			ex.begin()
 		}
 	}
@@ -88,7 +88,7 @@ func (s *session) abandon(b *batch, from *loop) {
 	s.decoder, s.backlog = resp.Decoder{}, nil
 	ex.store.SetNoTouch(false)
 	var touched []*session
-	if !ex.scripts.busy.on {
+	if !ex.busy.on {
 		ex.endUnit()
 		touched = ex.end()
 	}

@@ -139,7 +139,7 @@ func (s *session) lingers(unsent bool) bool {
 	s.leaving = s.leaving || !s.stalled || s.waiter != nil
 	var touched []*session
 	if w := s.waiter; w != nil {
-		busy := ex.scripts.busy.on
+		busy := ex.busy.on
 		if !busy {
 			ex.begin()
 		}

@@ -115,9 +115,9 @@ func (srv *Server) prepareShutdown(o ShutdownOptions) error {
 	ex := &srv.executor
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
-	for ex.scripts.busy.on { // one that has written goes on to its end, so that what is saved is whole
-		ex.scripts.run.killed = !ex.scripts.run.wrote
-		ex.scripts.busy.over.Wait()
+	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
+		ex.scripts.KillUnlessWrote()
+		ex.busy.over.Wait()
 	}
 	ex.begin()
 	return srv.executor.saveForShutdown(o)
@@ -171,8 +171,8 @@ func shutdown(c *commands.Ctx) error {
 		return commands.ErrNoShutdown
 	}
 	s := sessionOf(c)
-	if s.executor.scripts.busy.on && !o.NoSave {
-		return s.executor.busyError()
+	if s.executor.busy.on && !o.NoSave {
+		return s.executor.scripts.BusyError()
 	}
 	if err := s.executor.saveForShutdown(o); err != nil {
 		return commands.ErrShutdown

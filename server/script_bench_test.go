@@ -1,6 +1,8 @@
 package server
 
 import (
+	"crypto/sha1"
+	"fmt"
 	"testing"
 
 	"lockserver/internal/resp"
@@ -27,7 +29,7 @@ return redis.call('pttl', KEYS[1])`, []string{"1", "lock", "30000", "5b1f0d6e-7a
 			var room batch
 			s.feed(resp.AppendCommand(nil, []byte("SET"), []byte("key"), []byte("k7QxZ2mB-vR9sLdW0aTfYh4JgNcE_pU8iOy3KwXbM6GqSzHt5VnCrDlAeFjI1uPo")), &room, nil)
 			s.feed(resp.AppendCommand(nil, []byte("SCRIPT"), []byte("LOAD"), []byte(bench.body)), &room, nil)
-			words := [][]byte{[]byte("EVALSHA"), []byte(shaText([]byte(bench.body)))}
+			words := [][]byte{[]byte("EVALSHA"), fmt.Appendf(nil, "%x", sha1.Sum([]byte(bench.body)))}
 			for _, arg := range bench.args {
 				words = append(words, []byte(arg))
 			}

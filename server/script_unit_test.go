@@ -84,42 +84,6 @@ func TestScriptCallsAreSeen(t *testing.T) {
 	}
 }
 
-// TestScriptCache: EVAL of what is known compiles nothing, what came with EVAL goes when there is too much of
-// it, what SCRIPT LOAD has loaded stays (D63).
-func TestScriptCache(t *testing.T) {
-	srv := startWith(t, Options{}, nil)
-	c := client(t, srv)
-	load := func(body string) string { return c.Do("SCRIPT", "LOAD", body).Str }
-	pinned := load("return 'pinned'")
-	first := shaText([]byte("return 'first'"))
-	require.Equal(t, `"first"`, c.Do("EVAL", "return 'first'", "0").String())
-	code := srv.executor.scripts.cache.bySHA[first].code
-	require.Equal(t, `"first"`, c.Do("EVAL", "return 'first'", "0").String())
-	require.Same(t, code, srv.executor.scripts.cache.bySHA[first].code)
-	require.Equal(t, `"first"`, c.Do("EVALSHA", strings.ToUpper(first), "0").String())
-	second := shaText([]byte("return 'second'"))
-	require.Equal(t, `"second"`, c.Do("EVAL", "return 'second'", "0").String())
-	for i := range mostLooseScripts - 1 {
-		require.False(t, c.Do("EVAL", "return "+strings.Repeat("1", i%5+1)+strings.Repeat(" ", i/5), "0").IsError())
-		if i == 100 {
-			require.Equal(t, `"first"`, c.Do("EVALSHA", first, "0").String(), "it is used again")
-		}
-	}
-	require.Equal(t, "[1 1 0]", c.Do("SCRIPT", "EXISTS", pinned, first, second).String())
-	require.Equal(t, mostLooseScripts, srv.executor.scripts.cache.loose)
-	require.Len(t, srv.executor.scripts.cache.byBody, mostLooseScripts+1)
-	for range 40 {
-		require.False(t, c.Do("EVAL", "return #ARGV --"+strings.Repeat("x", 1<<20-1)+strings.Repeat(" ", srv.executor.scripts.cache.loose), "0").IsError())
-	}
-	require.LessOrEqual(t, srv.executor.scripts.cache.looseBytes, mostLooseBytes)
-	require.Equal(t, "1", c.Do("SCRIPT", "EXISTS", pinned).Elems[0].String())
-	require.Equal(t, first, load("return 'first'"))
-	require.Equal(t, "+OK", c.Do("SCRIPT", "FLUSH").String())
-	require.Equal(t, "[0 0]", c.Do("SCRIPT", "EXISTS", pinned, first).String())
-	require.Equal(t, "-NOSCRIPT No matching script. Please use EVAL.", c.Do("EVALSHA", pinned, "0").String())
-	require.Zero(t, srv.executor.scripts.cache.loose+srv.executor.scripts.cache.looseBytes)
-}
-
 // TestScriptsDoNotMeet: nothing of one script is there for the next.
 func TestScriptsDoNotMeet(t *testing.T) {
 	srv := startWith(t, Options{}, nil)
@@ -195,24 +159,6 @@ func TestHostileScripts(t *testing.T) {
 		})
 	}
 	require.Equal(t, "0", client(t, srv).Do("DBSIZE").String())
-}
-
-// TestBrokenMachine: a machine that has failed inside is replaced, and so are the libraries in it.
-func TestBrokenMachine(t *testing.T) {
-	srv := startWith(t, Options{}, nil)
-	c := client(t, srv)
-	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
-	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
-	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
-	srv.executor.do(func() {
-		srv.executor.scripts.evals.state.Close()
-		srv.executor.scripts.functions.state.Close()
-	})
-	require.True(t, c.Do("EVAL", "return 1", "0").IsError())
-	require.Equal(t, "1", c.Do("EVAL", "return 1", "0").String())
-	require.True(t, c.Do("FCALL", "count", "0").IsError())
-	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
-	require.Equal(t, "2", c.Do("FCALL", "count", "0").String())
 }
 
 // TestScriptPanics: a handler's panic is an error of the call, and one of a command that writes ends the

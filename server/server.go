@@ -214,7 +214,7 @@ func (srv *Server) Close() error {
 		<-srv.done
 		return nil
 	}
-	srv.executor.scripts.stop.Store(true)
+	srv.executor.scripts.Stop()
 	if manual, ok := srv.executor.clock.(*ManualClock); ok {
 		manual.detach(&srv.executor)
 	}

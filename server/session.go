@@ -257,7 +257,7 @@ func (s *session) beginSlice(b *batch) {
 	}
 	s.pendingBytes = s.unsentBytes()
 	s.touched = false
-	if s.soft.sinceMS != 0 && !s.executor.scripts.busy.on {
+	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
 	}
 	if !s.authenticated && s.executor.config.RequirePass == "" {
@@ -295,7 +295,7 @@ type result struct {
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
 func (s *session) endSlice(from *loop) (r result) {
 	ex := s.executor
-	if ex.tracking.inUse() && !ex.scripts.busy.on {
+	if ex.tracking.inUse() && !ex.busy.on {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 && !s.stalled {
@@ -311,7 +311,7 @@ func (s *session) endSlice(from *loop) (r result) {
 		s.granted = nil
 	}
 	r.hangUp = s.closing
-	if !ex.scripts.busy.on {
+	if !ex.busy.on {
 		ex.round = from
 		if r.touched = ex.end(); r.touched != nil {
 			s.toKick = r.touched
@@ -351,7 +351,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 // runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
 // and goes on behind what is refused here.
 func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
-	if ex.scripts.busy.on {
+	if ex.busy.on {
 		return s.runBetween(ex, b, todo)
 	}
 	ex.begin()
@@ -379,7 +379,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	rows := b.rows[:len(todo)]
 	b.ahead = false
 	next := 0 // in b.slots
-	if len(todo) >= warmLeast && !s.noLookAhead && !ex.scripts.busy.on {
+	if len(todo) >= warmLeast && !s.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -390,7 +390,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}
-		if ex.pausing.untilMS != 0 && !ex.scripts.busy.on && ex.holds(s, rows[i], argv) {
+		if ex.pausing.untilMS != 0 && !ex.busy.on && ex.holds(s, rows[i], argv) {
 			return i
 		}
 		if b.ahead && rows[i] != nil {

@@ -71,7 +71,7 @@ func (ex *executor) saveDue(nowMS int64) bool {
 func (ex *executor) saveOptions() persistence.SaveOptions {
 	return persistence.SaveOptions{
 		Compress: ex.config.RDBCompression, Checksum: ex.config.RDBChecksum,
-		CreatedS: ex.store.NowMS() / 1000, Version: compatibleVersion, Functions: ex.scripts.libraries.codes(),
+		CreatedS: ex.store.NowMS() / 1000, Version: compatibleVersion, Functions: ex.scripts.Libraries(),
 		TokenLimit: max(ex.tokens.limit, ex.tokens.last),
 	}
 }

@@ -132,7 +132,7 @@ func TestTransactions(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 			srv := startWith(t, Options{Clock: clock}, nil)
-			runScript(t, srv, clock, srv.Dial, s.text)
+			converse(t, srv, clock, srv.Dial, s.text)
 			checkWatching(t, srv)
 		})
 	}

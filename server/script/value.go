@@ -1,4 +1,4 @@
-package server
+package script
 
 import (
 	"bytes"
@@ -91,7 +91,7 @@ func (r *replyReader) value() lua.LValue {
 	case '~':
 		return r.set()
 	}
-	panic("server: a command has written a reply of type " + strconv.Quote(string(kind)))
+	panic("script: a command has written a reply of type " + strconv.Quote(string(kind)))
 }
 
 func (r *replyReader) single(field string, v lua.LValue) lua.LValue {

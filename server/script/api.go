@@ -1,4 +1,4 @@
-package server
+package script
 
 import (
 	"context"
@@ -14,10 +14,7 @@ import (
 )
 
 // The table redis, as scripts, functions and the code that registers functions see it. redis.call and
-// redis.pcall are in script_call.go, redis.register_function in function_load.go.
-
-// compatibleVersionNumber is compatibleVersion as a number: a byte each for major, minor and patch.
-const compatibleVersionNumber = 0x00070400
+// redis.pcall are in call.go, redis.register_function in function_register.go.
 
 // The levels of redis.log.
 const (
@@ -34,24 +31,8 @@ const (
 	replReplica = 2
 )
 
-// scriptMemoryBytes is about how much a script may hold at a time.
-const scriptMemoryBytes = 256 << 20
-
-// newScriptVM makes a machine; api fills its globals.
-func (ex *executor) newScriptVM(api func(vm *scriptVM, l *lua.LState)) *scriptVM {
-	vm := &scriptVM{executor: ex}
-	vm.state = luavm.NewState(luavm.Options{
-		Libraries: func(l *lua.LState) { api(vm, l) },
-		Hook:      vm.hook,
-		Clock:     processTime,
-		// Redis has no bound but that of the machine.
-		MaxMemoryBytes: scriptMemoryBytes,
-	})
-	return vm
-}
-
 // evalAPI is what a script finds.
-func evalAPI(vm *scriptVM, l *lua.LState) {
+func evalAPI(vm *luaVM, l *lua.LState) {
 	t := vm.callingAPI(l)
 	set := func(name string, f lua.LGFunction) { t.RawSetString(name, l.NewFunction(f)) }
 	set("breakpoint", func(l *lua.LState) int { // there is no debugger to stop in
@@ -67,7 +48,7 @@ func evalAPI(vm *scriptVM, l *lua.LState) {
 }
 
 // callingAPI is the table of one that may call commands.
-func (vm *scriptVM) callingAPI(l *lua.LState) *lua.LTable {
+func (vm *luaVM) callingAPI(l *lua.LState) *lua.LTable {
 	t := l.NewTable()
 	vm.commonAPI(l, t)
 	for name, f := range map[string]lua.LGFunction{
@@ -90,14 +71,14 @@ func (vm *scriptVM) callingAPI(l *lua.LState) *lua.LTable {
 }
 
 // commonAPI is what the code of a library finds, too, while it registers its functions.
-func (vm *scriptVM) commonAPI(l *lua.LState, t *lua.LTable) {
+func (vm *luaVM) commonAPI(l *lua.LState, t *lua.LTable) {
 	t.RawSetString("log", l.NewFunction(vm.log))
 	for name, n := range map[string]int{"LOG_DEBUG": logDebug, "LOG_VERBOSE": logVerbose, "LOG_NOTICE": logNotice,
 		"LOG_WARNING": logWarning} {
 		t.RawSetString(name, lua.LNumber(n))
 	}
-	t.RawSetString("REDIS_VERSION", lua.LString(compatibleVersion))
-	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(compatibleVersionNumber))
+	t.RawSetString("REDIS_VERSION", lua.LString(vm.engine.version))
+	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(vm.engine.versionNumber))
 }
 
 // raise ends a function of the table with an error, without a place in the script: that
@@ -111,17 +92,15 @@ func plainErrorTable(l *lua.LState, text string) *lua.LTable {
 	return t
 }
 
-// running is the run of the script that calls name; there is none while a library is loaded.
-func (vm *scriptVM) running(l *lua.LState, name string) *scriptRun {
-	run := vm.executor.scripts.run
-	if run == nil || run.vm != vm {
+// mustRun raises an error unless a script runs that calls name: none does while a library is loaded.
+func (vm *luaVM) mustRun(l *lua.LState, name string) {
+	if run := vm.engine.running; run == nil || run.vm != vm {
 		raise(l, name+" can only be called inside a script invocation")
 	}
-	return run
 }
 
-func (vm *scriptVM) setRESP(l *lua.LState) int {
-	run := vm.running(l, "redis.setresp")
+func (vm *luaVM) setRESP(l *lua.LState) int {
+	vm.mustRun(l, "redis.setresp")
 	if l.GetTop() != 1 {
 		raise(l, "redis.setresp() requires one argument.")
 	}
@@ -129,13 +108,13 @@ func (vm *scriptVM) setRESP(l *lua.LState) int {
 	if v := int(proto); v != 2 && v != 3 {
 		raise(l, "RESP version must be 2 or 3.")
 	}
-	run.out.Proto = int(proto)
+	vm.engine.caller.out.Proto = int(proto)
 	return 0
 }
 
 // setRepl checks its argument and does nothing: what a script changes is always recorded.
-func (vm *scriptVM) setRepl(l *lua.LState) int {
-	vm.running(l, "redis.set_repl")
+func (vm *luaVM) setRepl(l *lua.LState) int {
+	vm.mustRun(l, "redis.set_repl")
 	if l.GetTop() != 1 {
 		raise(l, "redis.set_repl() requires two arguments.")
 	}
@@ -147,25 +126,21 @@ func (vm *scriptVM) setRepl(l *lua.LState) int {
 }
 
 // aclCheckCmd reports whether the user may run a command: there is one user, who may.
-func (vm *scriptVM) aclCheckCmd(l *lua.LState) int {
-	vm.running(l, "redis.acl_check_cmd")
-	ex := vm.executor
-	argv, err := ex.scripts.caller.arguments(l)
+func (vm *luaVM) aclCheckCmd(l *lua.LState) int {
+	vm.mustRun(l, "redis.acl_check_cmd")
+	caller := &vm.engine.caller
+	argv, err := caller.arguments(l)
 	if err != nil {
 		luavm.Raise(l, plainErrorTable(l, err.Error()))
 	}
-	row := ex.table.Lookup(argv[0])
-	if row != nil && len(argv) > 1 && len(row.Subcommands()) > 0 {
-		row = row.Subcommand(argv[1])
-	}
-	if row == nil {
+	if rowOf(caller.ctx.Table, argv) == nil {
 		raise(l, "Invalid command passed to redis.acl_check_cmd()")
 	}
 	l.Push(lua.LTrue)
 	return 1
 }
 
-func (vm *scriptVM) log(l *lua.LState) int {
+func (vm *luaVM) log(l *lua.LState) int {
 	n := l.GetTop()
 	if n < 2 {
 		raise(l, "redis.log() requires two arguments or more.")
@@ -178,8 +153,9 @@ func (vm *scriptVM) log(l *lua.LState) int {
 	if level < logDebug || level > logWarning {
 		raise(l, "Invalid debug level.")
 	}
-	logger := vm.executor.log
-	to := [...]slog.Level{logDebug: slog.LevelDebug, logVerbose: slog.LevelDebug, logNotice: slog.LevelInfo, logWarning: slog.LevelWarn}[level]
+	logger := vm.engine.log
+	to := [...]slog.Level{logDebug: slog.LevelDebug, logVerbose: slog.LevelDebug, logNotice: slog.LevelInfo,
+		logWarning: slog.LevelWarn}[level]
 	if !logger.Enabled(context.Background(), to) {
 		return 0
 	}

@@ -15,7 +15,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// script is a conversation of several clients with one server whose clock stands still. A line is one of
+// conversation is one of several clients with one server whose clock stands still. A line is one of
 //
 //	A LOCK k a PX 1000 -> token     client A sends a command and gets a reply
 //	B LOCK k b WAIT 0 -> waits      the command is parked
@@ -32,7 +32,7 @@ import (
 // "token=x" (the one that x stands for; the first time, x is given it), "token>x" (one above it) or
 // "tokens=x,y" (an array of such). An argument token:x is the one that x stands for, and so it is
 // inside of a reply; "" is an empty argument.
-type script struct {
+type conversation struct {
 	srv     *Server
 	clock   *ManualClock
 	dial    func() (net.Conn, error)
@@ -40,9 +40,9 @@ type script struct {
 	tokens  map[string]int64
 }
 
-func runScript(t *testing.T, srv *Server, clock *ManualClock, dial func() (net.Conn, error), text string) {
+func converse(t *testing.T, srv *Server, clock *ManualClock, dial func() (net.Conn, error), text string) {
 	t.Helper()
-	sc := &script{srv, clock, dial, make(map[string]*testkit.Client), make(map[string]int64)}
+	sc := &conversation{srv, clock, dial, make(map[string]*testkit.Client), make(map[string]int64)}
 	for i, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		line, _, _ = strings.Cut(strings.TrimSpace(line), " #")
 		if line = strings.TrimSpace(line); line != "" {
@@ -51,7 +51,7 @@ func runScript(t *testing.T, srv *Server, clock *ManualClock, dial func() (net.C
 	}
 }
 
-func (sc *script) line(t *testing.T, where string, words []string) {
+func (sc *conversation) line(t *testing.T, where string, words []string) {
 	t.Helper()
 	switch {
 	case words[0][0] == '+':
@@ -87,7 +87,7 @@ func (sc *script) line(t *testing.T, where string, words []string) {
 	}
 }
 
-func (sc *script) exchange(t *testing.T, where string, words []string) {
+func (sc *conversation) exchange(t *testing.T, where string, words []string) {
 	t.Helper()
 	arrow := slices.Index(words, "->") // an error may contain more of them
 	require.Positive(t, arrow, where)
@@ -101,7 +101,7 @@ func (sc *script) exchange(t *testing.T, where string, words []string) {
 	sc.receive(t, where, c, want)
 }
 
-func (sc *script) arguments(words []string) []string {
+func (sc *conversation) arguments(words []string) []string {
 	args := make([]string, len(words))
 	for i, w := range words {
 		if args[i] = w; w == `""` {
@@ -113,7 +113,7 @@ func (sc *script) arguments(words []string) []string {
 	return args
 }
 
-func (sc *script) client(t *testing.T, name string) *testkit.Client {
+func (sc *conversation) client(t *testing.T, name string) *testkit.Client {
 	t.Helper()
 	c := sc.clients[name]
 	if c == nil {
@@ -124,7 +124,7 @@ func (sc *script) client(t *testing.T, name string) *testkit.Client {
 	return c
 }
 
-func (sc *script) receive(t *testing.T, where string, c *testkit.Client, want string) {
+func (sc *conversation) receive(t *testing.T, where string, c *testkit.Client, want string) {
 	t.Helper()
 	if want == "closed" {
 		awaitClosed(t, c.Conn())
@@ -154,7 +154,7 @@ func (sc *script) receive(t *testing.T, where string, c *testkit.Client, want st
 }
 
 // token checks one token against what stands behind the word: nothing, =x or >x.
-func (sc *script) token(t *testing.T, where string, got resp.Value, name string) {
+func (sc *conversation) token(t *testing.T, where string, got resp.Value, name string) {
 	t.Helper()
 	require.Equal(t, resp.Integer, got.Kind, "%s: %s", where, got)
 	require.Positive(t, got.Int, where)

@@ -1,0 +1,135 @@
+package script
+
+import (
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"lockserver/commands"
+)
+
+// Engine is everything about scripts and functions of one server.
+type Engine struct {
+	host          Host
+	log           *slog.Logger
+	version       string
+	versionNumber int
+
+	cache     cache
+	libraries libraries
+	scripts   *luaVM      // for EVAL; nil: to be made when it is needed
+	functions *functionVM // nil: to be made when it is needed
+
+	running *execution // the script that runs; nil: none
+	spare   execution  // where running points to
+	caller  caller
+	limitMS int64       // how long a script runs before it is busy; 0: it never is
+	stop    atomic.Bool // the server is about to end: a running script ends at once
+}
+
+// Options say what an engine is like.
+type Options struct {
+	Host Host
+	Log  *slog.Logger
+	// Version is the version of Redis that scripts are told.
+	Version string
+}
+
+// New returns an engine without scripts and libraries. A script may run for any time until SetTimeLimit.
+func New(o Options) *Engine {
+	return &Engine{host: o.Host, log: o.Log, version: o.Version, versionNumber: versionNumber(o.Version),
+		cache: newCache(), libraries: newLibraries()}
+}
+
+// versionNumber is a version as a number: a byte each for major, minor and patch.
+func versionNumber(version string) int {
+	n := 0
+	for part := range strings.SplitSeq(version, ".") {
+		digit, _ := strconv.Atoi(part)
+		n = n<<8 | digit
+	}
+	return n
+}
+
+// SetTimeLimit sets how long a script runs before it is busy, and lets others in now and then
+// (busy-reply-threshold); 0: it never is.
+func (e *Engine) SetTimeLimit(ms int64) { e.limitMS = ms }
+
+// BusyError is what others are told while a script is busy; it says how that can be ended.
+func (e *Engine) BusyError() error {
+	if e.running.eval {
+		return commands.ErrBusyScript
+	}
+	return commands.ErrBusyFunction
+}
+
+// KillUnlessWrote ends the busy script as SCRIPT KILL does. One that has written goes on to its end.
+func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote }
+
+// Stop ends the running script at once, and every later one, for the server ends. It needs no lock.
+func (e *Engine) Stop() { e.stop.Store(true) }
+
+// Admit says whether the running script may call a command, and notes that it is going to write.
+func (e *Engine) Admit(row *commands.Row) error {
+	run, flags := e.running, row.Flags
+	switch {
+	case flags&commands.NoScript != 0:
+		return commands.ErrNoScript
+	case run.readOnly && flags&(commands.Write|commands.MayReplicate) != 0:
+		return commands.ErrCallReadOnly
+	case run.wrote: // it goes on writing, whatever happens, so that it is never left half done
+		return nil
+	}
+	if flags&commands.Write != 0 {
+		if err := e.host.RefusesWrites(); err != nil {
+			return err
+		}
+	}
+	if flags&commands.DenyOOM != 0 && run.full && !run.allowOOM {
+		return commands.ErrOutOfMemory
+	}
+	run.wrote = flags&commands.Write != 0
+	return nil
+}
+
+// MayWrite reports whether a command may change the data, as far as that depends on the script that it runs:
+// one that says no-writes may not. Any other command may.
+func (e *Engine) MayWrite(row *commands.Row, argv [][]byte) bool {
+	var flags flagSet
+	switch row.Name {
+	case "eval":
+		flags, _, _ = readFlags(argv[1])
+	case "evalsha":
+		if script := e.cache.find(argv[1]); script != nil {
+			flags = script.flags
+		}
+	case "fcall":
+		if f := e.libraries.find(argv[1]); f != nil {
+			flags = f.flags
+		}
+	}
+	return flags&noWrites == 0
+}
+
+// Counts are the sizes of what an engine keeps.
+type Counts struct{ Scripts, Libraries, Functions int }
+
+// Counts returns how many scripts are cached, and how many libraries and functions are loaded.
+func (e *Engine) Counts() Counts {
+	return Counts{len(e.cache.bySHA), len(e.libraries.byName), len(e.libraries.functions)}
+}
+
+// Libraries returns the code of the libraries: what has to be saved of them.
+func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
+
+// LoadLibraries loads the libraries of a file. They were loaded before, so that an error says that the file
+// is damaged.
+func (e *Engine) LoadLibraries(sources [][]byte) error {
+	for _, source := range sources {
+		if _, err := e.loadLibrary(&e.libraries, source, false, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,68 @@
+package script
+
+import lua "github.com/yuin/gopher-lua"
+
+// The code of a library is run once, to call redis.register_function; what it registers is called later.
+// While it runs it sees nothing but a small table redis: neither commands nor Lua's own functions. What it
+// has defined sees the whole API when it is called, because the environment of the code is a table of its
+// own that looks into one or the other.
+
+// functionVM is the Lua state of functions, with what their code sees.
+type functionVM struct {
+	*luaVM
+	// environment is the table in which the code of libraries looks for globals. It is empty and looks itself
+	// into the globals, or, while code registers its functions, into restricted.
+	environment, lookup *lua.LTable
+	restricted          *lua.LFunction
+}
+
+// newFunctionVM makes one, without any library.
+func (e *Engine) newFunctionVM() *functionVM {
+	const hidden = "\x00registering" // no script gets hold of it; so it is made read-only as the others are
+	m := &functionVM{}
+	m.luaVM = e.newVM(func(vm *luaVM, l *lua.LState) {
+		l.SetGlobal("redis", vm.callingAPI(l))
+		t := l.NewTable()
+		vm.commonAPI(l, t)
+		t.RawSetString("register_function", l.NewFunction(vm.registerFunction))
+		t.Metatable = errorOnUnknown(l)
+		l.SetGlobal(hidden, t)
+	})
+	l := m.state.Lua()
+	api := l.GetGlobal(hidden)
+	m.state.SetGlobal(hidden, lua.LNil)
+	m.restricted = l.NewFunction(func(l *lua.LState) int {
+		if name, ok := l.Get(2).(lua.LString); ok && name == "redis" {
+			l.Push(api)
+			return 1
+		}
+		return unknownGlobal(l)
+	})
+	m.environment, m.lookup = l.NewTable(), l.NewTable()
+	m.environment.Metatable = m.lookup
+	m.restrict(false)
+	return m
+}
+
+// restrict decides what the code of libraries sees.
+func (m *functionVM) restrict(on bool) {
+	if on {
+		m.lookup.RawSetString("__index", m.restricted)
+	} else {
+		m.lookup.RawSetString("__index", m.state.Lua().G.Global)
+	}
+}
+
+// errorOnUnknown is the metatable of a table that has what it has.
+func errorOnUnknown(l *lua.LState) *lua.LTable {
+	t := l.NewTable()
+	t.RawSetString("__index", l.NewFunction(unknownGlobal))
+	return t
+}
+
+// unknownGlobal is what reading a name comes to that is not there.
+func unknownGlobal(l *lua.LState) int {
+	name, _ := luaText(l.Get(2))
+	l.RaiseError("Script attempted to access nonexistent global variable '%s'", untilZero(name))
+	return 0
+}

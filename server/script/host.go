@@ -1,0 +1,35 @@
+package script
+
+import "lockserver/commands"
+
+// Host is what the server does for its scripts. Contexts that it is given are those of the commands that run
+// or call; their Session is the client's.
+type Host interface {
+	// Show tells those who watch (MONITOR) of a command that runs a script, before what that calls.
+	Show(c *commands.Ctx)
+	// Call runs and counts a command that a script calls, in the database that the client's session has
+	// selected. c has all the rest; the reply goes to c.Out. failed says that the server has failed: the
+	// script must end.
+	Call(c *commands.Ctx) (failed bool, err error)
+	// End is called when the script that c ran is over: the session is to be in the database of c again.
+	// stopped says that Engine.Stop has cut it off in the middle: nothing that it changed may be recorded.
+	End(c *commands.Ctx, stopped bool)
+
+	// RefusesWrites returns what keeps everybody from writing, nil if nothing does.
+	RefusesWrites() error
+	// Evicting reports whether room is being made in memory, so that it does not count as full.
+	Evicting() bool
+	// Loading reports whether the data is still being read from files.
+	Loading() bool
+
+	// Yield lets others in for a moment. From the first time on, and until Idle, the script that c runs is
+	// busy: whoever comes in must not touch the data. failed says that the server has failed meanwhile.
+	Yield(c *commands.Ctx) (failed bool)
+	// Idle is called when a busy script is over.
+	Idle()
+
+	// DumpLibraries returns the payload of FUNCTION DUMP for the code of libraries.
+	DumpLibraries(sources [][]byte) []byte
+	// ParseLibraries is the reverse of DumpLibraries. The error is for the client.
+	ParseLibraries(payload []byte) (sources [][]byte, err error)
+}

@@ -1,0 +1,109 @@
+package script
+
+import (
+	"bufio"
+	"bytes"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// testHost runs the commands of one client on a store of its own, without anything of a server.
+type testHost struct {
+	t      *testing.T
+	engine *Engine
+	table  *commands.Table
+	store  *store.Store
+
+	refusal  error  // what RefusesWrites says
+	yield    func() // what others do while a script is busy
+	failed   bool   // the server has failed
+	idle     int    // calls of Idle
+	ended    int    // calls of End
+	stopped  int    // of these, for scripts that were stopped
+	commands []string
+}
+
+func newTestHost(t *testing.T) *testHost {
+	h := &testHost{t: t, store: store.New(1, store.Limits{}), yield: func() {}}
+	h.engine = New(Options{Host: h, Log: slog.New(slog.DiscardHandler), Version: "7.4.0"})
+	h.table = commands.NewTable(append(commands.Families(), Rows(func(*commands.Ctx) *Engine { return h.engine }))...)
+	return h
+}
+
+// do runs a client's command.
+func (h *testHost) do(words ...string) string {
+	h.t.Helper()
+	argv := make([][]byte, len(words))
+	for i, w := range words {
+		argv[i] = []byte(w)
+	}
+	row, err := h.table.Resolve(argv)
+	require.NoError(h.t, err)
+	out := &resp.Writer{Proto: 2}
+	err = row.Run(&commands.Ctx{Argv: argv, Row: row, Table: h.table, Out: out, DB: h.store.DB(0), Rand: rand.New(rand.NewPCG(1, 1)),
+		Session: h, Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}})
+	if err != nil {
+		return "-" + err.Error()
+	}
+	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
+	require.NoError(h.t, err)
+	return v.String()
+}
+
+// ID implements commands.Session.
+func (h *testHost) ID() int64 { return 1 }
+
+// Show implements Host.
+func (h *testHost) Show(c *commands.Ctx) { h.commands = append(h.commands, c.Row.FullName()) }
+
+// Call implements Host.
+func (h *testHost) Call(c *commands.Ctx) (failed bool, err error) {
+	h.commands = append(h.commands, c.Row.FullName())
+	c.DB = h.store.DB(0)
+	err = c.Row.Run(c)
+	return h.failed, err
+}
+
+// End implements Host.
+func (h *testHost) End(_ *commands.Ctx, stopped bool) {
+	h.ended++
+	if stopped {
+		h.stopped++
+	}
+}
+
+// RefusesWrites implements Host.
+func (h *testHost) RefusesWrites() error { return h.refusal }
+
+// Evicting implements Host.
+func (h *testHost) Evicting() bool { return false }
+
+// Loading implements Host.
+func (h *testHost) Loading() bool { return false }
+
+// Yield implements Host.
+func (h *testHost) Yield(*commands.Ctx) (failed bool) {
+	h.yield()
+	return h.failed
+}
+
+// Idle implements Host.
+func (h *testHost) Idle() { h.idle++ }
+
+// DumpLibraries implements Host.
+func (h *testHost) DumpLibraries(sources [][]byte) []byte { return bytes.Join(sources, []byte{0}) }
+
+// ParseLibraries implements Host.
+func (h *testHost) ParseLibraries(payload []byte) ([][]byte, error) {
+	return bytes.Split(payload, []byte{0}), nil
+}
+
+var _ Host = (*testHost)(nil)

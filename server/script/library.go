@@ -1,0 +1,116 @@
+package script
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/commands"
+)
+
+// engineName is the only engine of functions, as FUNCTION LIST writes it.
+const engineName = "LUA"
+
+// library is what one FUNCTION LOAD has loaded.
+type library struct {
+	name, code string
+	functions  map[string]*function
+}
+
+// function is a function of a library.
+type function struct {
+	name        string
+	description *string // nil: none was given
+	flags       flagSet
+	callback    *lua.LFunction
+}
+
+// libraries are all that are loaded. Names of libraries are told apart by case, those of
+// functions are not, as in Redis.
+type libraries struct {
+	byName    map[string]*library
+	functions map[string]*function // by name in lower case
+}
+
+func newLibraries() libraries {
+	return libraries{byName: map[string]*library{}, functions: map[string]*function{}}
+}
+
+// sorted returns the libraries by name.
+func (ls *libraries) sorted() []*library {
+	var list []*library
+	for _, name := range slices.Sorted(maps.Keys(ls.byName)) {
+		list = append(list, ls.byName[name])
+	}
+	return list
+}
+
+// codes returns what has to be saved of the libraries.
+func (ls *libraries) codes() [][]byte {
+	var codes [][]byte
+	for _, l := range ls.sorted() {
+		codes = append(codes, []byte(l.code))
+	}
+	return codes
+}
+
+// clone returns a copy that can be changed on trial.
+func (ls *libraries) clone() libraries {
+	return libraries{byName: maps.Clone(ls.byName), functions: maps.Clone(ls.functions)}
+}
+
+func (ls *libraries) link(l *library) {
+	ls.byName[l.name] = l
+	for _, f := range l.functions {
+		ls.functions[strings.ToLower(f.name)] = f
+	}
+}
+
+func (ls *libraries) unlink(l *library) {
+	delete(ls.byName, l.name)
+	for _, f := range l.functions {
+		delete(ls.functions, strings.ToLower(f.name))
+	}
+}
+
+// collision returns the name of a function of l that there is already, or "".
+func (ls *libraries) collision(l *library) string {
+	for _, name := range slices.Sorted(maps.Keys(l.functions)) {
+		if ls.functions[strings.ToLower(name)] != nil {
+			return name
+		}
+	}
+	return ""
+}
+
+// find returns a function by its name, in any case of letters, or nil.
+func (ls *libraries) find(name []byte) *function {
+	if f := ls.functions[string(name)]; f != nil { // as most names are written
+		return f
+	}
+	return ls.functions[strings.ToLower(string(name))]
+}
+
+// join adds all libraries of another set. After an error ls is not to be used.
+func (ls *libraries) join(other *libraries, replace bool) error {
+	for _, l := range other.sorted() {
+		old := ls.byName[l.name]
+		if old != nil && !replace {
+			return commands.ErrLibraryCollision(l.name)
+		}
+		if old != nil {
+			ls.unlink(old)
+		}
+	}
+	for _, l := range other.sorted() {
+		if name := ls.collision(l); name != "" {
+			return commands.ErrFunctionExists(name)
+		}
+	}
+	for _, l := range other.sorted() {
+		ls.link(l)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package script
+
+import (
+	"errors"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/commands"
+	"lockserver/internal/luavm"
+	"lockserver/internal/resp"
+)
+
+// execution is one run of a script or a function.
+type execution struct {
+	vm       *luaVM
+	ctx      *commands.Ctx // of the command that runs it
+	name     string        // the script's SHA-1, or the function's name
+	eval     bool          // a script and not a function
+	readOnly bool
+	allowOOM bool
+	full     bool // memory was full at the start
+	wrote    bool // a command that writes was called
+
+	started time.Time // when the hook was first called, a moment after the beginning
+	yielded time.Time // when others last had their turn; zero: it is not busy
+	killed  bool      // SCRIPT KILL or FUNCTION KILL
+	// killedAt is where the script was when it noticed.
+	killedAt struct {
+		source string
+		line   int
+	}
+	// fatal ends the script, which cannot prevent it.
+	fatal error
+}
+
+// invocation is what EVAL and FCALL ask for.
+type invocation struct {
+	vm       *luaVM
+	name     string
+	flags    flagSet
+	eval     bool
+	readOnly bool // an _RO command
+}
+
+// run makes a script or function, which do starts, the one that runs, and writes what it returns.
+func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.LValue, error)) error {
+	run, err := e.begin(c, inv)
+	if err != nil {
+		return err
+	}
+	returned := false
+	defer func() { // a panic of the Lua state passes, too
+		e.end(run)
+		if !returned || !inv.vm.state.Usable() {
+			e.replaceVM(inv.vm)
+		}
+	}()
+	v, err := do(inv.vm)
+	returned = true
+	if err != nil {
+		return failureOf(run, err)
+	}
+	writeReply(c.Out, v, e.caller.out.Proto, 0)
+	return nil
+}
+
+// begin checks whether the script may run, and makes it the one that does.
+func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
+	full := c.DB.Store().Full() && !e.host.Evicting()
+	if err := e.mayBegin(inv, full); err != nil {
+		return nil, err
+	}
+	run := &e.spare
+	*run = execution{vm: inv.vm, ctx: c, name: inv.name, eval: inv.eval, full: full,
+		readOnly: inv.readOnly || inv.flags&noWrites != 0,
+		allowOOM: inv.flags&noShebang == 0 && inv.flags&allowOOM != 0}
+	caller := &e.caller
+	caller.out = resp.Writer{Buf: caller.out.Buf[:0], Proto: 2}
+	inner := &caller.ctx
+	inner.Table, inner.Rand, inner.Session, inner.Host, inner.Settings = c.Table, c.Rand, c.Session, c.Host, c.Settings
+	inner.Out, inner.MayBlock, inner.FromScript = &caller.out, false, true
+	e.running = run
+	return run, nil
+}
+
+// mayBegin is what speaks against a script that says with its first line what it does.
+func (e *Engine) mayBegin(inv invocation, full bool) error {
+	switch {
+	case inv.flags&(noShebang|noWrites) != 0:
+		return nil
+	case full && inv.flags&allowOOM == 0:
+		return commands.ErrOutOfMemory
+	}
+	if err := e.host.RefusesWrites(); err != nil {
+		return err
+	}
+	if inv.readOnly {
+		return commands.ErrScriptReadOnly
+	}
+	return nil
+}
+
+// end is the end of a script, however it came.
+func (e *Engine) end(run *execution) {
+	c := run.ctx
+	e.running, run.ctx = nil, nil
+	if run.busy() {
+		e.endBusy(run)
+	}
+	e.host.End(c, e.stop.Load())
+}
+
+// failureOf is what the client sees of a script that failed.
+func failureOf(run *execution, err error) error {
+	var failed *luavm.Error
+	if !errors.As(err, &failed) {
+		if run.killed {
+			return commands.ErrScriptFailed(err.Error(), run.name, run.killedAt.source, run.killedAt.line)
+		}
+		return err
+	}
+	return commands.ErrScriptFailed(failureText(failed.Value), run.name, failed.Source, failed.Line)
+}
+
+// failureText is the message in what a script has raised.
+func failureText(v lua.LValue) string {
+	if t, ok := v.(*lua.LTable); ok {
+		if text, ok := luaText(t.RawGetString("err")); ok {
+			return untilZero(text)
+		}
+		return string(commands.ErrNoMessage)
+	}
+	text, ok := luaText(v)
+	if !ok {
+		text = v.String()
+	}
+	return "ERR " + untilZero(text)
+}

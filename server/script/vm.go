@@ -1,0 +1,56 @@
+package script
+
+import (
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"lockserver/internal/luavm"
+	"lockserver/internal/rusage"
+)
+
+// memoryBytes is about how much a script may hold at a time. Redis has no bound but the memory of its host.
+const memoryBytes = 256 << 20
+
+// luaVM is a Lua state with the table redis in it.
+type luaVM struct {
+	engine *Engine
+	state  *luavm.State
+	// loading is the library whose code is being run by FUNCTION LOAD, nil at other times.
+	loading *libraryLoad
+}
+
+// newVM makes a Lua state; api fills its globals.
+func (e *Engine) newVM(api func(vm *luaVM, l *lua.LState)) *luaVM {
+	vm := &luaVM{engine: e}
+	vm.state = luavm.NewState(luavm.Options{
+		Libraries:      func(l *lua.LState) { api(vm, l) },
+		Hook:           vm.hook,
+		Clock:          processTime,
+		MaxMemoryBytes: memoryBytes,
+	})
+	return vm
+}
+
+// replaceVM makes another Lua state take the place of one that has failed inside. Libraries are loaded anew,
+// so what they kept for themselves is lost.
+func (e *Engine) replaceVM(vm *luaVM) {
+	e.log.Error("the Lua state that runs scripts has failed inside; a new one takes its place")
+	if vm == e.scripts {
+		e.scripts = nil
+		return
+	}
+	codes := e.libraries.codes()
+	e.libraries, e.functions = newLibraries(), nil
+	for _, code := range codes {
+		if _, err := e.loadLibrary(&e.libraries, code, false, false); err != nil {
+			e.log.Error("a library could not be loaded anew", "cause", err)
+		}
+	}
+}
+
+// processTime is the clock that scripts see as os.clock: the processor time of the whole server.
+func processTime() time.Duration {
+	user, sys := rusage.CPU()
+	return time.Duration((user + sys) * float64(time.Second))
+}

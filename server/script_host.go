@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"runtime"
+
+	"lockserver/commands"
+	"lockserver/persistence/rdb"
+	"lockserver/server/script"
+)
+
+// scriptHost is the executor as the scripts see it.
+type scriptHost struct{ executor *executor }
+
+var _ script.Host = scriptHost{}
+
+// Show implements script.Host.
+func (h scriptHost) Show(c *commands.Ctx) {
+	if len(h.executor.monitors) > 0 {
+		h.executor.tellMonitors(sessionOf(c), c.Row, c.DB.ID(), c.Argv)
+	}
+}
+
+// Call implements script.Host.
+func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
+	ex, s := h.executor, sessionOf(c)
+	ex.total++
+	ex.calls[c.Row.Index()]++
+	c.DB = s.db
+	err = ex.callContained(c, s)
+	if len(ex.monitors) > 0 {
+		ex.show(nil, c.Row, s.db.ID(), c.Argv)
+	}
+	return ex.failed != nil, err
+}
+
+// callContained runs a handler and contains its panic.
+func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(c.Row, p)
+		}
+	}()
+	if len(ex.tracking.trackers) > 0 {
+		return ex.runTracked(c, s)
+	}
+	return c.Row.Run(c)
+}
+
+// End implements script.Host.
+func (h scriptHost) End(c *commands.Ctx, stopped bool) {
+	sessionOf(c).db = c.DB
+	if stopped || h.executor.failed != nil {
+		h.executor.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
+	}
+}
+
+// RefusesWrites implements script.Host.
+func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrites() }
+
+// Evicting implements script.Host.
+func (h scriptHost) Evicting() bool { return h.executor.evicting }
+
+// Loading implements script.Host.
+func (h scriptHost) Loading() bool { return h.executor.loading != nil }
+
+// Yield implements script.Host. What drives the session's own event loop looks after the other connections of
+// that loop; everybody else may get the executor's lock.
+func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
+	h.executor.busy.on = true
+	h.executor.withoutLock(func() {
+		sessionOf(c).transport.whileBusy()
+		runtime.Gosched()
+	})
+	return h.executor.failed != nil
+}
+
+// withoutLock lets go of the executor's lock while f runs.
+func (ex *executor) withoutLock(f func()) {
+	ex.mu.Unlock()
+	defer ex.mu.Lock()
+	f()
+}
+
+// Idle implements script.Host.
+func (h scriptHost) Idle() {
+	h.executor.busy.on = false
+	h.executor.busy.over.Broadcast()
+}
+
+// DumpLibraries implements script.Host.
+func (h scriptHost) DumpLibraries(sources [][]byte) []byte {
+	return rdb.DumpFunctions(nil, sources, h.executor.config.RDBCompression)
+}
+
+// ParseLibraries implements script.Host.
+func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
+	sources, err := rdb.ParseFunctions(payload)
+	switch {
+	case err == nil:
+		return sources, nil
+	case errors.Is(err, rdb.ErrPayloadFooter):
+		return nil, commands.ErrDumpPayload
+	case errors.Is(err, rdb.ErrFunctionPreGA):
+		return nil, commands.ErrFunctionPreGA
+	case errors.Is(err, rdb.ErrNotFunction):
+		return nil, commands.ErrFunctionPayload
+	}
+	return nil, commands.ErrFunctionBroken
+}
