@@ -167,6 +167,7 @@ func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) 
 	t.Cleanup(func() { _ = conn.Close() })
 	_, err = conn.Write([]byte("CLIENT SETNAME stalled\r\n" + strings.Repeat("GET big\r\n", 40)))
 	require.NoError(t, err)
+	eventually(t, func() bool { return srv.connected() == 2 }, "it should be accepted")
 	awaitStill(t, srv)
 	for full = full && mayPause(srv); full; {
 		require.NoError(t, conn.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
