@@ -135,6 +135,15 @@ func (c *Ctx) Block(w Wait) error {
 // Own returns a copy of b that stays valid after the call.
 func Own(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
+// OwnAll is Own for each of list.
+func OwnAll(list [][]byte) [][]byte {
+	own := make([][]byte, len(list))
+	for i, b := range list {
+		own[i] = Own(b)
+	}
+	return own
+}
+
 // NowMS returns the time of this unit in milliseconds since 1970; every command of a unit sees the same.
 func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 

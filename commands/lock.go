@@ -182,15 +182,9 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 func (l *lockCall) park(c *Ctx) error {
 	own := *l
 	own.owner = Own(l.owner)
-	own.keys = make([][]byte, len(l.keys))
-	for i, key := range l.keys {
-		own.keys[i] = Own(key)
-	}
-	w := Wait{Keys: own.keys, Queue: true, Owner: own.owner, Try: own.try, TimedOut: own.refuse, Undo: own.giveBack}
-	if l.waitMS > 0 && l.waitMS < math.MaxInt64-c.NowMS() {
-		w.DeadlineMS = c.NowMS() + l.waitMS
-	}
-	err := c.Block(w)
+	own.keys = OwnAll(l.keys)
+	err := c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner,
+		Try: own.try, TimedOut: own.refuse, Undo: own.giveBack})
 	if err == nil {
 		own.tryAgain(c)
 	}

@@ -15,7 +15,7 @@ package commands
 // mlock acquires all keys, or waits for all, or answers nil.
 func mlock(c *Ctx) error {
 	a := c.Args()
-	l := lockCall{keys: readLockKeys(a), many: true}
+	l := lockCall{keys: lockKeys(a), many: true}
 	if err := l.read(c, a); err != nil {
 		return err
 	}
@@ -28,17 +28,8 @@ func mlock(c *Ctx) error {
 	return l.orWait(c)
 }
 
-// readLockKeys reads numkeys and the keys.
-func readLockKeys(a *Scanner) [][]byte {
-	n := a.IntOr(ErrNumKeysZero)
-	switch {
-	case a.Err() == nil && n < 1:
-		a.Fail(ErrNumKeysZero)
-	case n >= int64(a.Left()): // the owner stands behind them
-		a.Fail(ErrTooManyKeys)
-	}
-	return a.Take(int(n))
-}
+// lockKeys reads numkeys and the keys, behind which the owner stands.
+func lockKeys(a *Scanner) [][]byte { return a.CountedKeys(1, ErrTooManyKeys) }
 
 // acquireAll takes every lock for the owner and replies the tokens, or changes nothing and returns false.
 func (l *lockCall) acquireAll(c *Ctx) (bool, error) {

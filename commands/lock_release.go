@@ -72,7 +72,7 @@ func readTokenNumber(a *Scanner) int64 {
 // munlock gives back one hold of each key. A key that is no lock keeps it from doing anything.
 func munlock(c *Ctx) error {
 	a := c.Args()
-	keys := readLockKeys(a)
+	keys := lockKeys(a)
 	owner := a.Bytes()
 	if a.More() {
 		a.Syntax()

@@ -81,6 +81,19 @@ func (s *Scanner) Take(n int) [][]byte {
 	return s.args[s.next-n : s.next]
 }
 
+// CountedKeys reads numkeys, at least 1, and as many keys. tooMany is the error if fewer than rest words would
+// be left behind them.
+func (s *Scanner) CountedKeys(rest int, tooMany Error) [][]byte {
+	n := s.IntOr(ErrNumKeysZero)
+	switch {
+	case n < 1:
+		s.Fail(ErrNumKeysZero)
+	case n > int64(s.Left()-rest):
+		s.Fail(tooMany)
+	}
+	return s.Take(int(n))
+}
+
 // Int reads a 64-bit integer.
 func (s *Scanner) Int() int64 { return s.IntOr(ErrNotInteger) }
 

@@ -93,14 +93,7 @@ func storeSet(c *Ctx, op operation) error {
 
 func sintercard(c *Ctx) error {
 	a := c.Args()
-	numKeys := a.IntOr(ErrNumKeysZero)
-	switch {
-	case a.Err() == nil && numKeys < 1:
-		a.Fail(ErrNumKeysZero)
-	case numKeys > int64(a.Left()):
-		a.Fail(ErrTooManyKeys)
-	}
-	keys := a.Take(int(numKeys))
+	keys := a.CountedKeys(0, ErrTooManyKeys)
 	var limit int64
 	for a.More() {
 		if a.Option() != "LIMIT" {

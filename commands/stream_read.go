@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"math"
-
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/stream"
@@ -185,13 +183,10 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 // goes and comes again answers only when its IDs have passed the one that was there. A key that is a value of
 // another type for some time is waited for on.
 func (x *readCall) wait(c *Ctx) {
-	w := Wait{TimedOut: func(c *Ctx) { c.Out.NullArray() }}
-	if x.timeoutMS > 0 && x.timeoutMS < math.MaxInt64-c.NowMS() {
-		w.DeadlineMS = c.NowMS() + x.timeoutMS
-	}
 	own := x.own()
-	w.Keys, w.Try = own.keys, func(c *Ctx) (bool, error) { return own.replyFirst(c), nil }
-	c.Block(w)
+	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS),
+		Try:      func(c *Ctx) (bool, error) { return own.replyFirst(c), nil },
+		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
 // own is a copy of the call that outlives it. Of a key that stands there twice only the first place counts.

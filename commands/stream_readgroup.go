@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"math"
-
 	"lockserver/store"
 	"lockserver/store/stream"
 )
@@ -159,12 +157,8 @@ func (x *readCall) waitGroup(c *Ctx) {
 	x.after = make([]stream.ID, len(x.keys)) // what is new is what the group says by then
 	own := x.own()
 	own.group, own.consumer, own.noAck = Own(x.group), Own(x.consumer), x.noAck
-	w := Wait{Keys: own.keys, TimedOut: func(c *Ctx) { c.Out.NullArray() }}
-	if x.timeoutMS > 0 && x.timeoutMS < math.MaxInt64-c.NowMS() {
-		w.DeadlineMS = c.NowMS() + x.timeoutMS
-	}
-	w.Try = own.tryGroup
-	c.Block(w)
+	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS), Try: own.tryGroup,
+		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
 // tryGroup answers a client that has waited, with the first of its streams that has anything to say.

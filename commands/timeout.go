@@ -31,3 +31,12 @@ func (s *Scanner) Deadline(nowMS int64) int64 {
 	}
 	return nowMS + ms
 }
+
+// WaitEndMS returns when a wait of so many milliseconds is over, as Wait.DeadlineMS has it: 0, never, also for
+// one whose end is beyond all time.
+func (c *Ctx) WaitEndMS(timeoutMS int64) int64 {
+	if timeoutMS == 0 || timeoutMS >= math.MaxInt64-c.NowMS() {
+		return 0
+	}
+	return c.NowMS() + timeoutMS
+}

@@ -8,6 +8,11 @@ import (
 func zpopmin(c *Ctx) error { return popScored(c, false) }
 func zpopmax(c *Ctx) error { return popScored(c, true) }
 
+func zmpop(c *Ctx) error    { return popFirst(c, store.ZSet) }
+func bzmpop(c *Ctx) error   { return popFirstOrWait(c, store.ZSet) }
+func bzpopmin(c *Ctx) error { return popOneOrWait(c, store.ZSet, false) }
+func bzpopmax(c *Ctx) error { return popOneOrWait(c, store.ZSet, true) }
+
 // popScored is ZPOPMIN and ZPOPMAX. In RESP3 the members come as pairs only if a count is given.
 func popScored(c *Ctx, highest bool) error {
 	a := c.Args()
@@ -64,95 +69,26 @@ func writePoppedScored(c *Ctx, key []byte, e *store.ZSetEdit, n int, highest, pa
 	c.notifyTaken(keyevent.ZSet, event, key, e.ZSet() == nil)
 }
 
-// popScoredCall is what a pop from the first sorted set of several asks for.
-type popScoredCall struct {
-	keys    [][]byte
-	highest bool
-	count   int64 // most members, written as an array of pairs; 0: one, written without
-}
-
-func zmpop(c *Ctx) error {
-	a := c.Args()
-	var p popScoredCall
-	p.readMany(a)
-	if err := a.Err(); err != nil {
-		return err
-	}
-	if done, err := p.run(c); done || err != nil {
-		return err
-	}
-	c.Out.NullArray()
-	return nil
-}
-
-// readMany reads "numkeys key [key ...] MIN|MAX [COUNT count]".
-func (p *popScoredCall) readMany(a *Scanner) {
-	n := a.IntOr(ErrNumKeysZero)
+// popZSet pops from a sorted set if there is one, and writes its key and the members: as
+// pairs if a count was given.
+func (p *popCall) popZSet(c *Ctx, key []byte) (done bool, err error) {
+	e, ok := c.DB.OpenZSet(key)
 	switch {
-	case a.Err() == nil && n < 1:
-		a.Fail(ErrNumKeysZero)
-	case n > int64(a.Left()):
-		a.Syntax()
+	case !ok:
+		return false, ErrWrongType
+	case e.ZSet() == nil:
+		return false, nil
 	}
-	p.keys = a.Take(int(n))
-	switch a.Option() {
-	case "MIN":
-	case "MAX":
-		p.highest = true
-	default:
-		a.Syntax()
-	}
-	p.count = 1
-	for given := false; a.More(); given = true {
-		if given || a.Option() != "COUNT" {
-			a.Syntax()
-		}
-		if p.count = a.IntOr(ErrCountZero); p.count < 1 {
-			a.Fail(ErrCountZero)
-		}
-	}
-}
-
-// run pops from the first key that is a sorted set, and reports whether there is one; if not, nothing is
-// written. A key of another type before it is an error.
-func (p *popScoredCall) run(c *Ctx) (done bool, err error) {
-	for _, key := range p.keys {
-		e, ok := c.DB.OpenZSet(key)
-		switch {
-		case !ok:
-			return false, ErrWrongType
-		case e.ZSet() != nil:
-			p.write(c, key, &e)
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit
-// has filled several of the sorted sets, the first in the client's own order is taken; Redis 7.0 takes the
-// one filled first, and 7.2 does as this.
-func (p *popScoredCall) retry(c *Ctx) (done bool) {
-	for _, key := range p.keys {
-		if e, ok := c.DB.OpenZSet(key); ok && e.ZSet() != nil {
-			p.write(c, key, &e)
-			return true
-		}
-	}
-	return false
-}
-
-// write pops from a sorted set that is there and writes its key and the members.
-func (p *popScoredCall) write(c *Ctx, key []byte, e *store.ZSetEdit) {
 	if p.count == 0 {
 		c.Out.Array(3)
 		c.Out.Bulk(key)
-		writePoppedScored(c, key, e, 1, p.highest, false)
-		return
+		writePoppedScored(c, key, &e, 1, p.last, false)
+		return true, nil
 	}
 	n := int(min(p.count, int64(e.ZSet().Len())))
 	c.Out.Array(2)
 	c.Out.Bulk(key)
 	c.Out.Array(n)
-	writePoppedScored(c, key, e, n, p.highest, true)
+	writePoppedScored(c, key, &e, n, p.last, true)
+	return true, nil
 }

@@ -1,0 +1,119 @@
+package commands
+
+import "lockserver/store"
+
+// popCall is a pop from the first of several keys that holds something: of lists LMPOP, BLPOP, BRPOP and
+// BLMPOP, of sorted sets ZMPOP, BZPOPMIN, BZPOPMAX and BZMPOP.
+type popCall struct {
+	kind  store.Kind // List or ZSet
+	keys  [][]byte
+	last  bool  // from a list's right end, or the highest of a sorted set
+	count int64 // most elements, written as an array; 0: one, written alone
+}
+
+// popFirst is LMPOP and ZMPOP.
+func popFirst(c *Ctx, kind store.Kind) error {
+	a := c.Args()
+	p := popCall{kind: kind}
+	p.read(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	if done, err := p.run(c); done || err != nil {
+		return err
+	}
+	c.Out.NullArray()
+	return nil
+}
+
+// popOneOrWait is BLPOP, BRPOP, BZPOPMIN and BZPOPMAX.
+func popOneOrWait(c *Ctx, kind store.Kind, last bool) error {
+	a := c.Args()
+	p := popCall{kind: kind, keys: a.Take(a.Left() - 1), last: last}
+	deadlineMS := a.Deadline(c.NowMS())
+	if err := a.Err(); err != nil {
+		return err
+	}
+	return p.runOrWait(c, deadlineMS)
+}
+
+// popFirstOrWait is BLMPOP and BZMPOP. It says what is wrong with the timeout last, as Redis does.
+func popFirstOrWait(c *Ctx, kind store.Kind) error {
+	a := c.Args()
+	timeout := *a
+	a.Bytes()
+	p := popCall{kind: kind}
+	p.read(a)
+	if err := a.Err(); err != nil {
+		return err
+	}
+	deadlineMS := timeout.Deadline(c.NowMS())
+	if err := timeout.Err(); err != nil {
+		return err
+	}
+	return p.runOrWait(c, deadlineMS)
+}
+
+// read takes "numkeys key [key ...] LEFT|RIGHT [COUNT count]", or MIN|MAX as the row has it.
+func (p *popCall) read(a *Scanner) {
+	p.keys = a.CountedKeys(0, ErrSyntax)
+	switch a.Option() {
+	case "LEFT", "MIN":
+	case "RIGHT", "MAX":
+		p.last = true
+	default:
+		a.Syntax()
+	}
+	p.count = 1
+	for given := false; a.More(); given = true {
+		if given || a.Option() != "COUNT" {
+			a.Syntax()
+		}
+		if p.count = a.IntOr(ErrCountZero); p.count < 1 {
+			a.Fail(ErrCountZero)
+		}
+	}
+}
+
+// run pops from the first key that is there, and reports whether there is one; if not, nothing is written. A
+// key of another type before it is an error.
+func (p *popCall) run(c *Ctx) (done bool, err error) {
+	for _, key := range p.keys {
+		if done, err = p.popAt(c, key); done || err != nil {
+			break
+		}
+	}
+	return done, err
+}
+
+// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit
+// has filled several of the keys, the first in the client's own order is taken; Redis 7.0 takes the one
+// filled first, and 7.2 does as this.
+func (p *popCall) retry(c *Ctx) (done bool) {
+	for _, key := range p.keys {
+		if done, _ = p.popAt(c, key); done {
+			break
+		}
+	}
+	return done
+}
+
+// popAt pops from a key, and writes its name and the elements, if it is there.
+func (p *popCall) popAt(c *Ctx, key []byte) (done bool, err error) {
+	if p.kind == store.List {
+		return p.popList(c, key)
+	}
+	return p.popZSet(c, key)
+}
+
+// runOrWait pops, or makes the client wait until it can.
+func (p *popCall) runOrWait(c *Ctx, deadlineMS int64) error {
+	if done, err := p.run(c); done || err != nil {
+		return err
+	}
+	own := *p
+	own.keys = OwnAll(p.keys)
+	return c.Block(Wait{Keys: own.keys, Kind: p.kind, DeadlineMS: deadlineMS,
+		Try:      func(c *Ctx) (bool, error) { return own.retry(c), nil },
+		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
+}
