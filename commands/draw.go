@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"math"
 	"slices"
 
 	"lockserver/internal/resp"
@@ -21,6 +22,42 @@ type pool struct {
 	// at writes element i as a reply; each writes all in their order and calls after behind every one.
 	at   func(out *resp.Writer, i int)
 	each func(out *resp.Writer, after func())
+}
+
+// drawCall is what HRANDFIELD and ZRANDMEMBER ask for.
+type drawCall struct {
+	key    []byte
+	single bool // without a count: one element, written alone
+	count  int64
+	paired bool // each with its value or score
+}
+
+// readDraw reads "key [count [WITHVALUES]]", or another word that asks for pairs.
+func readDraw(a *Scanner, pairWord string) (d drawCall, err error) {
+	d.key = a.Key()
+	if d.single = !a.More(); d.single {
+		return d, a.Err()
+	}
+	d.count = a.IntRange(-math.MaxInt64, math.MaxInt64)
+	if a.More() {
+		d.paired = a.IsNext(pairWord)
+		if !d.paired || a.More() {
+			a.Syntax()
+		}
+	}
+	if d.paired && (d.count < -math.MaxInt64/2 || d.count > math.MaxInt64/2) {
+		a.Fail(ErrOutOfRange)
+	}
+	return d, a.Err()
+}
+
+// pairWords is how many values an element makes of the array around it: a pair is
+// one array in RESP3, and two values in RESP2.
+func pairWords(out *resp.Writer, paired bool) int {
+	if paired && out.Proto < 3 {
+		return 2
+	}
+	return 1
 }
 
 // draw writes count distinct elements, or all if there are no more than count, or, if count is negative,

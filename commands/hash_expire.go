@@ -82,16 +82,7 @@ func fieldCond(a *Scanner) (cond expireCond) {
 	if equalFold(a.Peek(), "FIELDS") {
 		return cond
 	}
-	switch a.MaybeOption() {
-	case "NX":
-		cond.nx = true
-	case "XX":
-		cond.xx = true
-	case "GT":
-		cond.gt = true
-	case "LT":
-		cond.lt = true
-	}
+	cond.readNext(a)
 	return cond
 }
 

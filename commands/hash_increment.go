@@ -1,8 +1,6 @@
 package commands
 
 import (
-	"math"
-
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 )
@@ -25,12 +23,13 @@ func hincrby(c *Ctx) error {
 		}
 		n = old
 	}
-	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
+	sum, ok := addInts(n, by)
+	if !ok {
 		return ErrOverflow
 	}
-	e.SetInt(field, n+by)
+	e.SetInt(field, sum)
 	c.Notify(keyevent.Hash, "hincrby", key)
-	c.Out.Int(n + by)
+	c.Out.Int(sum)
 	return nil
 }
 

@@ -1,46 +1,28 @@
 package commands
 
 import (
-	"math"
-
 	"lockserver/internal/resp"
 	"lockserver/store/hash"
 )
 
 func hrandfield(c *Ctx) error {
-	a := c.Args()
-	key := a.Key()
-	single := !a.More()
-	var count int64
-	var withValues bool
-	if !single {
-		count = a.IntRange(-math.MaxInt64, math.MaxInt64)
-		if a.More() {
-			withValues = a.IsNext("WITHVALUES")
-			if !withValues || a.More() {
-				a.Syntax()
-			}
-		}
-		if withValues && (count < -math.MaxInt64/2 || count > math.MaxInt64/2) {
-			a.Fail(ErrOutOfRange)
-		}
-	}
-	if err := a.Err(); err != nil {
+	d, err := readDraw(c.Args(), "WITHVALUES")
+	if err != nil {
 		return err
 	}
-	h, err := c.findHash(key)
+	h, err := c.findHash(d.key)
 	switch {
 	case err != nil:
 		return err
-	case h == nil && single:
+	case h == nil && d.single:
 		c.Out.Null()
 	case h == nil:
 		c.Out.Array(0)
-	case single:
+	case d.single:
 		field, _ := h.At(c.Rand.IntN(h.Len()), c.Scratch())
 		c.Out.Bulk(field)
 	default:
-		return drawFields(c, h, count, withValues)
+		return drawFields(c, h, d.count, d.paired)
 	}
 	return nil
 }
@@ -48,10 +30,6 @@ func hrandfield(c *Ctx) error {
 // drawFields writes random fields, with their values as pairs: one behind the
 // other in RESP2, nested in RESP3.
 func drawFields(c *Ctx, h *hash.Hash, count int64, withValues bool) error {
-	words := 1
-	if withValues && c.Out.Proto < 3 {
-		words = 2
-	}
 	write := func(out *resp.Writer, field, val []byte) {
 		if withValues && out.Proto >= 3 {
 			out.Array(2)
@@ -75,5 +53,5 @@ func drawFields(c *Ctx, h *hash.Hash, count int64, withValues bool) error {
 				return true
 			})
 		},
-	}, count, words)
+	}, count, pairWords(c.Out, withValues))
 }

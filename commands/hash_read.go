@@ -103,48 +103,32 @@ func hexists(c *Ctx) error {
 	return nil
 }
 
-func hgetall(c *Ctx) error {
-	h, err := openHash(c)
-	if err != nil {
-		return err
-	}
-	c.Out.Map(fieldCount(h))
-	if h != nil {
-		h.Each(func(field, val []byte) bool {
-			c.Out.Bulk(field)
-			c.Out.Bulk(val)
-			return true
-		})
-	}
-	return nil
-}
+func hgetall(c *Ctx) error { return replyFields(c, true, true) }
+func hkeys(c *Ctx) error   { return replyFields(c, true, false) }
+func hvals(c *Ctx) error   { return replyFields(c, false, true) }
 
-func hkeys(c *Ctx) error {
+// replyFields is HGETALL, HKEYS and HVALS: the names of all fields, their values, or both as a map.
+func replyFields(c *Ctx, names, values bool) error {
 	h, err := openHash(c)
 	if err != nil {
 		return err
 	}
-	c.Out.Array(fieldCount(h))
-	if h != nil {
-		h.Each(func(field, _ []byte) bool {
+	if names && values {
+		c.Out.Map(fieldCount(h))
+	} else {
+		c.Out.Array(fieldCount(h))
+	}
+	if h == nil {
+		return nil
+	}
+	h.Each(func(field, val []byte) bool {
+		if names {
 			c.Out.Bulk(field)
-			return true
-		})
-	}
-	return nil
-}
-
-func hvals(c *Ctx) error {
-	h, err := openHash(c)
-	if err != nil {
-		return err
-	}
-	c.Out.Array(fieldCount(h))
-	if h != nil {
-		h.Each(func(_, val []byte) bool {
+		}
+		if values {
 			c.Out.Bulk(val)
-			return true
-		})
-	}
+		}
+		return true
+	})
 	return nil
 }

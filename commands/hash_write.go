@@ -74,15 +74,7 @@ func hdel(c *Ctx) error {
 	if !ok {
 		return ErrWrongType
 	}
-	var removed int64
-	for _, field := range fields {
-		if e.Delete(field) {
-			removed++
-		}
-	}
-	if removed > 0 {
-		c.notifyTaken(keyevent.Hash, "hdel", key, e.Hash() == nil)
-	}
-	c.Out.Int(removed)
+	removed := removeAll(fields, e.Delete)
+	c.replyRemoved(key, keyevent.Hash, "hdel", removed, e.Hash() == nil)
 	return nil
 }

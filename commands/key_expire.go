@@ -47,19 +47,27 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 // expireCond are the conditions of EXPIRE; several may be given.
 type expireCond struct{ nx, xx, gt, lt bool }
 
+// readNext reads one of the conditions if it comes next, and reports whether it did.
+func (cond *expireCond) readNext(a *Scanner) bool {
+	switch a.MaybeOption() {
+	case "NX":
+		cond.nx = true
+	case "XX":
+		cond.xx = true
+	case "GT":
+		cond.gt = true
+	case "LT":
+		cond.lt = true
+	default:
+		return false
+	}
+	return true
+}
+
 func readExpireCond(a *Scanner) expireCond {
 	var cond expireCond
 	for a.More() {
-		switch a.MaybeOption() {
-		case "NX":
-			cond.nx = true
-		case "XX":
-			cond.xx = true
-		case "GT":
-			cond.gt = true
-		case "LT":
-			cond.lt = true
-		default:
+		if !cond.readNext(a) {
 			a.Fail(ErrUnsupportedOption(a.Bytes()))
 		}
 	}

@@ -40,16 +40,8 @@ func srem(c *Ctx) error {
 	if !ok {
 		return ErrWrongType
 	}
-	var removed int64
-	for _, member := range members {
-		if e.Remove(member) {
-			removed++
-		}
-	}
-	if removed > 0 {
-		c.notifyTaken(keyevent.Set, "srem", key, e.Set() == nil)
-	}
-	c.Out.Int(removed)
+	removed := removeAll(members, e.Remove)
+	c.replyRemoved(key, keyevent.Set, "srem", removed, e.Set() == nil)
 	return nil
 }
 

@@ -29,10 +29,10 @@ func readGroupCall(a *Scanner) groupCall {
 func (g *groupCall) readOptions(c *Ctx, a *Scanner) {
 	g.id = a.Bytes()
 	for a.More() {
-		switch {
-		case c.Row.Name == "create" && a.IsNext("MKSTREAM"):
+		switch w := a.MaybeOption(); {
+		case w == "MKSTREAM": // only CREATE's row declares it
 			g.mkStream = true
-		case a.Left() > 1 && a.IsNext("ENTRIESREAD"):
+		case w == "ENTRIESREAD" && a.More():
 			if g.read = a.Int(); a.Err() == nil && g.read < 0 && g.read != stream.UnknownRead {
 				a.Fail(ErrEntriesRead)
 			}

@@ -48,15 +48,21 @@ func addInt(c *Ctx, key []byte, n int64) error {
 			return ErrNotInteger
 		}
 	}
-	if n > 0 && old > math.MaxInt64-n || n < 0 && old < math.MinInt64-n {
+	sum, ok := addInts(old, n)
+	if !ok {
 		return ErrOverflow
 	}
 	var room [20]byte
-	sum := strconv.AppendInt(room[:0], old+n, 10)
-	c.DB.SetString(key, sum, store.KeepTTL)
+	text := strconv.AppendInt(room[:0], sum, 10)
+	c.DB.SetString(key, text, store.KeepTTL)
 	c.Notify(keyevent.String, "incrby", key) // DECR, too
-	c.Out.Digits(sum)
+	c.Out.Digits(text)
 	return nil
+}
+
+// addInts is x + y; ok is false if that is no 64-bit integer.
+func addInts(x, y int64) (sum int64, ok bool) {
+	return x + y, (y <= 0 || x <= math.MaxInt64-y) && (y >= 0 || x >= math.MinInt64-y)
 }
 
 // incrbyfloat finds fault with the number at the key first, then with its argument, then with the sum.

@@ -161,15 +161,7 @@ func zrem(c *Ctx) error {
 	if !ok {
 		return ErrWrongType
 	}
-	var removed int64
-	for _, member := range members {
-		if e.Remove(member) {
-			removed++
-		}
-	}
-	if removed > 0 {
-		c.notifyTaken(keyevent.ZSet, "zrem", key, e.ZSet() == nil)
-	}
-	c.Out.Int(removed)
+	removed := removeAll(members, e.Remove)
+	c.replyRemoved(key, keyevent.ZSet, "zrem", removed, e.ZSet() == nil)
 	return nil
 }

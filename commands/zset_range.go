@@ -196,10 +196,7 @@ func (x *rangeCall) each(z *zset.ZSet, from, to int, visit func(member []byte, s
 // beginScored begins a list of n members: with their scores, it is twice as long in
 // RESP2 and one of pairs in RESP3.
 func beginScored(out *resp.Writer, n int, withScores bool) {
-	if withScores && out.Proto < 3 {
-		n *= 2
-	}
-	out.Array(n)
+	out.Array(n * pairWords(out, withScores))
 }
 
 // writeScored writes a member of what beginScored began.

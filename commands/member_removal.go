@@ -1,0 +1,21 @@
+package commands
+
+import "lockserver/internal/keyevent"
+
+// removeAll calls remove for each of the members and returns how many there were to remove.
+func removeAll(members [][]byte, remove func(member []byte) bool) (removed int64) {
+	for _, member := range members {
+		if remove(member) {
+			removed++
+		}
+	}
+	return removed
+}
+
+// replyRemoved is the end of HDEL, SREM and ZREM: gone says that the key went with its last member.
+func (c *Ctx) replyRemoved(key []byte, class keyevent.Class, event string, removed int64, gone bool) {
+	if removed > 0 {
+		c.notifyTaken(class, event, key, gone)
+	}
+	c.Out.Int(removed)
+}
