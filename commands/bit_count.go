@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
@@ -52,8 +52,8 @@ func bitcount(c *Ctx) error {
 	switch args := c.Argv[2:]; len(args) {
 	case 0:
 	case 2, 3:
-		start, ok1 := resp.ParseInt(args[0])
-		end, ok2 := resp.ParseInt(args[1])
+		start, ok1 := decimal.ParseInt(args[0])
+		end, ok2 := decimal.ParseInt(args[1])
 		if !ok1 || !ok2 {
 			return ErrNotInteger
 		}
@@ -97,7 +97,7 @@ func countBits(b []byte, s bitSpan) int64 {
 // missing key is an endless row of zeros.
 func bitpos(c *Ctx) error {
 	args := c.Argv[1:]
-	bit, ok := resp.ParseInt(args[1])
+	bit, ok := decimal.ParseInt(args[1])
 	switch {
 	case !ok:
 		return ErrNotInteger
@@ -133,7 +133,7 @@ func bitposSpan(args [][]byte, n int64) (s bitSpan, bounded bool, err error) {
 	if len(args) > 3 {
 		return s, false, ErrSyntax
 	}
-	start, ok := resp.ParseInt(args[0])
+	start, ok := decimal.ParseInt(args[0])
 	if !ok {
 		return s, false, ErrNotInteger
 	}
@@ -145,7 +145,7 @@ func bitposSpan(args [][]byte, n int64) (s bitSpan, bounded bool, err error) {
 	}
 	end := int64(-1)
 	if bounded = len(args) > 1; bounded {
-		if end, ok = resp.ParseInt(args[1]); !ok {
+		if end, ok = decimal.ParseInt(args[1]); !ok {
 			return s, false, ErrNotInteger
 		}
 	}

@@ -3,8 +3,8 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
 	"lockserver/store"
 )
 
@@ -125,7 +125,7 @@ func readBitType(a *Scanner) (t bitType) {
 	}
 	if len(b) > 1 && (b[0] == 'i' || b[0] == 'u') {
 		t.signed = b[0] == 'i'
-		n, ok := resp.ParseInt(b[1:])
+		n, ok := decimal.ParseInt(b[1:])
 		if ok && n >= 1 && (n <= 63 || n == 64 && t.signed) {
 			t.bits = int(n)
 			return t
@@ -145,7 +145,7 @@ func fieldOffset(c *Ctx, a *Scanner, width int) int64 {
 	if len(b) > 0 && b[0] == '#' {
 		b, factor = b[1:], int64(width)
 	}
-	n, ok := resp.ParseInt(b)
+	n, ok := decimal.ParseInt(b)
 	if !ok || n < 0 || n > math.MaxInt64/factor || !c.holdsBit(n*factor) {
 		a.Fail(ErrBitOffset)
 		return 0

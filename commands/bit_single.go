@@ -1,8 +1,8 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
 	"lockserver/store"
 )
 
@@ -28,7 +28,7 @@ func setbit(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	bit, ok := resp.ParseInt(value)
+	bit, ok := decimal.ParseInt(value)
 	if !ok || bit&^1 != 0 {
 		return ErrBitValue
 	}

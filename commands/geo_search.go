@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/geohash"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
@@ -178,7 +179,7 @@ func (s *geoSearch) option(word []byte, rest [][]byte) (n int, err error) {
 	case equalFold(word, "ASC"), equalFold(word, "DESC"):
 		s.order = upper(string(word))
 	case equalFold(word, "COUNT") && len(rest) >= 1:
-		count, ok := resp.ParseInt(rest[0])
+		count, ok := decimal.ParseInt(rest[0])
 		switch {
 		case !ok:
 			return 0, ErrNotInteger

@@ -3,8 +3,8 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
 )
 
 func expire(c *Ctx) error { return setDeadline(c, 1000, c.NowMS()) }
@@ -25,7 +25,7 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	n, ok := resp.ParseInt(num)
+	n, ok := decimal.ParseInt(num)
 	if !ok {
 		return ErrNotInteger
 	}

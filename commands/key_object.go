@@ -3,7 +3,7 @@ package commands
 import (
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
@@ -54,7 +54,7 @@ func objectRefcount(c *Ctx) error {
 		return nil
 	}
 	if r.Kind() == store.String && r.Encoding() == "int" {
-		if n, _ := resp.ParseInt(r.Bytes()); n >= 0 && n < shared {
+		if n, _ := decimal.ParseInt(r.Bytes()); n >= 0 && n < shared {
 			c.Out.Int(math.MaxInt32)
 			return nil
 		}

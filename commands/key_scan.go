@@ -3,8 +3,8 @@ package commands
 import (
 	"strconv"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/glob"
-	"lockserver/internal/resp"
 	"lockserver/store"
 )
 
@@ -88,7 +88,7 @@ func parseCursor(b []byte) (uint64, bool) {
 	for len(b) > 1 && b[0] == '0' {
 		b = b[1:]
 	}
-	n, ok := resp.ParseUint(b)
+	n, ok := decimal.ParseUint(b)
 	if negative {
 		n = -n
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 	"lockserver/store/list"
 )
@@ -156,7 +156,7 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 	if !r.Is(store.String) {
 		return 0, ErrWrongType
 	}
-	token, ok := resp.ParseInt(r.Bytes())
+	token, ok := decimal.ParseInt(r.Bytes())
 	switch {
 	case !ok:
 		return 0, ErrNotInteger

@@ -3,7 +3,7 @@ package commands
 import (
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 	"lockserver/store/hash"
 )
@@ -166,7 +166,7 @@ func (l *lease) read(a *Scanner, unit string) {
 		a.Syntax()
 		return
 	}
-	n, ok := resp.ParseInt(a.Bytes())
+	n, ok := decimal.ParseInt(a.Bytes())
 	if !ok {
 		a.Fail(ErrInvalidExpire(a.row.fullName))
 	}

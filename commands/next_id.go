@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
 )
 
 // An id is 64 bits: a sign of 0, 31 bits of seconds since 2022-01-01 UTC, and 32 bits of a counter that
@@ -50,7 +50,7 @@ func nextID(c *Ctx) error {
 	}
 	last, ok := int64(0), true
 	if exists {
-		last, ok = resp.ParseInt(text)
+		last, ok = decimal.ParseInt(text)
 	}
 	switch {
 	case !ok || last < 0:

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
@@ -45,7 +45,7 @@ func parseOrder(text []byte) (o orderRecord, ok bool) {
 			o.state = known
 		}
 	}
-	o.qty, ok = resp.ParseInt(qty)
+	o.qty, ok = decimal.ParseInt(qty)
 	o.user = user
 	return o, ok && o.qty > 0 && o.state != ""
 }

@@ -3,7 +3,7 @@ package commands
 import (
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/listpack"
@@ -97,7 +97,7 @@ func (s *sale) read(h *hash.Hash) (bad []byte) {
 	}
 	h.Each(func(field, text []byte) bool {
 		value := listpack.String(text)
-		if n, ok := resp.ParseInt(text); ok {
+		if n, ok := decimal.ParseInt(text); ok {
 			value = listpack.Integer(n)
 		}
 		if !s.take(field, value) {
@@ -162,7 +162,7 @@ func findStock(c *Ctx, voucher []byte) (stock int64, err error) {
 	if !exists {
 		return 0, ErrNoSale(voucher)
 	}
-	stock, ok := resp.ParseInt(text)
+	stock, ok := decimal.ParseInt(text)
 	if !ok {
 		return 0, ErrStock
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
 
@@ -81,8 +82,8 @@ func (s *Scanner) Take(n int) [][]byte {
 	return s.args[s.next-n : s.next]
 }
 
-// CountedKeys reads numkeys, at least 1, and as many keys. tooMany is the error if fewer than rest words would
-// be left behind them.
+// CountedKeys reads numkeys, at least 1, and as many keys. tooMany is the error if less than
+// rest words would be left behind them.
 func (s *Scanner) CountedKeys(rest int, tooMany Error) [][]byte {
 	n := s.IntOr(ErrNumKeysZero)
 	switch {
@@ -103,7 +104,7 @@ func (s *Scanner) IntOr(err Error) int64 {
 	if s.err != nil {
 		return 0
 	}
-	n, ok := resp.ParseInt(b)
+	n, ok := decimal.ParseInt(b)
 	if !ok {
 		s.Fail(err)
 		return 0

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store/stream"
 )
 
@@ -68,10 +68,10 @@ func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok boo
 // parseIDHalf reads one half of an ID: an integer as strict as everywhere, or else what C's strtoull takes
 // for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
 func parseIDHalf(b []byte) (uint64, bool) {
-	if n, ok := resp.ParseUint(b); ok {
+	if n, ok := decimal.ParseUint(b); ok {
 		return n, true
 	}
-	if _, ok := resp.ParseInt(b); ok {
+	if _, ok := decimal.ParseInt(b); ok {
 		return 0, false // a plain negative number
 	}
 	b = bytes.TrimLeft(b, " \t\n\v\f\r")
@@ -82,7 +82,7 @@ func parseIDHalf(b []byte) (uint64, bool) {
 	for len(b) > 1 && b[0] == '0' {
 		b = b[1:]
 	}
-	n, ok := resp.ParseUint(b)
+	n, ok := decimal.ParseUint(b)
 	if negative {
 		n = -n
 	}

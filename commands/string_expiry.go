@@ -3,7 +3,7 @@ package commands
 import (
 	"math"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
@@ -41,7 +41,7 @@ func (e *expiry) ttl(c *Ctx) (store.TTL, error) {
 // deadlineMS is the deadline in milliseconds since 1970, above 0. It may be past. The errors are those for
 // what is no integer, and for what makes no time.
 func (e *expiry) deadlineMS(c *Ctx) (int64, error) {
-	n, ok := resp.ParseInt(e.num)
+	n, ok := decimal.ParseInt(e.num)
 	if !ok {
 		return 0, ErrNotInteger
 	}

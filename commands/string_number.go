@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store"
@@ -44,7 +45,7 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	var old int64
 	if r.OK() {
 		var isInt bool
-		if old, isInt = resp.ParseInt(r.Bytes()); !isInt {
+		if old, isInt = decimal.ParseInt(r.Bytes()); !isInt {
 			return ErrNotInteger
 		}
 	}

@@ -1,6 +1,8 @@
 package commands
 
-import "lockserver/internal/resp"
+import (
+	"lockserver/internal/decimal"
+)
 
 // KeyRef is one key of a call: the number of its word, and how the call uses it.
 type KeyRef struct {
@@ -98,7 +100,7 @@ func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 		if begin >= len(args) {
 			return 0, 0, false
 		}
-		n, isInt := resp.ParseInt(args[begin])
+		n, isInt := decimal.ParseInt(args[begin])
 		if !isInt || n <= 0 || n > int64(len(args)) {
 			return 0, 0, false
 		}

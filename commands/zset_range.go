@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store/zset"
@@ -137,8 +138,8 @@ func (x *rangeCall) readEnds() (err error) {
 		x.members, err = lexRange(x.least, x.most)
 	default:
 		var ok, ok2 bool
-		x.start, ok = resp.ParseInt(x.least)
-		x.stop, ok2 = resp.ParseInt(x.most)
+		x.start, ok = decimal.ParseInt(x.least)
+		x.stop, ok2 = decimal.ParseInt(x.most)
 		if !ok || !ok2 {
 			return ErrNotInteger
 		}

@@ -2,7 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 )
 
 // The commands on clusters. A server stands alone, which they say in the words of a Redis without
@@ -135,7 +135,7 @@ func replicaof(c *commands.Ctx) error {
 		c.Out.OK()
 		return nil
 	}
-	if n, ok := resp.ParseInt(port); !ok || n < 0 || n > 65535 {
+	if n, ok := decimal.ParseInt(port); !ok || n < 0 || n > 65535 {
 		return commands.ErrMasterPort
 	}
 	return commands.ErrNoReplication

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 )
 
 func clientRows() []commands.Row {
@@ -265,7 +265,7 @@ func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
 		word, val := a.Bytes(), a.Bytes()
 		switch {
 		case equalWord(word, "id"):
-			id, ok := resp.ParseInt(val)
+			id, ok := decimal.ParseInt(val)
 			if !ok || id < 1 {
 				return f, commands.ErrClientIDSign
 			}
@@ -283,7 +283,7 @@ func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
 				return f, commands.ErrNoSuchUser(val)
 			}
 		case equalWord(word, "maxage"):
-			n, ok := resp.ParseInt(val)
+			n, ok := decimal.ParseInt(val)
 			if !ok || n < 1 {
 				return f, commands.ErrMaxAge
 			}
@@ -317,7 +317,7 @@ func clientList(c *commands.Ctx) error {
 		}
 	case a.Left() > 1 && a.IsNext("ID"):
 		for a.More() {
-			id, ok := resp.ParseInt(a.Bytes())
+			id, ok := decimal.ParseInt(a.Bytes())
 			if !ok {
 				return commands.ErrClientID
 			}

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
 
@@ -130,7 +131,7 @@ func hello(c *commands.Ctx) error {
 	s := sessionOf(c)
 	proto := c.Out.Proto
 	if a.More() {
-		v, ok := resp.ParseInt(a.Bytes())
+		v, ok := decimal.ParseInt(a.Bytes())
 		if !ok {
 			return commands.ErrProtoInteger
 		}

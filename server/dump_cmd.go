@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
-	"lockserver/internal/resp"
 	"lockserver/persistence"
 	"lockserver/persistence/rdb"
 	"lockserver/store"
@@ -77,7 +77,7 @@ func (r *restoreCall) read(a *commands.Scanner) {
 // deadline returns when the key is to die, in milliseconds since 1970; 0: never. One that is too late for the
 // clock has run over into the past, as in Redis.
 func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
-	n, ok := resp.ParseInt(r.ttl)
+	n, ok := decimal.ParseInt(r.ttl)
 	switch {
 	case !ok:
 		return 0, commands.ErrNotInteger

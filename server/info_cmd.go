@@ -9,7 +9,7 @@ import (
 	"lockserver/internal/rusage"
 
 	"lockserver/commands"
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 )
 
 func infoRows() []commands.Row {
@@ -30,7 +30,7 @@ func infoRows() []commands.Row {
 // lolwut has one picture, whatever version of Redis' it is asked for. As in Redis other words mean nothing.
 func lolwut(c *commands.Ctx) error {
 	if len(c.Argv) > 2 && equalWord(c.Argv[1], "version") {
-		if _, ok := resp.ParseInt(c.Argv[2]); !ok {
+		if _, ok := decimal.ParseInt(c.Argv[2]); !ok {
 			return commands.ErrNotInteger
 		}
 	}

@@ -1,10 +1,10 @@
 package store
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/store/bloom"
 	"lockserver/store/hash"
 	"lockserver/store/list"
-	"lockserver/store/listpack"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -126,7 +126,7 @@ func (r Ref) Encoding() string {
 		return "raw"
 	case String:
 		b := r.v.bytes()
-		if _, ok := listpack.ParseInt(b); ok {
+		if _, ok := decimal.ParseInt(b); ok {
 			return "int"
 		}
 		if len(b) <= embstrMax {

@@ -1,6 +1,10 @@
 package resp
 
-import "bytes"
+import (
+	"bytes"
+
+	"lockserver/internal/decimal"
+)
 
 // Decoder splits a client's byte stream into commands. Its zero value is ready, with the default [Limits] and
 // without the small ones of a client that has yet to log in; see [Decoder.SetAuthenticated].
@@ -268,7 +272,7 @@ func (d *Decoder) countHeader(p *partial, b []byte) (bool, error) {
 	if !ok || err != nil {
 		return false, err
 	}
-	n, valid := ParseInt(line[1:])
+	n, valid := decimal.ParseInt(line[1:])
 	switch {
 	case !valid || n > int64(d.limits.maxArgs()):
 		return false, ErrMultibulkLength
@@ -291,7 +295,7 @@ func (d *Decoder) bulkHeader(p *partial, b []byte) (bool, error) {
 	if line[0] != '$' {
 		return false, errExpectedBulk(line[0])
 	}
-	n, valid := ParseInt(line[1:])
+	n, valid := decimal.ParseInt(line[1:])
 	switch {
 	case !valid || n < 0 || n > int64(d.limits.maxBulk()):
 		return false, ErrBulkLength

@@ -9,8 +9,8 @@
 //   - [Writer] encodes replies. Its methods name the meaning (a map, a null, a double) and the protocol
 //     version that the client asked for picks the bytes.
 //   - [ReadValue] reads replies back into a [Value]. It serves tests and tools, not the server.
-//   - The number formats that commands share: [ParseInt], [ParseFloat], [AppendDouble], and [LongDouble],
-//     which is the arithmetic of INCRBYFLOAT.
+//   - The formats of floating point numbers that commands share: [ParseFloat], [AppendDouble], and
+//     [LongDouble], which is the arithmetic of INCRBYFLOAT. Those of integers are in internal/decimal.
 //
 // The texts of protocol errors are Redis', byte for byte (protocol.go), and the tests hold the cases that
 // were tried against a Redis 7.0.15; run them with -oracle host:port to try them again.

@@ -6,6 +6,8 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+
+	"lockserver/internal/decimal"
 )
 
 // LongDouble is a number in the 80-bit format of x86 processors, a 64-bit significand with exponents up to
@@ -171,7 +173,7 @@ func (x *LongDouble) scale10(mantissa []byte, exp int) bool {
 		return false
 	}
 	var m, power big.Float
-	if n, ok := ParseUint(mantissa); ok {
+	if n, ok := decimal.ParseUint(mantissa); ok {
 		m.SetUint64(n)
 	} else {
 		m.SetInt(parseBig(mantissa, 10))

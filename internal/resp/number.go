@@ -4,45 +4,9 @@ import (
 	"bytes"
 	"math"
 	"strconv"
+
+	"lockserver/internal/decimal"
 )
-
-// ParseInt reads a signed 64-bit integer as strictly as Redis does: no space, no '+', no leading zeros, no
-// "-0". What it accepts prints back as the same bytes.
-func ParseInt(b []byte) (int64, bool) {
-	digits := b
-	negative := len(b) > 0 && b[0] == '-'
-	if negative {
-		digits = b[1:]
-	}
-	n, ok := ParseUint(digits)
-	switch {
-	case !ok:
-		return 0, false
-	case !negative:
-		return int64(n), n <= math.MaxInt64
-	default:
-		return -int64(n), n != 0 && n <= 1<<63 // -int64(1<<63) wraps to the smallest
-	}
-}
-
-// ParseUint is ParseInt for unsigned 64-bit integers, without a sign.
-func ParseUint(b []byte) (uint64, bool) {
-	if len(b) == 0 || len(b) > 20 || b[0] == '0' && len(b) > 1 {
-		return 0, false
-	}
-	var n uint64
-	for i, c := range b {
-		c -= '0'
-		if c > 9 {
-			return 0, false
-		}
-		if i == 19 && (n > math.MaxUint64/10 || n == math.MaxUint64/10 && c > math.MaxUint64%10) {
-			return 0, false
-		}
-		n = n*10 + uint64(c)
-	}
-	return n, true
-}
 
 // ParseFloat reads a double as Redis does for scores and the like, which is C's strtod over the whole text:
 // decimal or hexadecimal (an exponent is optional in both), "inf" and "infinity" in any case, a sign, no
@@ -52,7 +16,7 @@ func ParseFloat(b []byte) (float64, bool) {
 		return 0, false
 	}
 	if len(b) < 16 { // integers, as most are; exact below 2^53
-		if n, ok := ParseInt(b); ok && n < 1<<53 && n > -1<<53 {
+		if n, ok := decimal.ParseInt(b); ok && n < 1<<53 && n > -1<<53 {
 			return float64(n), true
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+
+	"lockserver/internal/decimal"
 )
 
 // ErrMalformed wraps every error of [ReadValue] that is not the reader's own: the bytes are no
@@ -74,7 +76,7 @@ func readScalar(kind Kind, text []byte) (Value, error) {
 	v, ok := Value{Kind: kind}, false
 	switch kind {
 	case Integer:
-		v.Int, ok = ParseInt(text)
+		v.Int, ok = decimal.ParseInt(text)
 	case Boolean:
 		v.Bool = string(text) == "t"
 		ok = v.Bool || string(text) == "f"
@@ -93,7 +95,7 @@ func readScalar(kind Kind, text []byte) (Value, error) {
 }
 
 func readString(r *bufio.Reader, kind Kind, text []byte) (Value, error) {
-	n, ok := ParseInt(text)
+	n, ok := decimal.ParseInt(text)
 	if ok && n == -1 && kind == Bulk {
 		return Value{Kind: NullBulk}, nil
 	}
@@ -112,7 +114,7 @@ func readString(r *bufio.Reader, kind Kind, text []byte) (Value, error) {
 }
 
 func readAggregate(r *bufio.Reader, kind Kind, text []byte, depth int) (Value, error) {
-	n, ok := ParseInt(text)
+	n, ok := decimal.ParseInt(text)
 	if ok && n == -1 && kind == Array {
 		return Value{Kind: NullArray}, nil
 	}

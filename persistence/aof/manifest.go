@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
 )
@@ -80,7 +81,7 @@ func (m *Manifest) line(line []byte) error {
 			}
 			e.Name = string(value)
 		case "seq":
-			n, ok := resp.ParseInt(value)
+			n, ok := decimal.ParseInt(value)
 			if !ok || n < 1 {
 				return corrupt("%q is not the number of a file", value)
 			}

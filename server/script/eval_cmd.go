@@ -4,8 +4,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/luavm"
-	"lockserver/internal/resp"
 )
 
 // scriptChunk is what Lua calls a script in messages.
@@ -38,7 +38,7 @@ func evalRows(on binding) []commands.Row {
 
 // readArguments reads the number of keys, the keys and the arguments behind them.
 func readArguments(argv [][]byte, notInteger error) (keys, args [][]byte, err error) {
-	n, ok := resp.ParseInt(argv[2])
+	n, ok := decimal.ParseInt(argv[2])
 	rest := argv[3:]
 	switch {
 	case !ok:

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/cow"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
@@ -123,7 +124,7 @@ func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
 		return 0, false, false
 	}
 	_, v := h.table.At(slot)
-	n, isInt = listpack.ParseInt(bytesOf(*v))
+	n, isInt = decimal.ParseInt(bytesOf(*v))
 	return n, isInt, true
 }
 
@@ -170,7 +171,7 @@ func (h *Hash) SetInt(lim Limits, field []byte, n int64) (added bool) {
 	h.mustOwn()
 	if h.table == nil {
 		digits := 0
-		if lim.Value < maxIntLen {
+		if lim.Value < decimal.MaxIntLen {
 			digits = listpack.Integer(n).Len()
 		}
 		if h.fits(lim, field, digits) {
@@ -259,9 +260,6 @@ func (h *Hash) mustOwn() {
 		panic("hash: write to a header that a snapshot reads")
 	}
 }
-
-// maxIntLen is the longest spelling of a 64-bit integer.
-const maxIntLen = 20
 
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

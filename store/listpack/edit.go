@@ -4,12 +4,14 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+
+	"lockserver/internal/decimal"
 )
 
 // Append appends b as the last element and returns the list. b must not alias
 // the list; the same holds for every function here that takes bytes.
 func (l List) Append(b []byte) List {
-	if n, ok := ParseInt(b); ok {
+	if n, ok := decimal.ParseInt(b); ok {
 		return l.AppendInt(n)
 	}
 	size := stringSize(len(b))
@@ -66,7 +68,7 @@ func (l List) Grow(n int) List { return slices.Grow(l, n) }
 
 // put writes b over the old bytes from pos on.
 func (l List) put(pos, old int, b []byte) List {
-	if n, ok := ParseInt(b); ok {
+	if n, ok := decimal.ParseInt(b); ok {
 		return l.putNumber(pos, old, n)
 	}
 	size := stringSize(len(b))

@@ -3,6 +3,8 @@ package listpack
 import (
 	"encoding/binary"
 	"math"
+
+	"lockserver/internal/decimal"
 )
 
 // Heads of elements. Format, do not change.
@@ -20,13 +22,10 @@ const (
 	headInt64    = 0xF4
 )
 
-// maxIntLen is the longest decimal spelling of an int64, with its sign.
-const maxIntLen = 20
-
 // EncodedLen returns how many bytes of a list the element b takes, back length
 // included.
 func EncodedLen(b []byte) int {
-	if n, ok := ParseInt(b); ok {
+	if n, ok := decimal.ParseInt(b); ok {
 		return intSize(n) + 1
 	}
 	size := stringSize(len(b))
@@ -179,31 +178,4 @@ func putInt(dst []byte, n int64) {
 		binary.LittleEndian.PutUint64(dst[1:], uint64(n))
 	}
 	dst[size] = byte(size)
-}
-
-// ParseInt returns the integer that b spells, if b is its one canonical spelling:
-// no plus sign, no leading zeroes, no "-0". It does not allocate.
-func ParseInt(b []byte) (int64, bool) {
-	if len(b) == 0 || len(b) > maxIntLen || b[0] > '9' {
-		return 0, false
-	}
-	digits, negative := b, b[0] == '-'
-	if negative {
-		digits = b[1:]
-	}
-	// No int64 has more than 19 digits, and 19 digits fit an uint64.
-	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' {
-		return 0, len(b) == 1 && b[0] == '0'
-	}
-	var n uint64
-	for _, c := range digits {
-		if c -= '0'; c > 9 {
-			return 0, false
-		}
-		n = n*10 + uint64(c)
-	}
-	if negative {
-		return -int64(n), n <= 1<<63
-	}
-	return int64(n), n <= math.MaxInt64
 }

@@ -3,6 +3,8 @@ package listpack
 import (
 	"encoding/binary"
 	"slices"
+
+	"lockserver/internal/decimal"
 )
 
 const (
@@ -121,7 +123,7 @@ func (l List) Find(from int, b []byte, skip int) int {
 			continue
 		}
 		if !parsed {
-			number, isNumber = ParseInt(b)
+			number, isNumber = decimal.ParseInt(b)
 			parsed = true
 		}
 		if isNumber && v.Int == number {

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"strconv"
 	"unsafe"
+
+	"lockserver/internal/decimal"
 )
 
 // Value is one element: an integer, or a string of bytes.
@@ -149,6 +151,6 @@ func (v Value) Equal(b []byte) bool {
 	if !v.IsInt {
 		return v.text == string(b)
 	}
-	n, ok := ParseInt(b)
+	n, ok := decimal.ParseInt(b)
 	return ok && n == v.Int
 }

@@ -6,8 +6,8 @@ import (
 	"math/bits"
 	"strconv"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/dict"
-	"lockserver/store/listpack"
 )
 
 // BatchSize is how many members are read, or looked up, at a time.
@@ -21,7 +21,7 @@ type Walk struct {
 	s       *Set
 	next    int // number of the next member; in a listpack its position, -1 at the end
 	members [BatchSize][]byte
-	text    [BatchSize * maxIntLen]byte // of integers
+	text    [BatchSize * decimal.MaxIntLen]byte // of integers
 }
 
 // Begin begins a walk over s, which may be nil, and returns the first members, at most
@@ -136,7 +136,7 @@ func (s *Set) Which(members [][]byte) (found uint64) {
 func (s intset) which(members [][]byte) (found uint64) {
 	at := 0
 	for i, member := range members {
-		n, ok := listpack.ParseInt(member)
+		n, ok := decimal.ParseInt(member)
 		if !ok {
 			continue
 		}
@@ -166,7 +166,7 @@ func (s *Set) whichPacked(members [][]byte) (found uint64) {
 		h := maphash.Bytes(s.seed, member) % uint64(len(first))
 		first[h], after[i] = uint8(i+1), first[h]
 	}
-	var text [maxIntLen]byte
+	var text [decimal.MaxIntLen]byte
 	lp := s.list()
 	for pos := lp.First(); pos >= 0 && bits.OnesCount64(found) < len(members); {
 		v, next := lp.Step(pos)

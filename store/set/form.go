@@ -16,8 +16,6 @@ const (
 	maxIntsetEntries = 1 << 30
 	// maxElement is the most that an element of a listpack takes beyond its bytes.
 	maxElement = 10
-	// maxIntLen is the longest spelling of a 64-bit integer.
-	maxIntLen = 20
 )
 
 func (s *Set) intset() intset      { return s.compact }

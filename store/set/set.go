@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"unsafe"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/cow"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
@@ -107,7 +108,7 @@ func (s *Set) Listpack() (listpack.List, bool) {
 func (s *Set) Has(member []byte) bool {
 	switch s.form {
 	case ints:
-		n, ok := listpack.ParseInt(member)
+		n, ok := decimal.ParseInt(member)
 		if !ok {
 			return false
 		}
@@ -157,7 +158,7 @@ func (s *Set) Append(lim Limits, member []byte) {
 // integer, ends that form: a number too many leads to a table, a string to a
 // listpack if the set fits into one.
 func (s *Set) addToInts(lim Limits, member []byte) (added bool) {
-	if n, ok := listpack.ParseInt(member); ok {
+	if n, ok := decimal.ParseInt(member); ok {
 		s.compact, added = s.intset().add(n)
 		if added && s.intset().len() > min(lim.IntsetEntries, maxIntsetEntries) {
 			s.toTable()
@@ -194,7 +195,7 @@ func (s *Set) Remove(member []byte) (removed bool) {
 	s.mustOwn()
 	switch s.form {
 	case ints:
-		if n, ok := listpack.ParseInt(member); ok {
+		if n, ok := decimal.ParseInt(member); ok {
 			s.compact, removed = s.intset().remove(n)
 		}
 	case packed:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
@@ -109,7 +110,7 @@ func checkKeysOf(p *pair, args []string) string {
 		return ""
 	}
 	if len(args) > 3 && ours.Str == commands.ErrCommandInvalidArgs.Error() {
-		if _, ok := resp.ParseInt([]byte(args[3])); !ok {
+		if _, ok := decimal.ParseInt([]byte(args[3])); !ok {
 			return ""
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/internal/resp"
+	"lockserver/internal/decimal"
 )
 
 // excluded are the commands that are not played, with the reason.
@@ -188,7 +188,7 @@ func bounded(row *commands.Row, args []string) []string {
 	switch row.Name {
 	case "srandmember", "hrandfield", "zrandmember":
 		for i, arg := range args {
-			if n, ok := resp.ParseInt([]byte(arg)); ok && n < -mostDrawn {
+			if n, ok := decimal.ParseInt([]byte(arg)); ok && n < -mostDrawn {
 				args[i] = strconv.Itoa(-mostDrawn)
 			}
 		}

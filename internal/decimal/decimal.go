@@ -1,0 +1,56 @@
+// Package decimal reads integers as strictly as Redis does: an integer has one spelling, without a plus sign,
+// leading zeroes or "-0", so that what is accepted prints back as the same bytes.
+//
+// It owns that rule alone, which arguments, replies and values of the store share; whence the bytes come and
+// what an error is called, it does not know. Floating point numbers are in internal/resp.
+package decimal
+
+import "math"
+
+// MaxIntLen is the longest spelling of a 64-bit integer, with its sign.
+const MaxIntLen = len("-9223372036854775808")
+
+// ParseInt returns the signed 64-bit integer that b spells. It does not allocate.
+func ParseInt(b []byte) (int64, bool) {
+	if len(b) == 0 || len(b) > MaxIntLen || b[0] > '9' {
+		return 0, false
+	}
+	digits, negative := b, b[0] == '-'
+	if negative {
+		digits = b[1:]
+	}
+	// No int64 has more than 19 digits, and 19 digits fit an uint64.
+	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' {
+		return 0, len(b) == 1 && b[0] == '0'
+	}
+	var n uint64
+	for _, c := range digits {
+		if c -= '0'; c > 9 {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	if negative {
+		return -int64(n), n <= 1<<63 // -int64(1<<63) wraps to the smallest
+	}
+	return int64(n), n <= math.MaxInt64
+}
+
+// ParseUint is ParseInt for unsigned 64-bit integers, without a sign.
+func ParseUint(b []byte) (uint64, bool) {
+	if len(b) == 0 || len(b) > 20 || b[0] == '0' && len(b) > 1 {
+		return 0, false
+	}
+	var n uint64
+	for i, c := range b {
+		c -= '0'
+		if c > 9 {
+			return 0, false
+		}
+		if i == 19 && (n > math.MaxUint64/10 || n == math.MaxUint64/10 && c > math.MaxUint64%10) {
+			return 0, false
+		}
+		n = n*10 + uint64(c)
+	}
+	return n, true
+}
