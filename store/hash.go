@@ -13,13 +13,7 @@ type HashEdit struct {
 
 // EditHash opens key's hash for writing.
 func (db *DB) EditHash(key []byte) HashEdit {
-	e := HashEdit{db: db, key: key}
-	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store)
-		db.store.touch(v)
-		e.h, e.slot = v.hash(), slot
-	}
+	e, _ := db.OpenHash(key)
 	return e
 }
 

@@ -12,13 +12,7 @@ type ListEdit struct {
 
 // EditList opens key's list for writing.
 func (db *DB) EditList(key []byte) ListEdit {
-	e := ListEdit{db: db, key: key}
-	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store)
-		db.store.touch(v)
-		e.l = v.list()
-	}
+	e, _ := db.OpenList(key)
 	return e
 }
 

@@ -16,13 +16,7 @@ func (s *Store) Walk() *set.Walk { return &s.walk }
 
 // EditSet opens key's set for writing.
 func (db *DB) EditSet(key []byte) SetEdit {
-	e := SetEdit{db: db, key: key}
-	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store)
-		db.store.touch(v)
-		e.s = v.set()
-	}
+	e, _ := db.OpenSet(key)
 	return e
 }
 

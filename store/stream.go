@@ -16,13 +16,7 @@ type StreamEdit struct {
 
 // EditStream opens key's stream for writing.
 func (db *DB) EditStream(key []byte) StreamEdit {
-	e := StreamEdit{db: db, key: key}
-	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store)
-		db.store.touch(v)
-		e.s = v.stream()
-	}
+	e, _ := db.OpenStream(key)
 	return e
 }
 

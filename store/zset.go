@@ -19,13 +19,7 @@ type ZSetEdit struct {
 
 // EditZSet opens key's sorted set for writing.
 func (db *DB) EditZSet(key []byte) ZSetEdit {
-	e := ZSetEdit{db: db, key: key}
-	if slot := db.find(key); slot >= 0 {
-		v := db.space.keys.Mut(slot)
-		v.own(db.store)
-		db.store.touch(v)
-		e.z = v.zset()
-	}
+	e, _ := db.OpenZSet(key)
 	return e
 }
 

@@ -1,7 +1,6 @@
 package hash
 
 import (
-	"slices"
 	"strconv"
 
 	"lockserver/store/dict"
@@ -87,15 +86,12 @@ func (h *Hash) smallSetInt(field []byte, n int64) (added bool) {
 	return true
 }
 
-// reserve makes room for so many more bytes: a quarter of the list over what is
-// needed, so that filling a hash copies it a few times only.
+// reserve makes room for so many more bytes.
 func (h *Hash) reserve(n int) {
-	switch {
-	case h.lp == nil:
+	if h.lp == nil {
 		h.lp = listpack.NewSize(n + spare)
-	case cap(h.lp)-len(h.lp) < n:
-		larger := slices.Grow(listpack.List(nil), len(h.lp)+n+len(h.lp)/4)
-		h.lp = append(larger, h.lp...)
+	} else {
+		h.lp = h.lp.Reserve(n)
 	}
 }
 
@@ -104,10 +100,7 @@ func (h *Hash) smallDelete(field []byte) bool {
 	if pos < 0 {
 		return false
 	}
-	h.lp = h.lp.Delete(pos, 2)
-	if cap(h.lp) > 256 && len(h.lp) < cap(h.lp)/4 {
-		h.lp = h.lp.Clone()
-	}
+	h.lp = h.lp.Delete(pos, 2).Trim()
 	return true
 }
 

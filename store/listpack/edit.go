@@ -66,6 +66,22 @@ func (l List) Delete(pos, count int) List {
 // returns the list.
 func (l List) Grow(n int) List { return slices.Grow(l, n) }
 
+// Reserve is Grow with a quarter of the list to spare, so that filling a list copies it a few times only.
+func (l List) Reserve(n int) List {
+	if cap(l)-len(l) >= n {
+		return l
+	}
+	return append(slices.Grow(List(nil), len(l)+n+len(l)/4), l...)
+}
+
+// Trim returns the list, or a copy without the spare capacity if that is most of a large one.
+func (l List) Trim() List {
+	if cap(l) > 256 && len(l) < cap(l)/4 {
+		return l.Clone()
+	}
+	return l
+}
+
 // put writes b over the old bytes from pos on.
 func (l List) put(pos, old int, b []byte) List {
 	if n, ok := decimal.ParseInt(b); ok {

@@ -1,7 +1,6 @@
 package set
 
 import (
-	"slices"
 	"strconv"
 
 	"lockserver/store/dict"
@@ -33,15 +32,9 @@ func (s *Set) fits(lim Limits, n, length int) bool {
 	return n < lim.Entries && length <= lim.Value && len(s.compact)+length+maxElement*(n+1) < maxListpack
 }
 
-// push appends a member to the listpack. It makes a quarter more room than is
-// needed, so that filling a set copies it a few times only.
+// push appends a member to the listpack.
 func (s *Set) push(member []byte) {
-	lp := s.list()
-	if need := len(member) + maxElement; cap(lp)-len(lp) < need {
-		larger := slices.Grow(listpack.List(nil), len(lp)+need+len(lp)/4)
-		lp = append(larger, lp...)
-	}
-	s.compact = lp.Append(member)
+	s.compact = s.list().Reserve(len(member) + maxElement).Append(member)
 }
 
 // toListpack turns an intset into a listpack that has room for one more member

@@ -2,7 +2,6 @@ package zset
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 
 	"lockserver/store/listpack"
@@ -87,15 +86,12 @@ func (z *ZSet) smallMove(pos int, member []byte, score float64) (changed bool) {
 	return true
 }
 
-// reserve makes room for so many more bytes, and a quarter of the list more, so
-// that filling a sorted set copies it a few times only.
+// reserve makes room for so many more bytes.
 func (z *ZSet) reserve(n int) {
-	switch {
-	case z.lp == nil:
+	if z.lp == nil {
 		z.lp = listpack.NewSize(n)
-	case cap(z.lp)-len(z.lp) < n:
-		larger := slices.Grow(listpack.List(nil), len(z.lp)+n+len(z.lp)/4)
-		z.lp = append(larger, z.lp...)
+	} else {
+		z.lp = z.lp.Reserve(n)
 	}
 }
 
@@ -104,10 +100,7 @@ func (z *ZSet) smallRemove(member []byte) bool {
 	if pos < 0 {
 		return false
 	}
-	z.lp = z.lp.Delete(pos, 2)
-	if cap(z.lp) > 256 && len(z.lp) < cap(z.lp)/4 {
-		z.lp = z.lp.Clone()
-	}
+	z.lp = z.lp.Delete(pos, 2).Trim()
 	return true
 }
 
