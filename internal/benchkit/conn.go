@@ -9,6 +9,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"lockserver/internal/resp"
 )
 
 // ReplyError is an error that the server answered.
@@ -78,24 +80,18 @@ type Request []byte
 
 // Command appends the head of a command of n arguments, its name included, to b.
 func Command(b []byte, n int) Request {
-	b = append(b, '*')
-	b = strconv.AppendInt(b, int64(n), 10)
-	return append(b, '\r', '\n')
+	return resp.AppendArray(b, n)
 }
 
 // Arg appends one argument.
 func (b Request) Arg(s string) Request {
-	b = append(b, '$')
-	b = strconv.AppendInt(b, int64(len(s)), 10)
-	b = append(b, '\r', '\n')
-	b = append(b, s...)
-	return append(b, '\r', '\n')
+	return resp.AppendBulk(b, s)
 }
 
 // Int appends a number as one argument.
 func (b Request) Int(n int64) Request {
 	var text [20]byte
-	return b.Arg(string(strconv.AppendInt(text[:0], n, 10)))
+	return resp.AppendBulk(b, strconv.AppendInt(text[:0], n, 10))
 }
 
 // digits is how long a number in a key is: what redis-benchmark puts for __rand_int__.

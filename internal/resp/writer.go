@@ -56,22 +56,10 @@ func (w *Writer) Digits(text []byte) {
 }
 
 // Bulk appends a string. A nil slice is the empty string; see Null for the absence of one.
-func (w *Writer) Bulk(b []byte) {
-	n := len(b)
-	switch { // most are short
-	case n < 10:
-		w.Buf = append(w.Buf, '$', '0'+byte(n), '\r', '\n')
-	case n < 100:
-		w.Buf = append(w.Buf, '$', '0'+byte(n/10), '0'+byte(n%10), '\r', '\n')
-	default:
-		w.Buf = redcon.AppendBulk(w.Buf, b)
-		return
-	}
-	w.Buf = append(append(w.Buf, b...), '\r', '\n')
-}
+func (w *Writer) Bulk(b []byte) { w.Buf = AppendBulk(w.Buf, b) }
 
 // BulkString appends a string.
-func (w *Writer) BulkString(s string) { w.Buf = redcon.AppendBulkString(w.Buf, s) }
+func (w *Writer) BulkString(s string) { w.Buf = AppendBulk(w.Buf, s) }
 
 // BulkInt appends an integer in the form of a string. redcon's AppendBulkInt
 // allocates, so this does not use it.
@@ -101,7 +89,7 @@ func (w *Writer) NullArray() {
 func (w *Writer) null3() { w.Buf = append(w.Buf, "_\r\n"...) }
 
 // Array begins an array of n values.
-func (w *Writer) Array(n int) { w.Buf = redcon.AppendArray(w.Buf, n) }
+func (w *Writer) Array(n int) { w.Buf = AppendArray(w.Buf, n) }
 
 // Map begins a map of n pairs; 2n values follow. In version 2 it is an array of 2n.
 func (w *Writer) Map(n int) { w.aggregate('%', n) }
@@ -115,7 +103,7 @@ func (w *Writer) Push(n int) { w.aggregate('>', n) }
 // aggregate appends the header of the RESP3 aggregate kind, or of the array that stands for it in version 2.
 func (w *Writer) aggregate(kind byte, n int) {
 	kind, n = w.header(kind, n)
-	w.line(kind, n)
+	w.Buf = appendHeader(w.Buf, kind, n)
 }
 
 func (w *Writer) header(kind byte, n int) (byte, int) {
@@ -126,12 +114,6 @@ func (w *Writer) header(kind byte, n int) (byte, int) {
 		n *= 2
 	}
 	return '*', n
-}
-
-// line appends kind, n and a line end.
-func (w *Writer) line(kind byte, n int) {
-	w.Buf = strconv.AppendInt(append(w.Buf, kind), int64(n), 10)
-	w.Buf = append(w.Buf, "\r\n"...)
 }
 
 // Double appends a floating point number; in version 2 its text as a string. See [AppendDouble].
@@ -171,7 +153,7 @@ func (w *Writer) Verbatim(format, text string) {
 		w.BulkString(text)
 		return
 	}
-	w.line('=', len(format)+1+len(text))
+	w.Buf = appendHeader(w.Buf, '=', len(format)+1+len(text))
 	w.Buf = append(w.Buf, format...)
 	w.Buf = append(w.Buf, ':')
 	w.Buf = append(w.Buf, text...)

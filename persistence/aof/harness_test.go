@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
 	"lockserver/persistence/disk/lossy"
 	"lockserver/store"
@@ -184,9 +185,9 @@ func inFile(commands ...string) string {
 	var b []byte
 	for _, c := range commands {
 		words := strings.Fields(c)
-		b = appendHeader(b, '*', len(words))
+		b = resp.AppendArray(b, len(words))
 		for _, w := range words {
-			b = appendArg(b, []byte(w))
+			b = resp.AppendBulk(b, w)
 		}
 	}
 	return string(b)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"lockserver/internal/resp"
 	"lockserver/store"
 )
 
@@ -32,11 +33,11 @@ func (e *encoder) effect(dst []byte, effect *store.Effect) []byte {
 		e.db = effect.DB
 		var number [20]byte
 		dst = append(dst, "*2\r\n$6\r\nSELECT\r\n"...)
-		dst = appendArg(dst, strconv.AppendInt(number[:0], int64(e.db), 10))
+		dst = resp.AppendBulk(dst, strconv.AppendInt(number[:0], int64(e.db), 10))
 	}
-	dst = appendHeader(dst, '*', len(effect.Args))
+	dst = resp.AppendArray(dst, len(effect.Args))
 	for _, a := range effect.Args {
-		dst = appendArg(dst, a)
+		dst = resp.AppendBulk(dst, a)
 	}
 	return dst
 }
@@ -49,20 +50,6 @@ func (e *encoder) annotation(dst []byte, nowMS int64) []byte {
 		dst = append(dst, "\r\n"...)
 	}
 	return dst
-}
-
-func appendArg(dst, arg []byte) []byte {
-	dst = appendHeader(dst, '$', len(arg))
-	dst = append(dst, arg...)
-	return append(dst, '\r', '\n')
-}
-
-func appendHeader(dst []byte, kind byte, n int) []byte {
-	if n < 10 { // most are
-		return append(dst, kind, byte('0'+n), '\r', '\n')
-	}
-	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
-	return append(dst, '\r', '\n')
 }
 
 // The names of the commands that are about units.

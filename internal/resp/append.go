@@ -1,0 +1,24 @@
+package resp
+
+import "strconv"
+
+// AppendBulk appends a string as a request, a reply and a log have it.
+func AppendBulk[T string | []byte](dst []byte, b T) []byte {
+	dst = appendHeader(dst, '$', len(b))
+	return append(append(dst, b...), '\r', '\n')
+}
+
+// AppendArray appends the header of an array of n values.
+func AppendArray(dst []byte, n int) []byte { return appendHeader(dst, '*', n) }
+
+// appendHeader appends the line that says how long something is, in bytes or values.
+func appendHeader(dst []byte, kind byte, n int) []byte {
+	switch { // most are short
+	case n < 10:
+		return append(dst, kind, '0'+byte(n), '\r', '\n')
+	case n < 100:
+		return append(dst, kind, '0'+byte(n/10), '0'+byte(n%10), '\r', '\n')
+	}
+	dst = strconv.AppendInt(append(dst, kind), int64(n), 10)
+	return append(dst, '\r', '\n')
+}
