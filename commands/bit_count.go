@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/store"
 )
@@ -14,9 +15,9 @@ type bitSpan struct{ first, last int64 }
 // spanUnit reads BYTE or BIT and returns how many bits a unit has.
 func spanUnit(word []byte) (int64, error) {
 	switch {
-	case equalFold(word, "BIT"):
+	case ascii.EqualFold(word, "BIT"):
 		return 1, nil
-	case equalFold(word, "BYTE"):
+	case ascii.EqualFold(word, "BYTE"):
 		return 8, nil
 	}
 	return 0, ErrSyntax

@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
@@ -109,7 +110,7 @@ func bitfieldWord(a *Scanner) string {
 func overflowKind(a *Scanner) string {
 	b := a.Bytes()
 	for _, w := range [...]string{"WRAP", "SAT", "FAIL"} {
-		if equalFold(b, w) {
+		if ascii.EqualFold(b, w) {
 			return w
 		}
 	}
@@ -264,9 +265,9 @@ func bitfieldKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	for i := 2; i < len(args); {
 		left := len(args) - i - 1
 		switch {
-		case left >= 2 && equalFold(args[i], "GET"):
+		case left >= 2 && ascii.EqualFold(args[i], "GET"):
 			i += 3
-		case left >= 1 && equalFold(args[i], "OVERFLOW"):
+		case left >= 1 && ascii.EqualFold(args[i], "OVERFLOW"):
 			i += 2
 		default:
 			flags = RW | Access | Update

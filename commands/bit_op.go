@@ -3,6 +3,7 @@ package commands
 import (
 	"encoding/binary"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 )
 
@@ -27,7 +28,7 @@ func bitop(c *Ctx) error {
 	word, destination, keys := a.Bytes(), a.Key(), a.Rest()
 	op := bitOperation{}
 	for _, o := range bitOperations() {
-		if equalFold(word, o.word) {
+		if ascii.EqualFold(word, o.word) {
 			op = o
 		}
 	}

@@ -1,6 +1,10 @@
 package commands
 
-import "slices"
+import (
+	"slices"
+
+	"lockserver/internal/ascii"
+)
 
 // Category is a set of ACL categories.
 type Category uint32
@@ -61,7 +65,7 @@ func AllCategories() []string { return slices.Clone(categoryNames[:]) }
 // there is none.
 func CategoryByName(name []byte) (Category, bool) {
 	for i, n := range categoryNames {
-		if equalFold(name, n) {
+		if ascii.EqualFold(name, n) {
 			return 1 << i, true
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // checkStated panics if the literal fields of a row contradict each other.
 func checkStated(r *Row) {
 	switch {
-	case r.Name == "" || r.Name != lower(r.Name) || strings.ContainsAny(r.Name, " |\r\n"):
+	case r.Name == "" || r.Name != strings.ToLower(r.Name) || strings.ContainsAny(r.Name, " |\r\n"):
 		contradiction(r, "a name is one word in lower case")
 	case r.Group == NoGroup:
 		contradiction(r, "no group")
@@ -43,7 +43,7 @@ func checkArgs(r *Row, args []Arg) {
 		switch {
 		case a.Name == "":
 			contradiction(r, "an argument has no name")
-		case a.Token != upper(a.Token):
+		case a.Token != strings.ToUpper(a.Token):
 			contradiction(r, "the word %q is not in upper case", a.Token)
 		case a.Kind == KindPureToken && a.Token == "" && !a.noToken:
 			contradiction(r, "flag %q is no word", a.Name)

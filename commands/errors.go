@@ -271,7 +271,7 @@ func ErrUnknownCommand(args [][]byte) Error {
 func ErrUnknownSubcommand(container string, sub []byte) Error {
 	b := append([]byte("ERR unknown subcommand '"), clip(sub, maxErrorArgBytes)...)
 	b = append(b, "'. Try "...)
-	b = append(b, upper(container)...)
+	b = append(b, strings.ToUpper(container)...)
 	return oneLine(append(b, " HELP."...))
 }
 
@@ -279,7 +279,7 @@ func ErrUnknownSubcommand(container string, sub []byte) Error {
 func ErrSubcommandSyntax(container string, sub []byte) Error {
 	b := append([]byte("ERR unknown subcommand or wrong number of arguments for '"), clip(sub, maxErrorArgBytes)...)
 	b = append(b, "'. Try "...)
-	b = append(b, upper(container)...)
+	b = append(b, strings.ToUpper(container)...)
 	return oneLine(append(b, " HELP."...))
 }
 

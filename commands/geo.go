@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/geohash"
 	"lockserver/internal/resp"
 )
@@ -66,7 +67,7 @@ func geoUnit(word []byte) (metres float64, err error) {
 		name   string
 		metres float64
 	}{{"m", 1}, {"km", 1000}, {"ft", 0.3048}, {"mi", 1609.34}} {
-		if equalFold(word, u.name) {
+		if ascii.EqualFold(word, u.name) {
 			return u.metres, nil
 		}
 	}

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"slices"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/geohash"
 	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store/zset"
+	"strings"
 )
 
 // geoSearch is a call of GEOSEARCH, GEOSEARCHSTORE, GEORADIUS or GEORADIUSBYMEMBER.
@@ -16,6 +18,7 @@ type geoSearch struct {
 	c     *Ctx
 	z     *zset.ZSet // nil: no such key
 	shape geohash.Shape
+	older bool // GEORADIUS or GEORADIUSBYMEMBER: what to look for is no option
 
 	fromMember, fromPoint, byRadius, byBox bool
 	withDist, withHash, withCoord          bool
@@ -52,6 +55,7 @@ func georadius(c *Ctx) error {
 	if err != nil {
 		return err
 	}
+	s.older = true
 	if err := s.readPoint(c.Argv[2:4]); err != nil {
 		return err
 	}
@@ -67,6 +71,7 @@ func georadiusbymember(c *Ctx) error {
 	if err != nil {
 		return err
 	}
+	s.older = true
 	if s.z != nil {
 		if err := s.readMember(c.Argv[2]); err != nil {
 			return err
@@ -82,9 +87,6 @@ func newGeoSearch(c *Ctx, key []byte) (*geoSearch, error) {
 	z, err := c.findZSet(key)
 	return &geoSearch{c: c, z: z}, err
 }
-
-// isSearch tells GEOSEARCH and GEOSEARCHSTORE from the older commands.
-func (s *geoSearch) isSearch() bool { return s.c.Row.Since == "6.2.0" }
 
 func (s *geoSearch) readPoint(args [][]byte) (err error) {
 	s.shape.Center, err = geoPoint(args[0], args[1])
@@ -168,17 +170,17 @@ func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n i
 // option reads an option that all of the commands have and returns how many words it took; 0: it is none.
 func (s *geoSearch) option(word []byte, rest [][]byte) (n int, err error) {
 	switch {
-	case equalFold(word, "WITHDIST"):
+	case ascii.EqualFold(word, "WITHDIST"):
 		s.withDist = true
-	case equalFold(word, "WITHHASH"):
+	case ascii.EqualFold(word, "WITHHASH"):
 		s.withHash = true
-	case equalFold(word, "WITHCOORD"):
+	case ascii.EqualFold(word, "WITHCOORD"):
 		s.withCoord = true
-	case equalFold(word, "ANY"):
+	case ascii.EqualFold(word, "ANY"):
 		s.any = true
-	case equalFold(word, "ASC"), equalFold(word, "DESC"):
-		s.order = upper(string(word))
-	case equalFold(word, "COUNT") && len(rest) >= 1:
+	case ascii.EqualFold(word, "ASC"), ascii.EqualFold(word, "DESC"):
+		s.order = strings.ToUpper(string(word))
+	case ascii.EqualFold(word, "COUNT") && len(rest) >= 1:
 		count, ok := decimal.ParseInt(rest[0])
 		switch {
 		case !ok:
@@ -196,8 +198,8 @@ func (s *geoSearch) option(word []byte, rest [][]byte) (n int, err error) {
 
 // storeOption reads an option of GEORADIUS and GEORADIUSBYMEMBER.
 func (s *geoSearch) storeOption(word []byte, rest [][]byte) (n int, err error) {
-	dist := equalFold(word, "STOREDIST")
-	if len(rest) == 0 || s.c.Row.Flags.Has(ReadOnly) || !dist && !equalFold(word, "STORE") {
+	dist := ascii.EqualFold(word, "STOREDIST")
+	if len(rest) == 0 || s.c.Row.Flags.Has(ReadOnly) || !dist && !ascii.EqualFold(word, "STORE") {
 		return 0, nil
 	}
 	s.storeKey, s.storeDist = rest[0], dist
@@ -207,15 +209,15 @@ func (s *geoSearch) storeOption(word []byte, rest [][]byte) (n int, err error) {
 // searchOption reads an option of GEOSEARCH and GEOSEARCHSTORE.
 func (s *geoSearch) searchOption(word []byte, rest [][]byte) (n int, err error) {
 	switch {
-	case equalFold(word, "FROMMEMBER") && len(rest) >= 1 && !s.fromPoint:
+	case ascii.EqualFold(word, "FROMMEMBER") && len(rest) >= 1 && !s.fromPoint:
 		return 2, s.readMember(rest[0])
-	case equalFold(word, "FROMLONLAT") && len(rest) >= 2 && !s.fromMember:
+	case ascii.EqualFold(word, "FROMLONLAT") && len(rest) >= 2 && !s.fromMember:
 		return 3, s.readPoint(rest[:2])
-	case equalFold(word, "BYRADIUS") && len(rest) >= 2 && !s.byBox:
+	case ascii.EqualFold(word, "BYRADIUS") && len(rest) >= 2 && !s.byBox:
 		return 3, s.readRadius(rest[:2])
-	case equalFold(word, "BYBOX") && len(rest) >= 3 && !s.byRadius:
+	case ascii.EqualFold(word, "BYBOX") && len(rest) >= 3 && !s.byRadius:
 		return 4, s.readBox(rest[:3])
-	case equalFold(word, "STOREDIST") && s.storeKey != nil:
+	case ascii.EqualFold(word, "STOREDIST") && s.storeKey != nil:
 		s.storeDist = true
 		return 1, nil
 	}
@@ -227,13 +229,13 @@ func (s *geoSearch) check() error {
 	name := s.c.Argv[0]
 	switch {
 	case s.storeKey != nil && (s.withDist || s.withHash || s.withCoord):
-		if s.isSearch() {
-			return ErrGeoSearchStoreWith
+		if s.older {
+			return ErrGeoRadiusStoreWith
 		}
-		return ErrGeoRadiusStoreWith
-	case s.isSearch() && !s.fromMember && !s.fromPoint:
+		return ErrGeoSearchStoreWith
+	case !s.older && !s.fromMember && !s.fromPoint:
 		return ErrGeoExactlyOne("FROMMEMBER or FROMLONLAT", name)
-	case s.isSearch() && !s.byRadius && !s.byBox:
+	case !s.older && !s.byRadius && !s.byBox:
 		return ErrGeoExactlyOne("BYRADIUS and BYBOX", name)
 	case s.any && s.count == 0:
 		return ErrGeoAny
@@ -346,9 +348,9 @@ func (s *geoSearch) store(hits []geoHit) {
 		z.Set(st.Limits().ZSet, hits[i].member, score)
 	}
 	c.DB.ReplaceZSet(s.storeKey, z)
-	event := "georadiusstore"
-	if s.isSearch() {
-		event = "geosearchstore"
+	event := "geosearchstore"
+	if s.older {
+		event = "georadiusstore"
 	}
 	c.Notify(keyevent.ZSet, event, s.storeKey)
 	c.Out.Int(int64(len(hits)))

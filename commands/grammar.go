@@ -1,5 +1,7 @@
 package commands
 
+import "strings"
+
 // Arg is one element of a command's grammar, built with the functions and methods of this file, which all
 // work on values: a row reads like the usage line of its command.
 type Arg struct {
@@ -105,7 +107,7 @@ func UnixTime(name string) Arg { return Arg{Name: name, Kind: KindUnixTime} }
 
 // Flag is a word that stands for itself. The documentation calls it by the word in lower case, unless Named.
 func Flag(word string) Arg {
-	return Arg{Name: lower(word), Token: word, Kind: KindPureToken, noToken: word == ""}
+	return Arg{Name: strings.ToLower(word), Token: word, Kind: KindPureToken, noToken: word == ""}
 }
 
 // OneOf is exactly one of its alternatives.
@@ -209,43 +211,4 @@ func sequenceSpan(args []Arg) (least int, exact bool) {
 		exact = exact && same
 	}
 	return least, exact
-}
-
-// lower is strings.ToLower for the ASCII words of a grammar.
-func lower(word string) string {
-	b := []byte(word)
-	for i, c := range b {
-		if 'A' <= c && c <= 'Z' {
-			b[i] = c + 'a' - 'A'
-		}
-	}
-	return string(b)
-}
-
-// upper is the opposite of lower.
-func upper(word string) string {
-	b := []byte(word)
-	for i, c := range b {
-		if 'a' <= c && c <= 'z' {
-			b[i] = c - ('a' - 'A')
-		}
-	}
-	return string(b)
-}
-
-// equalFold reports whether b is the ASCII word, in any case. word may be in either case itself.
-func equalFold(b []byte, word string) bool {
-	if len(b) != len(word) {
-		return false
-	}
-	for i := range len(word) {
-		c, w := b[i], word[i]
-		if c == w {
-			continue
-		}
-		if c^w != 0x20 || c|0x20 < 'a' || c|0x20 > 'z' {
-			return false
-		}
-	}
-	return true
 }

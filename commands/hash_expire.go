@@ -3,6 +3,7 @@ package commands
 import (
 	"math"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 )
 
@@ -79,7 +80,7 @@ func (f *fieldEvents) notify(c *Ctx, key []byte, gone bool) {
 
 // fieldCond reads the one condition that may stand before FIELDS.
 func fieldCond(a *Scanner) (cond expireCond) {
-	if equalFold(a.Peek(), "FIELDS") {
+	if ascii.EqualFold(a.Peek(), "FIELDS") {
 		return cond
 	}
 	cond.readNext(a)
@@ -216,7 +217,7 @@ func hgetex(c *Ctx) error {
 		return ErrWrongType
 	}
 	var x fieldExpiry
-	if !equalFold(a.Peek(), "FIELDS") {
+	if !ascii.EqualFold(a.Peek(), "FIELDS") {
 		x.read(c, a, a.MaybeOption())
 	}
 	fields := countedFields(a, ErrNumFieldsSign)

@@ -1,5 +1,7 @@
 package commands
 
+import "strings"
+
 // helpRow is the HELP subcommand that every container gets: its text is made from the rows of its siblings.
 func helpRow(container *Row) *Row {
 	return &Row{
@@ -12,7 +14,7 @@ func helpRow(container *Row) *Row {
 // help replies one simple string a line.
 func help(c *Ctx) error {
 	container := c.Row.parent
-	lines := []string{upper(container.Name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
+	lines := []string{strings.ToUpper(container.Name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	if container.Run != nil {
 		lines = append(lines, "(no subcommand)", "    "+container.Summary)
 	}
@@ -20,7 +22,7 @@ func help(c *Ctx) error {
 		if sub == c.Row {
 			continue
 		}
-		lines = append(lines, upper(sub.Name)+usage(sub.Args), "    "+sub.Summary)
+		lines = append(lines, strings.ToUpper(sub.Name)+usage(sub.Args), "    "+sub.Summary)
 	}
 	lines = append(lines, "HELP", "    Prints this help.")
 	c.Out.Array(len(lines))

@@ -3,6 +3,7 @@ package commands
 import (
 	"errors"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
 	"lockserver/store/hll"
@@ -122,7 +123,7 @@ func pfdebug(c *Ctx) error {
 		return ErrPFNoKey
 	}
 	switch {
-	case equalFold(what, "GETREG"):
+	case ascii.EqualFold(what, "GETREG"):
 		if _, err := c.DB.PFToDense(key); err != nil {
 			return hllError(err)
 		}
@@ -134,18 +135,18 @@ func pfdebug(c *Ctx) error {
 		for _, v := range r {
 			c.Out.Int(int64(v))
 		}
-	case equalFold(what, "DECODE"):
+	case ascii.EqualFold(what, "DECODE"):
 		if !hll.IsSparse(b) {
 			return ErrPFNotSparse
 		}
 		c.Out.BulkString(hll.Describe(b))
-	case equalFold(what, "ENCODING"):
+	case ascii.EqualFold(what, "ENCODING"):
 		name := "dense"
 		if hll.IsSparse(b) {
 			name = "sparse"
 		}
 		c.Out.Simple(name)
-	case equalFold(what, "TODENSE"):
+	case ascii.EqualFold(what, "TODENSE"):
 		was, err := c.DB.PFToDense(key)
 		if err != nil {
 			return hllError(err)

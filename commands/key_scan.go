@@ -3,6 +3,7 @@ package commands
 import (
 	"strconv"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/glob"
 	"lockserver/store"
@@ -30,7 +31,7 @@ type keyFilter struct {
 
 // takes asks for the pattern "*" itself because no pattern matches the empty key.
 func (f *keyFilter) takes(key string, r store.Ref) bool {
-	if f.kind != nil && !equalFold(f.kind, r.Kind().String()) {
+	if f.kind != nil && !ascii.EqualFold(f.kind, r.Kind().String()) {
 		return false
 	}
 	return string(f.pattern) == "*" || glob.Match(f.pattern, []byte(key), false)

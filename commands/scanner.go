@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
@@ -165,7 +166,7 @@ func (s *Scanner) MaybeOption() string {
 	}
 	arg := s.args[s.next]
 	for _, w := range s.row.words {
-		if len(w) == len(arg) && equalFold(arg, w) {
+		if len(w) == len(arg) && ascii.EqualFold(arg, w) {
 			s.next++
 			return w
 		}
@@ -175,7 +176,7 @@ func (s *Scanner) MaybeOption() string {
 
 // IsNext reads the next argument if it is word, in any case, and reports whether it was.
 func (s *Scanner) IsNext(word string) bool {
-	if !s.More() || !equalFold(s.args[s.next], word) {
+	if !s.More() || !ascii.EqualFold(s.args[s.next], word) {
 		return false
 	}
 	s.next++

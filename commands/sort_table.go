@@ -1,5 +1,7 @@
 package commands
 
+import "lockserver/internal/ascii"
+
 // SortRows are SORT and what it may do where nothing may be written.
 func SortRows() []Row {
 	row := Row{Name: "sort", Group: Generic, Since: "1.0.0", Flags: Write | DenyOOM, Run: sortElements, FindKeys: sortKeys,
@@ -31,11 +33,11 @@ func sortKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	store := 0
 	for i := 2; i < len(args); i++ {
 		switch {
-		case equalFold(args[i], "LIMIT"):
+		case ascii.EqualFold(args[i], "LIMIT"):
 			i += 2
-		case equalFold(args[i], "BY"), equalFold(args[i], "GET"):
+		case ascii.EqualFold(args[i], "BY"), ascii.EqualFold(args[i], "GET"):
 			i++
-		case equalFold(args[i], "STORE") && i+1 < len(args):
+		case ascii.EqualFold(args[i], "STORE") && i+1 < len(args):
 			store = i + 1
 			i++
 		}

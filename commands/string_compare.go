@@ -7,6 +7,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
 )
@@ -34,7 +35,7 @@ func (m *comparison) holds(val []byte) (bool, error) {
 		return false, ErrDigest
 	}
 	digest := hexDigest(val)
-	same := equalFold(m.operand, string(digest[:]))
+	same := ascii.EqualFold(m.operand, string(digest[:]))
 	return same == (m.word == "IFDEQ"), nil
 }
 
@@ -138,7 +139,7 @@ func delexKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 
 func isComparison(word []byte) bool {
 	for _, w := range [...]string{"IFEQ", "IFNE", "IFDEQ", "IFDNE"} {
-		if equalFold(word, w) {
+		if ascii.EqualFold(word, w) {
 			return true
 		}
 	}

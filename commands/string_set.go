@@ -1,6 +1,9 @@
 package commands
 
-import "lockserver/store"
+import (
+	"lockserver/internal/ascii"
+	"lockserver/store"
+)
 
 func setString(c *Ctx) error {
 	a := c.Args()
@@ -77,7 +80,7 @@ func setKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	flags := OW | Update
 	for _, arg := range args[3:] {
 		switch {
-		case equalFold(arg, "GET"):
+		case ascii.EqualFold(arg, "GET"):
 			flags = RW | Access | Update
 		case isComparison(arg):
 			flags = flags&^OW | RW

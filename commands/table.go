@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+
+	"lockserver/internal/ascii"
 )
 
 // Table is every command that a server knows. It is built once and never changes, so that any number of
@@ -117,7 +119,7 @@ func (t *Table) Names(keep func(*Row) bool) []string {
 func (t *Table) Lookup(name []byte) *Row {
 	d := digestOf(name)
 	for at := t.first(d); t.slots[at].row != nil; at = t.next(at) {
-		if s := &t.slots[at]; s.digest == d && (d.length <= 16 || equalFold(name, s.row.Name)) {
+		if s := &t.slots[at]; s.digest == d && (d.length <= 16 || ascii.EqualFold(name, s.row.Name)) {
 			return s.row
 		}
 	}
@@ -170,7 +172,7 @@ func (r *Row) Is(name string) bool { return r != nil && r.parent == nil && r.Nam
 // Subcommand finds a subcommand by its name in any case; nil if there is none.
 func (r *Row) Subcommand(name []byte) *Row {
 	for _, sub := range r.subs {
-		if equalFold(name, sub.Name) {
+		if ascii.EqualFold(name, sub.Name) {
 			return sub
 		}
 	}

@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 )
 
@@ -119,7 +120,7 @@ func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 // behindKeyword is the place behind the spec's word, or 0 if the call does not have it.
 func (s *KeySpec) behindKeyword(args [][]byte) int {
 	for i := s.StartFrom; i < len(args)-1; i++ {
-		if equalFold(args[i], s.Keyword) {
+		if ascii.EqualFold(args[i], s.Keyword) {
 			return i + 1
 		}
 	}

@@ -114,14 +114,7 @@ func TestLookup(t *testing.T) {
 }
 
 // Folding the case must not make different names equal: only letters have two cases.
-func TestEqualFold(t *testing.T) {
-	for a := range 256 {
-		for b := range 128 {
-			want := a == b || a < 128 && strings.EqualFold(string(rune(a)), string(rune(b)))
-			require.Equal(t, want, equalFold([]byte{byte(a)}, string(rune(b))), "%q %q", a, b)
-		}
-	}
-	require.False(t, equalFold([]byte("ab"), "abc"))
+func TestLowerBytes(t *testing.T) {
 	for a := range 256 {
 		want := uint64(a)
 		if 'A' <= a && a <= 'Z' {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 )
 
@@ -131,7 +132,7 @@ func role(c *commands.Ctx) error {
 
 func replicaof(c *commands.Ctx) error {
 	host, port := c.Argv[1], c.Argv[2]
-	if equalWord(host, "no") && equalWord(port, "one") {
+	if ascii.EqualFold(host, "no") && ascii.EqualFold(port, "one") {
 		c.Out.OK()
 		return nil
 	}

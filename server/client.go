@@ -4,6 +4,7 @@ import (
 	"net"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 )
 
 // clientInfo is what CLIENT LIST tells of a session besides what the session does.
@@ -102,7 +103,7 @@ func (ex *executor) close(s *session) {
 // isHTTP reports whether a word that is no command begins a line of HTTP. A web page can make a browser send
 // a POST to a port on the user's own machine; as the lines of its body would be taken for inline commands,
 // Redis hangs up at the first of these two words, and so do we.
-func isHTTP(name []byte) bool { return equalWord(name, "post") || equalWord(name, "host:") }
+func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.EqualFold(name, "host:") }
 
 // refuseHTTP ends the connection without a word; what was answered in this batch is dropped.
 func (s *session) refuseHTTP() {

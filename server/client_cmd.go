@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 )
 
@@ -91,12 +92,12 @@ func clientSetInfo(c *commands.Ctx) error {
 	val := a.Bytes()
 	info := &sessionOf(c).info
 	switch {
-	case equalWord(what, "lib-name"):
+	case ascii.EqualFold(what, "lib-name"):
 		if !validName(val) {
 			return commands.ErrClientAttribute("lib-name")
 		}
 		info.libName = string(val)
-	case equalWord(what, "lib-ver"):
+	case ascii.EqualFold(what, "lib-ver"):
 		if !validName(val) {
 			return commands.ErrClientAttribute("lib-ver")
 		}
@@ -160,8 +161,8 @@ func clientUnblock(c *commands.Ctx) error {
 	asError := false
 	if a.More() {
 		switch reason := a.Bytes(); {
-		case equalWord(reason, "timeout"):
-		case equalWord(reason, "error"):
+		case ascii.EqualFold(reason, "timeout"):
+		case ascii.EqualFold(reason, "error"):
 			asError = true
 		default:
 			return commands.ErrUnblockReason
@@ -183,23 +184,6 @@ func clientUnblock(c *commands.Ctx) error {
 	}
 	c.Out.Int(1)
 	return nil
-}
-
-// equalWord compares an argument with a lower-case word, ignoring case.
-func equalWord(arg []byte, word string) bool {
-	if len(arg) != len(word) {
-		return false
-	}
-	for i := range arg {
-		b := arg[i]
-		if 'A' <= b && b <= 'Z' {
-			b += 'a' - 'A'
-		}
-		if b != word[i] {
-			return false
-		}
-	}
-	return true
 }
 
 // killFilter is what CLIENT KILL selects connections by; every part that is set must fit.
@@ -264,33 +248,33 @@ func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
 		}
 		word, val := a.Bytes(), a.Bytes()
 		switch {
-		case equalWord(word, "id"):
+		case ascii.EqualFold(word, "id"):
 			id, ok := decimal.ParseInt(val)
 			if !ok || id < 1 {
 				return f, commands.ErrClientIDSign
 			}
 			f.id, f.hasID = id, true
-		case equalWord(word, "type"):
+		case ascii.EqualFold(word, "type"):
 			if f.kind = clientType(val); f.kind == "" {
 				return f, commands.ErrClientType(val)
 			}
-		case equalWord(word, "addr"):
+		case ascii.EqualFold(word, "addr"):
 			f.addr = string(val)
-		case equalWord(word, "laddr"):
+		case ascii.EqualFold(word, "laddr"):
 			f.localAddr = string(val)
-		case equalWord(word, "user"):
+		case ascii.EqualFold(word, "user"):
 			if f.user = string(val); f.user != "default" {
 				return f, commands.ErrNoSuchUser(val)
 			}
-		case equalWord(word, "maxage"):
+		case ascii.EqualFold(word, "maxage"):
 			n, ok := decimal.ParseInt(val)
 			if !ok || n < 1 {
 				return f, commands.ErrMaxAge
 			}
 			f.maxAgeS = n
-		case equalWord(word, "skipme") && equalWord(val, "yes"):
+		case ascii.EqualFold(word, "skipme") && ascii.EqualFold(val, "yes"):
 			f.includesMe = false
-		case equalWord(word, "skipme") && equalWord(val, "no"):
+		case ascii.EqualFold(word, "skipme") && ascii.EqualFold(val, "no"):
 			f.includesMe = true
 		default:
 			return f, commands.ErrSyntax
@@ -365,13 +349,13 @@ func (ex *executor) sortedClients() []*session {
 // clientType returns the type of connections that a word of CLIENT LIST TYPE means; empty: none.
 func clientType(word []byte) string {
 	switch {
-	case equalWord(word, "normal"):
+	case ascii.EqualFold(word, "normal"):
 		return "normal"
-	case equalWord(word, "master"):
+	case ascii.EqualFold(word, "master"):
 		return "master"
-	case equalWord(word, "replica"), equalWord(word, "slave"):
+	case ascii.EqualFold(word, "replica"), ascii.EqualFold(word, "slave"):
 		return "replica"
-	case equalWord(word, "pubsub"):
+	case ascii.EqualFold(word, "pubsub"):
 		return "pubsub"
 	}
 	return ""

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 )
 
@@ -23,11 +24,11 @@ func debugCmd(c *commands.Ctx) error {
 	}
 	word, args := c.Argv[1], c.Argv[2:]
 	switch {
-	case equalWord(word, "sleep") && len(args) == 1:
+	case ascii.EqualFold(word, "sleep") && len(args) == 1:
 		seconds, _ := resp.ParseFloat(args[0])
 		time.Sleep(time.Duration(seconds * float64(time.Second)))
 		c.Out.OK()
-	case equalWord(word, "set-active-expire") && len(args) == 1:
+	case ascii.EqualFold(word, "set-active-expire") && len(args) == 1:
 		s.executor.expiryPaused = string(args[0]) == "0"
 		c.Out.OK()
 	default:

@@ -9,6 +9,7 @@ import (
 	"lockserver/internal/rusage"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 )
 
@@ -29,7 +30,7 @@ func infoRows() []commands.Row {
 
 // lolwut has one picture, whatever version of Redis' it is asked for. As in Redis other words mean nothing.
 func lolwut(c *commands.Ctx) error {
-	if len(c.Argv) > 2 && equalWord(c.Argv[1], "version") {
+	if len(c.Argv) > 2 && ascii.EqualFold(c.Argv[1], "version") {
 		if _, ok := decimal.ParseInt(c.Argv[2]); !ok {
 			return commands.ErrNotInteger
 		}
@@ -96,9 +97,9 @@ func (s *section) wanted(asked [][]byte) bool {
 	}
 	for _, word := range asked {
 		switch {
-		case equalWord(word, "all"), equalWord(word, "everything"), equalWord(word, strings.ToLower(s.name)):
+		case ascii.EqualFold(word, "all"), ascii.EqualFold(word, "everything"), ascii.EqualFold(word, s.name):
 			return true
-		case equalWord(word, "default") && !s.extra:
+		case ascii.EqualFold(word, "default") && !s.extra:
 			return true
 		}
 	}

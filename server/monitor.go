@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 )
 
@@ -99,14 +100,14 @@ func redact(row *commands.Row, argv [][]byte) [][]byte {
 		}
 	case "hello":
 		for i := 2; i+2 < len(argv); i++ {
-			if equalWord(argv[i], "auth") {
+			if ascii.EqualFold(argv[i], "auth") {
 				secret = append(secret, i+1, i+2)
 				break
 			}
 		}
 	case "config|set":
 		for i := 2; i+1 < len(argv); i += 2 {
-			if equalWord(argv[i], "requirepass") || equalWord(argv[i], "masterauth") {
+			if ascii.EqualFold(argv[i], "requirepass") || ascii.EqualFold(argv[i], "masterauth") {
 				secret = append(secret, i+1)
 			}
 		}

@@ -1,6 +1,9 @@
 package server
 
-import "lockserver/commands"
+import (
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+)
 
 // trackingRows are the subcommands of CLIENT about client-side caching.
 func trackingRows() []commands.Row {
@@ -40,12 +43,12 @@ func clientTracking(c *commands.Ctx) error {
 		return err
 	}
 	switch {
-	case equalWord(status, "on"):
+	case ascii.EqualFold(status, "on"):
 		if err := o.check(s.tracker); err != nil {
 			return err
 		}
 		o.apply(s)
-	case equalWord(status, "off"):
+	case ascii.EqualFold(status, "off"):
 		s.executor.stopTracking(s)
 	default:
 		return commands.ErrSyntax
@@ -57,7 +60,7 @@ func clientTracking(c *commands.Ctx) error {
 func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, err error) {
 	for a.More() && err == nil {
 		switch word := a.Bytes(); {
-		case equalWord(word, "redirect") && a.More():
+		case ascii.EqualFold(word, "redirect") && a.More():
 			if o.redirect != 0 {
 				return o, commands.ErrTrackingRedirects
 			}
@@ -65,15 +68,15 @@ func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, 
 			if err = a.Err(); err == nil && ex.clients[o.redirect] == nil {
 				err = commands.ErrTrackingRedirect
 			}
-		case equalWord(word, "bcast"):
+		case ascii.EqualFold(word, "bcast"):
 			o.bcast = true
-		case equalWord(word, "optin"):
+		case ascii.EqualFold(word, "optin"):
 			o.optIn = true
-		case equalWord(word, "optout"):
+		case ascii.EqualFold(word, "optout"):
 			o.optOut = true
-		case equalWord(word, "noloop"):
+		case ascii.EqualFold(word, "noloop"):
 			o.noLoop = true
-		case equalWord(word, "prefix") && a.More():
+		case ascii.EqualFold(word, "prefix") && a.More():
 			o.prefixes = append(o.prefixes, a.String())
 		default:
 			err = commands.ErrSyntax
@@ -135,11 +138,11 @@ func clientCaching(c *commands.Ctx) error {
 		return commands.ErrCachingNotTracking
 	}
 	switch mode := c.Args().Bytes(); {
-	case equalWord(mode, "yes"):
+	case ascii.EqualFold(mode, "yes"):
 		if !tr.optIn {
 			return commands.ErrCachingYes
 		}
-	case equalWord(mode, "no"):
+	case ascii.EqualFold(mode, "no"):
 		if !tr.optOut {
 			return commands.ErrCachingNo
 		}

@@ -8,6 +8,8 @@
 // file of the test was made with Redis 7.0.15 and tells whether both still agree.
 package glob
 
+import "lockserver/internal/ascii"
+
 // Match reports whether s as a whole matches pattern. With nocase, ASCII letters match in either case, except
 // behind a backslash in a class.
 //
@@ -130,18 +132,11 @@ func between(from, to, c byte, nocase bool) bool {
 		a, b = b, a
 	}
 	if nocase {
-		a, b, c = int8(lower(byte(a))), int8(lower(byte(b))), lower(c)
+		a, b, c = int8(ascii.Lower(byte(a))), int8(ascii.Lower(byte(b))), ascii.Lower(c)
 	}
 	return a <= int8(c) && int8(c) <= b
 }
 
 func same(a, b byte, nocase bool) bool {
-	return a == b || nocase && lower(a) == lower(b)
-}
-
-func lower(c byte) byte {
-	if c >= 'A' && c <= 'Z' {
-		c |= 0x20
-	}
-	return c
+	return a == b || nocase && ascii.Lower(a) == ascii.Lower(b)
 }

@@ -206,7 +206,7 @@ func (c *checking) commands(src io.Reader, offset int64, got *Checked) error {
 		case args == nil:
 			return nil
 		}
-		begins, ends := isWord(args[0], wordMulti), isWord(args[0], wordExec)
+		begins, ends := isMulti(args), isExec(args)
 		if begins && inside || ends && !inside {
 			return &Error{got.Path, r.offset() - commandBytes(args), corrupt("%s where it cannot stand", bytes.ToUpper(args[0]))}
 		}

@@ -172,13 +172,13 @@ func (l *loading) tear(r *reader, bad *fault) *fault {
 // command executes a command, or keeps it until its transaction is whole.
 func (l *loading) command(args [][]byte, r *reader) error {
 	switch {
-	case isWord(args[0], wordMulti):
+	case isMulti(args):
 		if l.unit.open || len(args) != 1 {
 			return corrupt("MULTI where it cannot stand")
 		}
 		l.unit.start(r.offset() - commandBytes(args))
 		return nil
-	case isWord(args[0], wordExec):
+	case isExec(args):
 		if !l.unit.open || len(args) != 1 {
 			return corrupt("EXEC where it cannot stand")
 		}

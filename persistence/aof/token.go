@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"lockserver/internal/ascii"
 	"lockserver/store"
 )
 
@@ -31,12 +32,10 @@ func TokenLimit(annotation []byte) int64 {
 	return limit
 }
 
-var wordHSet = []byte("HSET")
-
 // TokenIn is the highest fencing token that a command gives a lock, 0 if it gives none. Tokens are given out
 // by an HSET, which stays in the log when the lock is gone.
 func TokenIn(args [][]byte) (token int64) {
-	if !isWord(args[0], wordHSet) {
+	if !ascii.EqualFold(args[0], "HSET") {
 		return 0
 	}
 	for i := 2; i+1 < len(args); i += 2 {

@@ -1,9 +1,9 @@
 package aof
 
 import (
-	"bytes"
 	"strconv"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -52,15 +52,9 @@ func (e *encoder) annotation(dst []byte, nowMS int64) []byte {
 	return dst
 }
 
-// The names of the commands that are about units.
-var (
-	wordMulti = []byte("MULTI")
-	wordExec  = []byte("EXEC")
-)
-
-func isWord(arg, word []byte) bool {
-	return len(arg) == len(word) && bytes.EqualFold(arg, word)
-}
+// isMulti and isExec tell the commands that begin and end a unit.
+func isMulti(args [][]byte) bool { return ascii.EqualFold(args[0], "MULTI") }
+func isExec(args [][]byte) bool  { return ascii.EqualFold(args[0], "EXEC") }
 
 // transaction holds the commands between MULTI and EXEC until all of them are there.
 type transaction struct {
@@ -123,9 +117,9 @@ func wholeUnits(b []byte) int {
 		args = p.args
 		switch {
 		case b[at-n] == '#':
-		case isWord(args[0], wordMulti):
+		case isMulti(args):
 			inside = true
-		case isWord(args[0], wordExec):
+		case isExec(args):
 			inside = false
 		}
 		if !inside {
