@@ -9,6 +9,10 @@
 // the [Scanner] accepts derive from it in [NewTable]. A row that contradicts itself panics there, and so in
 // every test that builds a table. All error texts that clients see stand in errors.go.
 //
+// Locks (lock*.go) and sales (sale*.go, next_id.go) are rooms within the package: nothing else uses what
+// stands there but their tables, and they use of the rest only what is exported. internal/tidy keeps that, and
+// docs/decisions/0013-one-room-of-commands.md says why they are no packages.
+//
 // # What it must not know
 //
 // Sockets, files, the journal, other clients, the wall clock and chance. A handler gets a [Ctx] with the

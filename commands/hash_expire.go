@@ -74,7 +74,7 @@ func (f *fieldEvents) notify(c *Ctx, key []byte, gone bool) {
 		c.Notify(keyevent.Hash, "hpersist", key)
 	}
 	if f.deleted {
-		c.notifyTaken(keyevent.Hash, "hdel", key, gone)
+		c.NotifyTaken(keyevent.Hash, "hdel", key, gone)
 	}
 }
 

@@ -70,7 +70,7 @@ func lrem(c *Ctx) error {
 	}
 	removed := e.RemoveEqual(element, from, int(count))
 	if removed > 0 {
-		c.notifyTaken(keyevent.List, "lrem", key, e.List() == nil)
+		c.NotifyTaken(keyevent.List, "lrem", key, e.List() == nil)
 	}
 	c.Out.Int(int64(removed))
 	return nil
@@ -88,7 +88,7 @@ func ltrim(c *Ctx) error {
 	}
 	if e.List() != nil {
 		e.Trim(between(start, stop, e.Len()))
-		c.notifyTaken(keyevent.List, "ltrim", key, e.List() == nil)
+		c.NotifyTaken(keyevent.List, "ltrim", key, e.List() == nil)
 	}
 	c.Out.OK()
 	return nil

@@ -108,5 +108,5 @@ func (m *moveCall) run(c *Ctx) (done bool, err error) {
 // notify tells of a move, the arrival first; gone says that the source went with the element.
 func (m *moveCall) notify(c *Ctx, gone bool) {
 	c.Notify(keyevent.List, pushEvents[m.to], m.destination)
-	c.notifyTaken(keyevent.List, popEvents[m.from], m.source, gone)
+	c.NotifyTaken(keyevent.List, popEvents[m.from], m.source, gone)
 }

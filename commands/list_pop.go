@@ -51,7 +51,7 @@ func popEnd(c *Ctx, side list.Side) error {
 func writePopped(c *Ctx, key []byte, e *store.ListEdit, side list.Side, n int) {
 	e.Pop(side, n, func(v list.Value) { writeElement(c.Out, v) })
 	if n > 0 {
-		c.notifyTaken(keyevent.List, popEvents[side], key, e.List() == nil)
+		c.NotifyTaken(keyevent.List, popEvents[side], key, e.List() == nil)
 	}
 }
 

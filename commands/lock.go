@@ -25,7 +25,7 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	for a.More() {
 		switch w := a.Option(); w {
 		case "PX", "EX":
-			l.lease.read(a, w)
+			l.lease.read(c, a, w)
 		case "WAIT":
 			if l.waits {
 				a.Syntax()

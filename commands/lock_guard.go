@@ -12,8 +12,8 @@ func guard(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	if !row.guardable() {
-		return ErrNotGuarded(row.fullName)
+	if !guardable(row) {
+		return ErrNotGuarded(row.FullName())
 	}
 	l, err := FindLock(c.DB, key)
 	if err != nil {
@@ -29,14 +29,14 @@ func guard(c *Ctx) error {
 // transaction or a subscription. Those are the ones that a transaction does not queue or a script may not
 // call; one that is kept from scripts because it blocks does not block here either, and a script, which is
 // kept from scripts itself, is one unit.
-func (r *Row) guardable() bool {
+func guardable(r *Row) bool {
 	switch {
 	case r.Inner != 0, r.Group == Connection, r.Flags&(NoMulti|Immediate) != 0:
 		return false
 	}
-	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking) || r.runsScript()
+	return !r.Flags.Has(NoScript) || r.Flags.Has(Blocking) || runsScript(r)
 }
 
 // runsScript reports whether the command runs a script or a function: those, and no
 // other of their group, have keys.
-func (r *Row) runsScript() bool { return r.Group == Scripting && len(r.keys) > 0 }
+func runsScript(r *Row) bool { return r.Group == Scripting && len(r.Keys()) > 0 }

@@ -21,7 +21,7 @@ func remove(c *Ctx, key []byte, edit store.HashEdit) {
 	edit.Remove()
 	c.Host.StopRenewing(c, key)
 	announce(c, key)
-	c.notifyTaken(keyevent.Generic, "unlock", key, true)
+	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
 
 // unlock gives back one hold.

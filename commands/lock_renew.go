@@ -11,7 +11,7 @@ func renew(c *Ctx) error {
 	for a.More() {
 		switch w := a.Option(); w {
 		case "PX", "EX":
-			l.read(a, w)
+			l.read(c, a, w)
 		case "TOKEN":
 			if token != 0 {
 				a.Syntax()

@@ -161,14 +161,14 @@ type lease struct {
 }
 
 // read takes the time behind PX or EX.
-func (l *lease) read(a *Scanner, unit string) {
+func (l *lease) read(c *Ctx, a *Scanner, unit string) {
 	if l.unit != "" {
 		a.Syntax()
 		return
 	}
 	n, ok := decimal.ParseInt(a.Bytes())
 	if !ok {
-		a.Fail(ErrInvalidExpire(a.row.fullName))
+		a.Fail(ErrInvalidExpire(c.Row.FullName()))
 	}
 	if unit == "EX" {
 		if n < 0 || n > math.MaxInt64/1000 {
@@ -185,7 +185,7 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 		return c.NowMS() + c.Settings.LockWatchdogMS, nil
 	}
 	if l.ms <= 0 || l.ms > math.MaxInt64-c.NowMS() {
-		return 0, ErrInvalidExpire(c.Row.fullName)
+		return 0, ErrInvalidExpire(c.Row.FullName())
 	}
 	return c.NowMS() + l.ms, nil
 }

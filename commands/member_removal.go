@@ -15,7 +15,7 @@ func removeAll(members [][]byte, remove func(member []byte) bool) (removed int64
 // replyRemoved is the end of HDEL, SREM and ZREM: gone says that the key went with its last member.
 func (c *Ctx) replyRemoved(key []byte, class keyevent.Class, event string, removed int64, gone bool) {
 	if removed > 0 {
-		c.notifyTaken(class, event, key, gone)
+		c.NotifyTaken(class, event, key, gone)
 	}
 	c.Out.Int(removed)
 }

@@ -22,9 +22,9 @@ func (c *Ctx) NotifyIn(db *store.DB, class keyevent.Class, event string, key []b
 	}
 }
 
-// notifyTaken is Notify for an event that took something out of a container: gone
+// NotifyTaken is Notify for an event that took something out of a container: gone
 // says that the key went with it.
-func (c *Ctx) notifyTaken(class keyevent.Class, event string, key []byte, gone bool) {
+func (c *Ctx) NotifyTaken(class keyevent.Class, event string, key []byte, gone bool) {
 	c.Notify(class, event, key)
 	if gone {
 		c.Notify(keyevent.Generic, "del", key)

@@ -110,7 +110,7 @@ func (p *purchase) sell(c *Ctx) error {
 	if err := p.mayWrite(c); err != nil {
 		return err
 	}
-	stockKey := c.saleKey(stockPrefix, p.voucher)
+	stockKey := saleKey(c, stockPrefix, p.voucher)
 	c.DB.SetInt(stockKey, p.stock-p.qty)
 	c.Notify(keyevent.Generic, "seckill", stockKey)
 	c.Notify(keyevent.String, "incrby", stockKey)
@@ -132,10 +132,10 @@ func (p *purchase) sell(c *Ctx) error {
 
 // mayWrite checks the keys that judge has not looked at.
 func (p *purchase) mayWrite(c *Ctx) error {
-	if p.have+p.qty > 1 && !c.holdsKind(piecesPrefix, p.voucher, store.Hash) {
+	if p.have+p.qty > 1 && !holdsKind(c, piecesPrefix, p.voucher, store.Hash) {
 		return ErrWrongType
 	}
-	if p.sale.holdMS > 0 && !c.holdsKind(holdsPrefix, p.voucher, store.ZSet) {
+	if p.sale.holdMS > 0 && !holdsKind(c, holdsPrefix, p.voucher, store.ZSet) {
 		return ErrWrongType
 	}
 	return nil
@@ -147,16 +147,16 @@ func (p *purchase) note(c *Ctx) {
 	o := orderRecord{orderSold, p.qty, p.user}
 	if p.sale.holdMS > 0 {
 		o.state = orderHeld
-		key := c.saleKey(holdsPrefix, p.voucher)
+		key := saleKey(c, holdsPrefix, p.voucher)
 		holds := c.DB.EditZSet(key)
 		holds.Set(p.order, float64(c.NowMS()+min(p.sale.holdMS, maxHoldMS)))
 		c.Notify(keyevent.ZSet, "zadd", key)
 	}
-	key := c.saleKey(ordersPrefix, p.voucher)
+	key := saleKey(c, ordersPrefix, p.voucher)
 	orders := c.DB.EditHash(key)
 	orders.Set(p.order, o.appendTo(text[:0]))
 	c.Notify(keyevent.Hash, "hset", key)
-	key = c.saleKey(salePrefix, p.voucher)
+	key = saleKey(c, salePrefix, p.voucher)
 	sums := c.DB.EditHash(key)
 	sums.SetInt(soldField, p.sale.sold+p.qty)
 	if o.state == orderHeld {
@@ -169,34 +169,34 @@ func (p *purchase) note(c *Ctx) {
 // and beside it if it is more than one.
 func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
 	if had > 1 || has > 1 {
-		key := c.saleKey(piecesPrefix, voucher)
+		key := saleKey(c, piecesPrefix, voucher)
 		pieces := c.DB.EditHash(key)
 		if has > 1 {
 			pieces.SetInt(user, has)
 			c.Notify(keyevent.Hash, "hset", key)
 		} else if pieces.Delete(user) {
-			c.notifyTaken(keyevent.Hash, "hdel", key, pieces.Hash() == nil)
+			c.NotifyTaken(keyevent.Hash, "hdel", key, pieces.Hash() == nil)
 		}
 	}
 	if (had > 0) == (has > 0) {
 		return
 	}
-	key := c.saleKey(buyersPrefix, voucher)
+	key := saleKey(c, buyersPrefix, voucher)
 	buyers := c.DB.EditSet(key)
 	if has > 0 {
 		buyers.Add(user)
 		c.Notify(keyevent.Set, "sadd", key)
 	} else if buyers.Remove(user) {
-		c.notifyTaken(keyevent.Set, "srem", key, buyers.Set() == nil)
+		c.NotifyTaken(keyevent.Set, "srem", key, buyers.Set() == nil)
 	}
 }
 
 // saleStream is streamToWrite for a stream of a sale, which cannot be one of the sale's other keys: those
 // change in the same step, and are of other kinds.
-func (c *Ctx) saleStream(key, voucher []byte) (*stream.Stream, error) {
+func saleStream(c *Ctx, key, voucher []byte) (*stream.Stream, error) {
 	if bytes.HasPrefix(key, saleKeyPrefix) {
 		for _, prefix := range saleKeys {
-			if bytes.Equal(key, c.saleKey(prefix, voucher)) {
+			if bytes.Equal(key, saleKey(c, prefix, voucher)) {
 				return nil, ErrWrongType
 			}
 		}
@@ -206,7 +206,7 @@ func (c *Ctx) saleStream(key, voucher []byte) (*stream.Stream, error) {
 
 // nextEntryID is the ID of the entry that is to be added to a stream of a sale, unless that cannot be done.
 func nextEntryID(c *Ctx, key, voucher, user, order []byte) (id stream.ID, err error) {
-	s, err := c.saleStream(key, voucher)
+	s, err := saleStream(c, key, voucher)
 	if err != nil {
 		return id, err
 	}
@@ -218,8 +218,8 @@ func nextEntryID(c *Ctx, key, voucher, user, order []byte) (id stream.ID, err er
 }
 
 // holdsKind reports whether one of a sale's keys is missing or of a kind.
-func (c *Ctx) holdsKind(prefix string, voucher []byte, kind store.Kind) bool {
-	r := c.DB.Peek(c.saleKey(prefix, voucher))
+func holdsKind(c *Ctx, prefix string, voucher []byte, kind store.Kind) bool {
+	r := c.DB.Peek(saleKey(c, prefix, voucher))
 	return r.Is(kind)
 }
 

@@ -70,14 +70,14 @@ func seckillCreate(c *Ctx) error {
 	if err := o.read(c.Args()); err != nil {
 		return err
 	}
-	if _, err := c.saleStream(o.stream, o.voucher); err != nil {
+	if _, err := saleStream(c, o.stream, o.voucher); err != nil {
 		return err
 	}
-	if _, err := c.saleStream(append(Own(o.stream), cancelledSuffix...), o.voucher); err != nil {
+	if _, err := saleStream(c, append(Own(o.stream), cancelledSuffix...), o.voucher); err != nil {
 		return err
 	}
 	for _, prefix := range saleKeys {
-		if !o.replace && c.DB.Peek(c.saleKey(prefix, o.voucher)).OK() {
+		if !o.replace && c.DB.Peek(saleKey(c, prefix, o.voucher)).OK() {
 			return ErrSaleExists(o.voucher)
 		}
 	}
@@ -89,15 +89,15 @@ func seckillCreate(c *Ctx) error {
 // open puts the sale in the place of whatever is left of another one.
 func (o *opening) open(c *Ctx) {
 	for _, prefix := range saleKeys {
-		if key := c.saleKey(prefix, o.voucher); c.DB.Delete(key) {
+		if key := saleKey(c, prefix, o.voucher); c.DB.Delete(key) {
 			c.Notify(keyevent.Generic, "del", key)
 		}
 	}
-	key := c.saleKey(stockPrefix, o.voucher)
+	key := saleKey(c, stockPrefix, o.voucher)
 	c.DB.SetInt(key, o.stock)
 	c.Notify(keyevent.Generic, "seckill.create", key)
 	c.Notify(keyevent.String, "set", key)
-	key = c.saleKey(salePrefix, o.voucher)
+	key = saleKey(c, salePrefix, o.voucher)
 	h := c.DB.EditHash(key)
 	h.Set(streamField, o.stream)
 	h.SetInt(limitField, o.limit)
@@ -138,12 +138,12 @@ func seckillRestock(c *Ctx) error {
 	}
 	now := max(stock+n, 0)
 	if now != stock {
-		key := c.saleKey(stockPrefix, voucher)
+		key := saleKey(c, stockPrefix, voucher)
 		c.DB.SetInt(key, now)
 		c.Notify(keyevent.Generic, "seckill.restock", key)
 		c.Notify(keyevent.String, "incrby", key)
 		if s.made {
-			key := c.saleKey(salePrefix, voucher)
+			key := saleKey(c, salePrefix, voucher)
 			h := c.DB.EditHash(key)
 			h.SetInt(totalField, s.total+now-stock)
 			c.Notify(keyevent.Hash, "hset", key)

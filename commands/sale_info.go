@@ -17,7 +17,7 @@ func seckillInfo(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	r := c.DB.Peek(c.saleKey(buyersPrefix, voucher))
+	r := c.DB.Peek(saleKey(c, buyersPrefix, voucher))
 	if !r.Is(store.Set) {
 		return ErrWrongType
 	}

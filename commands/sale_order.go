@@ -52,7 +52,7 @@ func parseOrder(text []byte) (o orderRecord, ok bool) {
 
 // findOrder reads the record of an order.
 func findOrder(c *Ctx, voucher, order []byte) (o orderRecord, err error) {
-	r := c.DB.Peek(c.saleKey(ordersPrefix, voucher))
+	r := c.DB.Peek(saleKey(c, ordersPrefix, voucher))
 	if !r.Is(store.Hash) {
 		return o, ErrWrongType
 	}

@@ -47,7 +47,7 @@ func seckillConfirm(c *Ctx) error {
 		return nil
 	}
 	t.finish(c, orderPaid)
-	c.Notify(keyevent.Generic, "seckill.confirm", c.saleKey(stockPrefix, t.voucher))
+	c.Notify(keyevent.Generic, "seckill.confirm", saleKey(c, stockPrefix, t.voucher))
 	c.Out.Int(1)
 	return nil
 }
@@ -85,7 +85,7 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 	if err != nil {
 		return err
 	}
-	if !c.holdsKind(piecesPrefix, t.voucher, store.Hash) || !c.holdsKind(holdsPrefix, t.voucher, store.ZSet) {
+	if !holdsKind(c, piecesPrefix, t.voucher, store.Hash) || !holdsKind(c, holdsPrefix, t.voucher, store.ZSet) {
 		return ErrWrongType
 	}
 	streamKey := append(t.sale.streamKey(c.names[1][:0]), cancelledSuffix...)
@@ -93,7 +93,7 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 	if err != nil {
 		return err
 	}
-	stockKey := c.saleKey(stockPrefix, t.voucher)
+	stockKey := saleKey(c, stockPrefix, t.voucher)
 	c.DB.SetInt(stockKey, stock+t.record.qty)
 	c.Notify(keyevent.Generic, event, stockKey)
 	c.Notify(keyevent.String, "incrby", stockKey)
@@ -112,12 +112,12 @@ func (t *settlement) finish(c *Ctx, state orderState) {
 	var text [64]byte
 	dropHold(c, t.voucher, t.order)
 	was, qty := t.record.state, t.record.qty
-	key := c.saleKey(ordersPrefix, t.voucher)
+	key := saleKey(c, ordersPrefix, t.voucher)
 	o := orderRecord{state, qty, t.user}
 	orders := c.DB.EditHash(key)
 	orders.Set(t.order, o.appendTo(text[:0]))
 	c.Notify(keyevent.Hash, "hset", key)
-	key = c.saleKey(salePrefix, t.voucher)
+	key = saleKey(c, salePrefix, t.voucher)
 	sums := c.DB.EditHash(key)
 	if was == orderHeld {
 		sums.SetInt(heldField, t.sale.held-qty)
@@ -132,9 +132,9 @@ func (t *settlement) finish(c *Ctx, state orderState) {
 
 // dropHold ends the hold of an order, if it has one.
 func dropHold(c *Ctx, voucher, order []byte) {
-	key := c.saleKey(holdsPrefix, voucher)
+	key := saleKey(c, holdsPrefix, voucher)
 	holds := c.DB.EditZSet(key)
 	if holds.Remove(order) {
-		c.notifyTaken(keyevent.ZSet, "zrem", key, holds.ZSet() == nil)
+		c.NotifyTaken(keyevent.ZSet, "zrem", key, holds.ZSet() == nil)
 	}
 }

@@ -31,7 +31,7 @@ var saleKeyPrefix = []byte("seckill:")
 var saleKeys = [...]string{stockPrefix, buyersPrefix, salePrefix, ordersPrefix, piecesPrefix, holdsPrefix}
 
 // saleKey is the name of one of a sale's keys. It is valid until the next one is asked for.
-func (c *Ctx) saleKey(prefix string, voucher []byte) []byte {
+func saleKey(c *Ctx, prefix string, voucher []byte) []byte {
 	return append(append(c.names[0][:0], prefix...), voucher...)
 }
 
@@ -67,7 +67,7 @@ type sale struct {
 // findSale reads the hash of a sale.
 func findSale(c *Ctx, voucher []byte) (s sale, err error) {
 	s = sale{limit: 1}
-	r := c.DB.Peek(c.saleKey(salePrefix, voucher))
+	r := c.DB.Peek(saleKey(c, salePrefix, voucher))
 	switch {
 	case !r.OK():
 		return s, nil
@@ -155,7 +155,7 @@ func (s *sale) ended(nowMS int64) bool   { return s.endMS != 0 && nowMS >= s.end
 
 // findStock reads the stock of a sale; it counts as a look-up of a command that reads.
 func findStock(c *Ctx, voucher []byte) (stock int64, err error) {
-	text, exists, err := c.findString(c.saleKey(stockPrefix, voucher))
+	text, exists, err := c.findString(saleKey(c, stockPrefix, voucher))
 	if err != nil {
 		return 0, err
 	}
@@ -171,7 +171,7 @@ func findStock(c *Ctx, voucher []byte) (stock int64, err error) {
 
 // holdOf returns when the hold of an order ends, in milliseconds since 1970; false: it has none.
 func holdOf(c *Ctx, voucher, order []byte) (atMS int64, ok bool, err error) {
-	r := c.DB.Peek(c.saleKey(holdsPrefix, voucher))
+	r := c.DB.Peek(saleKey(c, holdsPrefix, voucher))
 	if !r.Is(store.ZSet) {
 		return 0, false, ErrWrongType
 	}
@@ -184,14 +184,14 @@ func holdOf(c *Ctx, voucher, order []byte) (atMS int64, ok bool, err error) {
 
 // piecesOf returns how many pieces a user has.
 func piecesOf(c *Ctx, voucher, user []byte) (int64, error) {
-	r := c.DB.Peek(c.saleKey(buyersPrefix, voucher))
+	r := c.DB.Peek(saleKey(c, buyersPrefix, voucher))
 	if !r.Is(store.Set) {
 		return 0, ErrWrongType
 	}
 	if !r.OK() || !r.Set().Has(user) {
 		return 0, nil
 	}
-	r = c.DB.Peek(c.saleKey(piecesPrefix, voucher))
+	r = c.DB.Peek(saleKey(c, piecesPrefix, voucher))
 	if !r.Is(store.Hash) {
 		return 0, ErrWrongType
 	}

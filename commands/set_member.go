@@ -68,7 +68,7 @@ func smove(c *Ctx) error {
 	case from.Set() == to.Set():
 		c.Out.Int(memberCount(from.Set(), member))
 	case from.Remove(member):
-		c.notifyTaken(keyevent.Set, "srem", source, from.Set() == nil)
+		c.NotifyTaken(keyevent.Set, "srem", source, from.Set() == nil)
 		if to.Add(member) {
 			c.Notify(keyevent.Set, "sadd", destination)
 		}

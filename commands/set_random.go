@@ -30,7 +30,7 @@ func spop(c *Ctx) error {
 		c.Out.Null()
 	case single:
 		popOne(c, &e)
-		c.notifyTaken(keyevent.Set, "spop", key, e.Set() == nil)
+		c.NotifyTaken(keyevent.Set, "spop", key, e.Set() == nil)
 	case e.Set() == nil:
 		c.Out.Set(0)
 	default:
@@ -67,7 +67,7 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		return true
 	})
 	c.DB.Delete(key)
-	c.notifyTaken(keyevent.Set, "spop", key, true)
+	c.NotifyTaken(keyevent.Set, "spop", key, true)
 }
 
 func srandmember(c *Ctx) error {

@@ -32,8 +32,8 @@ func (s *Scanner) Deadline(nowMS int64) int64 {
 	return nowMS + ms
 }
 
-// WaitEndMS returns when a wait of so many milliseconds is over, as Wait.DeadlineMS has it: 0, never, also for
-// one whose end is beyond all time.
+// WaitEndMS returns when a wait of so many milliseconds is over, as Wait.DeadlineMS has it: 0, which
+// is never, also if its end is beyond all time.
 func (c *Ctx) WaitEndMS(timeoutMS int64) int64 {
 	if timeoutMS == 0 || timeoutMS >= math.MaxInt64-c.NowMS() {
 		return 0

@@ -66,7 +66,7 @@ func writePoppedScored(c *Ctx, key []byte, e *store.ZSetEdit, n int, highest, pa
 		e.ZSet().Range(0, n, write)
 		e.RemoveRange(0, n)
 	}
-	c.notifyTaken(keyevent.ZSet, event, key, e.ZSet() == nil)
+	c.NotifyTaken(keyevent.ZSet, event, key, e.ZSet() == nil)
 }
 
 // popZSet pops from a sorted set if there is one, and writes its key and the members: as

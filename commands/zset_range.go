@@ -231,7 +231,7 @@ func removeRange(c *Ctx, by orderBy) error {
 	}
 	n := e.RemoveRange(x.ranks(e.ZSet()))
 	if n > 0 {
-		c.notifyTaken(keyevent.ZSet, c.Row.Name, key, e.ZSet() == nil)
+		c.NotifyTaken(keyevent.ZSet, c.Row.Name, key, e.ZSet() == nil)
 	}
 	c.Out.Int(int64(n))
 	return nil

@@ -54,6 +54,7 @@ func sources(t *testing.T) []*source {
 
 // parsed parses every Go file of the module, once.
 var parsed = sync.OnceValues(func() (list []*source, err error) {
+	fset := token.NewFileSet()
 	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -68,7 +69,6 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 		if err != nil {
 			return err
 		}
-		fset := token.NewFileSet()
 		file, err := parser.ParseFile(fset, path, text, parser.ParseComments)
 		if err != nil {
 			return err

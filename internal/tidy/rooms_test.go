@@ -1,0 +1,82 @@
+package tidy
+
+import (
+	"errors"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestLocksAndSalesHaveADoor: package commands is one room, but its locks and its sales could each be a package
+// of their own (decision 0013). Of what they declare the rest uses the tables
+// alone, they do not know each other, and of the rest they use what is exported, with the exceptions that stand
+// here.
+func TestLocksAndSalesHaveADoor(t *testing.T) {
+	const lock, sale, rest = "lock", "sale", "rest"
+	// What sales share with strings and streams, and the scratch of Ctx that is theirs.
+	exceptions := []string{"findString", "streamToWrite", "nextStreamID", "names"}
+	room := func(file string) string {
+		switch name := path.Base(file); {
+		case strings.HasPrefix(name, "lock"):
+			return lock
+		case strings.HasPrefix(name, "sale"), name == "next_id.go":
+			return sale
+		}
+		return rest
+	}
+	fset := token.NewFileSet()
+	var files []*ast.File
+	for _, s := range sources(t) {
+		if s.pkg == module+"/commands" && !s.test {
+			fset = s.fset
+			files = append(files, s.file)
+		}
+	}
+	require.NotEmpty(t, files)
+	uses := usesWithin(fset, files)
+	seen := map[string]int{}
+	for id, object := range uses {
+		user, owner := room(fset.Position(id.Pos()).Filename), room(fset.Position(object.Pos()).Filename)
+		if user == owner {
+			continue
+		}
+		seen[user]++
+		at := fset.Position(id.Pos())
+		if owner == rest {
+			require.True(t, object.Exported() || slices.Contains(exceptions, id.Name), "%s: %s is not exported", at, id.Name)
+		} else {
+			require.Contains(t, []string{"LockRows", "SaleRows"}, id.Name, "%s: the door of %ss is narrower", at, owner)
+			require.Equal(t, rest, user, "%s", at)
+		}
+	}
+	require.Equal(t, 2, seen[rest])
+	require.Greater(t, min(seen[lock], seen[sale]), 100)
+}
+
+// usesWithin finds what the files of a package use of each other: functions, types, methods, fields and the like.
+// What they import is not looked at.
+func usesWithin(fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	check := types.Config{Importer: noImports{}, Error: func(error) {}}
+	pkg, _ := check.Check("commands", fset, files, &info)
+	for id, object := range info.Uses {
+		field, isField := object.(*types.Var)
+		method, isMethod := object.(*types.Func)
+		inside := object.Parent() == pkg.Scope() || isField && field.IsField() || isMethod && method.Signature().Recv() != nil
+		if object.Pkg() != pkg || !inside {
+			delete(info.Uses, id)
+		}
+	}
+	return info.Uses
+}
+
+// noImports is an importer for a check that does without.
+type noImports struct{}
+
+func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("not looked at") }
