@@ -220,6 +220,23 @@ func TestFilesAreShort(t *testing.T) {
 	}
 }
 
+// TestFunctionsFitAScreen: one that does not does several things, each of which deserves a name. Tests
+// may be longer.
+func TestFunctionsFitAScreen(t *testing.T) {
+	const screen = 70 // lines
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				lines := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1
+				require.LessOrEqualf(t, lines, screen, "%s has %d lines", s.fset.Position(f.Pos()), lines)
+			}
+		}
+	}
+}
+
 // TestCommentsAreNarrow: a line that is nothing but a comment fits beside another file. What is preformatted
 // (indented by a tab) may be a table.
 func TestCommentsAreNarrow(t *testing.T) {
