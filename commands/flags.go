@@ -27,6 +27,16 @@ const (
 	AllowBusy                              // allowed while a script runs too long
 	TouchesArbitraryKeys                   // may change keys that it does not name (FLUSHALL, SWAPDB); not printed
 	Immediate                              // runs at once between MULTI and EXEC instead of being queued; not printed
+
+	// What only a few commands have; not printed, either.
+
+	RunsQueue       // runs what was queued, and is judged by that (EXEC)
+	EndsTransaction // ends what MULTI began, whether it runs it or not
+	WhileSubscribed // allowed for a version 2 client that is subscribed
+	Protected       // refused unless enable-debug-command allows it (DEBUG)
+	NeedsDisk       // refused, though it is no write, while the log cannot be written (PING, which monitors send)
+	InLog           // has a place in a log, though it changes nothing (SELECT)
+	KeepsCaching    // of a container: its subcommands leave what CLIENT CACHING said to the next command
 )
 
 var flagNames = [...]struct {

@@ -166,9 +166,6 @@ func lowerBytes(x uint64) uint64 {
 	return x | upper&^x&(0x80*each)>>2
 }
 
-// Is reports whether the row, which may be nil, is the command of that name.
-func (r *Row) Is(name string) bool { return r != nil && r.parent == nil && r.Name == name }
-
 // Subcommand finds a subcommand by its name in any case; nil if there is none.
 func (r *Row) Subcommand(name []byte) *Row {
 	for _, sub := range r.subs {

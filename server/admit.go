@@ -10,7 +10,7 @@ import "lockserver/commands"
 func (s *session) admit(row *commands.Row) error {
 	ex := s.executor
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
-		if row.Name == "debug" && !s.mayDebug() {
+		if row.Flags.Has(commands.Protected) && !s.mayDebug() {
 			return commands.ErrDebugDisabled
 		}
 		return commands.ErrNoAuth
@@ -20,7 +20,7 @@ func (s *session) admit(row *commands.Row) error {
 		if flags.Has(commands.NoMulti) {
 			return commands.ErrNotInsideMulti
 		}
-		if row.Name == "exec" { // it is what is queued
+		if flags.Has(commands.RunsQueue) {
 			flags |= s.multi.flags & keyspace
 		}
 	}
@@ -35,12 +35,12 @@ func (s *session) admit(row *commands.Row) error {
 // admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
-	if flags.Has(commands.Write) || row.Name == "ping" { // PING: so that monitors see it
+	if flags&(commands.Write|commands.NeedsDisk) != 0 {
 		if err := s.executor.refusesWrites(); err != nil {
 			return err
 		}
 	}
-	if s.subs != nil && s.out.Proto < 3 && !listensOrLeaves(row) {
+	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be told apart
 		return commands.ErrSubscribed(row.FullName())
 	}
 	if s.executor.loading != nil && !flags.Has(commands.Loading) {
@@ -73,11 +73,10 @@ func (s *session) admitFull(row *commands.Row) error {
 	}
 	denied := row.Flags.Has(commands.DenyOOM)
 	if s.multi != nil {
-		switch row.Name {
-		case "exec":
+		switch {
+		case row.Flags.Has(commands.RunsQueue):
 			denied = s.multi.flags.Has(commands.DenyOOM)
-		case "discard", "quit", "reset":
-		default:
+		case !row.Flags.Has(commands.EndsTransaction):
 			denied = true
 		}
 	}
@@ -106,7 +105,7 @@ func plainnessOf(table *commands.Table) []plainness {
 	for _, row := range table.Rows() {
 		switch row.Group {
 		case commands.PubSub, commands.Transactions, commands.Connection, commands.Server, commands.Scripting, commands.Cluster:
-			if row.Name == "ping" {
+			if row.Flags.Has(commands.NeedsDisk) {
 				of[row.Index()] = plainWrite // see admitHere
 			}
 			continue

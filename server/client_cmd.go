@@ -31,7 +31,7 @@ func clientRows() []commands.Row {
 		commands.Int("client-id"), commands.Opt(commands.OneOf("timeout_error", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
 	unblock.Complexity = "O(log N) where N is the number of connections"
 	onOff := commands.OneOf("enabled", commands.Flag("ON"), commands.Flag("OFF"))
-	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0",
+	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0", Flags: commands.KeepsCaching,
 		Summary: "Commands about connections.", Complexity: "Depends on the subcommand.",
 		Sub: append([]commands.Row{
 			row("id", "5.0.0", whenever, clientID, "Returns this connection's number."),

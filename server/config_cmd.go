@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/store"
@@ -29,6 +30,7 @@ func configRows() []commands.Row {
 	}
 	set := row("set", configSet, "Changes directives; all of them, or none.", perParameter,
 		commands.Block("parameter_value", commands.Str("parameter"), commands.Str("value")).Many())
+	set.Secrets = configSecrets
 	set.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
 	rewrite := row("rewrite", configRewrite, "Writes the directives in force into the configuration file.", "O(1)")
 	rewrite.Since = "2.8.0"
@@ -53,6 +55,16 @@ func configGet(c *commands.Ctx) error {
 		c.Out.BulkString(word)
 	}
 	return nil
+}
+
+// configSecrets are the values of the directives that hold passwords.
+func configSecrets(args [][]byte, dst []int) []int {
+	for i := 2; i+1 < len(args); i += 2 {
+		if ascii.EqualFold(args[i], "requirepass") || ascii.EqualFold(args[i], "masterauth") {
+			dst = append(dst, i+1)
+		}
+	}
+	return dst
 }
 
 func configSet(c *commands.Ctx) error {

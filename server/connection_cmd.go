@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/commands"
+	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
@@ -14,32 +15,52 @@ const compatibleVersion = "7.4.0"
 
 func connectionRows() []commands.Row {
 	anyone := whenever | commands.Fast | commands.NoAuth | commands.AllowBusy
+	leave := anyone | commands.Immediate | commands.EndsTransaction | commands.WhileSubscribed
 	easy := commands.Loading | commands.Stale | commands.Fast
 	return []commands.Row{
-		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: hello,
+		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: hello, Secrets: helloSecrets,
 			Summary: "Chooses the protocol version, logs in, and tells about the server.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Block("arguments", commands.Int("protover"),
 				commands.Opt(commands.Block("username_password", commands.Str("username"), commands.Str("password")).After("AUTH")),
 				commands.Opt(commands.Str("clientname").After("SETNAME"))))}},
-		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: auth,
+		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: auth, Secrets: authSecrets,
 			Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords of the user",
 			Args: []commands.Arg{commands.Opt(commands.Str("username").From("6.0.0")), commands.Str("password")}},
-		{Name: "ping", Group: commands.Connection, Since: "1.0.0", Flags: commands.Fast, Run: ping,
+		{Name: "ping", Group: commands.Connection, Since: "1.0.0", Run: ping,
+			Flags:   commands.Fast | commands.WhileSubscribed | commands.NeedsDisk,
 			Tips:    []string{"request_policy:all_shards", "response_policy:all_succeeded"},
 			Summary: "Answers PONG, or what it was sent.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Str("message"))}},
 		{Name: "echo", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: echo,
 			Summary: "Answers what it was sent.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Str("message")}},
-		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: selectDB,
+		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy | commands.InLog, Run: selectDB,
 			Summary: "Chooses the database that the connection works on.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Int("index")}},
-		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: anyone | commands.Immediate, Run: quit,
+		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: leave, Run: quit,
 			Summary: "Closes the connection after the replies so far.", Complexity: "O(1)", Deprecated: "7.2.0",
 			ReplacedBy: "just closing the connection", MinArgs: 1},
-		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: anyone | commands.Immediate, Run: reset,
+		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: leave, Run: reset,
 			Summary: "Makes the connection as it was when it was opened.", Complexity: "O(1)"},
 	}
+}
+
+// authSecrets are all words of AUTH: the first may be the password as well as the name of a user.
+func authSecrets(args [][]byte, dst []int) []int {
+	for i := 1; i < len(args); i++ {
+		dst = append(dst, i)
+	}
+	return dst
+}
+
+// helloSecrets are the two words behind AUTH.
+func helloSecrets(args [][]byte, dst []int) []int {
+	for i := 2; i+2 < len(args); i++ {
+		if ascii.EqualFold(args[i], "auth") {
+			return append(dst, i+1, i+2)
+		}
+	}
+	return dst
 }
 
 func ping(c *commands.Ctx) error {

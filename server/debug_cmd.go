@@ -11,7 +11,7 @@ import (
 )
 
 func debugRows() []commands.Row {
-	return []commands.Row{{Name: "debug", Group: commands.Server, Since: "1.0.0", Flags: whenever | commands.Admin, Run: debugCmd,
+	return []commands.Row{{Name: "debug", Group: commands.Server, Since: "1.0.0", Flags: whenever | commands.Admin | commands.Protected, Run: debugCmd,
 		Summary: "Helps testing: SLEEP seconds, SET-ACTIVE-EXPIRE 0|1.", Complexity: "Depends on the subcommand.",
 		MinArgs: 2}}
 }

@@ -290,7 +290,7 @@ func (r *replayer) Command(argv [][]byte) error {
 	if err != nil {
 		return fmt.Errorf("%.40q: %w", argv[0], err)
 	}
-	if row.Flags&(commands.Write|commands.MayReplicate) == 0 && row.Name != "select" {
+	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 {
 		return fmt.Errorf("%s changes no data and has no place in a log", row.FullName())
 	}
 	c, s := &r.ctx, r.session

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/internal/ascii"
 	"lockserver/internal/resp"
 )
 
@@ -92,30 +91,10 @@ var redacted = []byte("(redacted)")
 
 // redact hides the passwords in a command. It copies argv only if there are any.
 func redact(row *commands.Row, argv [][]byte) [][]byte {
-	var secret []int
-	switch row.FullName() {
-	case "auth":
-		for i := 1; i < len(argv); i++ {
-			secret = append(secret, i)
-		}
-	case "hello":
-		for i := 2; i+2 < len(argv); i++ {
-			if ascii.EqualFold(argv[i], "auth") {
-				secret = append(secret, i+1, i+2)
-				break
-			}
-		}
-	case "config|set":
-		for i := 2; i+1 < len(argv); i += 2 {
-			if ascii.EqualFold(argv[i], "requirepass") || ascii.EqualFold(argv[i], "masterauth") {
-				secret = append(secret, i+1)
-			}
-		}
-	case "acl|setuser":
-		for i := 2; i < len(argv); i++ {
-			secret = append(secret, i)
-		}
+	if row.Secrets == nil {
+		return argv
 	}
+	secret := row.Secrets(argv, nil)
 	if secret == nil {
 		return argv
 	}

@@ -47,7 +47,7 @@ func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 		}
 	}
 	const writing = commands.Write | commands.MayReplicate
-	writes := row.Flags&writing != 0 && ex.scripts.MayWrite(row, argv) || row.Name == "exec" && s.multi != nil && s.multi.flags&writing != 0
+	writes := row.Flags&writing != 0 && ex.scripts.MayWrite(row, argv) || row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
 	if !s.authenticated || !ex.pausing.all && !writes {
 		return false
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 func pubsubRows() []commands.Row {
-	listen := commands.UsesPubSub | whenever
+	listen := commands.UsesPubSub | commands.WhileSubscribed | whenever
 	post := commands.UsesPubSub | commands.Loading | commands.Stale | commands.Fast | commands.MayReplicate
 	row := func(name, since string, flags commands.Flags, run func(*commands.Ctx) error, summary, complexity string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.PubSub, Since: since, Flags: flags, Run: run, Summary: summary,
@@ -58,19 +58,6 @@ func pubsubRow() commands.Row {
 			row("shardnumsub", "7.0.0", countListeners(byShard), "Counts the listeners of sharded channels.", each,
 				commands.Opt(commands.Str("shardchannel").Many())),
 		}}
-}
-
-// listensOrLeaves reports whether a version 2 client may send the command while it is subscribed: there, its
-// replies and the messages could not be told apart.
-func listensOrLeaves(row *commands.Row) bool {
-	if row.Parent() != nil {
-		return false
-	}
-	switch row.Name {
-	case "subscribe", "unsubscribe", "psubscribe", "punsubscribe", "ssubscribe", "sunsubscribe", "ping", "quit", "reset":
-		return true
-	}
-	return false
 }
 
 func subscribe(kind channelKind, word string) func(*commands.Ctx) error {

@@ -278,7 +278,7 @@ func (ex *executor) trackedFlushed() {
 // settleCaching ends what CLIENT CACHING said: it is for the next command, or
 // transaction, that is not about clients.
 func (s *session) settleCaching(row *commands.Row) {
-	if s.multi == nil && (row == nil || !row.Parent().Is("client")) {
+	if s.multi == nil && (row == nil || row.Parent() == nil || !row.Parent().Flags.Has(commands.KeepsCaching)) {
 		s.tracker.caching = false
 	}
 }

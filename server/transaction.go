@@ -32,10 +32,10 @@ func transactionRows() []commands.Row {
 		{Name: "multi", Group: commands.Transactions, Since: "1.2.0", Flags: easy, Run: multi,
 			Summary: "Begins a transaction: commands are queued until EXEC.", Complexity: "O(1)"},
 		{Name: "exec", Group: commands.Transactions, Since: "1.2.0", Run: exec,
-			Flags:      whenever | commands.SkipSlowlog | commands.Immediate,
+			Flags:      whenever | commands.SkipSlowlog | commands.Immediate | commands.RunsQueue | commands.EndsTransaction,
 			Summary:    "Runs the queued commands as one, unless a watched key has changed.",
 			Complexity: "Depends on the queued commands"},
-		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy, Run: discard,
+		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy | commands.EndsTransaction, Run: discard,
 			Summary: "Gives a transaction up.", Complexity: "O(N) where N is the number of queued commands"},
 		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchKeys,
 			Summary: "Makes the next EXEC depend on nobody having changed these keys.", Complexity: "O(1) a key",
@@ -54,10 +54,11 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		return false, nil
 	}
 	if err != nil {
-		if ex := s.executor; ex.table.Lookup(argv[0]).Is("exec") {
+		ex := s.executor
+		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
 			s.discard()
 			if len(ex.monitors) > 0 {
-				ex.show(s, ex.table.Lookup(argv[0]), s.db.ID(), argv)
+				ex.show(s, known, s.db.ID(), argv)
 			}
 			return false, commands.ErrExecAbortedBy(err)
 		}
