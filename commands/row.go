@@ -34,8 +34,8 @@ type Row struct {
 	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
-	// Secrets, if not nil, reports the places of the passwords among the words of a call, which neither MONITOR
-	// nor SLOWLOG shows. It appends to dst.
+	// Secrets, if not nil, reports the places of the passwords among the words of a call, which neither
+	// MONITOR nor SLOWLOG shows. It appends to dst.
 	Secrets func(args [][]byte, dst []int) []int
 
 	derived
