@@ -13,9 +13,11 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestLocksAndSalesHaveADoor: package commands is one room, but its locks and its sales could each be a package
+// TestLocksAndSalesHaveADoor: package commands is one room, but its locks and its sales could each be a
+// package
 // of their own (decision 0013). Of what they declare the rest uses the tables
-// alone, they do not know each other, and of the rest they use what is exported, with the exceptions that stand
+// alone, they do not know each other, and of the rest they use what is exported, with the exceptions that
+// stand
 // here.
 func TestLocksAndSalesHaveADoor(t *testing.T) {
 	const lock, sale, rest = "lock", "sale", "rest"
@@ -59,7 +61,8 @@ func TestLocksAndSalesHaveADoor(t *testing.T) {
 	require.Greater(t, min(seen[lock], seen[sale]), 100)
 }
 
-// usesWithin finds what the files of a package use of each other: functions, types, methods, fields and the like.
+// usesWithin finds what the files of a package use of each other: functions, types, methods, fields and the
+// like.
 // What they import is not looked at.
 func usesWithin(fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Object {
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
