@@ -43,8 +43,8 @@ func (r *rooms) next() []byte {
 	return room
 }
 
-// recycle ends a round: nothing that was sent is held any more.
-func (b *batch) recycle() {
+// Recycle implements transport.Scratch.
+func (b *batch) Recycle() {
 	b.out = nil
 	r := &b.rooms
 	r.free = append(r.free, r.used...)
@@ -53,6 +53,13 @@ func (b *batch) recycle() {
 	if len(r.free) > mostRooms {
 		clear(r.free[mostRooms:])
 		r.free = r.free[:mostRooms]
+	}
+}
+
+// Trim implements transport.Scratch.
+func (b *batch) Trim(most int) {
+	if cap(b.out) > most {
+		b.out = nil
 	}
 }
 
@@ -138,7 +145,7 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 // does not look ahead from now on.
 func (b *batch) lookNoMore(s *session) {
 	if p := recover(); p != nil {
-		s.logPanic(p)
+		s.Panicked(p)
 		s.noLookAhead, b.ahead = true, false
 		clear(b.rows[:])
 		clear(b.keys[:])

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
+	"lockserver/server/transport"
 )
 
 // clientInfo is what CLIENT LIST tells of a session besides what the session does.
@@ -24,7 +25,7 @@ const errProtected = "-DENIED this server is in protected mode: it has no passwo
 	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
 
 // open makes a session for a new connection, or says what to answer before closing it.
-func (ex *executor) open(t transport, local, remote net.Addr, fd int) (s *session, refusal string) {
+func (ex *executor) open(c transport.Conn, local, remote net.Addr, fd int) (s *session, refusal string) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.failed != nil {
@@ -41,10 +42,10 @@ func (ex *executor) open(t transport, local, remote net.Addr, fd int) (s *sessio
 	}
 	ex.lastID++
 	now := ex.clock.NowUS()
-	s = &session{executor: ex, transport: t, id: ex.lastID, db: ex.store.DB(0)}
+	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
 	s.info = clientInfo{addr: peerText(local, remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
 	s.out.Proto = 2
-	t.attach(s)
+	c.Attach(s)
 	s.setAuthenticated(ex.config.RequirePass == "")
 	ex.clients[s.id] = s
 	return s, ""
@@ -75,9 +76,10 @@ func addrText(a net.Addr) string {
 	return a.String()
 }
 
-// close ends a session whose connection is gone: its command no longer waits, the leases that were renewed
-// for it run out. The session's owner calls it; it may do so more than once.
-func (ex *executor) close(s *session) {
+// Close implements transport.Session: the session's command no longer waits, the leases that were renewed for
+// it run out.
+func (s *session) Close() {
+	ex := s.executor
 	ex.mu.Lock()
 	if s.dead {
 		ex.mu.Unlock()

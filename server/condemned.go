@@ -35,7 +35,7 @@ func (ex *executor) endCondemned() {
 				s.granted = nil
 				ex.undo(w)
 			}
-			s.transport.hangUp() // its owner closes it when it finds the connection shut
+			s.conn.HangUp() // its owner closes it when it finds the connection shut
 		}
 	}
 	clear(ex.condemned)

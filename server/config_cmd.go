@@ -169,7 +169,7 @@ func (s *session) isLocal() bool { return isLocalAddr(s.info.addr) }
 // After the start it runs under the executor.
 func (ex *executor) applyConfig() {
 	c := ex.config
-	ex.keepAlive = keepAliveOf(c.TCPKeepaliveMS)
+	ex.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
 	ex.outputLimits = newOutputLimits(&c.ClientOutputBufferLimit)
 	ex.settings = commands.Settings{
 		MaxStringBytes: c.ProtoMaxBulkLen,
@@ -195,18 +195,6 @@ func (ex *executor) applyConfig() {
 	if ex.opts.LogLevel != nil {
 		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
 	}
-}
-
-// keepAlive is how long a connection is idle before it is probed; 0: it never is.
-func (srv *Server) keepAlive() time.Duration {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.keepAlive
-}
-
-// coalesce is how far apart the rounds of a busy event loop are at most; 0: it never waits.
-func (srv *Server) coalesce() time.Duration {
-	return time.Duration(srv.executor.coalesceUS.Load()) * time.Microsecond
 }
 
 // Config returns a copy of the directives as they are now.

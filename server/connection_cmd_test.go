@@ -201,11 +201,11 @@ func TestProtectedMode(t *testing.T) {
 		{false, "", far, false},
 	} {
 		srv := startWith(t, Options{}, func(c *config.Config) { c.ProtectedMode, c.RequirePass = tt.protected, tt.password })
-		s, refusal := srv.executor.open(&streamConn{}, tt.from, tt.from, -1)
+		s, refusal := srv.executor.open(nowhere{}, tt.from, tt.from, -1)
 		require.Equal(t, tt.refused, s == nil, "%+v", tt)
 		require.Equal(t, tt.refused, strings.HasPrefix(refusal, "-DENIED "), "%+v", tt)
 		if s != nil {
-			srv.executor.close(s)
+			s.Close()
 		}
 	}
 }

@@ -3,7 +3,7 @@
 //
 // Bytes come in over a transport (an event loop, or a goroutine a connection) and are fed to a session, which
 // decodes them into commands; the executor runs those as units, one after the other; replies are appended to
-// the session's output, which its transport sends. See executor.go for what a unit is, parked.go for how
+// the session's output, which its connection sends. See executor.go for what a unit is, parked.go for how
 // commands wait, session.go for who owns what.
 //
 // It must not know what a command does to data: that is the commands package's. Its own commands (CLIENT,

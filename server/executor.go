@@ -17,6 +17,7 @@ import (
 	"lockserver/server/gate"
 	"lockserver/server/script"
 	"lockserver/server/stats"
+	"lockserver/server/transport"
 	"lockserver/store"
 )
 
@@ -89,12 +90,12 @@ type executor struct {
 	// fastPath is session.takesFastPath of the session whose batch runs, as it was
 	// before the last plain commands.
 	fastPath bool
-	round    *loop         // whose slice ends; nil: of no event loop
-	armedMS  int64         // when the ticker will wake by itself; 0: when poked
-	poke     chan struct{} // wakes the ticker
-	evicting bool          // memory is above its bound, and the ticker makes room in slices
-	ending   bool          // Close was called: no further command runs
-	failed   error         // a write command panicked: the data may be damaged, nothing runs any more
+	round    *transport.Loop // whose slice ends; nil: of no event loop
+	armedMS  int64           // when the ticker will wake by itself; 0: when poked
+	poke     chan struct{}   // wakes the ticker
+	evicting bool            // memory is above its bound, and the ticker makes room in slices
+	ending   bool            // Close was called: no further command runs
+	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all

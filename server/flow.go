@@ -23,24 +23,24 @@ const (
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
-func (s *session) unsentBytes() int { return s.transport.buffered() + s.pending.bytes() }
+func (s *session) unsentBytes() int { return s.conn.Buffered() + s.pending.bytes() }
 
 // control looks at the output that is on its way and decides whether commands may run; limit is how much
-// there may be. If they may not, the owner's pump is called when it is time to look again: by the transport,
+// there may be. If they may not, the owner feeds again when it is time to look: by the connection,
 // or by the gate if it is the disk that is slow. Only the owner calls it.
 func (s *session) control(limit int) {
 	for {
-		unsent := s.transport.buffered()
+		unsent := s.conn.Buffered()
 		s.stalled = unsent+s.pending.bytes() > limit
-		if !s.stalled || unsent <= resumeUnsent || s.transport.awaitDrain(resumeUnsent) {
+		if !s.stalled || unsent <= resumeUnsent || s.conn.AwaitDrain(resumeUnsent) {
 			return
 		}
 	}
 }
 
-// inputFull reports whether nothing more may be read for now: there are commands that may not run yet, and a
-// read of so many bytes could pass client-query-buffer-limit. Only the owner calls it.
-func (s *session) inputFull(readBytes int) bool {
+// InputFull implements transport.Session: there are commands that may not run yet, and a read of so many
+// bytes could pass client-query-buffer-limit.
+func (s *session) InputFull(readBytes int) bool {
 	if !s.stalled && !s.behind {
 		return false
 	}

@@ -3,7 +3,7 @@ package server
 // A waiter whose client has gone must not be given the lock that it waited for, or everyone behind it waits
 // for a lease that nobody uses. Three things see to that. A client that is known to be gone stands in no
 // queue. One that has closed its end, which we have not read yet, is found out when the grant is about to be
-// sent (hand). And a grant of which the transport still holds a byte when the connection ends was never read
+// sent (hand). And a grant of which some bytes are still here when the connection ends was never read
 // whole: it is taken back then (takeBack). A grant that the client may have read is never taken back: it may
 // be at work under the lock. A host that vanished closes nothing: pulse.go sees to that.
 
@@ -32,20 +32,20 @@ func (s *session) hand(out []byte, w *waiter) {
 }
 
 // offer sends an answer that can be taken back, unless the client is gone. A
-// transport that panics has lost it.
+// connection that panics has lost it.
 func (s *session) offer(out []byte) (gone bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			s.logPanic(p)
+			s.Panicked(p)
 			gone = true
 		}
 	}()
-	if s.transport.peerGone() {
+	if s.conn.PeerGone() {
 		return true, nil
 	}
 	if len(out) > 0 {
 		s.sent += int64(len(out))
-		_, err = s.transport.send(out, true)
+		_, err = s.conn.Send(out, true)
 	}
 	return false, err
 }
@@ -57,9 +57,9 @@ func (s *session) delivered() []grant {
 	}
 	read := s.sent
 	if s.lost.Load() {
-		read -= int64(s.transport.unacked())
+		read -= int64(s.conn.Unacked())
 	} else {
-		read -= int64(s.transport.unsent())
+		read -= int64(s.conn.Unsent())
 	}
 	for len(s.unread) > 0 && s.unread[0].end <= read {
 		s.unread = s.unread[1:]
@@ -80,11 +80,11 @@ func (s *session) takeBack(ex *executor) {
 	case s.lost.Load():
 		unread = append(s.delivered(), dropped...)
 		s.lost.Store(false)
-		s.transport.hangUp()
+		s.conn.HangUp()
 	case len(s.delivered()) == 0 && len(dropped) == 0:
 		return
 	default:
-		s.transport.hangUp() // before the second look: until then the client could still read
+		s.conn.HangUp() // before the second look: until then the client could still read
 		unread = append(s.delivered(), dropped...)
 	}
 	s.unread = nil

@@ -8,6 +8,7 @@ import (
 
 	"lockserver/persistence/aof"
 	"lockserver/persistence/disk"
+	"lockserver/server/transport"
 	"lockserver/store"
 )
 
@@ -57,7 +58,7 @@ func (j *journal) credit(s *session) {
 	}
 }
 
-// due is the position that what s is sent now has to wait for; 0: it need not be laid aside, and mayLeave
+// due is the position that what s is sent now has to wait for; 0: it need not be laid aside, and MayLeave
 // sees to the rest. It is asked at the end of a slice.
 func (j *journal) due(s *session) int64 {
 	position := max(j.wait, s.floor)
@@ -79,7 +80,7 @@ func (j *journal) due(s *session) int64 {
 // endSlice sees to it that what the slice appended is written: now, or at the end of the round of an event
 // loop, so that one sync serves all who wrote in it. touched are those who have got something in the slice
 // besides the one whose it is: they must wait as well.
-func (j *journal) endSlice(touched []*session, round *loop) {
+func (j *journal) endSlice(touched []*session, round *transport.Loop) {
 	if !j.filled {
 		return
 	}
@@ -89,7 +90,7 @@ func (j *journal) endSlice(touched []*session, round *loop) {
 	j.last = max(j.last, j.wait)
 	j.filled, j.fresh, j.wait = false, false, 0
 	if round != nil {
-		round.unflushed = j.log
+		round.FlushAtEnd(j.log)
 	} else {
 		j.log.Wake()
 	}

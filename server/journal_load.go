@@ -12,6 +12,7 @@ import (
 	"lockserver/commands"
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
+	"lockserver/server/transport"
 )
 
 // Loading. The addresses are bound first, and what is on disk is read in slices, between which clients are
@@ -258,7 +259,7 @@ type replayer struct {
 }
 
 func (ex *executor) newReplayer() *replayer {
-	s := &session{executor: ex, transport: nobody{}, db: ex.store.DB(0), authenticated: true}
+	s := &session{executor: ex, conn: nobody{}, db: ex.store.DB(0), authenticated: true}
 	s.out.Proto = 2
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
@@ -308,20 +309,20 @@ func (r *replayer) Command(argv [][]byte) error {
 	return nil
 }
 
-// nobody is the transport of a session without a client.
+// nobody is the connection of a session without a client.
 type nobody struct{}
 
-func (nobody) kick(*loop)                      {}
-func (nobody) send([]byte, bool) (bool, error) { return false, nil }
-func (nobody) buffered() int                   { return 0 }
-func (nobody) unsent() int                     { return 0 }
-func (nobody) unacked() int                    { return 0 }
-func (nobody) guardPeer(int64)                 {}
-func (nobody) heard() silence                  { return silence{} }
-func (nobody) hangUp()                         {}
-func (nobody) attach(*session)                 {}
-func (nobody) whileBusy()                      {}
-func (nobody) peerGone() bool                  { return false }
-func (nobody) awaitDrain(int) bool             { return false }
+func (nobody) Kick(*transport.Loop)            {}
+func (nobody) Send([]byte, bool) (bool, error) { return false, nil }
+func (nobody) Buffered() int                   { return 0 }
+func (nobody) Unsent() int                     { return 0 }
+func (nobody) Unacked() int                    { return 0 }
+func (nobody) GuardPeer(int64)                 {}
+func (nobody) Heard() transport.Silence        { return transport.Silence{} }
+func (nobody) HangUp()                         {}
+func (nobody) Attach(transport.Session)        {}
+func (nobody) WhileBusy()                      {}
+func (nobody) PeerGone() bool                  { return false }
+func (nobody) AwaitDrain(int) bool             { return false }
 
 var _ aof.Input = (*replayer)(nil)

@@ -30,10 +30,13 @@ func (k *keyEvents) publish(db *store.DB, event string, key []byte) {
 		k.channel = append(k.channel, event...)
 		ex.publish(k.channel, key)
 	}
-	if cap(k.channel) > mostSpareBytes {
+	if cap(k.channel) > mostSpareChannel {
 		k.channel = nil
 	}
 }
+
+// mostSpareChannel is the room for a channel's name that is kept for the next event.
+const mostSpareChannel = 64 << 10
 
 // notify publishes an event if its class is asked for.
 func (k *keyEvents) notify(db *store.DB, class keyevent.Class, event string, key []byte) {

@@ -4,23 +4,25 @@ import (
 	"fmt"
 	"net"
 	"testing"
+
+	"lockserver/server/transport"
 )
 
-// nowhere is a transport that drops what it is sent.
+// nowhere is a connection that drops what it is sent.
 type nowhere struct{}
 
-func (nowhere) kick(*loop)                      {}
-func (nowhere) send([]byte, bool) (bool, error) { return false, nil }
-func (nowhere) buffered() int                   { return 0 }
-func (nowhere) unsent() int                     { return 0 }
-func (nowhere) unacked() int                    { return 0 }
-func (nowhere) guardPeer(int64)                 {}
-func (nowhere) heard() silence                  { return silence{} }
-func (nowhere) hangUp()                         {}
-func (nowhere) attach(*session)                 {}
-func (nowhere) whileBusy()                      {}
-func (nowhere) peerGone() bool                  { return false }
-func (nowhere) awaitDrain(int) bool             { return false }
+func (nowhere) Kick(*transport.Loop)            {}
+func (nowhere) Send([]byte, bool) (bool, error) { return false, nil }
+func (nowhere) Buffered() int                   { return 0 }
+func (nowhere) Unsent() int                     { return 0 }
+func (nowhere) Unacked() int                    { return 0 }
+func (nowhere) GuardPeer(int64)                 {}
+func (nowhere) Heard() transport.Silence        { return transport.Silence{} }
+func (nowhere) HangUp()                         {}
+func (nowhere) Attach(transport.Session)        {}
+func (nowhere) WhileBusy()                      {}
+func (nowhere) PeerGone() bool                  { return false }
+func (nowhere) AwaitDrain(int) bool             { return false }
 
 // toNowhere is a session whose replies are dropped.
 func toNowhere(b *testing.B) *session {
@@ -39,7 +41,7 @@ func feedAgain(b *testing.B, s *session, room *batch, requests [][]byte, command
 	b.Helper()
 	b.ResetTimer()
 	for i := 0; i < b.N; i += commands {
-		s.feed(requests[i/commands%len(requests)], room, nil)
+		s.Feed(requests[i/commands%len(requests)], room, nil)
 	}
 }
 
@@ -61,7 +63,7 @@ func benchmarkLock(b *testing.B, lease string, held int) {
 	s := toNowhere(b)
 	var room batch
 	for i := range held {
-		s.feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &room, nil)
+		s.Feed(fmt.Appendf(nil, "LOCK held:%d owner %s\r\n", i, lease), &room, nil)
 	}
 	const pipeline = 16
 	var batches [][]byte

@@ -226,7 +226,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		}
 		refused += r.refused
 		for _, s := range r.sessions {
-			srv.executor.close(s)
+			s.Close()
 		}
 		checkParking(t, srv)
 		require.Empty(t, srv.executor.parking.claimants)

@@ -139,13 +139,13 @@ func (m *lockModel) refuse(clients []int) (after lockModel, granted []int, ok bo
 	return after, nil, false
 }
 
-// recorder is a transport that keeps what it is sent.
+// recorder is a connection that keeps what it is sent.
 type recorder struct {
 	nowhere
 	sent bytes.Buffer
 }
 
-func (r *recorder) send(b []byte, _ bool) (bool, error) {
+func (r *recorder) Send(b []byte, _ bool) (bool, error) {
 	r.sent.Write(b)
 	return false, nil
 }
@@ -164,12 +164,12 @@ type modelRun struct {
 
 // say sends a command of a client; the reply, if there is one now, is heard later.
 func (r *modelRun) say(client int, words ...string) {
-	r.sessions[client].feed(appendCommand(nil, words...), &r.room, nil)
+	r.sessions[client].Feed(appendCommand(nil, words...), &r.room, nil)
 }
 
 // hear returns the reply of a client, and false if there is none.
 func (r *modelRun) hear(client int) (resp.Value, bool) {
-	r.sessions[client].feed(nil, &r.room, nil)
+	r.sessions[client].Feed(nil, &r.room, nil)
 	out := &r.outputs[client].sent
 	if out.Len() == 0 {
 		return resp.Value{}, false
@@ -309,7 +309,7 @@ func TestLocksAgainstAModel(t *testing.T) {
 		}
 		refused += r.refused
 		for _, s := range r.sessions {
-			srv.executor.close(s)
+			s.Close()
 		}
 		checkParking(t, srv)
 		require.Empty(t, srv.executor.parking.claimants)

@@ -104,7 +104,7 @@ func (s *session) condemnForOutput() {
 // notableOutput is how much output that may wait for the client is worth another look after sending.
 const notableOutput = 16 << 10
 
-// noteOutput learns what the transport still holds after sending. The owner calls it.
+// noteOutput learns what the connection still holds after sending. The owner calls it.
 func (s *session) noteOutput() {
 	s.control(mostUnsent)
 	bytes := s.unsentBytes()
@@ -124,12 +124,12 @@ func (s *session) noteOutput() {
 	kick(touched, nil)
 }
 
-// fire implements firer: the output has been above the soft limit for its time. What the transport still
+// fire implements firer: the output has been above the soft limit for its time. What the connection still
 // holds only the session's owner can tell, so it is sent for.
 func (s *session) fire(ex *executor) { ex.touch(s) }
 
 // judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew
-// with one that has read. The owner calls it, having asked its transport what it holds.
+// with one that has read. The owner calls it, having asked its connection what it holds.
 func (s *session) judgeSoftLimit() {
 	ex := s.executor
 	ex.begin()

@@ -5,11 +5,12 @@ import (
 	"runtime/debug"
 
 	"lockserver/internal/resp"
+	"lockserver/server/transport"
 )
 
 // What a panic costs: docs/decisions/0007. Commands contain their own (executor.call and contain). What
 // happens around them on behalf of one connection, decoding, looking ahead, sending, costs that connection
-// (session.contain, and the transports' own). Behind a panic in what everybody shares, nobody can tell what
+// (session.contain, and the connections' own). Behind a panic in what everybody shares, nobody can tell what
 // is whole: it passes through all of those as a damage, and ends the process.
 
 // stage is what a session's owner is doing, for the case that it panics there.
@@ -51,20 +52,21 @@ func (ex *executor) damaged(p any) {
 	panic(damage{err})
 }
 
-// contain is deferred by feed. It makes a panic end the connection instead of the process.
-func (s *session) contain(b *batch, from *loop, hangUp *bool) {
+// contain is deferred by Feed. It makes a panic end the connection instead of the process.
+func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
 	if p := recover(); p != nil {
 		if s.stage == within {
 			s.executor.damaged(p)
 		}
-		s.logPanic(p)
+		s.Panicked(p)
 		s.abandon(b, from)
 		*hangUp = true
 	}
 }
 
-// logPanic logs a panic that costs a connection only; one that costs more goes on.
-func (s *session) logPanic(p any) {
+// Panicked implements transport.Session: it logs a panic that costs a connection only; one that costs more
+// goes on.
+func (s *session) Panicked(p any) {
 	if d, ok := p.(damage); ok {
 		panic(d)
 	}
@@ -73,7 +75,7 @@ func (s *session) logPanic(p any) {
 
 // abandon makes everything as if the session's owner had come to an end where it panicked: the unit is ended,
 // the lock let go, and what the session has got, but for what is to be taken back, is dropped.
-func (s *session) abandon(b *batch, from *loop) {
+func (s *session) abandon(b *batch, from *transport.Loop) {
 	ex := s.executor
 	defer ex.damaging()
 	if s.stage == aside {

@@ -17,6 +17,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/testkit"
+	"lockserver/server/transport"
 )
 
 // spoilRow is a command that spoils something of its own session's, or of what all share,
@@ -34,7 +35,7 @@ func spoilRow() commands.Row {
 			case "between":
 				s.class = clientClasses
 			case "sending":
-				s.transport = deafTransport{s.transport}
+				s.conn = deafConn{s.conn}
 			case "shared":
 				s.executor.parking.ready = append(s.executor.parking.ready, nil)
 			}
@@ -42,10 +43,10 @@ func spoilRow() commands.Row {
 		}}
 }
 
-// deafTransport cannot send.
-type deafTransport struct{ transport }
+// deafConn cannot send.
+type deafConn struct{ transport.Conn }
 
-func (deafTransport) send([]byte, bool) (bool, error) { panic("deaf") }
+func (deafConn) Send([]byte, bool) (bool, error) { panic("deaf") }
 
 // logOf is a log that can be read.
 type logOf struct {
@@ -132,7 +133,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		srv.executor.mu.Lock()
 		for _, s := range srv.executor.clients {
 			if s.waiter != nil {
-				s.transport = deafTransport{s.transport}
+				s.conn = deafConn{s.conn}
 			}
 		}
 		srv.executor.mu.Unlock()

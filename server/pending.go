@@ -14,14 +14,14 @@ import (
 //
 // Under the other policies a reply may not leave before the system has the log up to that position, so that a
 // process that is killed takes nothing along that somebody was told. That needs no waiting: whoever sends
-// writes before (mayLeave), once for all that the round of an event loop has held back.
+// writes before (MayLeave), once for all that the round of an event loop has held back.
 
-// mayLeave is called by a transport right before output leaves, for the last time at which it can be kept;
-// false: it must not leave at all, what it tells of is lost. Only the owner calls it.
-func (s *session) mayLeave() bool { return s.executor.gate.Written(s.needs) }
+// MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
+// must not leave at all, what it tells of is lost.
+func (s *session) MayLeave() bool { return s.executor.gate.Written(s.needs) }
 
 // Release implements gate.Waiter: the session's owner sends what may leave by now.
-func (s *session) Release() { s.transport.kick(nil) }
+func (s *session) Release() { s.conn.Kick(nil) }
 
 // pending is a session's output that waits for the log. It belongs to the session's owner.
 type pending struct {
@@ -111,7 +111,7 @@ func (s *session) sendPieces() error {
 		return nil
 	}
 	s.sent += int64(len(out))
-	_, err := s.transport.send(out, true)
+	_, err := s.conn.Send(out, true)
 	return err
 }
 
@@ -120,11 +120,10 @@ func (s *session) pendingGrant() bool {
 	return slices.ContainsFunc(s.pending.marks, func(m pendingPiece) bool { return m.granted != nil }) || len(s.delivered()) > 0
 }
 
-// lingers is asked when the client has closed its sending half: it may still read the replies that it is
-// owed, and those that the transport has, if unsent says so. If there are any the session gets them and
-// then leaves. It waits for nothing else. Of the commands that were read, those still run that flow control
-// has held up. Only the owner calls it.
-func (s *session) lingers(unsent bool) bool {
+// Lingers implements transport.Session: the client may still read the replies that it is owed, and those that
+// the connection has, if unsent says so. If there are any the session gets them and then leaves. It waits for
+// nothing else. Of the commands that were read, those still run that flow control has held up.
+func (s *session) Lingers(unsent bool) bool {
 	if len(s.pending.marks) == 0 && !s.stalled && !unsent || s.pendingGrant() {
 		return false
 	}

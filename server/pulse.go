@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/server/transport"
 )
 
 // A host can vanish without a word: the power, the cable. Its connections stay open here until somebody
@@ -42,23 +43,6 @@ const (
 	// leastPulseMS is the time between two looks at a client that is about to be taken for dead.
 	leastPulseMS = 50
 )
-
-// silence is what a transport knows of its peer's last sign of life.
-type silence struct {
-	known bool          // false: a peer that is gone is noticed at once, or not by us
-	lasts time.Duration // since the last sign
-	// unanswered: something was sent, and sent again if need be, that the peer's system has not acknowledged.
-	unanswered bool
-}
-
-// onItsClock returns what the system knows of a silence, if it lasts as long by the server's
-// clock: not by one that stands still.
-func (ex *executor) onItsClock(h silence) silence {
-	if _, still := ex.clock.(*ManualClock); still {
-		return silence{}
-	}
-	return h
-}
 
 // pulse watches over one session's client. It is only touched under the executor.
 type pulse struct {
@@ -109,14 +93,14 @@ func (p *pulse) granted(ex *executor) {
 }
 
 // ask looks up, at now, when something was heard of the client.
-func (p *pulse) ask(ex *executor, now int64) silence {
+func (p *pulse) ask(ex *executor, now int64) transport.Silence {
 	lease := ex.settings.LockWatchdogMS
 	if p.leaseMS != lease { // CONFIG SET
 		p.leaseMS = lease
-		p.session.transport.guardPeer(silenceMS(lease))
+		p.session.conn.GuardPeer(silenceMS(lease))
 	}
-	h := p.session.transport.heard()
-	p.known, p.askedMS, p.heardMS = h.known, now, now-h.lasts.Milliseconds()
+	h := p.session.conn.Heard()
+	p.known, p.askedMS, p.heardMS = h.Known, now, now-h.Lasts.Milliseconds()
 	return h
 }
 
@@ -142,7 +126,7 @@ func (p *pulse) fire(ex *executor) {
 		return // nobody depends on it
 	}
 	h := p.ask(ex, now)
-	if !h.known {
+	if !h.Known {
 		return
 	}
 	next := lease / renewalsPerLease
@@ -158,7 +142,7 @@ func (p *pulse) fire(ex *executor) {
 			next = min(next, confirm/looksPerConfirm)
 		}
 	}
-	left := silenceMS(lease) - h.lasts.Milliseconds()
+	left := silenceMS(lease) - h.Lasts.Milliseconds()
 	if left <= 0 {
 		ex.lose(s)
 		return
@@ -169,15 +153,15 @@ func (p *pulse) fire(ex *executor) {
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
 // nothing was heard. It is reckoned by the silences: a connection goes by the machine's time,
 // whatever the clock of the leases is.
-func (p *pulse) unansweredFor(h silence) time.Duration {
-	if !h.unanswered {
+func (p *pulse) unansweredFor(h transport.Silence) time.Duration {
+	if !h.Unanswered {
 		p.unanswered = false
 		return 0
 	}
-	if !p.unanswered || h.lasts < p.since {
-		p.unanswered, p.since = true, h.lasts
+	if !p.unanswered || h.Lasts < p.since {
+		p.unanswered, p.since = true, h.Lasts
 	}
-	return h.lasts - p.since
+	return h.Lasts - p.since
 }
 
 // lose ends a session whose client is taken for dead. Its locks end one lease after the last sign of life,

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/server/transport"
 )
 
 // faraway is a client on another host: when it was heard of is the test's to say.
@@ -24,13 +26,13 @@ type faraway struct {
 	hungUp     bool
 }
 
-func (f *faraway) heard() silence {
+func (f *faraway) Heard() transport.Silence {
 	f.asked++
-	return silence{known: true, lasts: time.UnixMicro(f.clock.NowUS()).Sub(f.lastSign), unanswered: f.unanswered}
+	return transport.Silence{Known: true, Lasts: time.UnixMicro(f.clock.NowUS()).Sub(f.lastSign), Unanswered: f.unanswered}
 }
 
-func (f *faraway) unacked() int { return f.inFlight }
-func (f *faraway) hangUp()      { f.hungUp = true }
+func (f *faraway) Unacked() int { return f.inFlight }
+func (f *faraway) HangUp()      { f.hungUp = true }
 
 // sign is a sign of life.
 func (f *faraway) sign() { f.lastSign = time.UnixMicro(f.clock.NowUS()) }
@@ -38,14 +40,14 @@ func (f *faraway) sign() { f.lastSign = time.UnixMicro(f.clock.NowUS()) }
 // says sends a command, which is one, and returns the reply; nil if there is none yet.
 func (f *faraway) says(words ...string) string {
 	f.sign()
-	f.session.feed(appendCommand(nil, words...), &batch{}, nil)
+	f.session.Feed(appendCommand(nil, words...), &batch{}, nil)
 	return f.reads()
 }
 
 // reads returns what has been sent to the client.
 func (f *faraway) reads() string {
-	if f.session.feed(nil, &batch{}, nil) || f.hungUp {
-		f.srv.executor.close(f.session)
+	if f.session.Feed(nil, &batch{}, nil) || f.hungUp {
+		f.session.Close()
 	}
 	defer f.sent.Reset()
 	return f.sent.String()
@@ -160,7 +162,7 @@ func TestAGrantThatIsNotAcknowledged(t *testing.T) {
 			clock.Advance(8 * time.Second) // it has been silent: that alone says nothing
 			second.sign()
 			require.Equal(t, ":1\r\n", holder.says("UNLOCK", "k", "h"))
-			first.session.feed(nil, &batch{}, nil) // the grant is sent
+			first.session.Feed(nil, &batch{}, nil) // the grant is sent
 			require.Equal(t, ":", first.sent.String()[:1])
 			first.unanswered, first.inFlight = true, first.sent.Len()
 			for at := time.Duration(0); at < mostConfirmMS*time.Millisecond; at += 100 * time.Millisecond {

@@ -69,7 +69,7 @@ func (h scriptHost) Loading() bool { return h.executor.loading != nil }
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
 	h.executor.busy.on = true
 	h.executor.withoutLock(func() {
-		sessionOf(c).transport.whileBusy()
+		sessionOf(c).conn.WhileBusy()
 		runtime.Gosched()
 	})
 	return h.executor.failed != nil

@@ -10,6 +10,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/server/transport"
 )
 
 // Options say what a server is like. The zero value is a server for tests: it listens on a free port of
@@ -45,19 +46,15 @@ type Options struct {
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
 type Server struct {
 	executor executor
+	endpoint *transport.Endpoint // all connections
 
-	life      sync.Mutex
-	state     lifeState
-	loops     *loops
-	listeners []net.Listener
-	conns     map[net.Conn]struct{} // those that are not on an event loop
-	addr      net.Addr
-	refusals  refusals // has its own lock
-	group     sync.WaitGroup
-	stopTick  chan struct{}
-	done      chan struct{}
-	exitCode  int
-	stopOnce  sync.Once
+	life     sync.Mutex
+	state    lifeState
+	group    sync.WaitGroup
+	stopTick chan struct{}
+	done     chan struct{}
+	exitCode int
+	stopOnce sync.Once
 }
 
 type lifeState uint8
@@ -106,12 +103,12 @@ func New(o Options) (*Server, error) {
 		o.Version = "dev"
 	}
 	srv := &Server{
-		conns:    make(map[net.Conn]struct{}),
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
 	if err := srv.executor.setUp(o, srv); err != nil {
 		return nil, err
 	}
+	srv.endpoint = transport.NewEndpoint(&srv.executor, o.Log)
 	return srv, nil
 }
 
@@ -157,13 +154,25 @@ func (srv *Server) bind() error {
 	srv.executor.mu.Lock()
 	srv.executor.loading = &loading{startedUS: srv.executor.startedUS}
 	srv.executor.mu.Unlock()
-	if err := srv.listen(); err != nil {
-		srv.closeListeners()
+	if err := srv.endpoint.Listen(srv.addresses()); err != nil {
 		return err
 	}
 	srv.state = stateLoading
 	srv.group.Add(1) // Close waits for the load to give up
 	return nil
+}
+
+// addresses are where the directives and the options say that clients come from.
+func (srv *Server) addresses() transport.Addresses {
+	c, o := srv.executor.config, &srv.executor.opts
+	a := transport.Addresses{Port: c.Port, UnixSocket: c.UnixSocket, UnixSocketPerm: c.UnixSocketPerm, Listener: o.Listener}
+	if c.ListensTCP() {
+		a.Bind = c.Bind
+	}
+	if o.EventLoops {
+		a.Loops = c.IOThreads
+	}
+	return a
 }
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
@@ -177,20 +186,16 @@ func (srv *Server) startTime() {
 
 // Addr returns the address of the first TCP listener, or of the unix socket if there
 // is no other; nil before Start.
-func (srv *Server) Addr() net.Addr {
-	srv.life.Lock()
-	defer srv.life.Unlock()
-	return srv.addr
-}
+func (srv *Server) Addr() net.Addr { return srv.endpoint.Addr() }
 
 // Dial returns a new connection to the server that needs no port; it fails before Start and after
 // Close. It fits go-redis' Dialer option.
 func (srv *Server) Dial() (net.Conn, error) {
-	client, end := pipe()
-	if !srv.goServe(end) {
+	conn, err := srv.endpoint.Dial()
+	if err != nil {
 		return nil, errNotRunning
 	}
-	return client, nil
+	return conn, nil
 }
 
 // Done is closed when the server has ended, by SHUTDOWN or by a call.
@@ -232,12 +237,7 @@ func (srv *Server) tearDown() {
 	}
 	srv.life.Unlock()
 	srv.executor.hurry()
-	srv.closeListeners()
-	srv.life.Lock()
-	for nc := range srv.conns {
-		cut(nc)
-	}
-	srv.life.Unlock()
+	srv.endpoint.Close()
 	srv.group.Wait()
 	srv.executor.mu.Lock()
 	j, own := srv.executor.aof, srv.executor.own
@@ -256,6 +256,14 @@ func (srv *Server) tearDown() {
 
 // background implements host.
 func (srv *Server) background(f func()) { srv.group.Go(f) }
+
+// port implements host.
+func (srv *Server) port() int {
+	if tcp, ok := srv.Addr().(*net.TCPAddr); ok {
+		return tcp.Port
+	}
+	return 0
+}
 
 // requestStop implements host.
 func (srv *Server) requestStop(code int) {

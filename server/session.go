@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/transport"
 	"lockserver/store"
 )
 
@@ -17,64 +18,25 @@ const (
 	batchOutput = 1 << 20
 )
 
-// transport is what carries a session's bytes. Its methods may be called from any goroutine, without the
-// executor's lock, unless they say otherwise.
-type transport interface {
-	// kick makes the session's owner call pump soon: there is output, or a reason to go on. from is the event
-	// loop that calls, nil for any other caller.
-	kick(from *loop)
-	// send writes output, or keeps it until the client takes it; an error says that the client is gone, or
-	// that the connection was closed because session.mayLeave, which it asks before anything leaves, says no.
-	// held says that b is still to be written, at the end of the owner's round, and must stay as it is until
-	// then; it never is if now is set. Only the owner calls it.
-	send(b []byte, now bool) (held bool, err error)
-	// buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
-	buffered() int
-	// unsent is buffered without what the client may have taken without our knowing
-	// yet. Only the owner calls it.
-	unsent() int
-	// unacked is buffered and what the client's system has not acknowledged. Only the owner calls it.
-	unacked() int
-	// guardPeer has an idle peer probed several times within ms milliseconds; under the executor's lock.
-	guardPeer(ms int64)
-	// heard tells of the peer's last sign of life; under the executor's lock, of a session that is not dead.
-	heard() silence
-	// hangUp closes the connection at once, whatever it is doing; if the session is lost, so that its owner
-	// can still see what is unacked, and nothing more of it is sent when that one closes it.
-	hangUp()
-	// attach tells the transport its session, before anybody else can know the
-	// session. Under the executor's lock.
-	attach(s *session)
-	// whileBusy gives the owner's other sessions their turn while a script of this one runs for long. Only
-	// the owner calls it, without the executor's lock.
-	whileBusy()
-	// peerGone reports whether the client has closed its end: what is sent now will not be
-	// read. Only the owner calls it.
-	peerGone() bool
-	// awaitDrain makes the owner call pump once buffered has fallen to low; false: it has
-	// already. Only the owner calls it.
-	awaitDrain(low int) bool
-}
-
-// session is one client: bytes in, bytes out. Nothing above it knows which transport carries them.
+// session is one client: bytes in, bytes out. Nothing above it knows what kind of connection carries them.
 //
 // The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
 // connection. Everything else is only touched under the executor's lock.
 type session struct {
-	executor  *executor
-	transport transport
-	decoder   resp.Decoder
-	backlog   [][][]byte   // commands that were decoded but stand behind one that waits
-	limits    *resp.Limits // those that the decoder has
+	executor *executor
+	conn     transport.Conn
+	decoder  resp.Decoder
+	backlog  [][][]byte   // commands that were decoded but stand behind one that waits
+	limits   *resp.Limits // those that the decoder has
 	// backlogBytes is how much the backlog takes at most.
 	backlogBytes int
 	stalled      bool       // too much output is unsent: no command runs; see flow.go
 	behind       bool       // more commands could run at once: others get their turn first
 	inputEnded   bool       // the client sends no more; the session leaves when it has run what was read
-	sent         int64      // bytes of output given to the transport
+	sent         int64      // bytes of output given to the connection
 	unread       []grant    // what the client was given and may not have read yet
 	pending      pending    // output that waits for the log
-	needs        int64      // position of the log that the system must have before output leaves: see mayLeave
+	needs        int64      // position of the log that the system must have before output leaves: see MayLeave
 	leaving      bool       // nothing more is run; the connection is closed when nothing is pending any more
 	stage        stage      // what the owner is doing
 	noLookAhead  bool       // looking ahead has panicked: it is let be
@@ -104,7 +66,7 @@ type session struct {
 	replies       replyMode
 	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
 	lost          atomic.Bool // its peer was taken for dead, and unacked is still to be looked at
-	pendingBytes  int         // output that the transport held when it was last asked, and what it was given since
+	pendingBytes  int         // output that the connection held when it was last asked, and what it was given since
 
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.
@@ -143,9 +105,9 @@ const (
 	replySkip     // this command's reply is dropped
 )
 
-// feed takes what was read from the connection (nil: nothing, but go on), runs the commands in it, and sends
-// the output. It returns true if the connection is to be closed. Only the owner calls it.
-func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
+// Feed implements transport.Session: it runs the commands in what was read, and sends the output.
+func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
+	b := room.(*batch)
 	defer s.contain(b, from, &hangUp)
 	if l := s.executor.decoderLimits.Load(); l != s.limits {
 		s.limits = l
@@ -177,7 +139,7 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 	}
 	switch {
 	case s.behind:
-		s.transport.kick(nil) // in the loop's next round
+		s.conn.Kick(nil) // in the loop's next round
 	case s.inputEnded && !s.stalled:
 		s.leaving = true
 		return s.sendPending()
@@ -189,7 +151,7 @@ func (s *session) feed(data []byte, b *batch, from *loop) (hangUp bool) {
 const largeInput = 256 << 10
 
 // slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
-func (s *session) slice(b *batch, from *loop) (again, hangUp bool) {
+func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
 	w := s.nextWork(b)
 	ex := s.executor
 	ex.mu.Lock()
@@ -293,7 +255,7 @@ type result struct {
 }
 
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
-func (s *session) endSlice(from *loop) (r result) {
+func (s *session) endSlice(from *transport.Loop) (r result) {
 	ex := s.executor
 	if ex.tracking.inUse() && !ex.busy.on {
 		ex.endTracking()
@@ -305,7 +267,7 @@ func (s *session) endSlice(from *loop) (r result) {
 		r.position = ex.aof.due(s)
 	}
 	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
-	s.pendingBytes += len(r.out) // until the transport is asked again
+	s.pendingBytes += len(r.out) // until the connection is asked again
 	s.out.Buf = nil
 	if !s.condemned {
 		s.granted = nil
@@ -338,7 +300,7 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	case len(r.out) > 0:
 		var err error
 		s.sent += int64(len(r.out))
-		held, err = s.transport.send(r.out, false)
+		held, err = s.conn.Send(r.out, false)
 		hangUp = hangUp || err != nil
 		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.noteOutput()
@@ -439,8 +401,8 @@ func (s *session) muteReply(mark int) {
 }
 
 // kick tells the owners of sessions that there is something for them.
-func kick(touched []*session, from *loop) {
+func kick(touched []*session, from *transport.Loop) {
 	for _, s := range touched {
-		s.transport.kick(from)
+		s.conn.Kick(from)
 	}
 }

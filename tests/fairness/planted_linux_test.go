@@ -29,7 +29,7 @@ var faults = []struct {
 					ex.timeOut(other)
 				}
 `)), []string{"TestReleaseWakesOneOfAThousand"}},
-	{plant.New("the next holder is told in a later turn", plant.Instead("server/loop.go", "\tif from == t.loop {",
+	{plant.New("the next holder is told in a later turn", plant.Instead("server/transport/loop.go", "\tif from == t.loop {",
 		"\tif from == t.loop && !planted(\"the next holder is told in a later turn\") {")),
 		[]string{"TestNextHolderIsToldInTheSameTurn"}},
 }

@@ -1,4 +1,4 @@
-package server
+package transport
 
 import (
 	"errors"
@@ -18,17 +18,17 @@ const (
 	pausedGlance = 50 * time.Millisecond
 )
 
-// streamConn is the transport of a connection that is not on an event loop: a pipe inside the process, or
+// streamConn is a connection that is not on an event loop: a pipe inside the process, or
 // what any net.Listener accepts. One goroutine reads and runs commands, another writes, so that a client
 // which does not read never keeps the server from reading, or from noticing that the client has gone.
 type streamConn struct {
 	conn    net.Conn
-	session *session
-	server  *Server
+	session Session
+	stop    <-chan struct{} // closed when the endpoint is
 
 	// mu makes its holder the session's owner.
-	mu    sync.Mutex
-	batch batch
+	mu      sync.Mutex
+	scratch Scratch
 
 	outMu   sync.Mutex
 	out     []byte // waits to be written
@@ -40,15 +40,16 @@ type streamConn struct {
 	signal chan struct{} // there is output, a kick, or an end
 	pumped bool          // a kick is due (under outMu)
 	drains bool          // a kick is due when the output has fallen to drainTo (under outMu)
-	// drainTo is set by awaitDrain.
+	// drainTo is set by AwaitDrain.
 	drainTo int
 	room    chan struct{} // the session's input may no longer be full
 }
 
 // serveConn serves one connection until it ends. It returns when both its goroutines have.
-func (srv *Server) serveConn(nc net.Conn) {
-	t := &streamConn{conn: nc, server: srv, signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	_, refusal := srv.executor.open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
+func (e *Endpoint) serveConn(nc net.Conn) {
+	t := &streamConn{conn: nc, stop: e.stop, scratch: e.host.NewScratch(false),
+		signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
+	refusal := e.host.Open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
 		_ = nc.Close()
@@ -62,11 +63,11 @@ func (srv *Server) serveConn(nc net.Conn) {
 	if err := t.read(); errors.Is(err, io.EOF) && t.lingers() {
 		select {
 		case <-written:
-		case <-srv.stopTick: // the disk is not waited for
+		case <-e.stop: // the disk is not waited for
 		}
 	}
 	t.mu.Lock()
-	srv.executor.close(t.session)
+	t.session.Close()
 	t.mu.Unlock()
 	t.end()
 	<-written
@@ -92,13 +93,13 @@ func (t *streamConn) read() (err error) {
 }
 
 // errPanicked is why a connection ends whose input or output panicked.
-var errPanicked = errors.New("server: the connection panicked")
+var errPanicked = errors.New("transport: the connection panicked")
 
 // contain is deferred by both goroutines. It makes a panic, which may be that of a net.Conn of somebody
 // else's, end the connection, not the process.
 func (t *streamConn) contain(err *error) {
 	if p := recover(); p != nil {
-		t.session.logPanic(p)
+		t.session.Panicked(p)
 		*err = errPanicked
 		t.outMu.Lock()
 		t.broken = true
@@ -114,14 +115,14 @@ func (t *streamConn) awaitRoom() bool {
 	defer glance.Stop()
 	for {
 		t.mu.Lock()
-		full := t.session.inputFull(readBufferBytes)
+		full := t.session.InputFull(readBufferBytes)
 		t.mu.Unlock()
 		if !full {
 			return true
 		}
 		select {
 		case <-t.room:
-		case <-t.server.stopTick:
+		case <-t.stop:
 			return false
 		case <-glance.C:
 			if t.isClosed() {
@@ -138,7 +139,7 @@ func (t *streamConn) isClosed() bool {
 	}
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
-	return t.broken || t.ended || t.session.lost.Load()
+	return t.broken || t.ended || t.session.Lost()
 }
 
 // lingers reports whether a client that sends no more is still to get something; pump
@@ -149,7 +150,7 @@ func (t *streamConn) lingers() bool {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.session.lingers(false) // what the transport has is written in any case
+	return t.session.Lingers(false) // what the connection has is written in any case
 }
 
 // pump runs what has been read (nil: goes on where a waiting command stood) and says whether to end, and
@@ -157,14 +158,12 @@ func (t *streamConn) lingers() bool {
 func (t *streamConn) pump(data []byte) (hangUp, full bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	hangUp = t.session.feed(data, &t.batch, nil)
-	if cap(t.batch.out) > mostSpareBytes {
-		t.batch.out = nil
-	}
+	hangUp = t.session.Feed(data, t.scratch, nil)
+	t.scratch.Trim(mostSpareBytes)
 	if hangUp {
 		t.end()
 	}
-	full = t.session.inputFull(readBufferBytes)
+	full = t.session.InputFull(readBufferBytes)
 	if data == nil && !full { // the reader may be waiting
 		select {
 		case t.room <- struct{}{}:
@@ -196,7 +195,7 @@ func (t *streamConn) write() {
 			if len(out) == 0 {
 				spare = out
 				if ended {
-					if !t.session.lost.Load() {
+					if !t.session.Lost() {
 						_ = t.conn.Close()
 					}
 					return
@@ -230,7 +229,7 @@ func (t *streamConn) writeOut(out []byte) error {
 // wrote notes what was written.
 func (t *streamConn) wrote(n int, err error) {
 	if n == writeBytes {
-		t.session.reads.Store(true)
+		t.session.NoteRead()
 	}
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
@@ -241,8 +240,8 @@ func (t *streamConn) wrote(n int, err error) {
 	}
 }
 
-// awaitDrain implements transport.
-func (t *streamConn) awaitDrain(low int) bool {
+// AwaitDrain implements Conn.
+func (t *streamConn) AwaitDrain(low int) bool {
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
 	if p, ok := t.conn.(*pipeEnd); ok {
@@ -255,8 +254,8 @@ func (t *streamConn) awaitDrain(low int) bool {
 	return true
 }
 
-// kickBack is kick for a pipe.
-func (t *streamConn) kickBack() { t.kick(nil) }
+// kickBack is Kick for a pipe.
+func (t *streamConn) kickBack() { t.Kick(nil) }
 
 func (t *streamConn) wake() {
 	select {
@@ -273,16 +272,18 @@ func (t *streamConn) end() {
 	t.wake()
 }
 
-func (t *streamConn) kick(*loop) {
+// Kick implements Conn.
+func (t *streamConn) Kick(*Loop) {
 	t.outMu.Lock()
 	t.pumped = true
 	t.outMu.Unlock()
 	t.wake()
 }
 
-func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
-	if !t.session.mayLeave() {
-		t.hangUp()
+// Send implements Conn.
+func (t *streamConn) Send(b []byte, _ bool) (held bool, err error) {
+	if !t.session.MayLeave() {
+		t.HangUp()
 		return false, net.ErrClosed
 	}
 	t.outMu.Lock()
@@ -296,7 +297,8 @@ func (t *streamConn) send(b []byte, _ bool) (held bool, err error) {
 	return false, nil
 }
 
-func (t *streamConn) buffered() int {
+// Buffered implements Conn.
+func (t *streamConn) Buffered() int {
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
 	if p, ok := t.conn.(*pipeEnd); ok { // what the pipe holds may count as being written still
@@ -305,24 +307,26 @@ func (t *streamConn) buffered() int {
 	return len(t.out) + t.writing
 }
 
-// whileBusy has nothing to do: every connection has goroutines of its own.
-func (t *streamConn) whileBusy() {}
+// WhileBusy implements Conn. It has nothing to do: every connection has goroutines of its own.
+func (t *streamConn) WhileBusy() {}
 
-// unsent implements transport. What is being written to a socket may have arrived
+// Unsent implements Conn. What is being written to a socket may have arrived
 // although the write has not returned.
-func (t *streamConn) unsent() int {
+func (t *streamConn) Unsent() int {
 	if _, ok := t.conn.(*pipeEnd); ok {
-		return t.buffered()
+		return t.Buffered()
 	}
 	t.outMu.Lock()
 	defer t.outMu.Unlock()
 	return len(t.out)
 }
 
-func (t *streamConn) unacked() int { return t.buffered() + netConnUnacked(carrier(t.conn)) }
+// Unacked implements Conn.
+func (t *streamConn) Unacked() int { return t.Buffered() + netConnUnacked(carrier(t.conn)) }
 
-func (t *streamConn) hangUp() {
-	if t.session.lost.Load() {
+// HangUp implements Conn.
+func (t *streamConn) HangUp() {
+	if t.session.Lost() {
 		resetNetConn(carrier(t.conn)) // the reader finds the end of input, and closes the session before the connection
 		return
 	}
@@ -333,15 +337,14 @@ func (t *streamConn) hangUp() {
 	t.end() // nobody may be reading
 }
 
-func (t *streamConn) guardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
+// What follows is the rest of Conn.
 
-func (t *streamConn) heard() silence {
-	return t.session.executor.onItsClock(netConnHeard(carrier(t.conn)))
-}
+func (t *streamConn) GuardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
+func (t *streamConn) Heard() Silence     { return netConnHeard(carrier(t.conn)) }
+func (t *streamConn) Attach(s Session)   { t.session = s }
 
-func (t *streamConn) attach(s *session) { t.session = s }
-
-func (t *streamConn) peerGone() bool {
+// PeerGone implements Conn.
+func (t *streamConn) PeerGone() bool {
 	if p, ok := t.conn.(*pipeEnd); ok {
 		return p.in.isClosed()
 	}

@@ -1,6 +1,6 @@
 //go:build linux && !gnet
 
-package server
+package transport
 
 import (
 	"fmt"
@@ -30,12 +30,12 @@ const (
 	loopYield = 8 * time.Millisecond
 )
 
-// loops is the transport for TCP and unix sockets.
+// loops serve TCP and unix sockets.
 type loops struct {
-	server *Server
-	loops  []*loop
-	next   int // the loop that gets the next connection; loop 0 counts
-	group  sync.WaitGroup
+	endpoint *Endpoint
+	loops    []*Loop
+	next     int // the loop that gets the next connection; loop 0 counts
+	group    sync.WaitGroup
 }
 
 // loopDriver is what one loop waits with.
@@ -66,10 +66,10 @@ type loopDriver struct {
 }
 
 // listenLoops serves listeners, which it takes over, on n event loops.
-func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
-	ls := &loops{server: s}
+func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
+	ls := &loops{endpoint: e}
 	for range n {
-		l := &loop{batch: newLoopBatch()}
+		l := &Loop{scratch: ls.newScratch()}
 		ls.loops = append(ls.loops, l)
 		if err := l.driver.open(ls); err != nil {
 			ls.stop()
@@ -135,8 +135,8 @@ func (ls *loops) stop() {
 	ls.loops = nil
 }
 
-// newLoopBatch returns the batch of a loop.
-func newLoopBatch() *batch { return &batch{rooms: rooms{loop: true}} }
+// newScratch returns the scratch of a loop, which holds output until the end of a round.
+func (ls *loops) newScratch() Scratch { return ls.endpoint.host.NewScratch(true) }
 
 func (d *loopDriver) open(owner *loops) (err error) {
 	d.owner, d.listeners = owner, make(map[int]string)
@@ -152,7 +152,7 @@ func (d *loopDriver) open(owner *loops) (err error) {
 }
 
 // close closes everything that an ended loop holds.
-func (l *loop) close() {
+func (l *Loop) close() {
 	d := &l.driver
 	for _, c := range d.conns {
 		if c != nil {
@@ -187,8 +187,9 @@ func (d *loopDriver) ring() {
 }
 
 // run is the loop's goroutine.
-func (l *loop) run() {
+func (l *Loop) run() {
 	d := &l.driver
+	host := d.owner.endpoint.host
 	busy := false
 	for {
 		n := d.wait(busy)
@@ -224,7 +225,7 @@ func (l *loop) run() {
 		busy = n > 1
 		if d.coalesce.due() {
 			now := time.Now()
-			if wait := d.coalesce.after(now, d.owner.server.coalesce(), d.owner.server.executor.served.Load()); wait > 0 {
+			if wait := d.coalesce.after(now, host.Coalescing(), host.Served()); wait > 0 {
 				d.sleep(wait)
 				busy = true
 			}
@@ -246,14 +247,14 @@ func (d *loopDriver) yield(now time.Time) {
 
 // release writes the output that was held during the round. Clients that wait for replies on the same
 // processors are woken when all of a round's requests are done, not between one and the next.
-func (l *loop) release() {
+func (l *Loop) release() {
 	d := &l.driver
 	for i, c := range d.holding {
 		c.releaseContained()
 		d.holding[i] = nil
 	}
 	d.holding, d.heldBytes = d.holding[:0], 0
-	l.batch.recycle()
+	l.scratch.Recycle()
 }
 
 // wait returns how many events there are. A loop that was just busy looks without blocking first, which
@@ -275,7 +276,7 @@ func (d *loopDriver) wait(busy bool) int {
 			return n
 		}
 		if err != nil && err != unix.EINTR {
-			panic("server: epoll_wait: " + err.Error())
+			panic("transport: epoll_wait: " + err.Error())
 		}
 	}
 }
@@ -311,7 +312,7 @@ func (d *loopDriver) listen(events uint32) {
 }
 
 // answerBell does what others have left for the loop and says whether it is to end.
-func (l *loop) answerBell() (ended bool) {
+func (l *Loop) answerBell() (ended bool) {
 	d := &l.driver
 	var count [8]byte
 	_, _ = unix.Read(d.bell, count[:])
@@ -331,7 +332,7 @@ func (l *loop) answerBell() (ended bool) {
 }
 
 // accept takes every connection that waits at a listener.
-func (l *loop) accept(listener int) {
+func (l *Loop) accept(listener int) {
 	d := &l.driver
 	for {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
@@ -342,7 +343,7 @@ func (l *loop) accept(listener int) {
 		case err == unix.EAGAIN:
 			return
 		default: // descriptors or memory are short
-			d.owner.server.refusals.note(d.owner.server.executor.log, err)
+			d.owner.endpoint.refusals.note(d.owner.endpoint.log, err)
 			d.pause()
 			return
 		}
@@ -350,16 +351,16 @@ func (l *loop) accept(listener int) {
 }
 
 // welcome makes a session for a new connection and hands it to the loop whose turn it is.
-func (l *loop) welcome(fd int, network string) {
+func (l *Loop) welcome(fd int, network string) {
 	ls := l.driver.owner
 	target := ls.loops[ls.next%len(ls.loops)]
 	ls.next++
 	if network == "tcp" {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
-		keepSocketAlive(fd, ls.server.keepAlive())
+		keepSocketAlive(fd, ls.endpoint.host.KeepAlive())
 	}
-	c := &loopConn{loop: target, fd: fd}
-	_, refusal := ls.server.executor.open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
+	c := &loopConn{loop: target, fd: fd, socket: fd}
+	refusal := ls.endpoint.host.Open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
 	if refusal != "" {
 		_, _ = unix.Write(fd, []byte(refusal))
 		_ = unix.Close(fd)
@@ -375,14 +376,14 @@ func (l *loop) welcome(fd int, network string) {
 	target.driver.mu.Unlock()
 }
 
-func (l *loop) register(c *loopConn) {
+func (l *Loop) register(c *loopConn) {
 	d := &l.driver
 	for c.fd >= len(d.conns) {
 		d.conns = append(d.conns, nil)
 	}
 	d.conns[c.fd] = c
 	if err := c.watch(unix.EPOLL_CTL_ADD); err != nil {
-		d.owner.server.executor.log.Warn("could not watch a connection", "cause", err)
+		d.owner.endpoint.log.Warn("could not watch a connection", "cause", err)
 		c.close()
 	}
 }

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package server
+package transport
 
 import (
 	"net"
@@ -18,7 +18,7 @@ func netConnPeerGone(net.Conn) bool { return false }
 
 // What the system heard of a peer would need system calls of its own, too: a peer lives
 // until its connection is closed.
-func netConnHeard(net.Conn) silence { return silence{} }
+func netConnHeard(net.Conn) Silence { return Silence{} }
 func netConnUnacked(net.Conn) int   { return 0 }
 func resetNetConn(nc net.Conn)      { _ = nc.Close() }
 

@@ -1,6 +1,6 @@
 //go:build !linux || gnet
 
-package server
+package transport
 
 import (
 	"errors"
@@ -21,33 +21,33 @@ type loopDriver struct {
 	busy bool // within OnTraffic, which drains the loop when it is done
 }
 
-// loops is the transport for TCP and unix sockets: gnet's event loops. It implements gnet.EventHandler.
+// loops serve TCP and unix sockets: gnet's event loops. They implement gnet.EventHandler.
 type loops struct {
 	gnet.BuiltinEventEngine
-	server *Server
-	engine gnet.Engine
-	booted chan struct{}
-	done   chan error
+	endpoint *Endpoint
+	engine   gnet.Engine
+	booted   chan struct{}
+	done     chan error
 
 	mu    sync.Mutex
-	loops map[gnet.EventLoop]*loop
+	loops map[gnet.EventLoop]*Loop
 }
 
 // listenLoops starts n event loops on the addresses of listeners, which it closes: gnet binds them anew.
-func listenLoops(s *Server, lns []net.Listener, n int) (*loops, error) {
+func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 	var addrs []string
 	for _, ln := range lns {
 		addrs = append(addrs, ln.Addr().Network()+"://"+ln.Addr().String())
 		_ = ln.Close()
 	}
-	ls := &loops{server: s, booted: make(chan struct{}), done: make(chan error, 1), loops: make(map[gnet.EventLoop]*loop)}
+	ls := &loops{endpoint: e, booted: make(chan struct{}), done: make(chan error, 1), loops: make(map[gnet.EventLoop]*Loop)}
 	go func() {
 		ls.done <- gnet.Rotate(ls, addrs,
 			gnet.WithNumEventLoop(n),
 			gnet.WithReuseAddr(true),
 			gnet.WithTCPNoDelay(gnet.TCPNoDelay),
-			gnet.WithTCPKeepAlive(s.keepAlive()),
-			gnet.WithLogger(gnetLog{s.executor.log}))
+			gnet.WithTCPKeepAlive(e.host.KeepAlive()),
+			gnet.WithLogger(gnetLog{e.log}))
 	}()
 	select {
 	case err := <-ls.done:
@@ -75,13 +75,13 @@ func (ls *loops) stop() {
 	<-ls.done
 }
 
-func (ls *loops) of(c gnet.Conn) *loop {
+func (ls *loops) of(c gnet.Conn) *Loop {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	el := c.EventLoop()
 	l := ls.loops[el]
 	if l == nil {
-		l = &loop{batch: new(batch)}
+		l = &Loop{scratch: ls.endpoint.host.NewScratch(false)}
 		ls.loops[el] = l
 	}
 	return l
@@ -90,7 +90,7 @@ func (ls *loops) of(c gnet.Conn) *loop {
 // OnOpen is called when a connection was accepted.
 func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	t := &loopConn{conn: c, loop: ls.of(c)}
-	_, refusal := ls.server.executor.open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
+	refusal := ls.endpoint.host.Open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
 	if refusal != "" {
 		return []byte(refusal), gnet.Close
 	}
@@ -98,7 +98,7 @@ func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	return nil, gnet.None
 }
 
-// OnTraffic is called when a connection has data, or was woken by kick.
+// OnTraffic is called when a connection has data, or was woken by Kick.
 func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 	t, ok := c.Context().(*loopConn)
 	if !ok {
@@ -118,7 +118,7 @@ func (ls *loops) OnTraffic(c gnet.Conn) gnet.Action {
 // something is written to one that has been reset.
 func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
 	if t, ok := c.Context().(*loopConn); ok {
-		ls.server.executor.close(t.session)
+		t.session.Close()
 		if !t.loop.driver.busy {
 			t.loop.drain()
 			t.loop.flush()
@@ -127,18 +127,18 @@ func (ls *loops) OnClose(c gnet.Conn, _ error) gnet.Action {
 	return gnet.None
 }
 
-// loopConn is the transport of one connection on an event loop.
+// loopConn is one connection on an event loop.
 type loopConn struct {
 	conn    gnet.Conn
-	loop    *loop
-	session *session
-	glances atomic.Bool // a look at the output is due: see awaitDrain
+	loop    *Loop
+	session Session
+	glances atomic.Bool // a look at the output is due: see AwaitDrain
 }
 
 // pump feeds the session and closes the connection if that was its end; gnet sends
 // what is left before it does.
 func (t *loopConn) pump(data []byte) {
-	if t.session.feed(data, t.loop.batch, t.loop) {
+	if t.session.Feed(data, t.loop.scratch, t.loop) {
 		_ = t.conn.Close()
 	}
 }
@@ -153,7 +153,7 @@ func (t *loopConn) kicked() {
 // the connection, not the loop.
 func (t *loopConn) contain() {
 	if p := recover(); p != nil {
-		t.session.logPanic(p)
+		t.session.Panicked(p)
 		t.loop.driver.busy = false
 		_ = t.conn.Close()
 	}
@@ -163,9 +163,9 @@ func (t *loopConn) contain() {
 // not tell what it has written.
 const drainGlance = 2 * time.Millisecond
 
-// awaitDrain implements transport.
-func (t *loopConn) awaitDrain(low int) bool {
-	if t.buffered() <= low {
+// AwaitDrain implements Conn.
+func (t *loopConn) AwaitDrain(low int) bool {
+	if t.Buffered() <= low {
 		return false
 	}
 	if t.glances.CompareAndSwap(false, true) {
@@ -179,8 +179,9 @@ func (t *loopConn) awaitDrain(low int) bool {
 
 func (t *loopConn) wake() { _ = t.conn.Wake(nil) }
 
-func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
-	if !t.session.mayLeave() {
+// Send implements Conn.
+func (t *loopConn) Send(b []byte, _ bool) (held bool, err error) {
+	if !t.session.MayLeave() {
 		_ = t.conn.Close()
 		return false, net.ErrClosed
 	}
@@ -188,16 +189,18 @@ func (t *loopConn) send(b []byte, _ bool) (held bool, err error) {
 	return false, err
 }
 
-// whileBusy cannot let others of the loop in: gnet's loop is not to be entered again.
-func (t *loopConn) whileBusy() {}
+// WhileBusy implements Conn. It cannot let others of the loop in: gnet's loop is not to be entered again.
+func (t *loopConn) WhileBusy() {}
 
-func (t *loopConn) buffered() int      { return t.conn.OutboundBuffered() }
-func (t *loopConn) unsent() int        { return t.buffered() }
-func (t *loopConn) hangUp()            { _ = t.conn.Close() }
-func (t *loopConn) unacked() int       { return t.buffered() }
-func (t *loopConn) guardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
-func (t *loopConn) heard() silence     { return silence{} } // on Linux the other loops are used
-func (t *loopConn) attach(s *session)  { t.session = s }
-func (t *loopConn) peerGone() bool     { return socketPeerGone(t.conn.Fd()) }
+// What follows is the rest of Conn.
+
+func (t *loopConn) Buffered() int      { return t.conn.OutboundBuffered() }
+func (t *loopConn) Unsent() int        { return t.Buffered() }
+func (t *loopConn) HangUp()            { _ = t.conn.Close() }
+func (t *loopConn) Unacked() int       { return t.Buffered() }
+func (t *loopConn) GuardPeer(ms int64) { guardSocket(t.conn.Fd(), ms) }
+func (t *loopConn) Heard() Silence     { return Silence{} } // on Linux the other loops are used
+func (t *loopConn) Attach(s Session)   { t.session = s }
+func (t *loopConn) PeerGone() bool     { return socketPeerGone(t.conn.Fd()) }
 
 var _ gnet.EventHandler = (*loops)(nil)

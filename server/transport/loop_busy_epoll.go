@@ -1,46 +1,47 @@
 //go:build linux && !gnet
 
-package server
+package transport
 
 import "golang.org/x/sys/unix"
 
-// nestedRound is what a loop needs besides to look after its other connections while one of them runs a
-// script that takes long: the outer round stands in the middle of its events, its batch and its read buffer.
+// nestedRound is what a loop needs besides to look after its other connections while what one of them was
+// fed takes long, a script for one: the outer round stands in the middle of its events, its scratch and its
+// read buffer.
 type nestedRound struct {
-	events [loopEvents]unix.EpollEvent
-	buf    []byte
-	batch  *batch
+	events  [loopEvents]unix.EpollEvent
+	buf     []byte
+	scratch Scratch
 }
 
 // pollWhileBusy does what is ready on the loop's other connections, without waiting. running is the
 // connection whose script is busy: it stays as it is, and its turn comes when the script is over.
-func (l *loop) pollWhileBusy(running *loopConn) {
+func (l *Loop) pollWhileBusy(running *loopConn) {
 	d := &l.driver
 	if d.nested == nil {
-		d.nested = &nestedRound{buf: make([]byte, loopReadBytes), batch: newLoopBatch()}
+		d.nested = &nestedRound{buf: make([]byte, loopReadBytes), scratch: d.owner.newScratch()}
 	}
 	n := d.nested
 	l.releaseOthers(running)
-	batch, buf := l.batch, d.buf
-	l.batch, d.buf = n.batch, n.buf
-	defer func() { l.batch, d.buf = batch, buf }()
+	scratch, buf := l.scratch, d.buf
+	l.scratch, d.buf = n.scratch, n.buf
+	defer func() { l.scratch, d.buf = scratch, buf }()
 	if d.pausing {
 		d.resume()
 	}
 	count, err := unix.EpollWait(d.epoll, n.events[:], 0)
 	if err != nil && err != unix.EINTR {
-		panic("server: epoll_wait: " + err.Error())
+		panic("transport: epoll_wait: " + err.Error())
 	}
 	rest := d.todo // of the outer round: epoll does not tell of them again
 	d.todo = nil
 	l.handleWhileBusy(rest, running)
 	l.handleWhileBusy(n.events[:max(count, 0)], running)
 	l.releaseOthers(running)
-	n.batch.recycle()
+	n.scratch.Recycle()
 }
 
 // handleWhileBusy handles events of other connections than running, and notes those of running for later.
-func (l *loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
+func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 	d := &l.driver
 	for i := range events {
 		ev := &events[i]
@@ -62,7 +63,7 @@ func (l *loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 
 // releaseOthers writes the output that is held, but for that of the connection whose script is busy: writing
 // could find its client gone, and the script's session must not end before the script.
-func (l *loop) releaseOthers(running *loopConn) {
+func (l *Loop) releaseOthers(running *loopConn) {
 	d := &l.driver
 	left := d.holding[:0]
 	for _, c := range d.holding {
@@ -78,7 +79,7 @@ func (l *loop) releaseOthers(running *loopConn) {
 }
 
 // answerBellWhileBusy does what others have left for the loop. The bell rings on if the loop is to end.
-func (l *loop) answerBellWhileBusy(running *loopConn) {
+func (l *Loop) answerBellWhileBusy(running *loopConn) {
 	d := &l.driver
 	d.mu.Lock()
 	kicked, arrived := d.kicked, d.arrived

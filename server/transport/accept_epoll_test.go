@@ -1,6 +1,6 @@
 //go:build linux && !gnet
 
-package server
+package transport
 
 import (
 	"bytes"
@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
@@ -76,8 +77,8 @@ func (b *lockedBuffer) String() string {
 	return b.buf.String()
 }
 
-// dialInShortage takes the last descriptor for a client. Whoever reads a file meanwhile, as the server does
-// to see its memory, may have it for a moment.
+// dialInShortage takes the last descriptor for a client. Whoever reads a file meanwhile, as the runtime does,
+// may have it for a moment.
 func dialInShortage(t *testing.T, dial func() (net.Conn, error)) *testkit.Client {
 	t.Helper()
 	var conn net.Conn
@@ -92,10 +93,11 @@ func dialInShortage(t *testing.T, dial func() (net.Conn, error)) *testkit.Client
 // When there are no descriptors left, new clients wait, however busy the loop is with the others; the log
 // says so once in a while; when there are some again, they are served.
 func TestAcceptingGoesOnAfterAShortage(t *testing.T) {
-	for _, loops := range []bool{false, true} {
+	for loops := range 2 {
 		var log lockedBuffer
-		srv := startWith(t, Options{EventLoops: loops, Log: slog.New(slog.NewTextHandler(&log, nil))}, nil)
-		dial := overPort(srv)
+		e := NewEndpoint(newPongs(), slog.New(slog.NewTextHandler(&log, nil)))
+		require.NoError(t, e.Listen(onOnePort(loops)))
+		dial := overPort(e)
 		stop := make(chan struct{})
 		var busy sync.WaitGroup
 		for range 6 {
@@ -107,7 +109,7 @@ func TestAcceptingGoesOnAfterAShortage(t *testing.T) {
 					case <-stop:
 						return
 					default:
-						if _, err := c.CallPipeline([][]string{{"PING"}, {"PING"}, {"PING"}}); !noError(t, err) {
+						if _, err := c.CallPipeline([][]string{{"PING"}, {"PING"}, {"PING"}}); !assert.NoError(t, err) {
 							return
 						}
 					}
@@ -128,35 +130,8 @@ func TestAcceptingGoesOnAfterAShortage(t *testing.T) {
 		busy.Wait()
 		few.restore()
 		require.Equal(t, 1, strings.Count(log.String(), "could not accept connections"), log.String())
-		require.NoError(t, srv.Close())
+		e.Close()
 	}
-}
-
-// A loop that always finds something to do accepts again, too, once its pause is over.
-func TestBusyLoopResumesAccepting(t *testing.T) {
-	l := &loop{batch: newLoopBatch()} // turned by hand
-	d := &l.driver
-	require.NoError(t, d.open(&loops{server: start(t, Options{}), loops: []*loop{l}}))
-	t.Cleanup(l.close)
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	addr := ln.Addr().String()
-	fd, err := takeDescriptor(ln)
-	require.NoError(t, err)
-	d.listeners[fd] = "tcp"
-	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN))
-	busy, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = unix.Close(busy) })
-	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, busy, unix.EPOLLIN))
-
-	d.pause()
-	conn, err := net.Dial("tcp", addr)
-	require.NoError(t, err)
-	t.Cleanup(func() { _ = conn.Close() })
-	require.Equal(t, 1, d.wait(true), "it pauses")
-	time.Sleep(acceptPause)
-	require.Equal(t, 2, d.wait(true), "it does not look at its listener again")
 }
 
 // openDescriptors counts them.
@@ -167,22 +142,20 @@ func openDescriptors(t *testing.T) int {
 	return len(entries)
 }
 
-// A server that cannot start for lack of descriptors leaves none open, wherever it failed.
+// Listening that fails for lack of descriptors leaves none open, wherever it failed.
 func TestListeningThatFailsLeavesNothingOpen(t *testing.T) {
-	_ = startWith(t, Options{EventLoops: true}, nil).Close() // what the runtime opens once is open
+	listening(t, newPongs(), onOnePort(1)).Close() // what the runtime opens once is open
 	for spare := range 12 {
-		c := quiet()
-		c.Port, c.IOThreads, c.UnixSocket = freePort(t), 3, t.TempDir()+"/s"
-		srv, err := New(Options{Config: c, EventLoops: true})
-		require.NoError(t, err)
+		a := Addresses{Bind: []string{"127.0.0.1"}, Loops: 3, UnixSocket: t.TempDir() + "/s"}
+		e := quiet(newPongs())
 		before := openDescriptors(t)
 		few := exhaust(t)
 		few.free(spare)
-		failed := srv.Start()
+		failed := e.Listen(a)
 		few.restore()
-		_ = srv.Close()
+		e.Close()
 		require.Equal(t, before, openDescriptors(t), "with %d to spare: %v", spare, failed)
-		_, err = os.Stat(c.UnixSocket)
+		_, err := os.Stat(a.UnixSocket)
 		require.ErrorIs(t, err, os.ErrNotExist, "with %d to spare: %v", spare, failed)
 		if spare == 0 {
 			require.ErrorIs(t, failed, unix.EMFILE)
@@ -213,11 +186,9 @@ func (l *failingListener) Accept() (net.Conn, error) {
 func TestAcceptingGoesOnAfterAnyError(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	c := quiet()
-	c.Bind = nil
 	begun := time.Now()
-	srv := start(t, Options{Config: c, Listener: &failingListener{Listener: ln, errors: []error{unix.ENOMEM, unix.ENOBUFS,
+	e := listening(t, newPongs(), Addresses{Listener: &failingListener{Listener: ln, errors: []error{unix.ENOMEM, unix.ENOBUFS,
 		unix.ECONNABORTED, unix.EMFILE, unix.EPERM}}})
-	require.Equal(t, "+PONG", testkit.Dial(t, overPort(srv)).Do("PING").String())
+	require.Equal(t, "+PONG", testkit.Dial(t, overPort(e)).Do("PING").String())
 	require.GreaterOrEqual(t, time.Since(begun), 4*acceptPause)
 }

@@ -1,4 +1,4 @@
-package server
+package transport
 
 import (
 	"net"
@@ -40,14 +40,14 @@ const maxKeepSeconds = 32767
 
 // socketHeard tells when something was heard of the other end of a socket. Not known if that
 // is on this machine without TCP.
-func socketHeard(fd int) silence {
+func socketHeard(fd int) Silence {
 	info, err := unix.GetsockoptTCPInfo(fd, unix.IPPROTO_TCP, unix.TCP_INFO)
 	if err != nil {
-		return silence{}
+		return Silence{}
 	}
 	// Every segment acknowledges something, probes' answers included.
 	last := time.Duration(min(info.Last_ack_recv, info.Last_data_recv)) * time.Millisecond
-	return silence{known: true, lasts: last, unanswered: info.Unacked > 0}
+	return Silence{Known: true, Lasts: last, Unanswered: info.Unacked > 0}
 }
 
 // socketUnacked returns how many bytes the other end's system has not acknowledged.
@@ -86,7 +86,7 @@ func guardNetConn(nc net.Conn, ms int64) {
 }
 
 // netConnHeard is socketHeard for a connection of the net package.
-func netConnHeard(nc net.Conn) (s silence) {
+func netConnHeard(nc net.Conn) (s Silence) {
 	_, _ = withSocket(nc, func(fd int) { s = socketHeard(fd) })
 	return s
 }

@@ -1,6 +1,6 @@
 //go:build linux && !gnet
 
-package server
+package transport
 
 import (
 	"unsafe"
@@ -8,16 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopConn is the transport of one connection on an event loop. Only the loop touches it, but for wake.
+// loopConn is one connection on an event loop. Only the loop touches it, but for wake.
 type loopConn struct {
-	loop    *loop
-	session *session
+	loop    *Loop
+	session Session
 	fd      int    // -1: closed
+	socket  int    // the descriptor, for those who come from elsewhere while the session is not closed
 	held    []byte // output of this round, in the loop's room; written before pending grows
 	pending []byte // output that the socket did not take
 	leaving bool   // to be closed when pending is out
 	deaf    bool   // the client sends no more
 	paused  bool   // nothing is read: the session's input is full
+	drains  bool   // the session is to be fed when pending has fallen to drainTo
+	drainTo int
 	epoch   uint32 // of coalescing, when it was counted last
 }
 
@@ -77,7 +80,7 @@ func (c *loopConn) read() (again bool) {
 		return false
 	case errno == unix.EINTR:
 		return true
-	case errno == 0 && n == 0 && !c.deaf && (c.leaving || c.session.lingers(c.unsent() > 0)):
+	case errno == 0 && n == 0 && !c.deaf && (c.leaving || c.session.Lingers(c.Unsent() > 0)):
 		c.deaf = true // the end of input may be still to be told, and means no more than that
 		c.pump(nil)
 		return true
@@ -95,15 +98,15 @@ func (c *loopConn) pump(data []byte) {
 	if c.fd < 0 || c.leaving {
 		return
 	}
-	if !c.session.feed(data, c.loop.batch, c.loop) || c.fd < 0 {
+	if !c.session.Feed(data, c.loop.scratch, c.loop) || c.fd < 0 {
 		was := c.paused
-		if c.paused = c.session.inputFull(loopReadBytes); was && !c.paused {
+		if c.paused = c.session.InputFull(loopReadBytes); was && !c.paused {
 			c.lookAgain() // at what came meanwhile
 		}
 		return
 	}
 	c.release()
-	if len(c.pending) > 0 && !c.session.lost.Load() {
+	if len(c.pending) > 0 && !c.session.Lost() {
 		c.leaving = true
 		return
 	}
@@ -120,7 +123,7 @@ func (c *loopConn) kicked() {
 // the connection, not the loop.
 func (c *loopConn) contain() {
 	if p := recover(); p != nil {
-		c.session.logPanic(p)
+		c.session.Panicked(p)
 		c.close()
 	}
 }
@@ -128,8 +131,8 @@ func (c *loopConn) contain() {
 // maxHeldBytes bounds what a loop holds back.
 const maxHeldBytes = 256 << 10
 
-// send holds output until the end of the round, or writes it now.
-func (c *loopConn) send(b []byte, now bool) (held bool, err error) {
+// Send implements Conn: it holds output until the end of the round, or writes it now.
+func (c *loopConn) Send(b []byte, now bool) (held bool, err error) {
 	d := &c.loop.driver
 	if c.held == nil && !now && c.fd >= 0 && d.heldBytes+len(b) <= maxHeldBytes {
 		d.holding = append(d.holding, c)
@@ -161,7 +164,7 @@ func (c *loopConn) sendNow(b []byte) error {
 	if c.fd < 0 {
 		return unix.EPIPE
 	}
-	if !c.session.mayLeave() {
+	if !c.session.MayLeave() {
 		c.close()
 		return unix.EPIPE
 	}
@@ -207,7 +210,7 @@ func (c *loopConn) flush() {
 		return
 	}
 	if n > 0 {
-		c.session.reads.Store(true)
+		c.session.NoteRead()
 	}
 	c.pending = c.pending[n:]
 	if len(c.pending) == 0 {
@@ -218,7 +221,8 @@ func (c *loopConn) flush() {
 		}
 		_ = c.watch(unix.EPOLL_CTL_MOD)
 	}
-	if c.session.stalled && len(c.pending) <= resumeUnsent {
+	if c.drains && len(c.pending) <= c.drainTo {
+		c.drains = false
 		c.pump(nil)
 	}
 }
@@ -234,7 +238,7 @@ func (c *loopConn) close() {
 	}
 	fd := c.fd
 	c.fd = -1
-	d.owner.server.executor.close(c.session) // before the descriptor can be another connection's: see hangUp
+	c.session.Close() // before the descriptor can be another connection's: see HangUp
 	c.held, c.pending = nil, nil
 	_ = unix.Close(fd) // takes it out of epoll as well: nobody has duplicated it
 }
@@ -248,31 +252,34 @@ func (c *loopConn) wake() {
 	d.mu.Unlock()
 }
 
-// whileBusy implements transport.
-func (c *loopConn) whileBusy() { c.loop.pollWhileBusy(c) }
+// WhileBusy implements Conn.
+func (c *loopConn) WhileBusy() { c.loop.pollWhileBusy(c) }
 
-// awaitDrain implements transport: flush looks after every stalled session.
-func (c *loopConn) awaitDrain(low int) bool { return c.buffered() > low }
-
-func (c *loopConn) buffered() int { return len(c.held) + len(c.pending) }
-func (c *loopConn) unsent() int   { return c.buffered() }
-
-// hangUp lets the loop find the socket shut; any goroutine may call it, under the executor's lock.
-func (c *loopConn) hangUp() {
-	switch fd := c.session.info.fd; {
-	case c.session.dead:
-	case c.session.lost.Load():
-		resetSocket(fd)
-		c.wake() // the end of its input is not seen while that is paused
-	default:
-		_ = unix.Shutdown(fd, unix.SHUT_RDWR)
+// AwaitDrain implements Conn: flush looks whether it is time.
+func (c *loopConn) AwaitDrain(low int) bool {
+	if c.Buffered() <= low {
+		return false
 	}
+	c.drains, c.drainTo = true, low
+	return true
 }
 
-func (c *loopConn) unacked() int       { return c.buffered() + socketUnacked(c.session.info.fd) }
-func (c *loopConn) guardPeer(ms int64) { guardSocket(c.session.info.fd, ms) }
-func (c *loopConn) heard() silence {
-	return c.session.executor.onItsClock(socketHeard(c.session.info.fd))
+// HangUp implements Conn: the loop finds the socket shut.
+func (c *loopConn) HangUp() {
+	if c.session.Lost() {
+		resetSocket(c.socket)
+		c.wake() // the end of its input is not seen while that is paused
+		return
+	}
+	_ = unix.Shutdown(c.socket, unix.SHUT_RDWR)
 }
-func (c *loopConn) attach(s *session) { c.session = s }
-func (c *loopConn) peerGone() bool    { return c.fd < 0 || socketPeerGone(c.fd) }
+
+// What follows is the rest of Conn.
+
+func (c *loopConn) Buffered() int      { return len(c.held) + len(c.pending) }
+func (c *loopConn) Unsent() int        { return c.Buffered() }
+func (c *loopConn) Unacked() int       { return c.Buffered() + socketUnacked(c.socket) }
+func (c *loopConn) GuardPeer(ms int64) { guardSocket(c.socket, ms) }
+func (c *loopConn) Heard() Silence     { return socketHeard(c.socket) }
+func (c *loopConn) Attach(s Session)   { c.session = s }
+func (c *loopConn) PeerGone() bool     { return c.fd < 0 || socketPeerGone(c.fd) }

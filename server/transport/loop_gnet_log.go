@@ -1,6 +1,6 @@
 //go:build !linux || gnet
 
-package server
+package transport
 
 import (
 	"context"

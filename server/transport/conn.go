@@ -1,0 +1,104 @@
+package transport
+
+import (
+	"net"
+	"time"
+)
+
+// Host is what is above the connections: the server whose clients they are.
+type Host interface {
+	// Open makes a session for a new connection and attaches it, or returns what the peer is told before the
+	// connection is closed. fd is the connection's descriptor, for display; -1: not known.
+	Open(c Conn, local, remote net.Addr, fd int) (refusal string)
+	// NewScratch returns room for the sessions of one owner. holds says that this one may hold output until
+	// the end of a round (see Conn.Send), and calls Recycle then.
+	NewScratch(holds bool) Scratch
+	// KeepAlive is how long a connection is idle before its peer is probed; 0: it never is.
+	KeepAlive() time.Duration
+	// Coalescing is how far apart the rounds of a busy event loop are at most; 0: it never waits. A loop asks
+	// once a round.
+	Coalescing() time.Duration
+	// Served counts the clients whose wait in a command is over: while it grows, no loop waits.
+	Served() uint64
+}
+
+// Session takes a connection's bytes. All methods but Lost are the owner's to call: that of the loop or
+// goroutine that reads from the connection.
+type Session interface {
+	// Feed takes what was read from the connection (nil: nothing, but go on), does what it asks for, and
+	// sends the output. It returns true if the connection is to be closed. from is the loop that calls, nil
+	// for any other owner.
+	Feed(data []byte, room Scratch, from *Loop) (hangUp bool)
+	// InputFull reports whether nothing more may be read for now, a read being one of so many bytes.
+	InputFull(readBytes int) bool
+	// Lingers is asked when the peer has closed its sending half: is it still to get something? unsent says
+	// that the connection has some output of it. If so the connection ends when Feed says so.
+	Lingers(unsent bool) bool
+	// MayLeave is asked right before output leaves; false: it must not, and the connection is closed.
+	MayLeave() bool
+	// NoteRead says that the peer has taken some of the output that waited for it.
+	NoteRead()
+	// Lost reports whether the peer was taken for dead: nothing more is sent to it. Any goroutine may ask.
+	Lost() bool
+	// Panicked logs a panic that ends the connection, or goes on with one that must end the process.
+	Panicked(p any)
+	// Close ends the session: its connection is gone. It may be called more than once.
+	Close()
+}
+
+// Scratch is room that the sessions of one owner share: at any time at most one of them is being fed.
+type Scratch interface {
+	// Recycle ends a round: nothing that was sent is held any more.
+	Recycle()
+	// Trim lets go of room for replies that is larger than so many bytes: the owner may be idle from now on.
+	Trim(most int)
+}
+
+// Conn carries a session's bytes. Its methods may be called from any goroutine, without the host's lock,
+// unless they say otherwise.
+type Conn interface {
+	// Kick makes the session's owner feed it soon: there is output, or a reason to go on. from is the event
+	// loop that calls, nil for any other caller.
+	Kick(from *Loop)
+	// Send writes output, or keeps it until the client takes it; an error says that the client is gone, or
+	// that the connection was closed because Session.MayLeave, which it asks before anything leaves, says no.
+	// held says that b is still to be written, at the end of the owner's round, and must stay as it is until
+	// Scratch.Recycle; it never is if now is set. Only the owner calls it.
+	Send(b []byte, now bool) (held bool, err error)
+	// Buffered returns the bytes of output that the client has not taken yet. Only the owner calls it.
+	Buffered() int
+	// Unsent is Buffered without what the client may have taken without our knowing
+	// yet. Only the owner calls it.
+	Unsent() int
+	// Unacked is Buffered and what the client's system has not acknowledged. Only the owner calls it.
+	Unacked() int
+	// GuardPeer has an idle peer probed several times within ms milliseconds; under the host's lock, of a
+	// session that is not closed.
+	GuardPeer(ms int64)
+	// Heard tells of the peer's last sign of life; under the host's lock, of a session that is not closed.
+	Heard() Silence
+	// HangUp closes the connection at once, whatever it is doing; if the session is lost, so that its owner
+	// can still see what is unacked, and nothing more of it is sent when that one closes it. Under the host's
+	// lock, of a session that is not closed.
+	HangUp()
+	// Attach tells the connection its session, before anybody else can know the session. Host.Open calls it,
+	// under the host's lock.
+	Attach(s Session)
+	// WhileBusy gives the owner's other sessions their turn while what this one is being fed takes long. Only
+	// the owner calls it, without the host's lock.
+	WhileBusy()
+	// PeerGone reports whether the client has closed its end: what is sent now will not be
+	// read. Only the owner calls it.
+	PeerGone() bool
+	// AwaitDrain makes the owner feed the session once Buffered has fallen to low; false: it has
+	// already. Only the owner calls it.
+	AwaitDrain(low int) bool
+}
+
+// Silence is what a connection knows of its peer's last sign of life.
+type Silence struct {
+	Known bool          // false: a peer that is gone is noticed at once, or not by us
+	Lasts time.Duration // since the last sign
+	// Unanswered: something was sent, and sent again if need be, that the peer's system has not acknowledged.
+	Unanswered bool
+}

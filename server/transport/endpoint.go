@@ -1,0 +1,190 @@
+package transport
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Endpoint is a server's end of all its connections: it listens, accepts, and carries what comes to the
+// host's sessions and back. Make it with NewEndpoint, open it with Listen, end it with Close.
+type Endpoint struct {
+	host     Host
+	log      *slog.Logger
+	addr     atomic.Pointer[net.Addr]
+	stop     chan struct{} // closed by Close
+	once     sync.Once     // of Close
+	group    sync.WaitGroup
+	refusals refusals // has its own lock
+
+	mu         sync.Mutex
+	phase      phase
+	loops      *loops
+	unixSocket string // the path of the one that the loops serve
+	listeners  []net.Listener
+	conns      map[net.Conn]struct{} // those that are not on an event loop
+}
+
+// phase is how far an endpoint's life has come.
+type phase uint8
+
+const (
+	phaseNew phase = iota
+	phaseOpen
+	phaseClosed
+)
+
+// NewEndpoint returns an endpoint that does nothing until Listen. log takes what an operator should know.
+func NewEndpoint(h Host, log *slog.Logger) *Endpoint {
+	return &Endpoint{host: h, log: log, stop: make(chan struct{}), conns: make(map[net.Conn]struct{})}
+}
+
+// Addr returns the address of the first listener: that of Addresses.Listener if there is one, else a TCP
+// address, else that of the unix socket; nil if nothing is listened on. It takes no lock.
+func (e *Endpoint) Addr() net.Addr {
+	if addr := e.addr.Load(); addr != nil {
+		return *addr
+	}
+	return nil
+}
+
+// Dial returns the client's end of a new connection inside the process; the error is net.ErrClosed
+// unless the endpoint is open.
+func (e *Endpoint) Dial() (net.Conn, error) {
+	client, end := pipe()
+	if !e.serve(end) {
+		return nil, net.ErrClosed
+	}
+	return client, nil
+}
+
+// Close ends everything at once: listeners, loops and connections. When it returns nothing of them runs any
+// more, and every session is closed. It may be called more than once, but not while Listen runs.
+func (e *Endpoint) Close() {
+	e.once.Do(func() {
+		close(e.stop)
+		e.mu.Lock()
+		e.phase = phaseClosed
+		loops := e.loops
+		e.mu.Unlock()
+		closeAll(e.listeners)
+		if loops != nil {
+			loops.stop()
+			if e.unixSocket != "" {
+				_ = os.Remove(e.unixSocket)
+			}
+		}
+		e.mu.Lock()
+		for nc := range e.conns {
+			cut(nc)
+		}
+		e.mu.Unlock()
+		e.group.Wait()
+	})
+}
+
+// accept serves a listener until it is closed. The caller holds mu.
+func (e *Endpoint) accept(ln net.Listener) {
+	e.listeners = append(e.listeners, ln)
+	e.group.Go(func() {
+		for {
+			nc, err := ln.Accept()
+			if errors.Is(err, net.ErrClosed) {
+				return
+			}
+			if err != nil {
+				if !e.retryAccept(err) {
+					return
+				}
+				continue
+			}
+			e.keepAlive(nc)
+			if !e.serve(nc) {
+				_ = nc.Close()
+				return
+			}
+		}
+	})
+}
+
+// serve serves a connection on goroutines of its own; false if the endpoint is not open.
+func (e *Endpoint) serve(nc net.Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != phaseOpen {
+		return false
+	}
+	e.conns[nc] = struct{}{}
+	e.group.Go(func() {
+		e.serveConn(nc)
+		e.mu.Lock()
+		delete(e.conns, nc)
+		e.mu.Unlock()
+	})
+	return true
+}
+
+// keepAlive has a connection's peer probed while nothing comes from it.
+func (e *Endpoint) keepAlive(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		idle := e.host.KeepAlive()
+		_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: idle > 0, Idle: idle, Interval: idle / 3})
+	}
+}
+
+// acceptPause is how long new connections wait after there were no descriptors left.
+const acceptPause = 100 * time.Millisecond
+
+// retryAccept waits until accepting may work again, after an error. No error ends accepting for
+// good, for most come from a shortage of something (descriptors, memory), or from one connection;
+// but false: the endpoint is closed.
+func (e *Endpoint) retryAccept(err error) bool {
+	select {
+	case <-e.stop:
+		return false
+	default:
+	}
+	if isAborted(err) {
+		return true
+	}
+	e.refusals.note(e.log, err)
+	select {
+	case <-time.After(acceptPause):
+		return true
+	case <-e.stop:
+		return false
+	}
+}
+
+// isAborted reports whether a connection ended before it was accepted: the next one
+// has nothing to do with that.
+func isAborted(err error) bool {
+	return errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR)
+}
+
+// refusalPause is how far apart the lines in the log are at least that tell of
+// connections which could not be accepted.
+const refusalPause = 2 * time.Second
+
+// refusals counts the attempts to accept a connection that failed, for the log.
+type refusals struct {
+	mu     sync.Mutex
+	logged time.Time
+	failed int // since then
+}
+
+// note counts one, and logs how many there were if it is time to.
+func (r *refusals) note(log *slog.Logger, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed++
+	if now := time.Now(); now.Sub(r.logged) >= refusalPause {
+		log.Warn("could not accept connections, which wait; trying again", "attempts", r.failed, "cause", err)
+		r.logged, r.failed = now, 0
+	}
+}

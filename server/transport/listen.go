@@ -1,0 +1,197 @@
+package transport
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// Addresses are where an endpoint listens.
+type Addresses struct {
+	// Bind are addresses of this machine, in the words of the directive bind: see bindAddress.
+	Bind []string
+	// Port is that of all of them; 0: a free one each.
+	Port int
+	// UnixSocket is the path of a unix socket; empty: none.
+	UnixSocket string
+	// UnixSocketPerm is its mode; 0: what the process' mask leaves.
+	UnixSocketPerm os.FileMode
+	// Listener is served in addition, and closed with the endpoint; nil: none. Its connections have
+	// goroutines of their own, whatever kind they are.
+	Listener net.Listener
+	// Loops is how many event loops serve Bind and UnixSocket; 0: these connections have goroutines, too.
+	Loops int
+}
+
+// Listen binds all addresses, and begins to serve; once: otherwise the error is net.ErrClosed. Any other
+// error says in a line what could not be bound. The endpoint is closed then.
+func (e *Endpoint) Listen(a Addresses) error {
+	e.mu.Lock()
+	if e.phase != phaseNew {
+		e.mu.Unlock()
+		return net.ErrClosed
+	}
+	err := e.listen(a)
+	if err == nil {
+		e.phase = phaseOpen
+	}
+	e.mu.Unlock()
+	if err != nil {
+		e.Close()
+	}
+	return err
+}
+
+// listen is Listen. The caller holds mu, so that no connection is served before all addresses are bound, but
+// for those of event loops, which are last.
+func (e *Endpoint) listen(a Addresses) error {
+	if a.Listener != nil {
+		addr := a.Listener.Addr()
+		e.addr.Store(&addr)
+		e.accept(a.Listener)
+	}
+	if a.UnixSocket != "" {
+		if err := removeStaleSocket(a.UnixSocket); err != nil {
+			return err
+		}
+	}
+	lns, err := e.listenTCP(a.Bind, a.Port)
+	if err != nil {
+		return err
+	}
+	if len(lns) == 0 && len(a.Bind) > 0 && a.UnixSocket == "" && a.Listener == nil {
+		return fmt.Errorf("could not listen: this machine has none of the addresses of bind (%s)", strings.Join(a.Bind, " "))
+	}
+	if a.UnixSocket != "" {
+		ln, err := net.Listen("unix", a.UnixSocket)
+		if err != nil {
+			closeAll(lns)
+			return listenError(err)
+		}
+		lns = append(lns, ln)
+	}
+	if err := socketMode(a); err != nil {
+		closeAll(lns)
+		return err
+	}
+	if e.addr.Load() == nil && len(lns) > 0 {
+		addr := lns[0].Addr()
+		e.addr.Store(&addr)
+	}
+	if a.Loops > 0 && len(lns) > 0 {
+		return e.startLoops(lns, a)
+	}
+	for _, ln := range lns {
+		e.accept(ln)
+	}
+	return nil
+}
+
+// startLoops serves listeners on event loops.
+func (e *Endpoint) startLoops(lns []net.Listener, a Addresses) error {
+	loops, err := listenLoops(e, lns, a.Loops)
+	if err != nil {
+		closeAll(lns)
+		if a.UnixSocket != "" {
+			_ = os.Remove(a.UnixSocket)
+		}
+		return err
+	}
+	e.loops, e.unixSocket = loops, a.UnixSocket
+	return socketMode(a) // again: some loops bind the socket anew
+}
+
+func closeAll(lns []net.Listener) {
+	for _, ln := range lns {
+		_ = ln.Close()
+	}
+}
+
+// socketMode gives the unix socket its mode.
+func socketMode(a Addresses) error {
+	if a.UnixSocket != "" && a.UnixSocketPerm != 0 {
+		return os.Chmod(a.UnixSocket, a.UnixSocketPerm)
+	}
+	return nil
+}
+
+// listenTCP binds the addresses of the directive bind. As in Redis an address that this machine
+// does not have is passed over if it is optional, and one of a family that it does not know in any
+// case. No other error is excused.
+func (e *Endpoint) listenTCP(words []string, port int) (lns []net.Listener, err error) {
+	for _, word := range words {
+		network, host, optional := bindAddress(word)
+		if host == "" { // which would mean every address there is
+			closeAll(lns)
+			return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
+		}
+		ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+		switch {
+		case err == nil:
+			lns = append(lns, ln)
+		case optional && errors.Is(err, syscall.EADDRNOTAVAIL), isFamilyUnknown(err):
+			e.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
+		default:
+			closeAll(lns)
+			return nil, listenError(err)
+		}
+	}
+	return lns, nil
+}
+
+// bindAddress is what a word of the directive bind means: an address with a colon is one of IPv6,
+// and of that only; all others, names too, are of IPv4. A star stands for all addresses. optional
+// says that it may be unavailable.
+func bindAddress(word string) (network, host string, optional bool) {
+	host, optional = strings.CutPrefix(word, "-")
+	network = "tcp4"
+	if strings.Contains(host, ":") {
+		network = "tcp6"
+	}
+	switch host {
+	case "*":
+		host = "0.0.0.0"
+	case "::*":
+		host = "::"
+	}
+	return network, host, optional
+}
+
+// isFamilyUnknown reports whether the machine does not know the kind of address.
+func isFamilyUnknown(err error) bool {
+	for _, errno := range []syscall.Errno{syscall.EAFNOSUPPORT, syscall.EPFNOSUPPORT, syscall.EPROTONOSUPPORT,
+		syscall.ESOCKTNOSUPPORT, syscall.ENOPROTOOPT} {
+		if errors.Is(err, errno) {
+			return true
+		}
+	}
+	return false
+}
+
+// removeStaleSocket removes a unix socket that a dead server left behind, as Redis does.
+func removeStaleSocket(path string) error {
+	st, err := os.Lstat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if st.Mode()&os.ModeSocket == 0 {
+		return fmt.Errorf("unixsocket %s: the file exists and is no socket", path)
+	}
+	return os.Remove(path)
+}
+
+// listenError says in one line which address could not be bound.
+func listenError(err error) error {
+	var op *net.OpError
+	if errors.As(err, &op) && op.Addr != nil {
+		return fmt.Errorf("could not listen on %s: %w", op.Addr, op.Err)
+	}
+	return fmt.Errorf("could not listen: %w", err)
+}

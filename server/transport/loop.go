@@ -1,0 +1,47 @@
+package transport
+
+// Loop is one event loop: a goroutine that reads from its connections, feeds their sessions, and writes
+// what these send, with no hop to another goroutine. What drives it is in loop_epoll.go on
+// Linux and in loop_gnet.go elsewhere.
+type Loop struct {
+	scratch Scratch
+	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
+	queue []*loopConn
+	// unflushed is what is to be flushed at the end of this round, nil if nothing is.
+	unflushed Flusher
+
+	driver loopDriver
+}
+
+// Flusher is something that is written before the output of a round leaves: a log.
+type Flusher interface{ Flush() }
+
+// FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only
+// who is fed by the loop calls it.
+func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
+
+// Kick implements Conn: from the same loop it costs an append, from elsewhere the loop is woken.
+func (t *loopConn) Kick(from *Loop) {
+	if from == t.loop {
+		from.queue = append(from.queue, t)
+		return
+	}
+	t.wake()
+}
+
+// drain pumps the connections that were kicked from this loop.
+func (l *Loop) drain() {
+	for i := 0; i < len(l.queue); i++ {
+		l.queue[i].kicked()
+		l.queue[i] = nil
+	}
+	l.queue = l.queue[:0]
+}
+
+// flush writes what is to be written before the output that the round has held leaves.
+func (l *Loop) flush() {
+	if l.unflushed != nil {
+		l.unflushed.Flush()
+		l.unflushed = nil
+	}
+}

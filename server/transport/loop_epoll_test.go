@@ -1,0 +1,127 @@
+//go:build linux && !gnet
+
+package transport
+
+import (
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"lockserver/internal/testkit"
+)
+
+// byHand is a loop that a test turns.
+func byHand(t *testing.T, h Host) *Loop {
+	t.Helper()
+	ls := &loops{endpoint: quiet(h)}
+	l := &Loop{scratch: ls.newScratch()}
+	ls.loops = []*Loop{l}
+	require.NoError(t, l.driver.open(ls))
+	t.Cleanup(l.close)
+	return l
+}
+
+// turn is one round of a loop.
+func turn(t *testing.T, l *Loop) {
+	t.Helper()
+	n, err := unix.EpollWait(l.driver.epoll, l.driver.events[:], 0)
+	require.NoError(t, err)
+	for _, ev := range l.driver.events[:n] {
+		if int(ev.Fd) == l.driver.bell {
+			l.answerBell()
+		} else {
+			l.driver.conns[ev.Fd].ready(ev.Events)
+		}
+	}
+	l.flush()
+	l.release()
+}
+
+// release lets out what was withheld.
+func (h *pongs) release() {
+	h.withholds.Store(false)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for s := range h.sessions {
+		s.conn.Kick(nil)
+	}
+}
+
+// A loop may read the end of input before epoll tells of it, when the client shuts its half between an event
+// and the read. What epoll tells then is not a second end.
+func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
+	h := newPongs()
+	l := byHand(t, h)
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	l.welcome(pair[0], "unix")
+	f := os.NewFile(uintptr(pair[1]), "peer")
+	peer, err := net.FileConn(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	c := testkit.NewClient(t, peer)
+
+	h.withholds.Store(true)
+	c.Send("SET", "k", "v")
+	turn(t, l)
+	require.EqualValues(t, 1, l.driver.conns[pair[0]].session.(*pongSession).requests.Load())
+	require.NoError(t, peer.(*net.UnixConn).CloseWrite())
+	l.driver.conns[pair[0]].ready(unix.EPOLLIN) // an event from before
+	turn(t, l)
+	require.NotNil(t, l.driver.conns[pair[0]], "it is owed a reply")
+	h.release()
+	require.Eventually(t, func() bool {
+		turn(t, l)
+		return l.driver.conns[pair[0]] == nil
+	}, soon, time.Millisecond, "it gets its reply and is closed")
+	require.Equal(t, "+PONG", c.Receive().String())
+	_, err = peer.Read(make([]byte, 1))
+	require.Error(t, err)
+}
+
+// A loop that always finds something to do accepts again, too, once its pause is over.
+func TestBusyLoopResumesAccepting(t *testing.T) {
+	l := byHand(t, newPongs())
+	d := &l.driver
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := ln.Addr().String()
+	fd, err := takeDescriptor(ln)
+	require.NoError(t, err)
+	d.listeners[fd] = "tcp"
+	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN))
+	busy, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = unix.Close(busy) })
+	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, busy, unix.EPOLLIN))
+
+	d.pause()
+	conn, err := net.Dial("tcp", addr)
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	require.Equal(t, 1, d.wait(true), "it pauses")
+	time.Sleep(acceptPause)
+	require.Equal(t, 2, d.wait(true), "it does not look at its listener again")
+}
+
+// written counts how often it is flushed.
+type written struct{ flushed int }
+
+func (w *written) Flush() { w.flushed++ }
+
+// What is to be flushed at the end of a round is, once, before the output of the round leaves.
+func TestFlushAtEnd(t *testing.T) {
+	l := byHand(t, newPongs())
+	log := &written{}
+	turn(t, l)
+	require.Zero(t, log.flushed)
+	l.FlushAtEnd(log)
+	l.FlushAtEnd(log)
+	turn(t, l)
+	turn(t, l)
+	require.Equal(t, 1, log.flushed)
+}

@@ -1,0 +1,60 @@
+package server
+
+import (
+	"net"
+	"time"
+
+	"lockserver/server/transport"
+)
+
+// This file is transport.Host, the whole of it: what the connections ask of the server. Of its session a
+// connection sees transport.Session: Feed (session.go), InputFull (flow.go), Lingers and MayLeave
+// (pending.go), Panicked (panic.go), Close (client.go), and what stands here.
+
+var (
+	_ transport.Host    = (*executor)(nil)
+	_ transport.Session = (*session)(nil)
+	_ transport.Scratch = (*batch)(nil)
+)
+
+// Open implements transport.Host.
+func (ex *executor) Open(c transport.Conn, local, remote net.Addr, fd int) (refusal string) {
+	if _, still := ex.clock.(*ManualClock); still {
+		c = unheard{c}
+	}
+	_, refusal = ex.open(c, local, remote, fd)
+	return refusal
+}
+
+// unheard is a connection of a server whose clock stands still: what the system knows of a peer's silence
+// goes by another clock, and is not told.
+type unheard struct{ transport.Conn }
+
+// Heard implements transport.Conn.
+func (unheard) Heard() transport.Silence { return transport.Silence{} }
+
+// NewScratch implements transport.Host.
+func (ex *executor) NewScratch(holds bool) transport.Scratch {
+	return &batch{rooms: rooms{loop: holds}}
+}
+
+// KeepAlive implements transport.Host.
+func (ex *executor) KeepAlive() time.Duration {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.keepAlive
+}
+
+// Coalescing implements transport.Host.
+func (ex *executor) Coalescing() time.Duration {
+	return time.Duration(ex.coalesceUS.Load()) * time.Microsecond
+}
+
+// Served implements transport.Host.
+func (ex *executor) Served() uint64 { return ex.served.Load() }
+
+// NoteRead implements transport.Session.
+func (s *session) NoteRead() { s.reads.Store(true) }
+
+// Lost implements transport.Session.
+func (s *session) Lost() bool { return s.lost.Load() }
