@@ -72,6 +72,18 @@ func TestWhoIsNotIdle(t *testing.T) {
 	})
 }
 
+// seesReading reports whether a client has taken some of what waits for it since the last look for idle ones.
+func (srv *Server) seesReading() bool {
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	for _, s := range srv.executor.clients {
+		if s.reads.Load() {
+			return true
+		}
+	}
+	return false
+}
+
 // Nor is a client that reads its replies slowly; one that does not read them at all is.
 func TestSlowReaderIsNotIdle(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -84,6 +96,7 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 			_, err := io.CopyN(io.Discard, conn, 3<<20)
 			require.NoError(t, err)
 			time.Sleep(20 * time.Millisecond) // sockets move it on
+			eventually(t, srv.seesReading, "the server has sent what there was room for")
 			clock.Advance(6 * time.Second)
 			require.Equal(t, 1, srv.connected())
 		}
