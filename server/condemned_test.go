@@ -68,7 +68,7 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 // One client's command passes the limits of two others, one of which was given a lock by the command before
 // it: taking that back publishes an event, for the other one.
 func TestCondemnedWithAGrant(t *testing.T) {
-	onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		a.Hello(3)
@@ -96,7 +96,7 @@ func TestCondemnedByItselfWithAGrant(t *testing.T) {
 		"by two events": {{"PSUBSCRIBE", "__key*"}, {"SET", longName[:12_000], "1"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
 				require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 				a.Hello(3)
@@ -116,7 +116,7 @@ func TestCondemnedByItselfWithAGrant(t *testing.T) {
 
 // Of two waiters that one command serves, the first one is condemned by the event of the second one's grant.
 func TestCondemnedWhileAnotherIsServed(t *testing.T) {
-	onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Len(t, h.Do("MLOCK", "2", "k1", longName, "h", "PX", "60000").Elems, 2)
 		a.Hello(3)
@@ -142,7 +142,7 @@ func TestCondemnedWhileAnotherIsServed(t *testing.T) {
 // The same, when what the condemned one was granted is in another database than the
 // waiter that is being served.
 func TestCondemnedInAnotherDatabase(t *testing.T) {
-	onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("SELECT", "3").String())
 		require.Positive(t, a.Do("LOCK", "k1", "h", "PX", "60000").Int)
@@ -177,7 +177,7 @@ func TestCondemnedInAnotherDatabase(t *testing.T) {
 // A waiter is condemned by what the one before it in the same queue is given: it gets
 // nothing, and nothing is lost.
 func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
-	onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
 		a.Do("SUBSCRIBE", "__keyevent@0__:lpop")
@@ -217,7 +217,7 @@ func TestCondemnedInATransaction(t *testing.T) {
 // A transaction that condemns its own client goes on, and so does one that kills it while
 // it is granted what it waits for.
 func TestCondemnedByItsOwnTransaction(t *testing.T) {
-	onEveryTransport(t, Options{Config: eventful(t)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
 		a.Do("SUBSCRIBE", "c")
@@ -248,7 +248,7 @@ func TestGrantBeforeHTTP(t *testing.T) {
 func TestCondemnedTrackerWithAGrant(t *testing.T) {
 	conf := eventful(t)
 	conf.ClientOutputBufferLimit.Normal = conf.ClientOutputBufferLimit.PubSub
-	onEveryTransport(t, Options{Config: conf}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
 		a.Hello(3)
@@ -304,7 +304,7 @@ func TestCondemnedByABusyScript(t *testing.T) {
 
 // What is sent to a condemned session does not grow on until its unit is over.
 func TestCondemnedGrowsNoMore(t *testing.T) {
-	srv := startWith(t, Options{Config: nil}, func(c *config.Config) { *c = *eventful(t) })
+	srv := startWith(t, Options{}, func(c *config.Config) { *c = *eventful(t) })
 	a := client(t, srv)
 	a.Do("SUBSCRIBE", "c")
 	inbox, condemned, clients := 0, 0, 0

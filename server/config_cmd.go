@@ -104,13 +104,13 @@ func configSet(c *commands.Ctx) error {
 // admitsMaxClients refuses a number of clients for which there are not enough descriptors.
 // The error is a *config.SetError.
 func admitsMaxClients(next *config.Config) error {
-	fit := *next
-	if _, err := FitMaxClients(&fit); err != nil {
+	fit, _, err := FitMaxClients(next.MaxClients, next.IOThreads)
+	if err != nil {
 		return &config.SetError{Name: "maxclients", Reason: err.Error()}
 	}
-	if fit.MaxClients < next.MaxClients {
+	if fit < next.MaxClients {
 		return &config.SetError{Name: "maxclients", Reason: fmt.Sprintf(
-			"The operating system is not able to handle the specified number of clients, try with %d", fit.MaxClients)}
+			"The operating system is not able to handle the specified number of clients, try with %d", fit)}
 	}
 	return nil
 }
@@ -197,9 +197,9 @@ func (ex *executor) applyConfig() {
 	}
 }
 
-// Config returns a copy of the directives as they are now.
-func (srv *Server) Config() *config.Config {
+// Directives returns all directives as they are now, by name, with values as CONFIG GET shows them.
+func (srv *Server) Directives() map[string]string {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.config.Clone()
+	return srv.executor.config.Directives()
 }

@@ -125,7 +125,7 @@ var connectionScripts = []struct {
 func TestConnectionScripts(t *testing.T) {
 	for _, tt := range connectionScripts {
 		t.Run(tt.name, func(t *testing.T) {
-			onEveryTransport(t, Options{Config: withPassword(tt.password)}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+			onEveryTransport(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 				converse(t, srv, nil, dial, tt.text)
 			})
 		})
@@ -217,12 +217,12 @@ func TestConfigSetTakesEffect(t *testing.T) {
 	require.Equal(t, `["maxclients" "10000"]`, c.Do("CONFIG", "GET", "maxclients").String())
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "maxclients", "5", "lock-watchdog-timeout", "7000").String())
 	require.Equal(t, `["maxclients" "5"]`, c.Do("CONFIG", "GET", "MAXCLIENTS").String())
-	require.Equal(t, 5, srv.Config().MaxClients)
+	require.Equal(t, "5", srv.Directives()["maxclients"])
 	c.Do("LOCK", "k", "a")
 	require.EqualValues(t, 7000, c.Do("PTTL", "k").Int)
 	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'port') - can't set immutable config",
 		c.Do("CONFIG", "SET", "maxclients", "9", "port", "1").String())
-	require.Equal(t, 5, srv.Config().MaxClients, "all or none")
+	require.Equal(t, "5", srv.Directives()["maxclients"], "all or none")
 	require.Equal(t, "-ERR wrong number of arguments for 'config|set' command", c.Do("CONFIG", "SET", "a").String())
 	require.Equal(t, "-ERR wrong number of arguments for 'config|set' command", c.Do("CONFIG", "SET", "a", "b", "c").String())
 	require.Equal(t, "-ERR Unknown option or number of arguments for CONFIG SET - 'nosuch'", c.Do("CONFIG", "SET", "nosuch", "1").String())
@@ -236,7 +236,7 @@ func TestConfigSetDir(t *testing.T) {
 	dir := t.TempDir()
 	cfg := inDir(dir)
 	cfg.EnableProtectedConfigs = config.AccessLocal
-	srv := start(t, Options{Config: cfg})
+	srv := start(t, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	const failed = "-ERR CONFIG SET failed (possibly related to argument 'dir') - "
 	require.Equal(t, failed+"No such file or directory", c.Do("CONFIG", "SET", "dir", dir+"/none").String())

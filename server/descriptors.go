@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 
-	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 )
 
@@ -11,27 +10,26 @@ import (
 // files, listeners, the runtime's.
 const reservedDescriptors = 32
 
-// FitMaxClients makes the process able to have as many clients as the directives say, and two descriptors
-// for each further event loop: it raises the limit of open files, and where it may not, lowers maxclients.
-// warning says so, and is empty if all is well; err says that the limit leaves nothing for clients. It is
-// for programs that own their process.
-func FitMaxClients(c *config.Config) (warning string, err error) {
-	return fitMaxClients(c, rusage.OpenFiles)
+// FitMaxClients makes the process able to have so many clients (maxclients), and two descriptors for each
+// further event loop (of io-threads): it raises the limit of open files. Where it may not, fits is how many
+// clients there can be instead, and warning says so; it is empty if all is well. err says that the limit
+// leaves nothing for clients. It is for programs that own their process.
+func FitMaxClients(maxClients, loops int) (fits int, warning string, err error) {
+	return fitMaxClients(maxClients, loops, rusage.OpenFiles)
 }
 
-func fitMaxClients(c *config.Config, openFiles func(need uint64) (uint64, bool, error)) (warning string, err error) {
-	reserved := uint64(reservedDescriptors + 2*max(0, c.IOThreads-1))
-	need := uint64(c.MaxClients) + reserved
+func fitMaxClients(maxClients, loops int, openFiles func(need uint64) (uint64, bool, error)) (fits int, warning string, err error) {
+	reserved := uint64(reservedDescriptors + 2*max(0, loops-1))
+	need := uint64(maxClients) + reserved
 	limit, ok, cause := openFiles(need)
 	switch {
 	case !ok || limit >= need:
-		return "", nil
+		return maxClients, "", nil
 	case limit <= reserved:
-		return "", fmt.Errorf("the limit of open files (ulimit -n) is %d, which leaves none for clients: %d are reserved, "+
-			"and maxclients %d needs %d", limit, reserved, c.MaxClients, need)
+		return 0, "", fmt.Errorf("the limit of open files (ulimit -n) is %d, which leaves none for clients: %d are reserved, "+
+			"and maxclients %d needs %d", limit, reserved, maxClients, need)
 	}
 	warning = fmt.Sprintf("maxclients is %d instead of %d: that many would need %d open files, and the limit (ulimit -n) is %d, "+
-		"which the system does not raise: %v", limit-reserved, c.MaxClients, need, limit, cause)
-	c.MaxClients = int(limit - reserved)
-	return warning, nil
+		"which the system does not raise: %v", limit-reserved, maxClients, need, limit, cause)
+	return int(limit - reserved), warning, nil
 }

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"lockserver/internal/config"
 )
 
 func TestFitMaxClients(t *testing.T) {
@@ -25,20 +23,17 @@ func TestFitMaxClients(t *testing.T) {
 		{32, 1, 0, false},
 		{0, 1, 0, false},
 	} {
-		c := config.Default()
-		c.IOThreads = tt.threads
-		warning, err := fitMaxClients(c, func(need uint64) (uint64, bool, error) { return tt.limit, true, errors.New("no") })
+		fits, warning, err := fitMaxClients(10_000, tt.threads, func(need uint64) (uint64, bool, error) { return tt.limit, true, errors.New("no") })
 		if tt.clients == 0 {
 			require.ErrorContains(t, err, "which leaves none for clients")
 			continue
 		}
 		require.NoError(t, err)
-		require.Equal(t, tt.clients, c.MaxClients)
+		require.Equal(t, tt.clients, fits)
 		require.Equal(t, tt.warned, warning != "", "%+v: %s", tt, warning)
 	}
-	c := config.Default()
-	warning, err := fitMaxClients(c, func(uint64) (uint64, bool, error) { return 0, false, nil })
+	fits, warning, err := fitMaxClients(10_000, 1, func(uint64) (uint64, bool, error) { return 0, false, nil })
 	require.NoError(t, err)
 	require.Empty(t, warning)
-	require.Equal(t, 10_000, c.MaxClients, "a system that does not tell")
+	require.Equal(t, 10_000, fits, "a system that does not tell")
 }

@@ -34,14 +34,14 @@ func TestADirectoryHasOneServer(t *testing.T) {
 		for b, second := range kinds {
 			t.Run(a+" and "+b, func(t *testing.T) {
 				dir := t.TempDir()
-				srv := start(t, Options{Config: first(dir)})
+				srv := start(t, Options{Directives: first(dir).Directives()})
 				client(t, srv).Do("SET", "k", "v")
-				late, err := New(Options{Config: second(dir)})
+				late, err := New(Options{Directives: second(dir).Directives()})
 				require.NoError(t, err)
 				require.EqualError(t, late.Start(), inUse(dir))
 				require.NoError(t, late.Close())
 				require.NoError(t, srv.Shutdown(ShutdownOptions{}))
-				require.NoError(t, start(t, Options{Config: first(dir)}).Shutdown(ShutdownOptions{}))
+				require.NoError(t, start(t, Options{Directives: first(dir).Directives()}).Shutdown(ShutdownOptions{}))
 			})
 		}
 	}
@@ -50,11 +50,11 @@ func TestADirectoryHasOneServer(t *testing.T) {
 // A server that does not write by itself may be there, too, until it is told to write.
 func TestWhoDoesNotWriteMayStart(t *testing.T) {
 	dir := t.TempDir()
-	first := start(t, Options{Config: saving(dir)})
+	first := start(t, Options{Directives: saving(dir).Directives()})
 	client(t, first).Do("SET", "k", "first")
 	c := inDir(dir)
 	c.EnableProtectedConfigs = config.AccessLocal
-	second := start(t, Options{Config: c})
+	second := start(t, Options{Directives: c.Directives()})
 	other := client(t, second)
 	require.Equal(t, "none", infoField(t, other, "lock_token_reservation"))
 	require.Positive(t, takeToken(t, second, "l"))
@@ -76,25 +76,25 @@ func TestWhoDoesNotWriteMayStart(t *testing.T) {
 	require.NoError(t, first.Shutdown(ShutdownOptions{}))
 	require.Equal(t, "+OK", other.Do("SAVE").String(), "now it is its own")
 	require.Equal(t, "ok", infoField(t, other, "lock_token_reservation"))
-	late, err := New(Options{Config: saving(dir)})
+	late, err := New(Options{Directives: saving(dir).Directives()})
 	require.NoError(t, err)
 	require.EqualError(t, late.Start(), inUse(dir))
 	require.NoError(t, late.Close())
 	require.NoError(t, second.Close())
-	require.Equal(t, "second", client(t, start(t, Options{Config: saving(dir)})).Do("GET", "k").Str)
+	require.Equal(t, "second", client(t, start(t, Options{Directives: saving(dir).Directives()})).Do("GET", "k").Str)
 }
 
 // CONFIG SET takes the lock of where it leads, and leaves the one behind.
 func TestConfigSetTakesTheLock(t *testing.T) {
 	dir, taken, free := t.TempDir(), t.TempDir(), t.TempDir()
-	start(t, Options{Config: saving(taken)})
-	srv := start(t, Options{Config: saving(dir)})
+	start(t, Options{Directives: saving(taken).Directives()})
+	srv := start(t, Options{Directives: saving(dir).Directives()})
 	c := client(t, srv)
 	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'dir') - Another server writes to the directory "+taken,
 		c.Do("CONFIG", "SET", "dir", taken).String())
 	require.Equal(t, dir, c.Do("CONFIG", "GET", "dir").Elems[1].Str)
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "dir", free).String())
-	again := start(t, Options{Config: saving(dir)})
+	again := start(t, Options{Directives: saving(dir).Directives()})
 	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'dir') - Another server writes to the directory "+free,
 		client(t, again).Do("CONFIG", "SET", "dir", free).String())
 	require.NoError(t, srv.Close())
@@ -109,7 +109,7 @@ func TestEmbeddedServerTakesTheLockWhenItWrites(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, entries)
 	require.Equal(t, "+OK", client(t, srv).Do("CONFIG", "SET", "dbfilename", "x.rdb", "save", "3600 1000000").String())
-	late, err := New(Options{Config: saving(dir)})
+	late, err := New(Options{Directives: saving(dir).Directives()})
 	require.NoError(t, err)
 	require.EqualError(t, late.Start(), inUse(dir))
 	require.NoError(t, late.Close())
@@ -127,14 +127,14 @@ func (readOnly) Lock(path string) (io.Closer, error) {
 func TestReadOnlyDirectory(t *testing.T) {
 	dir := t.TempDir()
 	now := time.UnixMilli(1_750_000_000_000)
-	first := start(t, Options{Config: inDir(dir), Clock: NewManualClock(now)})
+	first := start(t, Options{Directives: inDir(dir).Directives(), Clock: NewManualClock(now)})
 	token := takeToken(t, first, "k")
 	client(t, first).Do("SET", "k", "v")
 	require.NoError(t, first.Shutdown(ShutdownOptions{Save: true}))
 	before, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	run := func(c *config.Config) (*Server, error) {
-		srv, err := New(Options{Config: c, Clock: NewManualClock(now.Add(-24 * time.Hour))})
+		srv, err := New(Options{Directives: c.Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour))})
 		require.NoError(t, err)
 		srv.executor.files = readOnly{}
 		t.Cleanup(func() { _ = srv.Close() })

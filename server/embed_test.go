@@ -156,7 +156,7 @@ func TestLifeOfAServer(t *testing.T) {
 	// A server that was never started must not save what it has not loaded.
 	dir := t.TempDir()
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), []byte("precious"), 0o644))
-	never, err = New(Options{Config: inDir(dir)})
+	never, err = New(Options{Directives: inDir(dir).Directives()})
 	require.NoError(t, err)
 	require.NoError(t, never.Shutdown(ShutdownOptions{Save: true}))
 	left, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
@@ -166,14 +166,14 @@ func TestLifeOfAServer(t *testing.T) {
 
 func TestShutdownSaves(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	c.Do("SET", "k", "v")
 	c.Do("LOCK", "l", "o", "PX", "60000")
 	require.NoError(t, srv.Shutdown(ShutdownOptions{Save: true}))
 	<-srv.Done()
 	awaitClosed(t, c.Conn())
-	again := client(t, start(t, Options{Config: inDir(dir)}))
+	again := client(t, start(t, Options{Directives: inDir(dir).Directives()}))
 	require.Equal(t, "v", again.Do("GET", "k").Str)
 	require.EqualValues(t, 1, again.Do("UNLOCK", "l", "o").Int)
 }

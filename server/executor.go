@@ -117,15 +117,14 @@ type host interface {
 	port() int
 }
 
-// setUp makes an executor with empty databases. The options are complete but for the log's directory, which
-// is made absolute.
-func (ex *executor) setUp(o Options, h host) error {
-	c := o.Config.Clone()
+// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's from
+// now on, holds their directives.
+func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return fmt.Errorf("dir '%s': %w", c.Dir, err)
 	}
-	c.Dir = dir // an embedding program may change its own later
+	c.Dir = dir // the process may go to another directory
 	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
 	ex.clients = make(map[int64]*session)
 	ex.histograms = make(map[*commands.Row]*stats.Histogram)

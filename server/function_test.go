@@ -60,7 +60,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 	dir := t.TempDir()
 	first := inDir(dir)
 	first.RDBCompression = false
-	srv := start(t, Options{Config: first})
+	srv := start(t, Options{Directives: first.Directives()})
 	c := client(t, srv)
 	require.Equal(t, `"setter"`, c.Do("FUNCTION", "LOAD", setterLibrary).String())
 	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
@@ -68,7 +68,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("SAVE").String())
 	require.NoError(t, srv.Close())
 
-	srv = start(t, Options{Config: inDir(dir)})
+	srv = start(t, Options{Directives: inDir(dir).Directives()})
 	c = client(t, srv)
 	require.Equal(t, "counter setter", libraryNames(c))
 	require.Equal(t, "+OK", c.Do("FCALL", "put", "1", "k", "v").String())
@@ -84,7 +84,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, []byte(broken), 0o600))
 	conf := inDir(dir)
 	conf.RDBChecksum = false
-	next, err := New(Options{Config: conf})
+	next, err := New(Options{Directives: conf.Directives()})
 	require.NoError(t, err)
 	require.ErrorContains(t, next.Start(), "Error registering functions")
 	require.NoError(t, next.Close())
@@ -97,7 +97,7 @@ func TestFunctionsAreLogged(t *testing.T) {
 		dir := t.TempDir()
 		conf := inDir(dir)
 		conf.AppendOnly = true
-		srv := start(t, Options{Config: conf})
+		srv := start(t, Options{Directives: conf.Directives()})
 		c := client(t, srv)
 		c.Do("FUNCTION", "LOAD", setterLibrary)
 		c.Do("FUNCTION", "LOAD", counterLibrary)
@@ -111,7 +111,7 @@ func TestFunctionsAreLogged(t *testing.T) {
 			eventually(t, func() bool { return strings.Contains(c.Do("INFO", "persistence").Str, "aof_rewrite_in_progress:0") }, "the rewrite ends")
 		}
 		require.NoError(t, srv.Close())
-		c = client(t, start(t, Options{Config: conf}))
+		c = client(t, start(t, Options{Directives: conf.Directives()}))
 		require.Equal(t, "setter", libraryNames(c))
 		require.Equal(t, `"v"`, c.Do("GET", "k").String())
 		require.Equal(t, "+OK", c.Do("FCALL", "put", "1", "k", "w").String())

@@ -28,10 +28,11 @@ func start(t testing.TB, o Options) *Server {
 // startWith runs a server on a free port whose configuration change may alter; it keeps no files.
 func startWith(t testing.TB, o Options, change func(c *config.Config)) *Server {
 	t.Helper()
-	o.Config = quiet()
+	c := quiet()
 	if change != nil {
-		change(o.Config)
+		change(c)
 	}
+	o.Directives = c.Directives()
 	return start(t, o)
 }
 
@@ -83,9 +84,9 @@ func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 				if tr.threads > 0 {
 					c.IOThreads = tr.threads
 				}
-				if o.Config != nil {
+				if o.Directives != nil {
 					threads := c.IOThreads
-					*c = *o.Config.Clone()
+					require.NoError(t, c.Assign(o.Directives))
 					c.IOThreads = threads
 				}
 			})

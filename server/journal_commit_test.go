@@ -171,7 +171,7 @@ func TestTheDiskFails(t *testing.T) {
 		require.Equal(t, "+OK", reader.Receive().String())
 		want := testkit.ReadDataset(reader)
 		require.NoError(t, w.srv.Close())
-		again := start(t, Options{Config: logged(w.dir, "always")})
+		again := start(t, Options{Directives: logged(w.dir, "always").Directives()})
 		require.Empty(t, want.Diff(testkit.ReadDataset(client(t, again)), 0))
 		require.Equal(t, "you", lockOwner(client(t, again), "l"))
 	})
@@ -180,7 +180,7 @@ func TestTheDiskFails(t *testing.T) {
 // With everysec nobody waits for a sync, and a failure refuses writes all the same.
 func TestEverySecDoesNotWait(t *testing.T) {
 	d := newTestDisk()
-	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
+	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 	c := client(t, srv)
 	d.hold()
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
@@ -215,7 +215,7 @@ func TestOwedOutputIsBounded(t *testing.T) {
 	d := newTestDisk()
 	cfg := logged(t.TempDir(), "always")
 	cfg.ClientOutputBufferLimit.Normal = config.OutputLimit{HardBytes: 100_000}
-	srv := startOn(t, d, Options{Config: cfg})
+	srv := startOn(t, d, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	d.hold()
 	c.Send("SET", "k", "v")

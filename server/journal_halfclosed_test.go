@@ -17,7 +17,7 @@ func TestHalfClosedClientIsAnswered(t *testing.T) {
 		if !tr.options.EventLoops {
 			t.Run(tr.name, func(t *testing.T) {
 				d := newTestDisk()
-				srv := startOn(t, d, Options{Config: logged(t.TempDir(), "always")})
+				srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "always").Directives()})
 				dial := overPort(srv)
 				if tr.pipe {
 					dial = srv.Dial
@@ -32,7 +32,7 @@ func TestHalfClosedClientIsAnswered(t *testing.T) {
 		require.NoError(t, err)
 		d, c := newTestDisk(), logged(t.TempDir(), "always")
 		c.Bind = nil
-		srv := startOn(t, d, Options{Config: c, Listener: ln})
+		srv := startOn(t, d, Options{Directives: c.Directives(), Listener: ln})
 		halfClose(t, d, srv, func() (net.Conn, error) {
 			return tls.Dial("tcp", srv.Addr().String(), &tls.Config{RootCAs: pool, ServerName: "localhost"})
 		})

@@ -169,7 +169,7 @@ func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)
 			w := &logWorld{disk: newTestDisk(), dir: t.TempDir()}
 			c := logged(w.dir, fsync)
 			c.IOThreads = max(tr.threads, 1)
-			w.srv = startOn(t, w.disk, Options{Config: c, EventLoops: tr.options.EventLoops})
+			w.srv = startOn(t, w.disk, Options{Directives: c.Directives(), EventLoops: tr.options.EventLoops})
 			w.dial = w.srv.Dial
 			if !tr.pipe {
 				w.dial = overPort(w.srv)

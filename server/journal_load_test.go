@@ -68,7 +68,7 @@ func TestLogSurvivesARestart(t *testing.T) {
 				cfg.AOFUseRDBPreamble, cfg.AOFTimestampEnabled = preamble, true
 				var want testkit.Dataset
 				for round := range 4 {
-					srv := start(t, Options{Config: cfg})
+					srv := start(t, Options{Directives: cfg.Directives()})
 					c := client(t, srv)
 					if round > 0 {
 						require.Empty(t, want.Diff(testkit.ReadDataset(c), 0), "round %d", round)
@@ -114,7 +114,7 @@ func awaitRewritten(t testing.TB, srv *Server) {
 func TestLeasesAcrossARestart(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Config: logged(dir, "always"), Clock: clock})
+	srv := start(t, Options{Directives: logged(dir, "always").Directives(), Clock: clock})
 	c := client(t, srv)
 	token := c.Do("LOCK", "renewed", "o", "PX", "10000").Int
 	c.Do("LOCK", "over", "o", "PX", "12000")
@@ -129,7 +129,7 @@ func TestLeasesAcrossARestart(t *testing.T) {
 	require.NoError(t, srv.Close())
 
 	clock.Advance(20 * time.Second)
-	srv = start(t, Options{Config: logged(dir, "always"), Clock: clock})
+	srv = start(t, Options{Directives: logged(dir, "always").Directives(), Clock: clock})
 	c = client(t, srv)
 	require.Equal(t, int64(40_000), c.Do("PTTL", "renewed").Int)
 	require.True(t, c.Do("LOCK", "renewed", "other").IsNull(), "it is held still")
@@ -143,7 +143,7 @@ func TestLeasesAcrossARestart(t *testing.T) {
 	require.Contains(t, string(text), "$3\r\nDEL\r\n$4\r\nover\r\n")
 
 	clock.Advance(24 * time.Hour)
-	srv = start(t, Options{Config: logged(dir, "always"), Clock: clock})
+	srv = start(t, Options{Directives: logged(dir, "always").Directives(), Clock: clock})
 	c = client(t, srv)
 	clock.Advance(0)
 	require.Equal(t, int64(2), c.Do("DBSIZE").Int)
@@ -158,7 +158,7 @@ func TestTornEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			srv := start(t, Options{Config: logged(dir, "always")})
+			srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 			c := client(t, srv)
 			everyKind(t, c)
 			c.Do("SET", "k", "v")
@@ -167,18 +167,18 @@ func TestTornEnd(t *testing.T) {
 			appendTo(t, incr(t, dir), torn)
 			cfg := logged(dir, "always")
 			cfg.AOFLoadTruncated = false
-			strict, err := New(Options{Config: cfg})
+			strict, err := New(Options{Directives: cfg.Directives()})
 			require.NoError(t, err)
 			require.ErrorContains(t, strict.Start(), incr(t, dir)+": offset ")
 			require.NoError(t, strict.Close())
 
-			srv = start(t, Options{Config: logged(dir, "always")})
+			srv = start(t, Options{Directives: logged(dir, "always").Directives()})
 			c = client(t, srv)
 			require.Empty(t, want.Diff(testkit.ReadDataset(c), 0))
 			c.Do("SELECT", "0")
 			c.Do("SET", "k", "after")
 			require.NoError(t, srv.Close())
-			require.Equal(t, "after", client(t, start(t, Options{Config: logged(dir, "always")})).Do("GET", "k").Str)
+			require.Equal(t, "after", client(t, start(t, Options{Directives: logged(dir, "always").Directives()})).Do("GET", "k").Str)
 		})
 	}
 }
@@ -195,14 +195,14 @@ func TestDamagedLogIsRefused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			srv := start(t, Options{Config: logged(dir, "always")})
+			srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 			client(t, srv).Do("SET", "k", "v")
 			require.NoError(t, srv.Close())
 			path := incr(t, dir)
 			before, err := os.Stat(path)
 			require.NoError(t, err)
 			appendTo(t, path, text+"*3\r\n$3\r\nSET\r\n$1\r\nz\r\n$1\r\nz\r\n")
-			srv, err = New(Options{Config: logged(dir, "always")})
+			srv, err = New(Options{Directives: logged(dir, "always").Directives()})
 			require.NoError(t, err)
 			err = srv.Start()
 			require.Regexp(t, regexp.QuoteMeta(path)+`: offset \d+: `, err.Error())
@@ -221,20 +221,20 @@ func TestDamagedLogIsRefused(t *testing.T) {
 // Two servers do not write one log.
 func TestSecondServerIsRefused(t *testing.T) {
 	dir := t.TempDir()
-	first := start(t, Options{Config: logged(dir, "everysec")})
-	second, err := New(Options{Config: logged(dir, "everysec")})
+	first := start(t, Options{Directives: logged(dir, "everysec").Directives()})
+	second, err := New(Options{Directives: logged(dir, "everysec").Directives()})
 	require.NoError(t, err)
 	require.EqualError(t, second.Start(), "another server writes to the directory "+dir)
 	require.NoError(t, second.Close())
 	require.NoError(t, first.Close())
-	start(t, Options{Config: logged(dir, "everysec")})
+	start(t, Options{Directives: logged(dir, "everysec").Directives()})
 }
 
 // The first start with a log begins with the snapshot that is there, unlike Redis
 // (D73); from then on the log counts.
 func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	everyKind(t, c)
 	require.Equal(t, "+OK", c.Do("SAVE").String())
@@ -242,25 +242,25 @@ func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
 	require.NoError(t, srv.Close())
 	cfg := logged(dir, "always")
 	cfg.DBFilename = "dump.rdb"
-	srv = start(t, Options{Config: cfg})
+	srv = start(t, Options{Directives: cfg.Directives()})
 	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, srv)), 0))
 	require.NoError(t, srv.Close())
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), []byte("damaged"), 0o644))
-	srv = start(t, Options{Config: cfg})
+	srv = start(t, Options{Directives: cfg.Directives()})
 	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, srv)), 0))
 }
 
 // Clients can connect while the log is read, and are served when it has been.
 func TestConnectWhileLoading(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: logged(dir, "always")})
+	srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 	client(t, srv).Do("SET", "k", strings.Repeat("x", 300_000))
 	require.NoError(t, srv.Close())
 	for _, tr := range transports[1:] {
 		t.Run(tr.name, func(t *testing.T) {
 			d := newTestDisk()
 			d.reading = true
-			srv, err := New(Options{Config: logged(dir, "always"), EventLoops: tr.options.EventLoops})
+			srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: tr.options.EventLoops})
 			require.NoError(t, err)
 			srv.executor.files = d
 			started := make(chan error, 1)
@@ -317,7 +317,7 @@ func TestLoadProgress(t *testing.T) {
 			dir := t.TempDir()
 			cfg := inDir(dir)
 			cfg.AppendOnly, cfg.RDBCompression = appendOnly, false
-			srv := start(t, Options{Config: cfg})
+			srv := start(t, Options{Directives: cfg.Directives()})
 			c := client(t, srv)
 			for i := range 10 {
 				c.Do("SET", strconv.Itoa(i), strings.Repeat("x", 100_000))
@@ -328,7 +328,7 @@ func TestLoadProgress(t *testing.T) {
 			require.NoError(t, srv.Close())
 
 			var progress, log bytes.Buffer
-			srv = start(t, Options{Config: cfg, Clock: &slowClock{}, Progress: &progress, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			srv = start(t, Options{Directives: cfg.Directives(), Clock: &slowClock{}, Progress: &progress, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			require.NoError(t, srv.Close()) // nothing more is logged
 			require.NotContains(t, log.String(), "percent")
 			lines := strings.SplitAfter(progress.String(), "\n")
@@ -350,7 +350,7 @@ func TestLoadProgress(t *testing.T) {
 			}
 			require.Greater(t, bytes, 500_000)
 
-			start(t, Options{Config: cfg, Clock: &slowClock{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
+			start(t, Options{Directives: cfg.Directives(), Clock: &slowClock{}, Log: slog.New(slog.NewTextHandler(&log, nil))})
 			require.Regexp(t, `msg=Loading file=\S+ keys=\d+ bytes=\d+ percent=\d+ bytes/s=\d+\n`, log.String())
 		})
 	}
@@ -359,12 +359,12 @@ func TestLoadProgress(t *testing.T) {
 // A server that is told to end while it loads ends.
 func TestEndWhileLoading(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: logged(dir, "always")})
+	srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 	client(t, srv).Do("SET", "k", strings.Repeat("x", 3_000_000))
 	require.NoError(t, srv.Close())
 	d := newTestDisk()
 	d.reading = true
-	srv, err := New(Options{Config: logged(dir, "always"), EventLoops: true})
+	srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: true})
 	require.NoError(t, err)
 	srv.executor.files = d
 	started := make(chan error, 1)
@@ -380,5 +380,5 @@ func TestEndWhileLoading(t *testing.T) {
 	d.release()
 	require.Error(t, <-started)
 	require.NoError(t, <-closed)
-	start(t, Options{Config: logged(dir, "always")})
+	start(t, Options{Directives: logged(dir, "always").Directives()})
 }

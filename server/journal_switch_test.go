@@ -18,7 +18,7 @@ func TestSwitchOnAndOff(t *testing.T) {
 	dir := t.TempDir()
 	cfg := inDir(dir)
 	cfg.DBFilename, cfg.AppendFsync = "", "always"
-	srv := start(t, Options{Config: cfg})
+	srv := start(t, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	everyKind(t, c)
 	require.Equal(t, "0", infoField(t, c, "aof_enabled"))
@@ -44,7 +44,7 @@ func startCopy(t testing.TB, dir string) *Server {
 	t.Helper()
 	copied := t.TempDir()
 	require.NoError(t, os.CopyFS(copied, os.DirFS(dir)))
-	return start(t, Options{Config: logged(copied, "always")})
+	return start(t, Options{Directives: logged(copied, "always").Directives()})
 }
 
 // Whoever waits when the log is switched off, or to another policy, is answered.
@@ -52,7 +52,7 @@ func TestSwitchWhileSomebodyWaits(t *testing.T) {
 	for _, words := range []string{"appendonly no", "appendfsync everysec", "appendfsync no"} {
 		t.Run(words, func(t *testing.T) {
 			d := newTestDisk()
-			srv := startOn(t, d, Options{Config: logged(t.TempDir(), "always")})
+			srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "always").Directives()})
 			c, admin, waits := client(t, srv), client(t, srv), client(t, srv)
 			d.hold()
 			c.Send("SET", "k", "v")
@@ -74,10 +74,10 @@ func TestSwitchWhileSomebodyWaits(t *testing.T) {
 // Where the log cannot be opened the server goes on without.
 func TestSwitchOnFails(t *testing.T) {
 	dir := t.TempDir()
-	other := start(t, Options{Config: logged(dir, "everysec")})
+	other := start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	cfg := inDir(dir)
 	cfg.DBFilename = ""
-	srv := start(t, Options{Config: cfg})
+	srv := start(t, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	require.Equal(t, "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - Another server writes to the directory "+dir,
 		c.Do("CONFIG", "SET", "appendonly", "yes").String())
@@ -85,24 +85,24 @@ func TestSwitchOnFails(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
 	require.Equal(t, "-ERR this server keeps no files (dbfilename is empty, and appendonly is off)", c.Do("BGREWRITEAOF").String())
 	require.Equal(t, "-ERR Can't execute an AOF background rewriting. Please check the server logs for more information.",
-		client(t, start(t, Options{Config: inDir(dir)})).Do("BGREWRITEAOF").String())
+		client(t, start(t, Options{Directives: inDir(dir).Directives()})).Do("BGREWRITEAOF").String())
 	require.NoError(t, other.Close())
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "appendonly", "yes").String())
 	awaitRewritten(t, srv)
 	require.NoError(t, srv.Close())
-	require.Equal(t, "v", client(t, start(t, Options{Config: logged(dir, "always")})).Do("GET", "k").Str)
+	require.Equal(t, "v", client(t, start(t, Options{Directives: logged(dir, "always").Directives()})).Do("GET", "k").Str)
 }
 
 // BGREWRITEAOF without a log writes what a log would begin with, as in Redis.
 func TestRewriteWithoutALog(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	everyKind(t, c)
 	rewrite(t, srv, c)
 	want := testkit.ReadDataset(c)
 	require.NoError(t, srv.Close())
-	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, start(t, Options{Config: logged(dir, "no")}))), 0))
+	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, start(t, Options{Directives: logged(dir, "no").Directives()}))), 0))
 }
 
 // Only one of BGSAVE and BGREWRITEAOF runs at a time.
@@ -110,7 +110,7 @@ func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
 	dir := t.TempDir()
 	cfg := logged(dir, "everysec")
 	cfg.DBFilename = "dump.rdb"
-	srv := start(t, Options{Config: cfg})
+	srv := start(t, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	pretend := func(save, rewrite bool) {
 		srv.executor.mu.Lock()
@@ -142,7 +142,7 @@ func TestRewriteBySize(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	cfg := logged(dir, "no")
 	cfg.AutoAOFRewriteMinSize = 20_000
-	srv := start(t, Options{Config: cfg, Clock: clock})
+	srv := start(t, Options{Directives: cfg.Directives(), Clock: clock})
 	c := client(t, srv)
 	for range 40 {
 		c.Do("SET", "k", strings.Repeat("x", 400))
@@ -169,7 +169,7 @@ func TestRewriteBySize(t *testing.T) {
 // A rewrite that runs when the server ends is called off and leaves nothing behind.
 func TestEndInARewrite(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: logged(dir, "everysec")})
+	srv := start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	c := client(t, srv)
 	for i := range 3000 {
 		c.Send("SET", "k"+strings.Repeat("x", i%500), strings.Repeat("v", 1000))
@@ -180,7 +180,7 @@ func TestEndInARewrite(t *testing.T) {
 	want := testkit.ReadDataset(c)
 	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
 	require.NoError(t, srv.Shutdown(ShutdownOptions{}))
-	srv = start(t, Options{Config: logged(dir, "everysec")})
+	srv = start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	require.Empty(t, want.Diff(testkit.ReadDataset(client(t, srv)), 0))
 	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "temp-*"))
 	require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestNoSyncInARewrite(t *testing.T) {
 	d := newTestDisk()
 	cfg := logged(t.TempDir(), "always")
 	cfg.NoAppendFsyncOnRewrite = true
-	srv := startOn(t, d, Options{Config: cfg})
+	srv := startOn(t, d, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
 	d.hold()
 	srv.executor.do(func() {
@@ -216,7 +216,7 @@ func TestEndWithABrokenLog(t *testing.T) {
 	for _, word := range []string{"NOSAVE", "FORCE"} {
 		t.Run(word, func(t *testing.T) {
 			d := newTestDisk()
-			srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
+			srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 			c, writer := client(t, srv), client(t, srv)
 			d.set(func(d *testDisk) { d.failing = true })
 			writer.Send("SET", "k", "v")

@@ -95,7 +95,7 @@ func TestAWriteFails(t *testing.T) {
 		require.Equal(t, "+Background append only file rewriting started", other.Do("BGREWRITEAOF").String())
 		eventually(t, func() bool { return other.Do("SET", "k", "kept").String() == "+OK" }, "the log is whole again")
 		require.NoError(t, w.srv.Close())
-		again := start(t, Options{Config: logged(w.dir, "no")})
+		again := start(t, Options{Directives: logged(w.dir, "no").Directives()})
 		require.Equal(t, "kept", client(t, again).Do("GET", "k").Str)
 	})
 }
@@ -126,7 +126,7 @@ func TestRepliesWaitWhileTheFileChanges(t *testing.T) {
 		}
 		want := testkit.ReadDataset(c)
 		require.NoError(t, w.srv.Close())
-		again := client(t, start(t, Options{Config: logged(w.dir, "no")}))
+		again := client(t, start(t, Options{Directives: logged(w.dir, "no").Directives()}))
 		require.Equal(t, strconv.Itoa(200), again.Do("GET", "n").Str)
 		require.Empty(t, want.Diff(testkit.ReadDataset(again), 0))
 	})

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,7 +54,7 @@ func TestBind(t *testing.T) {
 			t.Run(fmt.Sprint(loops, tt.bind), func(t *testing.T) {
 				port := freePort(t)
 				srv := startWith(t, Options{EventLoops: loops}, func(c *config.Config) { c.Bind, c.Port = tt.bind, port })
-				require.Equal(t, tt.bind, srv.Config().Bind)
+				require.Equal(t, strings.Join(tt.bind, " "), srv.Directives()["bind"])
 				for host, want := range map[string]bool{"127.0.0.1": tt.v4, "::1": tt.v6 && hasIPv6()} {
 					conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), time.Second)
 					if !want {
@@ -84,7 +85,7 @@ func TestBindThatFails(t *testing.T) {
 	} {
 		c := quiet()
 		c.Bind, c.Port = bind, port
-		srv, err := New(Options{Config: c})
+		srv, err := New(Options{Directives: c.Directives()})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), want)
 		require.NoError(t, srv.Close())

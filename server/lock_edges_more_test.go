@@ -54,7 +54,7 @@ func TestOwnersAreBytes(t *testing.T) {
 func TestLeasesAfterARestart(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	a := client(t, srv)
 	last := int64(0)
 	for _, words := range []string{"LOCK watched a", "LOCK short a PX 5000", "LOCK long a PX 60000", "LOCK twice a PX 60000",
@@ -69,7 +69,7 @@ func TestLeasesAfterARestart(t *testing.T) {
 	require.NoError(t, srv.Close())
 
 	clock.Set(time.UnixMilli(1_750_000_030_000))
-	srv = start(t, Options{Config: inDir(dir), Clock: clock})
+	srv = start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	c := client(t, srv)
 	require.Zero(t, srv.parked(), "who waited has gone")
 	for line, want := range map[string]string{
@@ -95,7 +95,7 @@ func TestLeasesAfterARestart(t *testing.T) {
 	require.NoError(t, srv.Close())
 
 	clock.Set(time.UnixMilli(1_760_000_000_000))
-	c = client(t, start(t, Options{Config: inDir(dir), Clock: clock}))
+	c = client(t, start(t, Options{Directives: inDir(dir).Directives(), Clock: clock}))
 	require.Equal(t, "0", c.Do("DBSIZE").String(), "every lease of the snapshot has ended")
 	checkRestartToken(t, c, last)
 }

@@ -163,7 +163,7 @@ func TestTokensOfLoadedLocks(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	open := func() *Server {
-		srv, err := New(Options{Clock: clock, Config: inDir(dir)})
+		srv, err := New(Options{Clock: clock, Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		require.NoError(t, srv.Start())
 		return srv

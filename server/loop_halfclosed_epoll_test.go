@@ -6,6 +6,6 @@ import "testing"
 
 func TestHalfClosedClientIsAnsweredByTheLoop(t *testing.T) {
 	d := newTestDisk()
-	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "always"), EventLoops: true})
+	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "always").Directives(), EventLoops: true})
 	halfClose(t, d, srv, overPort(srv))
 }

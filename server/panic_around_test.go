@@ -72,8 +72,9 @@ func overSpoilt(t *testing.T, test func(t *testing.T, srv *Server, log *logOf, d
 		t.Run(tr.name, func(t *testing.T) {
 			log := &logOf{}
 			o := tr.options
-			o.Config, o.Log = quiet(), slog.New(slog.NewTextHandler(log, nil))
-			o.Config.IOThreads = max(tr.threads, 1)
+			c := quiet()
+			c.IOThreads = max(tr.threads, 1)
+			o.Directives, o.Log = c.Directives(), slog.New(slog.NewTextHandler(log, nil))
 			srv := startWithRows(t, o, []commands.Row{spoilRow()})
 			dial := overPort(srv)
 			if tr.pipe {
@@ -151,7 +152,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 func TestPanicInWhatAllShare(t *testing.T) {
 	const child = "LOCKSERVER_TEST_SPOILT"
 	if os.Getenv(child) != "" {
-		srv := startWithRows(t, Options{Config: quiet(), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}, []commands.Row{spoilRow()})
+		srv := startWithRows(t, Options{Directives: quiet().Directives(), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}, []commands.Row{spoilRow()})
 		_, _ = client(t, srv).Call("SPOIL", "shared")
 		select {} // it does not get here: the process has ended
 	}

@@ -78,7 +78,7 @@ func TestPanicOfAReader(t *testing.T) {
 // exit code, and does not save.
 func TestPanicOfAWriter(t *testing.T) {
 	dir := t.TempDir()
-	srv := startWithRows(t, Options{Config: inDir(dir)}, panicRows())
+	srv := startWithRows(t, Options{Directives: inDir(dir).Directives()}, panicRows())
 	a, b := client(t, srv), client(t, srv)
 	require.Equal(t, "+PONG", b.Do("PING").String(), "it is connected, and not refused later")
 	a.Do("SET", "k", "v")

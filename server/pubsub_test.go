@@ -349,7 +349,7 @@ func (srv *Server) commandsRun() int64 {
 func TestListenersThatVanishWhileTheyAreServed(t *testing.T) {
 	conf := quiet()
 	conf.EnableDebugCommand = config.AccessYes
-	onEveryTransport(t, Options{Config: conf}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		publisher, well := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		var gone []*testkit.Client
 		for range 5 {

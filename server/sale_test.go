@@ -107,7 +107,7 @@ func TestHoldsEndAfterRestart(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(saleStart))
 	run := func() (*Server, *testkit.Client) {
-		srv := start(t, Options{Config: inDir(dir), Clock: clock})
+		srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 		return srv, client(t, srv)
 	}
 	srv, c := run()

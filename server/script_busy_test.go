@@ -26,7 +26,7 @@ const (
 func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
 	conf := quiet()
 	conf.BusyReplyThresholdMS = 5
-	onEveryTransport(t, Options{Config: conf}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		if answersWhileBusy || !srv.executor.opts.EventLoops {
 			test(t, srv, dial)
 		}

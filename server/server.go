@@ -2,46 +2,15 @@ package server
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
 	"sync"
 
 	"lockserver/commands"
-	"lockserver/internal/config"
 	"lockserver/server/transport"
 )
-
-// Options say what a server is like. The zero value is a server for tests: it listens on a free port of
-// 127.0.0.1, reads and writes no files, and logs nothing.
-type Options struct {
-	// Config holds the directives; nil: the defaults, on a free port, without snapshots.
-	// The server keeps its own copy.
-	Config *config.Config
-	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
-	ConfigFile string
-	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every
-	// connection has goroutines of its own. The server program sets it.
-	EventLoops bool
-	// Listener is served in addition to what Config says; Close closes it. A TLS listener is one.
-	Listener net.Listener
-	// Log takes what an operator should know; nil: nothing is logged.
-	Log *slog.Logger
-	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
-	Progress io.Writer
-	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
-	// nil: the log has its own level.
-	LogLevel *slog.LevelVar
-	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
-	Clock Clock
-	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
-	Seed uint64
-	// Journal takes the effects of every unit; nil: they are not recorded.
-	Journal Journal
-	// Version is what INFO and HELLO call this build; empty: "dev".
-	Version string
-}
 
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
 type Server struct {
@@ -84,11 +53,9 @@ var (
 // New returns a server with empty databases; it neither listens nor loads anything until Start. The error
 // says what is wrong with the options.
 func New(o Options) (*Server, error) {
-	if o.Config == nil {
-		o.Config = config.Default()
-		o.Config.Port = 0
-		o.Config.Save = nil
-		o.Config.DBFilename = ""
+	c, err := o.config()
+	if err != nil {
+		return nil, fmt.Errorf("server: %w", err)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -105,7 +72,7 @@ func New(o Options) (*Server, error) {
 	srv := &Server{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
-	if err := srv.executor.setUp(o, srv); err != nil {
+	if err := srv.executor.setUp(o, c, srv); err != nil {
 		return nil, err
 	}
 	srv.endpoint = transport.NewEndpoint(&srv.executor, o.Log)

@@ -38,7 +38,7 @@ func awaitSaved(t testing.TB, srv *Server) {
 func TestSaveAndLoad(t *testing.T) {
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	c := client(t, srv)
 	c.Do("SET", "k", "v")
 	c.Do("SET", "dying", "v", "PX", "5000")
@@ -56,7 +56,7 @@ func TestSaveAndLoad(t *testing.T) {
 	require.NoError(t, srv.Close())
 
 	clock.Advance(3 * time.Second) // the key's time has come while nothing ran
-	srv = start(t, Options{Config: inDir(dir), Clock: clock})
+	srv = start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	c = client(t, srv)
 	require.Empty(t, want.Diff(testkit.ReadDataset(c), 0))
 	require.Equal(t, "0", infoField(t, c, "rdb_changes_since_last_save"))
@@ -67,7 +67,7 @@ func TestSaveAndLoad(t *testing.T) {
 
 func TestBackgroundSave(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	c.Do("SET", "k", "v")
 	require.Equal(t, "+Background saving started", c.Do("BGSAVE").String())
@@ -77,12 +77,12 @@ func TestBackgroundSave(t *testing.T) {
 	require.Equal(t, "1", infoField(t, c, "rdb_saves"))
 	require.Equal(t, "-ERR syntax error", c.Do("BGSAVE", "NOW").String())
 	require.NoError(t, srv.Close())
-	require.Equal(t, "v", client(t, start(t, Options{Config: inDir(dir)})).Do("GET", "k").Str)
+	require.Equal(t, "v", client(t, start(t, Options{Directives: inDir(dir).Directives()})).Do("GET", "k").Str)
 }
 
 // While one background save runs there is no other, and no SAVE.
 func TestOneSaveAtATime(t *testing.T) {
-	srv := start(t, Options{Config: inDir(t.TempDir())})
+	srv := start(t, Options{Directives: inDir(t.TempDir()).Directives()})
 	c := client(t, srv)
 	srv.executor.do(func() {
 		srv.executor.startSave()
@@ -114,7 +114,7 @@ func TestSavePoints(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	cfg := inDir(dir)
 	cfg.Save = []config.SavePoint{{PeriodMS: 60_000, Changes: 3}, {PeriodMS: 10_000, Changes: 100}}
-	srv := start(t, Options{Config: cfg, Clock: clock})
+	srv := start(t, Options{Directives: cfg.Directives(), Clock: clock})
 	c := client(t, srv)
 	saves := func() int64 {
 		awaitSaved(t, srv)
@@ -148,7 +148,7 @@ func TestSavingFails(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	cfg := inDir(dir)
 	cfg.Save = []config.SavePoint{{PeriodMS: 60_000, Changes: 1}}
-	srv := start(t, Options{Config: cfg, Clock: clock})
+	srv := start(t, Options{Directives: cfg.Directives(), Clock: clock})
 	c := client(t, srv)
 	c.Do("SET", "k", "v")
 	require.NoError(t, os.RemoveAll(dir))
@@ -196,7 +196,7 @@ func TestShutdownCommand(t *testing.T) {
 			if tt.save {
 				cfg.Save = []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1}}
 			}
-			srv := start(t, Options{Config: cfg, EventLoops: tr.options.EventLoops})
+			srv := start(t, Options{Directives: cfg.Directives(), EventLoops: tr.options.EventLoops})
 			dial := srv.Dial
 			if !tr.pipe {
 				dial = overPort(srv)
@@ -219,7 +219,7 @@ func TestShutdownCommand(t *testing.T) {
 func TestShutdownForce(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	require.NoError(t, os.RemoveAll(dir))
 	c := client(t, srv)
 	require.Equal(t, "-ERR Errors trying to SHUTDOWN. Check logs.", c.Do("SHUTDOWN", "SAVE").String())
@@ -231,7 +231,7 @@ func TestShutdownForce(t *testing.T) {
 func TestDamagedSnapshotIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "dump.rdb")
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	for i := range 100 {
 		c.Do("SET", fmt.Sprint("key", i), strings.Repeat("v", i))
@@ -247,7 +247,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 		"another file": []byte("this is no snapshot at all"),
 	} {
 		require.NoError(t, os.WriteFile(path, bad, 0o644))
-		srv, err := New(Options{Config: inDir(dir)})
+		srv, err := New(Options{Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), path, name)
 		_, err = srv.Dial()
@@ -263,7 +263,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 // background save catches is one moment.
 func TestBackgroundSaveIsOneMoment(t *testing.T) {
 	dir := t.TempDir()
-	srv := start(t, Options{Config: inDir(dir)})
+	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
 	const pairs = 2000
 	for i := range pairs {
@@ -295,7 +295,7 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 		snapshot, err := os.ReadFile(filepath.Join(dir, "dump.rdb"))
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(copied, "dump.rdb"), snapshot, 0o644))
-		loaded := client(t, start(t, Options{Config: inDir(copied)}))
+		loaded := client(t, start(t, Options{Directives: inDir(copied).Directives()}))
 		require.EqualValues(t, 2*pairs, loaded.Do("DBSIZE").Int)
 		for i := range pairs {
 			both := loaded.Do("MGET", fmt.Sprint("a", i), fmt.Sprint("b", i))
@@ -310,7 +310,7 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 func TestShutdownOverridesARunningSave(t *testing.T) {
 	for range 10 {
 		dir := t.TempDir()
-		srv := start(t, Options{Config: inDir(dir)})
+		srv := start(t, Options{Directives: inDir(dir).Directives()})
 		c := client(t, srv)
 		c.Do("SET", "filler", strings.Repeat("0123456789", 1<<17))
 		c.Do("SET", "k", "old")
@@ -320,7 +320,7 @@ func TestShutdownOverridesARunningSave(t *testing.T) {
 		left, err := filepath.Glob(filepath.Join(dir, "temp-*"))
 		require.NoError(t, err)
 		require.Empty(t, left)
-		require.Equal(t, "new", client(t, start(t, Options{Config: inDir(dir)})).Do("GET", "k").Str)
+		require.Equal(t, "new", client(t, start(t, Options{Directives: inDir(dir).Directives()})).Do("GET", "k").Str)
 	}
 }
 
@@ -332,7 +332,7 @@ func TestStaleTemporaryFilesAreRemoved(t *testing.T) {
 	for _, name := range append(stale, kept...) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644))
 	}
-	start(t, Options{Config: inDir(dir)})
+	start(t, Options{Directives: inDir(dir).Directives()})
 	for _, name := range stale {
 		require.NoFileExists(t, filepath.Join(dir, name))
 	}

@@ -39,7 +39,7 @@ func TestTokensRiseOverARestore(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			from, to := t.TempDir(), t.TempDir()
 			clock := NewManualClock(now)
-			srv := start(t, Options{Config: c.config(from), Clock: clock})
+			srv := start(t, Options{Directives: c.config(from).Directives(), Clock: clock})
 			last := int64(0)
 			for range 3 {
 				clock.Advance(20 * time.Minute)
@@ -58,7 +58,7 @@ func TestTokensRiseOverARestore(t *testing.T) {
 			require.True(t, found, report.String())
 			_, err := fmt.Sscan(string(after), &limit)
 			require.NoError(t, err)
-			again := start(t, Options{Config: c.config(to), Clock: NewManualClock(now.Add(-24 * time.Hour))})
+			again := start(t, Options{Directives: c.config(to).Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour))})
 			require.Greater(t, takeToken(t, again, "k"), last)
 			require.Greater(t, takeToken(t, again, "never seen"), last)
 			require.Greater(t, tokenLimit(t, to), last)
@@ -73,13 +73,13 @@ func TestTokensRiseOverARestore(t *testing.T) {
 func TestFirstBaseStatesTheLimit(t *testing.T) {
 	from, to := t.TempDir(), t.TempDir()
 	now := time.UnixMilli(1_750_000_000_000)
-	srv := start(t, Options{Config: inDir(from), Clock: NewManualClock(now)})
+	srv := start(t, Options{Directives: inDir(from).Directives(), Clock: NewManualClock(now)})
 	last := takeToken(t, srv, "k")
 	require.NoError(t, srv.Close())
-	srv = start(t, Options{Config: logged(from, "always"), Clock: NewManualClock(now.Add(-time.Hour))})
+	srv = start(t, Options{Directives: logged(from, "always").Directives(), Clock: NewManualClock(now.Add(-time.Hour))})
 	require.NoError(t, srv.Close())
 	copyOf(t, filepath.Join(from, "appendonlydir"), filepath.Join(to, "appendonlydir"))
-	srv = start(t, Options{Config: logged(to, "always"), Clock: NewManualClock(now.Add(-24 * time.Hour))})
+	srv = start(t, Options{Directives: logged(to, "always").Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour))})
 	require.Greater(t, takeToken(t, srv, "k"), last)
 }
 

@@ -57,7 +57,7 @@ func TestTokensRiseOverRestarts(t *testing.T) {
 	// The clock is set back a day with each start.
 	for i := range 5 {
 		clock := NewManualClock(at.Add(-time.Duration(i) * 24 * time.Hour))
-		srv := start(t, Options{Config: inDir(dir), Clock: clock})
+		srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 		for range 10 {
 			token := takeToken(t, srv, "k")
 			require.Greater(t, token, last)
@@ -88,7 +88,7 @@ func TestTokensRiseOverKills(t *testing.T) {
 		left := dir
 		dir = t.TempDir()
 		require.NoError(t, os.CopyFS(dir, os.DirFS(left)))
-		srv := start(t, Options{Config: inDir(dir), Clock: clock}) // the one before still runs
+		srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock}) // the one before still runs
 		for range 1000 {
 			srv.executor.do(func() { last = max(last, requireAbove(t, srv.executor.NextToken(0), last)) })
 		}
@@ -106,7 +106,7 @@ func TestTokenReservation(t *testing.T) {
 	dir := t.TempDir()
 	at := time.UnixMilli(1_750_000_000_000)
 	clock := NewManualClock(at)
-	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	limit := tokenLimit(t, dir)
 	require.Equal(t, at.UnixMicro()+tokenBlockUS, limit)
 	takeToken(t, srv, "k")
@@ -129,7 +129,7 @@ func TestDamagedTokenFileIsRefused(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, tokenFile)
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o644))
-		srv, err := New(Options{Config: inDir(dir)})
+		srv, err := New(Options{Directives: inDir(dir).Directives()})
 		require.NoError(t, err)
 		err = srv.Start()
 		require.ErrorContains(t, err, path, "%q", text)
@@ -155,7 +155,7 @@ func TestReservationThatFails(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-	srv := start(t, Options{Config: inDir(dir), Clock: clock})
+	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	first := takeToken(t, srv, "k")
 	require.NoError(t, os.RemoveAll(dir))
 	clock.Advance(40 * time.Minute)
@@ -181,7 +181,7 @@ func TestTokensMoveWithDir(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(to, tokenFile), []byte("1900000000000000\n"), 0o644))
 	c := inDir(from)
 	c.EnableProtectedConfigs = config.AccessLocal
-	srv := start(t, Options{Config: c, Clock: NewManualClock(at)})
+	srv := start(t, Options{Directives: c.Directives(), Clock: NewManualClock(at)})
 	before := takeToken(t, srv, "k")
 	require.Equal(t, "+OK", client(t, srv).Do("CONFIG", "SET", "dir", to).String())
 	after := takeToken(t, srv, "k")
@@ -219,7 +219,7 @@ func TestRefusedConfigSetChangesNothing(t *testing.T) {
 			c.plant(t, to)
 			there, limit := contentOf(t, to), int64(0)
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
-			srv := start(t, Options{Config: saving(from), Clock: clock})
+			srv := start(t, Options{Directives: saving(from).Directives(), Clock: clock})
 			here := contentOf(t, from)
 			before := takeToken(t, srv, "k")
 			got := client(t, srv).Do(append([]string{"CONFIG", "SET", "dir", to}, c.words...)...)

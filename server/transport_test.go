@@ -211,7 +211,7 @@ func TestQueryBufferLimit(t *testing.T) {
 }
 
 func TestStrangersMayNotSendMuch(t *testing.T) {
-	onEveryTransport(t, Options{Config: withPassword("secret")}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+	onEveryTransport(t, Options{Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		require.Equal(t, "-ERR Protocol error: unauthenticated multibulk length", raw(t, c, "*11\r\n"))
 		awaitClosed(t, c.Conn())
@@ -348,7 +348,7 @@ func TestUnixSocket(t *testing.T) {
 		require.NoError(t, os.WriteFile(path, []byte("mine"), 0o600))
 		cfg := quiet()
 		cfg.UnixSocket = path
-		srv, err = New(Options{Config: cfg, EventLoops: loops})
+		srv, err = New(Options{Directives: cfg.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		require.ErrorContains(t, srv.Start(), "the file exists and is no socket")
 		_ = srv.Close()
@@ -366,14 +366,14 @@ func TestAddresses(t *testing.T) {
 
 		c := quiet()
 		c.Bind = []string{"127.0.0.1", "192.0.2.1"}
-		must, err := New(Options{Config: c, EventLoops: loops})
+		must, err := New(Options{Directives: c.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		require.ErrorContains(t, must.Start(), "could not listen on 192.0.2.1:0")
 		require.NoError(t, must.Close())
 
 		c = quiet()
 		c.Bind = nil
-		none := start(t, Options{Config: c, EventLoops: loops})
+		none := start(t, Options{Directives: c.Directives(), EventLoops: loops})
 		require.Nil(t, none.Addr())
 		require.Equal(t, "+PONG", client(t, none).Do("PING").String())
 	}
@@ -384,7 +384,7 @@ func TestTwoServersOnOnePort(t *testing.T) {
 		first := startWith(t, Options{EventLoops: loops}, nil)
 		c := quiet()
 		c.Port = first.Addr().(*net.TCPAddr).Port
-		second, err := New(Options{Config: c, EventLoops: loops})
+		second, err := New(Options{Directives: c.Directives(), EventLoops: loops})
 		require.NoError(t, err)
 		err = second.Start()
 		require.Error(t, err)
@@ -400,7 +400,7 @@ func TestTLS(t *testing.T) {
 	require.NoError(t, err)
 	c := quiet()
 	c.Bind = nil
-	srv := start(t, Options{Config: c, Listener: ln})
+	srv := start(t, Options{Directives: c.Directives(), Listener: ln})
 	dial := func() (net.Conn, error) {
 		return tls.Dial("tcp", srv.Addr().String(), &tls.Config{RootCAs: pool, ServerName: "localhost"})
 	}

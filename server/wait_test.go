@@ -83,7 +83,7 @@ func TestMemory(t *testing.T) {
 // Whoever has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
 func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	d := newTestDisk()
-	srv := startOn(t, d, Options{Config: logged(t.TempDir(), "everysec")})
+	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 	c, gone := client(t, srv), client(t, srv)
 	awaiting := func() (n int) {
 		srv.executor.do(func() {

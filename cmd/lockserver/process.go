@@ -100,7 +100,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	if err := p.fitDescriptors(); err != nil {
 		return p.refuse(err, stderr)
 	}
-	srv, err := server.New(server.Options{Config: p.config, ConfigFile: p.configFile, EventLoops: true, Log: p.log,
+	srv, err := server.New(server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		LogLevel: p.level, Progress: stderr, Version: version})
 	if err == nil {
 		err = p.start(srv, signals)
@@ -129,11 +129,15 @@ func (p *process) refuse(err error, stderr io.Writer) int {
 
 // fitDescriptors sees to it that there is a descriptor for every client.
 func (p *process) fitDescriptors() error {
-	warning, err := server.FitMaxClients(p.config)
+	fits, warning, err := server.FitMaxClients(p.config.MaxClients, p.config.IOThreads)
+	if err != nil {
+		return err
+	}
 	if warning != "" {
 		p.log.Warn(warning)
 	}
-	return err
+	p.config.MaxClients = fits
+	return nil
 }
 
 // errStopped says that the server was told to end while it was loading its data.
@@ -206,8 +210,7 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 		case sig := <-signals:
 			p.log.Warn("Received " + signalName(sig) + ", shutting down")
 			ended := make(chan error, 1)
-			// CONFIG SET may have changed what the signal asks for.
-			go func() { ended <- srv.Shutdown(shutdownOptions(srv.Config(), sig)) }()
+			go func() { ended <- srv.Shutdown(p.shutdownOptions(srv, sig)) }()
 			if code, done := p.waitShutdown(ended, signals, time.Now()); done {
 				return code
 			}
@@ -242,7 +245,11 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 }
 
 // shutdownOptions are what shutdown-on-sigint or -sigterm asks for.
-func shutdownOptions(c *config.Config, sig os.Signal) server.ShutdownOptions {
+func (p *process) shutdownOptions(srv *server.Server, sig os.Signal) server.ShutdownOptions {
+	c := p.config.Clone()
+	if err := c.Assign(srv.Directives()); err != nil { // CONFIG SET may have changed what the signal asks for
+		p.log.Error("the server's directives cannot be read", "cause", err)
+	}
 	f := c.ShutdownOnSIGTERM
 	if sig == os.Interrupt {
 		f = c.ShutdownOnSIGINT

@@ -218,7 +218,7 @@ func TestOversellingIsFoundOut(t *testing.T) {
 func TestPassword(t *testing.T) {
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename, c.RequirePass = 0, nil, "", "secret"
-	srv, err := server.New(server.Options{Config: c})
+	srv, err := server.New(server.Options{Directives: c.Directives()})
 	require.NoError(t, err)
 	defer srv.Close()
 	require.NoError(t, srv.Start())

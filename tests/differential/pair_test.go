@@ -41,7 +41,7 @@ type pair struct {
 func startPair(t *testing.T, password string) *pair {
 	t.Helper()
 	p := &pair{t: t}
-	srv, err := server.New(server.Options{Config: configOf(password), Seed: 1})
+	srv, err := server.New(server.Options{Directives: configOf(password).Directives(), Seed: 1})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

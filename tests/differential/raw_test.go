@@ -82,7 +82,7 @@ func onBothTransports(t *testing.T, password string, cases []rawCase) {
 // startLoops starts a lockserver as the server program does, and returns how to reach it.
 func startLoops(t *testing.T, password string) func() (net.Conn, error) {
 	t.Helper()
-	srv, err := server.New(server.Options{Config: configOf(password), EventLoops: true})
+	srv, err := server.New(server.Options{Directives: configOf(password).Directives(), EventLoops: true})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

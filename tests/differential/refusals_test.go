@@ -73,7 +73,7 @@ const refusals play = `
 func TestOrderOfRefusals(t *testing.T) {
 	conf, dir := configOf(""), t.TempDir()
 	conf.Dir, conf.DBFilename, conf.Save = dir, "dump.rdb", []config.SavePoint{{PeriodMS: 3_600_000, Changes: 100_000}}
-	srv, err := server.New(server.Options{Config: conf, Seed: 1})
+	srv, err := server.New(server.Options{Directives: conf.Directives(), Seed: 1})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })

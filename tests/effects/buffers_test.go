@@ -21,7 +21,7 @@ func TestStoredValuesStay(t *testing.T) {
 	seed := seedOf(t)
 	conf := config.Default()
 	conf.Port, conf.Save, conf.DBFilename = 0, nil, ""
-	loops := startServer(t, server.Options{Config: conf, EventLoops: true})
+	loops := startServer(t, server.Options{Directives: conf.Directives(), EventLoops: true})
 	pipes := startServer(t, server.Options{})
 	for name, dial := range map[string]func() (net.Conn, error){
 		"event loop": func() (net.Conn, error) { return net.Dial("tcp", loops.Addr().String()) },

@@ -49,7 +49,7 @@ func start(t *testing.T, transport int) *running {
 	tr := transports[transport]
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename, c.IOThreads = 0, nil, "", tr.threads
-	srv, err := server.New(server.Options{Config: c, EventLoops: tr.loops})
+	srv, err := server.New(server.Options{Directives: c.Directives(), EventLoops: tr.loops})
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.Start())

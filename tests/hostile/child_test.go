@@ -47,7 +47,7 @@ func beServer(text string) int {
 	}
 	var srv *server.Server
 	if err == nil {
-		srv, err = server.New(server.Options{Config: parsed.Config, EventLoops: o.Loops > 0, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
+		srv, err = server.New(server.Options{Directives: parsed.Config.Directives(), EventLoops: o.Loops > 0, Log: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	}
 	if err == nil {
 		err = srv.Start()

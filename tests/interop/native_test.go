@@ -41,7 +41,7 @@ func startNative(t *testing.T, dir string, now time.Time) *native {
 	if dir != "" {
 		c.Dir, c.DBFilename = dir, "dump.rdb"
 	}
-	srv, err := server.New(server.Options{Config: c, Clock: n.clock})
+	srv, err := server.New(server.Options{Directives: c.Directives(), Clock: n.clock})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	require.NoError(t, srv.Start())

@@ -82,7 +82,7 @@ func newWorld(seed uint64) (*world, error) {
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename = 0, nil, ""
 	c.LockWatchdogTimeoutMS = w.pace.watchdogMS
-	o := server.Options{Config: c, Clock: w.time.clock(), Seed: seed}
+	o := server.Options{Directives: c.Directives(), Clock: w.time.clock(), Seed: seed}
 	switch transport {
 	case oneLoop:
 		o.EventLoops = true

@@ -73,7 +73,7 @@ func serveCrowd(ctx context.Context, args []string) error {
 	if cmd.Config == nil {
 		return errors.New("a crowd takes the directives of a server")
 	}
-	srv, err := server.New(server.Options{Config: cmd.Config, EventLoops: true})
+	srv, err := server.New(server.Options{Directives: cmd.Config.Directives(), EventLoops: true})
 	if err != nil {
 		return err
 	}

@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"log"
 	"net"
+	"os"
+	"testing"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
 
 	"lockserver/server"
 )
@@ -41,4 +44,24 @@ func Example_inProcess() {
 	// Output:
 	// 0 <nil>
 	// 1 <nil>
+}
+
+// The server of the second snippet starts, in a directory of this test's.
+func TestEmbeddingKeepsData(t *testing.T) {
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.Mkdir("jobs", 0o755))
+	// snippet
+	srv, err := server.New(server.Options{
+		Dir:         "jobs",
+		AppendOnly:  true,
+		AppendFsync: "always",
+		RequirePass: "secret",
+		MaxMemory:   1 << 30,
+		Directives:  map[string]string{"maxmemory-policy": "allkeys-lru"},
+	})
+	// end
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	require.Equal(t, "allkeys-lru", srv.Directives()["maxmemory-policy"])
+	require.NoError(t, srv.Close())
 }

@@ -72,7 +72,7 @@ func beServer(text string) int {
 	}
 	conf := config.Default()
 	conf.Port, conf.Dir, conf.Save = 0, c.Dir, nil
-	srv, err := server.New(server.Options{Config: conf, EventLoops: true, Clock: &bentClock{c, time.Now()}})
+	srv, err := server.New(server.Options{Directives: conf.Directives(), EventLoops: true, Clock: &bentClock{c, time.Now()}})
 	if err == nil {
 		err = srv.Start()
 	}

@@ -103,7 +103,7 @@ func (w *world) start() error {
 	c := config.Default()
 	c.Port, c.Save, c.Dir = 0, nil, w.dir
 	c.AppendOnly, c.AppendFsync = w.log, "always"
-	srv, err := server.New(server.Options{Config: c, Clock: w.clock, Seed: w.seed, EventLoops: w.seed%3 == 0})
+	srv, err := server.New(server.Options{Directives: c.Directives(), Clock: w.clock, Seed: w.seed, EventLoops: w.seed%3 == 0})
 	if err != nil {
 		return err
 	}

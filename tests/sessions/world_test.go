@@ -54,7 +54,7 @@ func newWorld(seed uint64, patience time.Duration) (*world, error) {
 	if _, err := c.Set([]string{"notify-keyspace-events", "KEA", "client-output-buffer-limit", limit}, true); err != nil {
 		return nil, err
 	}
-	o := server.Options{Config: c, Seed: seed, EventLoops: by.loops > 0}
+	o := server.Options{Directives: c.Directives(), Seed: seed, EventLoops: by.loops > 0}
 	if by.loops > 0 {
 		c.IOThreads = by.loops
 	}

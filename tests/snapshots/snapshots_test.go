@@ -31,7 +31,7 @@ func newServer(t *testing.T, dir string, directives ...string) *server.Server {
 	}
 	command, err := config.ParseArgs(args, config.OSFiles())
 	require.NoError(t, err)
-	srv, err := server.New(server.Options{Config: command.Config})
+	srv, err := server.New(server.Options{Directives: command.Config.Directives()})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
 	return srv

@@ -103,7 +103,7 @@ func newEmbedded(t *testing.T, lease time.Duration) *world {
 	c := config.Default()
 	c.Port = 0
 	c.Dir, c.ProtectedMode, c.LockWatchdogTimeoutMS = t.TempDir(), false, lease.Milliseconds()
-	o := server.Options{Config: c}
+	o := server.Options{Directives: c.Directives()}
 	var err error
 	w.server.within(t, func() { o.Listener, err = net.Listen("tcp", serverIP+":6379") })
 	require.NoError(t, err)

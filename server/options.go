@@ -1,0 +1,122 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"strconv"
+
+	"lockserver/internal/config"
+)
+
+// Options say what a server is like. The zero value is a server for tests: it listens on a free port of
+// 127.0.0.1, has no password, reads and writes no files, and logs nothing.
+type Options struct {
+	// Addr is the TCP address to listen on, as host:port; port 0 is a free one, which Server.Addr tells. An
+	// empty host is every IPv4 address. Empty: a free port of 127.0.0.1.
+	Addr string
+	// Dir is the directory of the snapshot dump.rdb and of the append-only file. Start loads what is there;
+	// SAVE, BGSAVE and Save write it. It must exist, and belongs to one server at a time. Empty: nothing is
+	// kept, and AppendOnly and Save are refused.
+	Dir string
+	// AppendOnly keeps a log of every write in Dir, which outlives a crash.
+	AppendOnly bool
+	// AppendFsync is when the log is synced: "always" (before a reply leaves), "everysec" or "no"; empty:
+	// "everysec".
+	AppendFsync string
+	// Save holds the points at which a snapshot is written, as pairs of seconds and changes: "900 1 300 10".
+	// With any, Shutdown saves, too. Empty: only when a client asks.
+	Save string
+	// RequirePass is the password of the default user; empty: none is asked for.
+	RequirePass string
+	// MaxMemory is how many bytes the data may take before writes are refused, or keys evicted, as the
+	// directive maxmemory-policy says; 0: no bound.
+	MaxMemory int64
+	// Directives are further directives by name, with values as CONFIG SET takes them; docs/CONFIGURATION.md
+	// lists them. One that a field above is for may be given here instead, but not in both places.
+	Directives map[string]string
+	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
+	ConfigFile string
+	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every
+	// connection has goroutines of its own. The server program sets it.
+	EventLoops bool
+	// Listener is served in addition; Close closes it. A TLS listener is one.
+	Listener net.Listener
+	// Log takes what an operator should know; nil: nothing is logged.
+	Log *slog.Logger
+	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
+	Progress io.Writer
+	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
+	// nil: the log has its own level.
+	LogLevel *slog.LevelVar
+	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
+	Clock Clock
+	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
+	Seed uint64
+	// Journal takes the effects of every unit; nil: they are not recorded.
+	Journal Journal
+	// Version is what INFO and HELLO call this build; empty: "dev".
+	Version string
+}
+
+// errNoDir is returned where something is to be kept, but not where.
+var errNoDir = errors.New("AppendOnly and Save need a Dir to keep files in")
+
+// config makes the directives of the options. The error says which was refused.
+func (o *Options) config() (*config.Config, error) {
+	c := config.Default()
+	c.Port, c.Save, c.DBFilename = 0, nil, ""
+	if o.Dir != "" || o.Directives["dir"] != "" {
+		c.DBFilename = "dump.rdb"
+	} else if o.AppendOnly || o.Save != "" {
+		return nil, errNoDir
+	}
+	values := maps.Clone(o.Directives)
+	fields, err := o.fields()
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range fields {
+		if _, twice := values[name]; twice {
+			return nil, fmt.Errorf("the directive %s is given in Directives and in a field", name)
+		}
+		if values == nil {
+			values = make(map[string]string)
+		}
+		values[name] = value
+	}
+	if err := c.Assign(values); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// fields are the directives that have a field, where it is set.
+func (o *Options) fields() (map[string]string, error) {
+	values := make(map[string]string)
+	if o.Addr != "" {
+		host, port, err := net.SplitHostPort(o.Addr)
+		if err != nil {
+			return nil, fmt.Errorf("Addr: %w", err)
+		}
+		if values["port"] = port; host == "" {
+			host = "0.0.0.0"
+		}
+		values["bind"] = host
+	}
+	for name, value := range map[string]string{"dir": o.Dir, "appendfsync": o.AppendFsync, "save": o.Save, "requirepass": o.RequirePass} {
+		if value != "" {
+			values[name] = value
+		}
+	}
+	if o.AppendOnly {
+		values["appendonly"] = "yes"
+	}
+	if o.MaxMemory != 0 {
+		values["maxmemory"] = strconv.FormatInt(o.MaxMemory, 10)
+	}
+	return values, nil
+}
