@@ -13,7 +13,7 @@ import (
 
 // Ctx is everything that a handler sees: the arguments, the database, the time of this unit, a source of
 // chance, who is asking, and the reply. What is reached through Argv is valid during the call only; what
-// outlives it (a waiter's key) is copied with Own.
+// outlives it (a waiter's key) is copied with Clone.
 type Ctx struct {
 	Argv  [][]byte // the whole command, name first
 	Row   *Row     // the command's row, the subcommand's for a container
@@ -132,14 +132,14 @@ func (c *Ctx) Block(w Wait) error {
 	return c.Host.Park(c, w)
 }
 
-// Own returns a copy of b that stays valid after the call.
-func Own(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
+// Clone returns a copy of b that stays valid after the call.
+func Clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
-// OwnAll is Own for each of list.
-func OwnAll(list [][]byte) [][]byte {
+// CloneAll is Clone for each of list.
+func CloneAll(list [][]byte) [][]byte {
 	own := make([][]byte, len(list))
 	for i, b := range list {
-		own[i] = Own(b)
+		own[i] = Clone(b)
 	}
 	return own
 }

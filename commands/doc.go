@@ -10,8 +10,8 @@
 // every test that builds a table. All error texts that clients see stand in errors.go.
 //
 // Locks (lock*.go) and sales (sale*.go, next_id.go) are rooms within the package: nothing else uses what
-// stands there but their tables, and they use of the rest only what is exported. internal/tidy keeps that,
-// and docs/decisions/0013-one-room-of-commands.md says why they are no packages.
+// stands there but their tables, and they use of the rest only what is exported. internal/tidy keeps that;
+// docs/decisions/0013-one-room-of-commands.md says why they are no packages.
 //
 // # What it must not know
 //

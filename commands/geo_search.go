@@ -268,7 +268,7 @@ func (s *geoSearch) find() []geoHit {
 		from, to := s.z.ByScore(zset.ScoreRange{Min: r.Min, Max: r.Max, MaxOpen: true})
 		s.z.Range(from, to, func(member []byte, score float64) bool {
 			if p := geohash.Decode(score); s.shape.Within(p) {
-				hits = append(hits, geoHit{member: Own(member), point: p, score: score})
+				hits = append(hits, geoHit{member: Clone(member), point: p, score: score})
 			}
 			return !enough()
 		})

@@ -60,7 +60,7 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		c.Out.Null()
 		return nil
 	}
-	own := moveCall{source: Own(m.source), destination: Own(m.destination), from: m.from, to: m.to}
+	own := moveCall{source: Clone(m.source), destination: Clone(m.destination), from: m.from, to: m.to}
 	return c.Block(Wait{Keys: [][]byte{own.source}, Kind: store.List, DeadlineMS: deadlineMS, Try: own.retry,
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }

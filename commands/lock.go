@@ -181,8 +181,8 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
 	own := *l
-	own.owner = Own(l.owner)
-	own.keys = OwnAll(l.keys)
+	own.owner = Clone(l.owner)
+	own.keys = CloneAll(l.keys)
 	err := c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner,
 		Try: own.try, TimedOut: own.refuse, Undo: own.giveBack})
 	if err == nil {

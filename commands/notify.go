@@ -11,14 +11,14 @@ import (
 // above all, the store tells the server itself: see store.Witness.
 func (c *Ctx) Notify(class keyevent.Class, event string, key []byte) {
 	if c.Settings.Events&class != 0 {
-		c.Host.KeyEvent(c.DB, event, Own(key)) // a copy, so that a key on the caller's stack may stay there
+		c.Host.KeyEvent(c.DB, event, Clone(key)) // a copy, so that a key on the caller's stack may stay there
 	}
 }
 
 // NotifyIn is Notify for a key of another database than the session's.
 func (c *Ctx) NotifyIn(db *store.DB, class keyevent.Class, event string, key []byte) {
 	if c.Settings.Events&class != 0 {
-		c.Host.KeyEvent(db, event, Own(key))
+		c.Host.KeyEvent(db, event, Clone(key))
 	}
 }
 

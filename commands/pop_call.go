@@ -112,7 +112,7 @@ func (p *popCall) runOrWait(c *Ctx, deadlineMS int64) error {
 		return err
 	}
 	own := *p
-	own.keys = OwnAll(p.keys)
+	own.keys = CloneAll(p.keys)
 	return c.Block(Wait{Keys: own.keys, Kind: p.kind, DeadlineMS: deadlineMS,
 		Try:      func(c *Ctx) (bool, error) { return own.retry(c), nil },
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})

@@ -36,7 +36,7 @@ func seckill(c *Ctx) error {
 	if err := p.read(c.Args()); err != nil {
 		return err
 	}
-	answer, err := p.judge(c)
+	answer, err := p.decide(c)
 	if err == nil && answer == saleSold && !p.again {
 		err = p.sell(c)
 	}
@@ -60,10 +60,10 @@ func (p *purchase) read(a *Scanner) error {
 	return a.Err()
 }
 
-// judge finds the answer, in the order in which the script asks: the stock first. Most calls come when
+// decide finds the answer, in the order in which the script asks: the stock first. Most calls come when
 // nothing is left, and that must cost next to nothing; only whether it is a retry has to be known before,
 // because whoever asks again is told what became of the order, also when all is sold or over.
-func (p *purchase) judge(c *Ctx) (answer int64, err error) {
+func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 	if p.stock, err = findStock(c, p.voucher); err != nil {
 		return 0, err
 	}
@@ -99,7 +99,7 @@ func (p *purchase) judge(c *Ctx) (answer int64, err error) {
 	return saleSold, nil
 }
 
-// sell carries a purchase out that judge has found to be good, unless a key that it
+// sell carries a purchase out that decide has found to be good, unless a key that it
 // writes to holds something else.
 func (p *purchase) sell(c *Ctx) error {
 	streamKey := p.sale.streamKey(c.names[1][:0])
@@ -130,7 +130,7 @@ func (p *purchase) sell(c *Ctx) error {
 	return nil
 }
 
-// mayWrite checks the keys that judge has not looked at.
+// mayWrite checks the keys that decide has not looked at.
 func (p *purchase) mayWrite(c *Ctx) error {
 	if p.have+p.qty > 1 && !holdsKind(c, piecesPrefix, p.voucher, store.Hash) {
 		return ErrWrongType

@@ -6,8 +6,8 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// opening is one call of SECKILL.CREATE.
-type opening struct {
+// createCall is one call of SECKILL.CREATE.
+type createCall struct {
 	voucher        []byte
 	stock          int64
 	startMS, endMS int64 // endMS 0: none
@@ -18,7 +18,7 @@ type opening struct {
 }
 
 // read takes the arguments; each option may stand once, in any order.
-func (o *opening) read(a *Scanner) error {
+func (o *createCall) read(a *Scanner) error {
 	o.voucher = a.Bytes()
 	given := map[string]bool{}
 	for a.More() {
@@ -66,14 +66,14 @@ func (o *opening) read(a *Scanner) error {
 // seckillCreate opens a sale. What a sale of that name has left behind is in its way, even one that is over:
 // it may still be needed to compare the orders with.
 func seckillCreate(c *Ctx) error {
-	o := opening{limit: 1, stream: []byte(orderStream)}
+	o := createCall{limit: 1, stream: []byte(orderStream)}
 	if err := o.read(c.Args()); err != nil {
 		return err
 	}
 	if _, err := saleStream(c, o.stream, o.voucher); err != nil {
 		return err
 	}
-	if _, err := saleStream(c, append(Own(o.stream), cancelledSuffix...), o.voucher); err != nil {
+	if _, err := saleStream(c, append(Clone(o.stream), cancelledSuffix...), o.voucher); err != nil {
 		return err
 	}
 	for _, prefix := range saleKeys {
@@ -87,7 +87,7 @@ func seckillCreate(c *Ctx) error {
 }
 
 // open puts the sale in the place of whatever is left of another one.
-func (o *opening) open(c *Ctx) {
+func (o *createCall) open(c *Ctx) {
 	for _, prefix := range saleKeys {
 		if key := saleKey(c, prefix, o.voucher); c.DB.Delete(key) {
 			c.Notify(keyevent.Generic, "del", key)

@@ -38,7 +38,7 @@ func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 			break
 		}
 		n++
-		if err := endHold(c, key[len(holdsPrefix):], Own(order)); err != nil {
+		if err := endHold(c, key[len(holdsPrefix):], Clone(order)); err != nil {
 			c.DB.PutOffHolds(key, c.NowMS()+retryHoldMS)
 			break
 		}

@@ -80,7 +80,7 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 	if stock > math.MaxInt64-t.record.qty {
 		return ErrOverflow
 	}
-	t.user = Own(t.record.user) // which the change of the record would take away
+	t.user = Clone(t.record.user) // which the change of the record would take away
 	has, err := piecesOf(c, t.voucher, t.user)
 	if err != nil {
 		return err

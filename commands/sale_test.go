@@ -34,7 +34,7 @@ func (f *fixture) pass(ms int64) {
 			break
 		}
 	}
-	f.settle()
+	f.serveWaiters()
 }
 
 // play runs lines of "command -> reply"; a line that begins with a number first

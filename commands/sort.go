@@ -120,7 +120,7 @@ func sortLen(r store.Ref) int {
 func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	elements := make([][]byte, 0, to-from)
 	add := func(e []byte) bool {
-		elements = append(elements, Own(e))
+		elements = append(elements, Clone(e))
 		return true
 	}
 	down := s.unsorted && s.desc

@@ -30,10 +30,10 @@ func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	r := c.DB.Find(key)
 	switch {
 	case field == nil && r.Kind() == store.String:
-		return Own(r.Bytes())
+		return Clone(r.Bytes())
 	case field != nil && r.Kind() == store.Hash:
 		if value, ok := r.Hash().Get(nil, field); ok {
-			return Own(value)
+			return Clone(value)
 		}
 	}
 	return nil

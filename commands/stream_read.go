@@ -201,7 +201,7 @@ func (x *readCall) own() *readCall {
 			continue
 		}
 		seen[string(key)] = struct{}{}
-		own.keys = append(own.keys, Own(key))
+		own.keys = append(own.keys, Clone(key))
 		own.after = append(own.after, x.after[i])
 	}
 	return own

@@ -156,7 +156,7 @@ func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after s
 func (x *readCall) waitGroup(c *Ctx) {
 	x.after = make([]stream.ID, len(x.keys)) // what is new is what the group says by then
 	own := x.own()
-	own.group, own.consumer, own.noAck = Own(x.group), Own(x.consumer), x.noAck
+	own.group, own.consumer, own.noAck = Clone(x.group), Clone(x.consumer), x.noAck
 	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS), Try: own.tryGroup,
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }

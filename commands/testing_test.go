@@ -119,7 +119,7 @@ func (cl *fakeClient) do(args ...string) resp.Value {
 	cl.f.t.Helper()
 	require.False(cl.f.t, cl.f.isParked(cl), "client %d is still waiting", cl.id)
 	reply := cl.run(words(args...))
-	cl.f.settle()
+	cl.f.serveWaiters()
 	return reply
 }
 
@@ -236,7 +236,7 @@ func (f *fixture) advance(ms int64) {
 		f.store.SetNow(f.nowMS * 1000)
 		for f.store.ExpireDue(100) {
 		}
-		f.settle()
+		f.serveWaiters()
 		f.timeOut()
 		if f.nowMS == end && f.nextEventMS(end+1) > end {
 			return
@@ -338,7 +338,7 @@ type parkedWait struct {
 func (h *fakeHost) Park(c *Ctx, w Wait) error {
 	argv := make([][]byte, len(c.Argv))
 	for i, arg := range c.Argv {
-		argv[i] = Own(arg)
+		argv[i] = Clone(arg)
 	}
 	h.parked = append(h.parked, &parkedWait{c.Session.(*fakeClient), c.DB, argv, c.Row, w})
 	for i := range c.Argv { // what still points into Argv would show
@@ -405,8 +405,8 @@ func (f *fixture) isParked(cl *fakeClient) bool {
 	return slices.ContainsFunc(f.parked, func(p *parkedWait) bool { return p.client == cl })
 }
 
-// settle lets those who wait for changed keys try, until nothing changes any more.
-func (f *fixture) settle() {
+// serveWaiters lets those who wait for changed keys try, until nothing changes any more.
+func (f *fixture) serveWaiters() {
 	f.t.Helper()
 	for len(f.ready) > 0 {
 		changed := f.ready
@@ -474,5 +474,5 @@ func (f *fixture) timeOut() {
 			f.unpark(p, c, nil)
 		}
 	}
-	f.settle()
+	f.serveWaiters()
 }

@@ -13,8 +13,8 @@ const aheadBytes = 32 << 10
 type stringsAhead struct {
 	db      int
 	n       int
-	entries [store.MaxWarm]store.StringEntry
-	read    [store.MaxWarm]stringRead
+	entries [store.MaxPrefetch]store.StringEntry
+	read    [store.MaxPrefetch]stringRead
 	text    []byte // the keys and values
 }
 

@@ -99,7 +99,7 @@ func describeAny(key, text string, deadlineMS, idleS int64) string {
 
 // A key that a file has twice is named, with the offset behind the second, however far it is from the first.
 func TestLoadNamesTheDuplicate(t *testing.T) {
-	for _, distance := range []int{1, 2, store.MaxWarm - 1, store.MaxWarm, store.MaxWarm + 1, 3000} {
+	for _, distance := range []int{1, 2, store.MaxPrefetch - 1, store.MaxPrefetch, store.MaxPrefetch + 1, 3000} {
 		for _, before := range []int{0, 1, 100, 6000} {
 			var file bytes.Buffer
 			w := rdb.NewWriter(&file, rdb.WriterOptions{})

@@ -98,8 +98,8 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 	return len(b.commands) == most, err
 }
 
-// warmLeast is the least number of commands that are worth looking ahead for.
-const warmLeast = 4
+// prefetchLeast is the least number of commands that are worth looking ahead for.
+const prefetchLeast = 4
 
 // lookAhead finds the rows of a batch of commands, and lets the database fetch their first keys together, and
 // the members that several of them look for at one key: pipelined look-ups then wait for memory once instead
@@ -131,13 +131,13 @@ func (b *batch) lookAhead(ex *executor, s *session, todo [][][]byte) {
 			}
 		}
 	}
-	if n >= warmLeast && s.db.WorthWarming() {
+	if n >= prefetchLeast && s.db.WorthPrefetching() {
 		b.ahead = true
-		s.db.Warm(b.keys[:n], b.slots[:n], removals)
+		s.db.Prefetch(b.keys[:n], b.slots[:n], removals)
 	}
 	clear(b.keys[:n])
-	for rest := 0; members >= warmLeast && rest < len(todo); {
-		rest += b.warmMembers(s, todo[rest:], b.rows[rest:])
+	for rest := 0; members >= prefetchLeast && rest < len(todo); {
+		rest += b.prefetchMembers(s, todo[rest:], b.rows[rest:])
 	}
 }
 
@@ -152,9 +152,9 @@ func (b *batch) lookNoMore(s *session) {
 	}
 }
 
-// warmMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
+// prefetchMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
 // returns how many they are, at least 1.
-func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
+func (b *batch) prefetchMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
 	if rows[0] == nil {
 		return 1
 	}
@@ -171,8 +171,8 @@ func (b *batch) warmMembers(s *session, todo [][][]byte, rows []*commands.Row) i
 		b.keys[n] = member
 		n++
 	}
-	if n >= warmLeast {
-		s.db.WarmMembers(key, b.keys[:n])
+	if n >= prefetchLeast {
+		s.db.PrefetchMembers(key, b.keys[:n])
 	}
 	clear(b.keys[:n])
 	return n

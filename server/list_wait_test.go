@@ -22,7 +22,7 @@ func TestWaitersBehindTheLastElementDoNotTry(t *testing.T) {
 	rows := []commands.Row{{Name: "take", Group: commands.List, Since: "1.0.0", Flags: commands.Write | commands.Blocking,
 		Summary: "Takes.", Complexity: "O(1)", Args: []commands.Arg{commands.Key("key", commands.RW|commands.Delete)},
 		Run: func(c *commands.Ctx) error {
-			key := commands.Own(c.Argv[1])
+			key := commands.Clone(c.Argv[1])
 			return c.Block(commands.Wait{Keys: [][]byte{key}, Kind: store.List,
 				Try: func(c *commands.Ctx) (bool, error) {
 					tries++

@@ -52,7 +52,7 @@ func panicRows() []commands.Row {
 		row("readboom", commands.ReadOnly, read, boom),
 		row("writeboom", commands.Write, commands.RW|commands.Update, boom),
 		row("waitboom", commands.ReadOnly|commands.Blocking, read, func(c *commands.Ctx) error {
-			c.Block(commands.Wait{Keys: [][]byte{commands.Own(c.Argv[1])},
+			c.Block(commands.Wait{Keys: [][]byte{commands.Clone(c.Argv[1])},
 				Try:      func(c *commands.Ctx) (bool, error) { return true, boom(c) },
 				TimedOut: func(c *commands.Ctx) { c.Out.Null() }})
 			return nil

@@ -341,7 +341,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 	rows := b.rows[:len(todo)]
 	b.ahead = false
 	next := 0 // in b.slots
-	if len(todo) >= warmLeast && !s.noLookAhead && !ex.busy.on {
+	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
 		b.lookAhead(ex, s, todo)
 	} else {
 		clear(rows)
@@ -356,7 +356,7 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			return i
 		}
 		if b.ahead && rows[i] != nil {
-			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were warmed, in their order
+			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were prefetched, in their order
 				s.db.Expect(b.slots[next])
 				next++
 			}

@@ -134,7 +134,7 @@ func (s *Store) victim() (*space, string) {
 			}
 			keys := c.space.keys
 			if slot := keys.FindString(keys.HashString(c.key), c.key); slot >= 0 {
-				if key, v := keys.At(slot); s.mayGo(key, v) {
+				if key, v := keys.At(slot); s.evictable(key, v) {
 					return c.space, key
 				}
 			}
@@ -143,8 +143,8 @@ func (s *Store) victim() (*space, string) {
 	return s.search()
 }
 
-// mayGo reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may not.
-func (s *Store) mayGo(key string, v *value) bool {
+// evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may not.
+func (s *Store) evictable(key string, v *value) bool {
 	if v.exp == nil && s.eviction.policy.volatile() {
 		return false
 	}
@@ -177,7 +177,7 @@ func (s *Store) sample(sp *space) (from *space, key string, v *value) {
 	default:
 		return nil, "", nil
 	}
-	if !s.mayGo(key, v) {
+	if !s.evictable(key, v) {
 		return nil, "", nil
 	}
 	return sp, key, v
@@ -256,7 +256,7 @@ func (s *Store) search() (*space, string) {
 		at := e.cursor
 		for _, db := range s.dbs {
 			if at < db.Len() {
-				if key, v := db.space.keys.At(at); s.mayGo(key, v) {
+				if key, v := db.space.keys.At(at); s.evictable(key, v) {
 					return db.space, key
 				}
 				at = -1

@@ -25,18 +25,18 @@ type StringEntry struct {
 	DeadlineMS int64 // unix ms, 0: none
 }
 
-// LoadStrings is LoadString for at most MaxWarm entries, in their order. In a large database each look-up
+// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each look-up
 // waits for memory; those of all entries wait at once. It returns how many are in: the key behind them,
 // if there is one, was there already.
 func (db *DB) LoadStrings(entries []StringEntry) int {
-	var hashes [MaxWarm]uint64
+	var hashes [MaxPrefetch]uint64
 	keys := db.space.keys
 	for i := range entries {
 		hashes[i] = keys.Hash(entries[i].Key)
 	}
-	if db.WorthWarming() {
-		var slots [MaxWarm]int
-		db.store.warmSum += keys.Warm(hashes[:len(entries)], slots[:len(entries)], (*value).touch)
+	if db.WorthPrefetching() {
+		var slots [MaxPrefetch]int
+		db.store.prefetched += keys.Prefetch(hashes[:len(entries)], slots[:len(entries)], (*value).touch)
 	}
 	for i := range entries {
 		if !db.loadString(hashes[i], &entries[i]) {

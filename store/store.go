@@ -78,7 +78,7 @@ type Store struct {
 	dirty        int64
 	stats        Stats
 	noTouch      bool
-	warmSum      uint64 // what Warm read: kept so that it does read
+	prefetched   uint64 // what Prefetch read: kept so that it does read
 	walk         set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool

@@ -9,17 +9,17 @@ const helperMark = "\x00"
 
 // The helpers that the parser puts into the syntax tree.
 const (
-	helperConcat   = helperMark + "concat"
-	helperMod      = helperMark + "mod"
-	helperLen      = helperMark + "len"
-	helperSetIndex = helperMark + "setindex"
-	helperKey      = helperMark + "key"
-	helperJoin     = helperMark + "join"
-	helperPow      = helperMark + "pow"
-	helperYield    = helperMark + "yield"
-	helperGlobals  = helperMark + "globals"
-	helperSettle   = helperMark + "settle"
-	helperClose    = helperMark + "close:" // with a register's number
+	helperConcat    = helperMark + "concat"
+	helperMod       = helperMark + "mod"
+	helperLen       = helperMark + "len"
+	helperSetIndex  = helperMark + "setindex"
+	helperKey       = helperMark + "key"
+	helperJoin      = helperMark + "join"
+	helperPow       = helperMark + "pow"
+	helperYield     = helperMark + "yield"
+	helperGlobals   = helperMark + "globals"
+	helperPlaceKeys = helperMark + "placekeys"
+	helperClose     = helperMark + "close:" // with a register's number
 )
 
 // helperValue is the constant that a helper's name stands for. It keeps no state,
@@ -42,8 +42,8 @@ func helperValue(name string) lua.LValue {
 		return goFunction(yield)
 	case helperJoin:
 		return goFunction(joinTables)
-	case helperSettle:
-		return goFunction(settle)
+	case helperPlaceKeys:
+		return goFunction(placeKeys)
 	case helperGlobals:
 		guard := newTable(0, 1)
 		guard.RawSetString("__newindex", goFunction(refuseWrite))

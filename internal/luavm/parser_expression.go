@@ -358,7 +358,7 @@ func (p *parser) table() ast.Expr {
 	line := p.lx.line
 	node := placed(&ast.TableExpr{}, line, line)
 	parts := []ast.Expr{node}
-	items, settles := 0, false
+	items, placesKeys := 0, false
 	p.expect('{')
 	for p.lx.kind != '}' {
 		if items == fieldsAtOnce {
@@ -370,7 +370,7 @@ func (p *parser) table() ast.Expr {
 			}
 		}
 		field, later := p.field()
-		settles = settles || later
+		placesKeys = placesKeys || later
 		if field.Key == nil {
 			items++
 		}
@@ -384,8 +384,8 @@ func (p *parser) table() ast.Expr {
 	if len(parts) > 1 {
 		whole = p.call(helperJoin, line, parts...)
 	}
-	if settles {
-		whole = p.call(helperSettle, line, whole)
+	if placesKeys {
+		whole = p.call(helperPlaceKeys, line, whole)
 	}
 	return whole
 }

@@ -180,11 +180,11 @@ func assign(L *lua.LState, object, key, value lua.LValue) {
 	fail(L, "loop in settable")
 }
 
-// keyLater stands in a constructor for a large key, until settle gives the item its place.
+// keyLater stands in a constructor for a large key, until placeKeys gives the item its place.
 type keyLater int
 
-// settle ends a constructor that has keys which are not known beforehand.
-func settle(L *lua.LState) int {
+// placeKeys ends a constructor that has keys which are not known beforehand.
+func placeKeys(L *lua.LState) int {
 	s, table := FromLua(L), L.Get(1).(*lua.LTable)
 	L.SetTop(1)
 	if s.later == 0 {

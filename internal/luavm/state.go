@@ -46,7 +46,7 @@ type State struct {
 	script    lua.LFunction // the main function of the script that runs
 	keys      *lua.LTable   // KEYS and ARGV as last set
 	argv      *lua.LTable
-	later     int // large keys that wait for settle
+	later     int // large keys that wait for placeKeys
 	broken    bool
 	random    uint64
 	scratch   []byte

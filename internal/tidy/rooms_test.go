@@ -14,11 +14,8 @@ import (
 )
 
 // TestLocksAndSalesHaveADoor: package commands is one room, but its locks and its sales could each be a
-// package
-// of their own (decision 0013). Of what they declare the rest uses the tables
-// alone, they do not know each other, and of the rest they use what is exported, with the exceptions that
-// stand
-// here.
+// package of their own (decision 0013). Of what they declare the rest uses the tables alone, they do not know
+// each other, and of the rest they use what is exported, with the exceptions that stand here.
 func TestLocksAndSalesHaveADoor(t *testing.T) {
 	const lock, sale, rest = "lock", "sale", "rest"
 	// What sales share with strings and streams, and the scratch of Ctx that is theirs.

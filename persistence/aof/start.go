@@ -167,7 +167,7 @@ func (d *Dir) writeBase(base func(io.Writer) error) error {
 		return errors.New("aof: no function that writes a base")
 	}
 	return writeSynced(d.place.FS, d.temporaryBase(), func(f disk.File) error {
-		w := bufio.NewWriterSize(&steady{f: f}, baseBuffer)
+		w := bufio.NewWriterSize(&periodicSync{f: f}, baseBuffer)
 		if err := base(w); err != nil {
 			return err
 		}
@@ -175,14 +175,14 @@ func (d *Dir) writeBase(base func(io.Writer) error) error {
 	})
 }
 
-// steady is a file that is synced now and then while it is written.
-type steady struct {
+// periodicSync is a file that is synced now and then while it is written.
+type periodicSync struct {
 	f        disk.File
 	unsynced int
 }
 
 // Write implements io.Writer.
-func (s *steady) Write(b []byte) (int, error) {
+func (s *periodicSync) Write(b []byte) (int, error) {
 	n, err := s.f.Write(b)
 	if s.unsynced += n; err == nil && s.unsynced >= baseSyncBytes {
 		s.unsynced = 0

@@ -264,12 +264,12 @@ func (h *Hash) mustOwn() {
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// Warm prepares the look-ups of fields that are about to come: see dict.Dict.WarmKeys.
-func (h *Hash) Warm(fields [][]byte) uint64 {
+// Prefetch prepares the look-ups of fields that are about to come: see dict.Dict.PrefetchKeys.
+func (h *Hash) Prefetch(fields [][]byte) uint64 {
 	if h.table == nil {
 		return 0
 	}
-	return h.table.WarmKeys(fields, func(val *string) uint64 {
+	return h.table.PrefetchKeys(fields, func(val *string) uint64 {
 		if *val == "" {
 			return 0
 		}

@@ -283,10 +283,10 @@ func (s *Set) mustOwn() {
 // bytesOf returns the bytes of a string, which must not be written to.
 func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// Warm prepares the look-ups of members that are about to come: see dict.Dict.WarmKeys.
-func (s *Set) Warm(members [][]byte) uint64 {
+// Prefetch prepares the look-ups of members that are about to come: see dict.Dict.PrefetchKeys.
+func (s *Set) Prefetch(members [][]byte) uint64 {
 	if s.form != table {
 		return 0
 	}
-	return s.table.WarmKeys(members, func(*struct{}) uint64 { return 0 })
+	return s.table.PrefetchKeys(members, func(*struct{}) uint64 { return 0 })
 }

@@ -85,7 +85,7 @@ func (z *ZSet) checkSmall() error {
 // check checks the order, the counts and the depth of what stands below a node; all
 // of it has to be at least low, and below high, where they are given.
 func (n *node) check(low, high *item) (count, depth int, err error) {
-	if n.kids == nil {
+	if n.children == nil {
 		for i := range n.items {
 			it := &n.items[i]
 			switch {
@@ -100,19 +100,19 @@ func (n *node) check(low, high *item) (count, depth int, err error) {
 		}
 		return len(n.items), 1, nil
 	}
-	if len(n.kids) == 0 || len(n.kids) > maxKids {
-		return 0, 0, fmt.Errorf("zset: a node of %d kids", len(n.kids))
+	if len(n.children) == 0 || len(n.children) > maxKids {
+		return 0, 0, fmt.Errorf("zset: a node of %d children", len(n.children))
 	}
-	for i := range n.kids {
-		k := &n.kids[i]
-		kidLow, kidHigh := low, high
+	for i := range n.children {
+		k := &n.children[i]
+		childLow, childHigh := low, high
 		if i > 0 {
-			kidLow = &k.least
+			childLow = &k.least
 		}
-		if i+1 < len(n.kids) {
-			kidHigh = &n.kids[i+1].least
+		if i+1 < len(n.children) {
+			childHigh = &n.children[i+1].least
 		}
-		got, deep, err := k.node.check(kidLow, kidHigh)
+		got, deep, err := k.node.check(childLow, childHigh)
 		switch {
 		case err != nil:
 			return 0, 0, err

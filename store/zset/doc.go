@@ -10,7 +10,7 @@
 // # The tree
 //
 // All items stand in leaves, at most 64 in each; an inner node has for each of
-// its kids the number of items below it and a lower bound of them. So a rank is
+// its children the number of items below it and a lower bound of them. So a rank is
 // found, and an item of a rank, in O(log n), which is why every range here is a
 // range of ranks: ByScore and ByLex turn bounds into ranks, and counting,
 // skipping (LIMIT) and walking in either direction need no more than that. A

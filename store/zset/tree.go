@@ -30,18 +30,18 @@ func (a *item) less(b *item) bool {
 	return a.score < b.score || a.score == b.score && a.member < b.member
 }
 
-// node is a leaf with items or an inner node with kids. All leaves are equally
+// node is a leaf with items or an inner node with children. All leaves are equally
 // deep.
 type node struct {
-	items []item
-	kids  []kid // nil for a leaf
-	stamp uint64
+	items    []item
+	children []child // nil for a leaf
+	stamp    uint64
 }
 
-// kid is a node below another one.
-type kid struct {
-	// least is not above any item of the node and above all items of the kids
-	// before it. That of the first kid means nothing.
+// child is a node below another one.
+type child struct {
+	// least is not above any item of the node and above all items of the children
+	// before it. That of the first child means nothing.
 	least item
 	n     int // items below
 	node  *node
@@ -61,8 +61,8 @@ func own(ep *cow.Epoch, p **node) *node {
 		return n
 	}
 	fresh := &node{stamp: ep.Now()}
-	if n.kids != nil {
-		fresh.kids = append(make([]kid, 0, cap(n.kids)), n.kids...)
+	if n.children != nil {
+		fresh.children = append(make([]child, 0, cap(n.children)), n.children...)
 	} else {
 		fresh.items = append(make([]item, 0, cap(n.items)), n.items...)
 	}
@@ -75,9 +75,9 @@ func (n *node) place(it *item) int {
 	return sort.Search(len(n.items), func(i int) bool { return !n.items[i].less(it) })
 }
 
-// kidFor returns the kid in which it stands if it is there.
-func (n *node) kidFor(it *item) int {
-	return sort.Search(len(n.kids)-1, func(i int) bool { return it.less(&n.kids[i+1].least) })
+// childFor returns the child in which it stands if it is there.
+func (n *node) childFor(it *item) int {
+	return sort.Search(len(n.children)-1, func(i int) bool { return it.less(&n.children[i+1].least) })
 }
 
 // insert adds an item that is not there.
@@ -89,46 +89,46 @@ func (t *tree) insert(ep *cow.Epoch, it item) {
 	split := root.insert(ep, it)
 	t.n++
 	if split.node != nil {
-		t.root = &node{stamp: ep.Now(), kids: append(make([]kid, 0, 4), kid{n: t.n - split.n, node: root}, split)}
+		t.root = &node{stamp: ep.Now(), children: append(make([]child, 0, 4), child{n: t.n - split.n, node: root}, split)}
 	}
 }
 
 // insert adds an item below a node that is owned. If the node had to be split it
 // returns what is now to the right of it.
-func (n *node) insert(ep *cow.Epoch, it item) (split kid) {
-	if n.kids == nil {
+func (n *node) insert(ep *cow.Epoch, it item) (split child) {
+	if n.children == nil {
 		return n.insertItem(ep, it)
 	}
-	i := n.kidFor(&it)
-	below := own(ep, &n.kids[i].node)
-	n.kids[i].n++
+	i := n.childFor(&it)
+	below := own(ep, &n.children[i].node)
+	n.children[i].n++
 	over := below.insert(ep, it)
 	if over.node == nil {
-		return kid{}
+		return child{}
 	}
-	n.kids[i].n -= over.n
+	n.children[i].n -= over.n
 	i++
-	if len(n.kids) < maxKids {
-		n.kids = slices.Insert(n.kids, i, over)
-		return kid{}
+	if len(n.children) < maxKids {
+		n.children = slices.Insert(n.children, i, over)
+		return child{}
 	}
-	cut := cutFor(i, len(n.kids))
-	right := &node{stamp: ep.Now(), kids: append(make([]kid, 0, maxKids), n.kids[cut:]...)}
-	clear(n.kids[cut:])
-	n.kids = n.kids[:cut]
+	cut := cutFor(i, len(n.children))
+	right := &node{stamp: ep.Now(), children: append(make([]child, 0, maxKids), n.children[cut:]...)}
+	clear(n.children[cut:])
+	n.children = n.children[:cut]
 	if i > cut || cut == maxKids {
-		right.kids = slices.Insert(right.kids, i-cut, over)
+		right.children = slices.Insert(right.children, i-cut, over)
 	} else {
-		n.kids = slices.Insert(n.kids, i, over)
+		n.children = slices.Insert(n.children, i, over)
 	}
-	return kid{least: right.kids[0].least, n: right.count(), node: right}
+	return child{least: right.children[0].least, n: right.count(), node: right}
 }
 
-func (n *node) insertItem(ep *cow.Epoch, it item) (split kid) {
+func (n *node) insertItem(ep *cow.Epoch, it item) (split child) {
 	i := n.place(&it)
 	if len(n.items) < maxItems {
 		n.addItem(i, it)
-		return kid{}
+		return child{}
 	}
 	cut := cutFor(i, maxItems)
 	right := &node{stamp: ep.Now()}
@@ -140,7 +140,7 @@ func (n *node) insertItem(ep *cow.Epoch, it item) (split kid) {
 	} else {
 		n.addItem(i, it)
 	}
-	return kid{least: right.items[0], n: len(right.items), node: right}
+	return child{least: right.items[0], n: len(right.items), node: right}
 }
 
 // cutFor says how many of the n entries of a full node stay in it when another one
@@ -163,8 +163,8 @@ func roundItems(n int) int { return (n + stepItems - 1) / stepItems * stepItems 
 
 // count returns the number of items below an inner node.
 func (n *node) count() (total int) {
-	for i := range n.kids {
-		total += n.kids[i].n
+	for i := range n.children {
+		total += n.children[i].n
 	}
 	return total
 }
@@ -173,8 +173,8 @@ func (n *node) count() (total int) {
 func (t *tree) remove(ep *cow.Epoch, it item) {
 	own(ep, &t.root).remove(ep, &it)
 	t.n--
-	for len(t.root.kids) == 1 {
-		t.root = t.root.kids[0].node
+	for len(t.root.children) == 1 {
+		t.root = t.root.children[0].node
 	}
 	if t.n == 0 {
 		t.root = nil
@@ -183,7 +183,7 @@ func (t *tree) remove(ep *cow.Epoch, it item) {
 
 // remove takes an item out below a node that is owned.
 func (n *node) remove(ep *cow.Epoch, it *item) {
-	if n.kids == nil {
+	if n.children == nil {
 		i := n.place(it)
 		if i == len(n.items) || n.items[i].member != it.member {
 			panic("zset: the removed member is not in the tree")
@@ -194,38 +194,38 @@ func (n *node) remove(ep *cow.Epoch, it *item) {
 		}
 		return
 	}
-	i := n.kidFor(it)
-	own(ep, &n.kids[i].node).remove(ep, it)
-	n.kids[i].n--
-	if n.kids[i].n == 0 {
-		n.kids = slices.Delete(n.kids, i, i+1)
+	i := n.childFor(it)
+	own(ep, &n.children[i].node).remove(ep, it)
+	n.children[i].n--
+	if n.children[i].n == 0 {
+		n.children = slices.Delete(n.children, i, i+1)
 		return
 	}
 	if i > 0 && n.merge(ep, i-1) {
 		i--
 	}
-	if i+1 < len(n.kids) {
+	if i+1 < len(n.children) {
 		n.merge(ep, i)
 	}
 }
 
-// merge unites kid i with the next one if they are small enough together.
+// merge unites child i with the next one if they are small enough together.
 func (n *node) merge(ep *cow.Epoch, i int) bool {
-	a, b := n.kids[i].node, n.kids[i+1].node
-	if len(a.items)+len(b.items) > mergeItems || len(a.kids)+len(b.kids) > mergeKids {
+	a, b := n.children[i].node, n.children[i+1].node
+	if len(a.items)+len(b.items) > mergeItems || len(a.children)+len(b.children) > mergeKids {
 		return false
 	}
-	a = own(ep, &n.kids[i].node)
-	if a.kids == nil {
+	a = own(ep, &n.children[i].node)
+	if a.children == nil {
 		items := append(make([]item, 0, roundItems(len(a.items)+len(b.items))), a.items...)
 		a.items = append(items, b.items...)
 	} else {
-		from := len(a.kids)
-		a.kids = append(a.kids, b.kids...)
-		a.kids[from].least = n.kids[i+1].least
+		from := len(a.children)
+		a.children = append(a.children, b.children...)
+		a.children[from].least = n.children[i+1].least
 	}
-	n.kids[i].n += n.kids[i+1].n
-	n.kids = slices.Delete(n.kids, i+1, i+2)
+	n.children[i].n += n.children[i+1].n
+	n.children = slices.Delete(n.children, i+1, i+2)
 	return true
 }
 
@@ -236,12 +236,12 @@ func (t *tree) lead(before func(it *item) bool) (n int) {
 		return 0
 	}
 	at := t.root
-	for at.kids != nil {
-		i := sort.Search(len(at.kids)-1, func(i int) bool { return !before(&at.kids[i+1].least) })
-		for j := range at.kids[:i] {
-			n += at.kids[j].n
+	for at.children != nil {
+		i := sort.Search(len(at.children)-1, func(i int) bool { return !before(&at.children[i+1].least) })
+		for j := range at.children[:i] {
+			n += at.children[j].n
 		}
-		at = at.kids[i].node
+		at = at.children[i].node
 	}
 	return n + sort.Search(len(at.items), func(i int) bool { return !before(&at.items[i]) })
 }
@@ -249,13 +249,13 @@ func (t *tree) lead(before func(it *item) bool) (n int) {
 // at returns the item of a rank, 0..n-1.
 func (t *tree) at(rank int) *item {
 	at := t.root
-	for at.kids != nil {
+	for at.children != nil {
 		i := 0
-		for rank >= at.kids[i].n {
-			rank -= at.kids[i].n
+		for rank >= at.children[i].n {
+			rank -= at.children[i].n
 			i++
 		}
-		at = at.kids[i].node
+		at = at.children[i].node
 	}
 	return &at.items[rank]
 }
@@ -268,7 +268,7 @@ func (t *tree) ascend(from, to int, fn func(it *item) bool) {
 }
 
 func (n *node) ascend(from, to int, fn func(it *item) bool) bool {
-	if n.kids == nil {
+	if n.children == nil {
 		for i := from; i < to; i++ {
 			if !fn(&n.items[i]) {
 				return false
@@ -276,8 +276,8 @@ func (n *node) ascend(from, to int, fn func(it *item) bool) bool {
 		}
 		return true
 	}
-	for i := range n.kids {
-		k := &n.kids[i]
+	for i := range n.children {
+		k := &n.children[i]
 		if from < k.n && !k.node.ascend(max(from, 0), min(to, k.n), fn) {
 			return false
 		}
@@ -297,7 +297,7 @@ func (t *tree) descend(from, to int, fn func(it *item) bool) {
 
 // descend walks a node that has total items below it.
 func (n *node) descend(total, from, to int, fn func(it *item) bool) bool {
-	if n.kids == nil {
+	if n.children == nil {
 		for i := to - 1; i >= from; i-- {
 			if !fn(&n.items[i]) {
 				return false
@@ -305,9 +305,9 @@ func (n *node) descend(total, from, to int, fn func(it *item) bool) bool {
 		}
 		return true
 	}
-	for i := len(n.kids) - 1; i >= 0 && total > from; i-- {
-		k := &n.kids[i]
-		total -= k.n // items before this kid
+	for i := len(n.children) - 1; i >= 0 && total > from; i-- {
+		k := &n.children[i]
+		total -= k.n // items before this child
 		if to > total && !k.node.descend(k.n, max(from-total, 0), min(to-total, k.n), fn) {
 			return false
 		}

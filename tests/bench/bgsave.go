@@ -218,7 +218,7 @@ func (b *bench) steady(ctx context.Context, s *server) ([]time.Duration, error) 
 		return nil, err
 	}
 	defer f.Close()
-	latencies, err := f.Steady(ctx, mixed(b.sizes.keys), b.rate, b.sizes.span)
+	latencies, err := f.FixedRate(ctx, mixed(b.sizes.keys), b.rate, b.sizes.span)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", s.Name, err)
 	}

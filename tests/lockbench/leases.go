@@ -109,7 +109,7 @@ func (b *bench) watch(ctx context.Context, s *benchkit.Server, fleet *benchkit.F
 		at, cpu, goneErr = awaitGone(probing, s, b.sizes.watch)
 		got.late, got.cpu = at.Sub(last), cpu-before
 	})
-	got.latencies, err = fleet.Steady(ctx, probes(), probeRate, b.sizes.watch)
+	got.latencies, err = fleet.FixedRate(ctx, probes(), probeRate, b.sizes.watch)
 	stop()
 	wg.Wait()
 	if err == nil {

@@ -110,7 +110,7 @@ func TestProbesAreAnswered(t *testing.T) {
 	f, err := benchkit.DialFleet(s.Addr, probeConns)
 	require.NoError(t, err)
 	defer f.Close()
-	latencies, err := f.Steady(t.Context(), probes(), probeRate, 50*time.Millisecond)
+	latencies, err := f.FixedRate(t.Context(), probes(), probeRate, 50*time.Millisecond)
 	require.NoError(t, err)
 	require.Len(t, latencies, 100)
 }

@@ -7,12 +7,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Warming reads for members that are there, that are not, in small and large containers and
+// Prefetching reads for members that are there, that are not, in small and large containers and
 // without any, and changes nothing.
-func TestWarmMembers(t *testing.T) {
+func TestPrefetchMembers(t *testing.T) {
 	s := New(1, Limits{})
 	db := s.DB(0)
-	members := make([][]byte, MaxWarm)
+	members := make([][]byte, MaxPrefetch)
 	for i := range members {
 		members[i] = []byte("m" + strconv.Itoa(100*i))
 	}
@@ -25,14 +25,14 @@ func TestWarmMembers(t *testing.T) {
 			hash.Set(m, m)
 		}
 		hash.Set([]byte("m100"), nil)
-		dirty, sum := s.Dirty(), s.warmSum
+		dirty, sum := s.Dirty(), s.prefetched
 		for _, key := range []string{"s", "h", "gone"} {
-			db.WarmMembers([]byte(key), members)
+			db.PrefetchMembers([]byte(key), members)
 		}
-		db.WarmMembers([]byte("s"), nil)
+		db.PrefetchMembers([]byte("s"), nil)
 		require.Equal(t, dirty, s.Dirty())
-		require.Equal(t, n > 1, s.warmSum != sum, "only what is large is worth it")
+		require.Equal(t, n > 1, s.prefetched != sum, "only what is large is worth it")
 	}
 	db.SetString([]byte("text"), []byte("x"), NoTTL)
-	db.WarmMembers([]byte("text"), members)
+	db.PrefetchMembers([]byte("text"), members)
 }

@@ -1,13 +1,13 @@
 package dict
 
-// Warm reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of
+// Prefetch reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of
 // keys), all of one kind after the other. In a large dict each of these is a cache miss that a single
 // look-up has to wait for before it knows where to look next; here the processor waits for many at once.
 // slots is room for len(hashes) numbers and returns a slot for each hash whose tag is known, else -1.
 // touch reads what the values point to.
 //
 // The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
-func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (sum uint64) {
+func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, touch func(v *V) uint64) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
 	}
@@ -39,14 +39,14 @@ func (d *Dict[V]) Warm(hashes []uint64, slots []int, touch func(v *V) uint64) (s
 	return sum
 }
 
-// WarmLast reads what taking so many entries out is going to read besides: the last entries take the places
-// of the others, and the index has to be told. The result is as that of Warm.
-func (d *Dict[V]) WarmLast(n int) (sum uint64) {
+// PrefetchLast reads what taking so many entries out is going to read besides: the last entries take the places
+// of the others, and the index has to be told. The result is as that of Prefetch.
+func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
 	}
-	var tags [MaxWarm]uint32
-	n = min(n, MaxWarm, d.n)
+	var tags [MaxPrefetch]uint32
+	n = min(n, MaxPrefetch, d.n)
 	for i := range n {
 		if key := d.slot(d.n - 1 - i).key; len(key) > 0 {
 			sum += uint64(key[0])
@@ -62,25 +62,25 @@ func (d *Dict[V]) WarmLast(n int) (sum uint64) {
 	return sum
 }
 
-// MaxWarm is how many keys one WarmKeys takes.
-const MaxWarm = 128
+// MaxPrefetch is how many keys one PrefetchKeys takes.
+const MaxPrefetch = 128
 
-// warmFrom is the number of entries from which on a dict is too large for the processor's nearer caches.
-const warmFrom = 4096
+// prefetchFrom is the number of entries from which on a dict is too large for the processor's nearer caches.
+const prefetchFrom = 4096
 
-// LargeEnough reports whether look-ups are likely to wait for memory, so that warming is worth its cost.
-func (d *Dict[V]) LargeEnough() bool { return d.Len() >= warmFrom }
+// LargeEnough reports whether look-ups are likely to wait for memory, so that prefetching is worth its cost.
+func (d *Dict[V]) LargeEnough() bool { return d.Len() >= prefetchFrom }
 
-// WarmKeys is Warm for at most MaxWarm keys whose look-ups are about to come; in a
+// PrefetchKeys is Prefetch for at most MaxPrefetch keys whose look-ups are about to come; in a
 // small dict it does nothing.
-func (d *Dict[V]) WarmKeys(keys [][]byte, touch func(v *V) uint64) (sum uint64) {
+func (d *Dict[V]) PrefetchKeys(keys [][]byte, touch func(v *V) uint64) (sum uint64) {
 	if !d.LargeEnough() {
 		return 0
 	}
-	var hashes [MaxWarm]uint64
-	var slots [MaxWarm]int
+	var hashes [MaxPrefetch]uint64
+	var slots [MaxPrefetch]int
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
-	return d.Warm(hashes[:len(keys)], slots[:len(keys)], touch)
+	return d.Prefetch(hashes[:len(keys)], slots[:len(keys)], touch)
 }

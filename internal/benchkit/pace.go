@@ -49,11 +49,11 @@ func (p Pace) Due(i, k int) time.Duration {
 	return time.Duration(i)*p.Stagger + time.Duration(k)*p.Interval
 }
 
-// Steady sends traffic at a fixed rate (requests a second) for the span, one request at a time on
+// FixedRate sends traffic at a fixed rate (requests a second) for the span, one request at a time on
 // each connection, and returns the latencies, sorted. A request that could not be sent in time,
 // because the one before it was still unanswered, counts from the time it was due; a sleep that ends
 // late is the generator's fault and does not.
-func (f *Fleet) Steady(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
+func (f *Fleet) FixedRate(ctx context.Context, t Traffic, rate int, span time.Duration) ([]time.Duration, error) {
 	p := NewPace(rate, len(f.Conns), span)
 	latencies := make([][]time.Duration, len(f.Conns))
 	for i := range latencies {

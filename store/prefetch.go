@@ -2,36 +2,36 @@ package store
 
 import "lockserver/store/dict"
 
-// MaxWarm is how many keys one Warm takes.
-const MaxWarm = dict.MaxWarm
+// MaxPrefetch is how many keys one Prefetch takes.
+const MaxPrefetch = dict.MaxPrefetch
 
-// WorthWarming reports whether look-ups in this database are likely to wait for memory.
-func (db *DB) WorthWarming() bool { return db.space.keys.LargeEnough() }
+// WorthPrefetching reports whether look-ups in this database are likely to wait for memory.
+func (db *DB) WorthPrefetching() bool { return db.space.keys.LargeEnough() }
 
-// Warm prepares the look-ups of keys, at most MaxWarm, that are about to come: see dict.Dict.Warm. removals
+// Prefetch prepares the look-ups of keys, at most MaxPrefetch, that are about to come: see dict.Dict.Prefetch. removals
 // is how many of them may be for removing the key. slots is room for len(keys) numbers: what Expect may be
 // told before each. It changes nothing that anyone can observe.
-func (db *DB) Warm(keys [][]byte, slots []int, removals int) {
-	var hashes [MaxWarm]uint64
+func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
+	var hashes [MaxPrefetch]uint64
 	d := db.space.keys
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
-	db.store.warmSum += d.Warm(hashes[:len(keys)], slots[:len(keys)], (*value).touch)
+	db.store.prefetched += d.Prefetch(hashes[:len(keys)], slots[:len(keys)], (*value).touch)
 	for _, at := range slots[:len(keys)] {
 		if at >= 0 {
 			_, v := d.At(at)
-			db.store.warmSum += v.touchCompact()
+			db.store.prefetched += v.touchCompact()
 		}
 	}
 	if removals > 0 {
-		db.warmRemovals(slots[:len(keys)], removals)
+		db.prefetchRemovals(slots[:len(keys)], removals)
 	}
 }
 
-// warmRemovals prepares for taking out so many of the keys in these slots, of which some may be -1.
-func (db *DB) warmRemovals(slots []int, removals int) {
-	var timed [MaxWarm]*deadline
+// prefetchRemovals prepares for taking out so many of the keys in these slots, of which some may be -1.
+func (db *DB) prefetchRemovals(slots []int, removals int) {
+	var timed [MaxPrefetch]*deadline
 	n := 0
 	for _, at := range slots {
 		if at < 0 {
@@ -42,15 +42,15 @@ func (db *DB) warmRemovals(slots []int, removals int) {
 			n++
 		}
 	}
-	db.store.warmSum += db.space.keys.WarmLast(removals) + db.store.deadlines.Warm(timed[:n])
+	db.store.prefetched += db.space.keys.PrefetchLast(removals) + db.store.deadlines.Prefetch(timed[:n])
 }
 
 // Expect says in which slot the next key that is looked for probably is; any number will
 // do, as the key there is compared.
 func (db *DB) Expect(slot int) { db.space.recent = slot }
 
-// WarmMembers is Warm for members of the set or fields of the hash at key, at most MaxWarm.
-func (db *DB) WarmMembers(key []byte, members [][]byte) {
+// PrefetchMembers is Prefetch for members of the set or fields of the hash at key, at most MaxPrefetch.
+func (db *DB) PrefetchMembers(key []byte, members [][]byte) {
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
 	if slot < 0 {
@@ -58,9 +58,9 @@ func (db *DB) WarmMembers(key []byte, members [][]byte) {
 	}
 	switch _, v := keys.At(slot); v.tag() {
 	case Set:
-		db.store.warmSum += v.set().Warm(members)
+		db.store.prefetched += v.set().Prefetch(members)
 	case Hash:
-		db.store.warmSum += v.hash().Warm(members)
+		db.store.prefetched += v.hash().Prefetch(members)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Whatever is expected, and whenever keys are warmed, the data are those of a map.
+// Whatever is expected, and whenever keys are prefetched, the data are those of a map.
 func TestExpectIsOnlyAGuess(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -26,8 +26,8 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 			for len(keys) < len(slots) {
 				keys = append(keys, fmt.Appendf(nil, "k%d", r.IntN(25_000)))
 			}
-			if db.WorthWarming() {
-				db.Warm(keys, slots[:], r.IntN(len(keys)))
+			if db.WorthPrefetching() {
+				db.Prefetch(keys, slots[:], r.IntN(len(keys)))
 			}
 		case n < 6:
 			db.Expect(r.IntN(25_000) - 5)
