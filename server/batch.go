@@ -152,8 +152,8 @@ func (b *batch) lookNoMore(s *session) {
 	}
 }
 
-// prefetchMembers looks ahead for the commands at the beginning of todo that name a member of the same key, and
-// returns how many they are, at least 1.
+// prefetchMembers looks ahead for the commands at the beginning of todo that name a member of the same key,
+// and returns how many they are, at least 1.
 func (b *batch) prefetchMembers(s *session, todo [][][]byte, rows []*commands.Row) int {
 	if rows[0] == nil {
 		return 1

@@ -143,7 +143,8 @@ func (s *Store) victim() (*space, string) {
 	return s.search()
 }
 
-// evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may not.
+// evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may
+// not.
 func (s *Store) evictable(key string, v *value) bool {
 	if v.exp == nil && s.eviction.policy.volatile() {
 		return false

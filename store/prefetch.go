@@ -8,9 +8,9 @@ const MaxPrefetch = dict.MaxPrefetch
 // WorthPrefetching reports whether look-ups in this database are likely to wait for memory.
 func (db *DB) WorthPrefetching() bool { return db.space.keys.LargeEnough() }
 
-// Prefetch prepares the look-ups of keys, at most MaxPrefetch, that are about to come: see dict.Dict.Prefetch. removals
-// is how many of them may be for removing the key. slots is room for len(keys) numbers: what Expect may be
-// told before each. It changes nothing that anyone can observe.
+// Prefetch prepares the look-ups of keys, at most MaxPrefetch, that are about to come: see
+// dict.Dict.Prefetch. removals is how many of them may be for removing the key. slots is room for len(keys)
+// numbers: what Expect may be told before each. It changes nothing that anyone can observe.
 func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	var hashes [MaxPrefetch]uint64
 	d := db.space.keys

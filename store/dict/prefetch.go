@@ -39,8 +39,8 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, touch func(v *V) uint64
 	return sum
 }
 
-// PrefetchLast reads what taking so many entries out is going to read besides: the last entries take the places
-// of the others, and the index has to be told. The result is as that of Prefetch.
+// PrefetchLast reads what taking so many entries out is going to read besides: the last entries take the
+// places of the others, and the index has to be told. The result is as that of Prefetch.
 func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0

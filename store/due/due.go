@@ -45,8 +45,8 @@ func (q *Queue[T]) Len() int { return len(q.heap) }
 // At returns item number i, 0..Len-1, in no order that means anything: a random i is a fair pick.
 func (q *Queue[T]) At(i int) *Item[T] { return q.heap[i].item }
 
-// Prefetch reads what removing the items is going to read: their cells and those below. In a large queue each is
-// a cache miss, which the processor can wait for together if nothing depends on them. The result is only a
+// Prefetch reads what removing the items is going to read: their cells and those below. In a large queue each
+// is a cache miss, which the processor can wait for together if nothing depends on them. The result is only a
 // sum of what was read, so that no compiler leaves the reading out.
 func (q *Queue[T]) Prefetch(items []*Item[T]) (sum uint64) {
 	for _, it := range items {
