@@ -133,6 +133,7 @@ type loopConn struct {
 	loop    *Loop
 	session Session
 	glances atomic.Bool // a look at the output is due: see AwaitDrain
+	seen    int         // how much output there was at the last look
 }
 
 // pump feeds the session and closes the connection if that was its end; gnet sends
@@ -159,13 +160,17 @@ func (t *loopConn) contain() {
 	}
 }
 
-// drainGlance is how often a stalled session's output is looked at, as gnet does
-// not tell what it has written.
+// drainGlance is how often the output of a session that waits for room is looked at, as gnet does not tell
+// what it has written.
 const drainGlance = 2 * time.Millisecond
 
 // AwaitDrain implements Conn.
 func (t *loopConn) AwaitDrain(low int) bool {
-	if t.Buffered() <= low {
+	n := t.Buffered()
+	if n < t.seen {
+		t.session.NoteRead()
+	}
+	if t.seen = n; n <= low {
 		return false
 	}
 	if t.glances.CompareAndSwap(false, true) {
