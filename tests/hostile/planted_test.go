@@ -37,7 +37,7 @@ var faults = []plant.Fault{
 	plant.New("an effect is forgotten", plant.Instead("server/executor.go", `effects != nil && ex.journal != nil && ex.failed == nil {`,
 		`effects != nil && ex.journal != nil && ex.failed == nil && !(len(effects) == 2 && planted("an effect is forgotten")) {`)),
 	plant.New("what stands behind a waiter is forgotten", plant.Instead("server/session.go", `	if ran < len(w.todo) && !hangUp {`,
-		`	if ran < len(todo) && !hangUp && !(len(w.todo)-ran == 3 && planted("what stands behind a waiter is forgotten")) {`)),
+		`	if ran < len(w.todo) && !hangUp && !(len(w.todo)-ran == 3 && planted("what stands behind a waiter is forgotten")) {`)),
 }
 
 var allFaults = flag.Bool("all-faults", false, "look for all planted faults, not only for the first")
