@@ -24,19 +24,12 @@ func (srv *Server) unreadBy(id int64) int {
 	return srv.executor.clients[id].pendingBytes
 }
 
-// ran is how many commands have run.
-func (srv *Server) ran() int64 {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.total
-}
-
 // awaitStill waits until no more commands run.
 func awaitStill(t testing.TB, srv *Server) (ran int64) {
 	t.Helper()
 	since := time.Now()
 	eventually(t, func() bool {
-		if n := srv.ran(); n != ran {
+		if n := srv.commandsRun(); n != ran {
 			ran, since = n, time.Now()
 		}
 		return ran > 0 && time.Since(since) > 15*time.Millisecond
