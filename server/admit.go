@@ -90,15 +90,6 @@ func (s *session) admitFull(row *commands.Row) error {
 // before each of them and after each of them, so it is looked at once for a batch of such plain commands,
 // and again after each other command.
 
-// plainness says what a command can change besides keys.
-type plainness uint8
-
-const (
-	notPlain   plainness = iota
-	plainRead            // nothing, and a disk that failed does not matter
-	plainWrite           // nothing, and a disk that failed speaks against it
-)
-
 // plainnessOf finds out of which kind the commands are, by commands.Row.Index.
 func plainnessOf(table *commands.Table) []plainness {
 	of := make([]plainness, table.Size())

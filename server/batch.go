@@ -177,3 +177,14 @@ func (b *batch) prefetchMembers(s *session, todo [][][]byte, rows []*commands.Ro
 	clear(b.keys[:n])
 	return n
 }
+
+const (
+	// batchCommands is how many commands are decoded and run in one hold of the executor.
+	batchCommands = 128
+	// batchOutput ends a batch whose replies have grown to this many bytes, so that they
+	// are sent before more are made.
+	batchOutput = 1 << 20
+)
+
+// forget drops what a batch holds, but for the room that may be still to be sent from.
+func (b *batch) forget() { *b = batch{rooms: b.rooms} }

@@ -8,15 +8,6 @@ import (
 	"lockserver/server/transport"
 )
 
-// clientInfo is what CLIENT LIST tells of a session besides what the session does.
-type clientInfo struct {
-	name, libName, libVersion string
-	addr, localAddr           string
-	fd                        int
-	createdUS                 int64
-	lastUS                    int64 // when its last batch ran
-}
-
 // errMaxClients is what a client gets instead of a connection, as Redis words it.
 const errMaxClients = "-ERR max number of clients reached\r\n"
 
@@ -49,31 +40,6 @@ func (ex *executor) open(c transport.Conn, local, remote net.Addr, fd int) (s *s
 	s.setAuthenticated(ex.config.RequirePass == "")
 	ex.clients[s.id] = s
 	return s, ""
-}
-
-func (s *session) setAuthenticated(ok bool) {
-	s.authenticated = ok
-	s.decoder.SetAuthenticated(ok)
-}
-
-// peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none
-// of its own: it is the socket's.
-func peerText(local, remote net.Addr) string {
-	if remote != nil && remote.Network() == "unix" {
-		return addrText(local)
-	}
-	return addrText(remote)
-}
-
-// addrText is an address as CLIENT LIST writes it.
-func addrText(a net.Addr) string {
-	if a == nil {
-		return ""
-	}
-	if a.Network() == "unix" {
-		return a.String() + ":0"
-	}
-	return a.String()
 }
 
 // Close implements transport.Session: the session's command no longer waits, the leases that were renewed for

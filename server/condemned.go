@@ -13,18 +13,6 @@ package server
 // one after the other. While a script is busy its unit goes on, and so they wait; an owner that comes
 // meanwhile closes its session itself.
 
-// condemn marks a session that is to end with this unit. It may be called at any moment under the executor's
-// lock, more than once, and for a session that has ended. Whoever calls it sees to it that endUnit comes.
-func (ex *executor) condemn(s *session) {
-	if s.condemned || s.dead {
-		return
-	}
-	s.condemned, s.closing = true, true
-	delete(ex.clients, s.id)
-	s.dropInbox()
-	ex.condemned = append(ex.condemned, s)
-}
-
 // endCondemned ends the sessions that were condemned. It runs between units' ends and their
 // waiters, never inside of a command.
 func (ex *executor) endCondemned() {

@@ -4,21 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"syscall"
-	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/config"
-	"lockserver/internal/resp"
-	"lockserver/store"
-	"lockserver/store/hash"
-	"lockserver/store/hll"
-	"lockserver/store/list"
-	"lockserver/store/set"
-	"lockserver/store/stream"
-	"lockserver/store/zset"
 )
 
 func configRows() []commands.Row {
@@ -115,16 +104,6 @@ func admitsMaxClients(next *config.Config) error {
 	return nil
 }
 
-// reasonOf is a file error's reason, capitalised as Redis has it from C.
-func reasonOf(err error) string {
-	var no syscall.Errno
-	text := err.Error()
-	if errors.As(err, &no) {
-		text = no.Error()
-	}
-	return strings.ToUpper(text[:1]) + text[1:]
-}
-
 // configError turns a refusal into what the client sees.
 func configError(err error) error {
 	var unknown *config.UnknownError
@@ -160,46 +139,4 @@ func configResetStat(c *commands.Ctx) error {
 	clear(ex.histograms)
 	c.Out.OK()
 	return nil
-}
-
-// isLocal reports whether the client is on this machine, in the sense of the directives that say "local".
-func (s *session) isLocal() bool { return isLocalAddr(s.info.addr) }
-
-// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET.
-// After the start it runs under the executor.
-func (ex *executor) applyConfig() {
-	c := ex.config
-	ex.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
-	ex.outputLimits = newOutputLimits(&c.ClientOutputBufferLimit)
-	ex.settings = commands.Settings{
-		MaxStringBytes: c.ProtoMaxBulkLen,
-		LockWatchdogMS: c.LockWatchdogTimeoutMS,
-		Events:         c.NotifyKeyspaceEvents.Effective(),
-	}
-	ex.events.follow()
-	ex.tracking.most = c.TrackingTableMaxKeys
-	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
-	ex.boundMemory()
-	ex.gauge.configure(ex.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
-	ex.store.SetLimits(store.Limits{
-		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
-		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
-			Value: int(c.SetMaxListpackValue)},
-		ZSet:   zset.Limits{Entries: int(c.ZSetMaxListpackEntries), Value: int(c.ZSetMaxListpackValue)},
-		List:   list.Limits{Fill: c.ListMaxListpackSize},
-		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
-		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
-	})
-	ex.coalesceUS.Store(c.IOCoalesceUS)
-	ex.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
-	if ex.opts.LogLevel != nil {
-		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
-	}
-}
-
-// Directives returns all directives as they are now, by name, with values as CONFIG GET shows them.
-func (srv *Server) Directives() map[string]string {
-	srv.executor.mu.Lock()
-	defer srv.executor.mu.Unlock()
-	return srv.executor.config.Directives()
 }

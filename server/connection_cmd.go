@@ -10,9 +10,6 @@ import (
 	"lockserver/internal/resp"
 )
 
-// compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
-const compatibleVersion = "7.4.0"
-
 func connectionRows() []commands.Row {
 	anyone := whenever | commands.Fast | commands.NoAuth | commands.AllowBusy
 	leave := anyone | commands.Immediate | commands.EndsTransaction | commands.WhileSubscribed

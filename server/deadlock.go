@@ -38,95 +38,6 @@ import (
 // not found, and ends with a WAIT or a lease. A unit with many suspects (SWAPDB) searches about as much,
 // and the ticker does the rest in slices.
 
-// searchLimit bounds the places that one search for a circle looks at: about a millisecond.
-const searchLimit = 10_000
-
-// claimant is an owner of whom something is parked.
-type claimant struct {
-	name string
-	// first is the oldest of its waiters, whose siblings are the others, n in all.
-	first, last *waiter
-	n           int
-	suspected   bool // stands in parking.suspects
-}
-
-// claim notes that a waiter has begun to wait for its owner.
-func (p *parking) claim(w *waiter) {
-	c := p.claimants[string(w.wait.Owner)]
-	if c == nil {
-		c = &claimant{name: string(w.wait.Owner)}
-		p.claimants[c.name] = c
-	}
-	w.claimant, w.older = c, c.last
-	if c.last != nil {
-		c.last.younger = w
-	} else {
-		c.first = w
-	}
-	c.last = w
-	c.n++
-	switch {
-	case c.n == 2:
-		c.first.branch()
-		w.branch()
-	case c.n > 2 || len(w.places) > 1:
-		w.branch()
-	}
-}
-
-// disclaim is the end of claim.
-func (p *parking) disclaim(w *waiter) {
-	c := w.claimant
-	if w.older != nil {
-		w.older.younger = w.younger
-	} else {
-		c.first = w.younger
-	}
-	if w.younger != nil {
-		w.younger.older = w.older
-	} else {
-		c.last = w.older
-	}
-	w.older, w.younger = nil, nil
-	for _, pl := range w.places {
-		pl.unbranch()
-	}
-	if c.n--; c.n == 0 {
-		delete(p.claimants, c.name)
-	} else if c.n == 1 && len(c.first.places) == 1 {
-		c.first.places[0].unbranch()
-	}
-}
-
-// branch puts a waiter on the lists of its queues that a search follows.
-func (w *waiter) branch() {
-	for _, pl := range w.places {
-		if pl.branching {
-			continue
-		}
-		pl.branching = true
-		if pl.nextBranch = pl.queue.branches; pl.nextBranch != nil {
-			pl.nextBranch.prevBranch = pl
-		}
-		pl.queue.branches = pl
-	}
-}
-
-func (pl *place) unbranch() {
-	if !pl.branching {
-		return
-	}
-	if pl.prevBranch != nil {
-		pl.prevBranch.nextBranch = pl.nextBranch
-	} else {
-		pl.queue.branches = pl.nextBranch
-	}
-	if pl.nextBranch != nil {
-		pl.nextBranch.prevBranch = pl.prevBranch
-	}
-	pl.branching, pl.prevBranch, pl.nextBranch = false, nil, nil
-}
-
 // holder returns the owner that holds the lock at a queue's key, if it waits for something itself.
 func (ex *executor) holder(q *queue) (owner []byte, c *claimant) {
 	l, err := commands.FindLock(ex.store.DB(q.db), []byte(q.key))
@@ -254,47 +165,6 @@ func errCircle(links []link) error {
 	return commands.ErrDeadlock(append(words, words[0]))
 }
 
-// suspect has an owner's waiters looked at when everyone has had their turn: a circle
-// through one that can go is none.
-func (p *parking) suspect(c *claimant) {
-	if c != nil && !c.suspected {
-		c.suspected = true
-		p.suspects = append(p.suspects, c)
-	}
-}
-
-// heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
-func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
-	if q.holderWaits != "" && q.holderWaits != string(owner) {
-		p.suspect(p.claimants[q.holderWaits])
-		q.holderWaits = ""
-	}
-	if c == nil {
-		return
-	}
-	p.suspect(c)
-	for w := c.first; w != nil && q.holderWaits == ""; w = w.younger {
-		if w.standsIn(q) {
-			q.holderWaits = c.name
-		}
-	}
-}
-
-// leftBehind suspects the owner of a waiter that left its queues without the lock, if
-// another of its waiters stands in one.
-func (p *parking) leftBehind(w *waiter) {
-	for other, looked := w.younger, 0; other != nil && looked < searchLimit; other = other.younger {
-		looked += len(other.places)
-		for _, pl := range w.places {
-			if other.standsIn(pl.queue) {
-				p.suspect(w.claimant)
-				p.makeReady(pl.queue) // the end of the unit looks for circles then
-				return
-			}
-		}
-	}
-}
-
 // breakCircles follows the suspects, and refuses the youngest wait of a circle. Whoever stood behind it has
 // their turn before it is called again. It says whether there is more to do in this unit: looked bounds that.
 func (ex *executor) breakCircles(looked *int) (more bool) {
@@ -317,15 +187,4 @@ func (ex *executor) breakCircles(looked *int) (more bool) {
 		ex.timers.set(&p.goOn, ex.store.NowMS())
 	}
 	return false
-}
-
-// fire implements firer: suspects are left that the last unit had no time for.
-func (p *parking) fire(*executor) {
-	for _, c := range p.suspects {
-		if c.first != nil {
-			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
-			return
-		}
-	}
-	p.suspects = p.suspects[:0] // of none of them is anything parked
 }

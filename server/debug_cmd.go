@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net/netip"
-	"strings"
 	"time"
 
 	"lockserver/commands"
@@ -35,16 +33,4 @@ func debugCmd(c *commands.Ctx) error {
 		return commands.ErrSubcommandSyntax("debug", word)
 	}
 	return nil
-}
-
-// mayDebug reports whether enable-debug-command lets the client debug.
-func (s *session) mayDebug() bool { return s.executor.config.EnableDebugCommand.Allows(s.isLocal()) }
-
-// isLocalAddr reports whether an address of CLIENT LIST is loopback, a unix socket, or in-process.
-func isLocalAddr(addr string) bool {
-	if strings.HasSuffix(addr, ":0") || addr == "in-process" {
-		return true
-	}
-	ap, err := netip.ParseAddrPort(addr)
-	return err == nil && ap.Addr().Unmap().IsLoopback()
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 
 	"lockserver/internal/config"
@@ -191,4 +192,14 @@ func (ex *executor) releaseLeft() {
 		_ = c.release()
 	}
 	ex.left = nil
+}
+
+// reasonOf is a file error's reason, capitalised as Redis has it from C.
+func reasonOf(err error) string {
+	var no syscall.Errno
+	text := err.Error()
+	if errors.As(err, &no) {
+		text = no.Error()
+	}
+	return strings.ToUpper(text[:1]) + text[1:]
 }

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"fmt"
+	"errors"
 	"log/slog"
 	"math/rand/v2"
-	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -117,45 +115,6 @@ type host interface {
 	port() int
 }
 
-// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's from
-// now on, holds their directives.
-func (ex *executor) setUp(o Options, c *config.Config, h host) error {
-	dir, err := filepath.Abs(c.Dir)
-	if err != nil {
-		return fmt.Errorf("dir '%s': %w", c.Dir, err)
-	}
-	c.Dir = dir // the process may go to another directory
-	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
-	ex.clients = make(map[int64]*session)
-	ex.histograms = make(map[*commands.Row]*stats.Histogram)
-	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
-	ex.table = sharedTable()
-	ex.calls = make([]int64, ex.table.Size())
-	ex.plain = plainnessOf(ex.table)
-	ex.journal = o.Journal
-	ex.store = store.New(c.Databases, store.Limits{})
-	ex.store.Record(o.Journal != nil)
-	ex.parking = newParking(c.Databases, &ex.timers)
-	ex.watching = newWatching(c.Databases)
-	ex.pubsub = newPubSub()
-	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
-	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.tracking = newTracking()
-	ex.events.executor = ex
-	ex.watchdog.open(c.Databases)
-	ex.store.SetFollower(&ex.watchdog)
-	ex.poke = make(chan struct{}, 1)
-	ex.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
-	ex.applyConfig()
-	ex.store.SetNow(ex.clock.NowUS())
-	return nil
-}
-
-// Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
-type Journal interface {
-	Append(unit []store.Effect)
-}
-
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
 func (ex *executor) begin() {
 	ex.store.SetNow(ex.clock.NowUS())
@@ -222,184 +181,6 @@ func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv
 	c.MayBlock, c.FromScript = true, false
 }
 
-// run executes one command of a session as a unit. row may be nil: it is then looked up.
-func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
-	var err error
-	if row == nil {
-		row, err = ex.table.Resolve(argv)
-	}
-	if ex.fastPath && err == nil && ex.plain[row.Index()] != notPlain {
-		ex.runPlain(s, row, argv)
-		return
-	}
-	ex.runAny(s, row, err, argv)
-	ex.fastPath = s.takesFastPath()
-}
-
-// runPlain is runAny for a plain command of a session that takes the fast path.
-func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
-	s.lastRow = row
-	if len(s.inbox) > 0 {
-		s.takeInbox()
-	}
-	mark := s.out.Mark()
-	ex.total++
-	err := s.admitPlain(row)
-	if err == nil {
-		err = ex.count(s, row, argv)
-	}
-	if err != nil {
-		ex.refuse(s, mark, err)
-	}
-	s.checkOutput()
-	ex.endUnit()
-	if ex.aof != nil {
-		ex.aof.credit(s)
-	}
-}
-
-// count runs a command that was admitted, and counts and measures it.
-func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
-	ex.calls[row.Index()]++
-	if ex.gauge.timed[row.Index()] {
-		return ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
-	}
-	return ex.call(s, row, argv)
-}
-
-// refuse replaces what a command has replied so far by an error.
-func (ex *executor) refuse(s *session, mark int, err error) {
-	s.out.Rollback(mark)
-	s.out.Error(err.Error())
-	ex.counts.errors++
-}
-
-// runAny is run for whatever command in whatever state; err is why there is no row.
-func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) {
-	s.lastRow = row
-	if len(s.inbox) > 0 {
-		s.takeInbox()
-	}
-	mark := s.out.Mark()
-	ex.total++
-	if err == nil {
-		err = s.admit(row)
-	}
-	queued := false
-	if s.multi != nil || err != nil {
-		queued, err = s.intercept(row, argv, err)
-	}
-	if err == nil && !queued {
-		if s.noTouch {
-			ex.store.SetNoTouch(true)
-		}
-		err = ex.count(s, row, argv)
-		if s.noTouch {
-			ex.store.SetNoTouch(false)
-		}
-		if len(ex.monitors) > 0 {
-			ex.show(s, row, s.db.ID(), argv)
-		}
-	}
-	if err != nil {
-		if row == nil && isHTTP(argv[0]) {
-			s.refuseHTTP()
-		}
-		ex.refuse(s, mark, err)
-	}
-	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.caching {
-		s.settleCaching(row)
-	}
-	if ex.busy.on {
-		return // in the middle of the unit of another session's script
-	}
-	ex.endUnit()
-	if ex.busy.later != nil {
-		ex.doLater()
-	}
-	if ex.aof != nil {
-		ex.aof.credit(s)
-	}
-}
-
-// call runs a handler and contains its panic.
-func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = ex.panicked(row, p)
-		}
-	}()
-	c := &ex.ctx
-	if ex.busy.on { // the script's command needs that one still
-		c = new(commands.Ctx)
-	}
-	ex.prepare(c, s, row, argv)
-	if len(ex.tracking.trackers) > 0 {
-		return ex.runTracked(c, s)
-	}
-	return row.Run(c)
-}
-
-// contain is call for what a command left to be done later.
-func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = ex.panicked(row, p)
-		}
-	}()
-	return f()
-}
-
-// nested runs a command inside another: see commands.Host.
-func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
-	s := c.Session.(*session)
-	if c.FromScript {
-		if err := ex.scripts.Admit(row); err != nil {
-			return err
-		}
-	} else {
-		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
-			return commands.ErrOutOfMemory
-		}
-		if err := s.admitHere(row, row.Flags); err != nil {
-			return err
-		}
-	}
-	ex.calls[row.Index()]++
-	inner := *c
-	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
-	return ex.contain(row, func() error {
-		if len(ex.tracking.trackers) > 0 {
-			return ex.runTracked(&inner, s)
-		}
-		return row.Run(&inner)
-	})
-}
-
-// panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything;
-// after one that writes, going on could make wrong data permanent, so the server stops without saving.
-func (ex *executor) panicked(row *commands.Row, p any) error {
-	if _, ok := p.(damage); ok {
-		panic(p)
-	}
-	ex.tracking.actor = nil
-	ex.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
-	if row.Flags.Has(commands.Write) {
-		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))
-	}
-	return commands.ErrInternal
-}
-
-// fail stops the server for good: the data in memory can no longer be trusted.
-func (ex *executor) fail(err error) {
-	if ex.failed == nil {
-		ex.failed = err
-		ex.log.Error("stopping without saving: the data may be damaged", "cause", err)
-		ex.host.requestStop(1)
-	}
-}
-
 // do runs f as a unit of its own, from outside any session.
 func (ex *executor) do(f func()) {
 	ex.lockIdle()
@@ -416,3 +197,79 @@ func (ex *executor) unlockUnit(f func()) {
 	ex.mu.Unlock()
 	kick(touched, nil)
 }
+
+// counts are what happened since the start, or since CONFIG RESETSTAT.
+type counts struct {
+	connections int64 // accepted
+	refused     int64 // by maxclients
+	errors      int64 // error replies
+}
+
+// What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have
+// the executor's lock for a moment now and then. They find the executor busy: nothing that touches the data
+// may happen, for the script is in the middle of it. Clients get -BUSY, but for the few commands that are
+// marked AllowBusy; everybody else who wants the executor waits in lockIdle until the script is over; and
+// what an ended connection leaves to be done is put off.
+
+// busy says whether a script is busy, and what waits for its end. It is only touched under the executor.
+type busy struct {
+	on    bool
+	over  *sync.Cond // told when the script is over
+	later []func()   // what is put off until then
+}
+
+// lockIdle takes the executor's lock at a moment when no script is in the middle of its work.
+func (ex *executor) lockIdle() {
+	ex.mu.Lock()
+	for ex.busy.on {
+		ex.busy.over.Wait()
+	}
+}
+
+// afterScript runs f, under the executor's lock and as a unit of its own: now, or when
+// the script is over that is busy.
+func (ex *executor) afterScript(f func()) {
+	ex.mu.Lock()
+	defer ex.damaging()
+	if ex.busy.on {
+		ex.busy.later = append(ex.busy.later, f)
+		ex.mu.Unlock()
+		return
+	}
+	ex.unlockUnit(f)
+}
+
+// doLater does what was put off while a script was busy, after its unit.
+func (ex *executor) doLater() {
+	defer ex.damaging()
+	later := ex.busy.later
+	ex.busy.later = nil
+	for _, f := range later {
+		f()
+		ex.endUnit()
+	}
+}
+
+// condemn marks a session that is to end with this unit. It may be called at any moment under the executor's
+// lock, more than once, and for a session that has ended. Whoever calls it sees to it that endUnit comes.
+func (ex *executor) condemn(s *session) {
+	if s.condemned || s.dead {
+		return
+	}
+	s.condemned, s.closing = true, true
+	delete(ex.clients, s.id)
+	s.dropInbox()
+	ex.condemned = append(ex.condemned, s)
+}
+
+// errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
+var errClosed = errors.New("server: closed")
+
+// plainness says what a command can change besides keys.
+type plainness uint8
+
+const (
+	notPlain   plainness = iota
+	plainRead            // nothing, and a disk that failed does not matter
+	plainWrite           // nothing, and a disk that failed speaks against it
+)

@@ -17,9 +17,6 @@ const (
 	// resumeUnsent is how much of it may be left when commands run again. In between the client reads: it
 	// does not have to wait for the next reply.
 	resumeUnsent = mostUnsent / 2
-	// feedSlices is how many slices a session has before its event loop's other connections get their turn.
-	// What one read brings is less; a session that was stalled may have much more.
-	feedSlices = 128
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
@@ -49,4 +46,125 @@ func (s *session) InputFull(readBytes int) bool {
 		bytes += s.backlogBytes
 	}
 	return int64(bytes) > s.limits.MaxQuery
+}
+
+// outputBytes is how much output the client has not taken yet.
+func (s *session) outputBytes() int { return s.pendingBytes + len(s.out.Buf) + s.inboxBytes }
+
+// outputTooLarge reports whether the client's unread output has passed client-output-buffer-limit: the hard
+// limit, or the soft one for too long. Output that has just passed the soft limit is given its time.
+func (s *session) outputTooLarge() bool {
+	limit := &s.executor.outputLimits[s.class]
+	bytes := int64(s.outputBytes())
+	return bytes > limit.least && s.passesLimit(limit, bytes) || s.inboxBytes > limit.pushed
+}
+
+func (s *session) passesLimit(limit *outputLimit, bytes int64) bool {
+	if limit.HardBytes > 0 && bytes > limit.HardBytes {
+		return true
+	}
+	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
+		return false
+	}
+	ex := s.executor
+	nowMS := ex.store.NowMS()
+	if s.soft.sinceMS == 0 {
+		s.soft.sinceMS = nowMS
+		s.soft.timer.Of = s
+		ex.timers.set(&s.soft.timer, nowMS+limit.SoftMS)
+		return false
+	}
+	return nowMS-s.soft.sinceMS >= limit.SoftMS
+}
+
+// checkOutput condemns a session whose unread output is too large.
+func (s *session) checkOutput() {
+	if s.outputTooLarge() {
+		s.condemnForOutput()
+	}
+}
+
+func (s *session) condemnForOutput() {
+	if s.condemned {
+		return
+	}
+	s.executor.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
+		"bytes", s.outputBytes())
+	s.executor.condemn(s)
+}
+
+// notableOutput is how much output that may wait for the client is worth another look after sending.
+const notableOutput = 16 << 10
+
+// noteOutput learns what the connection still holds after sending. The owner calls it.
+func (s *session) noteOutput() {
+	s.control(mostUnsent)
+	bytes := s.unsentBytes()
+	ex := s.executor
+	ex.mu.Lock()
+	defer ex.damaging()
+	if s.pendingBytes = bytes; !s.dead && !ex.busy.on {
+		ex.begin()
+		s.checkOutput()
+		ex.endUnit()
+	}
+	var touched []*session
+	if !ex.busy.on {
+		touched = ex.end()
+	}
+	ex.mu.Unlock()
+	kick(touched, nil)
+}
+
+// fire implements firer: the output has been above the soft limit for its time. What the connection still
+// holds only the session's owner can tell, so it is sent for.
+func (s *session) fire(ex *executor) { ex.touch(s) }
+
+// judgeSoftLimit closes a client whose output has been above its soft limit for too long, and begins anew
+// with one that has read. The owner calls it, having asked its connection what it holds.
+func (s *session) judgeSoftLimit() {
+	ex := s.executor
+	ex.begin()
+	limit := &s.executor.outputLimits[s.class]
+	bytes := int64(s.outputBytes()) // with what this batch is going to send
+	if limit.SoftBytes == 0 || bytes <= limit.SoftBytes {
+		s.soft.sinceMS = 0
+		ex.timers.stop(&s.soft.timer)
+		return
+	}
+	if s.passesLimit(limit, bytes) {
+		s.condemnForOutput()
+		ex.endUnit()
+	}
+}
+
+// deliver lays bytes into a session's inbox; they are shared and are not written to. A session whose output
+// grows too large by it is condemned.
+func (ex *executor) deliver(s *session, b []byte) {
+	if s.condemned {
+		return
+	}
+	s.inbox = append(s.inbox, b)
+	s.inboxBytes += len(b)
+	ex.touch(s)
+	s.checkOutput()
+}
+
+// afterReply drops a reply that the client does not want and closes on a client that takes none.
+func (s *session) afterReply(mark int) {
+	s.muteReply(mark)
+	s.checkOutput()
+}
+
+// muteReply drops a reply that the client does not want.
+func (s *session) muteReply(mark int) {
+	switch s.replies {
+	case replyOff, replySkip:
+		s.out.Rollback(mark)
+		if s.replies == replySkip {
+			s.replies = replyOn
+		}
+	case replySkipNext:
+		s.replies = replySkip
+	}
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"lockserver/commands"
@@ -14,9 +15,6 @@ import (
 // with the data are measured, one by one, and those of constant time are together, a batch at a time: the
 // batch's start is known anyway, so that is one more look at the clock for all of them. If they took long
 // together, it was most likely the one with the most data, and that one is held responsible.
-
-// gaugeRows are the commands that tell what took long.
-func gaugeRows() []commands.Row { return []commands.Row{slowlogRow(), latencyRow()} }
 
 // exactBelowUS is the slowlog-log-slower-than below which every command is measured for itself.
 const exactBelowUS = 1000
@@ -97,19 +95,6 @@ func (ex *executor) countTime(row *commands.Row, us int64) {
 	h.Count(us)
 }
 
-// expireDue removes keys whose time has come, and notes if that took long.
-func (ex *executor) expireDue(budget int) (more bool) {
-	if ex.gauge.latencyMS == math.MaxInt64 {
-		return ex.store.ExpireDue(budget)
-	}
-	start := time.Now()
-	more = ex.store.ExpireDue(budget)
-	if ms := time.Since(start).Milliseconds(); ms >= ex.gauge.latencyMS {
-		ex.latency.Add("expire-cycle", ex.store.NowUS()/1_000_000, ms)
-	}
-	return more
-}
-
 // beginBatch begins to measure commands together.
 func (g *gauge) beginBatch() { g.measuredUS = 0 }
 
@@ -143,3 +128,22 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 		ex.noteSlow(s, us, redact(of, largest))
 	}
 }
+
+// redact hides the passwords in a command. It copies argv only if there are any.
+func redact(row *commands.Row, argv [][]byte) [][]byte {
+	if row.Secrets == nil {
+		return argv
+	}
+	secret := row.Secrets(argv, nil)
+	if secret == nil {
+		return argv
+	}
+	argv = slices.Clone(argv)
+	for _, i := range secret {
+		argv[i] = redacted
+	}
+	return argv
+}
+
+// redacted stands for what neither MONITOR nor SLOWLOG shows.
+var redacted = []byte("(redacted)")

@@ -6,11 +6,12 @@ import (
 	"runtime"
 	"strings"
 
-	"lockserver/internal/rusage"
-
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
+	"lockserver/internal/rusage"
+	"lockserver/persistence/aof"
+	"lockserver/server/stats"
 )
 
 func infoRows() []commands.Row {
@@ -125,17 +126,6 @@ func infoServer(ex *executor, w *infoWriter) {
 	w.line("configured_hz", ex.config.HZ)
 	w.line("config_file", ex.opts.ConfigFile)
 	w.line("io_threads_active", b2i(ex.config.IOThreads > 1))
-}
-
-func (srv *Server) multiplexing() string {
-	switch {
-	case !srv.executor.opts.EventLoops:
-		return "goroutines"
-	case runtime.GOOS == "linux":
-		return "epoll"
-	default:
-		return "kqueue"
-	}
 }
 
 func infoClients(ex *executor, w *infoWriter) {
@@ -262,4 +252,91 @@ func human(n uint64) string {
 	default:
 		return fmt.Sprintf("%.2fG", f/(1<<30))
 	}
+}
+
+// infoLog writes what INFO's section about persistence says of the log.
+func infoLog(ex *executor, w *infoWriter) {
+	rw := &ex.rewrites
+	on := ex.aof != nil
+	current, last := int64(-1), rw.durationMS
+	if rw.running {
+		current = (ex.store.NowMS() - rw.startedMS) / 1000
+	}
+	if last > 0 {
+		last /= 1000
+	}
+	writeStatus := "ok"
+	if on && ex.aof.broken != nil {
+		writeStatus = "err"
+	}
+	w.line("aof_enabled", b2i(on))
+	w.line("aof_rewrite_in_progress", b2i(rw.running))
+	w.line("aof_rewrite_scheduled", b2i(rw.scheduled))
+	w.line("aof_last_rewrite_time_sec", last)
+	w.line("aof_current_rewrite_time_sec", current)
+	w.line("aof_last_bgrewrite_status", okOrErr(rw.lastErr))
+	w.line("aof_rewrites", rw.count)
+	w.line("aof_last_write_status", writeStatus)
+	if !on {
+		return
+	}
+	var st aof.Stats = ex.aof.log.Stats()
+	w.line("aof_current_size", st.Bytes)
+	w.line("aof_base_size", st.StartBytes)
+	w.line("aof_pending_rewrite", b2i(rw.scheduled))
+	w.line("aof_buffer_length", st.Pending)
+	w.line("aof_pending_bio_fsync", b2i(st.Syncing))
+	w.line("aof_delayed_fsync", st.Delayed)
+}
+
+// infoLoading writes how far the start has come.
+func infoLoading(ex *executor, w *infoWriter) {
+	l := ex.loading
+	w.line("loading", b2i(l != nil))
+	w.line("async_loading", 0)
+	if l == nil {
+		return
+	}
+	passed := max(1, ex.store.NowUS()-l.startedUS)
+	eta := int64(1)
+	if l.done > 0 {
+		eta = int64(float64(l.total-l.done) / float64(l.done) * float64(passed) / 1e6)
+	}
+	w.line("loading_start_time", l.startedUS/1_000_000)
+	w.line("loading_total_bytes", l.total)
+	w.line("loading_rdb_used_mem", 0)
+	w.line("loading_loaded_bytes", l.done)
+	w.line("loading_loaded_perc", l.percent())
+	w.line("loading_eta_seconds", eta)
+}
+
+func infoMemory(ex *executor, w *infoWriter) {
+	used := uint64(ex.store.Used())
+	heap := stats.ReadHeap().Allocated
+	w.line("used_memory", used)
+	w.line("used_memory_human", human(used))
+	w.line("used_memory_rss", rusage.ResidentBytes())
+	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
+	w.line("used_memory_overhead", ex.store.Overhead())
+	w.line("used_memory_dataset", ex.store.Used()-ex.store.Overhead())
+	w.line("total_system_memory", rusage.MachineBytes())
+	w.line("total_system_memory_human", human(rusage.MachineBytes()))
+	w.line("maxmemory", ex.config.MaxMemory)
+	w.line("maxmemory_human", human(uint64(ex.config.MaxMemory)))
+	w.line("maxmemory_policy", ex.config.MaxMemoryPolicy)
+	w.line("mem_not_counted_for_evict", heap-min(heap, used))
+	counts := ex.scripts.Counts()
+	w.line("number_of_cached_scripts", counts.Scripts)
+	w.line("number_of_functions", counts.Functions)
+	w.line("number_of_libraries", counts.Libraries)
+	w.line("mem_allocator", "go")
+	w.line("go_heap", heap)
+	w.line("go_heap_human", human(heap))
+}
+
+func okOrErr(err error) string {
+	if err != nil {
+		return "err"
+	}
+	return "ok"
 }

@@ -27,7 +27,7 @@ var journalFaults = []plant.Fault{
 		return
 	}
 	ex.gate.Lose(max(`)),
-	plant.New("replies leave before the system has them", plant.Instead("server/pending.go",
+	plant.New("replies leave before the system has them", plant.Instead("server/send.go",
 		`return s.executor.gate.Written(s.needs) }`,
 		`return planted("replies leave before the system has them") || s.executor.gate.Written(s.needs) }`)),
 	plant.New("what could not be written is acknowledged", plant.Instead("server/gate/gate.go",

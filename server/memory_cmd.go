@@ -5,7 +5,6 @@ import (
 	"runtime/debug"
 
 	"lockserver/commands"
-	"lockserver/internal/rusage"
 	"lockserver/server/stats"
 )
 
@@ -107,28 +106,4 @@ func memoryPurge(c *commands.Ctx) error {
 	debug.FreeOSMemory()
 	c.Out.OK()
 	return nil
-}
-
-func infoMemory(ex *executor, w *infoWriter) {
-	used := uint64(ex.store.Used())
-	heap := stats.ReadHeap().Allocated
-	w.line("used_memory", used)
-	w.line("used_memory_human", human(used))
-	w.line("used_memory_rss", rusage.ResidentBytes())
-	w.line("used_memory_rss_human", human(rusage.ResidentBytes()))
-	w.line("used_memory_overhead", ex.store.Overhead())
-	w.line("used_memory_dataset", ex.store.Used()-ex.store.Overhead())
-	w.line("total_system_memory", rusage.MachineBytes())
-	w.line("total_system_memory_human", human(rusage.MachineBytes()))
-	w.line("maxmemory", ex.config.MaxMemory)
-	w.line("maxmemory_human", human(uint64(ex.config.MaxMemory)))
-	w.line("maxmemory_policy", ex.config.MaxMemoryPolicy)
-	w.line("mem_not_counted_for_evict", heap-min(heap, used))
-	counts := ex.scripts.Counts()
-	w.line("number_of_cached_scripts", counts.Scripts)
-	w.line("number_of_functions", counts.Functions)
-	w.line("number_of_libraries", counts.Libraries)
-	w.line("mem_allocator", "go")
-	w.line("go_heap", heap)
-	w.line("go_heap_human", human(heap))
 }

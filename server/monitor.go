@@ -85,22 +85,3 @@ func appendPadded(dst []byte, n int64, digits int) []byte {
 	}
 	return append(dst, space[i:]...)
 }
-
-// redacted stands for what neither MONITOR nor SLOWLOG shows.
-var redacted = []byte("(redacted)")
-
-// redact hides the passwords in a command. It copies argv only if there are any.
-func redact(row *commands.Row, argv [][]byte) [][]byte {
-	if row.Secrets == nil {
-		return argv
-	}
-	secret := row.Secrets(argv, nil)
-	if secret == nil {
-		return argv
-	}
-	argv = slices.Clone(argv)
-	for _, i := range secret {
-		argv[i] = redacted
-	}
-	return argv
-}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"lockserver/internal/config"
+	"lockserver/store"
 )
 
 // Options say what a server is like. The zero value is a server for tests: it listens on a free port of
@@ -119,4 +120,12 @@ func (o *Options) fields() (map[string]string, error) {
 		values["maxmemory"] = strconv.FormatInt(o.MaxMemory, 10)
 	}
 	return values, nil
+}
+
+// compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
+const compatibleVersion = "7.4.0"
+
+// Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
+type Journal interface {
+	Append(unit []store.Effect)
 }

@@ -4,28 +4,13 @@ import (
 	"fmt"
 	"runtime/debug"
 
-	"lockserver/internal/resp"
-	"lockserver/server/transport"
+	"lockserver/commands"
 )
 
 // What a panic costs: docs/decisions/0007. Commands contain their own (executor.call and contain). What
 // happens around them on behalf of one connection, decoding, looking ahead, sending, costs that connection
 // (session.contain, and the connections' own). Behind a panic in what everybody shares, nobody can tell what
 // is whole: it passes through all of those as a damage, and ends the process.
-
-// stage is what a session's owner is doing, for the case that it panics there.
-type stage uint8
-
-const (
-	// aside: it does not hold the executor's lock. Nothing but the session and the
-	// owner's batch can be half done.
-	aside stage = iota
-	// between: it holds the lock and is at commands, but in none of them, nor in what changes shared things
-	// (a panic there is a damage). What the last command has changed it has changed wholly.
-	between
-	// within: it holds the lock and may be in the middle of anything.
-	within
-)
 
 // damage is a panic behind which the data, or what all sessions share, may be half
 // changed. Nothing contains it.
@@ -52,18 +37,6 @@ func (ex *executor) damaged(p any) {
 	panic(damage{err})
 }
 
-// contain is deferred by Feed. It makes a panic end the connection instead of the process.
-func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
-	if p := recover(); p != nil {
-		if s.stage == within {
-			s.executor.damaged(p)
-		}
-		s.Panicked(p)
-		s.abandon(b, from)
-		*hangUp = true
-	}
-}
-
 // Panicked implements transport.Session: it logs a panic that costs a connection only; one that costs more
 // goes on.
 func (s *session) Panicked(p any) {
@@ -73,34 +46,35 @@ func (s *session) Panicked(p any) {
 	s.executor.log.Error("a connection panicked", "client", s.id, "addr", s.info.addr, "panic", p, "stack", string(debug.Stack()))
 }
 
-// abandon makes everything as if the session's owner had come to an end where it panicked: the unit is ended,
-// the lock let go, and what the session has got, but for what is to be taken back, is dropped.
-func (s *session) abandon(b *batch, from *transport.Loop) {
-	ex := s.executor
-	defer ex.damaging()
-	if s.stage == aside {
-		ex.mu.Lock()
-		if !ex.busy.on {
-			ex.begin()
+// contain is call for what a command left to be done later.
+func (ex *executor) contain(row *commands.Row, f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(row, p)
 		}
-	}
-	s.stage = within
-	s.closing = true
-	s.out.Buf = nil
-	s.decoder, s.backlog = resp.Decoder{}, nil
-	ex.store.SetNoTouch(false)
-	var touched []*session
-	if !ex.busy.on {
-		ex.endUnit()
-		touched = ex.end()
-	}
-	s.stage = aside
-	ex.mu.Unlock()
-	b.forget()
-	kick(s.toKick, from)
-	s.toKick = nil
-	kick(touched, from)
+	}()
+	return f()
 }
 
-// forget drops what a batch holds, but for the room that may be still to be sent from.
-func (b *batch) forget() { *b = batch{rooms: b.rooms} }
+// panicked turns a handler's panic into an error. A command that only reads cannot have damaged anything;
+// after one that writes, going on could make wrong data permanent, so the server stops without saving.
+func (ex *executor) panicked(row *commands.Row, p any) error {
+	if _, ok := p.(damage); ok {
+		panic(p)
+	}
+	ex.tracking.actor = nil
+	ex.log.Error("a command panicked", "command", row.FullName(), "panic", p, "stack", string(debug.Stack()))
+	if row.Flags.Has(commands.Write) {
+		ex.fail(fmt.Errorf("%s panicked: %v", row.FullName(), p))
+	}
+	return commands.ErrInternal
+}
+
+// fail stops the server for good: the data in memory can no longer be trusted.
+func (ex *executor) fail(err error) {
+	if ex.failed == nil {
+		ex.failed = err
+		ex.log.Error("stopping without saving: the data may be damaged", "cause", err)
+		ex.host.requestStop(1)
+	}
+}

@@ -1,8 +1,6 @@
 package server
 
 import (
-	"slices"
-
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/store"
@@ -17,166 +15,6 @@ import (
 //
 // To add a blocking command: write its handler so that one function tries (and does nothing if it cannot),
 // call it once, and hand it to Ctx.Block. Nothing here needs to know the command.
-
-// waiter is one parked command.
-type waiter struct {
-	session *session
-	row     *commands.Row
-	argv    [][]byte
-	db      *store.DB
-	wait    commands.Wait
-	places  []*place
-	timer   timer
-	sinceMS int64
-	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
-
-	number         uint64    // rises from waiter to waiter
-	claimant       *claimant // whose waiter it is, if wait.Owner says so
-	older, younger *waiter   // the claimant's others
-	granted        bool      // it leaves its queues because it got what it waited for
-}
-
-// place is a waiter's stand in one key's queue.
-type place struct {
-	waiter     *waiter
-	queue      *queue
-	prev, next *place
-	// branching places are in the list queue.branches: see deadlock.go.
-	branching              bool
-	prevBranch, nextBranch *place
-}
-
-// queue is the waiters of one key, oldest first.
-type queue struct {
-	db          int
-	key         string
-	first, last *place
-	branches    *place // those that wait for more than this key, in no order
-	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
-	ready       bool   // stands in parking.ready
-	again       *retry // nil: nobody has asked for one
-}
-
-// retry makes a queue ready at a time.
-type retry struct {
-	queue *queue
-	timer timer
-}
-
-func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }
-
-// parking holds every waiter. It is only touched under the executor.
-type parking struct {
-	queues    []map[string]*queue // a database each
-	claimants map[string]*claimant
-	count     int
-	ofLocks   int    // those of them that wait in the queues of locks
-	entered   uint64 // how many have ever been parked
-	ready     []*queue
-	serving   *waiter     // whose turn it is
-	suspects  []*claimant // may stand in a circle since this unit
-	goOn      timer       // for suspects that a unit had no time for
-	timers    *timers
-}
-
-func newParking(databases int, ts *timers) *parking {
-	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant)}
-	for i := range p.queues {
-		p.queues[i] = make(map[string]*queue)
-	}
-	p.goOn.Of = p
-	return p
-}
-
-// keyChanged makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
-func (p *parking) keyChanged(db int, key []byte) {
-	if q := p.queues[db][string(key)]; q != nil {
-		p.makeReady(q)
-	}
-	if store.IsCompanion(key) {
-		bare, whole := commands.LocksOf(key)
-		for _, lock := range [][]byte{bare, whole} {
-			if q := p.queues[db][string(lock)]; q != nil && len(lock) > 0 {
-				p.makeReady(q)
-			}
-		}
-	}
-}
-
-// databaseChanged is keyChanged for every key of a database.
-func (p *parking) databaseChanged(db int) {
-	for _, q := range p.queues[db] {
-		p.makeReady(q)
-	}
-}
-
-func (p *parking) makeReady(q *queue) {
-	if !q.ready {
-		q.ready = true
-		p.ready = append(p.ready, q)
-	}
-}
-
-// enter puts a waiter at the end of the queue of each of its keys.
-func (p *parking) enter(w *waiter) {
-	for _, key := range w.wait.Keys {
-		q := p.queues[w.db.ID()][string(key)]
-		if q == nil {
-			q = &queue{db: w.db.ID(), key: string(key)}
-			p.queues[q.db][q.key] = q
-		} else if q.last.waiter == w {
-			continue // the same key twice in one command
-		}
-		pl := &place{waiter: w, queue: q, prev: q.last}
-		if q.last != nil {
-			q.last.next = pl
-		} else {
-			q.first = pl
-		}
-		q.last = pl
-		w.places = append(w.places, pl)
-	}
-	p.count++
-	p.entered++
-	if w.number = p.entered; w.wait.Owner != nil {
-		p.ofLocks++
-		p.claim(w)
-	}
-}
-
-// leave takes a waiter out of all its queues.
-func (p *parking) leave(w *waiter) {
-	if w.claimant != nil {
-		p.ofLocks--
-		if !w.granted && w.younger != nil {
-			p.leftBehind(w)
-		}
-		p.disclaim(w)
-	}
-	for _, pl := range w.places {
-		q := pl.queue
-		if pl.prev != nil {
-			pl.prev.next = pl.next
-		} else {
-			q.first = pl.next
-		}
-		if pl.next != nil {
-			pl.next.prev = pl.prev
-		} else {
-			q.last = pl.prev
-		}
-		if q.first == nil {
-			delete(p.queues[q.db], q.key)
-			if q.again != nil {
-				p.timers.stop(&q.again.timer)
-			}
-		} else if pl.prev == nil && w.wait.Queue {
-			p.makeReady(q) // a new head: it may be able to go where the old one could not
-		}
-	}
-	w.places = nil
-	p.count--
-}
 
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
@@ -333,10 +171,6 @@ func (ex *executor) serveQueue(q *queue) {
 	ex.parking.heldBy(q, owner, c)
 }
 
-func (w *waiter) standsIn(q *queue) bool {
-	return slices.ContainsFunc(w.places, func(pl *place) bool { return pl.queue == q })
-}
-
 // try gives a waiter its chance and says whether it has been answered.
 func (ex *executor) try(w *waiter) bool {
 	c := ex.waiterCtx(w)
@@ -405,33 +239,6 @@ func (ex *executor) freeCtx() *commands.Ctx {
 
 // spareCtx ends the use of what freeCtx returned.
 func (ex *executor) spareCtx(c *commands.Ctx) { ex.spareCtxs = append(ex.spareCtxs, c) }
-
-// endLeases lets keys die whose time has come before commands look at them, if anybody waits. A
-// command that found one first would be answered between the end of a lease and the grant to who
-// stands next, a moment that nobody is to see.
-func (ex *executor) endLeases() {
-	if ex.parking.count == 0 || ex.expiryPaused {
-		return
-	}
-	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
-		ex.expireDue(dueBudget)
-		ex.endUnit()
-	}
-}
-
-func ownAll(argv [][]byte) [][]byte {
-	total := 0
-	for _, a := range argv {
-		total += len(a)
-	}
-	own, room := make([][]byte, len(argv)), make([]byte, 0, total)
-	for i, a := range argv {
-		at := len(room)
-		room = append(room, a...)
-		own[i] = room[at:len(room):len(room)]
-	}
-	return own
-}
 
 // tryAgainAt makes the queue of a key ready at a time.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {

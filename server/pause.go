@@ -57,34 +57,3 @@ func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 	}
 	return true
 }
-
-func clientPause(c *commands.Ctx) error {
-	a := c.Args()
-	timeout, all := *a, true
-	a.Bytes()
-	if a.Left() > 1 {
-		return commands.ErrSubcommandSyntax("client", c.Argv[1])
-	}
-	if a.More() {
-		word := a.MaybeOption()
-		if word == "" {
-			return commands.ErrPauseMode
-		}
-		all = word == "ALL"
-	}
-	untilMS := readWait(&timeout, c.NowMS())
-	if err := timeout.Err(); err != nil {
-		return err
-	}
-	if untilMS > 0 {
-		sessionOf(c).executor.pause(untilMS, all)
-	}
-	c.Out.OK()
-	return nil
-}
-
-func clientUnpause(c *commands.Ctx) error {
-	sessionOf(c).executor.unpause()
-	c.Out.OK()
-	return nil
-}

@@ -225,34 +225,3 @@ func (ex *executor) spread(to *audience, m *message) int {
 	}
 	return len(to.members)
 }
-
-// deliver lays bytes into a session's inbox; they are shared and are not written to. A session whose output
-// grows too large by it is condemned.
-func (ex *executor) deliver(s *session, b []byte) {
-	if s.condemned {
-		return
-	}
-	s.inbox = append(s.inbox, b)
-	s.inboxBytes += len(b)
-	ex.touch(s)
-	s.checkOutput()
-}
-
-// takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.
-func (s *session) takeInbox() {
-	for _, b := range s.inbox {
-		s.out.Raw(b)
-	}
-	s.dropInbox()
-}
-
-// mostSpareInbox is the room for messages that a session keeps.
-const mostSpareInbox = 64
-
-func (s *session) dropInbox() {
-	clear(s.inbox)
-	s.inbox, s.inboxBytes = s.inbox[:0], 0
-	if cap(s.inbox) > mostSpareInbox {
-		s.inbox = nil
-	}
-}

@@ -177,3 +177,6 @@ func (ex *executor) lose(s *session) {
 	s.lost.Store(true)
 	ex.condemn(s)
 }
+
+// renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
+const renewalsPerLease = 3

@@ -2,7 +2,6 @@ package server
 
 import (
 	"lockserver/commands"
-	"lockserver/persistence/aof"
 )
 
 func saveRows() []commands.Row {
@@ -83,66 +82,6 @@ func lastsave(c *commands.Ctx) error {
 	return nil
 }
 
-// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
-// saves if there are save points.
-type ShutdownOptions struct {
-	Save, NoSave bool
-	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
-	Now bool
-	// Force ends the server even if saving fails.
-	Force bool
-}
-
-// Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error
-// says why, unless Force is set. A server that was not started, or could not be, only ends.
-func (srv *Server) Shutdown(o ShutdownOptions) error {
-	srv.life.Lock()
-	state := srv.state
-	srv.life.Unlock()
-	switch state {
-	case stateClosed:
-		<-srv.done
-		return errClosed
-	case stateRunning:
-		if err := srv.prepareShutdown(o); err != nil {
-			return err
-		}
-	}
-	return srv.Close() // what never ran has nothing to save
-}
-
-func (srv *Server) prepareShutdown(o ShutdownOptions) error {
-	ex := &srv.executor
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
-		ex.scripts.KillUnlessWrote()
-		ex.busy.over.Wait()
-	}
-	ex.begin()
-	return srv.executor.saveForShutdown(o)
-}
-
-// saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
-func (ex *executor) saveForShutdown(o ShutdownOptions) error {
-	wanted := (o.Save || len(ex.config.Save) > 0) && !o.NoSave && ex.config.DBFilename != "" && ex.loading == nil
-	if ex.failed == nil && ex.aof != nil {
-		if err := ex.syncLog(); err != nil && !o.Force && !o.NoSave {
-			return err
-		}
-	}
-	if wanted && ex.failed == nil {
-		ex.awaitNoSave()
-		if err := ex.saveNow(); err != nil && !o.Force {
-			return err
-		}
-	}
-	if ex.failed == nil {
-		ex.failed = errClosed
-	}
-	return nil
-}
-
 func shutdown(c *commands.Ctx) error {
 	a := c.Args()
 	var o ShutdownOptions
@@ -210,67 +149,4 @@ func bgrewriteaof(c *commands.Ctx) error {
 	}
 	c.Out.Simple("Background append only file rewriting started")
 	return nil
-}
-
-// infoLog writes what INFO's section about persistence says of the log.
-func infoLog(ex *executor, w *infoWriter) {
-	rw := &ex.rewrites
-	on := ex.aof != nil
-	current, last := int64(-1), rw.durationMS
-	if rw.running {
-		current = (ex.store.NowMS() - rw.startedMS) / 1000
-	}
-	if last > 0 {
-		last /= 1000
-	}
-	writeStatus := "ok"
-	if on && ex.aof.broken != nil {
-		writeStatus = "err"
-	}
-	w.line("aof_enabled", b2i(on))
-	w.line("aof_rewrite_in_progress", b2i(rw.running))
-	w.line("aof_rewrite_scheduled", b2i(rw.scheduled))
-	w.line("aof_last_rewrite_time_sec", last)
-	w.line("aof_current_rewrite_time_sec", current)
-	w.line("aof_last_bgrewrite_status", okOrErr(rw.lastErr))
-	w.line("aof_rewrites", rw.count)
-	w.line("aof_last_write_status", writeStatus)
-	if !on {
-		return
-	}
-	var st aof.Stats = ex.aof.log.Stats()
-	w.line("aof_current_size", st.Bytes)
-	w.line("aof_base_size", st.StartBytes)
-	w.line("aof_pending_rewrite", b2i(rw.scheduled))
-	w.line("aof_buffer_length", st.Pending)
-	w.line("aof_pending_bio_fsync", b2i(st.Syncing))
-	w.line("aof_delayed_fsync", st.Delayed)
-}
-
-// infoLoading writes how far the start has come.
-func infoLoading(ex *executor, w *infoWriter) {
-	l := ex.loading
-	w.line("loading", b2i(l != nil))
-	w.line("async_loading", 0)
-	if l == nil {
-		return
-	}
-	passed := max(1, ex.store.NowUS()-l.startedUS)
-	eta := int64(1)
-	if l.done > 0 {
-		eta = int64(float64(l.total-l.done) / float64(l.done) * float64(passed) / 1e6)
-	}
-	w.line("loading_start_time", l.startedUS/1_000_000)
-	w.line("loading_total_bytes", l.total)
-	w.line("loading_rdb_used_mem", 0)
-	w.line("loading_loaded_bytes", l.done)
-	w.line("loading_loaded_perc", l.percent())
-	w.line("loading_eta_seconds", eta)
-}
-
-func okOrErr(err error) string {
-	if err != nil {
-		return "err"
-	}
-	return "ok"
 }

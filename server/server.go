@@ -6,10 +6,17 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net"
+	"path/filepath"
+	"runtime"
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/persistence/disk"
+	"lockserver/server/script"
+	"lockserver/server/stats"
 	"lockserver/server/transport"
+	"lockserver/store"
 )
 
 // Server is one lockserver. Make it with New, start it with Start, end it with Close or Shutdown.
@@ -36,19 +43,8 @@ const (
 	stateClosed
 )
 
-// counts are what happened since the start, or since CONFIG RESETSTAT.
-type counts struct {
-	connections int64 // accepted
-	refused     int64 // by maxclients
-	errors      int64 // error replies
-}
-
-var (
-	// errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
-	errClosed = errors.New("server: closed")
-	// errNotRunning is returned by Dial.
-	errNotRunning = errors.New("server: not running")
-)
+// errNotRunning is returned by Dial.
+var errNotRunning = errors.New("server: not running")
 
 // New returns a server with empty databases; it neither listens nor loads anything until Start. The error
 // says what is wrong with the options.
@@ -78,12 +74,6 @@ func New(o Options) (*Server, error) {
 	srv.endpoint = transport.NewEndpoint(&srv.executor, o.Log)
 	return srv, nil
 }
-
-// sharedTable holds every command: those on data, and the server's own. It never changes, so
-// all servers of a process have one.
-var sharedTable = sync.OnceValue(func() *commands.Table {
-	return commands.NewTable(append(commands.Families(), serverRows()...)...)
-})
 
 // Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve;
 // it returns when the data is there. Until then clients can connect, and are told -LOADING.
@@ -242,4 +232,96 @@ func (srv *Server) requestStop(code int) {
 			_ = srv.Close()
 		}()
 	})
+}
+
+func (srv *Server) multiplexing() string {
+	switch {
+	case !srv.executor.opts.EventLoops:
+		return "goroutines"
+	case runtime.GOOS == "linux":
+		return "epoll"
+	default:
+		return "kqueue"
+	}
+}
+
+// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's from
+// now on, holds their directives.
+func (ex *executor) setUp(o Options, c *config.Config, h host) error {
+	dir, err := filepath.Abs(c.Dir)
+	if err != nil {
+		return fmt.Errorf("dir '%s': %w", c.Dir, err)
+	}
+	c.Dir = dir // the process may go to another directory
+	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
+	ex.clients = make(map[int64]*session)
+	ex.histograms = make(map[*commands.Row]*stats.Histogram)
+	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	ex.table = sharedTable()
+	ex.calls = make([]int64, ex.table.Size())
+	ex.plain = plainnessOf(ex.table)
+	ex.journal = o.Journal
+	ex.store = store.New(c.Databases, store.Limits{})
+	ex.store.Record(o.Journal != nil)
+	ex.parking = newParking(c.Databases, &ex.timers)
+	ex.watching = newWatching(c.Databases)
+	ex.pubsub = newPubSub()
+	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
+	ex.busy.over = sync.NewCond(&ex.mu)
+	ex.tracking = newTracking()
+	ex.events.executor = ex
+	ex.watchdog.open(c.Databases)
+	ex.store.SetFollower(&ex.watchdog)
+	ex.poke = make(chan struct{}, 1)
+	ex.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+	ex.applyConfig()
+	ex.store.SetNow(ex.clock.NowUS())
+	return nil
+}
+
+// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
+// saves if there are save points.
+type ShutdownOptions struct {
+	Save, NoSave bool
+	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
+	Now bool
+	// Force ends the server even if saving fails.
+	Force bool
+}
+
+// Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error
+// says why, unless Force is set. A server that was not started, or could not be, only ends.
+func (srv *Server) Shutdown(o ShutdownOptions) error {
+	srv.life.Lock()
+	state := srv.state
+	srv.life.Unlock()
+	switch state {
+	case stateClosed:
+		<-srv.done
+		return errClosed
+	case stateRunning:
+		if err := srv.prepareShutdown(o); err != nil {
+			return err
+		}
+	}
+	return srv.Close() // what never ran has nothing to save
+}
+
+func (srv *Server) prepareShutdown(o ShutdownOptions) error {
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
+		ex.scripts.KillUnlessWrote()
+		ex.busy.over.Wait()
+	}
+	ex.begin()
+	return srv.executor.saveForShutdown(o)
+}
+
+// Directives returns all directives as they are now, by name, with values as CONFIG GET shows them.
+func (srv *Server) Directives() map[string]string {
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	return srv.executor.config.Directives()
 }

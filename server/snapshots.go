@@ -290,3 +290,23 @@ func escapeGlob(path string) string {
 	}
 	return strings.NewReplacer("*", "\\*", "?", "\\?", "[", "\\[", "\\", "\\\\").Replace(path)
 }
+
+// saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
+func (ex *executor) saveForShutdown(o ShutdownOptions) error {
+	wanted := (o.Save || len(ex.config.Save) > 0) && !o.NoSave && ex.config.DBFilename != "" && ex.loading == nil
+	if ex.failed == nil && ex.aof != nil {
+		if err := ex.syncLog(); err != nil && !o.Force && !o.NoSave {
+			return err
+		}
+	}
+	if wanted && ex.failed == nil {
+		ex.awaitNoSave()
+		if err := ex.saveNow(); err != nil && !o.Force {
+			return err
+		}
+	}
+	if ex.failed == nil {
+		ex.failed = errClosed
+	}
+	return nil
+}

@@ -26,67 +26,6 @@ type queuedCommand struct {
 	argv [][]byte
 }
 
-func transactionRows() []commands.Row {
-	easy := whenever | commands.Fast | commands.AllowBusy | commands.Immediate
-	return []commands.Row{
-		{Name: "multi", Group: commands.Transactions, Since: "1.2.0", Flags: easy, Run: multi,
-			Summary: "Begins a transaction: commands are queued until EXEC.", Complexity: "O(1)"},
-		{Name: "exec", Group: commands.Transactions, Since: "1.2.0", Run: exec,
-			Flags:      whenever | commands.SkipSlowlog | commands.Immediate | commands.RunsQueue | commands.EndsTransaction,
-			Summary:    "Runs the queued commands as one, unless a watched key has changed.",
-			Complexity: "Depends on the queued commands"},
-		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy | commands.EndsTransaction, Run: discard,
-			Summary: "Gives a transaction up.", Complexity: "O(N) where N is the number of queued commands"},
-		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchKeys,
-			Summary: "Makes the next EXEC depend on nobody having changed these keys.", Complexity: "O(1) a key",
-			Args: []commands.Arg{commands.Key("key", commands.RO).Many()}},
-		{Name: "unwatch", Group: commands.Transactions, Since: "2.2.0", Flags: easy &^ commands.Immediate, Run: unwatch,
-			Summary: "Forgets all watched keys.", Complexity: "O(1)"},
-	}
-}
-
-// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
-// immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
-// it only words the refusal of EXEC.
-func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
-	tx := s.multi
-	if err == nil && row.Flags.Has(commands.Immediate) {
-		return false, nil
-	}
-	if err != nil {
-		ex := s.executor
-		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
-			s.discard()
-			if len(ex.monitors) > 0 {
-				ex.show(s, known, s.db.ID(), argv)
-			}
-			return false, commands.ErrExecAbortedBy(err)
-		}
-		if tx != nil {
-			tx.aborted = true
-		}
-		return false, err
-	}
-	if !tx.aborted { // what will not run is not worth the memory
-		tx.add(row, argv)
-	}
-	s.out.Simple("QUEUED")
-	return true, nil
-}
-
-func multi(c *commands.Ctx) error {
-	s := sessionOf(c)
-	if s.multi != nil {
-		return commands.ErrNestedMulti
-	}
-	if s.multi = s.spare; s.multi == nil {
-		s.multi = new(transaction)
-	}
-	s.spare = nil
-	c.Out.OK()
-	return nil
-}
-
 // add queues a command. Its words are copied.
 func (tx *transaction) add(row *commands.Row, argv [][]byte) {
 	first := len(tx.args)
@@ -116,85 +55,8 @@ func (s *session) reuse(tx *transaction) {
 	s.spare = tx
 }
 
-func discard(c *commands.Ctx) error {
-	s := sessionOf(c)
-	if s.multi == nil {
-		return commands.ErrDiscardNoMulti
-	}
-	s.discard()
-	c.Out.OK()
-	return nil
-}
-
 // discard leaves a transaction and forgets the watched keys.
 func (s *session) discard() {
 	s.multi = nil
 	s.unwatch()
-}
-
-// exec runs the queued commands. An error of one of them is its reply, and the others
-// run all the same, as in Redis.
-func exec(c *commands.Ctx) error {
-	s := sessionOf(c)
-	tx := s.multi
-	if tx == nil {
-		return commands.ErrExecWithoutMulti
-	}
-	changed := s.hasWatchedChanged()
-	s.discard() // first: what the transaction itself changes is of no interest
-	switch {
-	case tx.aborted:
-		return commands.ErrExecAbort
-	case changed:
-		c.Out.NullArray()
-		return nil
-	}
-	ex := s.executor
-	c.Out.Array(len(tx.queued))
-	start := c.Out.Mark()
-	var inner commands.Ctx
-	for _, q := range tx.queued {
-		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
-			return commands.ErrInternal
-		}
-		mark := c.Out.Mark()
-		ex.runQueued(&inner, s, q)
-		if s.replies == replyOff { // what CLIENT REPLY SKIP says is for the command behind EXEC, as in Redis
-			c.Out.Rollback(mark)
-		}
-		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not
-			c.Out.Rollback(start)
-		}
-	}
-	s.reuse(tx)
-	return nil
-}
-
-// runQueued runs one command of a transaction; its error becomes its reply.
-func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
-	ex.total++
-	ex.calls[q.row.Index()]++
-	s.lastRow = q.row
-	mark := s.out.Mark()
-	ex.prepare(c, s, q.row, q.argv)
-	c.MayBlock = false
-	handler := q.row.Run
-	if len(ex.tracking.trackers) > 0 {
-		handler = func(c *commands.Ctx) error { return ex.runTracked(c, s) }
-	}
-	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
-	var err error
-	if ex.gauge.timed[q.row.Index()] {
-		err = ex.measure(s, q.row, q.argv, run)
-	} else {
-		err = run()
-	}
-	if len(ex.monitors) > 0 {
-		ex.show(s, q.row, s.db.ID(), q.argv)
-	}
-	if err != nil {
-		s.out.Rollback(mark)
-		s.out.Error(err.Error())
-		ex.counts.errors++
-	}
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // This file is transport.Host, the whole of it: what the connections ask of the server. Of its session a
-// connection sees transport.Session: Feed (session.go), InputFull (flow.go), Lingers and MayLeave
-// (pending.go), Panicked (panic.go), Close (client.go), and what stands here.
+// connection sees transport.Session: Feed (feed.go), InputFull (flow.go), Lingers and MayLeave
+// (send.go), Panicked (panic.go), Close (client.go), and what stands here.
 
 var (
 	_ transport.Host    = (*executor)(nil)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"lockserver/commands"
 	"lockserver/store"
 )
 
@@ -74,56 +73,6 @@ func (w *watching) remove(one *watch) {
 	w.count--
 }
 
-// KeyChanged implements store.Observer.
-func (ex *executor) KeyChanged(db int, key []byte) {
-	if ex.parking.count > 0 {
-		ex.parking.keyChanged(db, key)
-	}
-	if ex.watching.count > 0 {
-		ex.watching.keyChanged(db, key)
-	}
-	if len(ex.tracking.trackers) > 0 {
-		ex.trackedKeyChanged(key)
-	}
-}
-
-// KeyReady implements store.Observer.
-func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key) }
-
-// DatabaseChanged implements store.Observer.
-func (ex *executor) DatabaseChanged(db int) {
-	ex.parking.databaseChanged(db)
-	ex.watching.databaseChanged(db)
-	if len(ex.tracking.trackers) > 0 {
-		ex.trackedFlushed()
-	}
-}
-
-// observe makes the store tell of changed keys while anybody wants to know.
-func (ex *executor) observe() {
-	if ex.parking.count > 0 || ex.watching.count > 0 || len(ex.tracking.trackers) > 0 {
-		ex.store.SetObserver(ex)
-	} else {
-		ex.store.SetObserver(nil)
-	}
-}
-
-func watchKeys(c *commands.Ctx) error {
-	s := sessionOf(c)
-	if s.multi != nil {
-		return commands.ErrWatchInsideMulti
-	}
-	ex := s.executor
-	if !s.watchedChanged { // otherwise the next EXEC fails whatever else is watched
-		for _, key := range c.Args().Rest() {
-			ex.watching.add(s, key)
-		}
-		ex.observe()
-	}
-	c.Out.OK()
-	return nil
-}
-
 // hasWatchedChanged reports whether a watched key is no longer as it was; one whose time has come dies
 // here, if nobody has noticed before.
 func (s *session) hasWatchedChanged() bool {
@@ -131,12 +80,6 @@ func (s *session) hasWatchedChanged() bool {
 		one.db.Peek([]byte(one.key))
 	}
 	return s.watchedChanged
-}
-
-func unwatch(c *commands.Ctx) error {
-	sessionOf(c).unwatch()
-	c.Out.OK()
-	return nil
 }
 
 // unwatch forgets the session's watched keys, and whether one of them has changed.

@@ -6,9 +6,6 @@ import (
 	"lockserver/store"
 )
 
-// renewalsPerLease is how often the watchdog renews within one lease, as Redisson's does.
-const renewalsPerLease = 3
-
 // renewal keeps one lock's lease from running out while the session that acquired it lives.
 type renewal struct {
 	in         *renewals

@@ -38,7 +38,7 @@ var faults = []plant.Fault{
 					})
 				}
 `)),
-	plant.New("a release wakes nobody", plant.Instead("server/parked.go", "\tif q := p.queues[db][string(key)]; q != nil {\n\t\tp.makeReady(q)", `
+	plant.New("a release wakes nobody", plant.Instead("server/parking.go", "\tif q := p.queues[db][string(key)]; q != nil {\n\t\tp.makeReady(q)", `
 	if q := p.queues[db][string(key)]; q != nil && !planted("a release wakes nobody") {
 		p.makeReady(q)`)),
 	plant.New("a waiter is told nil and has the lock", plant.Instead("commands/lock.go",
@@ -63,7 +63,7 @@ var faults = []plant.Fault{
 	plant.New("a dead connection is granted a lock",
 		plant.Instead("server/condemned.go", "\tif s.waiter != nil {\n\t\tex.unpark(s.waiter)",
 			"\tif s.waiter != nil && !planted(\"a dead connection is granted a lock\") {\n\t\tex.unpark(s.waiter)"),
-		plant.Instead("server/grant.go", "\tif s.conn.PeerGone() {\n",
+		plant.Instead("server/send.go", "\tif s.conn.PeerGone() {\n",
 			"\tif s.conn.PeerGone() && !planted(\"a dead connection is granted a lock\") {\n"),
 		plant.Instead("server/parked.go", "func (ex *executor) undo(w *waiter) {\n",
 			"func (ex *executor) undo(w *waiter) {\n\tif planted(\"a dead connection is granted a lock\") {\n\t\treturn\n\t}\n"),

@@ -8,10 +8,10 @@ var faults = []plant.Fault{
 	// How it was before there was a list: whoever sends too much ends the other session there and
 	// then, inside of its own command.
 	plant.New("a session ends in the middle of a unit",
-		plant.After("server/condemned.go", "	ex.condemned = append(ex.condemned, s)\n",
+		plant.After("server/executor.go", "	ex.condemned = append(ex.condemned, s)\n",
 			"	if planted(\"a session ends in the middle of a unit\") {\n\t\tex.endCondemned()\n\t}\n")),
 	plant.New("and a context is filled again while it is used",
-		plant.After("server/condemned.go", "	ex.condemned = append(ex.condemned, s)\n",
+		plant.After("server/executor.go", "	ex.condemned = append(ex.condemned, s)\n",
 			"	if planted(\"and a context is filled again while it is used\") {\n\t\tex.endCondemned()\n\t}\n"),
 		plant.After("server/parked.go", "func (ex *executor) freeCtx() *commands.Ctx {\n",
 			"	if planted(\"and a context is filled again while it is used\") {\n\t\treturn &ex.ctx\n\t}\n")),
@@ -23,7 +23,7 @@ var faults = []plant.Fault{
 	plant.New("a waiter's reply is not muted",
 		plant.Instead("server/parked.go", "	if w.muted {\n", "	if w.muted && !planted(\"a waiter's reply is not muted\") {\n")),
 	plant.New("CLIENT REPLY SKIP lasts",
-		plant.Instead("server/session.go", "		if s.replies == replySkip {\n", "		if s.replies == replySkip && !planted(\"CLIENT REPLY SKIP lasts\") {\n")),
+		plant.Instead("server/flow.go", "		if s.replies == replySkip {\n", "		if s.replies == replySkip && !planted(\"CLIENT REPLY SKIP lasts\") {\n")),
 	plant.New("HTTP ends what was granted before it untold",
 		plant.Instead("server/client.go", "	s.executor.condemn(s)\n",
 			"	if planted(\"HTTP ends what was granted before it untold\") {\n\t\ts.out.Rollback(0)\n\t\ts.closing = true\n\t\treturn\n\t}\n	s.executor.condemn(s)\n")),

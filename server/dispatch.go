@@ -1,0 +1,151 @@
+package server
+
+import "lockserver/commands"
+
+// How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called, counted,
+// and its unit is ended.
+
+// run executes one command of a session as a unit. row may be nil: it is then looked up.
+func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
+	var err error
+	if row == nil {
+		row, err = ex.table.Resolve(argv)
+	}
+	if ex.fastPath && err == nil && ex.plain[row.Index()] != notPlain {
+		ex.runPlain(s, row, argv)
+		return
+	}
+	ex.runAny(s, row, err, argv)
+	ex.fastPath = s.takesFastPath()
+}
+
+// runPlain is runAny for a plain command of a session that takes the fast path.
+func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
+	s.lastRow = row
+	if len(s.inbox) > 0 {
+		s.takeInbox()
+	}
+	mark := s.out.Mark()
+	ex.total++
+	err := s.admitPlain(row)
+	if err == nil {
+		err = ex.count(s, row, argv)
+	}
+	if err != nil {
+		ex.refuse(s, mark, err)
+	}
+	s.checkOutput()
+	ex.endUnit()
+	if ex.aof != nil {
+		ex.aof.credit(s)
+	}
+}
+
+// count runs a command that was admitted, and counts and measures it.
+func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
+	ex.calls[row.Index()]++
+	if ex.gauge.timed[row.Index()] {
+		return ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
+	}
+	return ex.call(s, row, argv)
+}
+
+// refuse replaces what a command has replied so far by an error.
+func (ex *executor) refuse(s *session, mark int, err error) {
+	s.out.Rollback(mark)
+	s.out.Error(err.Error())
+	ex.counts.errors++
+}
+
+// runAny is run for whatever command in whatever state; err is why there is no row.
+func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) {
+	s.lastRow = row
+	if len(s.inbox) > 0 {
+		s.takeInbox()
+	}
+	mark := s.out.Mark()
+	ex.total++
+	if err == nil {
+		err = s.admit(row)
+	}
+	queued := false
+	if s.multi != nil || err != nil {
+		queued, err = s.intercept(row, argv, err)
+	}
+	if err == nil && !queued {
+		if s.noTouch {
+			ex.store.SetNoTouch(true)
+		}
+		err = ex.count(s, row, argv)
+		if s.noTouch {
+			ex.store.SetNoTouch(false)
+		}
+		if len(ex.monitors) > 0 {
+			ex.show(s, row, s.db.ID(), argv)
+		}
+	}
+	if err != nil {
+		if row == nil && isHTTP(argv[0]) {
+			s.refuseHTTP()
+		}
+		ex.refuse(s, mark, err)
+	}
+	s.afterReply(mark)
+	if s.tracker != nil && s.tracker.caching {
+		s.settleCaching(row)
+	}
+	if ex.busy.on {
+		return // in the middle of the unit of another session's script
+	}
+	ex.endUnit()
+	if ex.busy.later != nil {
+		ex.doLater()
+	}
+	if ex.aof != nil {
+		ex.aof.credit(s)
+	}
+}
+
+// call runs a handler and contains its panic.
+func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = ex.panicked(row, p)
+		}
+	}()
+	c := &ex.ctx
+	if ex.busy.on { // the script's command needs that one still
+		c = new(commands.Ctx)
+	}
+	ex.prepare(c, s, row, argv)
+	if len(ex.tracking.trackers) > 0 {
+		return ex.runTracked(c, s)
+	}
+	return row.Run(c)
+}
+
+// nested runs a command inside another: see commands.Host.
+func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	s := c.Session.(*session)
+	if c.FromScript {
+		if err := ex.scripts.Admit(row); err != nil {
+			return err
+		}
+	} else {
+		if row.Flags.Has(commands.DenyOOM) && ex.store.Full() && !ex.evicting { // room has been made already, if that was possible
+			return commands.ErrOutOfMemory
+		}
+		if err := s.admitHere(row, row.Flags); err != nil {
+			return err
+		}
+	}
+	ex.calls[row.Index()]++
+	inner := *c
+	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
+	return ex.contain(row, func() error {
+		if len(ex.tracking.trackers) > 0 {
+			return ex.runTracked(&inner, s)
+		}
+		return row.Run(&inner)
+	})
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"math"
+	"time"
+
+	"lockserver/commands"
+)
+
+// What ends by itself: keys whose time has come, orders of sales that nobody has confirmed, and keys that go
+// because memory is full. Each is worked off in slices.
+
+// dueBudget is how many keys or timers one slice works off: well below a millisecond.
+const dueBudget = 256
+
+// endLeases lets keys die whose time has come before commands look at them, if anybody waits. A
+// command that found one first would be answered between the end of a lease and the grant to who
+// stands next, a moment that nobody is to see.
+func (ex *executor) endLeases() {
+	if ex.parking.count == 0 || ex.expiryPaused {
+		return
+	}
+	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
+		ex.expireDue(dueBudget)
+		ex.endUnit()
+	}
+}
+
+// endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
+// whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
+func (ex *executor) endHolds() (more bool) {
+	if !ex.store.HoldsDue() || ex.failed != nil || ex.loading != nil {
+		return false
+	}
+	// To contain a panic it is the command that does the same for a client.
+	_ = ex.contain(ex.table.Lookup([]byte("seckill.cancel")), func() error {
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Settings: &ex.settings}
+		more = commands.EndHolds(c, ex.store, holdsBudget)
+		return nil
+	})
+	ex.endUnit()
+	return more && ex.failed == nil
+}
+
+// holdsBudget is how many holds one slice ends: each takes back a whole order, so
+// there are fewer than of timers.
+const holdsBudget = 128
+
+// expireDue removes keys whose time has come, and notes if that took long.
+func (ex *executor) expireDue(budget int) (more bool) {
+	if ex.gauge.latencyMS == math.MaxInt64 {
+		return ex.store.ExpireDue(budget)
+	}
+	start := time.Now()
+	more = ex.store.ExpireDue(budget)
+	if ms := time.Since(start).Milliseconds(); ms >= ex.gauge.latencyMS {
+		ex.latency.Add("expire-cycle", ex.store.NowUS()/1_000_000, ms)
+	}
+	return more
+}
+
+// evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
+// It reports whether memory is within its bound or soon will be; the ticker goes on with what a slice leaves.
+func (ex *executor) evict() bool {
+	defer ex.damaging()
+	removed := ex.store.Evict(evictionBudget)
+	ex.evicting = removed > 0 && ex.store.Full()
+	if removed > 0 {
+		ex.endUnit()
+	}
+	return removed > 0 || !ex.store.Full()
+}
+
+// evictionBudget is how many keys one slice evicts: about half a millisecond, for a key goes in some
+// microseconds whatever it holds, most of them for looking at the keys among which it is chosen.
+const evictionBudget = 128

@@ -1,0 +1,333 @@
+package server
+
+import (
+	"errors"
+
+	"lockserver/internal/resp"
+	"lockserver/server/transport"
+)
+
+// The way of a session's input: what was read becomes commands (nextWork), of which a batch runs in one hold of
+// the executor (runBatch), and what they replied is sent (sendResult), or laid aside (send.go). A panic on this
+// way costs the connection (contain): see panic.go.
+
+// Feed implements transport.Session: it runs the commands in what was read, and sends the output.
+func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
+	b := room.(*batch)
+	defer s.contain(b, from, &hangUp)
+	if l := s.executor.decoderLimits.Load(); l != s.limits {
+		s.limits = l
+		s.decoder.SetLimits(*l)
+	}
+	if len(s.pending.marks) > 0 || s.leaving {
+		if s.sendPending() {
+			return true
+		}
+		if s.leaving {
+			return false
+		}
+	}
+	if s.stalled {
+		s.control(resumeUnsent)
+	}
+	if data != nil {
+		s.decoder.Feed(data)
+	}
+	large := s.decoder.Pending() > largeInput
+	s.behind = true
+	for slices := 0; s.behind && slices < feedSlices; slices++ {
+		if s.behind, hangUp = s.slice(b, from); hangUp {
+			return true
+		}
+	}
+	if s.decoder.Keep(); large {
+		b.args, b.commands = nil, nil // they would keep the decoder's buffer alive
+	}
+	switch {
+	case s.behind:
+		s.conn.Kick(nil) // in the loop's next round
+	case s.inputEnded && !s.stalled:
+		s.leaving = true
+		return s.sendPending()
+	}
+	return false
+}
+
+// largeInput is the size of a read buffer beyond which it is not kept for the sake of what points into it.
+const largeInput = 256 << 10
+
+// feedSlices is how many slices a session has before its event loop's other connections get their turn.
+// What one read brings is less; a session that was stalled may have much more.
+const feedSlices = 128
+
+// slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
+func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
+	w := s.nextWork(b)
+	ex := s.executor
+	ex.mu.Lock()
+	if s.dead || ex.ending {
+		ex.mu.Unlock()
+		return false, true
+	}
+	s.stage = within
+	s.beginSlice(b)
+	ran := 0
+	if len(w.todo) > 0 {
+		ran = s.runBatch(ex, b, w.todo)
+	}
+	again = s.endWork(&w, ran)
+	r := s.endSlice(from)
+	s.stage = aside
+	ex.mu.Unlock()
+
+	hangUp = s.sendResult(b, &r)
+	if ran < len(w.todo) && !hangUp {
+		s.keep(w.todo[ran:], w.fresh)
+	}
+	if r.touched != nil {
+		s.toKick = nil
+		kick(r.touched, from)
+	}
+	return again && !s.stalled, hangUp
+}
+
+// work is what a slice has to do: commands that stood behind one that waited, or what the decoder has.
+type work struct {
+	todo  [][][]byte
+	fresh bool  // they point into the decoder's buffer
+	more  bool  // there may be others behind them
+	err   error // what the decoder found instead of the next one
+}
+
+// nextWork takes the commands that the next slice runs. A stalled session runs none, but may have
+// something to send.
+func (s *session) nextWork(b *batch) (w work) {
+	switch {
+	case s.stalled:
+	case s.backlog != nil:
+		w.todo, w.more = s.backlog, true // the decoder may hold more
+		s.backlog = nil
+	default:
+		most := batchCommands
+		if !s.authenticated {
+			most = 1 // the limits of the next command depend on whether this one logs in
+		}
+		w.fresh = true
+		w.more, w.err = b.decode(&s.decoder, most)
+		w.todo, s.backlogBytes = b.commands, 0
+	}
+	return w
+}
+
+// beginSlice makes the session ready to run commands. Under the executor's lock.
+func (s *session) beginSlice(b *batch) {
+	if s.out.Buf == nil {
+		if b.out == nil {
+			b.out = b.rooms.next()
+		}
+		s.out.Buf = b.out[:0]
+	}
+	s.pendingBytes = s.unsentBytes()
+	s.touched = false
+	if s.soft.sinceMS != 0 && !s.executor.busy.on {
+		s.judgeSoftLimit()
+	}
+	if !s.authenticated && s.executor.config.RequirePass == "" {
+		s.setAuthenticated(true) // the password was taken away
+	}
+}
+
+// endWork looks at what is left of the work when so many commands have run, and reports whether the session
+// can go on at once. Under the executor's lock.
+func (s *session) endWork(w *work, ran int) (again bool) {
+	again = w.more
+	if ran < len(w.todo) {
+		again = s.waiter == nil && !s.closing && !s.held
+	} else if w.err != nil && s.waiter == nil && !s.closing {
+		var broken resp.ProtocolError
+		if errors.As(w.err, &broken) { // Redis closes on too long a query without a word
+			s.out.Error(broken.Reply())
+		}
+		s.closing = true
+	}
+	return again && s.waiter == nil
+}
+
+// result is what a slice leaves for its session's owner to do when the executor's lock is let go.
+type result struct {
+	out       []byte
+	granted   *waiter // whose answer stands in out
+	position  int64   // of the log, that out has to wait for; 0: none
+	before    int     // bytes of output that were already on their way
+	condemned bool
+	hangUp    bool
+	touched   []*session
+}
+
+// endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
+func (s *session) endSlice(from *transport.Loop) (r result) {
+	ex := s.executor
+	if ex.tracking.inUse() && !ex.busy.on {
+		ex.endTracking()
+	}
+	if len(s.inbox) > 0 && !s.stalled {
+		s.takeInbox()
+	}
+	if ex.aof != nil {
+		r.position = ex.aof.due(s)
+	}
+	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
+	s.pendingBytes += len(r.out) // until the connection is asked again
+	s.out.Buf = nil
+	if !s.condemned {
+		s.granted = nil
+	}
+	r.hangUp = s.closing
+	if !ex.busy.on {
+		ex.round = from
+		if r.touched = ex.end(); r.touched != nil {
+			s.toKick = r.touched
+		}
+	}
+	return r
+}
+
+// sendResult sends what a slice made, or keeps it until the log is on disk, and gives the batch its room
+// back. It returns true if the connection is to be closed.
+func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
+	hangUp = r.hangUp
+	held := false
+	switch {
+	case r.condemned: // it is sent nothing more, and what it was granted is taken back
+		r.out = r.out[:0]
+	case r.position > 0 || len(s.pending.marks) > 0:
+		hangUp = s.sendLater(r.out, r.granted, r.position, hangUp)
+		if r.before+len(r.out) > notableOutput && !hangUp {
+			s.noteOutput()
+		}
+	case r.granted != nil:
+		s.hand(r.out, r.granted)
+	case len(r.out) > 0:
+		var err error
+		s.sent += int64(len(r.out))
+		held, err = s.conn.Send(r.out, false)
+		hangUp = hangUp || err != nil
+		if r.before+len(r.out) > notableOutput && !hangUp {
+			s.noteOutput()
+		}
+	}
+	b.reuse(r.out, held)
+	return hangUp
+}
+
+// runBatch runs a batch as a slice of the executor's time. While a script is busy the slice is the script's,
+// and goes on behind what is refused here.
+func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	if ex.busy.on {
+		return s.runBetween(ex, b, todo)
+	}
+	ex.begin()
+	ex.endLeases()
+	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
+	s.info.lastUS = ex.store.NowUS()
+	ex.gauge.beginBatch()
+	ran = s.runBetween(ex, b, todo)
+	ex.endBatch(s, todo[:ran])
+	return ran
+}
+
+// runBetween is runAll, whose panics are those of the connection.
+func (s *session) runBetween(ex *executor, b *batch, todo [][][]byte) (ran int) {
+	s.stage = between
+	ran = s.runAll(ex, b, todo)
+	s.stage = within
+	return ran
+}
+
+// runAll runs commands until one waits, the connection is to be closed, or the output is
+// large; it returns how many it ran.
+func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
+	todo = todo[:min(len(todo), batchCommands)]
+	rows := b.rows[:len(todo)]
+	b.ahead = false
+	next := 0 // in b.slots
+	if len(todo) >= prefetchLeast && !s.noLookAhead && !ex.busy.on {
+		b.lookAhead(ex, s, todo)
+	} else {
+		clear(rows)
+	}
+	ex.fastPath = s.takesFastPath()
+	for i, argv := range todo {
+		if s.waiter != nil || s.closing || len(s.out.Buf) >= batchOutput || ex.failed != nil {
+			s.closing = s.closing || ex.failed != nil
+			return i
+		}
+		if ex.pausing.untilMS != 0 && !ex.busy.on && ex.holds(s, rows[i], argv) {
+			return i
+		}
+		if b.ahead && rows[i] != nil {
+			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were prefetched, in their order
+				s.db.Expect(b.slots[next])
+				next++
+			}
+		}
+		ex.run(s, rows[i], argv)
+	}
+	return len(todo)
+}
+
+// keep puts commands that could not run yet aside. Fresh ones point into the read buffer and are copied.
+func (s *session) keep(rest [][][]byte, fresh bool) {
+	if !fresh {
+		s.backlog = rest
+		return
+	}
+	s.backlog = make([][][]byte, len(rest))
+	for i, argv := range rest {
+		s.backlog[i] = ownAll(argv)
+		for _, word := range argv {
+			s.backlogBytes += len(word)
+		}
+	}
+}
+
+// contain is deferred by Feed. It makes a panic end the connection instead of the process.
+func (s *session) contain(b *batch, from *transport.Loop, hangUp *bool) {
+	if p := recover(); p != nil {
+		if s.stage == within {
+			s.executor.damaged(p)
+		}
+		s.Panicked(p)
+		s.abandon(b, from)
+		*hangUp = true
+	}
+}
+
+// abandon makes everything as if the session's owner had come to an end where it panicked: the unit is ended,
+// the lock let go, and what the session has got, but for what is to be taken back, is dropped.
+func (s *session) abandon(b *batch, from *transport.Loop) {
+	ex := s.executor
+	defer ex.damaging()
+	if s.stage == aside {
+		ex.mu.Lock()
+		if !ex.busy.on {
+			ex.begin()
+		}
+	}
+	s.stage = within
+	s.closing = true
+	s.out.Buf = nil
+	s.decoder, s.backlog = resp.Decoder{}, nil
+	ex.store.SetNoTouch(false)
+	var touched []*session
+	if !ex.busy.on {
+		ex.endUnit()
+		touched = ex.end()
+	}
+	s.stage = aside
+	ex.mu.Unlock()
+	b.forget()
+	kick(s.toKick, from)
+	s.toKick = nil
+	kick(touched, from)
+}

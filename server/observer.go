@@ -1,0 +1,37 @@
+package server
+
+// What the store tells of changed keys: to those who wait for one, who watch it, who keep a copy.
+
+// KeyChanged implements store.Observer.
+func (ex *executor) KeyChanged(db int, key []byte) {
+	if ex.parking.count > 0 {
+		ex.parking.keyChanged(db, key)
+	}
+	if ex.watching.count > 0 {
+		ex.watching.keyChanged(db, key)
+	}
+	if len(ex.tracking.trackers) > 0 {
+		ex.trackedKeyChanged(key)
+	}
+}
+
+// KeyReady implements store.Observer.
+func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key) }
+
+// DatabaseChanged implements store.Observer.
+func (ex *executor) DatabaseChanged(db int) {
+	ex.parking.databaseChanged(db)
+	ex.watching.databaseChanged(db)
+	if len(ex.tracking.trackers) > 0 {
+		ex.trackedFlushed()
+	}
+}
+
+// observe makes the store tell of changed keys while anybody wants to know.
+func (ex *executor) observe() {
+	if ex.parking.count > 0 || ex.watching.count > 0 || len(ex.tracking.trackers) > 0 {
+		ex.store.SetObserver(ex)
+	} else {
+		ex.store.SetObserver(nil)
+	}
+}

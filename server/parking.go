@@ -1,0 +1,316 @@
+package server
+
+import (
+	"slices"
+
+	"lockserver/commands"
+	"lockserver/store"
+)
+
+// Who waits for which keys, and on whose behalf. It is data: parked.go puts waiters in and serves them, and
+// deadlock.go looks for circles of them.
+
+// waiter is one parked command.
+type waiter struct {
+	session *session
+	row     *commands.Row
+	argv    [][]byte
+	db      *store.DB
+	wait    commands.Wait
+	places  []*place
+	timer   timer
+	sinceMS int64
+	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
+
+	number         uint64    // rises from waiter to waiter
+	claimant       *claimant // whose waiter it is, if wait.Owner says so
+	older, younger *waiter   // the claimant's others
+	granted        bool      // it leaves its queues because it got what it waited for
+}
+
+// place is a waiter's stand in one key's queue.
+type place struct {
+	waiter     *waiter
+	queue      *queue
+	prev, next *place
+	// branching places are in the list queue.branches: see deadlock.go.
+	branching              bool
+	prevBranch, nextBranch *place
+}
+
+// queue is the waiters of one key, oldest first.
+type queue struct {
+	db          int
+	key         string
+	first, last *place
+	branches    *place // those that wait for more than this key, in no order
+	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
+	ready       bool   // stands in parking.ready
+	again       *retry // nil: nobody has asked for one
+}
+
+// retry makes a queue ready at a time.
+type retry struct {
+	queue *queue
+	timer timer
+}
+
+func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }
+
+// parking holds every waiter. It is only touched under the executor.
+type parking struct {
+	queues    []map[string]*queue // a database each
+	claimants map[string]*claimant
+	count     int
+	ofLocks   int    // those of them that wait in the queues of locks
+	entered   uint64 // how many have ever been parked
+	ready     []*queue
+	serving   *waiter     // whose turn it is
+	suspects  []*claimant // may stand in a circle since this unit
+	goOn      timer       // for suspects that a unit had no time for
+	timers    *timers
+}
+
+func newParking(databases int, ts *timers) *parking {
+	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant)}
+	for i := range p.queues {
+		p.queues[i] = make(map[string]*queue)
+	}
+	p.goOn.Of = p
+	return p
+}
+
+// keyChanged makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
+func (p *parking) keyChanged(db int, key []byte) {
+	if q := p.queues[db][string(key)]; q != nil {
+		p.makeReady(q)
+	}
+	if store.IsCompanion(key) {
+		bare, whole := commands.LocksOf(key)
+		for _, lock := range [][]byte{bare, whole} {
+			if q := p.queues[db][string(lock)]; q != nil && len(lock) > 0 {
+				p.makeReady(q)
+			}
+		}
+	}
+}
+
+// databaseChanged is keyChanged for every key of a database.
+func (p *parking) databaseChanged(db int) {
+	for _, q := range p.queues[db] {
+		p.makeReady(q)
+	}
+}
+
+func (p *parking) makeReady(q *queue) {
+	if !q.ready {
+		q.ready = true
+		p.ready = append(p.ready, q)
+	}
+}
+
+// enter puts a waiter at the end of the queue of each of its keys.
+func (p *parking) enter(w *waiter) {
+	for _, key := range w.wait.Keys {
+		q := p.queues[w.db.ID()][string(key)]
+		if q == nil {
+			q = &queue{db: w.db.ID(), key: string(key)}
+			p.queues[q.db][q.key] = q
+		} else if q.last.waiter == w {
+			continue // the same key twice in one command
+		}
+		pl := &place{waiter: w, queue: q, prev: q.last}
+		if q.last != nil {
+			q.last.next = pl
+		} else {
+			q.first = pl
+		}
+		q.last = pl
+		w.places = append(w.places, pl)
+	}
+	p.count++
+	p.entered++
+	if w.number = p.entered; w.wait.Owner != nil {
+		p.ofLocks++
+		p.claim(w)
+	}
+}
+
+// leave takes a waiter out of all its queues.
+func (p *parking) leave(w *waiter) {
+	if w.claimant != nil {
+		p.ofLocks--
+		if !w.granted && w.younger != nil {
+			p.leftBehind(w)
+		}
+		p.disclaim(w)
+	}
+	for _, pl := range w.places {
+		q := pl.queue
+		if pl.prev != nil {
+			pl.prev.next = pl.next
+		} else {
+			q.first = pl.next
+		}
+		if pl.next != nil {
+			pl.next.prev = pl.prev
+		} else {
+			q.last = pl.prev
+		}
+		if q.first == nil {
+			delete(p.queues[q.db], q.key)
+			if q.again != nil {
+				p.timers.stop(&q.again.timer)
+			}
+		} else if pl.prev == nil && w.wait.Queue {
+			p.makeReady(q) // a new head: it may be able to go where the old one could not
+		}
+	}
+	w.places = nil
+	p.count--
+}
+
+func (w *waiter) standsIn(q *queue) bool {
+	return slices.ContainsFunc(w.places, func(pl *place) bool { return pl.queue == q })
+}
+
+// claimant is an owner of whom something is parked.
+type claimant struct {
+	name string
+	// first is the oldest of its waiters, whose siblings are the others, n in all.
+	first, last *waiter
+	n           int
+	suspected   bool // stands in parking.suspects
+}
+
+// claim notes that a waiter has begun to wait for its owner.
+func (p *parking) claim(w *waiter) {
+	c := p.claimants[string(w.wait.Owner)]
+	if c == nil {
+		c = &claimant{name: string(w.wait.Owner)}
+		p.claimants[c.name] = c
+	}
+	w.claimant, w.older = c, c.last
+	if c.last != nil {
+		c.last.younger = w
+	} else {
+		c.first = w
+	}
+	c.last = w
+	c.n++
+	switch {
+	case c.n == 2:
+		c.first.branch()
+		w.branch()
+	case c.n > 2 || len(w.places) > 1:
+		w.branch()
+	}
+}
+
+// disclaim is the end of claim.
+func (p *parking) disclaim(w *waiter) {
+	c := w.claimant
+	if w.older != nil {
+		w.older.younger = w.younger
+	} else {
+		c.first = w.younger
+	}
+	if w.younger != nil {
+		w.younger.older = w.older
+	} else {
+		c.last = w.older
+	}
+	w.older, w.younger = nil, nil
+	for _, pl := range w.places {
+		pl.unbranch()
+	}
+	if c.n--; c.n == 0 {
+		delete(p.claimants, c.name)
+	} else if c.n == 1 && len(c.first.places) == 1 {
+		c.first.places[0].unbranch()
+	}
+}
+
+// branch puts a waiter on the lists of its queues that a search follows.
+func (w *waiter) branch() {
+	for _, pl := range w.places {
+		if pl.branching {
+			continue
+		}
+		pl.branching = true
+		if pl.nextBranch = pl.queue.branches; pl.nextBranch != nil {
+			pl.nextBranch.prevBranch = pl
+		}
+		pl.queue.branches = pl
+	}
+}
+
+func (pl *place) unbranch() {
+	if !pl.branching {
+		return
+	}
+	if pl.prevBranch != nil {
+		pl.prevBranch.nextBranch = pl.nextBranch
+	} else {
+		pl.queue.branches = pl.nextBranch
+	}
+	if pl.nextBranch != nil {
+		pl.nextBranch.prevBranch = pl.prevBranch
+	}
+	pl.branching, pl.prevBranch, pl.nextBranch = false, nil, nil
+}
+
+// suspect has an owner's waiters looked at when everyone has had their turn: a circle
+// through one that can go is none.
+func (p *parking) suspect(c *claimant) {
+	if c != nil && !c.suspected {
+		c.suspected = true
+		p.suspects = append(p.suspects, c)
+	}
+}
+
+// heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
+func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
+	if q.holderWaits != "" && q.holderWaits != string(owner) {
+		p.suspect(p.claimants[q.holderWaits])
+		q.holderWaits = ""
+	}
+	if c == nil {
+		return
+	}
+	p.suspect(c)
+	for w := c.first; w != nil && q.holderWaits == ""; w = w.younger {
+		if w.standsIn(q) {
+			q.holderWaits = c.name
+		}
+	}
+}
+
+// leftBehind suspects the owner of a waiter that left its queues without the lock, if
+// another of its waiters stands in one.
+func (p *parking) leftBehind(w *waiter) {
+	for other, looked := w.younger, 0; other != nil && looked < searchLimit; other = other.younger {
+		looked += len(other.places)
+		for _, pl := range w.places {
+			if other.standsIn(pl.queue) {
+				p.suspect(w.claimant)
+				p.makeReady(pl.queue) // the end of the unit looks for circles then
+				return
+			}
+		}
+	}
+}
+
+// fire implements firer: suspects are left that the last unit had no time for.
+func (p *parking) fire(*executor) {
+	for _, c := range p.suspects {
+		if c.first != nil {
+			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
+			return
+		}
+	}
+	p.suspects = p.suspects[:0] // of none of them is anything parked
+}
+
+// searchLimit bounds the places that one search for a circle looks at: about a millisecond.
+const searchLimit = 10_000

@@ -1,0 +1,204 @@
+package server
+
+import "slices"
+
+// A waiter whose client has gone must not be given the lock that it waited for, or everyone behind it waits
+// for a lease that nobody uses. Three things see to that. A client that is known to be gone stands in no
+// queue. One that has closed its end, which we have not read yet, is found out when the grant is about to be
+// sent (hand). And a grant of which some bytes are still here when the connection ends was never read
+// whole: it is taken back then (takeBack). A grant that the client may have read is never taken back: it may
+// be at work under the lock. A host that vanished closes nothing: pulse.go sees to that.
+
+// MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
+// must not leave at all, what it tells of is lost.
+func (s *session) MayLeave() bool { return s.executor.gate.Written(s.needs) }
+
+// Release implements gate.Waiter: the session's owner sends what may leave by now.
+func (s *session) Release() { s.conn.Kick(nil) }
+
+// sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
+// the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
+func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp bool) bool {
+	if len(out) > 0 || granted != nil {
+		s.pending.layAside(out, granted, position)
+	}
+	s.leaving = s.leaving || hangUp
+	return s.sendPending()
+}
+
+// sendPending sends what may leave by now and says whether the connection is to be
+// closed. Only the owner calls it.
+func (s *session) sendPending() (hangUp bool) {
+	g, o := &s.executor.gate, &s.pending
+	for len(o.marks) > 0 {
+		if g.Lost(o.marks[0].position) {
+			return true
+		}
+		if !g.Passes(o.marks[0].position) {
+			if g.Wait(s, &o.place, o.marks[0].position) {
+				return false
+			}
+			continue // it has just opened
+		}
+		if s.sendPieces() != nil {
+			return true
+		}
+	}
+	return s.leaving
+}
+
+// sendPieces sends the first pieces, as many as may leave together.
+func (s *session) sendPieces() error {
+	g, o := &s.executor.gate, &s.pending
+	n := 0
+	for n < len(o.marks) && g.Passes(o.marks[n].position) && !g.Lost(o.marks[n].position) {
+		if n++; o.marks[n-1].granted != nil {
+			break
+		}
+	}
+	last := o.marks[n-1]
+	out := o.out[o.from:last.end]
+	if o.marks, o.from = o.marks[n:], last.end; len(o.marks) == 0 {
+		o.marks, o.from, o.out = o.marks[:0], 0, o.out[:0]
+		if cap(o.out) > mostSparePending {
+			o.out = nil
+		}
+	}
+	if last.granted != nil {
+		s.hand(out, last.granted)
+		return nil
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	s.sent += int64(len(out))
+	_, err := s.conn.Send(out, true)
+	return err
+}
+
+// hand sends the answer of a waiter that was granted what it waited for, or gives the grant back.
+// What can be taken back is sent at once, not at the end of a round: only then is it known whether it
+// has to be. Only the owner calls it.
+func (s *session) hand(out []byte, w *waiter) {
+	gone, err := s.offer(out)
+	switch {
+	case gone:
+		s.executor.afterScript(func() {
+			s.executor.undo(w)
+			s.executor.condemn(s)
+		})
+	case err != nil:
+		s.executor.afterScript(func() { s.executor.undo(w) })
+	default:
+		s.unread = append(s.delivered(), grant{w, s.sent})
+	}
+}
+
+// offer sends an answer that can be taken back, unless the client is gone. A
+// connection that panics has lost it.
+func (s *session) offer(out []byte) (gone bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.Panicked(p)
+			gone = true
+		}
+	}()
+	if s.conn.PeerGone() {
+		return true, nil
+	}
+	if len(out) > 0 {
+		s.sent += int64(len(out))
+		_, err = s.conn.Send(out, true)
+	}
+	return false, err
+}
+
+// delivered drops the grants that the client has read for all we know, and returns those that are left.
+func (s *session) delivered() []grant {
+	if len(s.unread) == 0 {
+		return nil
+	}
+	read := s.sent
+	if s.lost.Load() {
+		read -= int64(s.conn.Unacked())
+	} else {
+		read -= int64(s.conn.Unsent())
+	}
+	for len(s.unread) > 0 && s.unread[0].end <= read {
+		s.unread = s.unread[1:]
+	}
+	return s.unread
+}
+
+// takeBack undoes the grants that the client of an ended connection cannot have read. The owner
+// calls it, under the executor's lock.
+func (s *session) takeBack(ex *executor) {
+	dropped := s.pending.drop()
+	if s.granted != nil {
+		dropped = append(dropped, grant{waiter: s.granted})
+		s.granted = nil
+	}
+	var unread []grant
+	switch {
+	case s.lost.Load():
+		unread = append(s.delivered(), dropped...)
+		s.lost.Store(false)
+		s.conn.HangUp()
+	case len(s.delivered()) == 0 && len(dropped) == 0:
+		return
+	default:
+		s.conn.HangUp() // before the second look: until then the client could still read
+		unread = append(s.delivered(), dropped...)
+	}
+	s.unread = nil
+	ex.undoAll(unread)
+}
+
+// undoAll takes grants back: now, or when the script is over that is in the middle of its unit.
+func (ex *executor) undoAll(grants []grant) {
+	if ex.busy.on {
+		ex.busy.later = append(ex.busy.later, func() { ex.undoAll(grants) })
+		return
+	}
+	for _, g := range grants {
+		ex.undo(g.waiter)
+	}
+}
+
+// pendingGrant reports whether what is on its way to the client may have to be taken back.
+func (s *session) pendingGrant() bool {
+	return slices.ContainsFunc(s.pending.marks, func(m pendingPiece) bool { return m.granted != nil }) || len(s.delivered()) > 0
+}
+
+// Lingers implements transport.Session: the client may still read the replies that it is owed, and those that
+// the connection has, if unsent says so. If there are any the session gets them and then leaves. It waits for
+// nothing else. Of the commands that were read, those still run that flow control has held up.
+func (s *session) Lingers(unsent bool) bool {
+	if len(s.pending.marks) == 0 && !s.stalled && !unsent || s.pendingGrant() {
+		return false
+	}
+	ex := s.executor
+	ex.mu.Lock()
+	defer ex.damaging()
+	if s.granted != nil || s.condemned { // what it was given is to be taken back
+		ex.mu.Unlock()
+		return false
+	}
+	s.inputEnded = true
+	s.leaving = s.leaving || !s.stalled || s.waiter != nil
+	var touched []*session
+	if w := s.waiter; w != nil {
+		busy := ex.busy.on
+		if !busy {
+			ex.begin()
+		}
+		ex.unpark(w)
+		if !busy {
+			ex.endUnit()
+			touched = ex.end()
+		}
+	}
+	ex.mu.Unlock()
+	kick(touched, nil)
+	return true
+}

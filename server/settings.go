@@ -1,0 +1,95 @@
+package server
+
+import (
+	"fmt"
+	"time"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+	"lockserver/internal/rusage"
+	"lockserver/store"
+	"lockserver/store/hash"
+	"lockserver/store/hll"
+	"lockserver/store/list"
+	"lockserver/store/set"
+	"lockserver/store/stream"
+	"lockserver/store/zset"
+)
+
+// The directives in the form in which they are used.
+
+// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET.
+// After the start it runs under the executor.
+func (ex *executor) applyConfig() {
+	c := ex.config
+	ex.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
+	ex.outputLimits = newOutputLimits(&c.ClientOutputBufferLimit)
+	ex.settings = commands.Settings{
+		MaxStringBytes: c.ProtoMaxBulkLen,
+		LockWatchdogMS: c.LockWatchdogTimeoutMS,
+		Events:         c.NotifyKeyspaceEvents.Effective(),
+	}
+	ex.events.follow()
+	ex.tracking.most = c.TrackingTableMaxKeys
+	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
+	ex.boundMemory()
+	ex.gauge.configure(ex.table, c.SlowlogSlowerThanUS, c.SlowlogMaxLen, c.LatencyMonitorThresholdMS, c.LatencyTracking)
+	ex.store.SetLimits(store.Limits{
+		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
+		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
+			Value: int(c.SetMaxListpackValue)},
+		ZSet:   zset.Limits{Entries: int(c.ZSetMaxListpackEntries), Value: int(c.ZSetMaxListpackValue)},
+		List:   list.Limits{Fill: c.ListMaxListpackSize},
+		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
+		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
+	})
+	ex.coalesceUS.Store(c.IOCoalesceUS)
+	ex.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})
+	if ex.opts.LogLevel != nil {
+		ex.opts.LogLevel.Set(c.LogLevel.SlogLevel())
+	}
+}
+
+// boundMemory tells the store what the directives say of memory.
+func (ex *executor) boundMemory() {
+	c := ex.config
+	ex.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
+		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
+	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
+}
+
+// policies are the words of maxmemory-policy.
+var policies = map[string]store.Policy{
+	"noeviction":  store.NoEviction,
+	"allkeys-lru": store.AllKeysLRU, "allkeys-lfu": store.AllKeysLFU, "allkeys-random": store.AllKeysRandom,
+	"volatile-lru": store.VolatileLRU, "volatile-lfu": store.VolatileLFU, "volatile-random": store.VolatileRandom,
+	"volatile-ttl": store.VolatileTTL,
+}
+
+// reservedDescriptors is how many descriptors are kept for what is not a client, as in Redis:
+// files, listeners, the runtime's.
+const reservedDescriptors = 32
+
+// FitMaxClients makes the process able to have so many clients (maxclients), and two descriptors for each
+// further event loop (of io-threads): it raises the limit of open files. Where it may not, fits is how many
+// clients there can be instead, and warning says so; it is empty if all is well. err says that the limit
+// leaves nothing for clients. It is for programs that own their process.
+func FitMaxClients(maxClients, loops int) (fits int, warning string, err error) {
+	return fitMaxClients(maxClients, loops, rusage.OpenFiles)
+}
+
+func fitMaxClients(maxClients, loops int, openFiles func(need uint64) (uint64, bool, error)) (fits int, warning string, err error) {
+	reserved := uint64(reservedDescriptors + 2*max(0, loops-1))
+	need := uint64(maxClients) + reserved
+	limit, ok, cause := openFiles(need)
+	switch {
+	case !ok || limit >= need:
+		return maxClients, "", nil
+	case limit <= reserved:
+		return 0, "", fmt.Errorf("the limit of open files (ulimit -n) is %d, which leaves none for clients: %d are reserved, "+
+			"and maxclients %d needs %d", limit, reserved, maxClients, need)
+	}
+	warning = fmt.Sprintf("maxclients is %d instead of %d: that many would need %d open files, and the limit (ulimit -n) is %d, "+
+		"which the system does not raise: %v", limit-reserved, maxClients, need, limit, cause)
+	return int(limit - reserved), warning, nil
+}
