@@ -31,6 +31,8 @@ type Row struct {
 	// Inner, if not 0, is the place among the words of a call where a command of its own begins, whose
 	// keys are the call's, too (GUARD).
 	Inner int
+	// Code says what the first argument of a command that runs a script stands for.
+	Code Code
 	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
@@ -40,6 +42,17 @@ type Row struct {
 
 	derived
 }
+
+// Code is how a command names the script that it runs.
+type Code uint8
+
+// How a command names its script.
+const (
+	NoCode       Code = iota // it runs none
+	ScriptText               // by its text (EVAL)
+	ScriptSHA1               // by the digest of a text that is known (EVALSHA)
+	FunctionName             // by the name of a function in a library (FCALL)
+)
 
 // derived is what the table works out for a row. Arity follows Redis' convention: the exact number of words,
 // command and subcommand included, or, negative, the least number.

@@ -97,14 +97,14 @@ func (e *Engine) Admit(row *commands.Row) error {
 // one that says no-writes may not. Any other command may.
 func (e *Engine) MayWrite(row *commands.Row, argv [][]byte) bool {
 	var flags flagSet
-	switch row.Name {
-	case "eval":
+	switch row.Code {
+	case commands.ScriptText:
 		flags, _, _ = readFlags(argv[1])
-	case "evalsha":
+	case commands.ScriptSHA1:
 		if script := e.cache.find(argv[1]); script != nil {
 			flags = script.flags
 		}
-	case "fcall":
+	case commands.FunctionName:
 		if f := e.libraries.find(argv[1]); f != nil {
 			flags = f.flags
 		}

@@ -16,22 +16,22 @@ func evalRows(on binding) []commands.Row {
 		anyUse = commands.RW | commands.Access | commands.Update
 		flags  = commands.NoScript | commands.Stale | commands.SkipMonitor | commands.NoMandatoryKeys
 	)
-	row := func(name, since, what string, use commands.KeyFlags, f commands.Flags, run handler, summary string) commands.Row {
-		return commands.Row{Name: name, Group: commands.Scripting, Since: since, Flags: flags | f, Run: on(run),
+	row := func(name, since, what string, code commands.Code, use commands.KeyFlags, f commands.Flags, run handler, summary string) commands.Row {
+		return commands.Row{Name: name, Group: commands.Scripting, Since: since, Flags: flags | f, Run: on(run), Code: code,
 			Summary: summary, Complexity: "Depends on the script",
 			Args: []commands.Arg{commands.Str(what), commands.Int("numkeys"), commands.Opt(commands.Key("key", use).Many()),
 				commands.Opt(commands.Str("arg").Many())}}
 	}
 	reads := commands.RO | commands.Access
 	return []commands.Row{
-		row("eval", "2.6.0", "script", anyUse, commands.MayReplicate, (*Engine).eval, "Runs a script."),
-		row("eval_ro", "7.0.0", "script", reads, commands.ReadOnly, (*Engine).eval, "Runs a script that may only read."),
-		row("evalsha", "2.6.0", "sha1", anyUse, commands.MayReplicate, (*Engine).evalSHA,
+		row("eval", "2.6.0", "script", commands.ScriptText, anyUse, commands.MayReplicate, (*Engine).eval, "Runs a script."),
+		row("eval_ro", "7.0.0", "script", commands.ScriptText, reads, commands.ReadOnly, (*Engine).eval, "Runs a script that may only read."),
+		row("evalsha", "2.6.0", "sha1", commands.ScriptSHA1, anyUse, commands.MayReplicate, (*Engine).evalSHA,
 			"Runs a script that is known, by its SHA-1."),
-		row("evalsha_ro", "7.0.0", "sha1", reads, commands.ReadOnly, (*Engine).evalSHA,
+		row("evalsha_ro", "7.0.0", "sha1", commands.ScriptSHA1, reads, commands.ReadOnly, (*Engine).evalSHA,
 			"Runs a script that is known, by its SHA-1, and that may only read."),
-		row("fcall", "7.0.0", "function", anyUse, commands.MayReplicate, (*Engine).fcall, "Calls a function of a library."),
-		row("fcall_ro", "7.0.0", "function", reads, commands.ReadOnly, (*Engine).fcall,
+		row("fcall", "7.0.0", "function", commands.FunctionName, anyUse, commands.MayReplicate, (*Engine).fcall, "Calls a function of a library."),
+		row("fcall_ro", "7.0.0", "function", commands.FunctionName, reads, commands.ReadOnly, (*Engine).fcall,
 			"Calls a function of a library that may only read."),
 	}
 }
