@@ -2,8 +2,8 @@ package server
 
 import "lockserver/commands"
 
-// How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called, counted,
-// and its unit is ended.
+// How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called and
+// counted, and its unit is ended.
 
 // run executes one command of a session as a unit. row may be nil: it is then looked up.
 func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {

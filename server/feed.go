@@ -7,9 +7,9 @@ import (
 	"lockserver/server/transport"
 )
 
-// The way of a session's input: what was read becomes commands (nextWork), of which a batch runs in one hold of
-// the executor (runBatch), and what they replied is sent (sendResult), or laid aside (send.go). A panic on this
-// way costs the connection (contain): see panic.go.
+// The way of a session's input: what was read becomes commands (nextWork), of which a batch runs in one hold
+// of the executor (runBatch), and what they replied is sent (sendResult), or laid aside (send.go). A panic on
+// this way costs the connection (contain): see panic.go.
 
 // Feed implements transport.Session: it runs the commands in what was read, and sends the output.
 func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
