@@ -4,13 +4,14 @@ import (
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/server/debug"
 	"lockserver/server/script"
 )
 
 // serverRows are the tables of the commands that need the server itself.
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
-		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), {slowlogRow(), latencyRow()}, clientRows(), configRows(), infoRows(), saveRows(), aofRows(), debugRows(), dumpRows(), waitRows(), memoryRows(), lockRows(),
+		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), {slowlogRow(), latencyRow()}, clientRows(), configRows(), infoRows(), saveRows(), aofRows(), debug.Rows(debugHostOf), dumpRows(), waitRows(), memoryRows(), lockRows(),
 		script.Rows(scriptsOf),
 		replicationRows(), clusterRows(), {aclRow()},
 	}

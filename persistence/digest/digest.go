@@ -1,0 +1,146 @@
+// Package digest condenses data into 20 bytes: two servers whose data has the same digest have the same keys
+// and values, and the same of them have deadlines. The digests are those of Redis' DEBUG DIGEST and DEBUG
+// DIGEST-VALUE, so that data can be compared with that of a Redis. The order of what has none (keys, fields,
+// members) does not matter; neither does when a deadline ends, nor who reads a stream.
+//
+// It knows the store, and neither files nor clients. A new kind of value needs a case in Value.
+package digest
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"strconv"
+
+	"lockserver/internal/resp"
+	"lockserver/persistence"
+	"lockserver/store"
+	"lockserver/store/hash"
+	"lockserver/store/list"
+	"lockserver/store/stream"
+	"lockserver/store/zset"
+)
+
+// Digest is a digest. The zero value is that of nothing: of no key, and of an empty store.
+type Digest [sha1.Size]byte
+
+// kinds are the numbers that Redis gives to kinds of values. It knows Bloom filters as modules' values.
+var kinds = map[store.Kind]uint32{
+	store.String: 0, store.List: 1, store.Set: 2, store.ZSet: 3, store.Hash: 4, store.Bloom: 5, store.Stream: 6,
+}
+
+// add folds b in, regardless of the order of what is added.
+func (d *Digest) add(b []byte) {
+	sum := sha1.Sum(b)
+	for i := range d {
+		d[i] ^= sum[i]
+	}
+}
+
+// follow folds b in behind what was there before.
+func (d *Digest) follow(b []byte) {
+	d.add(b)
+	*d = sha1.Sum(d[:])
+}
+
+// Of returns the digest of all data. Its time grows with the data: it is for tests and
+// for comparing two servers.
+func Of(st *store.Store) (d Digest) {
+	for id := range st.Len() {
+		db := st.DB(id)
+		if db.Len() == 0 {
+			continue
+		}
+		d.follow(binary.BigEndian.AppendUint32(nil, uint32(id)))
+		db.Each(func(key string, r store.Ref) bool {
+			var one Digest
+			one.follow([]byte(key))
+			one.value(r)
+			d.add(one[:])
+			return true
+		})
+	}
+	return d
+}
+
+// Value returns the digest of a value, without its key. That of no value is all zero.
+func Value(r store.Ref) (d Digest) {
+	if r.OK() {
+		d.value(r)
+	}
+	return d
+}
+
+// value folds a value in, and whether it has a deadline.
+func (d *Digest) value(r store.Ref) {
+	d.follow(binary.BigEndian.AppendUint32(nil, kinds[r.Kind()]))
+	switch r.Kind() {
+	case store.String:
+		d.follow(r.Bytes())
+	case store.List:
+		d.list(r.List())
+	case store.Set:
+		r.Set().Each(func(member []byte) bool {
+			d.add(member)
+			return true
+		})
+	case store.ZSet:
+		d.zset(r.ZSet())
+	case store.Hash:
+		d.hash(r.Hash())
+	case store.Stream:
+		d.stream(r.Stream())
+	case store.Bloom:
+		d.follow(persistence.Dump(nil, r, false))
+	}
+	if r.DeadlineMS() != 0 {
+		d.add([]byte("!!expire!!"))
+	}
+}
+
+func (d *Digest) list(l *list.List) {
+	var room []byte
+	l.Range(0, l.Len(), list.Right, func(v list.Value) bool {
+		room = v.Append(room[:0])
+		d.follow(room)
+		return true
+	})
+}
+
+func (d *Digest) zset(z *zset.ZSet) {
+	var room []byte
+	z.Range(0, z.Len(), func(member []byte, score float64) bool {
+		var one Digest
+		one.follow(member)
+		room = resp.AppendDouble(room[:0], score)
+		one.follow(room)
+		d.add(one[:])
+		return true
+	})
+}
+
+func (d *Digest) hash(h *hash.Hash) {
+	h.EachTimed(func(field, value []byte, atMS int64) bool {
+		var one Digest
+		one.follow(field)
+		one.follow(value)
+		if atMS != 0 {
+			one.add([]byte("!!hexpire!!"))
+		}
+		d.add(one[:])
+		return true
+	})
+}
+
+func (d *Digest) stream(s *stream.Stream) {
+	var room []byte
+	s.Range(stream.ID{}, stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
+		room = strconv.AppendUint(room[:0], id.MS, 10)
+		room = strconv.AppendUint(append(room, '.'), id.Seq, 10)
+		d.follow(room)
+		for field, value, ok := fv.Next(); ok; field, value, ok = fv.Next() {
+			d.follow(field)
+			d.follow(value)
+		}
+		return true
+	})
+}
