@@ -1,5 +1,7 @@
 package commands
 
+import "slices"
+
 // Row states one command. The exported fields are written by hand in a family's table; everything else that
 // is known about a command is derived from them by [NewTable], which works on copies: a literal row is never
 // changed.
@@ -69,6 +71,22 @@ type derived struct {
 	first    int // place of the first key among the words of every call, 0: the row alone does not tell
 	member   int // of the first member or field behind the only key, 0: there is none
 	removes  bool
+}
+
+// Redact hides the passwords in a call. It copies argv only if there are any.
+func (r *Row) Redact(argv [][]byte) [][]byte {
+	if r.Secrets == nil {
+		return argv
+	}
+	secret := r.Secrets(argv, nil)
+	if secret == nil {
+		return argv
+	}
+	argv = slices.Clone(argv)
+	for _, i := range secret {
+		argv[i] = []byte("(redacted)")
+	}
+	return argv
 }
 
 // Index is a number below Table.Size that only this row has, subcommands included.

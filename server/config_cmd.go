@@ -136,7 +136,7 @@ func configResetStat(c *commands.Ctx) error {
 	ex.counts = counts{}
 	ex.total = 0
 	clear(ex.calls)
-	clear(ex.histograms)
+	ex.stats.ForgetTimes()
 	c.Out.OK()
 	return nil
 }

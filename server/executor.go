@@ -61,13 +61,11 @@ type executor struct {
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
-	counts     counts
-	gauge      gauge
-	slowlog    stats.SlowLog
-	latency    stats.Events // what LATENCY tells of
-	histograms map[*commands.Row]*stats.Histogram
-	calls      []int64 // by commands.Row.Index()
-	total      int64   // commands run
+	counts counts
+	gauge  gauge
+	stats  stats.Book // what SLOWLOG and LATENCY tell of
+	calls  []int64    // by commands.Row.Index()
+	total  int64      // commands run
 
 	journal      Journal  // nil: none
 	aof          *journal // nil: appendonly is off

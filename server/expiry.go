@@ -1,7 +1,6 @@
 package server
 
 import (
-	"math"
 	"time"
 
 	"lockserver/commands"
@@ -48,14 +47,12 @@ const holdsBudget = 128
 
 // expireDue removes keys whose time has come, and notes if that took long.
 func (ex *executor) expireDue(budget int) (more bool) {
-	if ex.gauge.latencyMS == math.MaxInt64 {
+	if !ex.stats.Events.Wanted() {
 		return ex.store.ExpireDue(budget)
 	}
 	start := time.Now()
 	more = ex.store.ExpireDue(budget)
-	if ms := time.Since(start).Milliseconds(); ms >= ex.gauge.latencyMS {
-		ex.latency.Add("expire-cycle", ex.store.NowUS()/1_000_000, ms)
-	}
+	ex.stats.Events.Add("expire-cycle", ex.store.NowUS()/1_000_000, time.Since(start).Milliseconds())
 	return more
 }
 

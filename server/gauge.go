@@ -2,7 +2,6 @@ package server
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"lockserver/commands"
@@ -23,21 +22,16 @@ const exactBelowUS = 1000
 type gauge struct {
 	timed      []bool // by commands.Row.Index(): the command is measured for itself
 	slowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
-	slowMost   int64  // slowlog-max-len
-	latencyMS  int64  // latency-monitor-threshold; math.MaxInt64: never
 	tracking   bool   // latency-tracking
 	together   bool   // commands that are not timed are measured a batch at a time
 	measuredUS int64  // of this batch: what the timed commands took
 }
 
 // configure follows the directives.
-func (g *gauge) configure(table *commands.Table, slowUS, slowMost, latencyMS int64, tracking bool) {
-	g.slowUS, g.slowMost, g.latencyMS, g.tracking = slowUS, slowMost, latencyMS, tracking
+func (g *gauge) configure(table *commands.Table, slowUS, latencyMS int64, tracking bool) {
+	g.slowUS, g.tracking = slowUS, tracking
 	if slowUS < 0 {
 		g.slowUS = math.MaxInt64
-	}
-	if latencyMS == 0 {
-		g.latencyMS = math.MaxInt64
 	}
 	all := tracking || latencyMS > 0 || g.slowUS < exactBelowUS
 	g.together = !all && slowUS >= 0
@@ -64,35 +58,23 @@ func (ex *executor) measure(s *session, row *commands.Row, argv [][]byte, run fu
 	g := &ex.gauge
 	g.measuredUS += us
 	if g.tracking {
-		ex.countTime(row, us)
+		ex.stats.CountTime(row, us)
 	}
 	if us >= g.slowUS && !row.Flags.Has(commands.SkipSlowlog) && s.waiter == nil {
-		ex.noteSlow(s, us, redact(row, argv))
+		ex.noteSlow(s, us, row.Redact(argv))
 	}
-	if ms := took.Milliseconds(); ms >= g.latencyMS {
-		event := "command"
-		if row.Flags.Has(commands.Fast) {
-			event = "fast-command"
-		}
-		ex.latency.Add(event, ex.store.NowUS()/1_000_000, ms)
+	event := "command"
+	if row.Flags.Has(commands.Fast) {
+		event = "fast-command"
 	}
+	ex.stats.Events.Add(event, ex.store.NowUS()/1_000_000, took.Milliseconds())
 	return err
 }
 
 // noteSlow keeps a command that took long.
 func (ex *executor) noteSlow(s *session, tookUS int64, args [][]byte) {
-	ex.slowlog.Add(stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: tookUS, Args: args,
-		Addr: s.info.addr, Name: s.info.name}, ex.gauge.slowMost)
-}
-
-// countTime notes how long a call of a command took.
-func (ex *executor) countTime(row *commands.Row, us int64) {
-	h := ex.histograms[row]
-	if h == nil {
-		h = &stats.Histogram{}
-		ex.histograms[row] = h
-	}
-	h.Count(us)
+	ex.stats.Slow.Add(stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: tookUS, Args: args,
+		Addr: s.info.addr, Name: s.info.name})
 }
 
 // beginBatch begins to measure commands together.
@@ -125,25 +107,6 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 		}
 	}
 	if largest != nil {
-		ex.noteSlow(s, us, redact(of, largest))
+		ex.noteSlow(s, us, of.Redact(largest))
 	}
 }
-
-// redact hides the passwords in a command. It copies argv only if there are any.
-func redact(row *commands.Row, argv [][]byte) [][]byte {
-	if row.Secrets == nil {
-		return argv
-	}
-	secret := row.Secrets(argv, nil)
-	if secret == nil {
-		return argv
-	}
-	argv = slices.Clone(argv)
-	for _, i := range secret {
-		argv[i] = redacted
-	}
-	return argv
-}
-
-// redacted stands for what neither MONITOR nor SLOWLOG shows.
-var redacted = []byte("(redacted)")

@@ -52,7 +52,7 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	w.Buf = appendPadded(append(w.Buf, " ["...), int64(db), 1)
 	w.Buf = append(append(w.Buf, ' '), origin(s)...)
 	w.Buf = append(w.Buf, ']')
-	for _, arg := range redact(row, argv) {
+	for _, arg := range row.Redact(argv) {
 		w.Buf = resp.AppendQuoted(append(w.Buf, ' '), arg)
 	}
 	w.Buf = append(w.Buf, "\r\n"...)

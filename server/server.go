@@ -10,11 +10,9 @@ import (
 	"runtime"
 	"sync"
 
-	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
 	"lockserver/server/script"
-	"lockserver/server/stats"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -255,7 +253,6 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	c.Dir = dir // the process may go to another directory
 	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
 	ex.clients = make(map[int64]*session)
-	ex.histograms = make(map[*commands.Row]*stats.Histogram)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
 	ex.table = sharedTable()
 	ex.calls = make([]int64, ex.table.Size())

@@ -6,19 +6,23 @@ import (
 	"lockserver/commands"
 	"lockserver/server/debug"
 	"lockserver/server/script"
+	"lockserver/server/stats"
 )
 
 // serverRows are the tables of the commands that need the server itself.
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
-		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), {slowlogRow(), latencyRow()}, clientRows(), configRows(), infoRows(), saveRows(), aofRows(), debug.Rows(debugHostOf), dumpRows(), waitRows(), memoryRows(), lockRows(),
-		script.Rows(scriptsOf),
-		replicationRows(), clusterRows(), {aclRow()},
+		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
+		dumpRows(), waitRows(), memoryRows(), lockRows(), replicationRows(), clusterRows(), {aclRow()},
+		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf),
 	}
 }
 
 // scriptsOf are the scripts of the server that runs the command.
 func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.scripts }
+
+// statsOf is what the server keeps for its operator that runs the command.
+func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
 
 // Table returns every command that a server knows: what a generator of documentation reads.
 func Table() *commands.Table { return sharedTable() }

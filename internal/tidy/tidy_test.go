@@ -139,7 +139,7 @@ var rooms = map[string][]string{
 		"store/list", "store/listpack"},
 	"server/gate":      {},
 	"server/script":    {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
-	"server/stats":     {},
+	"server/stats":     {"commands"},
 	"server/transport": {},
 }
 

@@ -10,7 +10,11 @@ import (
 const mostSamples = 160
 
 // Events are kinds of things that took long, by name.
-type Events struct{ byName map[string]*Event }
+type Events struct {
+	// ThresholdMS is the time from which on something took long; 0: nothing does.
+	ThresholdMS int64
+	byName      map[string]*Event
+}
 
 // Event is one kind, with its last samples, oldest first; of a second the worst one.
 type Event struct {
@@ -21,8 +25,14 @@ type Event struct {
 // Sample is one thing that took long.
 type Sample struct{ AtS, MS int64 }
 
-// Add keeps a sample.
+// Wanted reports whether any events are kept.
+func (l *Events) Wanted() bool { return l.ThresholdMS > 0 }
+
+// Add keeps a sample, if it took long.
 func (l *Events) Add(name string, atS, ms int64) {
+	if !l.Wanted() || ms < l.ThresholdMS {
+		return
+	}
 	if l.byName == nil {
 		l.byName = map[string]*Event{}
 	}

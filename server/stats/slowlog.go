@@ -1,10 +1,3 @@
-// Package stats keeps what an operator asks for later: the commands that took long, events that did, how
-// calls are spread over time, and what Go's heap is like.
-//
-// It owns the bounds of what is kept. It must not know a command, a session or a clock: times are handed in,
-// and who keeps something says what it is of. Nothing here locks; its owner does.
-//
-// To add a statistic: a file with a plain type whose zero value is ready for use.
 package stats
 
 import (
@@ -21,6 +14,7 @@ const (
 
 // SlowLog is the last commands that took long.
 type SlowLog struct {
+	Most    int64       // entries that are kept
 	entries []SlowEntry // oldest first
 	nextID  int64
 }
@@ -32,13 +26,13 @@ type SlowEntry struct {
 	Addr, Name      string   // of its client
 }
 
-// Add keeps a command, of which it copies the beginning and sets the ID; of more than most entries the
+// Add keeps a command, of which it copies the beginning and sets the ID; of more than Most entries the
 // oldest go.
-func (l *SlowLog) Add(e SlowEntry, most int64) {
+func (l *SlowLog) Add(e SlowEntry) {
 	e.ID, e.Args = l.nextID, shorten(e.Args)
 	l.nextID++
 	l.entries = append(l.entries, e)
-	if over := int64(len(l.entries)) - most; over > 0 {
+	if over := int64(len(l.entries)) - l.Most; over > 0 {
 		clear(l.entries[:over])
 		l.entries = l.entries[over:]
 	}

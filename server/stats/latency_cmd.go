@@ -1,4 +1,4 @@
-package server
+package stats
 
 import (
 	"fmt"
@@ -6,40 +6,38 @@ import (
 	"strings"
 
 	"lockserver/commands"
-	"lockserver/server/stats"
 )
 
-func latencyRow() commands.Row {
-	admin := whenever | commands.Admin
-	row := func(name, since string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
-		return commands.Row{Name: name, Group: commands.Server, Since: since, Flags: admin, Run: run, Summary: summary,
+func latencyRow(on binding) commands.Row {
+	admin := commands.Admin | commands.NoScript | commands.Loading | commands.Stale
+	row := func(name, since string, run handler, summary string, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Server, Since: since, Flags: admin, Run: on(run), Summary: summary,
 			Complexity: "O(1)", Args: args,
 			Tips: []string{"nondeterministic_output", "request_policy:all_nodes", "response_policy:special"}}
 	}
-	reset := row("reset", "2.8.13", latencyReset, "Forgets the samples of events, or of all.",
+	reset := row("reset", "2.8.13", (*Book).latencyReset, "Forgets the samples of events, or of all.",
 		commands.Opt(commands.Str("event").Many()))
 	reset.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
-	histogram := row("histogram", "7.0.0", latencyHistogram, "Tells how long the calls of commands took.",
+	histogram := row("histogram", "7.0.0", (*Book).latencyHistogram, "Tells how long the calls of commands took.",
 		commands.Opt(commands.Str("command").Many()))
 	histogram.Complexity = "O(N) where N is the number of commands"
 	return commands.Row{Name: "latency", Group: commands.Server, Since: "2.8.13",
 		Summary: "Commands about what took long.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
-			row("latest", "2.8.13", latencyLatest, "Returns the latest sample of every event, and the worst."),
-			row("history", "2.8.13", latencyHistory, "Returns the samples of an event.", commands.Str("event")),
+			row("latest", "2.8.13", (*Book).latencyLatest, "Returns the latest sample of every event, and the worst."),
+			row("history", "2.8.13", (*Book).latencyHistory, "Returns the samples of an event.", commands.Str("event")),
 			reset,
-			row("graph", "2.8.13", latencyGraph, "Draws the samples of an event.", commands.Str("event")),
-			row("doctor", "2.8.13", latencyDoctor, "Explains what took long."),
+			row("graph", "2.8.13", (*Book).latencyGraph, "Draws the samples of an event.", commands.Str("event")),
+			row("doctor", "2.8.13", (*Book).latencyDoctor, "Explains what took long."),
 			histogram,
 		}}
 }
 
-func latencyLatest(c *commands.Ctx) error {
-	l := &sessionOf(c).executor.latency
-	names := l.Names()
+func (b *Book) latencyLatest(c *commands.Ctx) error {
+	names := b.Events.Names()
 	c.Out.Array(len(names))
 	for _, name := range names {
-		e := l.Of(name)
+		e := b.Events.Of(name)
 		last := e.Samples[len(e.Samples)-1]
 		c.Out.Array(4)
 		c.Out.BulkString(name)
@@ -50,8 +48,8 @@ func latencyLatest(c *commands.Ctx) error {
 	return nil
 }
 
-func latencyHistory(c *commands.Ctx) error {
-	e := sessionOf(c).executor.latency.Of(string(c.Args().Bytes()))
+func (b *Book) latencyHistory(c *commands.Ctx) error {
+	e := b.Events.Of(string(c.Args().Bytes()))
 	if e == nil {
 		c.Out.Array(0)
 		return nil
@@ -65,13 +63,12 @@ func latencyHistory(c *commands.Ctx) error {
 	return nil
 }
 
-func latencyReset(c *commands.Ctx) error {
-	l := &sessionOf(c).executor.latency
+func (b *Book) latencyReset(c *commands.Ctx) error {
 	var names []string
 	for _, name := range c.Args().Rest() {
 		names = append(names, string(name))
 	}
-	c.Out.Int(int64(l.Reset(names...)))
+	c.Out.Int(int64(b.Events.Reset(names...)))
 	return nil
 }
 
@@ -82,17 +79,16 @@ const (
 	graphColumns = 72
 )
 
-func latencyGraph(c *commands.Ctx) error {
+func (b *Book) latencyGraph(c *commands.Ctx) error {
 	name := c.Args().Bytes()
-	ex := sessionOf(c).executor
-	e := ex.latency.Of(string(name))
+	e := b.Events.Of(string(name))
 	if e == nil {
 		return commands.ErrLatencySamples(name)
 	}
 	nowS := c.NowMS() / 1000
 	f := e.Figures(nowS)
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: highest %d ms, lowest %d ms, highest ever %d ms\n", name, f.Most, f.Least, e.WorstMS)
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: highest %d ms, lowest %d ms, highest ever %d ms\n", name, f.Most, f.Least, e.WorstMS)
 	samples := e.Samples[max(0, len(e.Samples)-graphColumns):]
 	for row := graphRows; row > 0; row-- {
 		for _, s := range samples {
@@ -101,20 +97,20 @@ func latencyGraph(c *commands.Ctx) error {
 				height = 1 + (s.MS-f.Least)*(graphRows-1)/(f.Most-f.Least)
 			}
 			if height >= int64(row) {
-				b.WriteByte('#')
+				text.WriteByte('#')
 			} else {
-				b.WriteByte(' ')
+				text.WriteByte(' ')
 			}
 		}
-		b.WriteByte('\n')
+		text.WriteByte('\n')
 	}
-	writeAges(&b, samples, nowS)
-	c.Out.Verbatim("txt", b.String())
+	writeAges(&text, samples, nowS)
+	c.Out.Verbatim("txt", text.String())
 	return nil
 }
 
 // writeAges writes how long ago each sample was, downwards: "15s", "3m".
-func writeAges(b *strings.Builder, samples []stats.Sample, nowS int64) {
+func writeAges(b *strings.Builder, samples []Sample, nowS int64) {
 	longest := 0
 	ages := make([]string, len(samples))
 	for i, s := range samples {
@@ -155,42 +151,40 @@ var advice = map[string]string{
 	"expire-cycle": "many keys die at the same time: add a little chance to their lifetimes.",
 }
 
-func latencyDoctor(c *commands.Ctx) error {
-	ex := sessionOf(c).executor
-	l := &ex.latency
-	var b strings.Builder
+func (b *Book) latencyDoctor(c *commands.Ctx) error {
+	l := &b.Events
+	var text strings.Builder
 	switch {
-	case ex.config.LatencyMonitorThresholdMS == 0:
-		b.WriteString("Nothing is watched: CONFIG SET latency-monitor-threshold to the number of milliseconds from which on " +
+	case l.ThresholdMS == 0:
+		text.WriteString("Nothing is watched: CONFIG SET latency-monitor-threshold to the number of milliseconds from which on " +
 			"something is slow for you.\n")
 	case len(l.Names()) == 0:
-		fmt.Fprintf(&b, "Nothing took %d ms or more.\n", ex.config.LatencyMonitorThresholdMS)
+		fmt.Fprintf(&text, "Nothing took %d ms or more.\n", l.ThresholdMS)
 	default:
 		nowS := c.NowMS() / 1000
 		for _, name := range l.Names() {
 			e := l.Of(name)
 			f := e.Figures(nowS)
-			fmt.Fprintf(&b, "%s: %d samples, one every %d s; %d ms on average, give or take %d ms; the worst took %d ms.\n    %s\n",
+			fmt.Fprintf(&text, "%s: %d samples, one every %d s; %d ms on average, give or take %d ms; the worst took %d ms.\n    %s\n",
 				name, len(e.Samples), f.SpanS/int64(len(e.Samples)), f.Average, f.Deviation, e.WorstMS, advice[name])
 		}
 	}
-	c.Out.Verbatim("txt", b.String())
+	c.Out.Verbatim("txt", text.String())
 	return nil
 }
 
 // latencyHistogram leaves out commands that do not exist or were never measured; a
 // container stands for its subcommands.
-func latencyHistogram(c *commands.Ctx) error {
-	ex := sessionOf(c).executor
+func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	var rows []*commands.Row
 	add := func(row *commands.Row) {
-		if row != nil && ex.histograms[row] != nil && !slices.Contains(rows, row) {
+		if row != nil && b.histograms[row] != nil && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 	}
 	a := c.Args()
 	if !a.More() {
-		for _, row := range ex.table.Rows() {
+		for _, row := range c.Table.Rows() {
 			add(row)
 			for _, sub := range row.Subcommands() {
 				add(sub)
@@ -198,7 +192,7 @@ func latencyHistogram(c *commands.Ctx) error {
 		}
 	}
 	for a.More() {
-		row := ex.table.LookupFull(a.Bytes())
+		row := c.Table.LookupFull(a.Bytes())
 		add(row)
 		if row != nil {
 			for _, sub := range row.Subcommands() {
@@ -209,12 +203,12 @@ func latencyHistogram(c *commands.Ctx) error {
 	c.Out.Map(len(rows))
 	for _, row := range rows {
 		c.Out.BulkString(row.FullName())
-		writeHistogram(c, ex.histograms[row])
+		writeHistogram(c, b.histograms[row])
 	}
 	return nil
 }
 
-func writeHistogram(c *commands.Ctx, h *stats.Histogram) {
+func writeHistogram(c *commands.Ctx, h *Histogram) {
 	c.Out.Map(2)
 	c.Out.BulkString("calls")
 	c.Out.Int(h.Calls)

@@ -1,0 +1,50 @@
+// Package stats keeps what an operator asks for later: the commands that took long, events that did, how the
+// calls of commands are spread over time, and what Go's heap is like. Its commands are SLOWLOG and LATENCY.
+//
+// It owns the bounds of what is kept, and how that is shown. It must not know a session, an executor, the
+// directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
+// here locks; its owner does.
+//
+// To add a statistic: a file with a plain type whose zero value is ready for use, and a field in Book. To add
+// a command, write its row and its handler, a method of Book, in a file that ends in _cmd.go.
+package stats
+
+import "lockserver/commands"
+
+// Book is everything that a server keeps for its operator. The zero value is ready for use, and keeps neither
+// slow commands nor events.
+type Book struct {
+	Slow       SlowLog
+	Events     Events
+	histograms map[*commands.Row]*Histogram
+}
+
+// CountTime notes how long a call of a command took.
+func (b *Book) CountTime(row *commands.Row, us int64) {
+	h := b.histograms[row]
+	if h == nil {
+		if b.histograms == nil {
+			b.histograms = make(map[*commands.Row]*Histogram)
+		}
+		h = &Histogram{}
+		b.histograms[row] = h
+	}
+	h.Count(us)
+}
+
+// ForgetTimes forgets what CountTime noted.
+func (b *Book) ForgetTimes() { clear(b.histograms) }
+
+// handler is a command of this package.
+type handler func(b *Book, c *commands.Ctx) error
+
+// binding makes a handler into what a row runs.
+type binding func(h handler) func(c *commands.Ctx) error
+
+// Rows are the commands about what took long. bookOf finds the book of the server that runs one.
+func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
+	on := func(h handler) func(c *commands.Ctx) error {
+		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
+	}
+	return []commands.Row{slowlogRow(on), latencyRow(on)}
+}

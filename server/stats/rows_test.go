@@ -1,0 +1,96 @@
+package stats
+
+import (
+	"bufio"
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+	"lockserver/store"
+)
+
+// asker runs the commands of this package, without anything of a server.
+type asker struct {
+	t     *testing.T
+	book  *Book
+	table *commands.Table
+	store *store.Store
+}
+
+func newAsker(t *testing.T) *asker {
+	a := &asker{t: t, book: new(Book), store: store.New(1, store.Limits{})}
+	a.table = commands.NewTable(append(commands.Families(), Rows(func(*commands.Ctx) *Book { return a.book }))...)
+	return a
+}
+
+func (a *asker) do(call string) string {
+	a.t.Helper()
+	argv, ok := resp.SplitWords(nil, []byte(call))
+	require.True(a.t, ok)
+	row, err := a.table.Resolve(argv)
+	require.NoError(a.t, err)
+	out := &resp.Writer{Proto: 3}
+	if err := row.Run(&commands.Ctx{Argv: argv, Row: row, Table: a.table, Out: out, DB: a.store.DB(0)}); err != nil {
+		return "-" + err.Error()
+	}
+	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
+	require.NoError(a.t, err)
+	return v.String()
+}
+
+func TestSlowlogCommands(t *testing.T) {
+	a := newAsker(t)
+	a.book.Slow.Most = 2
+	for _, name := range []string{"a", "b", "c"} {
+		a.book.Slow.Add(SlowEntry{AtS: 100, TookUS: 7, Args: [][]byte{[]byte("get"), []byte(name)}, Addr: "host:1", Name: "me"})
+	}
+	require.Equal(t, "2", a.do("SLOWLOG LEN"))
+	b, c := `[1 100 7 ["get" "b"] "host:1" "me"]`, `[2 100 7 ["get" "c"] "host:1" "me"]`
+	require.Equal(t, "["+c+" "+b+"]", a.do("SLOWLOG GET"))
+	require.Equal(t, "["+c+"]", a.do("SLOWLOG GET 1"))
+	require.Equal(t, "["+c+" "+b+"]", a.do("SLOWLOG GET -1"))
+	require.Equal(t, "-"+string(commands.ErrSlowlogCount), a.do("SLOWLOG GET -2"))
+	require.Equal(t, "+OK", a.do("SLOWLOG RESET"))
+	require.Equal(t, "[]", a.do("SLOWLOG GET"))
+}
+
+func TestLatencyCommands(t *testing.T) {
+	a := newAsker(t)
+	a.book.Events.Add("command", 900, 50)
+	require.Equal(t, "[]", a.do("LATENCY LATEST"), "nobody has asked for them")
+	require.Contains(t, a.do("LATENCY DOCTOR"), "Nothing is watched")
+	a.book.Events.ThresholdMS = 10
+	a.book.Events.Add("command", 900, 9)
+	require.Contains(t, a.do("LATENCY DOCTOR"), "Nothing took 10 ms or more.")
+	a.book.Events.Add("command", 900, 40)
+	a.book.Events.Add("command", 940, 10)
+	a.store.SetNow(960_000_000)
+	require.Equal(t, `[["command" 940 10 40]]`, a.do("LATENCY LATEST"))
+	require.Equal(t, "[[900 40] [940 10]]", a.do("LATENCY HISTORY command"))
+	require.Equal(t, "[]", a.do("LATENCY HISTORY nosuch"))
+	doctor := a.do("LATENCY DOCTOR")
+	require.Contains(t, doctor, "command: 2 samples, one every 30 s; 25 ms on average, give or take 15 ms; the worst took 40 ms.")
+	require.Contains(t, doctor, advice["command"])
+	require.Equal(t, `="txt:command: highest 40 ms, lowest 10 ms, highest ever 40 ms\n# \n# \n# \n##\n12\nm0\n s\n"`, a.do("LATENCY GRAPH command"))
+	require.Equal(t, "-"+commands.ErrLatencySamples([]byte("nosuch")).Error(), a.do("LATENCY GRAPH nosuch"))
+	require.Equal(t, "1", a.do("LATENCY RESET command nosuch"))
+	require.Equal(t, "[]", a.do("LATENCY LATEST"))
+}
+
+func TestLatencyHistograms(t *testing.T) {
+	a := newAsker(t)
+	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
+	for _, us := range []int64{1, 3, 4, 1000} {
+		a.book.CountTime(a.table.LookupFull([]byte("get")), us)
+	}
+	a.book.CountTime(a.table.LookupFull([]byte("slowlog|len")), 2)
+	get := `"get":{"calls":4 "histogram_usec":{1:1 4:3 1024:4}}`
+	slowlog := `"slowlog|len":{"calls":1 "histogram_usec":{2:1}}`
+	require.Equal(t, "{"+get+" "+slowlog+"}", a.do("LATENCY HISTOGRAM"))
+	require.Equal(t, "{"+slowlog+"}", a.do("LATENCY HISTOGRAM slowlog nosuch set"))
+	a.book.ForgetTimes()
+	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
+}
