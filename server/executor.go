@@ -12,6 +12,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/persistence/disk"
+	"lockserver/server/clock"
 	"lockserver/server/gate"
 	"lockserver/server/script"
 	"lockserver/server/stats"
@@ -28,7 +29,7 @@ import (
 type executor struct {
 	mu sync.Mutex
 	// The fields down to the next blank line are set by New and stay.
-	clock     Clock
+	clock     clock.Clock
 	log       *slog.Logger
 	opts      Options
 	host      host

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"net"
 	"strconv"
+	"time"
 
 	"lockserver/internal/config"
+	"lockserver/server/clock"
 	"lockserver/store"
 )
 
@@ -62,6 +64,17 @@ type Options struct {
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 }
+
+// Clock tells the time that leases, deadlines and tokens go by: its method NowUS returns microseconds since
+// 1970.
+type Clock = clock.Clock
+
+// ManualClock is a clock that stands still until a test moves it, with Set or Advance. Servers that run on it
+// do nothing by themselves: Advance carries out what falls due, in order, before it returns.
+type ManualClock = clock.Manual
+
+// NewManualClock returns a clock that shows t.
+func NewManualClock(t time.Time) *ManualClock { return clock.NewManual(t) }
 
 // errNoDir is returned where something is to be kept, but not where.
 var errNoDir = errors.New("AppendOnly and Save need a Dir to keep files in")

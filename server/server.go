@@ -12,6 +12,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
+	"lockserver/server/clock"
 	"lockserver/server/script"
 	"lockserver/server/transport"
 	"lockserver/store"
@@ -55,7 +56,7 @@ func New(o Options) (*Server, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	if o.Clock == nil {
-		o.Clock = newSystemClock()
+		o.Clock = clock.NewSystem()
 	}
 	if o.Seed == 0 {
 		o.Seed = rand.Uint64()
@@ -132,8 +133,8 @@ func (srv *Server) addresses() transport.Addresses {
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
 func (srv *Server) startTime() {
-	if manual, ok := srv.executor.clock.(*ManualClock); ok {
-		manual.attach(&srv.executor)
+	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
+		clock.Attach(manual, &srv.executor)
 		return
 	}
 	srv.group.Go(func() { srv.executor.tick(srv.stopTick) })
@@ -175,8 +176,8 @@ func (srv *Server) Close() error {
 		return nil
 	}
 	srv.executor.scripts.Stop()
-	if manual, ok := srv.executor.clock.(*ManualClock); ok {
-		manual.detach(&srv.executor)
+	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
+		clock.Detach(manual, &srv.executor)
 	}
 	close(srv.stopTick)
 	srv.tearDown()

@@ -15,8 +15,9 @@ const (
 	longestSleepMS = 1000
 )
 
-// runDue works off everything that has fallen due, in slices between which others get their turn.
-func (ex *executor) runDue() {
+// RunDue implements clock.Watcher: it works off everything that has fallen due, in slices between which
+// others get their turn.
+func (ex *executor) RunDue() {
 	for slices := 1; ; slices++ {
 		ex.lockIdle()
 		if ex.failed != nil {
@@ -58,8 +59,8 @@ func (ex *executor) dueSlice() (more bool) {
 	return more
 }
 
-// nextDueUS implements timeWatcher.
-func (ex *executor) nextDueUS() (int64, bool) {
+// NextDueUS implements clock.Watcher.
+func (ex *executor) NextDueUS() (int64, bool) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	at, ok := ex.nextMS()
@@ -77,7 +78,7 @@ func (ex *executor) tick(stop <-chan struct{}) {
 			return
 		case <-ex.poke:
 		case <-alarm.C:
-			ex.runDue()
+			ex.RunDue()
 		}
 		alarm.Reset(ex.sleep())
 	}

@@ -4,6 +4,7 @@ import (
 	"net"
 	"time"
 
+	"lockserver/server/clock"
 	"lockserver/server/transport"
 )
 
@@ -19,7 +20,7 @@ var (
 
 // Open implements transport.Host.
 func (ex *executor) Open(c transport.Conn, local, remote net.Addr, fd int) (refusal string) {
-	if _, still := ex.clock.(*ManualClock); still {
+	if _, still := ex.clock.(*clock.Manual); still {
 		c = unheard{c}
 	}
 	_, refusal = ex.open(c, local, remote, fd)

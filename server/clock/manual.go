@@ -1,68 +1,40 @@
-package server
+package clock
 
 import (
+	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Clock tells the time that leases, deadlines and tokens go by.
-type Clock interface {
-	// NowUS returns microseconds since 1970.
-	NowUS() int64
-}
-
-// systemClock is the machine's wall clock, as Redis uses it. Between looks at the wall clock it
-// goes by the monotonic one: where one look costs 30 ns, as on virtual machines, two for each
-// command and its measurement add up.
-type systemClock struct {
-	start  time.Time
-	ahead  atomic.Int64 // nanoseconds since 1970 at start, by the wall clock as it was when last looked at
-	agreed atomic.Int64 // until when, in nanoseconds after start, that is taken for true; 0: never
-}
-
-// wallEvery is how soon the clock follows the machine's when that is put forwards or back.
-const wallEvery = time.Millisecond
-
-func newSystemClock() *systemClock { return &systemClock{start: time.Now()} }
-
-func (c *systemClock) NowUS() int64 {
-	since := int64(time.Since(c.start))
-	if since >= c.agreed.Load() {
-		now := time.Now()
-		since = int64(now.Sub(c.start))
-		c.ahead.Store(now.UnixNano() - since)
-		c.agreed.Store(since + int64(wallEvery))
-	}
-	return (c.ahead.Load() + since) / 1000
-}
-
-// ManualClock stands still until a test moves it. Servers that run on it do nothing by themselves: Advance
+// Manual stands still until a test moves it. Servers that run on it do nothing by themselves: Advance
 // carries out what falls due, in order, before it returns.
-type ManualClock struct {
+type Manual struct {
 	mu       sync.Mutex
 	us       int64
-	watchers []timeWatcher
+	watchers []Watcher
 }
 
-// timeWatcher is a server that runs on a ManualClock.
-type timeWatcher interface {
-	nextDueUS() (us int64, ok bool)
-	runDue()
+// Watcher is a server that runs on a manual clock.
+type Watcher interface {
+	// NextDueUS returns when something falls due next, in microseconds since 1970; ok says whether anything
+	// does.
+	NextDueUS() (us int64, ok bool)
+	// RunDue carries out everything that has fallen due.
+	RunDue()
 }
 
-// NewManualClock returns a clock that shows t.
-func NewManualClock(t time.Time) *ManualClock { return &ManualClock{us: t.UnixMicro()} }
+// NewManual returns a clock that shows t.
+func NewManual(t time.Time) *Manual { return &Manual{us: t.UnixMicro()} }
 
 // NowUS returns microseconds since 1970.
-func (c *ManualClock) NowUS() int64 {
+func (c *Manual) NowUS() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.us
 }
 
 // Set moves the clock to t, forwards or backwards, without carrying anything out.
-func (c *ManualClock) Set(t time.Time) {
+func (c *Manual) Set(t time.Time) {
 	c.mu.Lock()
 	c.us = t.UnixMicro()
 	c.mu.Unlock()
@@ -70,7 +42,7 @@ func (c *ManualClock) Set(t time.Time) {
 
 // Advance moves the clock forwards by d, stopping at every deadline on the way to
 // carry out what is due at it.
-func (c *ManualClock) Advance(d time.Duration) {
+func (c *Manual) Advance(d time.Duration) {
 	target := c.NowUS() + d.Microseconds()
 	for {
 		due, ok := c.earliest()
@@ -82,43 +54,43 @@ func (c *ManualClock) Advance(d time.Duration) {
 	c.moveTo(target)
 }
 
-func (c *ManualClock) earliest() (us int64, ok bool) {
+func (c *Manual) earliest() (us int64, ok bool) {
 	for _, w := range c.list() {
-		if at, has := w.nextDueUS(); has && (!ok || at < us) {
+		if at, has := w.NextDueUS(); has && (!ok || at < us) {
 			us, ok = at, true
 		}
 	}
 	return us, ok
 }
 
-func (c *ManualClock) moveTo(us int64) {
+func (c *Manual) moveTo(us int64) {
 	c.mu.Lock()
 	c.us = max(c.us, us)
 	c.mu.Unlock()
 	for _, w := range c.list() {
-		w.runDue()
+		w.RunDue()
 	}
 }
 
-func (c *ManualClock) list() []timeWatcher {
+func (c *Manual) list() []Watcher {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return append([]timeWatcher(nil), c.watchers...)
+	return slices.Clone(c.watchers)
 }
 
-func (c *ManualClock) attach(w timeWatcher) {
+// Attach makes w run on the clock. It is a function, and not a method, because a test that has a manual clock
+// has no use for it.
+func Attach(c *Manual, w Watcher) {
 	c.mu.Lock()
 	c.watchers = append(c.watchers, w)
 	c.mu.Unlock()
 }
 
-func (c *ManualClock) detach(w timeWatcher) {
+// Detach ends what Attach began; it does nothing if w does not run on the clock.
+func Detach(c *Manual, w Watcher) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for i, x := range c.watchers {
-		if x == w {
-			c.watchers = append(c.watchers[:i:i], c.watchers[i+1:]...)
-			return
-		}
+	if i := slices.Index(c.watchers, w); i >= 0 {
+		c.watchers = slices.Delete(c.watchers, i, i+1)
 	}
 }

@@ -1,0 +1,74 @@
+package clock
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// alarms is a watcher with deadlines of its own; it notes when it is told of them.
+type alarms struct {
+	clock *Manual
+	dueUS []int64 // in order
+	rang  []int64 // what the clock showed
+}
+
+func (a *alarms) NextDueUS() (int64, bool) {
+	if len(a.dueUS) == 0 {
+		return 0, false
+	}
+	return a.dueUS[0], true
+}
+
+func (a *alarms) RunDue() {
+	for len(a.dueUS) > 0 && a.dueUS[0] <= a.clock.NowUS() {
+		a.dueUS = a.dueUS[1:]
+		a.rang = append(a.rang, a.clock.NowUS())
+	}
+}
+
+// Advance stops at each deadline of whoever runs on the clock, and only at those that are within its reach.
+func TestManualStopsAtEachDeadline(t *testing.T) {
+	c := NewManual(time.UnixMicro(1000))
+	a, b := &alarms{clock: c, dueUS: []int64{1010, 1030, 1100}}, &alarms{clock: c, dueUS: []int64{1020, 1020}}
+	Attach(c, a)
+	Attach(c, b)
+	c.Advance(50 * time.Microsecond)
+	require.Equal(t, []int64{1010, 1030}, a.rang)
+	require.Equal(t, []int64{1020, 1020}, b.rang)
+	require.EqualValues(t, 1050, c.NowUS())
+
+	Detach(c, a)
+	b.dueUS = []int64{1200}
+	c.Advance(time.Second)
+	require.Len(t, a.rang, 2, "it no longer runs on the clock")
+	require.Equal(t, []int64{1020, 1020, 1200}, b.rang)
+	Detach(c, a)
+	Detach(c, b)
+	require.Empty(t, c.watchers)
+}
+
+// Set carries nothing out, and what it passed over falls due with the next step, however short.
+func TestManualIsSet(t *testing.T) {
+	c := NewManual(time.UnixMicro(1000))
+	a := &alarms{clock: c, dueUS: []int64{1010}}
+	Attach(c, a)
+	c.Set(time.UnixMicro(2000))
+	require.Empty(t, a.rang)
+	c.Advance(0)
+	require.Equal(t, []int64{2000}, a.rang, "the clock does not go back for it")
+	c.Set(time.UnixMicro(500))
+	require.EqualValues(t, 500, c.NowUS())
+}
+
+// The system's clock follows the wall, over several looks at it.
+func TestSystemFollowsTheWall(t *testing.T) {
+	c := NewSystem()
+	for end := time.Now().Add(5 * wallEvery); time.Now().Before(end); {
+		before := time.Now().UnixMicro()
+		now := c.NowUS()
+		after := time.Now().UnixMicro()
+		require.InDelta(t, before, now, float64(after-before)+1000)
+	}
+}
