@@ -188,3 +188,14 @@ func (ex *executor) breakCircles(looked *int) (more bool) {
 	}
 	return false
 }
+
+// fire implements firer: suspects are left that the last unit had no time for.
+func (p *parking) fire(*executor) {
+	for _, c := range p.suspects {
+		if c.first != nil {
+			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
+			return
+		}
+	}
+	p.suspects = p.suspects[:0] // of none of them is anything parked
+}

@@ -44,7 +44,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 // count runs a command that was admitted, and counts and measures it.
 func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	ex.calls[row.Index()]++
-	if ex.gauge.timed[row.Index()] {
+	if ex.gauge.Timed[row.Index()] {
 		return ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
 	}
 	return ex.call(s, row, argv)

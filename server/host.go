@@ -41,7 +41,7 @@ func (ex *executor) AnyoneListens() bool { return ex.pubsub.listeners > 0 }
 
 // KeyEvent implements commands.Host.
 func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
-	ex.events.publish(db, event, key)
+	ex.publishEvent(db, event, key)
 }
 
 // Nested implements commands.Host.

@@ -142,3 +142,13 @@ const compatibleVersion = "7.4.0"
 type Journal interface {
 	Append(unit []store.Effect)
 }
+
+// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
+// saves if there are save points.
+type ShutdownOptions struct {
+	Save, NoSave bool
+	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
+	Now bool
+	// Force ends the server even if saving fails.
+	Force bool
+}

@@ -49,9 +49,3 @@ func newOutputLimit(l config.OutputLimit, pushed int) outputLimit {
 	}
 	return o
 }
-
-// softLimit is since when a session's output has been above its soft limit.
-type softLimit struct {
-	sinceMS int64 // 0: it is not
-	timer   timer // when it will have been for too long
-}

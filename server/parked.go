@@ -269,3 +269,6 @@ func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
 	}
 	return false
 }
+
+// fire implements firer: the queue has its turn.
+func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }

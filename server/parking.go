@@ -55,8 +55,6 @@ type retry struct {
 	timer timer
 }
 
-func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }
-
 // parking holds every waiter. It is only touched under the executor.
 type parking struct {
 	queues    []map[string]*queue // a database each
@@ -299,17 +297,6 @@ func (p *parking) leftBehind(w *waiter) {
 			}
 		}
 	}
-}
-
-// fire implements firer: suspects are left that the last unit had no time for.
-func (p *parking) fire(*executor) {
-	for _, c := range p.suspects {
-		if c.first != nil {
-			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
-			return
-		}
-	}
-	p.suspects = p.suspects[:0] // of none of them is anything parked
 }
 
 // searchLimit bounds the places that one search for a circle looks at: about a millisecond.

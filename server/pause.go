@@ -2,15 +2,6 @@ package server
 
 import "lockserver/commands"
 
-// pausing is what CLIENT PAUSE has asked for. A session whose next command is held keeps it, with all behind
-// it, until the end. It is only touched under the executor.
-type pausing struct {
-	untilMS int64 // 0: nothing is paused
-	all     bool  // every command, and not only those that write
-	held    []*session
-	timer   timer
-}
-
 // pause holds commands until a time, or longer and more of them if that is in force already.
 func (ex *executor) pause(untilMS int64, all bool) {
 	p := &ex.pausing

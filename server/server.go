@@ -267,7 +267,6 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.tracking = newTracking()
-	ex.events.executor = ex
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
@@ -275,16 +274,6 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
-}
-
-// ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value
-// saves if there are save points.
-type ShutdownOptions struct {
-	Save, NoSave bool
-	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
-	Now bool
-	// Force ends the server even if saving fails.
-	Force bool
 }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error

@@ -207,3 +207,30 @@ func (s *session) dropInbox() {
 		s.inbox = nil
 	}
 }
+
+// softLimit is since when a session's output has been above its soft limit.
+type softLimit struct {
+	sinceMS int64 // 0: it is not
+	timer   timer // when it will have been for too long
+}
+
+// watch is one key that a session watches. The session hears of the first change of any of its keys, by
+// whomever, its own included; what changed is of no interest.
+type watch struct {
+	session *session
+	db      *store.DB
+	key     string
+	place   int  // in watching.watches[db][key]
+	existed bool // when it was watched
+}
+
+// renewal keeps one lock's lease from running out while the session that acquired it lives.
+type renewal struct {
+	in         *renewals
+	key        string
+	owner      []byte
+	token      int64
+	session    *session
+	prev, next *renewal // the others of the session
+	timer      timer
+}

@@ -29,11 +29,11 @@ func (ex *executor) applyConfig() {
 		LockWatchdogMS: c.LockWatchdogTimeoutMS,
 		Events:         c.NotifyKeyspaceEvents.Effective(),
 	}
-	ex.events.follow()
+	ex.followEvents()
 	ex.tracking.most = c.TrackingTableMaxKeys
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
-	ex.gauge.configure(ex.table, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS, c.LatencyTracking)
+	ex.gauge.Configure(ex.table, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS, c.LatencyTracking)
 	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
 	ex.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},

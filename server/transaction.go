@@ -37,26 +37,3 @@ func (tx *transaction) add(row *commands.Row, argv [][]byte) {
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
 	tx.flags |= row.Flags
 }
-
-// What a session keeps of an ended transaction: room for so many words, and so many bytes of them.
-const (
-	mostSpareWords = 128
-	mostSpareText  = 4 << 10
-)
-
-// reuse keeps the room of a transaction that has ended for the session's next one.
-func (s *session) reuse(tx *transaction) {
-	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {
-		return
-	}
-	clear(tx.queued)
-	clear(tx.args)
-	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], room: tx.room[:0]}
-	s.spare = tx
-}
-
-// discard leaves a transaction and forgets the watched keys.
-func (s *session) discard() {
-	s.multi = nil
-	s.unwatch()
-}

@@ -86,7 +86,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	}
 	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
 	var err error
-	if ex.gauge.timed[q.row.Index()] {
+	if ex.gauge.Timed[q.row.Index()] {
 		err = ex.measure(s, q.row, q.argv, run)
 	} else {
 		err = run()
@@ -161,3 +161,20 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	s.out.Simple("QUEUED")
 	return true, nil
 }
+
+// reuse keeps the room of a transaction that has ended for the session's next one.
+func (s *session) reuse(tx *transaction) {
+	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {
+		return
+	}
+	clear(tx.queued)
+	clear(tx.args)
+	*tx = transaction{queued: tx.queued[:0], args: tx.args[:0], room: tx.room[:0]}
+	s.spare = tx
+}
+
+// What a session keeps of an ended transaction: room for so many words, and so many bytes of them.
+const (
+	mostSpareWords = 128
+	mostSpareText  = 4 << 10
+)

@@ -1,19 +1,5 @@
 package server
 
-import (
-	"lockserver/store"
-)
-
-// watch is one key that a session watches. The session hears of the first change of any of its keys, by
-// whomever, its own included; what changed is of no interest.
-type watch struct {
-	session *session
-	db      *store.DB
-	key     string
-	place   int  // in watching.watches[db][key]
-	existed bool // when it was watched
-}
-
 // watching holds every watched key. It is only touched under the executor.
 type watching struct {
 	watches []map[string][]*watch // a database each
@@ -94,4 +80,10 @@ func (s *session) unwatch() {
 	}
 	s.watched = nil
 	ex.observe()
+}
+
+// discard leaves a transaction and forgets the watched keys.
+func (s *session) discard() {
+	s.multi = nil
+	s.unwatch()
 }

@@ -6,17 +6,6 @@ import (
 	"lockserver/store"
 )
 
-// renewal keeps one lock's lease from running out while the session that acquired it lives.
-type renewal struct {
-	in         *renewals
-	key        string
-	owner      []byte
-	token      int64
-	session    *session
-	prev, next *renewal // the others of the session
-	timer      timer
-}
-
 // renewals are those of one database, by key.
 type renewals struct {
 	db    int
@@ -135,7 +124,7 @@ func (r *renewal) renew(ex *executor, now int64) {
 		return
 	}
 	if extended {
-		ex.events.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
+		ex.notify(ex.store.DB(r.in.db), keyevent.Generic, "renew", []byte(r.key))
 	}
 	next := lease / renewalsPerLease
 	if left := (end - now) / renewalsPerLease; left < next-next/4 {

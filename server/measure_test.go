@@ -75,8 +75,8 @@ func TestSlowlogOfABatch(t *testing.T) {
 	s := &session{executor: &srv.executor}
 	run := func(tookUS, measuredUS int64) {
 		srv.executor.begin()
-		srv.executor.gauge.beginBatch()
-		srv.executor.gauge.measuredUS = measuredUS
+		srv.executor.gauge.BeginBatch()
+		srv.executor.gauge.MeasuredUS = measuredUS
 		clock.leaps = []int64{tookUS}
 		srv.executor.endBatch(s, batch)
 	}
@@ -112,7 +112,7 @@ func TestWhatIsMeasured(t *testing.T) {
 		}
 		row, err := srv.executor.table.Resolve(argv)
 		require.NoError(t, err)
-		return srv.executor.gauge.timed[row.Index()]
+		return srv.executor.gauge.Timed[row.Index()]
 	}
 	for _, short := range []string{"GET k", "SET k v", "INCR k", "HGET k f", "PING", "HSET k f v", "LOCK k o", "UNLOCK k o"} {
 		require.False(t, timed(strings.Fields(short)...), short)
@@ -129,13 +129,13 @@ func TestWhatIsMeasured(t *testing.T) {
 		change(srv.executor.config)
 		srv.executor.applyConfig()
 		require.True(t, timed("GET", "k"))
-		require.False(t, srv.executor.gauge.together)
+		require.False(t, srv.executor.gauge.Together)
 		*srv.executor.config = before
 	}
 	srv.executor.config.SlowlogSlowerThanUS = -1
 	srv.executor.applyConfig()
 	require.False(t, timed("KEYS", "*"))
-	require.False(t, srv.executor.gauge.together)
+	require.False(t, srv.executor.gauge.Together)
 }
 
 func TestLatencyEvents(t *testing.T) {

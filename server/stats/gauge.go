@@ -1,0 +1,51 @@
+package stats
+
+import (
+	"math"
+
+	"lockserver/commands"
+)
+
+// How long commands take. Reading the clock for each of a pipeline's short commands would be a good part of
+// what they cost, so each command is measured for itself only where somebody wants to know it that exactly:
+// for LATENCY, or with slowlog-log-slower-than below a millisecond. Otherwise commands whose time may grow
+// with the data are measured, one by one, and those of constant time are together, a batch at a time: the
+// batch's start is known anyway, so that is one more look at the clock for all of them. If they took long
+// together, it was most likely the one with the most data, and that one is held responsible.
+
+// exactBelowUS is the slowlog-log-slower-than below which every command is measured for itself.
+const exactBelowUS = 1000
+
+// Gauge says which commands are measured, and how. Only one goroutine may use it at a time.
+type Gauge struct {
+	Timed      []bool // by commands.Row.Index(): the command is measured for itself
+	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
+	Tracking   bool   // latency-tracking
+	Together   bool   // commands that are not timed are measured a batch at a time
+	MeasuredUS int64  // of this batch: what the timed commands took
+}
+
+// Configure follows the directives.
+func (g *Gauge) Configure(table *commands.Table, slowUS, latencyMS int64, tracking bool) {
+	g.SlowUS, g.Tracking = slowUS, tracking
+	if slowUS < 0 {
+		g.SlowUS = math.MaxInt64
+	}
+	all := tracking || latencyMS > 0 || g.SlowUS < exactBelowUS
+	g.Together = !all && slowUS >= 0
+	g.Timed = make([]bool, table.Size())
+	for _, row := range table.Rows() {
+		g.Timed[row.Index()] = all || g.Together && !isShort(row)
+		for _, sub := range row.Subcommands() {
+			g.Timed[sub.Index()] = all || g.Together && !isShort(sub)
+		}
+	}
+}
+
+// isShort reports whether a command takes about the same time whatever the data are.
+func isShort(row *commands.Row) bool {
+	return row.Flags.Has(commands.Fast) || row.Complexity == "O(1)" && !row.Flags.Has(commands.Admin)
+}
+
+// BeginBatch begins to measure commands together.
+func (g *Gauge) BeginBatch() { g.MeasuredUS = 0 }
