@@ -8,6 +8,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
+	"lockserver/server/pubsub"
 )
 
 func clientRows() []commands.Row {
@@ -376,10 +377,10 @@ func (s *session) describe(b *strings.Builder) {
 	if s.multi != nil {
 		queued = len(s.multi.queued)
 	}
-	var listens [channelKinds]int
+	var listens [pubsub.Kinds]int
 	if s.subs != nil {
 		for kind := range listens {
-			listens[kind] = len(s.subs[kind].byName)
+			listens[kind] = s.subs.Len(pubsub.Kind(kind))
 		}
 	}
 	output := s.outputBytes()
@@ -387,7 +388,7 @@ func (s *session) describe(b *strings.Builder) {
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s "+
 		"user=default redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
-		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[byChannel], listens[byPattern], listens[byShard],
+		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
 		queued, output, len(s.inbox), output, output, cmd, s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }
 

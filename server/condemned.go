@@ -39,7 +39,7 @@ func (s *session) leave() {
 		ex.unpark(s.waiter)
 	}
 	s.discard()
-	ex.pubsub.forget(s)
+	s.unsubscribeAll()
 	ex.stopTracking(s)
 	s.stopMonitoring()
 	ex.timers.stop(&s.soft.timer)

@@ -224,7 +224,7 @@ func reset(c *commands.Ctx) error {
 	s.replies = replyOn
 	s.noTouch, s.noEvict = false, false
 	s.discard()
-	s.executor.pubsub.forget(s)
+	s.unsubscribeAll()
 	s.executor.stopTracking(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2

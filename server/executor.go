@@ -14,6 +14,7 @@ import (
 	"lockserver/persistence/disk"
 	"lockserver/server/clock"
 	"lockserver/server/gate"
+	"lockserver/server/pubsub"
 	"lockserver/server/script"
 	"lockserver/server/stats"
 	"lockserver/server/transport"
@@ -51,7 +52,7 @@ type executor struct {
 	lastID       int64
 	parking      *parking
 	watching     watching
-	pubsub       pubsub
+	pubsub       pubsub.Registry[*session]
 	tracking     tracking
 	eventChannel []byte // room for the channels of key events
 	monitors     []*session

@@ -37,7 +37,7 @@ func (ex *executor) HolderNote(c *commands.Ctx) uint64 { return ex.holderNote(c)
 func (ex *executor) Publish(channel, message []byte) int64 { return ex.publish(channel, message) }
 
 // AnyoneListens implements commands.Host.
-func (ex *executor) AnyoneListens() bool { return ex.pubsub.listeners > 0 }
+func (ex *executor) AnyoneListens() bool { return ex.pubsub.Subscribers() > 0 }
 
 // KeyEvent implements commands.Host.
 func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {

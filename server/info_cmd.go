@@ -11,6 +11,7 @@ import (
 	"lockserver/internal/decimal"
 	"lockserver/internal/rusage"
 	"lockserver/persistence/aof"
+	"lockserver/server/pubsub"
 	"lockserver/server/stats"
 )
 
@@ -134,7 +135,7 @@ func infoClients(ex *executor, w *infoWriter) {
 	w.line("maxclients", ex.config.MaxClients)
 	w.line("blocked_clients", ex.parking.count)
 	w.line("tracking_clients", len(ex.tracking.trackers))
-	w.line("pubsub_clients", ex.pubsub.listeners)
+	w.line("pubsub_clients", ex.pubsub.Subscribers())
 	w.line("clients_in_timeout_table", ex.parking.count)
 }
 
@@ -170,9 +171,9 @@ func infoStats(ex *executor, w *infoWriter) {
 	w.line("evicted_keys", st.Evicted)
 	w.line("keyspace_hits", st.Hits)
 	w.line("keyspace_misses", st.Misses)
-	w.line("pubsub_channels", len(ex.pubsub.channels))
-	w.line("pubsub_patterns", len(ex.pubsub.patterns))
-	w.line("pubsubshard_channels", len(ex.pubsub.shards))
+	w.line("pubsub_channels", ex.pubsub.Len(pubsub.Channel))
+	w.line("pubsub_patterns", ex.pubsub.Len(pubsub.Pattern))
+	w.line("pubsubshard_channels", ex.pubsub.Len(pubsub.Shard))
 	w.line("tracking_total_keys", len(ex.tracking.order))
 	w.line("tracking_total_items", ex.tracking.items)
 	w.line("tracking_total_prefixes", len(ex.tracking.prefixes))

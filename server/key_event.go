@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"lockserver/internal/keyevent"
+	"lockserver/server/pubsub"
 	"lockserver/store"
 )
 
@@ -12,7 +13,7 @@ import (
 
 // publishEvent sends an event in the forms that are asked for, in Redis' order.
 func (ex *executor) publishEvent(db *store.DB, event string, key []byte) {
-	if len(ex.pubsub.channels) == 0 && len(ex.pubsub.patternList) == 0 {
+	if ex.pubsub.Len(pubsub.Channel) == 0 && ex.pubsub.Len(pubsub.Pattern) == 0 {
 		return
 	}
 	forms := ex.settings.Events

@@ -4,6 +4,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/glob"
 	"lockserver/internal/resp"
+	"lockserver/server/pubsub"
 )
 
 func pubsubRows() []commands.Row {
@@ -16,17 +17,17 @@ func pubsubRows() []commands.Row {
 	perChannel := "O(N) where N is the number of channels given"
 	perPattern := "O(N) where N is the number of patterns given"
 	return []commands.Row{
-		row("subscribe", "2.0.0", listen, subscribe(byChannel, "subscribe"), "Listens to channels.", perChannel,
+		row("subscribe", "2.0.0", listen, subscribe(pubsub.Channel, "subscribe"), "Listens to channels.", perChannel,
 			commands.Str("channel").Many()),
-		row("unsubscribe", "2.0.0", listen, unsubscribe(byChannel, "unsubscribe"), "Stops listening to channels, or to all.",
+		row("unsubscribe", "2.0.0", listen, unsubscribe(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
 			perChannel, commands.Opt(commands.Str("channel").Many())),
-		row("psubscribe", "2.0.0", listen, subscribe(byPattern, "psubscribe"), "Listens to all channels whose names match patterns.",
+		row("psubscribe", "2.0.0", listen, subscribe(pubsub.Pattern, "psubscribe"), "Listens to all channels whose names match patterns.",
 			perPattern, commands.Block("pattern", commands.Pattern("pattern")).Many()),
-		row("punsubscribe", "2.0.0", listen, unsubscribe(byPattern, "punsubscribe"), "Stops listening to patterns, or to all.",
+		row("punsubscribe", "2.0.0", listen, unsubscribe(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
 			perPattern, commands.Opt(commands.Pattern("pattern").Many())),
-		row("ssubscribe", "7.0.0", listen, subscribe(byShard, "ssubscribe"), "Listens to sharded channels.", perChannel,
+		row("ssubscribe", "7.0.0", listen, subscribe(pubsub.Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
 			commands.Channel("shardchannel").Many()),
-		row("sunsubscribe", "7.0.0", listen, unsubscribe(byShard, "sunsubscribe"),
+		row("sunsubscribe", "7.0.0", listen, unsubscribe(pubsub.Shard, "sunsubscribe"),
 			"Stops listening to sharded channels, or to all.", perChannel, commands.Opt(commands.Channel("shardchannel").Many())),
 		row("publish", "2.0.0", post, publish, "Sends a message to everyone who listens to a channel.",
 			"O(N+M) where N is the number of listeners and M the number of patterns that anyone listens to",
@@ -48,47 +49,52 @@ func pubsubRow() commands.Row {
 	return commands.Row{Name: "pubsub", Group: commands.PubSub, Since: "2.8.0",
 		Summary: "Commands that tell who listens to what.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
-			row("channels", "2.8.0", listChannels(byChannel), "Lists the channels that anyone listens to.", all,
+			row("channels", "2.8.0", listChannels(pubsub.Channel), "Lists the channels that anyone listens to.", all,
 				commands.Opt(commands.Pattern("pattern"))),
 			row("numpat", "2.8.0", numPat, "Counts the patterns that anyone listens to.", "O(1)"),
-			row("numsub", "2.8.0", countListeners(byChannel), "Counts the listeners of channels, without those by pattern.", each,
+			row("numsub", "2.8.0", countListeners(pubsub.Channel), "Counts the listeners of channels, without those by pattern.", each,
 				commands.Opt(commands.Str("channel").Many())),
-			row("shardchannels", "7.0.0", listChannels(byShard), "Lists the sharded channels that anyone listens to.", all,
+			row("shardchannels", "7.0.0", listChannels(pubsub.Shard), "Lists the sharded channels that anyone listens to.", all,
 				commands.Opt(commands.Pattern("pattern"))),
-			row("shardnumsub", "7.0.0", countListeners(byShard), "Counts the listeners of sharded channels.", each,
+			row("shardnumsub", "7.0.0", countListeners(pubsub.Shard), "Counts the listeners of sharded channels.", each,
 				commands.Opt(commands.Str("shardchannel").Many())),
 		}}
 }
 
-func subscribe(kind channelKind, word string) func(*commands.Ctx) error {
+func subscribe(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
 		for _, name := range c.Args().Rest() {
-			s.executor.pubsub.subscribe(s, kind, name)
+			s.subscribe(kind, name)
 			s.confirm(c, kind, word, name)
 		}
 		return nil
 	}
 }
 
-func unsubscribe(kind channelKind, word string) func(*commands.Ctx) error {
+func unsubscribe(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
 		if names := c.Args().Rest(); len(names) > 0 {
 			for _, name := range names {
-				s.executor.pubsub.unsubscribe(s, kind, name)
+				s.unsubscribe(kind, name)
 				s.confirm(c, kind, word, name)
 			}
 			return nil
 		}
-		if s.subs == nil || s.subs[kind].first == nil {
-			s.confirm(c, kind, word, nil)
-			return nil
-		}
-		for s.subs != nil && s.subs[kind].first != nil {
-			name := []byte(s.subs[kind].first.to.name)
-			s.executor.pubsub.unsubscribe(s, kind, name)
+		told := false
+		for s.subs != nil {
+			first, ok := s.subs.First(kind)
+			if !ok {
+				break
+			}
+			name := []byte(first)
+			s.unsubscribe(kind, name)
 			s.confirm(c, kind, word, name)
+			told = true
+		}
+		if !told {
+			s.confirm(c, kind, word, nil)
 		}
 		return nil
 	}
@@ -96,7 +102,7 @@ func unsubscribe(kind channelKind, word string) func(*commands.Ctx) error {
 
 // confirm tells a client that it has begun or ceased to listen, and to how much it listens now; name is nil
 // if there was nothing. It is told so even if it has switched replies off, as in Redis.
-func (s *session) confirm(c *commands.Ctx, kind channelKind, word string, name []byte) {
+func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name []byte) {
 	w := c.Out
 	mute := s.replies == replyOff || s.replies == replySkip
 	if mute {
@@ -105,10 +111,10 @@ func (s *session) confirm(c *commands.Ctx, kind channelKind, word string, name [
 	n := 0
 	switch {
 	case s.subs == nil:
-	case kind == byShard:
-		n = len(s.subs[byShard].byName)
+	case kind == pubsub.Shard:
+		n = s.subs.Len(pubsub.Shard)
 	default:
-		n = s.subs.count()
+		n = s.subs.Count()
 	}
 	w.Push(3)
 	w.BulkString(word)
@@ -137,7 +143,7 @@ func spublish(c *commands.Ctx) error {
 	return nil
 }
 
-func listChannels(kind channelKind) func(*commands.Ctx) error {
+func listChannels(kind pubsub.Kind) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		a := c.Args()
 		if a.Left() > 1 {
@@ -148,7 +154,7 @@ func listChannels(kind channelKind) func(*commands.Ctx) error {
 			pattern = a.Bytes()
 		}
 		list, n := c.Out.DeferArray(), 0
-		for name := range sessionOf(c).executor.pubsub.directory(kind) {
+		for name := range sessionOf(c).executor.pubsub.Names(kind) {
 			if pattern == nil || glob.Match(pattern, []byte(name), false) {
 				c.Out.BulkString(name)
 				n++
@@ -159,16 +165,16 @@ func listChannels(kind channelKind) func(*commands.Ctx) error {
 	}
 }
 
-func countListeners(kind channelKind) func(*commands.Ctx) error {
+func countListeners(kind pubsub.Kind) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		names := c.Args().Rest()
-		all := sessionOf(c).executor.pubsub.directory(kind)
+		all := &sessionOf(c).executor.pubsub
 		c.Out.Array(2 * len(names))
 		for _, name := range names {
 			c.Out.Bulk(name)
 			n := 0
-			if to := all[string(name)]; to != nil {
-				n = len(to.members)
+			if to := all.Audience(kind, name); to != nil {
+				n = len(to.Members)
 			}
 			c.Out.Int(int64(n))
 		}
@@ -177,6 +183,6 @@ func countListeners(kind channelKind) func(*commands.Ctx) error {
 }
 
 func numPat(c *commands.Ctx) error {
-	c.Out.Int(int64(len(sessionOf(c).executor.pubsub.patternList)))
+	c.Out.Int(int64(sessionOf(c).executor.pubsub.Len(pubsub.Pattern)))
 	return nil
 }

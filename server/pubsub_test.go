@@ -2,9 +2,7 @@ package server
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,9 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
-	"lockserver/internal/glob"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
+	"lockserver/server/pubsub"
 )
 
 // checkPubSub fails unless nobody listens to anything and nothing is left behind.
@@ -25,14 +23,14 @@ func checkPubSub(t testing.TB, srv *Server) {
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return srv.executor.pubsub.listeners == 0
+		return srv.executor.pubsub.Subscribers() == 0
 	}, "somebody listens")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Empty(t, srv.executor.pubsub.channels)
-	require.Empty(t, srv.executor.pubsub.patterns)
-	require.Empty(t, srv.executor.pubsub.patternList)
-	require.Empty(t, srv.executor.pubsub.shards)
+	for kind := range pubsub.Kinds {
+		require.Zero(t, srv.executor.pubsub.Len(kind))
+	}
+	require.Empty(t, srv.executor.pubsub.Patterns())
 	require.Empty(t, srv.executor.condemned)
 }
 
@@ -98,80 +96,6 @@ func TestPubSubKill(t *testing.T) {
 	checkPubSub(t, srv)
 }
 
-// TestPubSubModel compares what reaches whom with a model, over random subscriptions.
-func TestPubSubModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 0))
-	p := newPubSub()
-	type wish struct {
-		kind channelKind
-		name string
-	}
-	sessions := make([]*session, 8)
-	wishes := make([][]wish, len(sessions)) // in the order in which they were made
-	for i := range sessions {
-		sessions[i] = &session{}
-	}
-	names := map[channelKind][]string{byChannel: {"a", "b", "ab", ""}, byPattern: {"*", "a*", "?", "b"}, byShard: {"a", "b"}}
-	for step := range 5000 {
-		i, kind := r.IntN(len(sessions)), channelKind(r.IntN(int(channelKinds)))
-		w := wish{kind, names[kind][r.IntN(len(names[kind]))]}
-		at := slices.Index(wishes[i], w)
-		switch n := r.IntN(100); {
-		case n < 50:
-			p.subscribe(sessions[i], w.kind, []byte(w.name))
-			if at < 0 {
-				wishes[i] = append(wishes[i], w)
-			}
-		case n < 95:
-			p.unsubscribe(sessions[i], w.kind, []byte(w.name))
-			if at >= 0 {
-				wishes[i] = slices.Delete(wishes[i], at, at+1)
-			}
-		default:
-			p.forget(sessions[i])
-			wishes[i] = nil
-		}
-		listeners := 0
-		want := map[wish]int{}
-		for i, s := range sessions {
-			var got [channelKinds][]string
-			if s.subs != nil {
-				listeners++
-				for kind := range channelKinds {
-					for sub := s.subs[kind].first; sub != nil; sub = sub.next {
-						got[kind] = append(got[kind], sub.to.name)
-						require.Same(t, sub, sub.to.members[sub.place])
-						require.Same(t, sub, s.subs[kind].byName[sub.to.name])
-					}
-					require.Len(t, s.subs[kind].byName, len(got[kind]))
-				}
-			}
-			var ordered [channelKinds][]string
-			for _, w := range wishes[i] {
-				ordered[w.kind] = append(ordered[w.kind], w.name)
-				want[w]++
-			}
-			require.Equal(t, ordered, got, "step %d, session %d", step, i)
-			require.Equal(t, len(wishes[i]) > 0, s.class == classPubSub)
-		}
-		require.Equal(t, listeners, p.listeners)
-		have := map[wish]int{}
-		for kind := range channelKinds {
-			for name, to := range p.directory(kind) {
-				have[wish{kind, name}] = len(to.members)
-			}
-		}
-		require.Equal(t, want, have, "step %d", step)
-		require.Len(t, p.patternList, len(p.patterns))
-		for i, to := range p.patternList {
-			require.Equal(t, i, to.place)
-			require.True(t, glob.Match([]byte(to.name), []byte(strings.ReplaceAll(strings.ReplaceAll(to.name, "*", "x"), "?", "y")), false))
-		}
-	}
-}
-
 // TestPubSubManyLoops lets several clients publish to several listeners on all loops: each gets
 // all, in the order of each publisher.
 func TestPubSubManyLoops(t *testing.T) {
@@ -217,14 +141,9 @@ func TestPubSubManyLoops(t *testing.T) {
 	work.Wait()
 }
 
-// A message is encoded once a version, however many listen, and nobody's channel costs a look-up.
+// What nobody listens to costs a look-up.
 func TestPublishAllocations(t *testing.T) {
 	srv := start(t, Options{})
-	m := message{kind: "message", channel: []byte("c"), payload: []byte("x")}
-	require.Same(t, &m.in(2)[0], &m.in(2)[0])
-	require.Same(t, &m.in(3)[0], &m.in(3)[0])
-	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(2)))
-	require.Equal(t, ">3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$1\r\nx\r\n", string(m.in(3)))
 	channel, text := []byte("nobody"), []byte("x")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()

@@ -263,7 +263,6 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.store.Record(o.Journal != nil)
 	ex.parking = newParking(c.Databases, &ex.timers)
 	ex.watching = newWatching(c.Databases)
-	ex.pubsub = newPubSub()
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.tracking = newTracking()

@@ -8,6 +8,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/pubsub"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -72,7 +73,7 @@ type session struct {
 	watchedChanged bool
 	// subs is what the session is subscribed to; nil: nothing. inbox are messages that
 	// are still to be taken into out.
-	subs       *subscriptions
+	subs       *pubsub.Subscriptions[*session]
 	inbox      [][]byte
 	inboxBytes int
 	class      clientClass

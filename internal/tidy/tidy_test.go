@@ -139,6 +139,7 @@ var rooms = map[string][]string{
 	"server/debug": {"commands", "internal/ascii", "internal/decimal", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},
 	"server/gate":      {},
+	"server/pubsub":    {"internal/resp"},
 	"server/script":    {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/stats":     {"commands"},
 	"server/transport": {},

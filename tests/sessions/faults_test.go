@@ -19,7 +19,7 @@ var faults = []plant.Fault{
 		plant.Instead("server/condemned.go", "				ex.undo(w)\n",
 			"				if !planted(\"a grant that was not sent is kept\") {\n					ex.undo(w)\n				}\n")),
 	plant.New("the condemned go on listening",
-		plant.Instead("server/condemned.go", "	ex.pubsub.forget(s)\n", "	if !planted(\"the condemned go on listening\") {\n\t\tex.pubsub.forget(s)\n\t}\n")),
+		plant.Instead("server/condemned.go", "	s.unsubscribeAll()\n", "	if !planted(\"the condemned go on listening\") {\n\t\ts.unsubscribeAll()\n\t}\n")),
 	plant.New("a waiter's reply is not muted",
 		plant.Instead("server/parked.go", "	if w.muted {\n", "	if w.muted && !planted(\"a waiter's reply is not muted\") {\n")),
 	plant.New("CLIENT REPLY SKIP lasts",

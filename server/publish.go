@@ -1,0 +1,80 @@
+package server
+
+import (
+	"lockserver/internal/glob"
+	"lockserver/server/pubsub"
+)
+
+// How messages travel. Whoever publishes, a client, a lock that is released or a key that changes, calls
+// Publish under the executor. The message is encoded once for each version of the protocol and laid into
+// the inbox of every session that listens; the sessions share the bytes. A session takes its inbox into its
+// output before its next command writes anything, or when its owner comes for the output: so a message
+// never stands inside a reply, and one that a client published to itself stands behind the reply of the
+// command, or the transaction, that did it.
+//
+// What lies in an inbox counts against client-output-buffer-limit like any output.
+
+// publish sends a message to everyone who listens to the channel, and returns how many they are.
+func (ex *executor) publish(channel, payload []byte) int64 {
+	p := &ex.pubsub
+	reached := 0
+	if to := p.Audience(pubsub.Channel, channel); to != nil {
+		reached = ex.spread(to, &pubsub.Message{Kind: pubsub.Channel, Channel: channel, Payload: payload})
+	}
+	for _, to := range p.Patterns() {
+		if glob.Match([]byte(to.Name), channel, false) {
+			reached += ex.spread(to, &pubsub.Message{Kind: pubsub.Pattern, Pattern: []byte(to.Name), Channel: channel, Payload: payload})
+		}
+	}
+	return int64(reached)
+}
+
+// publishSharded is publish for those who listen with SSUBSCRIBE.
+func (ex *executor) publishSharded(channel, payload []byte) int64 {
+	to := ex.pubsub.Audience(pubsub.Shard, channel)
+	if to == nil {
+		return 0
+	}
+	return int64(ex.spread(to, &pubsub.Message{Kind: pubsub.Shard, Channel: channel, Payload: payload}))
+}
+
+// spread lays a message into the inboxes of an audience and returns how many there were.
+func (ex *executor) spread(to *pubsub.Audience[*session], m *pubsub.Message) int {
+	for _, sub := range to.Members {
+		ex.deliver(sub.Of, m.In(sub.Of.out.Proto))
+	}
+	return len(to.Members)
+}
+
+// subscribe makes the session listen to a name; it does nothing if it does already.
+func (s *session) subscribe(kind pubsub.Kind, name []byte) {
+	if s.subs == nil {
+		s.subs = new(pubsub.Subscriptions[*session])
+		s.class = classPubSub
+	}
+	s.executor.pubsub.Subscribe(s, s.subs, kind, name)
+}
+
+// unsubscribe ends what subscribe began; it does nothing if the session does not listen.
+func (s *session) unsubscribe(kind pubsub.Kind, name []byte) {
+	if s.subs != nil {
+		s.executor.pubsub.Unsubscribe(s.subs, kind, name)
+		s.listensNoMore()
+	}
+}
+
+// unsubscribeAll ends everything that the session listens to, without telling it.
+func (s *session) unsubscribeAll() {
+	if s.subs != nil {
+		s.executor.pubsub.UnsubscribeAll(s.subs)
+		s.listensNoMore()
+	}
+}
+
+// listensNoMore makes a session a normal one again if it has no subscription left.
+func (s *session) listensNoMore() {
+	if s.subs.Empty() {
+		s.subs = nil
+		s.class = classNormal
+	}
+}
