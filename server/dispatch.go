@@ -91,8 +91,8 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.refuse(s, mark, err)
 	}
 	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.caching {
-		s.settleCaching(row)
+	if s.tracker != nil && s.tracker.Caching {
+		s.endCaching(row)
 	}
 	if ex.busy.on {
 		return // in the middle of the unit of another session's script
@@ -118,7 +118,7 @@ func (ex *executor) call(s *session, row *commands.Row, argv [][]byte) (err erro
 		c = new(commands.Ctx)
 	}
 	ex.prepare(c, s, row, argv)
-	if len(ex.tracking.trackers) > 0 {
+	if ex.tracking.InUse() {
 		return ex.runTracked(c, s)
 	}
 	return row.Run(c)
@@ -143,7 +143,7 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	inner := *c
 	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
 	return ex.contain(row, func() error {
-		if len(ex.tracking.trackers) > 0 {
+		if ex.tracking.InUse() {
 			return ex.runTracked(&inner, s)
 		}
 		return row.Run(&inner)

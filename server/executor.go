@@ -53,7 +53,7 @@ type executor struct {
 	parking      *parking
 	watching     watching
 	pubsub       pubsub.Registry[*session]
-	tracking     tracking
+	tracking     trackers
 	eventChannel []byte // room for the channels of key events
 	monitors     []*session
 	timers       timers
@@ -127,7 +127,7 @@ func (ex *executor) begin() {
 // end closes a slice; it returns the sessions whose owners must be told, which the
 // caller does after unlocking.
 func (ex *executor) end() []*session {
-	if ex.tracking.inUse() {
+	if ex.tracking.InUse() {
 		ex.endTracking()
 	}
 	if ex.aof != nil {

@@ -167,7 +167,7 @@ type result struct {
 // endSlice takes the session's output, and the executor's word for others. Under the executor's lock.
 func (s *session) endSlice(from *transport.Loop) (r result) {
 	ex := s.executor
-	if ex.tracking.inUse() && !ex.busy.on {
+	if ex.tracking.InUse() && !ex.busy.on {
 		ex.endTracking()
 	}
 	if len(s.inbox) > 0 && !s.stalled {

@@ -134,7 +134,7 @@ func infoClients(ex *executor, w *infoWriter) {
 	w.line("cluster_connections", 0)
 	w.line("maxclients", ex.config.MaxClients)
 	w.line("blocked_clients", ex.parking.count)
-	w.line("tracking_clients", len(ex.tracking.trackers))
+	w.line("tracking_clients", len(ex.tracking.Trackers()))
 	w.line("pubsub_clients", ex.pubsub.Subscribers())
 	w.line("clients_in_timeout_table", ex.parking.count)
 }
@@ -174,9 +174,9 @@ func infoStats(ex *executor, w *infoWriter) {
 	w.line("pubsub_channels", ex.pubsub.Len(pubsub.Channel))
 	w.line("pubsub_patterns", ex.pubsub.Len(pubsub.Pattern))
 	w.line("pubsubshard_channels", ex.pubsub.Len(pubsub.Shard))
-	w.line("tracking_total_keys", len(ex.tracking.order))
-	w.line("tracking_total_items", ex.tracking.items)
-	w.line("tracking_total_prefixes", len(ex.tracking.prefixes))
+	w.line("tracking_total_keys", ex.tracking.Keys())
+	w.line("tracking_total_items", ex.tracking.Readings())
+	w.line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
 	w.line("total_error_replies", ex.counts.errors)
 }
 

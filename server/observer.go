@@ -10,7 +10,7 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	if ex.watching.count > 0 {
 		ex.watching.keyChanged(db, key)
 	}
-	if len(ex.tracking.trackers) > 0 {
+	if ex.tracking.InUse() {
 		ex.trackedKeyChanged(key)
 	}
 }
@@ -22,14 +22,14 @@ func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key
 func (ex *executor) DatabaseChanged(db int) {
 	ex.parking.databaseChanged(db)
 	ex.watching.databaseChanged(db)
-	if len(ex.tracking.trackers) > 0 {
+	if ex.tracking.InUse() {
 		ex.trackedFlushed()
 	}
 }
 
 // observe makes the store tell of changed keys while anybody wants to know.
 func (ex *executor) observe() {
-	if ex.parking.count > 0 || ex.watching.count > 0 || len(ex.tracking.trackers) > 0 {
+	if ex.parking.count > 0 || ex.watching.count > 0 || ex.tracking.InUse() {
 		ex.store.SetObserver(ex)
 	} else {
 		ex.store.SetObserver(nil)

@@ -41,7 +41,7 @@ func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
 			err = ex.panicked(c.Row, p)
 		}
 	}()
-	if len(ex.tracking.trackers) > 0 {
+	if ex.tracking.InUse() {
 		return ex.runTracked(c, s)
 	}
 	return c.Row.Run(c)

@@ -265,7 +265,7 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.watching = newWatching(c.Databases)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.tracking = newTracking()
+	ex.tracking = newTrackers()
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)

@@ -3,6 +3,7 @@ package server
 import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
+	"lockserver/server/tracking"
 )
 
 // trackingRows are the subcommands of CLIENT about client-side caching.
@@ -29,9 +30,8 @@ func trackingRows() []commands.Row {
 
 // trackingOptions are what stands behind CLIENT TRACKING ON.
 type trackingOptions struct {
-	redirect                     int64
-	bcast, optIn, optOut, noLoop bool
-	prefixes                     []string
+	tracking.Options
+	prefixes []string
 }
 
 func clientTracking(c *commands.Ctx) error {
@@ -61,21 +61,21 @@ func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, 
 	for a.More() && err == nil {
 		switch word := a.Bytes(); {
 		case ascii.EqualFold(word, "redirect") && a.More():
-			if o.redirect != 0 {
+			if o.Redirect != 0 {
 				return o, commands.ErrTrackingRedirects
 			}
-			o.redirect = a.IntOr(commands.ErrNotInteger)
-			if err = a.Err(); err == nil && ex.clients[o.redirect] == nil {
+			o.Redirect = a.IntOr(commands.ErrNotInteger)
+			if err = a.Err(); err == nil && ex.clients[o.Redirect] == nil {
 				err = commands.ErrTrackingRedirect
 			}
 		case ascii.EqualFold(word, "bcast"):
-			o.bcast = true
+			o.BCast = true
 		case ascii.EqualFold(word, "optin"):
-			o.optIn = true
+			o.OptIn = true
 		case ascii.EqualFold(word, "optout"):
-			o.optOut = true
+			o.OptOut = true
 		case ascii.EqualFold(word, "noloop"):
-			o.noLoop = true
+			o.NoLoop = true
 		case ascii.EqualFold(word, "prefix") && a.More():
 			o.prefixes = append(o.prefixes, a.String())
 		default:
@@ -88,27 +88,27 @@ func readTrackingOptions(a *commands.Scanner, ex *executor) (o trackingOptions, 
 // check says whether the options fit together, and to how the session tracks already (nil: it does not).
 func (o *trackingOptions) check(now *tracker) error {
 	switch {
-	case !o.bcast && len(o.prefixes) > 0:
+	case !o.BCast && len(o.prefixes) > 0:
 		return commands.ErrTrackingPrefix
-	case now != nil && now.bcast != o.bcast:
+	case now != nil && now.BCast != o.BCast:
 		return commands.ErrTrackingSwitch
-	case o.bcast && (o.optIn || o.optOut):
+	case o.BCast && (o.OptIn || o.OptOut):
 		return commands.ErrTrackingBroadcast
-	case o.optIn && o.optOut:
+	case o.OptIn && o.OptOut:
 		return commands.ErrTrackingOptions
-	case now != nil && (o.optIn && now.optOut || o.optOut && now.optIn):
+	case now != nil && (o.OptIn && now.OptOut || o.OptOut && now.OptIn):
 		return commands.ErrTrackingOptSwitch
 	}
 	for i, name := range o.prefixes {
 		if now != nil {
-			for _, p := range now.prefixes {
-				if overlap(p.name, name) {
-					return commands.ErrTrackingOverlap(name, "an existing", p.name)
+			for _, p := range now.Prefixes() {
+				if tracking.Overlap(p.Name, name) {
+					return commands.ErrTrackingOverlap(name, "an existing", p.Name)
 				}
 			}
 		}
 		for _, other := range o.prefixes[i+1:] {
-			if overlap(name, other) {
+			if tracking.Overlap(name, other) {
 				return commands.ErrTrackingOverlap(name, "another provided", other)
 			}
 		}
@@ -119,16 +119,15 @@ func (o *trackingOptions) check(now *tracker) error {
 // apply makes the session track so. Prefixes are added to those that it has; the other options replace them.
 func (o *trackingOptions) apply(s *session) {
 	tr := s.executor.startTracking(s)
-	tr.redirect, tr.broken = o.redirect, false
-	tr.bcast, tr.optIn, tr.optOut, tr.noLoop = o.bcast, o.optIn, o.optOut, o.noLoop
-	if !o.bcast {
+	tr.Options, tr.Broken = o.Options, false
+	if !o.BCast {
 		return
 	}
 	if len(o.prefixes) == 0 {
 		o.prefixes = []string{""}
 	}
 	for _, name := range o.prefixes {
-		s.executor.tracking.joinPrefix(tr, name)
+		s.executor.tracking.Join(tr, name)
 	}
 }
 
@@ -139,17 +138,17 @@ func clientCaching(c *commands.Ctx) error {
 	}
 	switch mode := c.Args().Bytes(); {
 	case ascii.EqualFold(mode, "yes"):
-		if !tr.optIn {
+		if !tr.OptIn {
 			return commands.ErrCachingYes
 		}
 	case ascii.EqualFold(mode, "no"):
-		if !tr.optOut {
+		if !tr.OptOut {
 			return commands.ErrCachingNo
 		}
 	default:
 		return commands.ErrSyntax
 	}
-	tr.caching = true
+	tr.Caching = true
 	c.Out.OK()
 	return nil
 }
@@ -160,7 +159,7 @@ func (s *session) redirection() int64 {
 	if s.tracker == nil {
 		return -1
 	}
-	return s.tracker.redirect
+	return s.tracker.Redirect
 }
 
 func clientGetRedir(c *commands.Ctx) error {
@@ -170,7 +169,7 @@ func clientGetRedir(c *commands.Ctx) error {
 
 func clientTrackingInfo(c *commands.Ctx) error {
 	s := sessionOf(c)
-	flags := s.tracker.flags()
+	flags := trackingFlags(s.tracker)
 	c.Out.Map(3)
 	c.Out.BulkString("flags")
 	c.Out.Set(len(flags))
@@ -184,15 +183,15 @@ func clientTrackingInfo(c *commands.Ctx) error {
 		c.Out.Array(0)
 		return nil
 	}
-	c.Out.Array(len(s.tracker.prefixes))
-	for _, p := range s.tracker.prefixes {
-		c.Out.BulkString(p.name)
+	c.Out.Array(len(s.tracker.Prefixes()))
+	for _, p := range s.tracker.Prefixes() {
+		c.Out.BulkString(p.Name)
 	}
 	return nil
 }
 
-// flags are the words of CLIENT TRACKINGINFO; tr may be nil.
-func (tr *tracker) flags() []string {
+// trackingFlags are the words of CLIENT TRACKINGINFO; tr may be nil.
+func trackingFlags(tr *tracker) []string {
 	if tr == nil {
 		return []string{"off"}
 	}
@@ -201,13 +200,13 @@ func (tr *tracker) flags() []string {
 		word string
 		is   bool
 	}{
-		{"bcast", tr.bcast},
-		{"optin", tr.optIn},
-		{"caching-yes", tr.optIn && tr.caching},
-		{"optout", tr.optOut},
-		{"caching-no", tr.optOut && tr.caching},
-		{"noloop", tr.noLoop},
-		{"broken_redirect", tr.broken},
+		{"bcast", tr.BCast},
+		{"optin", tr.OptIn},
+		{"caching-yes", tr.OptIn && tr.Caching},
+		{"optout", tr.OptOut},
+		{"caching-no", tr.OptOut && tr.Caching},
+		{"noloop", tr.NoLoop},
+		{"broken_redirect", tr.Broken},
 	} {
 		if f.is {
 			flags = append(flags, f.word)

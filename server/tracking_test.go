@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,46 +15,12 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// check fails unless the tables agree with each other.
-func (t *tracking) check(tb testing.TB) {
+// check fails unless the tables agree with each other, and with the sessions.
+func (t *trackers) check(tb testing.TB) {
 	tb.Helper()
-	require.Len(tb, t.keys, len(t.order))
-	items := 0
-	for i, k := range t.order {
-		require.Equal(tb, i, k.place)
-		require.Same(tb, k, t.keys[k.name])
-		require.NotEmpty(tb, k.readers)
-		for j, r := range k.readers {
-			require.Equal(tb, j, r.place)
-			require.Same(tb, k, r.key)
-			require.Same(tb, r, r.tracker.reads[k.name])
-			if r.tracker.left {
-				require.Contains(tb, t.leaving, r.tracker)
-			} else {
-				require.Same(tb, r.tracker, t.trackers[r.tracker.session])
-			}
-		}
-		items += len(k.readers)
-	}
-	require.Equal(tb, items, t.items)
-	read := 0
-	for s, tr := range t.trackers {
-		require.Same(tb, s.tracker, tr)
-		read += len(tr.reads)
-		for _, p := range tr.prefixes {
-			require.Contains(tb, p.members, tr)
-		}
-	}
-	for _, tr := range t.leaving {
-		read += len(tr.reads)
-	}
-	require.Equal(tb, items, read)
-	require.True(tb, slices.IsSortedFunc(t.prefixes, func(a, b *prefix) int { return strings.Compare(a.name, b.name) }))
-	for _, p := range t.prefixes {
-		require.NotEmpty(tb, p.members)
-		for tr := range p.members {
-			require.Contains(tb, tr.prefixes, p)
-		}
+	require.NoError(tb, t.Check())
+	for tr := range t.Trackers() {
+		require.Same(tb, tr, tr.Of.tracker)
 	}
 }
 
@@ -65,14 +30,14 @@ func checkTracking(t testing.TB, srv *Server) {
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return len(srv.executor.tracking.trackers) == 0
+		return !srv.executor.tracking.InUse()
 	}, "somebody tracks")
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
 	srv.executor.tracking.check(t)
-	require.Empty(t, srv.executor.tracking.keys)
-	require.Empty(t, srv.executor.tracking.prefixes)
-	require.Empty(t, srv.executor.tracking.leaving)
+	require.Zero(t, srv.executor.tracking.Keys())
+	require.Empty(t, srv.executor.tracking.Prefixes())
+	require.False(t, srv.executor.tracking.Sweep(0), "somebody has left and is not forgotten")
 	require.Empty(t, srv.executor.condemned)
 	require.Nil(t, srv.executor.tracking.actor)
 }
@@ -260,7 +225,7 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
 		srv.executor.tracking.check(t)
-		return len(srv.executor.tracking.order)
+		return srv.executor.tracking.Keys()
 	}
 	for i := range 100 {
 		a.Do("GET", "k"+strconv.Itoa(i))
@@ -312,7 +277,7 @@ func TestTrackingLeave(t *testing.T) {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
 		srv.executor.tracking.check(t)
-		return srv.executor.tracking.items
+		return srv.executor.tracking.Readings()
 	}
 	require.Equal(t, 3*sweepMost+1, items())
 	a.Do("CLIENT", "TRACKING", "OFF")
@@ -413,7 +378,7 @@ func TestTrackingIdle(t *testing.T) {
 	checkTracking(t, srv)
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.False(t, srv.executor.tracking.inUse())
+	require.False(t, srv.executor.tracking.InUse())
 	key := []byte("k")
 	require.Zero(t, testing.AllocsPerRun(100, func() { srv.executor.KeyChanged(0, key) }))
 }

@@ -81,7 +81,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	ex.prepare(c, s, q.row, q.argv)
 	c.MayBlock = false
 	handler := q.row.Run
-	if len(ex.tracking.trackers) > 0 {
+	if ex.tracking.InUse() {
 		handler = func(c *commands.Ctx) error { return ex.runTracked(c, s) }
 	}
 	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }

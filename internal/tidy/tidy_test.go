@@ -142,6 +142,7 @@ var rooms = map[string][]string{
 	"server/pubsub":    {"internal/resp"},
 	"server/script":    {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/stats":     {"commands"},
+	"server/tracking":  {"internal/resp"},
 	"server/transport": {},
 }
 

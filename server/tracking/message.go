@@ -1,0 +1,56 @@
+package tracking
+
+import "lockserver/internal/resp"
+
+// channel is where connections in version 2 of the protocol hear of keys that others track.
+const channel = "__redis__:invalidate"
+
+// Invalidation says that copies of keys are no longer good, encoded when it is first needed.
+type Invalidation struct {
+	Keys    []string  // nil: of all keys
+	encoded [2][]byte // in version 2 and 3 of the protocol
+}
+
+// In returns the bytes for a version of the protocol, which many share: nobody may write to them.
+func (m *Invalidation) In(proto int) []byte {
+	i := 0
+	if proto >= 3 {
+		i = 1
+	}
+	if m.encoded[i] != nil {
+		return m.encoded[i]
+	}
+	size := 64
+	for _, key := range m.Keys {
+		size += len(key) + 16
+	}
+	w := resp.Writer{Proto: proto, Buf: make([]byte, 0, size)}
+	if proto >= 3 {
+		w.Push(2)
+		w.BulkString("invalidate")
+	} else {
+		w.Push(3)
+		w.BulkString("message")
+		w.BulkString(channel)
+	}
+	if m.Keys == nil {
+		w.Null()
+	} else {
+		w.Array(len(m.Keys))
+		for _, key := range m.Keys {
+			w.BulkString(key)
+		}
+	}
+	m.encoded[i] = w.Buf
+	return w.Buf
+}
+
+// RedirectBroken returns what tells a client, in version 3 of the protocol, that whom its messages went to is
+// gone.
+func RedirectBroken(redirect int64) []byte {
+	w := resp.Writer{Proto: 3}
+	w.Push(2)
+	w.BulkString("tracking-redir-broken")
+	w.Int(redirect)
+	return w.Buf
+}

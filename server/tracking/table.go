@@ -1,0 +1,194 @@
+// Package tracking knows who keeps copies of which keys (CLIENT TRACKING), and what tells them that a copy is
+// no longer good.
+//
+// By default the table remembers which keys a client has read, and it is told once of each, which then must
+// be read again to be tracked again. With BCAST nothing is remembered, and it is told of every key that
+// begins with one of its prefixes. As in Redis a key is a name, whatever the database: a change of k in
+// database 1 also invalidates k of database 0.
+//
+// The package owns the table of keys and readers, the prefixes and what has changed of them, and the bytes of
+// a message. It must not know what a client is (Table is generic, so that no call goes through an interface
+// while one is told), how it is sent something, or what a command is. Nothing here locks; its owner does.
+//
+// To add an option of CLIENT TRACKING: a field of Options, and what follows from it in Tracker.
+package tracking
+
+// Table is who keeps copies of what. The zero value is ready for use.
+type Table[C comparable] struct {
+	trackers map[*Tracker[C]]struct{}
+	keys     map[string]*Key[C]
+	order    []*Key[C] // the same, for drawing one by chance
+	readings int       // of all keys together
+	// leaving have stopped to track, but still stand with the keys that they read: those are forgotten bit by
+	// bit, by Sweep.
+	leaving  []*Tracker[C]
+	prefixes []*Prefix[C] // by name
+}
+
+// Options are how a client tracks.
+type Options struct {
+	Redirect int64 // whom the messages go to, by ID; 0: to itself
+	BCast    bool  // it is told of prefixes, and nothing that it reads is remembered
+	OptIn    bool  // only what is read behind CLIENT CACHING YES counts
+	OptOut   bool  // what is read behind CLIENT CACHING NO does not count
+	NoLoop   bool  // what the client changes itself is no news to it
+}
+
+// Tracker is a client that tracks.
+type Tracker[C comparable] struct {
+	Of C // the client
+	Options
+	Broken   bool // Redirect was found to be gone
+	Caching  bool // CLIENT CACHING was said for the next command
+	left     bool // it no longer tracks
+	reads    map[string]*Reading[C]
+	prefixes []*Prefix[C] // by name
+}
+
+// Key is a key that somebody has read; there is none without a reader. It is only changed by its table.
+type Key[C comparable] struct {
+	Name    string
+	Readers []*Reading[C]
+	place   int // in Table.order
+}
+
+// Reading is that a tracker has read a key.
+type Reading[C comparable] struct {
+	By    *Tracker[C]
+	key   *Key[C]
+	place int // in key.Readers
+}
+
+// Remembers reports whether what the client reads now is to be remembered.
+func (tr *Tracker[C]) Remembers() bool {
+	return !tr.BCast && (!tr.OptIn || tr.Caching) && !(tr.OptOut && tr.Caching)
+}
+
+// Hears reports whether the client is to be told of a key that it has read and actor has changed.
+func (tr *Tracker[C]) Hears(actor C) bool { return !tr.left && !(tr.NoLoop && tr.Of == actor) }
+
+// InUse reports whether anybody tracks.
+func (t *Table[C]) InUse() bool { return len(t.trackers) > 0 }
+
+// Trackers returns those who track, in no order. The map is the table's.
+func (t *Table[C]) Trackers() map[*Tracker[C]]struct{} { return t.trackers }
+
+// Keys returns how many keys are remembered.
+func (t *Table[C]) Keys() int { return len(t.order) }
+
+// KeyAt returns one of the remembered keys, 0..Keys-1, in no order.
+func (t *Table[C]) KeyAt(i int) *Key[C] { return t.order[i] }
+
+// Key returns what is remembered of a key, nil if nobody has read it.
+func (t *Table[C]) Key(name []byte) *Key[C] { return t.keys[string(name)] }
+
+// Readings returns how often a key and somebody who has read it are remembered.
+func (t *Table[C]) Readings() int { return t.readings }
+
+// Start makes a client a tracker that it was not; its options are for the caller to set.
+func (t *Table[C]) Start(client C) *Tracker[C] {
+	if t.trackers == nil {
+		t.trackers = map[*Tracker[C]]struct{}{}
+	}
+	tr := &Tracker[C]{Of: client}
+	t.trackers[tr] = struct{}{}
+	return tr
+}
+
+// Stop ends what Start began. What a client has read may be a million keys, which are not forgotten all at
+// once: sweep says that Sweep is to do it.
+func (t *Table[C]) Stop(tr *Tracker[C]) (sweep bool) {
+	tr.left = true
+	for _, p := range tr.prefixes {
+		t.leavePrefix(tr, p)
+	}
+	delete(t.trackers, tr)
+	if !t.InUse() {
+		t.ForgetAll()
+		return false
+	}
+	if len(tr.reads) == 0 {
+		return false
+	}
+	t.leaving = append(t.leaving, tr)
+	return true
+}
+
+// Sweep forgets at most that many of the readings of those who have left, and says whether there are more.
+func (t *Table[C]) Sweep(most int) (more bool) {
+	for len(t.leaving) > 0 {
+		last := len(t.leaving) - 1
+		tr := t.leaving[last]
+		for _, r := range tr.reads {
+			if most--; most < 0 {
+				return true
+			}
+			t.forgetReading(r)
+		}
+		t.leaving[last] = nil
+		t.leaving = t.leaving[:last]
+	}
+	return false
+}
+
+// Remember notes that tr has read a key, and returns whether nobody else had.
+func (t *Table[C]) Remember(tr *Tracker[C], key []byte) (fresh bool) {
+	if tr.reads[string(key)] != nil {
+		return false
+	}
+	k := t.keys[string(key)]
+	if k == nil {
+		if t.keys == nil {
+			t.keys = map[string]*Key[C]{}
+		}
+		k = &Key[C]{Name: string(key), place: len(t.order)}
+		t.keys[k.Name] = k
+		t.order = append(t.order, k)
+		fresh = true
+	}
+	r := &Reading[C]{By: tr, key: k, place: len(k.Readers)}
+	k.Readers = append(k.Readers, r)
+	if tr.reads == nil {
+		tr.reads = map[string]*Reading[C]{}
+	}
+	tr.reads[k.Name] = r
+	t.readings++
+	return fresh
+}
+
+// forgetReading ends what Remember began, for one reader.
+func (t *Table[C]) forgetReading(r *Reading[C]) {
+	k := r.key
+	delete(r.By.reads, k.Name)
+	last := len(k.Readers) - 1
+	k.Readers[r.place] = k.Readers[last]
+	k.Readers[r.place].place = r.place
+	k.Readers[last] = nil
+	k.Readers = k.Readers[:last]
+	t.readings--
+	if last == 0 {
+		t.Forget(k)
+	}
+}
+
+// Forget takes a key with all its readers out of the table.
+func (t *Table[C]) Forget(k *Key[C]) {
+	for _, r := range k.Readers {
+		delete(r.By.reads, k.Name)
+	}
+	t.readings -= len(k.Readers)
+	delete(t.keys, k.Name)
+	last := len(t.order) - 1
+	t.order[k.place] = t.order[last]
+	t.order[k.place].place = k.place
+	t.order[last] = nil
+	t.order = t.order[:last]
+}
+
+// ForgetAll empties the table of keys.
+func (t *Table[C]) ForgetAll() {
+	t.keys, t.order, t.readings, t.leaving = nil, nil, 0, nil
+	for tr := range t.trackers {
+		tr.reads = nil
+	}
+}

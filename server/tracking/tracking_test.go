@@ -1,0 +1,186 @@
+package tracking
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTableModel compares who is told of which key with a model, over random reads, changes and departures.
+func TestTableModel(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	var table Table[int]
+	const clients, keys = 5, 12
+	var trackers [clients]*Tracker[int]
+	reads := [clients]map[string]bool{}
+	for step := range 20_000 {
+		i, key := r.IntN(clients), strconv.Itoa(r.IntN(keys))
+		switch n := r.IntN(1000); {
+		case trackers[i] == nil:
+			trackers[i], reads[i] = table.Start(i), map[string]bool{}
+			trackers[i].NoLoop = r.IntN(2) == 0
+		case n < 700:
+			fresh := true
+			for _, seen := range reads {
+				fresh = fresh && !seen[key]
+			}
+			if k := table.Key([]byte(key)); k != nil { // somebody who has left may still stand there
+				fresh = false
+			}
+			require.Equal(t, fresh, table.Remember(trackers[i], []byte(key)))
+			reads[i][key] = true
+		case n < 900:
+			told := map[int]bool{}
+			if k := table.Key([]byte(key)); k != nil {
+				for _, reading := range k.Readers {
+					if reading.By.Hears(i) {
+						require.False(t, told[reading.By.Of], "step %d", step)
+						told[reading.By.Of] = true
+					}
+				}
+				table.Forget(k)
+			}
+			for j := range clients {
+				want := reads[j][key] && !(j == i && trackers[j].NoLoop)
+				require.Equal(t, want, told[j], "step %d: client %d, key %s", step, j, key)
+				delete(reads[j], key)
+			}
+		case n < 960:
+			had := len(reads[i]) > 0
+			sweep := table.Stop(trackers[i])
+			require.Equal(t, had && table.InUse(), sweep)
+			trackers[i], reads[i] = nil, nil
+		case n < 998:
+			before := table.Readings()
+			more := table.Sweep(3)
+			require.LessOrEqual(t, before-table.Readings(), 3)
+			require.Equal(t, len(table.leaving) > 0, more)
+		default:
+			table.ForgetAll()
+			for j := range reads {
+				clear(reads[j])
+			}
+		}
+		require.NoError(t, table.Check(), "step %d", step)
+	}
+}
+
+// All that a client has read who leaves is forgotten, so much at a time, and nothing else.
+func TestSweep(t *testing.T) {
+	var table Table[int]
+	stays, leaves := table.Start(1), table.Start(2)
+	for i := range 10 {
+		table.Remember(leaves, []byte(strconv.Itoa(i)))
+	}
+	table.Remember(stays, []byte("0"))
+	require.True(t, table.Stop(leaves))
+	require.Equal(t, 11, table.Readings())
+	require.True(t, table.Sweep(9))
+	require.Equal(t, 2, table.Readings())
+	require.False(t, table.Sweep(9))
+	require.Equal(t, 1, table.Readings())
+	require.Equal(t, 1, table.Keys())
+	require.Equal(t, "0", table.KeyAt(0).Name)
+	require.False(t, table.Stop(stays), "nobody is left, so nothing needs to be kept")
+	require.Zero(t, table.Keys())
+	require.NoError(t, table.Check())
+}
+
+func TestRemembers(t *testing.T) {
+	for _, c := range []struct {
+		o             Options
+		said, without bool // with CLIENT CACHING, without it
+	}{
+		{Options{}, true, true},
+		{Options{OptIn: true}, true, false},
+		{Options{OptOut: true}, false, true},
+		{Options{BCast: true}, false, false},
+	} {
+		require.Equal(t, c.without, (&Tracker[int]{Options: c.o}).Remembers(), "%+v", c.o)
+		require.Equal(t, c.said, (&Tracker[int]{Options: c.o, Caching: true}).Remembers(), "%+v", c.o)
+	}
+}
+
+// Each prefix gathers the keys that begin with it, until they have been told of; the last who changed one
+// counts.
+func TestPrefixes(t *testing.T) {
+	var table Table[int]
+	a, b := table.Start(1), table.Start(2)
+	table.Join(a, "user:")
+	table.Join(a, "")
+	table.Join(a, "user:")
+	table.Join(b, "user:")
+	var names []string
+	for _, p := range table.Prefixes() {
+		names = append(names, p.Name)
+	}
+	require.Equal(t, []string{"", "user:"}, names)
+	require.Len(t, a.Prefixes(), 2)
+	require.Len(t, b.Prefixes(), 1)
+	require.NoError(t, table.Check())
+	all, users := table.Prefixes()[0], table.Prefixes()[1]
+	require.Nil(t, users.Changed())
+
+	table.NoteChange([]byte("user:2"), 1)
+	table.NoteChange([]byte("user:1"), 2)
+	table.NoteChange([]byte("user:1"), 1)
+	table.NoteChange([]byte("user:3"), 0)
+	table.NoteChange([]byte("other"), 2)
+	table.NoteChange([]byte("user"), 2)
+	require.Equal(t, []string{"user:1", "user:2", "user:3"}, users.Changed())
+	require.Equal(t, []string{"other", "user", "user:1", "user:2", "user:3"}, all.Changed())
+	changed := users.Changed()
+	require.Equal(t, []string{"user:3"}, users.ChangedByOthers(changed, 1))
+	require.Equal(t, []string{"user:1", "user:2", "user:3"}, users.ChangedByOthers(changed, 2))
+	require.Equal(t, []string{"user:1", "user:2", "user:3"}, changed, "they are others' still")
+	users.Told()
+	require.Nil(t, users.Changed())
+	require.NotNil(t, all.Changed())
+
+	require.False(t, table.Stop(a))
+	require.Equal(t, []*Prefix[int]{users}, table.Prefixes())
+	require.NoError(t, table.Check())
+	table.Stop(b)
+	require.Empty(t, table.Prefixes())
+	require.False(t, table.InUse())
+}
+
+func TestOverlap(t *testing.T) {
+	require.True(t, Overlap("a", "ab"))
+	require.True(t, Overlap("ab", "a"))
+	require.True(t, Overlap("", "x"))
+	require.True(t, Overlap("x", "x"))
+	require.False(t, Overlap("xa", "xb"))
+}
+
+// A message is encoded once for each version of the protocol.
+func TestInvalidation(t *testing.T) {
+	some, all := Invalidation{Keys: []string{"a", ""}}, Invalidation{}
+	require.Equal(t, ">2\r\n$10\r\ninvalidate\r\n*2\r\n$1\r\na\r\n$0\r\n\r\n", string(some.In(3)))
+	require.Equal(t, "*3\r\n$7\r\nmessage\r\n$20\r\n__redis__:invalidate\r\n*2\r\n$1\r\na\r\n$0\r\n\r\n", string(some.In(2)))
+	require.Equal(t, ">2\r\n$10\r\ninvalidate\r\n_\r\n", string(all.In(3)))
+	require.True(t, strings.HasSuffix(string(all.In(2)), "__redis__:invalidate\r\n$-1\r\n"))
+	require.Same(t, &some.In(2)[0], &some.In(2)[0])
+	require.Same(t, &some.In(3)[0], &some.In(3)[0])
+	require.Equal(t, ">2\r\n$21\r\ntracking-redir-broken\r\n:7\r\n", string(RedirectBroken(7)))
+}
+
+// A change of what nobody has read costs a look-up.
+func TestChangeAllocations(t *testing.T) {
+	var table Table[*int]
+	tr := table.Start(new(int))
+	table.Remember(tr, []byte("somebody's"))
+	table.Join(tr, "prefix")
+	name := []byte("nobody's")
+	require.Zero(t, testing.AllocsPerRun(100, func() {
+		table.NoteChange(name, tr.Of)
+		if table.Key(name) != nil {
+			t.Fatal("somebody has read it")
+		}
+	}))
+}
