@@ -103,7 +103,7 @@ func replicationRows() []commands.Row {
 	replicaOf := func(name, since string) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: since,
 			Flags:   commands.Admin | commands.NoScript | commands.Stale | commands.NoAsyncLoading,
-			Summary: "Makes the server a master, which it is; it cannot be a replica.", Complexity: "O(1)", Run: replicaof,
+			Summary: "Makes the server a master, which it is; it cannot be a replica.", Complexity: "O(1)", Run: replicaofCmd,
 			Args: []commands.Arg{commands.OneOf("args",
 				commands.Block("host-port", commands.Str("host"), commands.Int("port")),
 				commands.Block("no-one", commands.Flag("NO"), commands.Flag("ONE")))}}
@@ -111,7 +111,7 @@ func replicationRows() []commands.Row {
 	slaveOf := replicaOf("slaveof", "1.0.0")
 	slaveOf.Deprecated, slaveOf.ReplacedBy = "5.0.0", "`REPLICAOF`"
 	return []commands.Row{
-		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: whenever | commands.Fast, Run: role,
+		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: whenever | commands.Fast, Run: roleCmd,
 			Cats: commands.CatAdmin | commands.CatDangerous, Summary: "Tells that the server is a master without replicas.", Complexity: "O(1)"},
 		replicaOf("replicaof", "5.0.0"), slaveOf,
 		{Name: "module", Group: commands.Server, Since: "4.0.0", Summary: "Commands about modules, of which there are none.",
@@ -121,8 +121,8 @@ func replicationRows() []commands.Row {
 	}
 }
 
-// role answers as a master: the place in the stream that replicas would read, and the replicas.
-func role(c *commands.Ctx) error {
+// roleCmd answers as a master: the place in the stream that replicas would read, and the replicas.
+func roleCmd(c *commands.Ctx) error {
 	c.Out.Array(3)
 	c.Out.BulkString("master")
 	c.Out.Int(0)
@@ -130,7 +130,7 @@ func role(c *commands.Ctx) error {
 	return nil
 }
 
-func replicaof(c *commands.Ctx) error {
+func replicaofCmd(c *commands.Ctx) error {
 	host, port := c.Argv[1], c.Argv[2]
 	if ascii.EqualFold(host, "no") && ascii.EqualFold(port, "one") {
 		c.Out.OK()

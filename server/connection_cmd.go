@@ -15,29 +15,29 @@ func connectionRows() []commands.Row {
 	leave := anyone | commands.Immediate | commands.EndsTransaction | commands.WhileSubscribed
 	easy := commands.Loading | commands.Stale | commands.Fast
 	return []commands.Row{
-		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: hello, Secrets: helloSecrets,
+		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: helloCmd, Secrets: helloSecrets,
 			Summary: "Chooses the protocol version, logs in, and tells about the server.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Block("arguments", commands.Int("protover"),
 				commands.Opt(commands.Block("username_password", commands.Str("username"), commands.Str("password")).After("AUTH")),
 				commands.Opt(commands.Str("clientname").After("SETNAME"))))}},
-		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: auth, Secrets: authSecrets,
+		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: authCmd, Secrets: authSecrets,
 			Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords of the user",
 			Args: []commands.Arg{commands.Opt(commands.Str("username").From("6.0.0")), commands.Str("password")}},
-		{Name: "ping", Group: commands.Connection, Since: "1.0.0", Run: ping,
+		{Name: "ping", Group: commands.Connection, Since: "1.0.0", Run: pingCmd,
 			Flags:   commands.Fast | commands.WhileSubscribed | commands.NeedsDisk,
 			Tips:    []string{"request_policy:all_shards", "response_policy:all_succeeded"},
 			Summary: "Answers PONG, or what it was sent.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Str("message"))}},
-		{Name: "echo", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: echo,
+		{Name: "echo", Group: commands.Connection, Since: "1.0.0", Flags: easy, Run: echoCmd,
 			Summary: "Answers what it was sent.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Str("message")}},
-		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy | commands.InLog, Run: selectDB,
+		{Name: "select", Group: commands.Connection, Since: "1.0.0", Flags: easy | commands.InLog, Run: selectCmd,
 			Summary: "Chooses the database that the connection works on.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Int("index")}},
-		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: leave, Run: quit,
+		{Name: "quit", Group: commands.Connection, Since: "1.0.0", Flags: leave, Run: quitCmd,
 			Summary: "Closes the connection after the replies so far.", Complexity: "O(1)", Deprecated: "7.2.0",
 			ReplacedBy: "just closing the connection", MinArgs: 1},
-		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: leave, Run: reset,
+		{Name: "reset", Group: commands.Connection, Since: "6.2.0", Flags: leave, Run: resetCmd,
 			Summary: "Makes the connection as it was when it was opened.", Complexity: "O(1)"},
 	}
 }
@@ -60,7 +60,7 @@ func helloSecrets(args [][]byte, dst []int) []int {
 	return dst
 }
 
-func ping(c *commands.Ctx) error {
+func pingCmd(c *commands.Ctx) error {
 	words := c.Argv[1:]
 	if len(words) > 1 {
 		return commands.ErrArity("ping")
@@ -81,12 +81,12 @@ func ping(c *commands.Ctx) error {
 	return nil
 }
 
-func echo(c *commands.Ctx) error {
+func echoCmd(c *commands.Ctx) error {
 	c.Out.Bulk(c.Args().Bytes())
 	return nil
 }
 
-func selectDB(c *commands.Ctx) error {
+func selectCmd(c *commands.Ctx) error {
 	a := c.Args()
 	id := a.IntRange(math.MinInt32, math.MaxInt32)
 	if err := a.Err(); err != nil {
@@ -102,13 +102,13 @@ func selectDB(c *commands.Ctx) error {
 	return nil
 }
 
-func quit(c *commands.Ctx) error {
+func quitCmd(c *commands.Ctx) error {
 	c.Out.OK()
 	sessionOf(c).closing = true
 	return nil
 }
 
-func auth(c *commands.Ctx) error {
+func authCmd(c *commands.Ctx) error {
 	a := c.Args()
 	if a.Left() > 2 {
 		return commands.ErrSyntax
@@ -143,8 +143,8 @@ func (s *session) logIn(user, password []byte) error {
 	return nil
 }
 
-// hello checks everything before it changes anything but the login, in Redis' order.
-func hello(c *commands.Ctx) error {
+// helloCmd checks everything before it changes anything but the login, in Redis' order.
+func helloCmd(c *commands.Ctx) error {
 	a := c.Args()
 	s := sessionOf(c)
 	proto := c.Out.Proto
@@ -217,7 +217,7 @@ func validName(name []byte) bool {
 	return true
 }
 
-func reset(c *commands.Ctx) error {
+func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	s.db = s.executor.store.DB(0)
 	s.info.name = ""

@@ -14,12 +14,12 @@ import (
 
 func dumpRows() []commands.Row {
 	return []commands.Row{
-		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: dump,
+		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: dumpCmd,
 			Summary:    "Returns a key's value as a payload for RESTORE.",
 			Complexity: "O(N) for N elements",
 			Tips:       []string{"nondeterministic_output"},
 			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
-		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: restore,
+		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: restoreCmd,
 			Cats:       commands.CatDangerous,
 			Summary:    "Makes a key out of a payload of DUMP.",
 			Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
@@ -31,7 +31,7 @@ func dumpRows() []commands.Row {
 	}
 }
 
-func dump(c *commands.Ctx) error {
+func dumpCmd(c *commands.Ctx) error {
 	r := c.DB.Find(c.Args().Key())
 	if !r.OK() {
 		c.Out.Null()
@@ -91,8 +91,8 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
-// restore decodes the payload to its end before it changes anything.
-func restore(c *commands.Ctx) error {
+// restoreCmd decodes the payload to its end before it changes anything.
+func restoreCmd(c *commands.Ctx) error {
 	var r restoreCall
 	a := c.Args()
 	r.read(a)

@@ -18,20 +18,21 @@ import (
 func infoRows() []commands.Row {
 	return []commands.Row{
 		{Name: "info", Group: commands.Server, Since: "1.0.0", Flags: commands.Loading | commands.Stale, Cats: commands.CatDangerous,
-			Tips: []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}, Run: info,
+			Tips: []string{"nondeterministic_output", "request_policy:all_shards", "response_policy:special"}, Run: infoCmd,
 			Summary: "Tells about the server, in sections.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Str("section").Many())}},
 		{Name: "time", Group: commands.Server, Since: "2.6.0", Flags: commands.Loading | commands.Stale | commands.Fast,
 			Tips: []string{"nondeterministic_output"}, Run: timeCmd,
 			Summary: "Tells the server's time: seconds since 1970, and microseconds.", Complexity: "O(1)"},
-		{Name: "lolwut", Group: commands.Server, Since: "5.0.0", Flags: commands.ReadOnly | commands.Fast, Run: lolwut,
+		{Name: "lolwut", Group: commands.Server, Since: "5.0.0", Flags: commands.ReadOnly | commands.Fast, Run: lolwutCmd,
 			Summary: "Draws something, and tells the server's version.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Int("version").After("VERSION"))}},
 	}
 }
 
-// lolwut has one picture, whatever version of Redis' it is asked for. As in Redis other words mean nothing.
-func lolwut(c *commands.Ctx) error {
+// lolwutCmd has one picture, whatever version of Redis' it is asked for. As in Redis other words mean
+// nothing.
+func lolwutCmd(c *commands.Ctx) error {
 	if len(c.Argv) > 2 && ascii.EqualFold(c.Argv[1], "version") {
 		if _, ok := decimal.ParseInt(c.Argv[2]); !ok {
 			return commands.ErrNotInteger
@@ -49,15 +50,15 @@ func timeCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// section is one part of INFO.
-type section struct {
+// infoSection is one part of INFO.
+type infoSection struct {
 	name  string
 	extra bool // only when asked for by name, or with "all" and "everything"
 	write func(ex *executor, w *infoWriter)
 }
 
-// sections are INFO's parts in the order in which they are shown.
-var sections = [...]section{
+// infoSections are INFO's parts in the order in which they are shown.
+var infoSections = [...]infoSection{
 	{"Server", false, infoServer},
 	{"Clients", false, infoClients},
 	{"Memory", false, infoMemory},
@@ -76,10 +77,10 @@ type infoWriter struct{ strings.Builder }
 
 func (w *infoWriter) line(name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
-func info(c *commands.Ctx) error {
+func infoCmd(c *commands.Ctx) error {
 	asked := c.Args().Rest()
 	var w infoWriter
-	for _, s := range sections {
+	for _, s := range infoSections {
 		if !s.wanted(asked) {
 			continue
 		}
@@ -93,7 +94,7 @@ func info(c *commands.Ctx) error {
 	return nil
 }
 
-func (s *section) wanted(asked [][]byte) bool {
+func (s *infoSection) wanted(asked [][]byte) bool {
 	if len(asked) == 0 {
 		return !s.extra
 	}

@@ -9,12 +9,12 @@ import (
 )
 
 func monitorRows() []commands.Row {
-	return []commands.Row{{Name: "monitor", Group: commands.Server, Since: "1.0.0", Flags: whenever | commands.Admin, Run: monitor,
+	return []commands.Row{{Name: "monitor", Group: commands.Server, Since: "1.0.0", Flags: whenever | commands.Admin, Run: monitorCmd,
 		Summary: "Shows every command that the server runs.", Complexity: "O(1) here, and for each command that is run"}}
 }
 
-// monitor begins to show commands; it is not answered again by one that does so already.
-func monitor(c *commands.Ctx) error {
+// monitorCmd begins to show commands; it is not answered again by one that does so already.
+func monitorCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	switch {
 	case !c.MayBlock:

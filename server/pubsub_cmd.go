@@ -17,22 +17,22 @@ func pubsubRows() []commands.Row {
 	perChannel := "O(N) where N is the number of channels given"
 	perPattern := "O(N) where N is the number of patterns given"
 	return []commands.Row{
-		row("subscribe", "2.0.0", listen, subscribe(pubsub.Channel, "subscribe"), "Listens to channels.", perChannel,
+		row("subscribe", "2.0.0", listen, subscribeCmd(pubsub.Channel, "subscribe"), "Listens to channels.", perChannel,
 			commands.Str("channel").Many()),
-		row("unsubscribe", "2.0.0", listen, unsubscribe(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
+		row("unsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
 			perChannel, commands.Opt(commands.Str("channel").Many())),
-		row("psubscribe", "2.0.0", listen, subscribe(pubsub.Pattern, "psubscribe"), "Listens to all channels whose names match patterns.",
+		row("psubscribe", "2.0.0", listen, subscribeCmd(pubsub.Pattern, "psubscribe"), "Listens to all channels whose names match patterns.",
 			perPattern, commands.Block("pattern", commands.Pattern("pattern")).Many()),
-		row("punsubscribe", "2.0.0", listen, unsubscribe(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
+		row("punsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
 			perPattern, commands.Opt(commands.Pattern("pattern").Many())),
-		row("ssubscribe", "7.0.0", listen, subscribe(pubsub.Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
+		row("ssubscribe", "7.0.0", listen, subscribeCmd(pubsub.Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
 			commands.Channel("shardchannel").Many()),
-		row("sunsubscribe", "7.0.0", listen, unsubscribe(pubsub.Shard, "sunsubscribe"),
+		row("sunsubscribe", "7.0.0", listen, unsubscribeCmd(pubsub.Shard, "sunsubscribe"),
 			"Stops listening to sharded channels, or to all.", perChannel, commands.Opt(commands.Channel("shardchannel").Many())),
-		row("publish", "2.0.0", post, publish, "Sends a message to everyone who listens to a channel.",
+		row("publish", "2.0.0", post, publishCmd, "Sends a message to everyone who listens to a channel.",
 			"O(N+M) where N is the number of listeners and M the number of patterns that anyone listens to",
 			commands.Str("channel"), commands.Str("message")),
-		row("spublish", "7.0.0", post, spublish, "Sends a message to everyone who listens to a sharded channel.",
+		row("spublish", "7.0.0", post, spublishCmd, "Sends a message to everyone who listens to a sharded channel.",
 			"O(N) where N is the number of listeners", commands.Channel("shardchannel"), commands.Str("message")),
 		pubsubRow(),
 	}
@@ -61,7 +61,7 @@ func pubsubRow() commands.Row {
 		}}
 }
 
-func subscribe(kind pubsub.Kind, word string) func(*commands.Ctx) error {
+func subscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
 		for _, name := range c.Args().Rest() {
@@ -72,7 +72,7 @@ func subscribe(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	}
 }
 
-func unsubscribe(kind pubsub.Kind, word string) func(*commands.Ctx) error {
+func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
 		if names := c.Args().Rest(); len(names) > 0 {
@@ -129,14 +129,14 @@ func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name [
 	}
 }
 
-func publish(c *commands.Ctx) error {
+func publishCmd(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
 	c.Out.Int(c.Host.Publish(channel, a.Bytes()))
 	return nil
 }
 
-func spublish(c *commands.Ctx) error {
+func spublishCmd(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
 	c.Out.Int(sessionOf(c).executor.publishSharded(channel, a.Bytes()))

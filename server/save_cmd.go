@@ -7,15 +7,15 @@ import (
 func saveRows() []commands.Row {
 	admin := commands.Admin | commands.NoScript
 	return []commands.Row{
-		{Name: "save", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading | commands.NoMulti, Run: save,
+		{Name: "save", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading | commands.NoMulti, Run: saveCmd,
 			Summary: "Writes a snapshot while everything else waits.", Complexity: "O(N) where N is the number of keys"},
-		{Name: "bgsave", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading, Run: bgsave,
+		{Name: "bgsave", Group: commands.Server, Since: "1.0.0", Flags: admin | commands.NoAsyncLoading, Run: bgsaveCmd,
 			Summary: "Writes a snapshot in the background.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Flag("SCHEDULE").From("3.2.2"))}},
 		{Name: "lastsave", Group: commands.Server, Since: "1.0.0", Flags: commands.Loading | commands.Stale | commands.Fast,
-			Cats: commands.CatAdmin | commands.CatDangerous, Run: lastsave, Tips: []string{"nondeterministic_output"},
+			Cats: commands.CatAdmin | commands.CatDangerous, Run: lastsaveCmd, Tips: []string{"nondeterministic_output"},
 			Summary: "Tells when the last snapshot succeeded.", Complexity: "O(1)"},
-		{Name: "shutdown", Group: commands.Server, Since: "1.0.0", Flags: admin | whenever | commands.NoMulti | commands.AllowBusy, Run: shutdown,
+		{Name: "shutdown", Group: commands.Server, Since: "1.0.0", Flags: admin | whenever | commands.NoMulti | commands.AllowBusy, Run: shutdownCmd,
 			Summary: "Saves, if save points are set, and ends the server.", Complexity: "O(N) where N is the number of keys when saving, otherwise O(1)",
 			Args: []commands.Arg{
 				commands.Opt(commands.OneOf("nosave_save", commands.Flag("NOSAVE"), commands.Flag("SAVE"))),
@@ -24,7 +24,7 @@ func saveRows() []commands.Row {
 	}
 }
 
-func save(c *commands.Ctx) error {
+func saveCmd(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	if ex.snapshots.running {
 		return commands.ErrSaveInProgress
@@ -42,7 +42,7 @@ func save(c *commands.Ctx) error {
 	return nil
 }
 
-func bgsave(c *commands.Ctx) error {
+func bgsaveCmd(c *commands.Ctx) error {
 	a := c.Args()
 	schedule := false
 	if a.More() {
@@ -77,12 +77,12 @@ func bgsave(c *commands.Ctx) error {
 	return nil
 }
 
-func lastsave(c *commands.Ctx) error {
+func lastsaveCmd(c *commands.Ctx) error {
 	c.Out.Int(sessionOf(c).executor.snapshots.lastSaveS)
 	return nil
 }
 
-func shutdown(c *commands.Ctx) error {
+func shutdownCmd(c *commands.Ctx) error {
 	a := c.Args()
 	var o ShutdownOptions
 	abort, words := false, 0
@@ -125,13 +125,13 @@ func shutdown(c *commands.Ctx) error {
 // aofRows are the commands about the append-only log.
 func aofRows() []commands.Row {
 	return []commands.Row{
-		{Name: "bgrewriteaof", Group: commands.Server, Since: "1.0.0", Run: bgrewriteaof,
+		{Name: "bgrewriteaof", Group: commands.Server, Since: "1.0.0", Run: bgrewriteaofCmd,
 			Flags:   commands.Admin | commands.NoScript | commands.NoAsyncLoading,
 			Summary: "Writes the append-only file anew in the background.", Complexity: "O(1)"},
 	}
 }
 
-func bgrewriteaof(c *commands.Ctx) error {
+func bgrewriteaofCmd(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	switch {
 	case ex.aof == nil && !ex.hasFiles():

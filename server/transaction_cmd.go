@@ -5,23 +5,23 @@ import "lockserver/commands"
 func transactionRows() []commands.Row {
 	easy := whenever | commands.Fast | commands.AllowBusy | commands.Immediate
 	return []commands.Row{
-		{Name: "multi", Group: commands.Transactions, Since: "1.2.0", Flags: easy, Run: multi,
+		{Name: "multi", Group: commands.Transactions, Since: "1.2.0", Flags: easy, Run: multiCmd,
 			Summary: "Begins a transaction: commands are queued until EXEC.", Complexity: "O(1)"},
-		{Name: "exec", Group: commands.Transactions, Since: "1.2.0", Run: exec,
+		{Name: "exec", Group: commands.Transactions, Since: "1.2.0", Run: execCmd,
 			Flags:      whenever | commands.SkipSlowlog | commands.Immediate | commands.RunsQueue | commands.EndsTransaction,
 			Summary:    "Runs the queued commands as one, unless a watched key has changed.",
 			Complexity: "Depends on the queued commands"},
-		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy | commands.EndsTransaction, Run: discard,
+		{Name: "discard", Group: commands.Transactions, Since: "2.0.0", Flags: easy | commands.EndsTransaction, Run: discardCmd,
 			Summary: "Gives a transaction up.", Complexity: "O(N) where N is the number of queued commands"},
-		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchKeys,
+		{Name: "watch", Group: commands.Transactions, Since: "2.2.0", Flags: easy, Run: watchCmd,
 			Summary: "Makes the next EXEC depend on nobody having changed these keys.", Complexity: "O(1) a key",
 			Args: []commands.Arg{commands.Key("key", commands.RO).Many()}},
-		{Name: "unwatch", Group: commands.Transactions, Since: "2.2.0", Flags: easy &^ commands.Immediate, Run: unwatch,
+		{Name: "unwatch", Group: commands.Transactions, Since: "2.2.0", Flags: easy &^ commands.Immediate, Run: unwatchCmd,
 			Summary: "Forgets all watched keys.", Complexity: "O(1)"},
 	}
 }
 
-func multi(c *commands.Ctx) error {
+func multiCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	if s.multi != nil {
 		return commands.ErrNestedMulti
@@ -34,9 +34,9 @@ func multi(c *commands.Ctx) error {
 	return nil
 }
 
-// exec runs the queued commands. An error of one of them is its reply, and the others
+// execCmd runs the queued commands. An error of one of them is its reply, and the others
 // run all the same, as in Redis.
-func exec(c *commands.Ctx) error {
+func execCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	tx := s.multi
 	if tx == nil {
@@ -101,7 +101,7 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	}
 }
 
-func discard(c *commands.Ctx) error {
+func discardCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	if s.multi == nil {
 		return commands.ErrDiscardNoMulti
@@ -111,7 +111,7 @@ func discard(c *commands.Ctx) error {
 	return nil
 }
 
-func watchKeys(c *commands.Ctx) error {
+func watchCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	if s.multi != nil {
 		return commands.ErrWatchInsideMulti
@@ -127,7 +127,7 @@ func watchKeys(c *commands.Ctx) error {
 	return nil
 }
 
-func unwatch(c *commands.Ctx) error {
+func unwatchCmd(c *commands.Ctx) error {
 	sessionOf(c).unwatch()
 	c.Out.OK()
 	return nil

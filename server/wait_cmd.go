@@ -9,12 +9,12 @@ import (
 // waitRows are the commands that wait for what others, and the disk, have of the data. There are no replicas.
 func waitRows() []commands.Row {
 	return []commands.Row{
-		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.NoScript, Run: wait,
+		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.NoScript, Run: waitCmd,
 			Cats:    commands.CatInstead | commands.CatConnection,
 			Summary: "Waits until so many replicas have what this connection wrote.", Complexity: "O(1)",
 			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
 			Args: []commands.Arg{commands.Int("numreplicas"), commands.Int("timeout")}},
-		{Name: "waitaof", Group: commands.Generic, Since: "7.2.0", Flags: commands.NoScript, Run: waitaof,
+		{Name: "waitaof", Group: commands.Generic, Since: "7.2.0", Flags: commands.NoScript, Run: waitaofCmd,
 			Cats:    commands.CatInstead | commands.CatConnection,
 			Summary: "Waits until what this connection wrote is on disk, here and on so many replicas.", Complexity: "O(1)",
 			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
@@ -46,7 +46,7 @@ func awaitReplicas(c *commands.Ctx, n, deadlineMS int64, reply func(c *commands.
 	return c.Block(commands.Wait{DeadlineMS: deadlineMS, TimedOut: reply})
 }
 
-func wait(c *commands.Ctx) error {
+func waitCmd(c *commands.Ctx) error {
 	a := c.Args()
 	n := a.Int()
 	deadlineMS := readWait(a, c.NowMS())
@@ -56,8 +56,8 @@ func wait(c *commands.Ctx) error {
 	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) { c.Out.Int(0) })
 }
 
-// waitaof waits until what its client wrote is synced here. There are no replicas.
-func waitaof(c *commands.Ctx) error {
+// waitaofCmd waits until what its client wrote is synced here. There are no replicas.
+func waitaofCmd(c *commands.Ctx) error {
 	a := c.Args()
 	local, n := a.IntRange(0, 1), a.Uint()
 	deadlineMS := readWait(a, c.NowMS())

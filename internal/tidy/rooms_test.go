@@ -80,3 +80,37 @@ func usesWithin(fset *token.FileSet, files []*ast.File) map[*ast.Ident]types.Obj
 type noImports struct{}
 
 func (noImports) Import(string) (*types.Package, error) { return nil, errors.New("not looked at") }
+
+// TestServerHasNoFalseFriends: in package server nearly all that is done to an executor or a session is a
+// method. A function does not have the name of a method or a field: one meaning a word. So the handler of a
+// command without a container ends in Cmd.
+func TestServerHasNoFalseFriends(t *testing.T) {
+	functions, members := map[string]token.Position{}, map[string]token.Position{}
+	for _, s := range sources(t) {
+		if s.pkg != module+"/server" || s.test {
+			continue
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				if at := s.fset.Position(n.Pos()); n.Recv != nil {
+					members[n.Name.Name] = at
+				} else {
+					functions[n.Name.Name] = at
+				}
+			case *ast.StructType:
+				for _, field := range n.Fields.List {
+					for _, name := range field.Names {
+						members[name.Name] = s.fset.Position(name.Pos())
+					}
+				}
+			}
+			return true
+		})
+	}
+	require.Greater(t, min(len(functions), len(members)), 100)
+	for name, at := range functions {
+		other, both := members[name]
+		require.False(t, both, "%s: %s is something else in %s", at, name, other)
+	}
+}
