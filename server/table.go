@@ -13,7 +13,7 @@ import (
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
-		dumpRows(), waitRows(), memoryRows(), lockRows(), replicationRows(), clusterRows(), {aclRow()},
+		dumpRows(), waitRows(), lockRows(), replicationRows(), clusterRows(), {aclRow()},
 		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf),
 	}
 }

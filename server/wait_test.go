@@ -48,38 +48,6 @@ func TestWait(t *testing.T) {
 	checkParking(t, srv)
 }
 
-// TestMemory: what keys take adds up to what is used, and the other subcommands answer.
-func TestMemory(t *testing.T) {
-	srv := start(t, Options{})
-	c := client(t, srv)
-	c.Do("SET", "s", strings.Repeat("x", 1000), "EX", "1000")
-	c.Do("HSET", "h", "f", "v")
-	c.Do("RPUSH", "l", "a", "b")
-	sum := int64(0)
-	for _, key := range []string{"s", "h", "l"} {
-		sum += c.Do("MEMORY", "USAGE", key, "SAMPLES", "0").Int
-	}
-	require.Equal(t, int64(srv.executor.store.Used()), sum)
-	require.Greater(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1000))
-	require.Less(t, c.Do("MEMORY", "USAGE", "s").Int, int64(1300))
-	require.Equal(t, "$nil", c.Do("MEMORY", "USAGE", "gone").String())
-	for _, words := range []string{"s SAMPLES", "s SAMPLES -1", "s BAD 1"} {
-		require.Equal(t, "-ERR syntax error", c.Do(append([]string{"MEMORY", "USAGE"}, strings.Fields(words)...)...).String(), words)
-	}
-	require.Equal(t, "-ERR value is not an integer or out of range", c.Do("MEMORY", "USAGE", "gone", "SAMPLES", "x").String())
-	require.Equal(t, "+OK", c.Do("MEMORY", "PURGE").String())
-	require.NotEmpty(t, c.Do("MEMORY", "DOCTOR").Str)
-	require.Contains(t, c.Do("MEMORY", "MALLOC-STATS").Str, "heap: ")
-	stats := c.Do("MEMORY", "STATS")
-	for i := 0; i < len(stats.Elems); i += 2 {
-		if stats.Elems[i].Str == "keys.count" {
-			require.Equal(t, int64(3), stats.Elems[i+1].Int)
-			return
-		}
-	}
-	require.Fail(t, "no keys.count", "%s", stats)
-}
-
 // Whoever has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
 func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	d := newTestDisk()

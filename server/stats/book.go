@@ -1,12 +1,13 @@
 // Package stats keeps what an operator asks for later: the commands that took long, events that did, how the
-// calls of commands are spread over time, and what Go's heap is like. Its commands are SLOWLOG and LATENCY.
+// calls of commands are spread over time, and what Go's heap is like. Its commands are SLOWLOG, LATENCY and
+// MEMORY.
 //
 // It owns the bounds of what is kept, and how that is shown. It must not know a session, an executor, the
 // directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
 // here locks; its owner does.
 //
 // To add a statistic: a file with a plain type whose zero value is ready for use, and a field in Book. To add
-// a command, write its row and its handler, a method of Book, in a file that ends in _cmd.go.
+// a command, write its row and its handler, a method of Book if it needs one, in a file that ends in _cmd.go.
 package stats
 
 import "lockserver/commands"
@@ -41,10 +42,11 @@ type handler func(b *Book, c *commands.Ctx) error
 // binding makes a handler into what a row runs.
 type binding func(h handler) func(c *commands.Ctx) error
 
-// Rows are the commands about what took long. bookOf finds the book of the server that runs one.
+// Rows are the commands about what took long, and about memory. bookOf finds the book of the server that
+// runs one.
 func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 	on := func(h handler) func(c *commands.Ctx) error {
 		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
 	}
-	return []commands.Row{slowlogRow(on), latencyRow(on)}
+	return []commands.Row{slowlogRow(on), latencyRow(on), memoryRow()}
 }

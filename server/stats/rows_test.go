@@ -3,6 +3,8 @@ package stats
 import (
 	"bufio"
 	"bytes"
+	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,27 +20,36 @@ type asker struct {
 	book  *Book
 	table *commands.Table
 	store *store.Store
+	rand  *rand.Rand
 }
 
 func newAsker(t *testing.T) *asker {
-	a := &asker{t: t, book: new(Book), store: store.New(1, store.Limits{})}
+	a := &asker{t: t, book: new(Book), store: store.New(1, store.Limits{}), rand: rand.New(rand.NewPCG(1, 1))}
 	a.table = commands.NewTable(append(commands.Families(), Rows(func(*commands.Ctx) *Book { return a.book }))...)
 	return a
 }
 
+// do runs a command and returns what is answered, as text.
 func (a *asker) do(call string) string {
+	a.t.Helper()
+	return a.ask(call).String()
+}
+
+// ask runs a command.
+func (a *asker) ask(call string) resp.Value {
 	a.t.Helper()
 	argv, ok := resp.SplitWords(nil, []byte(call))
 	require.True(a.t, ok)
 	row, err := a.table.Resolve(argv)
 	require.NoError(a.t, err)
 	out := &resp.Writer{Proto: 3}
-	if err := row.Run(&commands.Ctx{Argv: argv, Row: row, Table: a.table, Out: out, DB: a.store.DB(0)}); err != nil {
-		return "-" + err.Error()
+	if err := row.Run(&commands.Ctx{Argv: argv, Row: row, Table: a.table, Out: out, DB: a.store.DB(0), Rand: a.rand,
+		Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}}); err != nil {
+		out.Error(err.Error())
 	}
 	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
 	require.NoError(a.t, err)
-	return v.String()
+	return v
 }
 
 func TestSlowlogCommands(t *testing.T) {

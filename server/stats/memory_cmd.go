@@ -1,14 +1,13 @@
-package server
+package stats
 
 import (
 	"fmt"
 	"runtime/debug"
 
 	"lockserver/commands"
-	"lockserver/server/stats"
 )
 
-func memoryRows() []commands.Row {
+func memoryRow() commands.Row {
 	row := func(name string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "4.0.0", Run: run, Summary: summary, Complexity: "O(1)", Args: args}
 	}
@@ -17,13 +16,13 @@ func memoryRows() []commands.Row {
 	usage.Flags = commands.ReadOnly
 	stats := row("stats", memoryStats, "Tells what memory is used for.")
 	stats.Tips = []string{"nondeterministic_output"}
-	return []commands.Row{{Name: "memory", Group: commands.Server, Since: "4.0.0",
+	return commands.Row{Name: "memory", Group: commands.Server, Since: "4.0.0",
 		Summary: "Commands about memory.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{usage, stats,
 			row("doctor", memoryDoctor, "Says what stands out about memory."),
 			row("malloc-stats", mallocStats, "Tells about Go's heap."),
 			row("purge", memoryPurge, "Collects garbage and gives free memory back to the system."),
-		}}}
+		}}
 }
 
 // memoryUsage looks at no element, whatever SAMPLES says: every value knows its size.
@@ -48,7 +47,7 @@ func memoryUsage(c *commands.Ctx) error {
 
 func memoryStats(c *commands.Ctx) error {
 	st := c.DB.Store()
-	h := stats.ReadHeap()
+	h := ReadHeap()
 	keys := 0
 	for id := range st.Len() {
 		keys += st.DB(id).Len()
@@ -82,7 +81,7 @@ const notableGarbage = 256 << 20
 
 func memoryDoctor(c *commands.Ctx) error {
 	st := c.DB.Store()
-	h := stats.ReadHeap()
+	h := ReadHeap()
 	text := "Nothing stands out.\n"
 	switch {
 	case st.Full():
@@ -96,7 +95,7 @@ func memoryDoctor(c *commands.Ctx) error {
 }
 
 func mallocStats(c *commands.Ctx) error {
-	h := stats.ReadHeap()
+	h := ReadHeap()
 	c.Out.Verbatim("txt", fmt.Sprintf("heap: %d bytes in %d objects, %d in use, %d from the system, %d given back\ngarbage collections: %d\n",
 		h.Allocated, h.Objects, h.Active(), h.Resident()+h.Released, h.Released, h.Collections))
 	return nil
