@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"lockserver/internal/background"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/persistence"
@@ -143,7 +144,7 @@ func (ex *executor) endRewrite(snap *store.Snapshot, err error) {
 
 // writeBase writes a cut as the base of a log: as a snapshot, or as commands.
 func writeBase(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions, asRDB bool) error {
-	o.Breathe = breathe
+	o.Breathe = background.Breathe
 	if asRDB {
 		_, err := persistence.Save(w, snap, o)
 		return err
@@ -184,7 +185,7 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 			if len(out) >= commandBytes {
 				_, err = w.Write(out)
 				out = out[:0]
-				breathe()
+				background.Breathe()
 			}
 			return err == nil
 		})

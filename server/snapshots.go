@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/internal/background"
 	"lockserver/persistence"
 	"lockserver/store"
 )
@@ -190,7 +191,7 @@ var errCalledOff = errors.New("the save was called off")
 
 // run writes the snapshot; it returns errCalledOff, and leaves the old file, if it was called off in time.
 func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.SaveOptions) (bytes int64, err error) {
-	o.Breathe = breathe
+	o.Breathe = background.Breathe
 	err = bg.work(func() error {
 		return persistence.ReplaceFile(path, func(w io.Writer) (err error) {
 			bytes, err = persistence.Save(calledOff{bg, w}, snap, o)
@@ -206,7 +207,7 @@ func (bg *backgroundSave) work(write func() error) (err error) {
 	done := make(chan struct{})
 	go func() { // on a thread of its own, that gives way to the others; what needs the executor is done on another
 		defer close(done)
-		becomeBackground()
+		background.Enter()
 		err = write()
 	}()
 	<-done

@@ -3,6 +3,8 @@ package server
 import (
 	"runtime"
 	"time"
+
+	"lockserver/internal/background"
 )
 
 const (
@@ -33,7 +35,7 @@ func (ex *executor) RunDue() {
 		case !more:
 			return
 		case slices%slicesPerBreath == 0:
-			breathe()
+			background.Breathe()
 		default:
 			runtime.Gosched()
 		}
