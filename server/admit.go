@@ -36,14 +36,14 @@ func (s *session) admit(row *commands.Row) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if flags&(commands.Write|commands.NeedsDisk) != 0 {
-		if err := s.executor.refusesWrites(); err != nil {
+		if err := s.executor.durable.RefusesWrites(); err != nil {
 			return err
 		}
 	}
 	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be told apart
 		return commands.ErrSubscribed(row.FullName())
 	}
-	if s.executor.loading != nil && !flags.Has(commands.Loading) {
+	if s.executor.durable.Loading() && !flags.Has(commands.Loading) {
 		return commands.ErrLoading
 	}
 	if s.executor.busy.on && flags&commands.AllowBusy == 0 {
@@ -61,7 +61,7 @@ const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
 // would need more. Queued commands need memory, too, whatever they do.
 func (s *session) admitFull(row *commands.Row) error {
-	if !s.authenticated || s.executor.loading != nil {
+	if !s.authenticated || s.executor.durable.Loading() {
 		return nil
 	}
 	room := s.executor.evict()
@@ -117,7 +117,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
-		s.executor.loading == nil && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil
+		!s.executor.durable.Loading() && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -129,7 +129,7 @@ func (s *session) admitPlain(row *commands.Row) error {
 		}
 	}
 	if ex.plain[row.Index()] == plainWrite {
-		return s.executor.refusesWrites()
+		return s.executor.durable.RefusesWrites()
 	}
 	return nil
 }

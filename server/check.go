@@ -1,29 +1,12 @@
 package server
 
 import (
-	"fmt"
 	"io"
-	"path/filepath"
 
-	"lockserver/persistence/aof"
-	"lockserver/persistence/disk"
+	"lockserver/server/durability"
 )
 
 // Check verifies a snapshot, an append-only log, or a directory with such, without a server,
 // and writes to w what it holds. The error is what would keep a server from starting on it,
 // with file and offset. Nothing is changed.
-func Check(path string, w io.Writer) error {
-	report, err := aof.Check(disk.OS{}, path)
-	if textErr := report.WriteText(w); err == nil {
-		err = textErr
-	}
-	if err != nil || isDir(path) != nil {
-		return err
-	}
-	file := filepath.Join(path, tokenFile)
-	limit, err := readTokenLimit(file)
-	if limit > 0 {
-		_, err = fmt.Fprintf(w, "%s: fencing tokens up to %d\n", file, limit)
-	}
-	return err
-}
+func Check(path string, w io.Writer) error { return durability.Check(path, w) }

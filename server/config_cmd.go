@@ -75,16 +75,10 @@ func configSet(c *commands.Ctx) error {
 	if err != nil {
 		return configError(err)
 	}
-	done, undo, err := ex.changeDir(next, names)
-	if err != nil {
-		return configError(err)
-	}
-	if err := ex.switchLog(next); err != nil {
-		undo()
+	if err := ex.durable.Reconfigure(next, names); err != nil {
 		return configError(err)
 	}
 	ex.config = next
-	done()
 	ex.applyConfig()
 	c.Out.OK()
 	return nil

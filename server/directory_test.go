@@ -134,9 +134,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	before, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	run := func(c *config.Config) (*Server, error) {
-		srv, err := New(Options{Directives: c.Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour))})
+		srv, err := New(Options{Directives: c.Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour)), files: readOnly{}})
 		require.NoError(t, err)
-		srv.executor.files = readOnly{}
 		t.Cleanup(func() { _ = srv.Close() })
 		return srv, srv.Start()
 	}

@@ -36,8 +36,8 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 	s.checkOutput()
 	ex.endUnit()
-	if ex.aof != nil {
-		ex.aof.credit(s)
+	if log := ex.durable.Log(); log != nil {
+		log.Credit(&s.mark)
 	}
 }
 
@@ -101,8 +101,8 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if ex.busy.later != nil {
 		ex.doLater()
 	}
-	if ex.aof != nil {
-		ex.aof.credit(s)
+	if log := ex.durable.Log(); log != nil {
+		log.Credit(&s.mark)
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
-	"lockserver/persistence/disk"
 	"lockserver/server/clock"
+	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
 	"lockserver/server/script"
@@ -37,7 +37,6 @@ type executor struct {
 	host      host
 	table     *commands.Table
 	plain     []plainness // by commands.Row.Index()
-	files     disk.FS     // where the append-only log is, and the locks are
 	runID     string
 	startedUS int64 // set by Start
 
@@ -59,7 +58,6 @@ type executor struct {
 	timers       timers
 	pausing      pausing
 	watchdog     watchdog
-	tokens       tokens
 	scripts      *script.Engine
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
@@ -70,14 +68,9 @@ type executor struct {
 	calls  []int64    // by commands.Row.Index()
 	total  int64      // commands run
 
-	journal      Journal  // nil: none
-	aof          *journal // nil: appendonly is off
-	rewrites     rewrites
-	snapshots    snapshots
-	loading      *loading // nil: the data is there
-	own          *claim   // of config.Dir; nil: nothing may be written there
-	left         []*claim // of directories that are still written to
-	expiryPaused bool     // DEBUG SET-ACTIVE-EXPIRE 0
+	durable      durability.Storage // what is kept on disk
+	syncing      syncWaiters
+	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
 	housekeeping timer
 
 	ctx       commands.Ctx    // of the running command
@@ -130,8 +123,8 @@ func (ex *executor) end() []*session {
 	if ex.tracking.InUse() {
 		ex.endTracking()
 	}
-	if ex.aof != nil {
-		ex.aof.endSlice(ex.touched, ex.round)
+	if log := ex.durable.Log(); log != nil && log.Filled() {
+		ex.endSlice(log)
 	}
 	ex.round = nil
 	ex.arm()
@@ -141,6 +134,21 @@ func (ex *executor) end() []*session {
 	t := ex.touched
 	ex.touched = nil
 	return t
+}
+
+// endSlice sees to it that what the slice appended to the log is written: now, or at the end of the round of
+// an event loop, so that one sync serves all who wrote in it. Those who have got something in the slice
+// besides the one whose it is must wait as well.
+func (ex *executor) endSlice(log *durability.Log) {
+	for _, s := range ex.touched {
+		log.Floor(&s.mark)
+	}
+	log.EndSlice()
+	if ex.round != nil {
+		ex.round.FlushAtEnd(log)
+	} else {
+		log.Wake()
+	}
 }
 
 // touch notes that a session has output or may go on.
@@ -157,7 +165,7 @@ func (ex *executor) endUnit() {
 	if len(ex.parking.ready)+len(ex.condemned) > 0 {
 		ex.serve()
 	}
-	if ex.journal != nil {
+	if ex.durable.Records() {
 		ex.handOn()
 	}
 }
@@ -165,9 +173,9 @@ func (ex *executor) endUnit() {
 // handOn gives the journal what has been done since the last call. What a command left half done
 // when it panicked stays out of it.
 func (ex *executor) handOn() {
-	if effects := ex.store.TakeEffects(); effects != nil && ex.journal != nil && ex.failed == nil {
+	if effects := ex.store.TakeEffects(); effects != nil && ex.durable.Records() && ex.failed == nil {
 		defer ex.damaging()
-		ex.journal.Append(effects)
+		ex.durable.Append(effects)
 		if ex.opts.Journal == nil { // our own keeps nothing
 			ex.store.GiveBackEffects()
 		}

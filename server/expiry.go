@@ -28,7 +28,7 @@ func (ex *executor) endLeases() {
 // endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
 // whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
-	if !ex.store.HoldsDue() || ex.failed != nil || ex.loading != nil {
+	if !ex.store.HoldsDue() || ex.failed != nil || ex.durable.Loading() {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.

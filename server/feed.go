@@ -173,8 +173,8 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	if len(s.inbox) > 0 && !s.stalled {
 		s.takeInbox()
 	}
-	if ex.aof != nil {
-		r.position = ex.aof.due(s)
+	if log := ex.durable.Log(); log != nil {
+		r.position = log.Due(&s.mark)
 	}
 	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
 	s.pendingBytes += len(r.out) // until the connection is asked again

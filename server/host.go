@@ -20,7 +20,7 @@ func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { ex.try
 func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool { return ex.awaited(c, key) }
 
 // NextToken implements commands.Host.
-func (ex *executor) NextToken(floor int64) int64 { return ex.tokens.next(ex.store.NowUS(), floor) }
+func (ex *executor) NextToken(floor int64) int64 { return ex.durable.NextToken(floor) }
 
 // Renew implements commands.Host.
 func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {

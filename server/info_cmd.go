@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/rusage"
-	"lockserver/persistence/aof"
+	"lockserver/server/durability"
 	"lockserver/server/pubsub"
 	"lockserver/server/stats"
 )
@@ -141,25 +141,16 @@ func infoClients(ex *executor, w *infoWriter) {
 }
 
 func infoPersistence(ex *executor, w *infoWriter) {
-	sn := &ex.snapshots
-	status := okOrErr(sn.lastErr)
-	current := int64(-1)
-	if sn.running {
-		current = (ex.store.NowMS() - sn.lastTryMS) / 1000
-	}
-	last := sn.durationMS
-	if last > 0 {
-		last /= 1000
-	}
-	infoLoading(ex, w)
-	w.line("rdb_changes_since_last_save", ex.store.Dirty()-sn.dirtyAtSave)
-	w.line("rdb_bgsave_in_progress", b2i(sn.running))
-	w.line("rdb_last_save_time", sn.lastSaveS)
-	w.line("rdb_last_bgsave_status", status)
-	w.line("rdb_last_bgsave_time_sec", last)
-	w.line("rdb_current_bgsave_time_sec", current)
-	w.line("rdb_saves", sn.saves)
-	infoLog(ex, w)
+	i := ex.durable.Info()
+	infoLoading(i.Load, w)
+	w.line("rdb_changes_since_last_save", i.Changes)
+	w.line("rdb_bgsave_in_progress", b2i(i.Saves.Running))
+	w.line("rdb_last_save_time", i.LastSaveS)
+	w.line("rdb_last_bgsave_status", okOrErr(i.Saves.LastErr))
+	w.line("rdb_last_bgsave_time_sec", i.Saves.LastS)
+	w.line("rdb_current_bgsave_time_sec", i.Saves.CurrentS)
+	w.line("rdb_saves", i.Saves.Count)
+	infoLog(&i, w)
 }
 
 func infoStats(ex *executor, w *infoWriter) {
@@ -198,12 +189,13 @@ func infoCPU(_ *executor, w *infoWriter) {
 func infoLocks(ex *executor, w *infoWriter) {
 	w.line("lock_watchdogs", ex.watchdog.count)
 	w.line("lock_waiters", ex.parking.ofLocks)
-	w.line("lock_last_token", ex.tokens.last)
+	tokens := ex.durable.TokenInfo()
+	w.line("lock_last_token", tokens.Last)
 	status := "ok"
 	switch {
-	case ex.tokens.err != nil:
+	case tokens.Err != nil:
 		status = "err"
-	case ex.tokens.path == "":
+	case !tokens.Kept:
 		status = "none"
 	}
 	w.line("lock_token_reservation", status)
@@ -257,59 +249,39 @@ func human(n uint64) string {
 }
 
 // infoLog writes what INFO's section about persistence says of the log.
-func infoLog(ex *executor, w *infoWriter) {
-	rw := &ex.rewrites
-	on := ex.aof != nil
-	current, last := int64(-1), rw.durationMS
-	if rw.running {
-		current = (ex.store.NowMS() - rw.startedMS) / 1000
-	}
-	if last > 0 {
-		last /= 1000
-	}
-	writeStatus := "ok"
-	if on && ex.aof.broken != nil {
-		writeStatus = "err"
-	}
-	w.line("aof_enabled", b2i(on))
-	w.line("aof_rewrite_in_progress", b2i(rw.running))
-	w.line("aof_rewrite_scheduled", b2i(rw.scheduled))
-	w.line("aof_last_rewrite_time_sec", last)
-	w.line("aof_current_rewrite_time_sec", current)
-	w.line("aof_last_bgrewrite_status", okOrErr(rw.lastErr))
-	w.line("aof_rewrites", rw.count)
-	w.line("aof_last_write_status", writeStatus)
-	if !on {
+func infoLog(i *durability.Info, w *infoWriter) {
+	w.line("aof_enabled", b2i(i.LogOn))
+	w.line("aof_rewrite_in_progress", b2i(i.Rewrites.Running))
+	w.line("aof_rewrite_scheduled", b2i(i.Rewrites.Scheduled))
+	w.line("aof_last_rewrite_time_sec", i.Rewrites.LastS)
+	w.line("aof_current_rewrite_time_sec", i.Rewrites.CurrentS)
+	w.line("aof_last_bgrewrite_status", okOrErr(i.Rewrites.LastErr))
+	w.line("aof_rewrites", i.Rewrites.Count)
+	w.line("aof_last_write_status", okOrErr(i.LogErr))
+	if !i.LogOn {
 		return
 	}
-	var st aof.Stats = ex.aof.log.Stats()
-	w.line("aof_current_size", st.Bytes)
-	w.line("aof_base_size", st.StartBytes)
-	w.line("aof_pending_rewrite", b2i(rw.scheduled))
-	w.line("aof_buffer_length", st.Pending)
-	w.line("aof_pending_bio_fsync", b2i(st.Syncing))
-	w.line("aof_delayed_fsync", st.Delayed)
+	w.line("aof_current_size", i.Log.Bytes)
+	w.line("aof_base_size", i.Log.StartBytes)
+	w.line("aof_pending_rewrite", b2i(i.Rewrites.Scheduled))
+	w.line("aof_buffer_length", i.Log.Pending)
+	w.line("aof_pending_bio_fsync", b2i(i.Log.Syncing))
+	w.line("aof_delayed_fsync", i.Log.Delayed)
 }
 
-// infoLoading writes how far the start has come.
-func infoLoading(ex *executor, w *infoWriter) {
-	l := ex.loading
+// infoLoading writes how far the start has come; nil: the data is there.
+func infoLoading(l *durability.Load, w *infoWriter) {
 	w.line("loading", b2i(l != nil))
 	w.line("async_loading", 0)
 	if l == nil {
 		return
 	}
-	passed := max(1, ex.store.NowUS()-l.startedUS)
-	eta := int64(1)
-	if l.done > 0 {
-		eta = int64(float64(l.total-l.done) / float64(l.done) * float64(passed) / 1e6)
-	}
-	w.line("loading_start_time", l.startedUS/1_000_000)
-	w.line("loading_total_bytes", l.total)
+	w.line("loading_start_time", l.StartedUS/1_000_000)
+	w.line("loading_total_bytes", l.Total)
 	w.line("loading_rdb_used_mem", 0)
-	w.line("loading_loaded_bytes", l.done)
-	w.line("loading_loaded_perc", l.percent())
-	w.line("loading_eta_seconds", eta)
+	w.line("loading_loaded_bytes", l.Done)
+	w.line("loading_loaded_perc", l.Percent)
+	w.line("loading_eta_seconds", l.LeftS)
 }
 
 func infoMemory(ex *executor, w *infoWriter) {

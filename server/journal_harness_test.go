@@ -146,9 +146,9 @@ func logged(dir, fsync string) *config.Config {
 // startOn runs a server whose log is on a test's disk.
 func startOn(t testing.TB, d *testDisk, o Options) *Server {
 	t.Helper()
+	o.files = d
 	srv, err := New(o)
 	require.NoError(t, err)
-	srv.executor.files = d
 	t.Cleanup(func() {
 		d.release()
 		_ = srv.Close()

@@ -105,7 +105,7 @@ func awaitRewritten(t testing.TB, srv *Server) {
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return !srv.executor.rewrites.running
+		return !srv.executor.durable.Rewriting()
 	}, "the rewrite ends")
 }
 
@@ -260,9 +260,8 @@ func TestConnectWhileLoading(t *testing.T) {
 		t.Run(tr.name, func(t *testing.T) {
 			d := newTestDisk()
 			d.reading = true
-			srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: tr.options.EventLoops})
+			srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: tr.options.EventLoops, files: d})
 			require.NoError(t, err)
-			srv.executor.files = d
 			started := make(chan error, 1)
 			go func() { started <- srv.Start() }()
 			eventually(t, d.held, "it reads")
@@ -285,21 +284,20 @@ func TestLoading(t *testing.T) {
 	srv := start(t, Options{})
 	c := client(t, srv)
 	srv.executor.mu.Lock()
-	srv.executor.loading = &loading{startedUS: srv.executor.store.NowUS(), done: 30, total: 120}
+	srv.executor.durable.BeginLoad(srv.executor.store.NowUS())
 	srv.executor.mu.Unlock()
 	for _, line := range []string{"GET k", "SET k v", "PING", "LOCK l o", "DBSIZE", "SAVE", "KEYS *"} {
 		require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do(strings.Fields(line)...).String(), line)
 	}
 	require.Equal(t, "1", infoField(t, c, "loading"))
-	require.Equal(t, "25", infoField(t, c, "loading_loaded_perc"))
-	require.Equal(t, "120", infoField(t, c, "loading_total_bytes"))
+	require.Equal(t, "0", infoField(t, c, "loading_total_bytes"), "it has not looked yet")
 	require.False(t, c.Do("CONFIG", "GET", "port").IsError())
 	require.Contains(t, c.Do("CONFIG", "SET", "appendonly", "yes").String(), "Unable to turn on AOF")
 	c.Do("MULTI")
 	require.Equal(t, "-LOADING Redis is loading the dataset in memory", c.Do("SET", "k", "v").String())
 	require.Equal(t, "-EXECABORT", strings.Fields(c.Do("EXEC").String())[0])
 	srv.executor.mu.Lock()
-	srv.executor.loading = nil
+	require.NoError(t, srv.executor.durable.EndLoad())
 	srv.executor.mu.Unlock()
 	require.Equal(t, "+PONG", c.Do("PING").String())
 }
@@ -364,9 +362,8 @@ func TestEndWhileLoading(t *testing.T) {
 	require.NoError(t, srv.Close())
 	d := newTestDisk()
 	d.reading = true
-	srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: true})
+	srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: true, files: d})
 	require.NoError(t, err)
-	srv.executor.files = d
 	started := make(chan error, 1)
 	go func() { started <- srv.Start() }()
 	eventually(t, d.held, "it reads")

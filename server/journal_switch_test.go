@@ -112,28 +112,26 @@ func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
 	cfg.DBFilename = "dump.rdb"
 	srv := start(t, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
-	pretend := func(save, rewrite bool) {
-		srv.executor.mu.Lock()
-		srv.executor.snapshots.running, srv.executor.rewrites.running = save, rewrite
-		srv.executor.mu.Unlock()
-	}
-	pretend(false, true)
+	release := holdBackground(t, srv)
+	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
 	require.Equal(t, "-ERR Background append only file rewriting already in progress", c.Do("BGREWRITEAOF").String())
 	require.Equal(t, "-ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule "+
 		"a BGSAVE whenever possible.", c.Do("BGSAVE").String())
 	require.Equal(t, "+Background saving scheduled", c.Do("BGSAVE", "SCHEDULE").String())
 	require.Equal(t, "1", infoField(t, c, "aof_rewrite_in_progress"))
-	pretend(false, false)
-	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 1 }, "the save that was scheduled")
-	pretend(true, false)
+	release()
+	eventually(t, func() bool { return saves(srv) == 1 }, "the save that was scheduled")
+	require.Equal(t, "1", infoField(t, c, "aof_rewrites"))
+	release = holdBackground(t, srv)
+	require.Equal(t, "+Background saving started", c.Do("BGSAVE").String())
 	require.Equal(t, "+Background append only file rewriting scheduled", c.Do("BGREWRITEAOF").String())
 	require.Equal(t, "1", infoField(t, c, "aof_rewrite_scheduled"))
-	pretend(false, false)
-	eventually(t, func() bool { return infoField(t, c, "aof_rewrites") == "1" }, "the rewrite that was scheduled")
+	release()
+	eventually(t, func() bool { return infoField(t, c, "aof_rewrites") == "2" }, "the rewrite that was scheduled")
 	c.Do("MULTI")
 	c.Do("BGREWRITEAOF")
 	require.Equal(t, "[+Background append only file rewriting scheduled]", c.Do("EXEC").String())
-	eventually(t, func() bool { return infoField(t, c, "aof_rewrites") == "2" }, "after the transaction")
+	eventually(t, func() bool { return infoField(t, c, "aof_rewrites") == "3" }, "after the transaction")
 }
 
 // The log is rewritten by itself when it has grown enough.
@@ -194,16 +192,15 @@ func TestNoSyncInARewrite(t *testing.T) {
 	cfg.NoAppendFsyncOnRewrite = true
 	srv := startOn(t, d, Options{Directives: cfg.Directives()})
 	c := client(t, srv)
+	release := holdBackground(t, srv)
+	require.Equal(t, "+Background append only file rewriting started", c.Do("BGREWRITEAOF").String())
+	require.Equal(t, "+OK", c.Do("SET", "k", "u").String(), "the log has gone on to the next file")
 	d.hold()
-	srv.executor.do(func() {
-		srv.executor.rewrites.running = true
-		srv.executor.followPolicy(srv.executor.config)
-	})
 	require.Equal(t, "+OK", c.Do("SET", "k", "v").String())
-	srv.executor.do(func() {
-		srv.executor.rewrites.running = false
-		srv.executor.followPolicy(srv.executor.config)
-	})
+	d.release()
+	release()
+	awaitRewritten(t, srv)
+	d.hold()
 	c.Send("SET", "k", "w")
 	eventually(t, d.held, "it waits again")
 	nothingComes(t, c)

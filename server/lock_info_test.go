@@ -11,7 +11,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
@@ -194,7 +193,9 @@ func TestTokensOfLoadedLocks(t *testing.T) {
 
 // The server's checks apply to what GUARD runs, and both commands are counted.
 func TestGuardRunsAsIfSentAlone(t *testing.T) {
-	srv := startWith(t, Options{}, nil)
+	dir := filepath.Join(t.TempDir(), "data")
+	require.NoError(t, os.Mkdir(dir, 0o755))
+	srv := start(t, Options{Directives: saving(dir).Directives()})
 	a := client(t, srv)
 	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
 	calls := func(name string) int64 {
@@ -208,10 +209,9 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	require.EqualValues(t, 1, calls("set"))
 	require.Contains(t, a.Do("CLIENT", "INFO").Str, " cmd=client|info ")
 
-	srv.executor.mu.Lock()
-	srv.executor.snapshots.lastErr = errClosed // writes are refused until a save succeeds
-	srv.executor.config.Save = []config.SavePoint{{PeriodMS: 3_600_000, Changes: 1}}
-	srv.executor.mu.Unlock()
+	require.NoError(t, os.RemoveAll(dir))
+	require.Equal(t, "+Background saving started", a.Do("BGSAVE").String())
+	awaitSaved(t, srv) // it has failed: writes are refused until one succeeds
 	require.True(t, strings.HasPrefix(a.Do("GUARD", "k", token, "SET", "x", "2").Str, "MISCONF "))
 	require.Equal(t, "1", a.Do("GUARD", "k", token, "GET", "x").Str)
 }

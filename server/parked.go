@@ -49,8 +49,8 @@ func (ex *executor) unpark(w *waiter) {
 		ex.observe()
 	}
 	ex.timers.stop(&w.timer)
-	if ex.aof != nil {
-		ex.aof.forget(w)
+	if len(ex.syncing.waiters) > 0 {
+		ex.syncing.forget(w)
 	}
 	w.session.waiter = nil
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
@@ -96,7 +96,7 @@ func (ex *executor) serve() {
 	defer ex.damaging()
 	p, looked := ex.parking, 0
 	// Nobody is served while the log cannot be written: what a waiter takes is a write.
-	mayServe := ex.aof == nil || ex.aof.broken == nil
+	mayServe := ex.durable.Broken() == nil
 	for {
 		switch {
 		case len(ex.condemned) > 0:

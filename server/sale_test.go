@@ -330,17 +330,12 @@ return {answer, again, redis.call('GET', 'seckill:stock:v'), redis.call('SECKILL
 func TestHoldsWaitForTheLoad(t *testing.T) {
 	srv, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
-	loads := func(l *loading) {
-		srv.executor.mu.Lock()
-		srv.executor.loading = l
-		srv.executor.mu.Unlock()
-	}
 	clock.Set(time.UnixMilli(saleStart + 100))
-	loads(&loading{})
+	srv.executor.do(func() { srv.executor.durable.BeginLoad(saleStart * 1000) })
 	require.True(t, c.Do("GET", "seckill:stock:v").IsError())
 	srv.executor.do(func() {
 		require.Equal(t, `1`, string(srv.executor.store.DB(0).Peek([]byte("seckill:stock:v")).Bytes()))
 	})
-	loads(nil)
+	srv.executor.do(func() { require.NoError(t, srv.executor.durable.EndLoad()) })
 	want(t, c, [2]string{"GET seckill:stock:v", `"2"`})
 }

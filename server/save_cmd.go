@@ -26,16 +26,16 @@ func saveRows() []commands.Row {
 
 func saveCmd(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
-	if ex.snapshots.running {
+	if ex.durable.Saving() {
 		return commands.ErrSaveInProgress
 	}
 	if ex.config.DBFilename == "" {
 		return commands.ErrNoSnapshotFile
 	}
-	if err := ex.ownDir(); err != nil {
+	if err := ex.durable.OwnDir(); err != nil {
 		return commands.ErrNotOurDir(err)
 	}
-	if err := ex.saveNow(); err != nil {
+	if err := ex.durable.Save(); err != nil {
 		return commands.ErrSaveFailed
 	}
 	c.Out.OK()
@@ -56,29 +56,29 @@ func bgsaveCmd(c *commands.Ctx) error {
 	}
 	ex := sessionOf(c).executor
 	if ex.config.DBFilename != "" {
-		if err := ex.ownDir(); err != nil {
+		if err := ex.durable.OwnDir(); err != nil {
 			return commands.ErrNotOurDir(err)
 		}
 	}
 	switch {
 	case ex.config.DBFilename == "":
 		return commands.ErrNoSnapshotFile
-	case ex.snapshots.running && schedule, ex.rewrites.running && schedule:
-		ex.snapshots.scheduled = true
+	case schedule && (ex.durable.Saving() || ex.durable.Rewriting()):
+		ex.durable.ScheduleSave()
 		c.Out.Simple("Background saving scheduled")
-	case ex.snapshots.running:
+	case ex.durable.Saving():
 		return commands.ErrSaveInProgress
-	case ex.rewrites.running:
+	case ex.durable.Rewriting():
 		return commands.ErrSaveInRewrite
 	default:
-		ex.startSave()
+		ex.durable.StartSave()
 		c.Out.Simple("Background saving started")
 	}
 	return nil
 }
 
 func lastsaveCmd(c *commands.Ctx) error {
-	c.Out.Int(sessionOf(c).executor.snapshots.lastSaveS)
+	c.Out.Int(sessionOf(c).executor.durable.LastSaveS())
 	return nil
 }
 
@@ -122,6 +122,25 @@ func shutdownCmd(c *commands.Ctx) error {
 	return nil
 }
 
+// saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
+func (ex *executor) saveForShutdown(o ShutdownOptions) error {
+	wanted := (o.Save || len(ex.config.Save) > 0) && !o.NoSave && ex.config.DBFilename != "" && !ex.durable.Loading()
+	if ex.failed == nil {
+		if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
+			return err
+		}
+	}
+	if wanted && ex.failed == nil {
+		if err := ex.durable.SaveLast(); err != nil && !o.Force {
+			return err
+		}
+	}
+	if ex.failed == nil {
+		ex.failed = errClosed
+	}
+	return nil
+}
+
 // aofRows are the commands about the append-only log.
 func aofRows() []commands.Row {
 	return []commands.Row{
@@ -134,16 +153,16 @@ func aofRows() []commands.Row {
 func bgrewriteaofCmd(c *commands.Ctx) error {
 	ex := sessionOf(c).executor
 	switch {
-	case ex.aof == nil && !ex.hasFiles():
+	case ex.durable.Log() == nil && !ex.durable.HasFiles():
 		return commands.ErrNoLogFile
-	case ex.rewrites.running:
+	case ex.durable.Rewriting():
 		return commands.ErrRewriteInProgress
-	case ex.snapshots.running || !c.MayBlock: // in a transaction: its effects are one unit
-		ex.rewrites.scheduled = true
+	case ex.durable.Saving() || !c.MayBlock: // in a transaction: its effects are one unit
+		ex.durable.ScheduleRewrite()
 		c.Out.Simple("Background append only file rewriting scheduled")
 		return nil
 	}
-	if err := ex.startRewrite(); err != nil {
+	if err := ex.durable.StartRewrite(); err != nil {
 		ex.log.Error("the append-only file cannot be rewritten", "cause", err)
 		return commands.ErrRewriteFailed
 	}

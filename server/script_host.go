@@ -56,13 +56,13 @@ func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 }
 
 // RefusesWrites implements script.Host.
-func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrites() }
+func (h scriptHost) RefusesWrites() error { return h.executor.durable.RefusesWrites() }
 
 // Evicting implements script.Host.
 func (h scriptHost) Evicting() bool { return h.executor.evicting }
 
 // Loading implements script.Host.
-func (h scriptHost) Loading() bool { return h.executor.loading != nil }
+func (h scriptHost) Loading() bool { return h.executor.durable.Loading() }
 
 // Yield implements script.Host. What drives the session's own event loop looks after the other connections of
 // that loop; everybody else may get the executor's lock.

@@ -13,6 +13,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
 	"lockserver/server/clock"
+	"lockserver/server/durability"
 	"lockserver/server/script"
 	"lockserver/server/transport"
 	"lockserver/store"
@@ -64,6 +65,9 @@ func New(o Options) (*Server, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
+	if o.files == nil {
+		o.files = disk.OS{}
+	}
 	srv := &Server{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -108,7 +112,7 @@ func (srv *Server) bind() error {
 	srv.executor.startedUS = srv.executor.clock.NowUS()
 	srv.state = stateFailed // the data may be half loaded: it must be neither served nor saved
 	srv.executor.mu.Lock()
-	srv.executor.loading = &loading{startedUS: srv.executor.startedUS}
+	srv.executor.durable.BeginLoad(srv.executor.startedUS)
 	srv.executor.mu.Unlock()
 	if err := srv.endpoint.Listen(srv.addresses()); err != nil {
 		return err
@@ -185,6 +189,15 @@ func (srv *Server) Close() error {
 	return nil
 }
 
+// hurry makes everyone who is at work stop soon: sessions with commands left, and what is written in the
+// background.
+func (ex *executor) hurry() {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.ending = true
+	ex.durable.CallOff()
+}
+
 // tearDown ends everything that runs, and closes the log, which is then on disk to its end.
 func (srv *Server) tearDown() {
 	srv.life.Lock()
@@ -196,18 +209,9 @@ func (srv *Server) tearDown() {
 	srv.endpoint.Close()
 	srv.group.Wait()
 	srv.executor.mu.Lock()
-	j, own := srv.executor.aof, srv.executor.own
-	srv.executor.aof, srv.executor.own = nil, nil
-	srv.executor.releaseLeft()
+	end := srv.executor.durable.Close()
 	srv.executor.mu.Unlock()
-	if j != nil {
-		if err := j.log.Close(); err != nil {
-			srv.executor.log.Error("the append-only file could not be closed", "cause", err)
-		}
-	}
-	if own != nil { // last: another server may begin at once
-		_ = own.release()
-	}
+	end()
 }
 
 // background implements host.
@@ -252,15 +256,16 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 		return fmt.Errorf("dir '%s': %w", c.Dir, err)
 	}
 	c.Dir = dir // the process may go to another directory
-	ex.clock, ex.log, ex.opts, ex.host, ex.config, ex.files = o.Clock, o.Log, o, h, c, disk.OS{}
+	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.clients = make(map[int64]*session)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
 	ex.table = sharedTable()
 	ex.calls = make([]int64, ex.table.Size())
 	ex.plain = plainnessOf(ex.table)
-	ex.journal = o.Journal
 	ex.store = store.New(c.Databases, store.Limits{})
-	ex.store.Record(o.Journal != nil)
+	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: o.files, Log: o.Log,
+		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != ""})
+	ex.syncing.waiters = make(map[*waiter]struct{})
 	ex.parking = newParking(c.Databases, &ex.timers)
 	ex.watching = newWatching(c.Databases)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})

@@ -8,6 +8,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/durability"
 	"lockserver/server/pubsub"
 	"lockserver/server/transport"
 	"lockserver/store"
@@ -31,7 +32,6 @@ type session struct {
 	sent         int64      // bytes of output given to the connection
 	unread       []grant    // what the client was given and may not have read yet
 	pending      pending    // output that waits for the log
-	needs        int64      // position of the log that the system must have before output leaves: see MayLeave
 	leaving      bool       // nothing more is run; the connection is closed when nothing is pending any more
 	stage        stage      // what the owner is doing
 	noLookAhead  bool       // looking ahead has panicked: it is let be
@@ -42,10 +42,8 @@ type session struct {
 	waiter *waiter // the command that waits, nil if none
 	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
 	granted *waiter
-	touched bool // stands in executor.touched
-	// logged is the position of the log behind what the session wrote last; floor is one that its output has
-	// to wait for, because what another client wrote made it.
-	logged, floor int64
+	touched bool            // stands in executor.touched
+	mark    durability.Mark // what the log knows of the session
 
 	held    bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
 	closing bool // no further command runs; the owner closes the connection when the output is out

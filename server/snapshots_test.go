@@ -31,7 +31,7 @@ func awaitSaved(t testing.TB, srv *Server) {
 	eventually(t, func() bool {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return !srv.executor.snapshots.running
+		return !srv.executor.durable.Saving()
 	}, "the background save ends")
 }
 
@@ -84,29 +84,52 @@ func TestBackgroundSave(t *testing.T) {
 func TestOneSaveAtATime(t *testing.T) {
 	srv := start(t, Options{Directives: inDir(t.TempDir()).Directives()})
 	c := client(t, srv)
-	srv.executor.do(func() {
-		srv.executor.startSave()
-		require.True(t, srv.executor.snapshots.running) // it cannot end before this unit does
-	})
-	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 1 }, "the first save ends")
-	srv.executor.mu.Lock()
-	require.False(t, srv.executor.snapshots.running)
-	srv.executor.snapshots.running = true // as if it went on
-	srv.executor.mu.Unlock()
+	release := holdBackground(t, srv)
+	require.Equal(t, "+Background saving started", c.Do("BGSAVE").String())
 	require.Equal(t, "-ERR Background save already in progress", c.Do("BGSAVE").String())
 	require.Equal(t, "-ERR Background save already in progress", c.Do("SAVE").String())
 	require.Equal(t, "+Background saving scheduled", c.Do("BGSAVE", "SCHEDULE").String())
 	require.Equal(t, "1", infoField(t, c, "rdb_bgsave_in_progress"))
-	srv.executor.mu.Lock()
-	srv.executor.snapshots.running = false
-	srv.executor.mu.Unlock()
-	eventually(t, func() bool { return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves }) == 2 }, "the scheduled save ends")
+	release()
+	eventually(t, func() bool { return saves(srv) == 2 }, "the scheduled save ends")
 }
 
-func infoFieldOf(srv *Server, get func(sn *snapshots) int64) int64 {
+// saves is how many snapshots have been written.
+func saves(srv *Server) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return get(&srv.executor.snapshots)
+	return srv.executor.durable.Info().Saves.Count
+}
+
+// heldHost is a server that begins nothing in the background before it is released.
+type heldHost struct {
+	host
+	released chan struct{}
+}
+
+func (h heldHost) background(f func()) {
+	h.host.background(func() {
+		<-h.released
+		f()
+	})
+}
+
+// holdBackground keeps what begins in the background from now on from going on before release is called.
+func holdBackground(t testing.TB, srv *Server) (release func()) {
+	t.Helper()
+	held := heldHost{srv, make(chan struct{})}
+	become := func(h host) {
+		srv.executor.mu.Lock()
+		defer srv.executor.mu.Unlock()
+		srv.executor.host = h
+	}
+	release = sync.OnceFunc(func() {
+		become(srv)
+		close(held.released)
+	})
+	become(held)
+	t.Cleanup(release)
+	return release
 }
 
 func TestSavePoints(t *testing.T) {
@@ -118,7 +141,7 @@ func TestSavePoints(t *testing.T) {
 	c := client(t, srv)
 	saves := func() int64 {
 		awaitSaved(t, srv)
-		return infoFieldOf(srv, func(sn *snapshots) int64 { return sn.saves })
+		return saves(srv)
 	}
 	c.Do("SET", "a", "1")
 	c.Do("SET", "b", "1")

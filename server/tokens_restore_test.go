@@ -86,7 +86,9 @@ func TestFirstBaseStatesTheLimit(t *testing.T) {
 // copyOf copies a file, or a directory.
 func copyOf(t *testing.T, from, to string) {
 	t.Helper()
-	if isDir(from) == nil {
+	st, err := os.Stat(from)
+	require.NoError(t, err)
+	if st.IsDir() {
 		require.NoError(t, os.CopyFS(to, os.DirFS(from)))
 		return
 	}

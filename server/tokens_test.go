@@ -14,6 +14,9 @@ import (
 	"lockserver/persistence/disk"
 )
 
+// tokenFile is the file of the limit. Its name and what stands in it must not change.
+const tokenFile = "lockserver.token"
+
 // takeToken acquires and releases a lock and returns its token.
 func takeToken(t *testing.T, srv *Server, key string) int64 {
 	t.Helper()
@@ -108,7 +111,7 @@ func TestTokenReservation(t *testing.T) {
 	clock := NewManualClock(at)
 	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
 	limit := tokenLimit(t, dir)
-	require.Equal(t, at.UnixMicro()+tokenBlockUS, limit)
+	require.Equal(t, at.Add(time.Hour).UnixMicro(), limit)
 	takeToken(t, srv, "k")
 	clock.Advance(29 * time.Minute)
 	takeToken(t, srv, "k")
@@ -232,7 +235,7 @@ func TestRefusedConfigSetChangesNothing(t *testing.T) {
 			clock.Advance(40 * time.Minute)
 			eventually(t, func() bool { return tokenLimit(t, from) > limit }, "the limit rises where it was")
 			require.Equal(t, there, contentOf(t, to))
-			lock, err := disk.OS{}.Lock(filepath.Join(to, dirLockFile))
+			lock, err := disk.OS{}.Lock(filepath.Join(to, "lockserver.lock"))
 			require.NoError(t, err, "nobody has it")
 			require.NoError(t, lock.Close())
 		})

@@ -2,8 +2,10 @@ package server
 
 import (
 	"math"
+	"sync/atomic"
 
 	"lockserver/commands"
+	"lockserver/server/durability"
 )
 
 // waitRows are the commands that wait for what others, and the disk, have of the data. There are no replicas.
@@ -62,15 +64,15 @@ func waitaofCmd(c *commands.Ctx) error {
 	local, n := a.IntRange(0, 1), a.Uint()
 	deadlineMS := readWait(a, c.NowMS())
 	s := sessionOf(c)
-	j := s.executor.aof
-	if local > 0 && j == nil {
+	log := s.executor.durable.Log()
+	if local > 0 && log == nil {
 		a.Fail(commands.ErrWaitAOF)
 	}
 	if err := a.Err(); err != nil {
 		return err
 	}
-	written := s.logged
-	synced := func() bool { return j != nil && j.isSynced(written) }
+	written := s.mark.Written()
+	synced := func() bool { return log != nil && log.Synced(written) }
 	reply := func(c *commands.Ctx) {
 		c.Out.Array(2)
 		c.Out.Int(int64(b2i(synced())))
@@ -88,8 +90,37 @@ func waitaofCmd(c *commands.Ctx) error {
 		reply(c)
 		return true, nil
 	}})
-	if s.waiter != nil && j != nil {
-		j.await(s.waiter, written)
+	if s.waiter != nil && log != nil {
+		s.executor.awaitSync(s.waiter, log, written)
 	}
 	return err
+}
+
+// syncWaiters are those who wait in WAITAOF for what they wrote to be synced.
+type syncWaiters struct {
+	waiters map[*waiter]struct{}
+	count   atomic.Int64 // how many they are, for who does not have the executor
+}
+
+// awaitSync makes one who waits for a position of the log try again whenever that has been synced.
+func (ex *executor) awaitSync(w *waiter, log *durability.Log, position int64) {
+	ex.syncing.waiters[w] = struct{}{}
+	ex.syncing.count.Store(int64(len(ex.syncing.waiters)))
+	log.SyncSoon()
+	if log.Synced(position) { // between the look and the entry
+		go ex.do(ex.answerSynced)
+	}
+}
+
+// forget is told that a wait is over, however it ended.
+func (sw *syncWaiters) forget(w *waiter) {
+	delete(sw.waiters, w)
+	sw.count.Store(int64(len(sw.waiters)))
+}
+
+// answerSynced lets those who wait in WAITAOF try. Who is answered is forgotten.
+func (ex *executor) answerSynced() {
+	for w := range ex.syncing.waiters {
+		ex.try(w)
+	}
 }

@@ -55,8 +55,8 @@ func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
 	c, gone := client(t, srv), client(t, srv)
 	awaiting := func() (n int) {
 		srv.executor.do(func() {
-			n = len(srv.executor.aof.awaiting)
-			require.EqualValues(t, n, srv.executor.aof.watched.Load())
+			n = len(srv.executor.syncing.waiters)
+			require.EqualValues(t, n, srv.executor.syncing.count.Load())
 		})
 		return n
 	}

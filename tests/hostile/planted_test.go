@@ -34,8 +34,8 @@ var faults = []plant.Fault{
 		if n = l.Len(); n == 5 && planted("a length is told twice") {
 			c.Out.Int(5)
 		}`)),
-	plant.New("an effect is forgotten", plant.Instead("server/executor.go", `effects != nil && ex.journal != nil && ex.failed == nil {`,
-		`effects != nil && ex.journal != nil && ex.failed == nil && !(len(effects) == 2 && planted("an effect is forgotten")) {`)),
+	plant.New("an effect is forgotten", plant.Instead("server/executor.go", `effects != nil && ex.durable.Records() && ex.failed == nil {`,
+		`effects != nil && ex.durable.Records() && ex.failed == nil && !(len(effects) == 2 && planted("an effect is forgotten")) {`)),
 	plant.New("what stands behind a waiter is forgotten", plant.Instead("server/feed.go", `	if ran < len(w.todo) && !hangUp {`,
 		`	if ran < len(w.todo) && !hangUp && !(len(w.todo)-ran == 3 && planted("what stands behind a waiter is forgotten")) {`)),
 }

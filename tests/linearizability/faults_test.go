@@ -51,7 +51,7 @@ var faults = []plant.Fault{
 	}
 	if !ok && err == nil {
 		l.tryAgain(c)`)),
-	plant.New("a token is given twice", plant.Instead("server/tokens.go", "\tt.last = max(t.last+1, floor+1, nowUS)\n", `
+	plant.New("a token is given twice", plant.Instead("server/durability/tokens.go", "\tt.last = max(t.last+1, floor+1, nowUS)\n", `
 	before := t.last
 	t.last = max(t.last+1, floor+1, nowUS)
 	if before > floor && t.last%3 == 0 && planted("a token is given twice") {

@@ -1,4 +1,4 @@
-package server
+package durability
 
 import (
 	"errors"
@@ -31,9 +31,9 @@ type dirInUseError struct{ dir string }
 
 func (e *dirInUseError) Error() string { return "another server writes to the directory " + e.dir }
 
-// hasFiles reports whether the server may ever have files; one that is embedded has none by default.
-func (ex *executor) hasFiles() bool {
-	return ex.opts.ConfigFile != "" || ex.config.DBFilename != "" || ex.config.AppendOnly
+// HasFiles reports whether the server may ever have files; one that is embedded has none by default.
+func (s *Storage) HasFiles() bool {
+	return s.opts.Configured || s.config.DBFilename != "" || s.config.AppendOnly
 }
 
 // writesByItself reports whether a server with these directives writes to its directory without being told
@@ -52,11 +52,11 @@ func isDir(path string) error {
 }
 
 // claimDir takes a directory's lock. The error is one clear line.
-func (ex *executor) claimDir(dir string) (*claim, error) {
+func (s *Storage) claimDir(dir string) (*claim, error) {
 	c := &claim{dir: dir, path: filepath.Join(dir, dirLockFile)}
-	_, err := ex.files.Size(c.path)
+	_, err := s.files.Size(c.path)
 	c.made = err != nil
-	c.lock, err = ex.files.Lock(c.path)
+	c.lock, err = s.files.Lock(c.path)
 	if errors.Is(err, disk.ErrLocked) {
 		return nil, &dirInUseError{dir}
 	}
@@ -80,58 +80,58 @@ func (c *claim) undo(files disk.FS) {
 
 // claimAtStart takes the lock of the server's directory before any data is read, and reads the limit of the
 // tokens. A server that writes nothing by itself can do without: its tokens are then kept in memory only.
-func (ex *executor) claimAtStart() error {
-	if !ex.hasFiles() {
+func (s *Storage) claimAtStart() error {
+	if !s.HasFiles() {
 		return nil
 	}
-	if err := isDir(ex.config.Dir); err != nil {
+	if err := isDir(s.config.Dir); err != nil {
 		return fmt.Errorf("dir: %w", err)
 	}
-	found, err := readTokenLimit(filepath.Join(ex.config.Dir, tokenFile))
+	found, err := readTokenLimit(filepath.Join(s.config.Dir, tokenFile))
 	if err != nil {
 		return err
 	}
-	ex.tokens.last, ex.tokens.limit = max(ex.tokens.last, found), max(ex.tokens.limit, found) // also of the base of a first log
-	own, err := ex.claimDir(ex.config.Dir)
+	s.tokens.last, s.tokens.limit = max(s.tokens.last, found), max(s.tokens.limit, found) // also of the base of a first log
+	own, err := s.claimDir(s.config.Dir)
 	switch {
 	case err == nil:
-		ex.own = own
-	case writesByItself(ex.config):
+		s.own = own
+	case writesByItself(s.config):
 		return err
 	default:
-		ex.log.Warn("nothing can be written to the directory: the limit of the fencing tokens is kept in memory only", "cause", err)
+		s.logger.Warn("nothing can be written to the directory: the limit of the fencing tokens is kept in memory only", "cause", err)
 	}
 	return nil
 }
 
-// ownDir makes the directory the server's own if it is not, before something is
-// written there. Under the executor.
-func (ex *executor) ownDir() error {
-	if ex.own != nil {
+// OwnDir makes the directory the server's own if it is not, before something is
+// written there.
+func (s *Storage) OwnDir() error {
+	if s.own != nil {
 		return nil
 	}
-	own, err := ex.claimDir(ex.config.Dir)
+	own, err := s.claimDir(s.config.Dir)
 	if err != nil {
 		return err
 	}
-	if _, err := ex.tokens.keepIn(own.dir, ex.store.NowUS()); err != nil {
-		own.undo(ex.files)
+	if _, err := s.tokens.keepIn(own.dir, s.store.NowUS()); err != nil {
+		own.undo(s.files)
 		return err
 	}
-	ex.own = own
+	s.own = own
 	return nil
 }
 
 // changeDir makes the directory that new directives name the server's own, if it is another one, or if by
 // them the server will write where it did not. One of done and undo is to be called: when the change is
 // in effect, or to leave everything as it was, here and there. The error is a *config.SetError, and
-// nothing has changed. Under the executor.
-func (ex *executor) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
+// nothing has changed.
+func (s *Storage) changeDir(next *config.Config, names []string) (done, undo func(), err error) {
 	nothing := func() {}
 	if !filepath.IsAbs(next.Dir) {
-		next.Dir = filepath.Join(ex.config.Dir, next.Dir)
+		next.Dir = filepath.Join(s.config.Dir, next.Dir)
 	}
-	moved, mustWrite, before := next.Dir != ex.config.Dir, writesByItself(next), ex.own
+	moved, mustWrite, before := next.Dir != s.config.Dir, writesByItself(next), s.own
 	if !moved && (before != nil || !mustWrite) {
 		return nothing, nothing, nil
 	}
@@ -141,28 +141,28 @@ func (ex *executor) changeDir(next *config.Config, names []string) (done, undo f
 	if err := isDir(next.Dir); err != nil {
 		return refuse(err)
 	}
-	if !ex.hasFiles() && !mustWrite {
+	if !s.HasFiles() && !mustWrite {
 		return nothing, nothing, nil
 	}
-	own, err := ex.claimDir(next.Dir)
+	own, err := s.claimDir(next.Dir)
 	switch {
 	case err != nil && (mustWrite || before != nil):
 		return refuse(err)
 	case err != nil:
 		return nothing, nothing, nil // nothing could be written before, either
 	}
-	leave, err := ex.tokens.keepIn(next.Dir, ex.store.NowUS())
+	leave, err := s.tokens.keepIn(next.Dir, s.store.NowUS())
 	if err != nil {
-		own.undo(ex.files)
+		own.undo(s.files)
 		return refuse(err)
 	}
-	ex.own = own
+	s.own = own
 	undo = func() {
-		ex.own = before
+		s.own = before
 		leave()
-		own.undo(ex.files)
+		own.undo(s.files)
 	}
-	return func() { ex.leave(before) }, undo, nil
+	return func() { s.leave(before) }, undo, nil
 }
 
 // blamed is the directive that a refusal names.
@@ -176,22 +176,22 @@ func blamed(names []string) string {
 }
 
 // leave lets go of a directory that is no longer the server's, as soon as nothing is written there any more.
-func (ex *executor) leave(c *claim) {
+func (s *Storage) leave(c *claim) {
 	switch {
 	case c == nil:
-	case ex.snapshots.running:
-		ex.left = append(ex.left, c)
+	case s.snapshots.running:
+		s.left = append(s.left, c)
 	default:
 		_ = c.release()
 	}
 }
 
 // releaseLeft is called when a background save has ended.
-func (ex *executor) releaseLeft() {
-	for _, c := range ex.left {
+func (s *Storage) releaseLeft() {
+	for _, c := range s.left {
 		_ = c.release()
 	}
-	ex.left = nil
+	s.left = nil
 }
 
 // reasonOf is a file error's reason, capitalised as Redis has it from C.

@@ -1,4 +1,4 @@
-package server
+package durability
 
 import (
 	"bytes"
@@ -160,20 +160,23 @@ func (t *tokens) settle(r *reservation) {
 	}
 }
 
-// reserveTokens raises the limit in the background, so that no lock waits for the disk; under the executor.
-func (ex *executor) reserveTokens() {
-	t := &ex.tokens
-	r := t.plan(ex.store.NowUS())
+// NextToken returns a token above every one before and above floor.
+func (s *Storage) NextToken(floor int64) int64 { return s.tokens.next(s.store.NowUS(), floor) }
+
+// reserveTokens raises the limit in the background, so that no lock waits for the disk.
+func (s *Storage) reserveTokens() {
+	t := &s.tokens
+	r := t.plan(s.store.NowUS())
 	t.underway = r
-	ex.host.background(func() {
+	s.host.Background(func() {
 		r.write(t.path)
-		ex.do(func() {
+		s.host.Do(func() {
 			known := t.err != nil
 			if t.underway != r {
 				return // settled meanwhile
 			}
 			if t.settle(r); t.err != nil && !known {
-				ex.log.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
+				s.logger.Warn("fencing tokens now rely on the clock alone", "cause", t.err)
 			}
 		})
 	})
@@ -181,28 +184,28 @@ func (ex *executor) reserveTokens() {
 
 // seeTokenLimit makes the next tokens higher than what a snapshot or a log states: it may be all there is of
 // another server's directory. 0: it states nothing.
-func (ex *executor) seeTokenLimit(limit int64) {
+func (s *Storage) seeTokenLimit(limit int64) {
 	if limit > 0 {
-		ex.tokens.seen(ex.store.NowUS(), limit)
+		s.tokens.seen(s.store.NowUS(), limit)
 	}
 }
 
 // startTokens keeps the limit in the directory from now on, if something may be written there.
-func (ex *executor) startTokens() error {
-	if ex.own == nil {
+func (s *Storage) startTokens() error {
+	if s.own == nil {
 		return nil
 	}
-	_, err := ex.tokens.keepIn(ex.own.dir, ex.store.NowUS())
+	_, err := s.tokens.keepIn(s.own.dir, s.store.NowUS())
 	return err
 }
 
 // seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come
 // from elsewhere, without the file.
-func (ex *executor) seeTokens() {
-	for db := range ex.store.Len() {
-		ex.store.DB(db).EachToken(func(key string, r store.Ref) bool {
+func (s *Storage) seeTokens() {
+	for db := range s.store.Len() {
+		s.store.DB(db).EachToken(func(key string, r store.Ref) bool {
 			if token, isInt, _ := r.Hash().GetInt([]byte(store.TokenField)); isInt {
-				ex.tokens.seen(ex.store.NowUS(), token)
+				s.tokens.seen(s.store.NowUS(), token)
 			}
 			return true
 		})

@@ -1,0 +1,87 @@
+package durability
+
+import "lockserver/persistence/aof"
+
+// Info is what INFO tells of what is on disk.
+type Info struct {
+	Load      *Load // nil: the data is there
+	Changes   int64 // since the last snapshot
+	LastSaveS int64
+	Saves     Writes // of snapshots
+	Rewrites  Writes // of the log
+	LogOn     bool
+	LogErr    error     // why the log cannot be written
+	Log       aof.Stats // if LogOn
+}
+
+// Load is how far a start has come.
+type Load struct {
+	StartedUS, Done, Total int64 // Done and Total in bytes
+	Percent                int64
+	LeftS                  int64 // about how many seconds it still takes
+}
+
+// Writes is what became of one kind of files that are written in the background.
+type Writes struct {
+	Running, Scheduled bool
+	LastErr            error
+	LastS              int64 // how many seconds the last one took; -1: there was none
+	CurrentS           int64 // for how many seconds the running one has run; -1: there is none
+	Count              int64
+}
+
+// Info tells how it stands.
+func (s *Storage) Info() Info {
+	sn, rw, now := &s.snapshots, &s.rewrites, s.store.NowMS()
+	i := Info{
+		Changes: s.store.Dirty() - sn.dirtyAtSave, LastSaveS: sn.lastSaveS,
+		Saves: Writes{Running: sn.running, Scheduled: sn.scheduled, LastErr: sn.lastErr, Count: sn.saves,
+			LastS: tookS(sn.durationMS), CurrentS: runsS(sn.running, now-sn.lastTryMS)},
+		Rewrites: Writes{Running: rw.running, Scheduled: rw.scheduled, LastErr: rw.lastErr, Count: rw.count,
+			LastS: tookS(rw.durationMS), CurrentS: runsS(rw.running, now-rw.startedMS)},
+		LogErr: s.Broken(),
+	}
+	if s.log != nil {
+		i.LogOn, i.Log = true, s.log.log.Stats()
+	}
+	if l := s.loading; l != nil {
+		i.Load = l.info(s.store.NowUS())
+	}
+	return i
+}
+
+func tookS(ms int64) int64 {
+	if ms > 0 {
+		return ms / 1000
+	}
+	return ms
+}
+
+func runsS(running bool, ms int64) int64 {
+	if running {
+		return ms / 1000
+	}
+	return -1
+}
+
+// info is how far the load has come at a time.
+func (l *loading) info(nowUS int64) *Load {
+	passed := max(1, nowUS-l.startedUS)
+	left := int64(1)
+	if l.done > 0 {
+		left = int64(float64(l.total-l.done) / float64(l.done) * float64(passed) / 1e6)
+	}
+	return &Load{StartedUS: l.startedUS, Done: l.done, Total: l.total, Percent: l.percent(), LeftS: left}
+}
+
+// TokenInfo is what INFO tells of the fencing tokens.
+type TokenInfo struct {
+	Last int64
+	Kept bool  // a file holds their limit
+	Err  error // the file could not be written
+}
+
+// TokenInfo tells how the tokens stand.
+func (s *Storage) TokenInfo() TokenInfo {
+	return TokenInfo{Last: s.tokens.last, Kept: s.tokens.path != "", Err: s.tokens.err}
+}

@@ -1,0 +1,279 @@
+package durability
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"lockserver/persistence"
+	"lockserver/persistence/aof"
+)
+
+// Loading: what is on disk is read in slices, between which the host answers clients, most of them with
+// -LOADING.
+
+// loading is how far the start has come.
+type loading struct {
+	startedUS  int64
+	file       string
+	done       int64 // bytes
+	total      int64
+	reportedUS int64 // when it was last told
+}
+
+// reportLoadUS is how often a long load is reported.
+const reportLoadUS = 2_000_000
+
+// BeginLoad says that clients can come from now on, and the data is not there. Load and EndLoad follow.
+func (s *Storage) BeginLoad(nowUS int64) { s.loading = &loading{startedUS: nowUS} }
+
+// Load fills the empty databases with what is on disk: the append-only log if it is on, and otherwise, or if
+// there is none yet, the snapshot.
+func (s *Storage) Load() error {
+	if err := s.claimAtStart(); err != nil {
+		return err
+	}
+	s.snapshots.lastSaveS = s.store.NowMS() / 1000
+	s.snapshots.durationMS = -1
+	s.rewrites.durationMS = -1
+	s.store.Record(false)
+	load := s.loadSnapshot
+	if s.config.AppendOnly {
+		load = s.loadLog
+	}
+	err := load()
+	s.store.Record(s.Records())
+	if err != nil {
+		s.disown()
+	}
+	return err
+}
+
+// EndLoad makes the server one that is at work on what was loaded. It is called when the time that the load
+// has taken has passed in the store, too.
+func (s *Storage) EndLoad() error {
+	s.seeTokens()
+	if err := s.startTokens(); err != nil {
+		s.disown()
+		return err
+	}
+	if s.own != nil {
+		s.removeStaleFiles()
+	}
+	s.snapshots.dirtyAtSave = s.store.Dirty()
+	s.loading = nil
+	return nil
+}
+
+// disown leaves the directory as it was found: a server that does not start leaves nothing behind.
+func (s *Storage) disown() {
+	if s.own != nil {
+		s.own.undo(s.files)
+		s.own = nil
+	}
+}
+
+// loadSnapshot reads the snapshot, if there is one. What is overdue is left out.
+func (s *Storage) loadSnapshot() error {
+	if s.config.DBFilename == "" {
+		return nil
+	}
+	path := s.snapshotPath()
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { _ = f.Close() }()
+	if st, err := f.Stat(); err == nil {
+		s.loading.total = st.Size()
+	}
+	s.loading.file = path
+	from := &yieldingReader{Reader: f, storage: s}
+	got, err := persistence.Load(from, s.store, s.config.RDBChecksum)
+	if from.ended != nil {
+		return from.ended
+	}
+	s.seeTokenLimit(got.TokenLimit)
+	if err == nil {
+		err = s.host.LoadLibraries(got.Functions)
+	}
+	if err != nil {
+		return &loadError{path, err}
+	}
+	s.logger.Info("DB loaded from disk", "file", path, "keys", got.Keys, "expired", got.Expired,
+		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (s.opts.Clock.NowUS()-s.loading.startedUS)/1000)
+	return nil
+}
+
+// loadError says which file could not be loaded.
+type loadError struct {
+	path string
+	err  error
+}
+
+func (e *loadError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *loadError) Unwrap() error { return e.err }
+
+// yieldingReader is a file that lets others have the lock before each read.
+type yieldingReader struct {
+	io.Reader
+	storage *Storage
+	ended   error // the server is to end
+}
+
+// Read implements io.Reader.
+func (r *yieldingReader) Read(b []byte) (int, error) {
+	if r.ended = r.storage.rest(); r.ended != nil {
+		return 0, r.ended
+	}
+	n, err := r.Reader.Read(b[:min(len(b), loadSliceBytes)])
+	r.storage.loading.done += int64(n)
+	return n, err
+}
+
+// Size is the length of the file, 0 if it is not known.
+func (r *yieldingReader) Size() int64 { return r.storage.loading.total }
+
+// loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
+const loadSliceBytes = 64 << 10
+
+// rest lets others have the lock, and reports a load that takes long. The error says that the server is to
+// end.
+func (s *Storage) rest() error {
+	if err := s.host.Rest(); err != nil {
+		return err
+	}
+	l := s.loading
+	now := s.opts.Clock.NowUS()
+	if l.reportedUS == 0 {
+		l.reportedUS = l.startedUS
+	}
+	if now-l.reportedUS < reportLoadUS {
+		return nil
+	}
+	l.reportedUS = now
+	keys := 0
+	for db := range s.store.Len() {
+		keys += s.store.DB(db).Len()
+	}
+	s.reportLoad(keys, l.done*1_000_000/max(1, now-l.startedUS))
+	return nil
+}
+
+// reportLoad says how far a long load is, where an operator looks for it:
+// Options.Progress, and otherwise the log.
+func (s *Storage) reportLoad(keys int, bytesPerSecond int64) {
+	l := s.loading
+	if w := s.opts.Progress; w != nil {
+		_, _ = fmt.Fprintf(w, "loading %s: %d keys, %d of %d bytes, %d %%, %d bytes/s\n", // a load does not fail by it
+			l.file, keys, l.done, l.total, l.percent(), bytesPerSecond)
+		return
+	}
+	s.logger.Info("Loading", "file", l.file, "keys", keys, "bytes", l.done, "percent", l.percent(), "bytes/s", bytesPerSecond)
+}
+
+// percent is how much has been loaded.
+func (l *loading) percent() int64 {
+	if l.total == 0 {
+		return 100
+	}
+	return l.done * 100 / l.total
+}
+
+// loadLog reads the append-only log and opens it. If there is none yet it begins with the snapshot, if there
+// is one: Redis would begin with nothing.
+func (s *Storage) loadLog() error {
+	dir, err := s.openLogDir()
+	if err != nil {
+		return err
+	}
+	l, options := s.newLog()
+	log, err := s.continueLog(dir, options)
+	if err != nil {
+		_ = dir.Close()
+		return err
+	}
+	s.attach(l, log)
+	return nil
+}
+
+func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, error) {
+	s.store.SetFrozenTime(true)
+	defer s.store.SetFrozenTime(false)
+	l := s.loading
+	l.file = s.logDir()
+	got, err := dir.Load(replay{s, s.host.NewReplayer()}, aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
+		l.done, l.total = p.Bytes, p.TotalBytes
+		return s.rest()
+	}, Annotation: func(text []byte) { s.seeTokenLimit(aof.TokenLimit(text)) }})
+	if err != nil {
+		return nil, err
+	}
+	if got.Upgraded {
+		s.logger.Info("the append-only file of an older Redis is now in " + s.logDir())
+	}
+	if cut := got.Cut; cut != nil {
+		s.logger.Warn("the end of the append-only file was torn and has been cut off", "file", cut.File, "offset", cut.Offset,
+			"bytes", cut.Bytes, "cause", cut.Reason)
+	}
+	if got.Exists {
+		s.logger.Info("DB loaded from append only file", "dir", s.logDir(), "files", got.Files, "bytes", got.Bytes,
+			"commands", got.Commands, "ms", (s.opts.Clock.NowUS()-l.startedUS)/1000)
+	} else {
+		s.store.SetFrozenTime(false)
+		if err := s.loadSnapshot(); err != nil {
+			return nil, err
+		}
+	}
+	return dir.Continue(options, s.baseNow)
+}
+
+// baseNow writes all data as the base of a log that has none.
+func (s *Storage) baseNow(w io.Writer) error {
+	snap := s.store.Cut()
+	defer snap.Release()
+	o := s.saveOptions()
+	o.Base = true
+	_, err := persistence.Save(w, snap, o)
+	return err
+}
+
+// replay is what takes a log's content: it implements aof.Input.
+type replay struct {
+	storage  *Storage
+	replayer Replayer
+}
+
+var _ aof.Input = replay{}
+
+// Begin implements aof.Input.
+func (r replay) Begin(file string) error {
+	r.storage.loading.file = file
+	r.replayer.Begin()
+	return nil
+}
+
+// Snapshot implements aof.Input.
+func (r replay) Snapshot(from io.Reader) (bytes int64, err error) {
+	s := r.storage
+	got, err := persistence.Load(from, s.store, s.config.RDBChecksum)
+	s.seeTokenLimit(got.TokenLimit)
+	if err == nil {
+		err = s.host.LoadLibraries(got.Functions)
+	}
+	return got.Bytes, err
+}
+
+// Command implements aof.Input.
+func (r replay) Command(argv [][]byte) error {
+	if err := r.replayer.Command(argv); err != nil {
+		return err
+	}
+	r.storage.seeTokenLimit(aof.TokenIn(argv))
+	return nil
+}

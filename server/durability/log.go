@@ -1,0 +1,148 @@
+package durability
+
+import (
+	"context"
+	"sync/atomic"
+
+	"lockserver/persistence/aof"
+	"lockserver/store"
+)
+
+// Log is the append-only log as the server sees it: it takes the effects of each unit, says what a reply has
+// to wait for, and refuses writes once the disk has failed. The log itself, its files and its writer, is
+// package aof's.
+//
+// A slice is what the host does in one hold of its lock for one client, or for none.
+type Log struct {
+	storage *Storage
+	log     *aof.Log
+	// offset is what the log's positions are above, so that positions of the process only rise, whatever
+	// becomes of one log: the gate knows only one row of them.
+	offset atomic.Int64
+	last   int64 // the highest position that anything has had to wait for
+	// wait is what the replies of this slice have to wait for, for what they wrote; fresh says that a unit
+	// was appended since Credit, and filled that one was since the slice began.
+	wait          int64
+	fresh, filled bool
+	// broken is why the log cannot be written, nil if it can. Nothing is written until a
+	// rewrite has made the log whole.
+	broken error
+}
+
+// Mark is what a client carries for the log: up to where its output depends on what the log has. The zero
+// Mark is that of a client that has written nothing and seen nothing.
+type Mark struct {
+	// written is the position behind what the client wrote last; floor is one that its output has to wait
+	// for, because what another client wrote made it.
+	written, floor int64
+	// needs is the position that the system must have before output leaves. It belongs to who sends it.
+	needs int64
+}
+
+// Written is the position of the log behind what the client wrote last.
+func (m *Mark) Written() int64 { return m.written }
+
+// Needs is the position of the log that the system must have before the client's output leaves. Only who
+// sends it calls this, and needs no lock.
+func (m *Mark) Needs() int64 { return m.needs }
+
+// Append implements Journal.
+func (l *Log) Append(unit []store.Effect) {
+	l.fresh, l.filled = true, true
+	if position := l.log.Append(unit); position > 0 {
+		l.wait = max(l.wait, l.offset.Load()+position)
+	} else if l.broken == nil {
+		if err := l.log.Err(); err != nil { // of which we shall be told
+			l.breakDown(err)
+			l.wait = l.storage.gate.LostTo()
+		}
+	}
+}
+
+// Credit notes that a client has written whatever was appended since the last call.
+func (l *Log) Credit(m *Mark) {
+	if l.fresh {
+		l.fresh = false
+		m.written = l.offset.Load() + l.log.Appended()
+	}
+}
+
+// Due is the position that what a client is sent now has to wait for; 0: it need not be laid aside, but the
+// system must have the log up to Mark.Needs. It is asked at the end of the client's slice, by who sends.
+func (l *Log) Due(m *Mark) int64 {
+	position := max(l.wait, m.floor)
+	m.floor = 0
+	if p := l.log.Position(); p > 0 {
+		position = max(position, l.offset.Load()+p)
+	}
+	if position <= l.storage.gate.Safe() {
+		return 0
+	}
+	l.last = max(l.last, position)
+	if !l.log.Waits() && !l.storage.gate.Lost(position) {
+		m.needs = position
+		return 0
+	}
+	return position
+}
+
+// Filled reports whether anything was appended in this slice. If so it is to be ended: with Floor for each
+// client that has got something in it besides the one whose it is, and EndSlice.
+func (l *Log) Filled() bool { return l.filled }
+
+// Floor makes a client's output wait for what was appended in this slice.
+func (l *Log) Floor(m *Mark) { m.floor = max(m.floor, l.wait) }
+
+// EndSlice ends a slice in which something was appended. Wake, or Flush at the end of the round of an event
+// loop, is to see to it that it is written: so one sync serves all who wrote in the round.
+func (l *Log) EndSlice() {
+	l.last = max(l.last, l.wait)
+	l.filled, l.fresh, l.wait = false, false, 0
+}
+
+// Wake has what was appended written soon.
+func (l *Log) Wake() { l.log.Wake() }
+
+// Flush writes what was appended, or has it written soon if it must be synced. It needs no lock.
+func (l *Log) Flush() { l.log.Flush() }
+
+// Synced reports whether the log is on disk up to a position.
+func (l *Log) Synced(position int64) bool { return l.offset.Load()+l.log.Synced() >= position }
+
+// SyncSoon sees to it that what was appended is synced some time, also where nobody else would
+// (appendfsync no).
+func (l *Log) SyncSoon() {
+	if l.log.Policy() == aof.No {
+		log := l.log
+		go func() { _ = log.Sync(context.Background()) }()
+	}
+}
+
+// breakDown is what happens when the disk fails: writes are refused from now on, and whoever has not been
+// answered never will be, for the answer could be of something that is lost.
+func (l *Log) breakDown(err error) {
+	s := l.storage
+	if l.broken != nil || s.log != l {
+		return
+	}
+	l.broken = err
+	s.logger.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
+	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
+}
+
+// renew lets positions go on above those that were lost. The log is about to be
+// rewritten: it tells nobody of positions.
+func (l *Log) renew() {
+	if behind := l.storage.gate.End() - l.offset.Load() - l.log.Appended(); l.broken != nil && behind > 0 {
+		l.offset.Add(behind)
+	}
+}
+
+// mend is what happens when a rewrite has made the log whole again.
+func (l *Log) mend() {
+	if l.broken == nil {
+		return
+	}
+	l.broken = nil
+	l.storage.logger.Info("the append-only file is whole again, writes are accepted")
+}

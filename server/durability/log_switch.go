@@ -1,0 +1,188 @@
+package durability
+
+import (
+	"context"
+	"errors"
+	"path/filepath"
+
+	"lockserver/internal/config"
+	"lockserver/persistence/aof"
+	"lockserver/persistence/disk"
+)
+
+// How the log is opened, switched on and off, and synced as the directives say.
+
+// newLog is a Log whose files are to be opened with these options. Goroutines of the log call what is in
+// there, also while a log is closed under the host's lock: so none of it may wait for that.
+func (s *Storage) newLog() (*Log, aof.Options) {
+	l := &Log{storage: s}
+	l.offset.Store(s.gate.End())
+	return l, aof.Options{
+		Policy: policyOf(s.config.AppendFsync),
+		Durable: func(position int64) {
+			freed, left := s.gate.Open(l.offset.Load() + position)
+			if l.log.Policy() == aof.Always {
+				s.gate.Gather(freed, left)
+			}
+		},
+		Synced: func(int64) { s.host.Synced() },
+		Failed: func(err error) {
+			go s.host.Do(func() { l.breakDown(err) })
+		},
+		Warn:  func(err error) { s.logger.Warn("the append-only file", "cause", err) },
+		NowMS: func() int64 { return s.store.NowMS() },
+	}
+}
+
+// policyOf is the policy that a word of appendfsync means.
+func policyOf(word string) aof.Policy {
+	switch word {
+	case "always":
+		return aof.Always
+	case "no":
+		return aof.No
+	}
+	return aof.EverySec
+}
+
+// logDir is the log's directory.
+func (s *Storage) logDir() string { return filepath.Join(s.config.Dir, s.config.AppendDirname) }
+
+// openLogDir locks the log's directory. The error is one clear line.
+func (s *Storage) openLogDir() (*aof.Dir, error) {
+	if err := s.OwnDir(); err != nil {
+		return nil, err
+	}
+	dir, err := aof.OpenDir(aof.Place{FS: s.files, Dir: s.config.Dir, Sub: s.config.AppendDirname, Filename: s.config.AppendFilename})
+	if errors.Is(err, disk.ErrLocked) {
+		return nil, &lockedDirError{s.logDir()}
+	}
+	return dir, err
+}
+
+// lockedDirError says that another server uses a directory.
+type lockedDirError struct{ dir string }
+
+func (e *lockedDirError) Error() string {
+	return "another server keeps its append-only file in " + e.dir
+}
+
+// attach makes a log the server's.
+func (s *Storage) attach(l *Log, log *aof.Log) {
+	l.log = log
+	log.SetTimestamps(s.config.AOFTimestampEnabled)
+	s.log, s.journal = l, l
+	s.gate.Follow(func(position int64) bool { return log.Write(position - l.offset.Load()) })
+	if s.opts.Journal != nil {
+		s.journal = tee{s.opts.Journal, l}
+	}
+	s.store.Record(true)
+}
+
+// detach ends what attach began; the log is still open.
+func (s *Storage) detach() {
+	last := s.log.last
+	s.log, s.journal = nil, s.opts.Journal
+	s.gate.Closed(last)
+	s.store.Record(s.Records())
+	s.host.LogClosed()
+}
+
+// switchLog obeys what a new configuration says of the log, when CONFIG SET has changed it; it is the last
+// thing that may refuse the change. The error is a *config.SetError.
+func (s *Storage) switchLog(next *config.Config) error {
+	switch {
+	case next.AppendOnly && s.log == nil:
+		return s.switchOn(next)
+	case !next.AppendOnly && s.log != nil:
+		s.switchOff()
+	case s.log != nil:
+		s.followPolicy(next)
+		s.log.log.SetTimestamps(next.AOFTimestampEnabled)
+	}
+	return nil
+}
+
+// followPolicy lets the log be synced as the directives say: as appendfsync has it, or, with
+// no-appendfsync-on-rewrite and while a file is written in the background, not at all.
+func (s *Storage) followPolicy(c *config.Config) {
+	if s.log == nil {
+		return
+	}
+	policy := policyOf(c.AppendFsync)
+	if c.NoAppendFsyncOnRewrite && (s.rewrites.running || s.snapshots.running) {
+		policy = aof.No
+	}
+	if policy != s.log.log.Policy() {
+		s.log.log.SetPolicy(policy)
+	}
+}
+
+// switchOn begins a log of data that is in memory already. It is in effect when the rewrite that begins now
+// has succeeded; until then replies wait for nothing, and a crash leaves what was on disk before.
+func (s *Storage) switchOn(next *config.Config) error {
+	refused := &config.SetError{Name: "appendonly", Reason: "Unable to turn on AOF. Check server logs."}
+	if s.loading != nil || s.rewrites.running {
+		s.logger.Error("appendonly cannot be switched on while the data is loaded, or a rewrite runs")
+		return refused
+	}
+	before := s.config
+	s.config = next // which the log is opened by
+	defer func() { s.config = before }()
+	dir, err := s.openLogDir()
+	if err != nil {
+		s.logger.Error("appendonly cannot be switched on", "cause", err)
+		return refused
+	}
+	s.host.HandOn()
+	l, options := s.newLog()
+	log, err := dir.Replace(options)
+	if err != nil {
+		s.logger.Error("appendonly cannot be switched on", "cause", errors.Join(err, dir.Close()))
+		return refused
+	}
+	s.attach(l, log)
+	if s.snapshots.running {
+		s.rewrites.scheduled = true
+		return nil
+	}
+	if err := s.StartRewrite(); err != nil {
+		s.logger.Error("appendonly cannot be switched on", "cause", err)
+		s.switchOff()
+		return refused
+	}
+	return nil
+}
+
+// switchOff ends the log; its files stay.
+func (s *Storage) switchOff() {
+	s.rewrites.callOff()
+	s.rewrites.scheduled = false
+	s.host.HandOn()
+	if err := s.close(s.log.log); err != nil && s.log.broken == nil {
+		s.log.breakDown(err)
+	}
+	s.detach()
+	s.gate.Open(s.gate.End()) // or it is on disk
+}
+
+// errNotActive says that the log does not hold the data yet.
+var errNotActive = errors.New("server: the append-only file is being written for the first time")
+
+// SyncLog returns when the log, if there is one, is on disk to its end, or with what prevents that; before
+// the server ends.
+func (s *Storage) SyncLog() error {
+	if s.log == nil {
+		return nil
+	}
+	s.host.HandOn()
+	log := s.log.log
+	err := log.Sync(context.Background())
+	if err == nil && !log.Active() { // switched on, and the first rewrite is not over
+		err = errNotActive
+	}
+	if err != nil {
+		s.logger.Error("the append-only file could not be synced", "cause", err)
+	}
+	return err
+}

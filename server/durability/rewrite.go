@@ -1,0 +1,208 @@
+package durability
+
+import (
+	"errors"
+	"io"
+	"strconv"
+
+	"lockserver/internal/background"
+	"lockserver/internal/resp"
+	"lockserver/persistence"
+	"lockserver/persistence/aof"
+	"lockserver/store"
+)
+
+// rewrites is the state of rewriting the log.
+type rewrites struct {
+	running    bool
+	background *backgroundSave // the running one, or the last
+	scheduled  bool            // to be done when nothing else is being written
+	lastErr    error           // of the last one; nil: it succeeded, or there was none
+	startedMS  int64           // when the running or last one began
+	durationMS int64           // of the last one; -1: none yet
+	count      int64
+}
+
+// Rewriting reports whether the log is being rewritten.
+func (s *Storage) Rewriting() bool { return s.rewrites.running }
+
+// ScheduleRewrite has the log rewritten when nothing else is being written.
+func (s *Storage) ScheduleRewrite() { s.rewrites.scheduled = true }
+
+// callOff makes a rewrite that runs fail.
+func (rw *rewrites) callOff() {
+	if rw.running {
+		rw.background.off.Store(true)
+	}
+}
+
+// retryRewriteMS is how long a failed rewrite keeps the log from being rewritten by itself.
+const retryRewriteMS = 60_000
+
+// rewriteDue says whether the log has grown so much that it is to be rewritten by itself.
+func (s *Storage) rewriteDue(nowMS int64) bool {
+	c, rw := s.config, &s.rewrites
+	if s.log == nil || s.log.broken != nil || c.AutoAOFRewritePercentage == 0 ||
+		rw.lastErr != nil && nowMS-rw.startedMS < retryRewriteMS {
+		return false
+	}
+	st := s.log.log.Stats()
+	if st.Bytes <= c.AutoAOFRewriteMinSize {
+		return false
+	}
+	base := max(st.StartBytes, 1)
+	growth := st.Bytes*100/base - 100
+	if growth < c.AutoAOFRewritePercentage {
+		return false
+	}
+	s.logger.Info("rewriting the append-only file: it has grown", "percent", growth, "bytes", st.Bytes)
+	return true
+}
+
+// startScheduled starts what had to wait until nothing else was being written, and
+// what is due.
+func (s *Storage) startScheduled(nowMS int64) {
+	sn, rw := &s.snapshots, &s.rewrites
+	if sn.running || rw.running || s.loading != nil {
+		return
+	}
+	switch {
+	case rw.scheduled || s.rewriteDue(nowMS):
+		rw.scheduled = false
+		if err := s.StartRewrite(); err != nil {
+			s.logger.Error("the append-only file cannot be rewritten", "cause", err)
+		}
+	case sn.scheduled || s.saveDue(nowMS):
+		sn.scheduled = false
+		s.StartSave()
+	}
+}
+
+// StartRewrite begins to write the log anew: what there is now as a base, in the background, and
+// from now on all changes into a new incremental file. If there is no log, it becomes what a log
+// would begin with. The error has not been logged.
+func (s *Storage) StartRewrite() error {
+	rw := &s.rewrites
+	rw.startedMS = s.store.NowMS()
+	log, close := s.logToRewrite()
+	if log == nil {
+		rw.lastErr = close(nil)
+		return rw.lastErr
+	}
+	s.host.HandOn() // what happened before the cut belongs to the old files
+	if s.log != nil {
+		s.log.renew()
+	}
+	run, err := log.BeginRewrite(s.config.AOFUseRDBPreamble)
+	if err != nil {
+		rw.lastErr = close(err)
+		return rw.lastErr
+	}
+	bg := &backgroundSave{written: make(chan struct{})}
+	rw.running, rw.background = true, bg
+	s.followPolicy(s.config)
+	snap, o, asRDB := s.store.Cut(), s.saveOptions(), s.config.AOFUseRDBPreamble
+	o.Base = true
+	s.logger.Info("Background append only file rewriting started")
+	s.host.Background(func() {
+		err := bg.work(func() error {
+			return run.Run(func(w io.Writer) error { return writeBase(calledOff{bg, w}, snap, o, asRDB) })
+		})
+		err = close(err)
+		s.host.Do(func() { s.endRewrite(snap, err) })
+	})
+	return nil
+}
+
+// logToRewrite is the server's log, or, if it has none, one that is opened just to be written once. close is
+// called with the outcome, and returns it, or why closing failed. If the log is nil, close returns why.
+func (s *Storage) logToRewrite() (log *aof.Log, close func(error) error) {
+	if s.log != nil {
+		return s.log.log, func(err error) error { return err }
+	}
+	dir, err := s.openLogDir()
+	if err != nil {
+		return nil, func(error) error { return err }
+	}
+	log, err = dir.Replace(aof.Options{})
+	if err != nil {
+		_ = dir.Close()
+		return nil, func(error) error { return err }
+	}
+	return log, func(err error) error { return errors.Join(err, log.Close()) }
+}
+
+// endRewrite notes how a rewrite went.
+func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
+	snap.Release()
+	rw := &s.rewrites
+	rw.running = false
+	s.followPolicy(s.config)
+	rw.durationMS = s.store.NowMS() - rw.startedMS
+	if errors.Is(err, errCalledOff) {
+		s.logger.Info("the rewrite of the append-only file was called off")
+	} else if rw.lastErr = err; err != nil {
+		s.logger.Error("rewriting the append-only file failed", "cause", err)
+	} else {
+		rw.count++
+		s.logger.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
+		if s.log != nil {
+			s.log.mend()
+		}
+	}
+	s.startScheduled(s.store.NowMS())
+}
+
+// writeBase writes a cut as the base of a log: as a snapshot, or as commands.
+func writeBase(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions, asRDB bool) error {
+	o.Breathe = background.Breathe
+	if asRDB {
+		_, err := persistence.Save(w, snap, o)
+		return err
+	}
+	return writeCommands(w, snap, o)
+}
+
+// commandBytes is how much is gathered before it is written.
+const commandBytes = 16 << 10
+
+// writeCommands writes a cut as commands that make it.
+func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions) (err error) {
+	var out, payload, name, at []byte // used again and again: garbage would have the collector run in the middle
+	set, pexpireat, restore, absttl := []byte("SET"), []byte("PEXPIREAT"), []byte("RESTORE"), []byte("ABSTTL")
+	if o.TokenLimit > 0 {
+		out = aof.AppendTokenLimit(out, o.TokenLimit)
+	}
+	for _, code := range o.Functions {
+		out = resp.AppendCommand(out, []byte("FUNCTION"), []byte("LOAD"), code)
+	}
+	for db := range snap.DBs() {
+		if keys, _ := snap.Len(db); keys == 0 {
+			continue
+		}
+		out = resp.AppendCommand(out, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+		snap.Drain(db, func(key string, r store.Ref) bool {
+			name = append(name[:0], key...)
+			at = strconv.AppendInt(at[:0], r.DeadlineMS(), 10)
+			if r.Kind() == store.String {
+				out = resp.AppendCommand(out, set, name, r.Bytes())
+				if r.DeadlineMS() != 0 {
+					out = resp.AppendCommand(out, pexpireat, name, at)
+				}
+			} else {
+				payload = persistence.Dump(payload[:0], r, o.Compress)
+				out = resp.AppendCommand(out, restore, name, at, payload, absttl)
+			}
+			if len(out) >= commandBytes {
+				_, err = w.Write(out)
+				out = out[:0]
+				background.Breathe()
+			}
+			return err == nil
+		})
+	}
+	if err == nil {
+		_, err = w.Write(out)
+	}
+	return err
+}

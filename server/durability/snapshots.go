@@ -1,0 +1,143 @@
+package durability
+
+import (
+	"errors"
+	"path/filepath"
+
+	"lockserver/persistence"
+	"lockserver/store"
+)
+
+// snapshots is the state of saving.
+type snapshots struct {
+	running      bool
+	background   *backgroundSave // the running one, or the last
+	scheduled    bool            // BGSAVE SCHEDULE came while one was running
+	lastErr      error           // of the last background save; a save that succeeds takes it away
+	lastSaveS    int64           // when the last one succeeded, or the server started
+	lastTryMS    int64           // when the last one began
+	durationMS   int64           // of the last one; -1: none yet
+	dirtyAtSave  int64           // changes that the last successful one holds
+	startedDirty int64           // changes at the cut of the running one
+	saves        int64
+}
+
+// Saving reports whether a snapshot is being written in the background.
+func (s *Storage) Saving() bool { return s.snapshots.running }
+
+// ScheduleSave has a snapshot written when nothing else is being written.
+func (s *Storage) ScheduleSave() { s.snapshots.scheduled = true }
+
+// LastSaveS is when the last snapshot was written, or the server started, in seconds since 1970.
+func (s *Storage) LastSaveS() int64 { return s.snapshots.lastSaveS }
+
+// callOff makes a background save that runs fail.
+func (sn *snapshots) callOff() {
+	if sn.running {
+		sn.background.off.Store(true)
+	}
+}
+
+// retrySaveMS is how long a failed background save keeps the save points from trying again, as in Redis.
+const retrySaveMS = 5000
+
+func (s *Storage) snapshotPath() string { return filepath.Join(s.config.Dir, s.config.DBFilename) }
+
+// saveDue says whether a save point has been reached.
+func (s *Storage) saveDue(nowMS int64) bool {
+	sn := &s.snapshots
+	if sn.lastErr != nil && nowMS-sn.lastTryMS < retrySaveMS {
+		return false
+	}
+	changes := s.store.Dirty() - sn.dirtyAtSave
+	for _, p := range s.config.Save {
+		if changes >= p.Changes && nowMS-sn.lastSaveS*1000 > p.PeriodMS {
+			s.logger.Info("a save point was reached", "changes", changes, "ms", p.PeriodMS)
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Storage) saveOptions() persistence.SaveOptions {
+	return persistence.SaveOptions{
+		Compress: s.config.RDBCompression, Checksum: s.config.RDBChecksum,
+		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
+		TokenLimit: max(s.tokens.limit, s.tokens.last),
+	}
+}
+
+// StartSave takes a cut and writes it out in the background, so that it holds up nobody for longer than the
+// cut. No other save may run.
+func (s *Storage) StartSave() {
+	sn := &s.snapshots
+	sn.running = true
+	s.followPolicy(s.config)
+	sn.startedDirty = s.store.Dirty()
+	sn.lastTryMS = s.store.NowMS()
+	snap, path, o := s.store.Cut(), s.snapshotPath(), s.saveOptions()
+	bg := &backgroundSave{written: make(chan struct{})}
+	sn.background = bg
+	s.host.Background(func() {
+		bytes, err := bg.run(path, snap, o)
+		s.host.Do(func() { s.endSave(snap, bytes, err) })
+	})
+}
+
+// endSave notes how a background save went.
+func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
+	snap.Release()
+	sn := &s.snapshots
+	sn.running = false
+	s.releaseLeft()
+	s.followPolicy(s.config)
+	defer func() { s.startScheduled(s.store.NowMS()) }()
+	if errors.Is(err, errCalledOff) {
+		s.logger.Info("the background save was called off")
+		return
+	}
+	sn.durationMS = s.store.NowMS() - sn.lastTryMS
+	if err != nil {
+		sn.lastErr = err
+		s.logger.Error("saving failed", "file", s.snapshotPath(), "cause", err)
+		return
+	}
+	s.noteSave(sn.startedDirty, bytes)
+}
+
+// noteSave notes that a snapshot with so many of the changes is on disk.
+func (s *Storage) noteSave(dirty, bytes int64) {
+	sn := &s.snapshots
+	sn.lastErr = nil
+	sn.saves++
+	sn.dirtyAtSave = dirty
+	sn.lastSaveS = s.store.NowMS() / 1000
+	s.logger.Info("DB saved on disk", "file", s.snapshotPath(), "bytes", bytes)
+}
+
+// Save writes a snapshot while everything else waits. An error has been logged.
+func (s *Storage) Save() error {
+	err := s.OwnDir()
+	var bytes int64
+	if err == nil {
+		snap := s.store.Cut()
+		bytes, err = persistence.SaveFile(s.snapshotPath(), snap, s.saveOptions())
+		snap.Release()
+	}
+	if err != nil {
+		s.logger.Error("saving failed", "file", s.snapshotPath(), "cause", err)
+		return err
+	}
+	s.noteSave(s.store.Dirty(), bytes)
+	return nil
+}
+
+// SaveLast writes a snapshot that none replaces: a background save that runs is called off, and waited for
+// until it cannot replace the file any more. An error has been logged.
+func (s *Storage) SaveLast() error {
+	if s.snapshots.running {
+		s.snapshots.callOff()
+		<-s.snapshots.background.written
+	}
+	return s.Save()
+}

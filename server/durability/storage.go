@@ -1,0 +1,192 @@
+package durability
+
+import (
+	"io"
+	"log/slog"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/persistence/aof"
+	"lockserver/persistence/disk"
+	"lockserver/server/gate"
+	"lockserver/store"
+)
+
+// Options say what a Storage works on, and for whom.
+type Options struct {
+	Host   Host
+	Store  *store.Store
+	Gate   *gate.Gate     // to which the log's positions belong
+	Config *config.Config // the directives; Dir is absolute
+	Files  disk.FS        // where the log is, and the locks are
+	Log    *slog.Logger
+	Clock  Clock
+	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
+	Progress io.Writer
+	// Journal takes the effects of every unit besides the log, and may keep them; nil: nobody does.
+	Journal Journal
+	Version string // what a snapshot says that it was written by
+	// Configured says that the server has a configuration file, and so a directory, whatever it writes there.
+	Configured bool
+}
+
+// Clock tells the time by which a load is measured: that of units does not pass in it.
+type Clock interface {
+	// NowUS returns microseconds since 1970.
+	NowUS() int64
+}
+
+// Journal takes the effects of each unit, in order.
+type Journal interface {
+	Append(unit []store.Effect)
+}
+
+// Storage is all that one server keeps on disk. Init makes it ready.
+type Storage struct {
+	// These three are looked at for each command.
+	journal Journal  // where units go: the log, Options.Journal, both; nil: none
+	log     *Log     // nil: appendonly is off
+	loading *loading // nil: the data is there
+
+	opts   Options
+	host   Host
+	store  *store.Store
+	gate   *gate.Gate
+	config *config.Config // the directives in force
+	files  disk.FS
+	logger *slog.Logger
+
+	rewrites  rewrites
+	snapshots snapshots
+	own       *claim   // of config.Dir; nil: nothing may be written there
+	left      []*claim // of directories that are still written to
+	tokens    tokens
+}
+
+// Init makes a Storage ready, which is not to be copied from then on. Nothing is read or written before Load.
+func (s *Storage) Init(o Options) {
+	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log, journal: o.Journal}
+	s.store.Record(s.Records())
+}
+
+// Records reports whether units are to be given to Append.
+func (s *Storage) Records() bool { return s.journal != nil }
+
+// Append takes the effects of a unit, if Records says so. Who has given Options.Journal must not use
+// them again.
+func (s *Storage) Append(unit []store.Effect) { s.journal.Append(unit) }
+
+// Log is the append-only log; nil: there is none.
+func (s *Storage) Log() *Log { return s.log }
+
+// Broken is why the log cannot be written, nil if it can, or there is none.
+func (s *Storage) Broken() error {
+	if s.log == nil {
+		return nil
+	}
+	return s.log.broken
+}
+
+// Loading reports whether the data is still being read.
+func (s *Storage) Loading() bool { return s.loading != nil }
+
+// RefusesWrites returns what keeps clients from writing, if anything does: a failed background save, or the
+// log. The error is for the client.
+func (s *Storage) RefusesWrites() error {
+	if s.snapshots.lastErr != nil && s.config.StopWritesOnBgsaveError && len(s.config.Save) > 0 {
+		return commands.ErrMisconf
+	}
+	if s.log != nil && s.log.broken != nil {
+		return commands.ErrLogFailed(reasonOf(s.log.broken))
+	}
+	return nil
+}
+
+// Reconfigure obeys new directives, of which names are those that have been set; they are in force when it
+// returns nil. Otherwise nothing has changed. A relative Dir is made absolute. The error is a
+// *config.SetError.
+func (s *Storage) Reconfigure(next *config.Config, names []string) error {
+	done, undo, err := s.changeDir(next, names)
+	if err != nil {
+		return err
+	}
+	if err := s.switchLog(next); err != nil {
+		undo()
+		return err
+	}
+	s.config = next
+	done()
+	return nil
+}
+
+// Tick is to be called about once a second: it starts what is due.
+func (s *Storage) Tick() {
+	s.startScheduled(s.store.NowMS())
+	if s.tokens.due(s.store.NowUS()) {
+		s.reserveTokens()
+	}
+}
+
+// CallOff makes a background save and a rewrite that run end soon, without effect: the server is about to
+// end.
+func (s *Storage) CallOff() {
+	s.snapshots.callOff()
+	s.rewrites.callOff()
+}
+
+// Close takes the log and the directory away from a server in which nothing runs any more. What it returns
+// ends them, and is to be called without the lock; the log is then on disk to its end.
+func (s *Storage) Close() (end func()) {
+	log, own := s.log, s.own
+	s.log, s.own = nil, nil
+	s.releaseLeft()
+	return func() {
+		if log != nil {
+			s.close(log.log)
+		}
+		if own != nil { // last: another server may begin at once
+			_ = own.release()
+		}
+	}
+}
+
+// close closes a log's files.
+func (s *Storage) close(log *aof.Log) (err error) {
+	if err = log.Close(); err != nil {
+		s.logger.Error("the append-only file could not be closed", "cause", err)
+	}
+	return err
+}
+
+// tee is two journals: the embedding program's and the log.
+type tee struct{ first, second Journal }
+
+// Append implements Journal.
+func (t tee) Append(unit []store.Effect) {
+	t.first.Append(cloneUnit(unit))
+	t.second.Append(unit)
+}
+
+// cloneUnit copies a unit, for a journal may keep what it is given.
+func cloneUnit(unit []store.Effect) []store.Effect {
+	own := make([]store.Effect, len(unit))
+	for i, e := range unit {
+		own[i] = store.Effect{DB: e.DB, Args: cloneArgs(e.Args)}
+	}
+	return own
+}
+
+// cloneArgs copies an effect's arguments into one piece of memory.
+func cloneArgs(args [][]byte) [][]byte {
+	total := 0
+	for _, a := range args {
+		total += len(a)
+	}
+	own, room := make([][]byte, len(args)), make([]byte, 0, total)
+	for i, a := range args {
+		at := len(room)
+		room = append(room, a...)
+		own[i] = room[at:len(room):len(room)]
+	}
+	return own
+}

@@ -1,0 +1,92 @@
+package server
+
+import (
+	"fmt"
+	"math"
+
+	"lockserver/commands"
+	"lockserver/server/transport"
+)
+
+// How a start fills the databases: durability reads what is on disk, and the commands of a log run here.
+
+// load fills the empty databases with what is on disk. When it returns nil the server is ready.
+func (ex *executor) load() error {
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	ex.begin()
+	if err := ex.durable.Load(); err != nil {
+		return err
+	}
+	ex.begin()
+	if err := ex.durable.EndLoad(); err != nil {
+		return err
+	}
+	ex.store.ResetStats()
+	ex.housekeeping.Of = housekeeper{}
+	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
+	return nil
+}
+
+// replayer runs the commands of a log as their clients' would have run, but that nobody waits, nobody is
+// told, and time stands still: only the log's own DEL removes a key. It implements durability.Replayer.
+//
+// It runs under the executor.
+type replayer struct {
+	executor *executor
+	session  *session
+	ctx      commands.Ctx
+	// settings are those of the server, without the bounds that may be narrower
+	// than when the log was written.
+	settings commands.Settings
+}
+
+func (ex *executor) newReplayer() *replayer {
+	s := &session{executor: ex, conn: nobody{}, db: ex.store.DB(0), authenticated: true}
+	s.out.Proto = 2
+	return &replayer{executor: ex, session: s,
+		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
+}
+
+// Begin implements durability.Replayer.
+func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
+
+// Command implements durability.Replayer.
+func (r *replayer) Command(argv [][]byte) error {
+	ex := r.executor
+	row, err := ex.table.Resolve(argv)
+	if err != nil {
+		return fmt.Errorf("%.40q: %w", argv[0], err)
+	}
+	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 {
+		return fmt.Errorf("%s changes no data and has no place in a log", row.FullName())
+	}
+	c, s := &r.ctx, r.session
+	ex.prepare(c, s, row, argv)
+	c.Settings, c.MayBlock = &r.settings, false
+	err = ex.contain(row, func() error { return row.Run(c) })
+	s.out.Buf = s.out.Buf[:0]
+	if cap(s.out.Buf) > batchOutput {
+		s.out.Buf = nil
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", row.FullName(), err)
+	}
+	return nil
+}
+
+// nobody is the connection of a session without a client.
+type nobody struct{}
+
+func (nobody) Kick(*transport.Loop)            {}
+func (nobody) Send([]byte, bool) (bool, error) { return false, nil }
+func (nobody) Buffered() int                   { return 0 }
+func (nobody) Unsent() int                     { return 0 }
+func (nobody) Unacked() int                    { return 0 }
+func (nobody) GuardPeer(int64)                 {}
+func (nobody) Heard() transport.Silence        { return transport.Silence{} }
+func (nobody) HangUp()                         {}
+func (nobody) Attach(transport.Session)        {}
+func (nobody) WhileBusy()                      {}
+func (nobody) PeerGone() bool                  { return false }
+func (nobody) AwaitDrain(int) bool             { return false }
