@@ -1,6 +1,11 @@
 package server
 
-import "lockserver/commands"
+import (
+	"time"
+
+	"lockserver/commands"
+	"lockserver/server/stats"
+)
 
 // How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called and
 // counted, and its unit is ended.
@@ -148,4 +153,94 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 		}
 		return row.Run(&inner)
 	})
+}
+
+// Measuring: stats.Gauge says what is measured, and how.
+
+// measure runs a command that is timed, and keeps what is to be known of it.
+func (ex *executor) measure(s *session, row *commands.Row, argv [][]byte, run func() error) error {
+	start := time.Now()
+	err := run()
+	took := time.Since(start)
+	us := took.Microseconds()
+	g := &ex.gauge
+	g.MeasuredUS += us
+	if g.Tracking {
+		ex.stats.CountTime(row, us)
+	}
+	if us >= g.SlowUS && !row.Flags.Has(commands.SkipSlowlog) && s.waiter == nil {
+		ex.noteSlow(s, us, row.Redact(argv))
+	}
+	event := "command"
+	if row.Flags.Has(commands.Fast) {
+		event = "fast-command"
+	}
+	ex.stats.Events.Add(event, ex.store.NowUS()/1_000_000, took.Milliseconds())
+	return err
+}
+
+// noteSlow keeps a command that took long.
+func (ex *executor) noteSlow(s *session, tookUS int64, args [][]byte) {
+	ex.stats.Slow.Add(stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: tookUS, Args: args,
+		Addr: s.info.addr, Name: s.info.name})
+}
+
+// endBatch looks whether the commands that were not timed took long.
+func (ex *executor) endBatch(s *session, batch [][][]byte) {
+	g := &ex.gauge
+	if !g.Together {
+		return
+	}
+	us := ex.clock.NowUS() - ex.store.NowUS() - g.MeasuredUS
+	if us < g.SlowUS {
+		return
+	}
+	var largest [][]byte
+	var of *commands.Row
+	most := -1
+	for _, argv := range batch {
+		row, err := ex.table.Resolve(argv)
+		if err != nil || g.Timed[row.Index()] || row.Flags.Has(commands.SkipSlowlog) {
+			continue
+		}
+		bytes := 0
+		for _, arg := range argv {
+			bytes += len(arg)
+		}
+		if bytes > most {
+			largest, of, most = argv, row, bytes
+		}
+	}
+	if largest != nil {
+		ex.noteSlow(s, us, of.Redact(largest))
+	}
+}
+
+// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
+// immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
+// it only words the refusal of EXEC.
+func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
+	tx := s.multi
+	if err == nil && row.Flags.Has(commands.Immediate) {
+		return false, nil
+	}
+	if err != nil {
+		ex := s.executor
+		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
+			s.discard()
+			if len(ex.monitors) > 0 {
+				ex.show(s, known, s.db.ID(), argv)
+			}
+			return false, commands.ErrExecAbortedBy(err)
+		}
+		if tx != nil {
+			tx.aborted = true
+		}
+		return false, err
+	}
+	if !tx.aborted { // what will not run is not worth the memory
+		tx.add(row, argv)
+	}
+	s.out.Simple("QUEUED")
+	return true, nil
 }

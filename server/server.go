@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -316,3 +317,8 @@ func (srv *Server) Directives() map[string]string {
 	defer srv.executor.mu.Unlock()
 	return srv.executor.config.Directives()
 }
+
+// Check verifies a snapshot, an append-only log, or a directory with such, without a server,
+// and writes to w what it holds. The error is what would keep a server from starting on it,
+// with file and offset. Nothing is changed.
+func Check(path string, w io.Writer) error { return durability.Check(path, w) }

@@ -133,35 +133,6 @@ func unwatchCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is
-// immediate, neither. err is what a command sent alone would be refused with. Outside a transaction
-// it only words the refusal of EXEC.
-func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued bool, _ error) {
-	tx := s.multi
-	if err == nil && row.Flags.Has(commands.Immediate) {
-		return false, nil
-	}
-	if err != nil {
-		ex := s.executor
-		if known := ex.table.Lookup(argv[0]); known != nil && known.Flags.Has(commands.RunsQueue) {
-			s.discard()
-			if len(ex.monitors) > 0 {
-				ex.show(s, known, s.db.ID(), argv)
-			}
-			return false, commands.ErrExecAbortedBy(err)
-		}
-		if tx != nil {
-			tx.aborted = true
-		}
-		return false, err
-	}
-	if !tx.aborted { // what will not run is not worth the memory
-		tx.add(row, argv)
-	}
-	s.out.Simple("QUEUED")
-	return true, nil
-}
-
 // reuse keeps the room of a transaction that has ended for the session's next one.
 func (s *session) reuse(tx *transaction) {
 	if cap(tx.args) > mostSpareWords || cap(tx.room) > mostSpareText {

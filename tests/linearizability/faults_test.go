@@ -61,7 +61,7 @@ var faults = []plant.Fault{
 	plant.New("a re-entry gets a new token", plant.Instead("commands/lock.go", "\tif held.holds == 0 || token == 0 {",
 		"\tif held.holds == 0 || token == 0 || planted(\"a re-entry gets a new token\") {")),
 	plant.New("a dead connection is granted a lock",
-		plant.Instead("server/condemned.go", "\tif s.waiter != nil {\n\t\tex.unpark(s.waiter)",
+		plant.Instead("server/client.go", "\tif s.waiter != nil {\n\t\tex.unpark(s.waiter)",
 			"\tif s.waiter != nil && !planted(\"a dead connection is granted a lock\") {\n\t\tex.unpark(s.waiter)"),
 		plant.Instead("server/send.go", "\tif s.conn.PeerGone() {\n",
 			"\tif s.conn.PeerGone() && !planted(\"a dead connection is granted a lock\") {\n"),
@@ -78,7 +78,7 @@ var faults = []plant.Fault{
 		return c.NowMS() + l.ms + 2, nil
 	}
 `)),
-	plant.New("the watchdog outlives its connection", plant.Instead("server/condemned.go", "\tex.watchdog.forget(s)\n", `
+	plant.New("the watchdog outlives its connection", plant.Instead("server/client.go", "\tex.watchdog.forget(s)\n", `
 	if !planted("the watchdog outlives its connection") {
 		ex.watchdog.forget(s)
 	}

@@ -6,6 +6,8 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/rdb"
+	"lockserver/server/debug"
+	"lockserver/server/durability"
 	"lockserver/server/script"
 )
 
@@ -108,3 +110,71 @@ func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
 	}
 	return nil, commands.ErrFunctionBroken
 }
+
+// durabilityHost is the executor as what is kept on disk sees it.
+type durabilityHost struct{ executor *executor }
+
+var _ durability.Host = durabilityHost{}
+
+// Do implements durability.Host.
+func (h durabilityHost) Do(f func()) { h.executor.do(f) }
+
+// Background implements durability.Host.
+func (h durabilityHost) Background(f func()) { h.executor.host.background(f) }
+
+// HandOn implements durability.Host.
+func (h durabilityHost) HandOn() { h.executor.handOn() }
+
+// Rest implements durability.Host.
+func (h durabilityHost) Rest() error {
+	h.executor.withoutLock(runtime.Gosched)
+	if h.executor.ending {
+		return errClosed
+	}
+	return nil
+}
+
+// Synced implements durability.Host.
+func (h durabilityHost) Synced() {
+	if h.executor.syncing.count.Load() > 0 {
+		go h.executor.do(h.executor.answerSynced)
+	}
+}
+
+// LogClosed implements durability.Host.
+func (h durabilityHost) LogClosed() {
+	for w := range h.executor.syncing.waiters {
+		h.executor.timeOut(w)
+	}
+}
+
+// NewReplayer implements durability.Host.
+func (h durabilityHost) NewReplayer() durability.Replayer { return h.executor.newReplayer() }
+
+// Libraries implements durability.Host.
+func (h durabilityHost) Libraries() [][]byte { return h.executor.scripts.Libraries() }
+
+// LoadLibraries implements durability.Host.
+func (h durabilityHost) LoadLibraries(code [][]byte) error {
+	return h.executor.scripts.LoadLibraries(code)
+}
+
+// debugHost is the server as DEBUG of a session sees it.
+type debugHost struct{ session *session }
+
+var _ debug.Host = debugHost{}
+
+// debugHostOf is the host of the session that runs a DEBUG.
+func debugHostOf(c *commands.Ctx) debug.Host { return debugHost{sessionOf(c)} }
+
+// Allowed implements debug.Host.
+func (h debugHost) Allowed() bool { return h.session.mayDebug() }
+
+// SetActiveExpiry implements debug.Host.
+func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
+
+// Log implements debug.Host.
+func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
+
+// Compresses implements debug.Host.
+func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompression }
