@@ -139,7 +139,7 @@ var rooms = map[string][]string{
 	"server/debug": {"commands", "internal/ascii", "internal/decimal", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},
 	"server/durability": {"commands", "internal/background", "internal/config", "internal/resp", "persistence", "persistence/aof",
-		"persistence/disk", "server/gate", "store"},
+		"persistence/disk", "server/clock", "server/gate", "store"},
 	"server/gate":      {},
 	"server/pubsub":    {"internal/resp"},
 	"server/script":    {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},

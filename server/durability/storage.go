@@ -8,6 +8,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/persistence/aof"
 	"lockserver/persistence/disk"
+	"lockserver/server/clock"
 	"lockserver/server/gate"
 	"lockserver/store"
 )
@@ -20,7 +21,7 @@ type Options struct {
 	Config *config.Config // the directives; Dir is absolute
 	Files  disk.FS        // where the log is, and the locks are
 	Log    *slog.Logger
-	Clock  Clock
+	Clock  clock.Clock // by which a load is measured: the time of units does not pass in it
 	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
 	Progress io.Writer
 	// Journal takes the effects of every unit besides the log, and may keep them; nil: nobody does.
@@ -28,12 +29,6 @@ type Options struct {
 	Version string // what a snapshot says that it was written by
 	// Configured says that the server has a configuration file, and so a directory, whatever it writes there.
 	Configured bool
-}
-
-// Clock tells the time by which a load is measured: that of units does not pass in it.
-type Clock interface {
-	// NowUS returns microseconds since 1970.
-	NowUS() int64
 }
 
 // Journal takes the effects of each unit, in order.
