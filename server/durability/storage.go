@@ -137,7 +137,7 @@ func (s *Storage) Close() (end func()) {
 	s.releaseLeft()
 	return func() {
 		if log != nil {
-			s.close(log.log)
+			_ = s.close(log.log) // it has been logged
 		}
 		if own != nil { // last: another server may begin at once
 			_ = own.release()
