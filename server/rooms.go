@@ -11,8 +11,8 @@ import (
 	"lockserver/server/script"
 )
 
-// This file is what the packages inside of server/ ask of it: script.Host, durability.Host and debug.Host, the
-// whole of each. transport.Host has a file of its own.
+// This file is what the packages inside of server/ ask of it: script.Host, durability.Host and debug.Host,
+// the whole of each. transport.Host has a file of its own.
 
 // scriptHost is the executor as the scripts see it.
 type scriptHost struct{ executor *executor }
