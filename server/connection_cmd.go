@@ -8,6 +8,7 @@ import (
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
+	"lockserver/server/acl"
 )
 
 func connectionRows() []commands.Row {
@@ -113,7 +114,7 @@ func authCmd(c *commands.Ctx) error {
 	if a.Left() > 2 {
 		return commands.ErrSyntax
 	}
-	user := []byte(theUser)
+	user := []byte(acl.User)
 	named := a.Left() == 2
 	if named {
 		user = a.Bytes()
@@ -132,7 +133,7 @@ func authCmd(c *commands.Ctx) error {
 // logIn checks a name and password. Without a configured password the default user may use any.
 func (s *session) logIn(user, password []byte) error {
 	want := s.executor.config.RequirePass
-	ok := string(user) == theUser
+	ok := string(user) == acl.User
 	if want != "" {
 		ok = subtle.ConstantTimeCompare(password, []byte(want)) == 1 && ok
 	}

@@ -4,8 +4,11 @@ import (
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/server/acl"
 	"lockserver/server/debug"
+	"lockserver/server/dump"
 	"lockserver/server/script"
+	"lockserver/server/standalone"
 	"lockserver/server/stats"
 )
 
@@ -13,8 +16,8 @@ import (
 func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
-		dumpRows(), waitRows(), lockRows(), replicationRows(), clusterRows(), {aclRow()},
-		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf),
+		waitRows(), lockRows(),
+		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(compresses), acl.Rows(passwordOf), standalone.Rows(),
 	}
 }
 
@@ -23,6 +26,12 @@ func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.sc
 
 // statsOf is what the server keeps for its operator that runs the command.
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
+
+// compresses reports whether the server that runs the command compresses what it writes.
+func compresses(c *commands.Ctx) bool { return sessionOf(c).executor.config.RDBCompression }
+
+// passwordOf is the password of the server that runs the command; empty: there is none.
+func passwordOf(c *commands.Ctx) string { return sessionOf(c).executor.config.RequirePass }
 
 // Table returns every command that a server knows: what a generator of documentation reads.
 func Table() *commands.Table { return sharedTable() }

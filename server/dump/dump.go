@@ -1,4 +1,10 @@
-package server
+// Package dump has DUMP and RESTORE, which carry a single value as a payload.
+//
+// It owns these commands. What a payload looks like is persistence's, and what becomes of a key is the
+// store's. It must not know anything of the server but whether payloads are compressed.
+//
+// To add an option: a word in the row of RESTORE, and a field of restoreCall.
+package dump
 
 import (
 	"errors"
@@ -12,14 +18,19 @@ import (
 	"lockserver/store"
 )
 
-func dumpRows() []commands.Row {
+// Rows are the commands of this package. compresses reports whether the server that runs one compresses
+// (rdbcompression).
+func Rows(compresses func(c *commands.Ctx) bool) []commands.Row {
+	with := func(run func(c *commands.Ctx, compress bool) error) func(*commands.Ctx) error {
+		return func(c *commands.Ctx) error { return run(c, compresses(c)) }
+	}
 	return []commands.Row{
-		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: dumpCmd,
+		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: with(dump),
 			Summary:    "Returns a key's value as a payload for RESTORE.",
 			Complexity: "O(N) for N elements",
 			Tips:       []string{"nondeterministic_output"},
 			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
-		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: restoreCmd,
+		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: with(restore),
 			Cats:       commands.CatDangerous,
 			Summary:    "Makes a key out of a payload of DUMP.",
 			Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
@@ -31,13 +42,13 @@ func dumpRows() []commands.Row {
 	}
 }
 
-func dumpCmd(c *commands.Ctx) error {
+func dump(c *commands.Ctx, compress bool) error {
 	r := c.DB.Find(c.Args().Key())
 	if !r.OK() {
 		c.Out.Null()
 		return nil
 	}
-	c.Out.Bulk(persistence.Dump(nil, r, sessionOf(c).executor.config.RDBCompression))
+	c.Out.Bulk(persistence.Dump(nil, r, compress))
 	return nil
 }
 
@@ -91,8 +102,8 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
-// restoreCmd decodes the payload to its end before it changes anything.
-func restoreCmd(c *commands.Ctx) error {
+// restore decodes the payload to its end before it changes anything.
+func restore(c *commands.Ctx, compress bool) error {
 	var r restoreCall
 	a := c.Args()
 	r.read(a)
@@ -120,7 +131,6 @@ func restoreCmd(c *commands.Ctx) error {
 		}
 		return nil
 	}
-	compress := sessionOf(c).executor.config.RDBCompression
 	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idleS, Freq: int(r.freq),
 		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), compress) }})
 	c.Notify(keyevent.Generic, "restore", r.key)

@@ -1,4 +1,11 @@
-package server
+// Package standalone answers the commands about what a server that stands alone does not have: clusters,
+// replicas and modules.
+//
+// It owns these answers and nothing else: it must not know anything of the server. A client asks some of the
+// commands when it connects, to find out what the server is.
+//
+// To add a command: its row.
+package standalone
 
 import (
 	"lockserver/commands"
@@ -6,9 +13,11 @@ import (
 	"lockserver/internal/decimal"
 )
 
-// The commands on clusters. A server stands alone, which they say in the words of a Redis without
-// cluster-enabled; a client asks some of them when it connects, to find that out.
+// Rows are the commands of this package.
+func Rows() []commands.Row { return append(replicationRows(), clusterRows()...) }
 
+// clusterRows are the commands on clusters. They say that there is none in the words of a Redis without
+// cluster-enabled.
 func clusterRows() []commands.Row {
 	alone := func(name, summary string, flags commands.Flags) commands.Row {
 		return commands.Row{Name: name, Group: commands.Cluster, Since: "3.0.0", Flags: flags | commands.Fast, Run: noCluster,
@@ -96,24 +105,23 @@ func clusterChanges() []commands.Row {
 	}
 }
 
-// A server is a master without replicas: that is what ROLE says, and all that REPLICAOF can make of it.
-// Besides them, what a server has nothing of but is asked for: modules.
-
+// replicationRows are of a master without replicas: that is what ROLE says, and all that REPLICAOF can make
+// of a server. Besides them, what a server has nothing of but is asked for: modules.
 func replicationRows() []commands.Row {
-	replicaOf := func(name, since string) commands.Row {
+	row := func(name, since string) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: since,
 			Flags:   commands.Admin | commands.NoScript | commands.Stale | commands.NoAsyncLoading,
-			Summary: "Makes the server a master, which it is; it cannot be a replica.", Complexity: "O(1)", Run: replicaofCmd,
+			Summary: "Makes the server a master, which it is; it cannot be a replica.", Complexity: "O(1)", Run: replicaOf,
 			Args: []commands.Arg{commands.OneOf("args",
 				commands.Block("host-port", commands.Str("host"), commands.Int("port")),
 				commands.Block("no-one", commands.Flag("NO"), commands.Flag("ONE")))}}
 	}
-	slaveOf := replicaOf("slaveof", "1.0.0")
+	slaveOf := row("slaveof", "1.0.0")
 	slaveOf.Deprecated, slaveOf.ReplacedBy = "5.0.0", "`REPLICAOF`"
 	return []commands.Row{
-		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: whenever | commands.Fast, Run: roleCmd,
+		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: commands.NoScript | commands.Loading | commands.Stale | commands.Fast, Run: role,
 			Cats: commands.CatAdmin | commands.CatDangerous, Summary: "Tells that the server is a master without replicas.", Complexity: "O(1)"},
-		replicaOf("replicaof", "5.0.0"), slaveOf,
+		row("replicaof", "5.0.0"), slaveOf,
 		{Name: "module", Group: commands.Server, Since: "4.0.0", Summary: "Commands about modules, of which there are none.",
 			Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 				{Name: "list", Group: commands.Server, Since: "4.0.0", Flags: commands.Admin | commands.NoScript, Run: moduleList,
@@ -121,8 +129,8 @@ func replicationRows() []commands.Row {
 	}
 }
 
-// roleCmd answers as a master: the place in the stream that replicas would read, and the replicas.
-func roleCmd(c *commands.Ctx) error {
+// role answers as a master: the place in the stream that replicas would read, and the replicas.
+func role(c *commands.Ctx) error {
 	c.Out.Array(3)
 	c.Out.BulkString("master")
 	c.Out.Int(0)
@@ -130,7 +138,7 @@ func roleCmd(c *commands.Ctx) error {
 	return nil
 }
 
-func replicaofCmd(c *commands.Ctx) error {
+func replicaOf(c *commands.Ctx) error {
 	host, port := c.Argv[1], c.Argv[2]
 	if ascii.EqualFold(host, "no") && ascii.EqualFold(port, "one") {
 		c.Out.OK()

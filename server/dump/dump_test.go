@@ -1,4 +1,4 @@
-package server
+package dump_test
 
 import (
 	"strconv"
@@ -8,12 +8,22 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
+	"lockserver/server"
 )
+
+// open starts a server.
+func open(t *testing.T, clock server.Clock) *server.Server {
+	t.Helper()
+	srv, err := server.New(server.Options{Clock: clock})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	return srv
+}
 
 // TestRestoreRefusals: what is wrong with a RESTORE is said in Redis' order, and nothing is changed by it.
 func TestRestoreRefusals(t *testing.T) {
-	srv := start(t, Options{Clock: NewManualClock(time.Unix(1_700_000_000, 0))})
-	c := client(t, srv)
+	c := testkit.Dial(t, open(t, nil).Dial)
 	c.Do("RPUSH", "l", "a", "b")
 	payload := c.Do("DUMP", "l").Str
 	damaged := payload[:3] + "x" + payload[4:]
@@ -47,9 +57,8 @@ func TestRestoreRefusals(t *testing.T) {
 
 // TestRestore: deadlines relative and absolute, one that is past, idle times, and a transaction.
 func TestRestore(t *testing.T) {
-	clock := NewManualClock(time.Unix(1_700_000_000, 0))
-	srv := start(t, Options{Clock: clock})
-	c := client(t, srv)
+	clock := server.NewManualClock(time.Unix(1_700_000_000, 0))
+	c := testkit.Dial(t, open(t, clock).Dial)
 	nowMS := time.Unix(1_700_000_000, 0).UnixMilli()
 	c.Do("HSET", "h", "f", "v", "g", "w")
 	c.Do("HPEXPIRE", "h", "500", "FIELDS", "1", "g")
@@ -79,32 +88,10 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, int64(0), c.Do("EXISTS", "a").Int)
 }
 
-// TestRestoreServesWhoWaits: a restored list is one that has got elements, and a
-// restored lock one that is held.
-func TestRestoreServesWhoWaits(t *testing.T) {
-	srv := start(t, Options{})
-	c, waiting := client(t, srv), client(t, srv)
-	c.Do("RPUSH", "l", "a", "b")
-	list := c.Do("DUMP", "l").Str
-	waiting.Send("BLPOP", "k", "0")
-	awaitParked(t, srv, 1)
-	require.Equal(t, "+OK", c.Do("RESTORE", "k", "0", list).String())
-	require.Equal(t, `["k" "a"]`, waiting.Receive().String())
-	require.Equal(t, `["b"]`, c.Do("LRANGE", "k", "0", "-1").String())
-
-	token := c.Do("LOCK", "door", "alice", "EX", "100").Int
-	held := c.Do("DUMP", "door").Str
-	require.Equal(t, int64(1), c.Do("UNLOCK", "door", "alice").Int)
-	require.Equal(t, "+OK", c.Do("RESTORE", "door", "100000", held).String())
-	require.Equal(t, "$nil", c.Do("LOCK", "door", "bob").String())
-	require.Equal(t, int64(1), c.Do("UNLOCK", "door", "alice", "TOKEN", strconv.FormatInt(token, 10)).Int)
-	checkParking(t, srv)
-}
-
 // TestRestoreEvents are Redis' names for them.
 func TestRestoreEvents(t *testing.T) {
-	srv := start(t, Options{})
-	c, listener := client(t, srv), client(t, srv)
+	srv := open(t, nil)
+	c, listener := testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
 	c.Do("SET", "s", "v")
 	payload := c.Do("DUMP", "s").Str
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "notify-keyspace-events", "EAn").String())

@@ -1,0 +1,43 @@
+package standalone
+
+import (
+	"bufio"
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+// What a server says of replicas, clusters and modules is compared with Redis in
+// tests/differential; here is what differs (D14).
+func TestNoReplication(t *testing.T) {
+	table := commands.NewTable(Rows())
+	ask := func(words ...string) string {
+		var argv [][]byte
+		for _, w := range words {
+			argv = append(argv, []byte(w))
+		}
+		out := &resp.Writer{Proto: 2}
+		row, err := table.Resolve(argv)
+		if err == nil {
+			err = row.Run(&commands.Ctx{Argv: argv, Row: row, Table: table, Out: out})
+		}
+		if err != nil {
+			return "-" + err.Error()
+		}
+		v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
+		require.NoError(t, err)
+		return v.String()
+	}
+	require.Equal(t, "+OK", ask("SLAVEOF", "No", "oNe"))
+	require.Equal(t, "-ERR this server cannot be a replica: it has no replication", ask("REPLICAOF", "127.0.0.1", "6379"))
+	require.Equal(t, "-"+string(commands.ErrMasterPort), ask("REPLICAOF", "127.0.0.1", "65536"))
+	require.Equal(t, `["master" 0 []]`, ask("ROLE"))
+	require.Contains(t, ask("CLUSTER", "HELP"), "SETSLOT <slot>")
+	require.Equal(t, "-"+string(commands.ErrNoCluster), ask("CLUSTER", "INFO"))
+	require.Equal(t, "-ERR unknown subcommand 'LOAD'. Try MODULE HELP.", ask("MODULE", "LOAD", "x.so"))
+	require.Equal(t, "[]", ask("MODULE", "LIST"))
+}
