@@ -130,10 +130,10 @@ func (l *Log) breakDown(err error) {
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 
-// renew lets positions go on above those that were lost. The log is about to be
-// rewritten: it tells nobody of positions.
+// renew lets positions go on above those that were lost, also that of who has written nothing since. The log
+// is about to be rewritten: it tells nobody of positions.
 func (l *Log) renew() {
-	if behind := l.storage.gate.End() - l.offset.Load() - l.log.Appended(); l.broken != nil && behind > 0 {
+	if behind := l.storage.gate.End() + 1 - l.offset.Load() - l.log.Appended(); l.broken != nil && behind > 0 {
 		l.offset.Add(behind)
 	}
 }
