@@ -11,12 +11,14 @@ N ?=
 # BUSY are the packages that measure time or need the machine for themselves.
 BUSY = lockserver/tests/linearizability lockserver/tests/fairness lockserver/tests/restarts
 
-# ORACLE_TARBALL is the source of the Redis that benchmarks are run beside. Where it exists, make deps builds it, outside of
-# the clone, so that the next clone finds it. ORACLE is the redis-server to measure beside: that one, or the one in PATH.
+# ORACLE is the redis-server that everything is compared with and measured beside. By default it is built from the source
+# in ORACLE_TARBALL, by make deps, outside of the clone, so that the next clone finds it. The redis-server in PATH is
+# an older one (Debian's is 7.0): it is there for the files that it reads and writes.
 ORACLE_TARBALL ?= ../shared/oracle/redis-7.4.1.tar.gz
 ORACLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lockserver-oracle
 ORACLE_BUILT = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))/src/redis-server
-ORACLE ?= $(or $(wildcard $(ORACLE_BUILT)),redis-server)
+ORACLE ?= $(ORACLE_BUILT)
+export ORACLE
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
 ONLY ?=
 QUICK ?=
@@ -76,7 +78,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 where its source is
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -89,7 +91,7 @@ deps: ## install what the targets below need: redis-server 7.0 and its tools, st
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing
 	@$(if $(wildcard $(ORACLE_TARBALL)),$(MAKE) --no-print-directory oracle)
 
-oracle: $(ORACLE_BUILT) ## build the Redis of ORACLE_TARBALL in ORACLE_CACHE, which takes a minute or two; benchmarks then use it
+oracle: $(ORACLE_BUILT) ## build the Redis of ORACLE_TARBALL in ORACLE_CACHE, which takes a minute or two
 
 # What is built appears under its name only when it is whole.
 $(ORACLE_CACHE)/%/src/redis-server:
@@ -115,11 +117,19 @@ need-redis:
 need-strace:
 	@command -v strace >/dev/null || { echo "strace is missing: run 'make deps'"; exit 1; }
 
-diff: need-redis ## the same commands to lockserver and to a real redis-server, replies compared (SEED=n N=n)
+.PHONY: need-oracle
+need-oracle:
+	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or name another redis-server (ORACLE=path)"; exit 1; }
+
+diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared (SEED=n N=n ORACLE=path)
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 
-# The tests of client libraries start bin/lockserver, or what LOCKSERVER names: with LOCKSERVER=redis-server all but the
-# tests of native commands are expected to be the same.
+# The tests of client libraries start bin/lockserver, or what LOCKSERVER names. LOCKSERVER=redis-server stands for ORACLE:
+# there all but the tests of native commands are expected to be the same.
+ifeq ($(LOCKSERVER),redis-server)
+override LOCKSERVER := $(ORACLE)
+export LOCKSERVER
+endif
 .PHONY: clients clients-java clients-node clients-python clients-go clients-cli need-java need-node need-python
 clients: clients-java clients-node clients-python clients-go clients-cli ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
 
@@ -165,10 +175,10 @@ clients-cli: build need-redis need-python $(VENV)/ready ## redis-cli and redis-b
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
 WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence))))
 
-snapshots: need-redis ## snapshots both ways with a real redis-server (SEED=n), and the README by a real redis-cli
+snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with the redis-server in PATH (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) $(WITH_ORACLE) ./tests/effects ./tests/interop ./tests/readme
-	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack ./store/stream -oracle "$$(command -v redis-server)"
+	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack ./store/stream -oracle "$(ORACLE)"
 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
@@ -189,10 +199,6 @@ crash: ## crash the log at each of its operations, and kill servers under load, 
 
 hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))
-
-.PHONY: need-oracle
-need-oracle:
-	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or set ORACLE"; exit 1; }
 
 bench: need-oracle ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
 	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures) -oracle "$(ORACLE)" $(if $(QUICK),-quick)

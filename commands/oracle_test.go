@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
-// oracle is a real Redis 7.0 that a test asks how things should be.
+// oracle is a real Redis that a test asks how things should be.
 type oracle struct {
 	t    *testing.T
 	conn net.Conn
@@ -25,15 +26,13 @@ type oracle struct {
 // tests under the build tag oracle, or behind withOracle, call it.
 func startOracle(t *testing.T) *oracle {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	require.NoError(t, err, "run 'make deps'")
 	dir, err := os.MkdirTemp("", "oracle") // t.TempDir may be too long for a socket's name
 	require.NoError(t, err)
 	socket := filepath.Join(dir, "s")
 	// The shell ends the server when its input ends, which it does even if a test
 	// panics and nothing is cleaned up.
 	server := exec.Command("sh", "-c", `"$0" "$@" <&- & cat; kill $!; wait`,
-		path, "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
+		string(testkit.Oracle(t)), "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
 	leash, err := server.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, server.Start())
@@ -50,7 +49,7 @@ func startOracle(t *testing.T) *oracle {
 	t.Cleanup(func() { require.NoError(t, o.conn.Close()) })
 	o.in = bufio.NewReader(o.conn)
 	info := o.do("INFO", "server")
-	require.Contains(t, info.Str, "redis_version:7.0.", "the oracle must be a Redis 7.0")
+	require.Contains(t, info.Str, "redis_version:7.4.", "the oracle must be a Redis 7.4")
 	return o
 }
 

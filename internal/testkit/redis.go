@@ -12,7 +12,46 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Redis is a real redis-server 7.0 that belongs to a test.
+// Program is the path of a redis-server.
+type Program string
+
+// Oracle is the redis-server that everything is compared with: Redis 7.4, or what the variable ORACLE of the
+// environment names. The Makefile knows where it was built and sets it.
+func Oracle(t testing.TB) Program {
+	t.Helper()
+	path := os.Getenv("ORACLE")
+	if path == "" {
+		t.Fatal("ORACLE names no redis-server to compare with: use the Makefile ('make diff'), or set ORACLE=path")
+	}
+	path, err := exec.LookPath(path)
+	if err != nil {
+		t.Fatalf("ORACLE: %v: run 'make deps', or set ORACLE=path", err)
+	}
+	return Program(path)
+}
+
+// Installed is the redis-server in PATH, which is another version than Oracle: Debian's is 7.0. It is there for
+// the files that people bring along, and take back.
+func Installed(t testing.TB) Program {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatal("there is no redis-server in PATH: run 'make deps'")
+	}
+	return Program(path)
+}
+
+// EachProgram runs a test with Oracle and with Installed, as subtests: files have to be read by both and from both.
+func EachProgram(t *testing.T, test func(t *testing.T, p Program)) {
+	t.Helper()
+	t.Run("oracle", func(t *testing.T) { test(t, Oracle(t)) })
+	t.Run("installed", func(t *testing.T) { test(t, Installed(t)) })
+}
+
+// Tool is the path of a program that comes with this redis-server, such as redis-check-rdb.
+func (p Program) Tool(name string) string { return filepath.Join(filepath.Dir(string(p)), name) }
+
+// Redis is a real redis-server that belongs to a test.
 type Redis struct {
 	// Dir is its working directory, Socket the unix socket that it listens on.
 	Dir, Socket string
@@ -26,20 +65,21 @@ type Redis struct {
 // that waits for a millisecond gets its answer after a hundred.
 const ticks = "500"
 
-// StartRedis starts a redis-server with empty databases, no persistence and no TCP port, for the length of
-// the test. args are added to its command line ("--requirepass", "x") and win over what this says. Where
-// there is none, the test fails and says what to do.
+// StartRedis starts the oracle. Where there is none, the test fails and says what to do.
 func StartRedis(t testing.TB, args ...string) *Redis {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatal("there is no redis-server to compare with: run 'make deps'")
-	}
+	return Oracle(t).Start(t, args...)
+}
+
+// Start starts a redis-server with empty databases, no persistence and no TCP port, for the length of
+// the test. args are added to its command line ("--requirepass", "x") and win over what this says.
+func (p Program) Start(t testing.TB, args ...string) *Redis {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be too long for a socket's name
 	require.NoError(t, err)
 	r := &Redis{Dir: dir, Socket: filepath.Join(dir, "s"), t: t}
 	logPath := filepath.Join(dir, "redis.log")
-	r.process = exec.Command(path, append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
+	r.process = exec.Command(string(p), append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
 		"--appendonly", "no", "--hz", ticks, "--dir", dir, "--logfile", logPath}, args...)...)
 	require.NoError(t, r.process.Start())
 	t.Cleanup(func() {

@@ -398,13 +398,13 @@ func (g *generator) anyCase(word string) string {
 	return string(b)
 }
 
-// isNewer reports whether a version of Redis comes after the oracle's, 7.0.
+// isNewer reports whether a version of Redis comes after the oracle's, 7.4.
 func isNewer(version string) bool {
 	major, rest, _ := strings.Cut(version, ".")
 	minor, _, _ := strings.Cut(rest, ".")
 	a, _ := strconv.Atoi(major)
 	b, _ := strconv.Atoi(minor)
-	return a > 7 || a == 7 && b > 0
+	return a > 7 || a == 7 && b > 4
 }
 
 // isNewerWord reports whether only an argument that is newer than the oracle begins with the word.

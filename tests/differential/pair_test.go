@@ -54,7 +54,7 @@ func startPair(t *testing.T, password string) *pair {
 	p.ours.dial, p.redis.dial = srv.Dial, redis.Dial
 	p.reconnect()
 	if password == "" {
-		require.Contains(t, p.redis.Do("INFO", "server").Str, "redis_version:7.0.", "the oracle must be a Redis 7.0")
+		require.Contains(t, p.redis.Do("INFO", "server").Str, "redis_version:7.4.", "the oracle must be a Redis 7.4")
 	}
 	return p
 }

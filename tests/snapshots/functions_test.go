@@ -34,9 +34,11 @@ func useFunctions(t *testing.T, c *testkit.Client) {
 
 // TestFunctionsGoBothWays carries libraries in snapshots and in payloads, from
 // Redis to us and from us to Redis.
-func TestFunctionsGoBothWays(t *testing.T) {
+func TestFunctionsGoBothWays(t *testing.T) { testkit.EachProgram(t, functionsGoBothWays) }
+
+func functionsGoBothWays(t *testing.T, p testkit.Program) {
 	dir := t.TempDir()
-	redis := startRedis(t, dir)
+	redis := startRedis(t, p, dir)
 	for _, code := range functionLibraries {
 		require.False(t, redis.Do("FUNCTION", "LOAD", code).IsError())
 	}
@@ -45,8 +47,8 @@ func TestFunctionsGoBothWays(t *testing.T) {
 	ours := startServer(t, dir)
 	useFunctions(t, ours)
 	save(t, ours)
-	checkRDB(t, dir)
-	useFunctions(t, startRedis(t, dir))
+	checkRDB(t, p, dir)
+	useFunctions(t, startRedis(t, p, dir))
 
 	for _, way := range [][2]*testkit.Client{{redis, ours}, {ours, redis}} {
 		payload := way[0].Do("FUNCTION", "DUMP").Str

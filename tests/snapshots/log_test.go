@@ -29,13 +29,9 @@ var logVariants = map[string][]string{
 }
 
 // checkLog has Redis' own tool look at a log.
-func checkLog(t *testing.T, dir, name, filename string) {
+func checkLog(t *testing.T, p testkit.Program, dir, name, filename string) {
 	t.Helper()
-	tool, err := exec.LookPath("redis-check-aof")
-	if err != nil {
-		t.Fatal("there is no redis-check-aof: run 'make deps'")
-	}
-	out, err := exec.Command(tool, filepath.Join(dir, name, filename+".manifest")).CombinedOutput()
+	out, err := exec.Command(p.Tool("redis-check-aof"), filepath.Join(dir, name, filename+".manifest")).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "All AOF files and manifest are valid")
 }
@@ -98,7 +94,9 @@ func copyOf(t *testing.T, dir string) string {
 
 // TestRedisContinuesOurLog: a real Redis starts on the directory of our log and holds the same
 // data; what it adds we read again.
-func TestRedisContinuesOurLog(t *testing.T) {
+func TestRedisContinuesOurLog(t *testing.T) { testkit.EachProgram(t, redisContinuesOurLog) }
+
+func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 	for name, directives := range logVariants {
 		t.Run(name, func(t *testing.T) {
 			dir, sub, filename := t.TempDir(), "appendonlydir", "appendonly.aof"
@@ -132,9 +130,9 @@ func TestRedisContinuesOurLog(t *testing.T) {
 			require.Eventually(t, func() bool { return ours.Do("EXISTS", "short").Int == 0 }, 20*time.Second, time.Millisecond)
 			want := testkit.ReadDataset(ours)
 			require.NoError(t, srv.Close())
-			checkLog(t, dir, sub, filename)
+			checkLog(t, p, dir, sub, filename)
 
-			redis := startRedis(t, dir, redisArgs...)
+			redis := startRedis(t, p, dir, redisArgs...)
 			requireSame(t, want, testkit.ReadDataset(redis))
 			redis.Do("SELECT", "0")
 			redis.Do("SET", "from", "Redis")
@@ -144,18 +142,20 @@ func TestRedisContinuesOurLog(t *testing.T) {
 			m.fill(1)
 			m.send(t, redis)
 			endRedis(redis)
-			again := startRedis(t, copyOf(t, dir), redisArgs...)
+			again := startRedis(t, p, copyOf(t, dir), redisArgs...)
 			requireSame(t, testkit.ReadDataset(again), testkit.ReadDataset(startServer(t, dir, directives...)))
 		})
 	}
 }
 
 // TestWeContinueRedisLog: Redis' own log, with what it makes of commands that we log otherwise.
-func TestWeContinueRedisLog(t *testing.T) {
+func TestWeContinueRedisLog(t *testing.T) { testkit.EachProgram(t, weContinueRedisLog) }
+
+func weContinueRedisLog(t *testing.T, p testkit.Program) {
 	for _, rewritten := range []bool{false, true} {
 		t.Run(fmt.Sprint("rewritten=", rewritten), func(t *testing.T) {
 			dir := t.TempDir()
-			redis := startRedis(t, dir, "--appendonly", "yes", "--appendfsync", "always", "--aof-timestamp-enabled", "yes")
+			redis := startRedis(t, p, dir, "--appendonly", "yes", "--appendfsync", "always", "--aof-timestamp-enabled", "yes")
 			m := newMaker(t)
 			m.fill(2)
 			m.send(t, redis)
@@ -173,9 +173,9 @@ func TestWeContinueRedisLog(t *testing.T) {
 				redis.Do(strings.Fields(line)...)
 			}
 			endRedis(redis)
-			again := startRedis(t, copyOf(t, dir), "--appendonly", "yes")
+			again := startRedis(t, p, copyOf(t, dir), "--appendonly", "yes")
 			requireSame(t, testkit.ReadDataset(again), testkit.ReadDataset(startServer(t, dir, "appendonly", "yes")))
-			checkLog(t, dir, "appendonlydir", "appendonly.aof")
+			checkLog(t, p, dir, "appendonlydir", "appendonly.aof")
 		})
 	}
 }

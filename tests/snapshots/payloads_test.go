@@ -51,7 +51,9 @@ func oneForm(encoding string) bool { return encoding != "hashtable" && encoding 
 
 // TestPayloadsOfRedis go into lockserver and, as lockserver's own, back into another Redis, whose digest of
 // all data is the first one's. Where there is only one way to write a value, the bytes are the same.
-func TestPayloadsOfRedis(t *testing.T) {
+func TestPayloadsOfRedis(t *testing.T) { testkit.EachProgram(t, payloadsOfRedis) }
+
+func payloadsOfRedis(t *testing.T, p testkit.Program) {
 	for _, directives := range [][]string{nil, {"rdbcompression", "no"}} {
 		t.Run(strings.Join(directives, " "), func(t *testing.T) {
 			m := newMaker(t)
@@ -60,7 +62,7 @@ func TestPayloadsOfRedis(t *testing.T) {
 			for i := 0; i < len(directives); i += 2 {
 				args = append(args, "--"+directives[i], directives[i+1])
 			}
-			redis, again := startRedis(t, t.TempDir(), args...), startRedis(t, t.TempDir())
+			redis, again := startRedis(t, p, t.TempDir(), args...), startRedis(t, p, t.TempDir())
 			m.send(t, redis)
 			redis.Do("SELECT", "0")
 			for _, db := range []string{"3", "15"} {
@@ -95,10 +97,12 @@ func TestPayloadsOfRedis(t *testing.T) {
 }
 
 // TestPayloadsOfOurs: what lockserver made itself goes into Redis, locks included.
-func TestPayloadsOfOurs(t *testing.T) {
+func TestPayloadsOfOurs(t *testing.T) { testkit.EachProgram(t, payloadsOfOurs) }
+
+func payloadsOfOurs(t *testing.T, p testkit.Program) {
 	m := newMaker(t)
 	m.fill(3)
-	ours, redis := startServer(t, t.TempDir()), startRedis(t, t.TempDir())
+	ours, redis := startServer(t, t.TempDir()), startRedis(t, p, t.TempDir())
 	m.send(t, ours)
 	require.Positive(t, ours.Do("LOCK", "door", "alice", "EX", "3600").Int)
 	carry(t, ours, redis)
@@ -108,8 +112,10 @@ func TestPayloadsOfOurs(t *testing.T) {
 
 // TestPayloadsOfFieldTimes: deadlines of fields are newer than Redis 7.0, which refuses such a payload by its
 // version; so lockserver is its own oracle, and what loses its deadlines is a payload of version 10 again.
-func TestPayloadsOfFieldTimes(t *testing.T) {
-	ours, redis := startServer(t, t.TempDir()), startRedis(t, t.TempDir())
+func TestPayloadsOfFieldTimes(t *testing.T) { testkit.EachProgram(t, payloadsOfFieldTimes) }
+
+func payloadsOfFieldTimes(t *testing.T, p testkit.Program) {
+	ours, redis := startServer(t, t.TempDir()), startRedis(t, p, t.TempDir())
 	at := time.Now().UnixMilli() + 3_600_000
 	ours.Do("HSET", "h", "lasting", "1", "dying", "2")
 	require.Equal(t, "[1]", ours.Do("HPEXPIREAT", "h", strconv.FormatInt(at, 10), "FIELDS", "1", "dying").String())

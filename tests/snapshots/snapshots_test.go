@@ -46,9 +46,9 @@ func startServer(t *testing.T, dir string, directives ...string) *testkit.Client
 }
 
 // startRedis starts a real Redis that keeps its snapshot in dir, and waits until it has loaded it.
-func startRedis(t *testing.T, dir string, args ...string) *testkit.Client {
+func startRedis(t *testing.T, p testkit.Program, dir string, args ...string) *testkit.Client {
 	t.Helper()
-	redis := testkit.StartRedis(t, append([]string{"--dir", dir, "--dbfilename", fileName, "--enable-debug-command", "yes"}, args...)...)
+	redis := p.Start(t, append([]string{"--dir", dir, "--dbfilename", fileName, "--enable-debug-command", "yes"}, args...)...)
 	c := redis.Client(t)
 	require.Eventually(t, func() bool { return c.Do("PING").Str == "PONG" }, 20*time.Second, 5*time.Millisecond)
 	return c
@@ -60,13 +60,9 @@ func save(t *testing.T, c *testkit.Client) {
 }
 
 // checkRDB has Redis' own tool look at the file.
-func checkRDB(t *testing.T, dir string) {
+func checkRDB(t *testing.T, p testkit.Program, dir string) {
 	t.Helper()
-	tool, err := exec.LookPath("redis-check-rdb")
-	if err != nil {
-		t.Fatal("there is no redis-check-rdb: run 'make deps'")
-	}
-	out, err := exec.Command(tool, filepath.Join(dir, fileName)).CombinedOutput()
+	out, err := exec.Command(p.Tool("redis-check-rdb"), filepath.Join(dir, fileName)).CombinedOutput()
 	require.NoError(t, err, "%s", out)
 	require.Contains(t, string(out), "RDB looks OK!")
 }
@@ -90,7 +86,9 @@ var variants = map[string][]string{
 	"one endless node": {"stream-node-max-entries", "0", "stream-node-max-bytes", "0"},
 }
 
-func TestRedisLoadsOurs(t *testing.T) {
+func TestRedisLoadsOurs(t *testing.T) { testkit.EachProgram(t, redisLoadsOurs) }
+
+func redisLoadsOurs(t *testing.T, p testkit.Program) {
 	for name, directives := range variants {
 		t.Run(name, func(t *testing.T) {
 			m := newMaker(t)
@@ -99,14 +97,18 @@ func TestRedisLoadsOurs(t *testing.T) {
 			ours := startServer(t, dir, directives...)
 			m.send(t, ours)
 			save(t, ours)
-			checkRDB(t, dir)
-			requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(startRedis(t, dir)))
+			checkRDB(t, p, dir)
+			requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(startRedis(t, p, dir)))
 		})
 	}
 }
 
 // TestLocksAndSalesAreOrdinaryKeys: what the native commands keep can go to Redis and come back.
 func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
+	testkit.EachProgram(t, locksAndSalesAreOrdinaryKeys)
+}
+
+func locksAndSalesAreOrdinaryKeys(t *testing.T, p testkit.Program) {
 	dir := t.TempDir()
 	ours := startServer(t, dir)
 	token := ours.Do("LOCK", "door", "alice", "EX", "3600")
@@ -123,9 +125,9 @@ func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 	require.Equal(t, int64(1), ours.Do("SECKILL.CANCEL", "11", "user-7", "order-7").Int)
 	sale := ours.Do("SECKILL.INFO", "11")
 	save(t, ours)
-	checkRDB(t, dir)
+	checkRDB(t, p, dir)
 
-	redis := startRedis(t, dir)
+	redis := startRedis(t, p, dir)
 	requireSame(t, testkit.ReadDataset(ours), testkit.ReadDataset(redis))
 	require.Equal(t, "gone 2 user-7", redis.Do("HGET", "seckill:orders:11", "order-7").Str)
 	require.Equal(t, int64(199), redis.Do("ZCARD", "seckill:holds:11").Int)
@@ -150,7 +152,9 @@ func TestLocksAndSalesAreOrdinaryKeys(t *testing.T) {
 
 // TestWeLoadRedis goes all the way round: Redis' file, ours made of it, and Redis again, whose own digest
 // of all data must be the first one's.
-func TestWeLoadRedis(t *testing.T) {
+func TestWeLoadRedis(t *testing.T) { testkit.EachProgram(t, weLoadRedis) }
+
+func weLoadRedis(t *testing.T, p testkit.Program) {
 	for name, directives := range variants {
 		t.Run(name, func(t *testing.T) {
 			m := newMaker(t)
@@ -160,7 +164,7 @@ func TestWeLoadRedis(t *testing.T) {
 			for i := 0; i < len(directives); i += 2 {
 				args = append(args, "--"+directives[i], directives[i+1])
 			}
-			redis := startRedis(t, dir, args...)
+			redis := startRedis(t, p, dir, args...)
 			m.send(t, redis)
 			save(t, redis)
 			want := testkit.ReadDataset(redis)
@@ -168,9 +172,9 @@ func TestWeLoadRedis(t *testing.T) {
 			ours := startServer(t, dir)
 			requireSame(t, want, testkit.ReadDataset(ours))
 			save(t, ours)
-			checkRDB(t, dir)
+			checkRDB(t, p, dir)
 
-			again := startRedis(t, dir)
+			again := startRedis(t, p, dir)
 			requireSame(t, want, testkit.ReadDataset(again))
 			require.Equal(t, redis.Do("DEBUG", "DIGEST").Str, again.Do("DEBUG", "DIGEST").Str)
 		})
@@ -178,7 +182,9 @@ func TestWeLoadRedis(t *testing.T) {
 }
 
 // TestWhatWeCannotHoldIsRefused: loading the rest of such a file would lose something at the next save.
-func TestWhatWeCannotHoldIsRefused(t *testing.T) {
+func TestWhatWeCannotHoldIsRefused(t *testing.T) { testkit.EachProgram(t, whatWeCannotHoldIsRefused) }
+
+func whatWeCannotHoldIsRefused(t *testing.T, p testkit.Program) {
 	for _, c := range []struct {
 		what    string
 		command []string
@@ -190,7 +196,7 @@ func TestWhatWeCannotHoldIsRefused(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			dir := t.TempDir()
-			redis := startRedis(t, dir)
+			redis := startRedis(t, p, dir)
 			for i := range 100 {
 				redis.Do("SET", fmt.Sprint("key:", i), "v")
 			}

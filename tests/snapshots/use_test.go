@@ -13,7 +13,9 @@ import (
 
 // TestUseIsCarried: how a key has been used goes from either server to the other, if
 // the policy of eviction knows it.
-func TestUseIsCarried(t *testing.T) {
+func TestUseIsCarried(t *testing.T) { testkit.EachProgram(t, useIsCarried) }
+
+func useIsCarried(t *testing.T, p testkit.Program) {
 	const slackS = 20 // of servers that start slowly
 	for _, tt := range []struct {
 		policy, what string
@@ -50,14 +52,14 @@ func TestUseIsCarried(t *testing.T) {
 		}
 		t.Run(tt.policy, func(t *testing.T) {
 			dir := t.TempDir()
-			redis := startRedis(t, dir, "--maxmemory-policy", tt.policy)
+			redis := startRedis(t, p, dir, "--maxmemory-policy", tt.policy)
 			fill(t, redis)
 			check(t, startServer(t, dir, "maxmemory-policy", tt.policy))
 
 			dir = t.TempDir()
 			fill(t, startServer(t, dir, "maxmemory-policy", tt.policy))
-			checkRDB(t, dir)
-			check(t, startRedis(t, dir, "--maxmemory-policy", tt.policy))
+			checkRDB(t, p, dir)
+			check(t, startRedis(t, p, dir, "--maxmemory-policy", tt.policy))
 		})
 	}
 }
