@@ -20,8 +20,8 @@ func zscan(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	// Redis writes a score of a listpack as it stands there, where large integers are spelled out.
-	spell := zset.AppendScore
+	// Redis writes a score of a listpack as it stands there, and others with 17 digits.
+	spell := zset.AppendLong
 	if z.Encoding() == "listpack" {
 		spell = zset.AppendPacked
 	}

@@ -22,7 +22,7 @@ func TestZSetNewerScript(t *testing.T) {
 func TestZSetEffects(t *testing.T) {
 	f := newFixture(t, ZSetRows)
 	for _, c := range []struct{ command, want string }{
-		{"ZADD z 1 a 2 b 0.1 c", "0 ZADD z 1 a 2 b 0.10000000000000001 c"},
+		{"ZADD z 1 a 2 b 0.1 c", "0 ZADD z 1 a 2 b 0.1 c"},
 		{"ZADD z CH 1 a 3 b inf d", "0 ZADD z 3 b inf d"},
 		{"ZADD z NX 9 a", ""},
 		{"ZADD z GT 0 a 4 b", "0 ZADD z 4 b"},

@@ -13,7 +13,7 @@
 //     [LongDouble], which is the arithmetic of INCRBYFLOAT. Those of integers are in internal/decimal.
 //
 // The texts of protocol errors are Redis', byte for byte (protocol.go), and the tests hold the cases that
-// were tried against a Redis 7.0.15; run them with -oracle host:port to try them again.
+// were tried against a Redis 7.4.1; run them with -oracle host:port to try them again.
 //
 // To add a reply type: give [Writer] a method with both encodings, [Kind] a constant, and the reader a case.
 package resp

@@ -62,7 +62,7 @@ func isZero(b []byte, hex bool) bool {
 	return len(bytes.Trim(b, "0.")) == 0
 }
 
-// AppendDouble appends f as Redis 7.0 writes doubles: C's %.17g, with inf, -inf and nan.
+// AppendDouble appends f as Redis writes doubles since 7.2: inf, -inf, nan, or what [decimal.AppendFloat] does.
 func AppendDouble(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):
@@ -72,10 +72,7 @@ func AppendDouble(dst []byte, f float64) []byte {
 	case math.IsNaN(f):
 		return append(dst, "nan"...)
 	}
-	if n := int64(f); float64(n) == f && n < 1e17 && n > -1e17 && (n != 0 || !math.Signbit(f)) {
-		return strconv.AppendInt(dst, n, 10)
-	}
-	return strconv.AppendFloat(dst, f, 'g', 17, 64)
+	return decimal.AppendFloat(dst, f)
 }
 
 // AppendFixed appends f as Redis writes the coordinates of GEOPOS: 17 digits after the

@@ -17,7 +17,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// floatTexts were all tried with Redis 7.0.15. zadd is the score that ZADD z text m stored, as ZSCORE shows
+// floatTexts were all tried with Redis 7.4.1. zadd is the score that ZADD z text m stored, as ZSCORE shows
 // it; incr what INCRBYFLOAT of a new key returned. "" says "value is not a valid float".
 var floatTexts = []struct{ text, zadd, incr string }{
 	{"", "", ""},
@@ -71,8 +71,8 @@ var floatTexts = []struct{ text, zadd, incr string }{
 	{"+INF", "inf", "inf"},
 	{"-inf", "-inf", "-inf"},
 	{"InfinitY", "inf", "inf"},
-	{"3.0e-17", "3.0000000000000001e-17", "0.00000000000000003"},
-	{"3e-18", "2.9999999999999998e-18", "0"},
+	{"3.0e-17", "3e-17", "0.00000000000000003"},
+	{"3e-18", "3e-18", "0"},
 	{"1e308", "1e+308", "9999999999999999999668587965"}, // INCRBYFLOAT's texts by their beginning
 	{"1e309", "", "9999999999999999999863494245"},
 	{"1e400", "", "10000000000000000000281880683947"},
@@ -84,11 +84,11 @@ var floatTexts = []struct{ text, zadd, incr string }{
 	{"1.19e4932", "", ""},
 	{"1e5000", "", ""},
 	{"1e99999999999999999999999", "", ""},
-	{"5e-324", "4.9406564584124654e-324", "0"},
-	{"2.5e-324", "4.9406564584124654e-324", "0"},
+	{"5e-324", "5e-324", "0"},
+	{"2.5e-324", "5e-324", "0"},
 	{"2e-324", "", "0"},
-	{"0x1p-1074", "4.9406564584124654e-324", "0"},
-	{"0x1.1p-1075", "4.9406564584124654e-324", "0"},
+	{"0x1p-1074", "5e-324", "0"},
+	{"0x1.1p-1075", "5e-324", "0"},
 	{"0x1p-1075", "", "0"},
 	{"1e-400", "", "0"},
 	{"1e-4950", "", "0"},
@@ -100,7 +100,7 @@ var floatTexts = []struct{ text, zadd, incr string }{
 	{strings.Repeat("0", 300), "0", "0"},
 	{strings.Repeat("0", 5119), "0", "0"},
 	{strings.Repeat("0", 5120), "0", ""},
-	{"1" + strings.Repeat("0", 300), "1.0000000000000001e+300", "1000000000000000000008997"},
+	{"1" + strings.Repeat("0", 300), "1e+300", "1000000000000000000008997"},
 }
 
 func TestFloatTexts(t *testing.T) {
@@ -237,7 +237,7 @@ func makeGolden(t *testing.T) {
 	require.NoError(t, os.WriteFile(goldenDoubles, doubles.Bytes(), 0o644))
 }
 
-// TestNumbersAsRedis compares with what Redis 7.0.15 on x86-64 answered.
+// TestNumbersAsRedis compares with what Redis 7.4.1 on x86-64 answered.
 func TestNumbersAsRedis(t *testing.T) {
 	if *oracle != "" {
 		makeGolden(t)

@@ -11,9 +11,9 @@ import (
 	"lockserver/internal/resp"
 )
 
-var oracle = flag.String("oracle", "", "host:port of a Redis 7.0, without password and data, to compare with")
+var oracle = flag.String("oracle", "", "host:port of a Redis 7.4, without password and data, to compare with")
 
-// protocolCases were all tried with Redis 7.0.15; TestOracleProtocol tries them again.
+// protocolCases were all tried with Redis 7.4.1; TestOracleProtocol tries them again.
 var protocolCases = []struct {
 	in       string
 	commands string // as %q prints a [][]byte, joined by spaces

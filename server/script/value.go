@@ -9,6 +9,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"lockserver/commands"
+	"lockserver/internal/decimal"
 	"lockserver/internal/luavm"
 	"lockserver/internal/resp"
 )
@@ -282,47 +283,15 @@ func oneLine(s string) string {
 // viewText is the bytes of a text, which nobody may change: an argument of a command that a script calls.
 func viewText(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
-// appendNumber appends a number as a command gets it from a script: C's "%.17g".
+// appendNumber appends a number as a command gets it from a script: as an integer where it is one, also -0.
 func appendNumber(dst []byte, f float64) []byte {
-	switch {
-	case f == math.Trunc(f) && math.Abs(f) < 1e17 && (f != 0 || !math.Signbit(f)):
-		return strconv.AppendInt(dst, int64(f), 10)
-	case math.IsNaN(f) && math.Signbit(f):
+	if n, ok := decimal.WholeNumber(f); ok {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	if math.IsNaN(f) && math.Signbit(f) {
 		return append(dst, "-nan"...)
-	case math.IsNaN(f):
-		return append(dst, "nan"...)
-	case math.IsInf(f, 1):
-		return append(dst, "inf"...)
-	case math.IsInf(f, -1):
-		return append(dst, "-inf"...)
 	}
-	exponent := 0
-	if f != 0 {
-		var space [32]byte
-		text := strconv.AppendFloat(space[:0], math.Abs(f), 'e', 16, 64) // rounding may carry into another digit
-		at := bytes.IndexByte(text, 'e')
-		exponent, _ = strconv.Atoi(string(text[at+1:]))
-	}
-	if exponent >= -4 && exponent < 17 {
-		return trimZeros(strconv.AppendFloat(dst, f, 'f', 16-exponent, 64), len(dst))
-	}
-	start := len(dst)
-	dst = strconv.AppendFloat(dst, f, 'e', 16, 64)
-	at := start + bytes.IndexByte(dst[start:], 'e')
-	tail := string(dst[at:])
-	return append(trimZeros(dst[:at], start), tail...)
-}
-
-// trimZeros drops zeros at the end of what stands behind a decimal point, and the point if nothing is left.
-func trimZeros(b []byte, from int) []byte {
-	if bytes.IndexByte(b[from:], '.') < 0 {
-		return b
-	}
-	b = bytes.TrimRight(b, "0")
-	if b[len(b)-1] == '.' {
-		b = b[:len(b)-1]
-	}
-	return b
+	return resp.AppendDouble(dst, f)
 }
 
 // luaText is a value that Lua takes for a string: one, or a number.

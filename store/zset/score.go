@@ -5,38 +5,44 @@ import (
 	"strconv"
 	"unsafe"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/listpack"
 )
 
-// maxPackedInt bounds the scores that a listpack holds as integers. Redis' bound:
-// format, do not change.
-const maxPackedInt = math.MaxInt64 / 2
-
-// AppendScore appends a text that reads back as exactly this score: what C prints
-// for %.17g, which is how Redis 7.0 stores and replicates scores.
+// AppendScore appends a text that reads back as exactly this score, which is how Redis stores and replicates
+// scores since 7.2.
 func AppendScore(dst []byte, score float64) []byte {
-	switch {
-	case math.IsInf(score, 1):
-		return append(dst, "inf"...)
-	case math.IsInf(score, -1):
-		return append(dst, "-inf"...)
+	if math.IsInf(score, 0) {
+		return appendInf(dst, score)
+	}
+	return decimal.AppendFloat(dst, score)
+}
+
+// AppendLong appends what C prints for %.17g: ZSCAN has it for scores that are in no listpack.
+func AppendLong(dst []byte, score float64) []byte {
+	if math.IsInf(score, 0) {
+		return appendInf(dst, score)
 	}
 	return strconv.AppendFloat(dst, score, 'g', 17, 64)
+}
+
+func appendInf(dst []byte, score float64) []byte {
+	if score < 0 {
+		dst = append(dst, '-')
+	}
+	return append(dst, "inf"...)
 }
 
 // packedScore returns a score as an element of a listpack: an integer where it is
 // one, -0 included, which so loses its sign, as in Redis. The text aliases dst.
 func packedScore(dst []byte, score float64) listpack.Value {
-	if score >= -maxPackedInt && score <= maxPackedInt {
-		if n := int64(score); float64(n) == score {
-			return listpack.Integer(n)
-		}
+	if n, ok := decimal.WholeNumber(score); ok {
+		return listpack.Integer(n)
 	}
 	return listpack.String(AppendScore(dst[:0], score))
 }
 
-// AppendPacked appends a score as it stands in a listpack: as AppendScore does, but
-// integers up to 2^62 with all their digits.
+// AppendPacked appends a score as it stands in a listpack: as AppendScore does, but -0 has lost its sign.
 func AppendPacked(dst []byte, score float64) []byte {
 	var text [maxScore]byte
 	v := packedScore(text[:], score)

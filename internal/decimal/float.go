@@ -1,0 +1,61 @@
+package decimal
+
+import (
+	"math"
+	"strconv"
+)
+
+// maxWhole bounds the numbers that are written as integers: half of the range of int64, Redis' bound.
+const maxWhole = math.MaxInt64 / 2
+
+// WholeNumber returns a floating point number that is an integer of up to 62 bits; -0 is 0.
+func WholeNumber(f float64) (int64, bool) {
+	if f < -maxWhole || f > maxWhole {
+		return 0, false
+	}
+	n := int64(f)
+	return n, float64(n) == f
+}
+
+// AppendFloat appends a finite f with digits that read back as f, mostly the fewest, as Redis does: an
+// integer as such, and a fraction or a larger number without an exponent as long as that costs few zeros.
+func AppendFloat(dst []byte, f float64) []byte {
+	if n, ok := WholeNumber(f); ok && (n != 0 || !math.Signbit(f)) {
+		return strconv.AppendInt(dst, n, 10)
+	}
+	if math.Signbit(f) {
+		dst = append(dst, '-')
+		f = -f
+	}
+	if f == 0 {
+		return append(dst, '0')
+	}
+	var space [maxDigits]byte
+	digits, last := shortest(space[:0], f)
+	exponent := last + len(digits) - 1
+	switch few := last > -7 || exponent > -4 && exponent < 4; {
+	case last >= 0 && exponent < len(digits)+7:
+		return append(append(dst, digits...), zeros[:last]...)
+	case last < 0 && exponent < 0 && few:
+		return append(append(dst, zeroPoint[:1-exponent]...), digits...)
+	case last < 0 && few:
+		dst = append(append(dst, digits[:exponent+1]...), '.')
+		return append(dst, digits[exponent+1:]...)
+	}
+	dst = append(dst, digits[0])
+	if len(digits) > 1 {
+		dst = append(append(dst, '.'), digits[1:]...)
+	}
+	dst = append(dst, 'e')
+	if exponent >= 0 {
+		dst = append(dst, '+')
+	}
+	return strconv.AppendInt(dst, int64(exponent), 10)
+}
+
+const (
+	// maxDigits is more than a number can have: 17, and one that Grisu may begin with.
+	maxDigits = 20
+	zeros     = "0000000"
+	zeroPoint = "0.0000000"
+)
