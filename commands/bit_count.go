@@ -39,40 +39,36 @@ func bitSpanOf(start, end, n, unitBits int64) bitSpan {
 	return bitSpan{start * unitBits, end*unitBits + unitBits - 1}
 }
 
-// bitcount of a missing key is 0 whatever else was said.
 func bitcount(c *Ctx) error {
-	b, ok, err := c.findString(c.Argv[1])
-	if err != nil {
-		return err
-	}
-	if !ok {
-		c.Out.Int(0)
-		return nil
-	}
-	s := bitSpan{0, int64(len(b))*8 - 1}
-	switch args := c.Argv[2:]; len(args) {
+	args := c.Argv[2:]
+	unit, start, end := int64(8), int64(0), int64(-1)
+	switch len(args) {
 	case 0:
 	case 2, 3:
-		start, ok1 := decimal.ParseInt(args[0])
-		end, ok2 := decimal.ParseInt(args[1])
+		var ok1, ok2 bool
+		start, ok1 = decimal.ParseInt(args[0])
+		end, ok2 = decimal.ParseInt(args[1])
 		if !ok1 || !ok2 {
 			return ErrNotInteger
 		}
-		if start < 0 && end < 0 && start > end { // before the unit is looked at
-			c.Out.Int(0)
-			return nil
-		}
-		unit := int64(8)
 		if len(args) == 3 {
+			var err error
 			if unit, err = spanUnit(args[2]); err != nil {
 				return err
 			}
 		}
-		s = bitSpanOf(start, end, int64(len(b))*8/unit, unit)
 	default:
 		return ErrSyntax
 	}
-	c.Out.Int(countBits(b, s))
+	b, _, err := c.findString(c.Argv[1])
+	if err != nil {
+		return err
+	}
+	if start < 0 && end < 0 && start > end { // Redis says so before it looks where they are
+		c.Out.Int(0)
+		return nil
+	}
+	c.Out.Int(countBits(b, bitSpanOf(start, end, int64(len(b))*8/unit, unit)))
 	return nil
 }
 
@@ -94,8 +90,7 @@ func countBits(b []byte, s bitSpan) int64 {
 	return int64(n)
 }
 
-// bitpos finds fault with the bit it is to look for first, then, if there is a string, word by word. A
-// missing key is an endless row of zeros.
+// bitpos takes a missing key for an endless row of zeros.
 func bitpos(c *Ctx) error {
 	args := c.Argv[1:]
 	bit, ok := decimal.ParseInt(args[1])
@@ -104,6 +99,10 @@ func bitpos(c *Ctx) error {
 		return ErrNotInteger
 	case bit&^1 != 0:
 		return ErrBitPosBit
+	}
+	call, err := readBitPos(args[2:])
+	if err != nil {
+		return err
 	}
 	r := c.DB.Find(args[0])
 	if !r.Is(store.String) {
@@ -114,43 +113,43 @@ func bitpos(c *Ctx) error {
 		return nil
 	}
 	b := r.Bytes()
-	s, bounded, err := bitposSpan(args[2:], int64(len(b)))
-	if err != nil {
-		return err
-	}
+	s := bitSpanOf(call.start, call.end, int64(len(b))*8/call.unit, call.unit)
 	at := findBit(b, s, byte(bit))
-	if at < 0 && bit == 0 && !bounded && s.first <= s.last {
+	if at < 0 && bit == 0 && !call.bounded && s.first <= s.last {
 		at = int64(len(b)) * 8 // the zeros behind the end
 	}
 	c.Out.Int(at)
 	return nil
 }
 
-// bitposSpan reads the span of a string of n bytes; bounded says that an end was given.
-func bitposSpan(args [][]byte, n int64) (s bitSpan, bounded bool, err error) {
-	if len(args) == 0 {
-		return bitSpan{0, n*8 - 1}, false, nil
-	}
+// bitPosCall is where a BITPOS looks; bounded says that an end was given.
+type bitPosCall struct {
+	start, end, unit int64
+	bounded          bool
+}
+
+func readBitPos(args [][]byte) (p bitPosCall, err error) {
+	p = bitPosCall{end: -1, unit: 8, bounded: len(args) > 1}
 	if len(args) > 3 {
-		return s, false, ErrSyntax
+		return p, ErrSyntax
 	}
-	start, ok := decimal.ParseInt(args[0])
-	if !ok {
-		return s, false, ErrNotInteger
-	}
-	unit := int64(8)
-	if len(args) == 3 {
-		if unit, err = spanUnit(args[2]); err != nil {
-			return s, false, err
+	var ok bool
+	if len(args) > 0 {
+		if p.start, ok = decimal.ParseInt(args[0]); !ok {
+			return p, ErrNotInteger
 		}
 	}
-	end := int64(-1)
-	if bounded = len(args) > 1; bounded {
-		if end, ok = decimal.ParseInt(args[1]); !ok {
-			return s, false, ErrNotInteger
+	if len(args) == 3 { // Redis looks at it before the end
+		if p.unit, err = spanUnit(args[2]); err != nil {
+			return p, err
 		}
 	}
-	return bitSpanOf(start, end, n*8/unit, unit), bounded, nil
+	if p.bounded {
+		if p.end, ok = decimal.ParseInt(args[1]); !ok {
+			return p, ErrNotInteger
+		}
+	}
+	return p, nil
 }
 
 // findBit returns the first place within a span where b has this bit, or -1.

@@ -25,11 +25,11 @@ func CommandRows() []Row {
 				Args: names, Run: commandDocs},
 			{Name: "getkeys", Group: Server, Since: "2.8.13", Flags: flags, Cats: CatConnection,
 				Summary: "Tells which arguments of a command are keys.", Complexity: "O(N) for N arguments",
-				Args: []Arg{Str("command"), Str("arg").Many()}, Run: commandGetKeys},
+				Args: []Arg{Str("command"), Opt(Str("arg").Many())}, Run: commandGetKeys},
 			{Name: "getkeysandflags", Group: Server, Since: "7.0.0", Flags: flags, Cats: CatConnection,
 				Summary:    "Tells which arguments of a command are keys, and how they are used.",
 				Complexity: "O(N) for N arguments",
-				Args:       []Arg{Str("command"), Str("arg").Many()}, Run: commandGetKeysAndFlags},
+				Args:       []Arg{Str("command"), Opt(Str("arg").Many())}, Run: commandGetKeysAndFlags},
 		},
 	}}
 }

@@ -29,7 +29,7 @@ func scanCursor(a *Scanner) uint64 {
 func containerScanOptions(a *Scanner) (s containerScan, err error) {
 	s.count = scanDefaultCount
 	for a.More() {
-		switch a.Option() {
+		switch scanOption(a) {
 		case "MATCH":
 			s.pattern = a.Bytes()
 			// Redis does not match "*", which so lets the empty string pass that the pattern would not.
@@ -42,11 +42,22 @@ func containerScanOptions(a *Scanner) (s containerScan, err error) {
 			s.count = int(n)
 		case "NOVALUES":
 			s.noValues = true
-		default:
-			a.Syntax()
 		}
 	}
 	return s, a.Err()
+}
+
+// scanOption reads an option; one that only HSCAN has gets an error of its own from the others.
+func scanOption(a *Scanner) string {
+	w := a.MaybeOption()
+	switch {
+	case w != "":
+	case a.IsNext("NOVALUES"):
+		a.Fail(ErrScanNoValues)
+	default:
+		a.Syntax()
+	}
+	return w
 }
 
 // passes reports whether an element is asked for.

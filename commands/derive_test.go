@@ -134,9 +134,9 @@ var stated = map[string]struct {
 	"asking": {cats: CatConnection}, "readonly": {cats: CatConnection}, "readwrite": {cats: CatConnection},
 	"command": {cats: CatConnection}, "command|count": {cats: CatConnection}, "command|docs": {cats: CatConnection},
 	"command|help": {cats: CatConnection}, "command|info": {cats: CatConnection}, "command|list": {cats: CatConnection},
-	"command|getkeys": {CatConnection, 4}, "command|getkeysandflags": {CatConnection, 4},
+	"command|getkeys": {cats: CatConnection}, "command|getkeysandflags": {cats: CatConnection},
 	"client|kill": {minArgs: 3}, "debug": {minArgs: 2},
-	"pfmerge": {minArgs: 2}, "psync": {minArgs: 3}, "quit": {minArgs: 1}, "replconf": {minArgs: 1},
+	"psync": {minArgs: 3}, "quit": {minArgs: 1}, "replconf": {minArgs: 1},
 	"dbsize": {cats: CatKeyspace}, "flushall": {cats: CatKeyspace | CatDangerous},
 	"flushdb": {cats: CatKeyspace | CatDangerous}, "swapdb": {cats: CatKeyspace | CatDangerous},
 	"restore-asking": {cats: CatKeyspace | CatDangerous}, "info": {cats: CatDangerous}, "keys": {cats: CatDangerous},
@@ -144,23 +144,17 @@ var stated = map[string]struct {
 	"migrate": {cats: CatDangerous}, "restore": {cats: CatDangerous},
 	"sort":    {cats: CatInstead | CatSet | CatSortedSet | CatList | CatDangerous},
 	"sort_ro": {cats: CatInstead | CatSet | CatSortedSet | CatList | CatDangerous},
-	"wait":    {cats: CatInstead | CatConnection},
+	"wait":    {cats: CatInstead | CatConnection}, "waitaof": {cats: CatInstead | CatConnection},
 }
 
-// state completes what Redis says of a command. That no member need follow the key of GEOHASH and GEOPOS only
-// its arity says, not its grammar, and what a member is looked for at has to agree with both.
+// state completes what Redis says of a command.
 func state(row *Row, name string) {
 	row.Cats, row.MinArgs = stated[name].cats, stated[name].minArgs
-	if name == "geohash" || name == "geopos" {
-		row.Args[1] = Opt(row.Args[1])
-	}
 }
 
 // underivable are the facts that the table cannot say, whatever a row states.
 var underivable = map[string]struct{ lines, why string }{
 	"migrate":     {"keys", "Redis looks for KEYS from the end; a grammar knows the first place only"},
-	"geohash":     {"arg", "Redis says that the members are optional since 7.2 only"},
-	"geopos":      {"arg", "Redis says that the members are optional since 7.2 only"},
 	"pubsub|help": {"categories", "not @pubsub, unlike the help of other groups"},
 }
 

@@ -31,6 +31,7 @@ const (
 	ErrBusyKey      Error = "BUSYKEY Target key name already exists."
 	ErrStringTooBig Error = "ERR string exceeds maximum allowed size (proto-max-bulk-len)"
 	ErrCursor       Error = "ERR invalid cursor"
+	ErrScanNoValues Error = "ERR NOVALUES option can only be used in HSCAN"
 	ErrNumKeysZero  Error = "ERR numkeys should be greater than 0"
 	ErrTooManyKeys  Error = "ERR Number of keys can't be greater than number of args"
 	ErrLimitSign    Error = "ERR LIMIT can't be negative"
@@ -79,7 +80,7 @@ const (
 	ErrFirstDB       Error = "ERR invalid first DB index"
 	ErrSecondDB      Error = "ERR invalid second DB index"
 	ErrNoAuth        Error = "NOAUTH Authentication required."
-	ErrNoAuthHello   Error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	ErrNoAuthHello   Error = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
 	ErrWrongPass     Error = "WRONGPASS invalid username-password pair or user is disabled."
 	ErrNoPassword    Error = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
 	ErrNoProto       Error = "NOPROTO unsupported protocol version"
@@ -195,14 +196,11 @@ const (
 	ErrStreamIDsMissing     Error = "ERR IDS option is required"
 	ErrStreamStart          Error = "ERR invalid start ID for the interval"
 	ErrStreamEnd            Error = "ERR invalid end ID for the interval"
-	ErrXReadUnbalanced      Error = "ERR Unbalanced XREAD list of streams: for each stream key an ID or '$' must be specified."
 	ErrXReadNewID           Error = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
 	ErrXReadGroup           Error = "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadNoAck           Error = "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadGroupMissing    Error = "ERR Missing GROUP option for XREADGROUP"
 	ErrXReadGroupLast       Error = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
-	ErrStreamGone           Error = "UNBLOCKED the stream key no longer exists"
-	ErrGroupGone            Error = "NOGROUP the consumer group this client was blocked on no longer exists"
 	ErrXGroupNoKey          Error = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically."
 	ErrBusyGroup            Error = "BUSYGROUP Consumer Group name already exists"
 	ErrEntriesRead          Error = "ERR value for ENTRIESREAD must be positive or -1"
@@ -211,6 +209,7 @@ const (
 	ErrXSetIDEntries        Error = "ERR entries_added must be positive"
 	ErrXSetIDLength         Error = "ERR The entries_added specified in XSETID is smaller than the target stream length"
 	ErrXSetIDDeleted        Error = "ERR The ID specified in XSETID is smaller than the provided max_deleted_entry_id"
+	ErrXSetIDBelowDeleted   Error = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
 
 	// COMMAND.
 	ErrCommandInvalid     Error = "ERR Invalid command specified"
@@ -412,6 +411,15 @@ func ErrIntRange(least, most int64) Error {
 func ErrNoGroup(group, key []byte) Error {
 	return oneLine([]byte("NOGROUP No such consumer group '" + string(clip(group, len(group))) + "' for key name '" +
 		string(clip(key, len(key))) + "'"))
+}
+
+// ErrStreamsUnbalanced says that XREAD, or XREADGROUP if grouped, has not as many IDs as keys.
+func ErrStreamsUnbalanced(grouped bool) Error {
+	name, id := "xread", "$"
+	if grouped {
+		name, id = "xreadgroup", ">"
+	}
+	return Error("ERR Unbalanced '" + name + "' list of streams: for each stream key an ID or '" + id + "' must be specified.")
 }
 
 // ErrNoKeyOrGroup says that there is no such stream, or no such consumer group of it.

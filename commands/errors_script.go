@@ -54,12 +54,6 @@ const (
 	ErrFunctionBroken   Error = "ERR failed loading the given functions payload"
 )
 
-// ErrNoBlockInScript refuses the option BLOCK of a command, which other commands that
-// wait take for a time that is over.
-func ErrNoBlockInScript(name string) Error {
-	return Error("ERR " + name + " command is not allowed with BLOCK option from scripts")
-}
-
 // ErrScriptEngine names an engine other than lua in a script's first line.
 func ErrScriptEngine(word string) Error {
 	return quoted("ERR Unexpected engine in script shebang: ", []byte(word), "")

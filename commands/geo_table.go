@@ -12,7 +12,7 @@ const geoTime = "O(N+log(M)), N being the number of members around the area and 
 func geoUnits() Arg { return OneOf("unit", Flag("M"), Flag("KM"), Flag("FT"), Flag("MI")) }
 
 func geoCount() Arg {
-	return Opt(Block("count", Int("count").After("COUNT"), Opt(Flag("ANY").From("6.2.0"))))
+	return Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY").From("6.2.0"))))
 }
 
 func geoOrder() Arg { return Opt(OneOf("order", Flag("ASC"), Flag("DESC"))) }
@@ -24,7 +24,7 @@ func geoMemberRows() []Row {
 			Complexity: "O(log(N)) a member, N being the size of the sorted set",
 			Args: []Arg{Key("key", RW|Update), Opt(OneOf("condition", Flag("NX"), Flag("XX"))).From("6.2.0"),
 				Opt(Flag("CH").Named("change")).From("6.2.0"),
-				Block("longitude_latitude_member", Double("longitude"), Double("latitude"), Str("member")).Many()}},
+				Block("data", Double("longitude"), Double("latitude"), Str("member")).Many()}},
 
 		{Name: "geodist", Group: Geo, Since: "3.2.0", Flags: ReadOnly, Run: geodist,
 			Summary: "Tells how far two members are from each other.", Complexity: "O(1)",
@@ -42,21 +42,21 @@ func geoMemberRows() []Row {
 
 func geoSearchRows() []Row {
 	from := OneOf("from", Str("member").After("FROMMEMBER"),
-		Block("longitude_latitude", Double("longitude"), Double("latitude")).After("FROMLONLAT"))
+		Block("fromlonlat", Double("longitude"), Double("latitude")).After("FROMLONLAT"))
 	by := OneOf("by", Block("circle", Double("radius").After("BYRADIUS"), geoUnits()),
 		Block("box", Double("width").After("BYBOX"), Double("height"), geoUnits()))
 	return []Row{
 		{Name: "geosearch", Group: Geo, Since: "6.2.0", Flags: ReadOnly, Run: geosearch,
 			Summary:    "Finds the members within a circle or a box.",
 			Complexity: geoTime,
-			Args: []Arg{Key("key", RO|Access), from, by, geoOrder(), Opt(Block("count", Int("count").After("COUNT"), Opt(Flag("ANY")))),
+			Args: []Arg{Key("key", RO|Access), from, by, geoOrder(), Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY")))),
 				Opt(Flag("WITHCOORD")), Opt(Flag("WITHDIST")), Opt(Flag("WITHHASH"))}},
 
 		{Name: "geosearchstore", Group: Geo, Since: "6.2.0", Flags: Write | DenyOOM, Run: geosearchstore,
 			Summary:    "Finds the members within a circle or a box and puts them into a sorted set.",
 			Complexity: geoTime,
 			Args: []Arg{Key("destination", OW|Update), Key("source", RO|Access), from, by, geoOrder(),
-				Opt(Block("count", Int("count").After("COUNT"), Opt(Flag("ANY")))), Opt(Flag("STOREDIST"))}},
+				Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY")))), Opt(Flag("STOREDIST"))}},
 	}
 }
 
@@ -65,7 +65,8 @@ func geoRadiusRows() []Row {
 	point := append([]Arg{Key("key", RO|Access), Double("longitude"), Double("latitude"), Double("radius"), geoUnits()}, with...)
 	member := append([]Arg{Key("key", RO|Access), Str("member"), Double("radius"), geoUnits()}, with...)
 	stores := func(args []Arg) []Arg {
-		return append(args[:len(args):len(args)], Opt(Key("key", OW|Update).After("STORE")), Opt(Key("key", OW|Update).After("STOREDIST")))
+		return append(args[:len(args):len(args)], Opt(OneOf("store", Key("storekey", OW|Update).After("STORE"),
+			Key("storedistkey", OW|Update).After("STOREDIST"))))
 	}
 	return []Row{
 		{Name: "georadius", Group: Geo, Since: "3.2.0", Flags: Write | DenyOOM, Run: georadius,

@@ -9,7 +9,7 @@ func HashRows() []Row {
 }
 
 func hashWriteRows() []Row {
-	pairs := Block("field_value", Str("field"), Str("value")).Many()
+	pairs := Block("data", Str("field"), Str("value")).Many()
 	return []Row{
 		{Name: "hset", Group: Hash, Since: "2.0.0", Flags: Write | DenyOOM | Fast, Run: hset,
 			Summary:    "Gives fields of a hash their values and says how many fields are new.",

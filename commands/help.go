@@ -24,7 +24,7 @@ func help(c *Ctx) error {
 		}
 		lines = append(lines, strings.ToUpper(sub.Name)+usage(sub.Args), "    "+sub.Summary)
 	}
-	lines = append(lines, "HELP", "    Prints this help.")
+	lines = append(lines, "HELP", "    Print this help.")
 	c.Out.Array(len(lines))
 	for _, line := range lines {
 		c.Out.Simple(line)

@@ -29,7 +29,7 @@ func TestHelp(t *testing.T) {
 		"KILL (ON|OFF) <name> [<name> ...] [PREFIX <prefix> [PREFIX <prefix> ...]] [RANGE <from> <to>]",
 		"    Ends things.",
 		"HELP",
-		"    Prints this help.",
+		"    Print this help.",
 	}, lines)
 	require.Equal(t, "ERR wrong number of arguments for 'thing' command", callValue(t, table, "thing").Str)
 	require.Equal(t, "ERR wrong number of arguments for 'thing|help' command", callValue(t, table, "thing", "help", "x").Str)

@@ -13,10 +13,10 @@ func HyperLogLogRows() []Row {
 			Complexity: "O(1) for one key, O(N) for N keys",
 			Args:       []Arg{Key("key", RW|Access).Many()}},
 
-		{Name: "pfmerge", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM, Run: pfmerge, MinArgs: 2,
+		{Name: "pfmerge", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM, Run: pfmerge,
 			Summary:    "Counts into a HyperLogLog what others have counted.",
 			Complexity: "O(N) for N keys",
-			Args:       []Arg{Key("destkey", RW|Access|Insert), Key("sourcekey", RO|Access).Many()}},
+			Args:       []Arg{Key("destkey", RW|Access|Insert), Opt(Key("sourcekey", RO|Access).Many())}},
 
 		{Name: "pfdebug", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM | Admin, Run: pfdebug,
 			Summary:    "Shows the registers, the opcodes or the encoding of a HyperLogLog, or makes it dense.",

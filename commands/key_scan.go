@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"bytes"
 	"strconv"
 
 	"lockserver/internal/ascii"
@@ -47,7 +48,7 @@ func scan(c *Ctx) error {
 	}
 	f, count := keyFilter{pattern: []byte("*")}, int64(scanDefaultCount)
 	for a.More() {
-		switch a.Option() {
+		switch scanOption(a) {
 		case "MATCH":
 			f.pattern = a.Bytes()
 		case "TYPE":
@@ -76,14 +77,21 @@ func scan(c *Ctx) error {
 	return nil
 }
 
-// parseCursor reads what C's strtoul does: a sign is allowed, a negative number counts from 2^64 down, and
-// nothing at all is 0. Space is not allowed.
-func parseCursor(b []byte) (uint64, bool) {
-	if len(b) == 0 {
-		return 0, true
+// parseCursor reads a cursor as Redis does, which works on C strings: a zero byte ends it.
+func parseCursor(b []byte) (uint64, bool) { return parseUint(clip(b, len(b))) }
+
+// parseUint reads a cursor, or one half of a stream's ID: an integer as strict as everywhere, or else what C's
+// strtoull takes for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
+func parseUint(b []byte) (uint64, bool) {
+	if n, ok := decimal.ParseUint(b); ok {
+		return n, true
 	}
-	negative := b[0] == '-'
-	if negative || b[0] == '+' {
+	if _, ok := decimal.ParseInt(b); ok {
+		return 0, false // a plain negative number
+	}
+	b = bytes.TrimLeft(b, " \t\n\v\f\r")
+	negative := len(b) > 0 && b[0] == '-'
+	if negative || len(b) > 0 && b[0] == '+' {
 		b = b[1:]
 	}
 	for len(b) > 1 && b[0] == '0' {

@@ -138,7 +138,7 @@ func TestScanOfAnyCursor(t *testing.T) {
 	for i := range 30 {
 		f.do("SET", fmt.Sprint(i), "v")
 	}
-	for _, cursor := range []string{"1", "29", "30", "31", "9223372036854775808", "18446744073709551615", "-1", "+7"} {
+	for _, cursor := range []string{"1", "29", "30", "31", "9223372036854775808", "18446744073709551615", "-18446744073709551615", "+7"} {
 		v := f.do("SCAN", cursor, "COUNT", "1000")
 		require.Equal(t, "0", v.Elems[0].Str, cursor)
 		require.LessOrEqual(t, len(v.Elems[1].Elems), 30)
@@ -146,13 +146,13 @@ func TestScanOfAnyCursor(t *testing.T) {
 }
 
 func TestParseCursor(t *testing.T) {
-	for text, want := range map[string]uint64{"": 0, "0": 0, "00": 0, "-0": 0, "+12": 12, "-1": 1<<64 - 1,
+	for text, want := range map[string]uint64{"0": 0, "00": 0, "-0": 0, "+12": 12, " 9": 9, "\t 9": 9, "7\x00 8": 7,
 		"18446744073709551615": 1<<64 - 1, "-18446744073709551615": 1, "000000000000000000000000000007": 7} {
 		n, ok := parseCursor([]byte(text))
 		require.True(t, ok, text)
 		require.Equal(t, want, n, text)
 	}
-	for _, text := range []string{"+", "-", "--1", "+-1", " 1", "1 ", "0x1", "18446744073709551616", "a"} {
+	for _, text := range []string{"+", "-", "", "-1", "--1", "+-1", "1 ", "0x1", "18446744073709551616", "a"} {
 		_, ok := parseCursor([]byte(text))
 		require.False(t, ok, text)
 	}

@@ -2,7 +2,7 @@ package commands
 
 // KeyspaceRows are the commands on whole databases.
 func KeyspaceRows() []Row {
-	mode := Opt(OneOf("async", Flag("ASYNC").From("4.0.0"), Flag("SYNC").From("6.2.0")))
+	mode := Opt(OneOf("flush-type", Flag("ASYNC").From("4.0.0"), Flag("SYNC").From("6.2.0")))
 	flushTips := []string{"request_policy:all_shards", "response_policy:all_succeeded"}
 	return []Row{
 		{Name: "dbsize", Group: Server, Since: "1.0.0", Flags: ReadOnly | Fast, Cats: CatKeyspace, Run: dbsize,

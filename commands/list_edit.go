@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"math"
+
 	"lockserver/internal/keyevent"
 	"lockserver/store/list"
 )
@@ -57,6 +59,9 @@ func linsert(c *Ctx) error {
 func lrem(c *Ctx) error {
 	a := c.Args()
 	key, count, element := a.Key(), a.Int(), a.Bytes()
+	if count == math.MinInt64 {
+		a.Fail(ErrCountRange)
+	}
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -66,7 +71,7 @@ func lrem(c *Ctx) error {
 	}
 	from := list.Left
 	if count < 0 {
-		from, count = list.Right, max(-count, 0) // the least integer has no opposite: it is all, as for Redis 7.0
+		from, count = list.Right, -count
 	}
 	removed := e.RemoveEqual(element, from, int(count))
 	if removed > 0 {

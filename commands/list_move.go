@@ -61,20 +61,12 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		return nil
 	}
 	own := moveCall{source: Clone(m.source), destination: Clone(m.destination), from: m.from, to: m.to}
-	return c.Block(Wait{Keys: [][]byte{own.source}, Kind: store.List, DeadlineMS: deadlineMS, Try: own.retry,
+	return c.Block(Wait{Keys: [][]byte{own.source}, Kind: store.List, DeadlineMS: deadlineMS, Try: own.run,
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// retry is run for a client that waits: a source of another type is no error but waited for on. A destination
-// of another type ends the wait with an error, and the element stays.
-func (m *moveCall) retry(c *Ctx) (done bool, err error) {
-	if _, ok := c.DB.OpenList(m.source); !ok {
-		return false, nil
-	}
-	return m.run(c)
-}
-
-// run moves an element if there is one, and reports whether there is; if not, nothing is written.
+// run moves an element if there is one, and reports whether there is; if not, nothing is written. A destination
+// of another type ends a wait with an error, and the element stays.
 func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	source, ok := c.DB.OpenList(m.source)
 	switch {

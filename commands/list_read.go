@@ -1,6 +1,8 @@
 package commands
 
 import (
+	"math"
+
 	"lockserver/internal/resp"
 	"lockserver/store/list"
 )
@@ -128,8 +130,11 @@ func (p *positionCall) read(a *Scanner) {
 	for a.More() {
 		switch a.Option() {
 		case "RANK":
-			if p.rank = a.Int(); p.rank == 0 {
+			switch p.rank = a.Int(); p.rank {
+			case 0:
 				a.Fail(ErrRankZero)
+			case math.MinInt64:
+				a.Fail(ErrCountRange)
 			}
 		case "COUNT":
 			if p.count = a.IntOr(ErrCountSign); p.count < 0 {
@@ -149,7 +154,7 @@ func (p *positionCall) read(a *Scanner) {
 func (p *positionCall) matches(l *list.List, element []byte, fn func(i int) bool) {
 	from, skip := list.Left, p.rank-1
 	if p.rank < 0 {
-		from, skip = list.Right, max(-p.rank, 1)-1 // the least integer has no opposite: it is -1, as for Redis 7.0
+		from, skip = list.Right, -p.rank-1
 	}
 	l.Matches(element, from, int(p.maxLen), func(i int) bool {
 		if skip > 0 {

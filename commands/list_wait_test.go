@@ -185,6 +185,19 @@ var listWaitScenes = []struct{ name, script string }{
 		2 waits
 		1 XADD l 1 a b => "1-0"
 		2 => [["l" [["1-0" ["a" "b"]]]]]`},
+	{"several keys filled at once: the client's own order", `
+		2 BLPOP s t 0
+		1 EVAL redis.call('RPUSH','t','a');redis.call('RPUSH','s','b') 0 => $nil
+		2 => ["s" "b"]`},
+	{"a key of another type before the one that is filled", `
+		2 BLPOP s l 0
+		3 BLMPOP 0 2 s l LEFT
+		1 SET s v => +OK
+		2 waits
+		1 RPUSH l a => 1
+		2 => -WRONGTYPE Operation against a key holding the wrong kind of value
+		3 => -WRONGTYPE Operation against a key holding the wrong kind of value
+		1 LLEN l => 1`},
 	{"a timeout that hardly ends", `
 		2 BLPOP l 9000000000000000
 		3 BLPOP l 0.0000000001
@@ -222,18 +235,8 @@ func TestListWaits(t *testing.T) {
 	})
 }
 
-// Where Redis 7.0 and we differ on purpose, D28: it pops from t, which was filled first, and Redis 7.2
-// pops from s.
-func TestListWaitTakesItsOwnOrder(t *testing.T) {
-	f := newFixture(t, ListRows, scriptRow)
-	playWaitScene(t, `
-		2 BLPOP s t 0
-		1 EVAL redis.call('RPUSH','t','a');redis.call('RPUSH','s','b') 0 => $nil
-		2 => ["s" "b"]`, func(id int) waitClient { return f.client(int64(id)) })
-}
-
 // A wait ends at its time, and at once where nothing may wait. The replies are those of
-// Redis 7.0.15, in a transaction.
+// Redis 7.4.1, in a transaction.
 func TestListWaitEnds(t *testing.T) {
 	f := newFixture(t, ListRows, KeyRows)
 	waiter := f.client(2)

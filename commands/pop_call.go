@@ -76,7 +76,7 @@ func (p *popCall) read(a *Scanner) {
 }
 
 // run pops from the first key that is there, and reports whether there is one; if not, nothing is written. A
-// key of another type before it is an error.
+// key of another type before it is an error, also for a client that has waited.
 func (p *popCall) run(c *Ctx) (done bool, err error) {
 	for _, key := range p.keys {
 		if done, err = p.popAt(c, key); done || err != nil {
@@ -84,18 +84,6 @@ func (p *popCall) run(c *Ctx) (done bool, err error) {
 		}
 	}
 	return done, err
-}
-
-// retry is run for a client that waits: a key of another type is no error but waited for on. If one unit
-// has filled several of the keys, the first in the client's own order is taken; Redis 7.0 takes the one
-// filled first, and 7.2 does as this.
-func (p *popCall) retry(c *Ctx) (done bool) {
-	for _, key := range p.keys {
-		if done, _ = p.popAt(c, key); done {
-			break
-		}
-	}
-	return done
 }
 
 // popAt pops from a key, and writes its name and the elements, if it is there.
@@ -114,6 +102,5 @@ func (p *popCall) runOrWait(c *Ctx, deadlineMS int64) error {
 	own := *p
 	own.keys = CloneAll(p.keys)
 	return c.Block(Wait{Keys: own.keys, Kind: p.kind, DeadlineMS: deadlineMS,
-		Try:      func(c *Ctx) (bool, error) { return own.retry(c), nil },
-		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
+		Try: own.run, TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }

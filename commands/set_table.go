@@ -75,7 +75,7 @@ func setAlgebraRows() []Row {
 		{Name: "sinterstore", Group: Set, Since: "1.0.0", Flags: Write | DenyOOM, Run: sinterstore,
 			Summary:    "Makes a set of what all of several sets have.",
 			Complexity: interTime,
-			Args:       []Arg{Key("destination", RW|Update), operands}},
+			Args:       []Arg{Key("destination", OW|Update), operands}},
 		{Name: "sintercard", Group: Set, Since: "7.0.0", Flags: ReadOnly, Run: sintercard,
 			Summary:    "Counts what all of several sets have, up to a limit if there is one.",
 			Complexity: interTime,

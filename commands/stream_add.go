@@ -168,7 +168,9 @@ func xsetid(c *Ctx) error {
 			if last.Less(id) {
 				a.Fail(ErrXSetIDDeleted)
 			}
-			maxDeleted = &id
+			if maxDeleted = &id; id.IsZero() { // says nothing
+				maxDeleted = nil
+			}
 		}
 	}
 	if err := a.Err(); err != nil {
@@ -180,6 +182,8 @@ func xsetid(c *Ctx) error {
 		return err
 	case s == nil:
 		return ErrNoSuchKey
+	case last.Less(s.MaxDeletedID()):
+		return ErrXSetIDBelowDeleted
 	case s.Len() > 0 && last.Less(s.TopID()):
 		return ErrXSetIDSmall
 	case s.Len() > 0 && added != nil && uint64(s.Len()) > *added:

@@ -90,12 +90,10 @@ func (x *claimCall) readOptions(c *Ctx, a *Scanner) {
 	}
 }
 
-// see notes that the consumer asked for something, if it is there: it is made with
-// the first entry that it gets.
+// see notes that the consumer, which is made if it is not there, asked for something.
 func (x *claimCall) see(c *Ctx, g *store.GroupEdit) {
-	if known := g.Group().Consumer(x.consumer); known != nil {
-		known.SeenMS = c.NowMS()
-	}
+	consumer, _ := consumerOf(c, g, x.key, x.consumer)
+	consumer.SeenMS = c.NowMS()
 }
 
 // claim gives one entry to the consumer, if the call's conditions allow it, and reports whether it did.

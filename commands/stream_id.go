@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 
-	"lockserver/internal/decimal"
 	"lockserver/store/stream"
 )
 
@@ -26,12 +25,12 @@ func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 	if !ok {
 		return id, false
 	}
-	if id.MS, ok = parseIDHalf(ms); !ok {
+	if id.MS, ok = parseUint(ms); !ok {
 		return id, false
 	}
 	id.Seq = missingSeq
 	if hasSeq {
-		id.Seq, ok = parseIDHalf(seq)
+		id.Seq, ok = parseUint(seq)
 	}
 	return id, ok
 }
@@ -41,7 +40,7 @@ func parseStreamID(text []byte, missingSeq uint64) (id stream.ID, ok bool) {
 func parseNewStreamID(text []byte) (id stream.ID, autoSeq, ok bool) {
 	ms, seq, hasSeq, ok := splitStreamID(text)
 	if ok && hasSeq && string(seq) == "*" {
-		id.MS, ok = parseIDHalf(ms)
+		id.MS, ok = parseUint(ms)
 		return id, true, ok
 	}
 	id, ok = parseStreamID(text, 0)
@@ -63,30 +62,6 @@ func parseBound(text []byte, missingSeq uint64) (id stream.ID, exclusive, ok boo
 	}
 	id, ok = parseStreamID(text, missingSeq)
 	return id, false, ok
-}
-
-// parseIDHalf reads one half of an ID: an integer as strict as everywhere, or else what C's strtoull takes
-// for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
-func parseIDHalf(b []byte) (uint64, bool) {
-	if n, ok := decimal.ParseUint(b); ok {
-		return n, true
-	}
-	if _, ok := decimal.ParseInt(b); ok {
-		return 0, false // a plain negative number
-	}
-	b = bytes.TrimLeft(b, " \t\n\v\f\r")
-	negative := len(b) > 0 && b[0] == '-'
-	if negative || len(b) > 0 && b[0] == '+' {
-		b = b[1:]
-	}
-	for len(b) > 1 && b[0] == '0' {
-		b = b[1:]
-	}
-	n, ok := decimal.ParseUint(b)
-	if negative {
-		n = -n
-	}
-	return n, ok
 }
 
 // streamID reads an ID in one of a call's arguments.
@@ -126,7 +101,7 @@ func nextSequence(s *stream.Stream, ms uint64) (stream.ID, error) {
 	case last.IsMax():
 		return stream.ID{}, ErrStreamExhausted
 	case last.Seq == math.MaxUint64:
-		return stream.ID{}, ErrStreamEntry // Redis says so, though the entry is not what is too large
+		return stream.ID{}, ErrStreamIDSmall
 	default:
 		return last.Next(), nil
 	}

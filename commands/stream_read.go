@@ -1,18 +1,18 @@
 package commands
 
 import (
+	"math"
+
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/stream"
 )
 
-// waitingCount is how many entries at most XREAD returns after it has waited, if the client gave no COUNT.
-const waitingCount = 1000
-
 // readCall is what an XREAD asks for: from each stream the entries after an ID.
 type readCall struct {
 	keys  [][]byte
 	after []stream.ID // one for each key
+	last  []bool      // for each key, whether to read its last entry whatever that is by then ("+")
 	count int64       // most entries of each stream; 0: all
 	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
 	timeoutMS int64
@@ -47,12 +47,13 @@ func xread(c *Ctx) error {
 func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 	for a.More() {
 		switch {
-		case a.Left() > 1 && c.FromScript && a.IsNext("BLOCK"):
-			a.Fail(ErrNoBlockInScript(c.Row.Name))
 		case a.IsNext("BLOCK"):
 			x.timeoutMS = a.IntOr(ErrTimeout)
 			if x.timeoutMS < 0 {
 				a.Fail(ErrTimeoutSign)
+			}
+			if x.timeoutMS > math.MaxInt64-c.NowMS() {
+				a.Fail(ErrTimeoutRange)
 			}
 		case a.IsNext("COUNT"):
 			x.count = max(a.Int(), 0)
@@ -76,7 +77,7 @@ func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 // readStreams reads the keys, and returns the IDs behind them.
 func (x *readCall) readStreams(a *Scanner) (ids [][]byte) {
 	if a.Left()%2 != 0 {
-		a.Fail(ErrXReadUnbalanced)
+		a.Fail(ErrStreamsUnbalanced(x.grouped))
 	}
 	rest := a.Rest()
 	x.keys = rest[:len(rest)/2]
@@ -85,7 +86,7 @@ func (x *readCall) readStreams(a *Scanner) (ids [][]byte) {
 
 // resolve finds out after which entry to read in each stream.
 func (x *readCall) resolve(c *Ctx, ids [][]byte) error {
-	x.after = make([]stream.ID, len(ids))
+	x.after, x.last = make([]stream.ID, len(ids)), make([]bool, len(ids))
 	for i, text := range ids {
 		s, err := c.findStream(x.keys[i])
 		if err != nil {
@@ -94,6 +95,7 @@ func (x *readCall) resolve(c *Ctx, ids [][]byte) error {
 		if x.after[i], err = readAfter(s, text); err != nil {
 			return err
 		}
+		x.last[i] = string(clip(text, len(text))) == "+"
 	}
 	return nil
 }
@@ -179,46 +181,26 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
 }
 
-// wait makes the client wait until one of the streams has entries. The IDs are fixed by now: a stream that
-// goes and comes again answers only when its IDs have passed the one that was there. A key that is a value of
-// another type for some time is waited for on.
+// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, but for those that
+// are "+": a stream that goes and comes again answers only when its IDs have passed the one that was there.
 func (x *readCall) wait(c *Ctx) {
-	own := x.own()
-	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS),
-		Try:      func(c *Ctx) (bool, error) { return own.replyFirst(c), nil },
+	own := *x
+	own.keys = CloneAll(x.keys)
+	c.Block(Wait{Keys: own.keys, Kind: store.Stream, DeadlineMS: c.WaitEndMS(x.timeoutMS), Try: own.retry,
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// own is a copy of the call that outlives it. Of a key that stands there twice only the first place counts.
-func (x *readCall) own() *readCall {
-	own := &readCall{count: x.count}
-	if own.count == 0 {
-		own.count = waitingCount
-	}
-	seen := make(map[string]struct{}, len(x.keys))
+// retry answers a client that has waited, with all of its streams that have entries by now. Another of its keys
+// that holds a value of another type by now is an error.
+func (x *readCall) retry(c *Ctx) (bool, error) {
 	for i, key := range x.keys {
-		if _, twice := seen[string(key)]; twice {
-			continue
+		s, err := c.findStream(key)
+		if err != nil {
+			return true, err
 		}
-		seen[string(key)] = struct{}{}
-		own.keys = append(own.keys, Clone(key))
-		own.after = append(own.after, x.after[i])
-	}
-	return own
-}
-
-// replyFirst answers a client that has waited with one stream, the first in its own order that has
-// entries, and reports whether there is one. Redis 7.0 goes by the order in which one unit has
-// changed several of the streams, and answers with no entries at all if that unit took back what it
-// had added; Redis 7.2 and this wait on then.
-func (x *readCall) replyFirst(c *Ctx) bool {
-	for i, key := range x.keys {
-		if s := newsIn(c.DB.Find(key), x.after[i]); s != nil {
-			streams := beginStreams(c.Out)
-			x.writeStream(c, i, s)
-			endStreams(c.Out, streams, 1)
-			return true
+		if x.last[i] && s != nil && s.Len() > 0 {
+			x.after[i] = s.TopID().Prev()
 		}
 	}
-	return false
+	return x.reply(c), nil
 }

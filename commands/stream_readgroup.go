@@ -29,24 +29,32 @@ func xreadgroup(c *Ctx) error {
 	if err != nil {
 		return err
 	}
+	switch {
+	case call.readGroups(c, reads):
+	case call.timeoutMS < 0:
+		c.Out.NullArray()
+	default:
+		call.waitGroup(c, ids)
+	}
+	return nil
+}
+
+// readGroups writes what there is in all streams, and reports whether that is anything; if not, nothing is
+// written.
+func (x *readCall) readGroups(c *Ctx, reads []groupRead) bool {
 	n := 0
 	mark, streams := c.Out.Mark(), beginStreams(c.Out)
 	for i := range reads {
-		if call.readGroup(c, &reads[i]) {
+		if x.readGroup(c, &reads[i]) {
 			n++
 		}
 	}
-	switch {
-	case n > 0:
-		endStreams(c.Out, streams, n)
-	case call.timeoutMS < 0:
+	if n == 0 {
 		c.Out.Rollback(mark)
-		c.Out.NullArray()
-	default:
-		c.Out.Rollback(mark)
-		call.waitGroup(c)
+		return false
 	}
-	return nil
+	endStreams(c.Out, streams, n)
+	return true
 }
 
 // resolveGroup finds out what to read of each stream; every one must have the group.
@@ -78,19 +86,16 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 	return reads, nil
 }
 
-// readGroup writes what one stream has for the consumer, and reports whether that is anything. The consumer
-// is made with its first entry, or when it asks for its history.
+// readGroup writes what one stream has for the consumer, which is made if it is not there, and reports whether
+// that is anything.
 func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	e, _ := c.DB.OpenStream(r.key)
 	g, _ := e.EditGroup(x.group)
-	if !r.history && !hasNews(g.Stream(), g.Group()) {
-		if idle := g.Group().Consumer(x.consumer); idle != nil {
-			idle.SeenMS = c.NowMS()
-		}
-		return false
-	}
 	consumer, _ := consumerOf(c, &g, r.key, x.consumer)
 	consumer.SeenMS = c.NowMS()
+	if !r.history && !hasNews(g.Stream(), g.Group()) {
+		return false
+	}
 	if c.Out.Proto < 3 {
 		c.Out.Array(2)
 	}
@@ -152,31 +157,26 @@ func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after s
 }
 
 // waitGroup makes the client wait for new entries of one of its streams. A stream or a group that goes
-// meanwhile ends the wait with an error.
-func (x *readCall) waitGroup(c *Ctx) {
-	x.after = make([]stream.ID, len(x.keys)) // what is new is what the group says by then
-	own := x.own()
-	own.group, own.consumer, own.noAck = Clone(x.group), Clone(x.consumer), x.noAck
-	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS), Try: own.tryGroup,
+// meanwhile, or a key that becomes another type, ends the wait with the error that the command would give.
+func (x *readCall) waitGroup(c *Ctx, ids [][]byte) {
+	own := *x
+	own.keys, own.group, own.consumer = CloneAll(x.keys), Clone(x.group), Clone(x.consumer)
+	ids = CloneAll(ids)
+	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS),
+		Try:      func(c *Ctx) (bool, error) { return own.retryGroup(c, ids) },
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// tryGroup answers a client that has waited, with the first of its streams that has anything to say.
-func (x *readCall) tryGroup(c *Ctx) (bool, error) {
-	for _, key := range x.keys {
-		r := c.DB.Find(key)
-		if r.Kind() != store.Stream {
-			return true, ErrStreamGone
-		}
-		g := r.Stream().Group(x.group)
-		if g == nil {
-			return true, ErrGroupGone
-		}
-		if hasNews(r.Stream(), g) {
-			streams := beginStreams(c.Out)
-			x.readGroup(c, &groupRead{key: key})
-			endStreams(c.Out, streams, 1)
-			return true, nil
+// retryGroup answers a client that has waited, with all of its streams that have anything new.
+func (x *readCall) retryGroup(c *Ctx, ids [][]byte) (bool, error) {
+	reads, err := x.resolveGroup(c, ids)
+	if err != nil {
+		return true, err
+	}
+	for i := range reads {
+		s := c.DB.Find(reads[i].key).Stream()
+		if hasNews(s, s.Group(x.group)) {
+			return x.readGroups(c, reads), nil
 		}
 	}
 	return false, nil

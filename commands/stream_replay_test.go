@@ -117,8 +117,10 @@ func TestStreamEffects(t *testing.T) {
 	want([]string{"0 XTRIM s MINID 7-0"}, "XTRIM", "s", "MINID", "7") // leaves a node of which none lives
 	want([]string{"0 XTRIM s MINID 8-0"}, "XTRIM", "s", "MINID", "8") // removes it, and no entry
 	want(nil, "XTRIM", "s", "MINID", "8")
-	want([]string{"0 XSETID s 8-0"}, "XSETID", "s", "8") // below the highest deleted ID
-	want([]string{"0 XSETID s 8-0 ENTRIESADDED 7 MAXDELETEDID 0-0"}, "XSETID", "s", "8", "MAXDELETEDID", "0", "ENTRIESADDED", "7")
+	want(nil, "XSETID", "s", "8") // below the highest deleted ID
+	want([]string{"0 XSETID s 10-0 ENTRIESADDED 7"}, "XSETID", "s", "10", "MAXDELETEDID", "0", "ENTRIESADDED", "7")
+	want([]string{"0 XSETID s 10-0 MAXDELETEDID 1-0"}, "XSETID", "s", "10", "MAXDELETEDID", "1")
+	want([]string{"0 XSETID s 8-0"}, "XSETID", "s", "8")
 	want([]string{"0 XADD s 9-0 a b", "0 XTRIM s MINID 20-0"}, "XADD", "s", "MINID", "~", "20", "LIMIT", "0", "9", "a", "b")
 	want(nil, "XADD", "none", "NOMKSTREAM", "*", "a", "b")
 	want(nil, "XTRIM", "none", "MAXLEN", "0")

@@ -21,8 +21,8 @@ func streamWriteRows() []Row {
 			Tips:       []string{"nondeterministic_output"},
 			Args: []Arg{Key("key", RW|Update), Opt(Flag("NOMKSTREAM")).From("6.2.0"),
 				refsArg(), Opt(Block("trim", trim...)),
-				OneOf("id_or_auto", Flag("*").Named("auto_id"), Str("id")),
-				Block("field_value", Str("field"), Str("value")).Many()}},
+				OneOf("id-selector", Flag("*").Named("auto-id"), Str("id")),
+				Block("data", Str("field"), Str("value")).Many()}},
 		{Name: "xdel", Group: Stream, Since: "5.0.0", Flags: Write | Fast, Run: xdel,
 			Summary:    "Removes entries from a stream and counts those that there were.",
 			Complexity: "O(1) for each ID",
@@ -40,8 +40,8 @@ func streamWriteRows() []Row {
 			Summary:    "Sets the last ID of a stream, and the numbers kept beside it.",
 			Complexity: "O(1)",
 			Args: []Arg{Key("key", RW|Update), Str("last-id"),
-				Opt(Int("entries_added").After("ENTRIESADDED")).From("7.0.0"),
-				Opt(Str("max_deleted_entry_id").After("MAXDELETEDID")).From("7.0.0")}},
+				Opt(Int("entries-added").After("ENTRIESADDED")).From("7.0.0"),
+				Opt(Str("max-deleted-id").After("MAXDELETEDID")).From("7.0.0")}},
 	}
 }
 
@@ -76,7 +76,7 @@ func xinfoRow() Row {
 				Summary:    "Shows the numbers kept with a stream and its first and last entry, or with FULL its entries.",
 				Complexity: "O(N) for N nodes of entries",
 				Args: []Arg{Key("key", RO|Access),
-					Opt(Block("full", Opt(Int("count").After("COUNT"))).After("FULL")).From("6.0.0")}},
+					Opt(Block("full-block", Flag("FULL"), Opt(Int("count").After("COUNT")))).From("6.0.0")}},
 			{Name: "groups", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xinfoGroups,
 				Summary:    "Lists the consumer groups of a stream, with how far each has read.",
 				Complexity: "O(N) for N groups",
@@ -85,6 +85,6 @@ func xinfoRow() Row {
 				Summary:    "Lists the consumers of a group, with what is pending for each.",
 				Complexity: "O(N) for N consumers",
 				Tips:       []string{"nondeterministic_output"},
-				Args:       []Arg{Key("key", RO|Access), Str("groupname")}},
+				Args:       []Arg{Key("key", RO|Access), Str("group")}},
 		}}
 }

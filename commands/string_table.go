@@ -38,7 +38,7 @@ func stringReadRows() []Row {
 			Summary:    "Finds the longest common subsequence of two strings.",
 			Complexity: "O(N*M) for strings of N and M bytes",
 			Args: []Arg{Key("key1", RO|Access), Key("key2", RO|Access), Opt(Flag("LEN")), Opt(Flag("IDX")),
-				Opt(Int("len").After("MINMATCHLEN")), Opt(Flag("WITHMATCHLEN"))}},
+				Opt(Int("min-match-len").After("MINMATCHLEN")), Opt(Flag("WITHMATCHLEN"))}},
 	}
 }
 
@@ -61,27 +61,30 @@ func stringWriteRows() []Row {
 					Flag("KEEPTTL").From("6.0.0")))}},
 
 		{Name: "setnx", Group: String, Since: "1.0.0", Flags: Write | DenyOOM | Fast, Run: setnx,
+			Deprecated: "2.6.12", ReplacedBy: "`SET` with the `NX` argument",
 			Summary: "Puts a string at a key where nothing is yet.", Complexity: "O(1)",
 			Args: []Arg{Key("key", OW|Insert), Str("value")}},
 
 		{Name: "setex", Group: String, Since: "2.0.0", Flags: Write | DenyOOM, Run: setex,
+			Deprecated: "2.6.12", ReplacedBy: "`SET` with the `EX` argument",
 			Summary: "Puts a string at a key for some seconds.", Complexity: "O(1)",
 			Args: []Arg{Key("key", OW|Update), Int("seconds"), Str("value")}},
 
 		{Name: "psetex", Group: String, Since: "2.6.0", Flags: Write | DenyOOM, Run: psetex,
+			Deprecated: "2.6.12", ReplacedBy: "`SET` with the `PX` argument",
 			Summary: "Puts a string at a key for some milliseconds.", Complexity: "O(1)",
 			Args: []Arg{Key("key", OW|Update), Int("milliseconds"), Str("value")}},
 
 		{Name: "mset", Group: String, Since: "1.0.1", Flags: Write | DenyOOM, Run: mset,
 			Summary: "Puts strings at several keys at once.", Complexity: "O(N) for N keys",
 			Tips: []string{"request_policy:multi_shard", "response_policy:all_succeeded"},
-			Args: []Arg{Block("key_value", Key("key", OW|Update), Str("value")).Many()}},
+			Args: []Arg{Block("data", Key("key", OW|Update), Str("value")).Many()}},
 
 		{Name: "msetnx", Group: String, Since: "1.0.1", Flags: Write | DenyOOM, Run: msetnx,
 			Summary:    "Puts strings at several keys at once, if nothing is at any of them yet.",
 			Complexity: "O(N) for N keys",
 			Tips:       []string{"request_policy:multi_shard", "response_policy:agg_min"},
-			Args:       []Arg{Block("key_value", Key("key", OW|Insert), Str("value")).Many()}},
+			Args:       []Arg{Block("data", Key("key", OW|Insert), Str("value")).Many()}},
 
 		{Name: "getset", Group: String, Since: "1.0.0", Flags: Write | DenyOOM | Fast, Run: getset,
 			Deprecated: "6.2.0", ReplacedBy: "`SET` with the `!GET` argument",

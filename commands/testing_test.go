@@ -422,9 +422,9 @@ func (f *fixture) serveWaiters() {
 
 func (p *parkedWait) concerns(changed []changedKey) bool {
 	return slices.ContainsFunc(changed, func(ch changedKey) bool {
-		return ch.db == p.db.ID() && (ch.all || slices.ContainsFunc(p.wait.Keys, func(k []byte) bool {
-			return string(k) == ch.key
-		}))
+		return ch.db == p.db.ID() && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool {
+			return (ch.all || string(k) == ch.key) && (p.wait.Kind == store.None || p.db.Peek(k).Kind() == p.wait.Kind)
+		})
 	})
 }
 

@@ -25,7 +25,7 @@ func zsetMemberRows() []Row {
 			Args: []Arg{Key("key", RW|Update), Opt(OneOf("condition", Flag("NX"), Flag("XX"))).From("3.0.2"),
 				Opt(OneOf("comparison", Flag("GT"), Flag("LT"))).From("6.2.0"),
 				Opt(Flag("CH").Named("change").From("3.0.2")), Opt(Flag("INCR").Named("increment").From("3.0.2")),
-				Block("score_member", Double("score"), Str("member")).Many()}},
+				Block("data", Double("score"), Str("member")).Many()}},
 		{Name: "zincrby", Group: SortedSet, Since: "1.2.0", Flags: Write | DenyOOM | Fast, Run: zincrby,
 			Summary:    "Adds to a member's score; a member that is not there has had 0.",
 			Complexity: rankTime,
@@ -66,7 +66,7 @@ func zsetMemberRows() []Row {
 }
 
 func zsetRangeRows() []Row {
-	limit := Opt(Block("offset_count", Int("offset"), Int("count")).After("LIMIT"))
+	limit := Opt(Block("limit", Int("offset"), Int("count")).After("LIMIT"))
 	sortBy := Opt(OneOf("sortby", Flag("BYSCORE"), Flag("BYLEX")))
 	return []Row{
 		{Name: "zrange", Group: SortedSet, Since: "1.2.0", Flags: ReadOnly, Run: zrange,
@@ -83,7 +83,7 @@ func zsetRangeRows() []Row {
 }
 
 func zsetOldRangeRows() []Row {
-	limit := Opt(Block("offset_count", Int("offset"), Int("count")).After("LIMIT"))
+	limit := Opt(Block("limit", Int("offset"), Int("count")).After("LIMIT"))
 	key, withScores := Key("key", RO|Access), Opt(Flag("WITHSCORES"))
 	return []Row{
 		{Name: "zrevrange", Group: SortedSet, Since: "1.2.0", Flags: ReadOnly, Run: zrevrange,
@@ -154,11 +154,11 @@ func zsetPopRows() []Row {
 			Summary:    "Takes members out of the first sorted set of several that has any.",
 			Complexity: firstFew,
 			Args:       []Arg{Int("numkeys"), key.Many(), where, count}},
-		{Name: "bzpopmin", Group: SortedSet, Since: "5.0.0", Flags: Write | NoScript | Blocking | Fast, Run: bzpopmin,
+		{Name: "bzpopmin", Group: SortedSet, Since: "5.0.0", Flags: Write | Blocking | Fast, Run: bzpopmin,
 			Summary:    "Takes out the member with the lowest score of the first sorted set that has any, and waits for one if none has.",
 			Complexity: rankTime,
 			Args:       []Arg{key.Many(), Double("timeout")}},
-		{Name: "bzpopmax", Group: SortedSet, Since: "5.0.0", Flags: Write | NoScript | Blocking | Fast, Run: bzpopmax,
+		{Name: "bzpopmax", Group: SortedSet, Since: "5.0.0", Flags: Write | Blocking | Fast, Run: bzpopmax,
 			Summary:    "Takes out the member with the highest score of the first sorted set that has any, and waits for one if none has.",
 			Complexity: rankTime,
 			Args:       []Arg{key.Many(), Double("timeout")}},

@@ -120,6 +120,10 @@ var zsetWaitScenes = []struct{ name, script string }{
 		2 waits
 		1 ZADD z NX 1 a => 1
 		2 => ["z" "a" "1"]`},
+	{"several keys filled at once: the client's own order", `
+		2 BZPOPMIN s t 0
+		1 EVAL redis.call('ZADD','t','1','a');redis.call('ZADD','s','1','b') 0 => $nil
+		2 => ["s" "b" "1"]`},
 	{"version 3", `
 		2 HELLO 3
 		2 BZPOPMIN z 0
@@ -168,17 +172,7 @@ func TestZSetWaits(t *testing.T) {
 	})
 }
 
-// Where Redis 7.0 and we differ on purpose, D28: it pops from t, which was filled first, and Redis 7.2
-// pops from s.
-func TestZSetWaitTakesItsOwnOrder(t *testing.T) {
-	f := newFixture(t, ZSetRows, scriptRow)
-	playWaitScene(t, `
-		2 BZPOPMIN s t 0
-		1 EVAL redis.call('ZADD','t','1','a');redis.call('ZADD','s','1','b') 0 => $nil
-		2 => ["s" "b" "1"]`, func(id int) waitClient { return f.client(int64(id)) })
-}
-
-// Where Redis 7.0 and we differ on purpose, D41: it leaves the client waiting.
+// Where Redis and we differ on purpose, D41: it leaves the client waiting.
 func TestZSetWaitSeesWhatIsReplaced(t *testing.T) {
 	f := newFixture(t, ZSetRows, SetRows)
 	playWaitScene(t, `
@@ -190,7 +184,7 @@ func TestZSetWaitSeesWhatIsReplaced(t *testing.T) {
 }
 
 // A wait ends at its time, and at once where nothing may wait. The replies are those of
-// Redis 7.0.15, in a transaction.
+// Redis 7.4.1, in a transaction.
 func TestZSetWaitEnds(t *testing.T) {
 	f := newFixture(t, ZSetRows, KeyRows)
 	waiter := f.client(2)

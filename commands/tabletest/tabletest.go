@@ -1,4 +1,4 @@
-// Package tabletest holds what Redis 7.0 says about its own commands, and compares
+// Package tabletest holds what Redis 7.4 says about its own commands, and compares
 // other servers' tables with it.
 //
 // It owns the golden file and the form in which the facts of a command are written there: one paragraph a
@@ -6,7 +6,7 @@
 // knows nothing of how they came about, so that any package with rows of its own can use it in its tests.
 //
 // The golden file holds facts only: arity, flags, ranges, ACL categories, key specs, groups, versions and
-// arguments. To make it anew from an installed redis-server: go test ./commands -run Golden -update.
+// arguments. To make it anew from the redis-server that ORACLE names: go test ./commands -run Golden -update.
 package tabletest
 
 import (
@@ -22,11 +22,11 @@ import (
 	"lockserver/internal/resp"
 )
 
-//go:embed testdata/redis-7.0.txt
+//go:embed testdata/redis-7.4.txt
 var golden string
 
 // goldenVersion is the version of the golden file; arguments that are newer are not compared.
-var goldenVersion = [...]int{7, 0, 15}
+var goldenVersion = [...]int{7, 4, 1}
 
 // Do asks a server and returns its reply, in version 3 of the protocol.
 type Do func(args ...string) resp.Value
@@ -37,7 +37,7 @@ type Deviation struct {
 	Why   string
 }
 
-// Compare fails the test for every command that both the server and Redis 7.0 have, but describe
+// Compare fails the test for every command that both the server and Redis 7.4 have, but describe
 // differently, and names the facts. Each deviation, by the full name of a command, is left out. Known says
 // which of the server's commands Redis has.
 func Compare(t *testing.T, do Do, deviations map[string]Deviation) (known []string) {
@@ -211,7 +211,7 @@ func Names(m map[string]Facts) []string {
 	return keys
 }
 
-// Golden is what Redis 7.0.15 says, by full name.
+// Golden is what Redis 7.4.1 says, by full name.
 func Golden() map[string]Facts {
 	all := map[string]Facts{}
 	var name string

@@ -25,9 +25,9 @@ func TestNewerArgumentsAreLeftOut(t *testing.T) {
 		return mapOf(text("name"), text(name), text("type"), text("string"), text("since"), text(since))
 	}
 	docs := mapOf(text("x"), mapOf(text("summary"), text("-"), text("group"), text("generic"), text("since"), text("1.0.0"),
-		text("deprecated_since"), text("7.2.0"),
+		text("deprecated_since"), text("8.0.0"),
 		text("arguments"), resp.Value{Kind: resp.Array, Elems: []resp.Value{
-			arg("old", "6.2.0"), arg("same", "7.0.15"), arg("newer", "7.0.16"), arg("newest", "8"),
+			arg("old", "6.2.0"), arg("same", "7.4.1"), arg("newer", "7.4.2"), arg("newest", "8"),
 		}}))
 	all := map[string]Facts{}
 	DescribeDocs(t, all, docs)
