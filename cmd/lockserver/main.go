@@ -105,7 +105,7 @@ Every directive is an option too, under the name that redis.conf has for it:
   --appendonly yes             keep a log of every write beside them
   --appendfsync always         when it is synced: always, before a reply leaves, everysec or no
   --logfile server.log         log there instead of to standard output
-  --loglevel notice            debug, verbose, notice or warning
+  --loglevel notice            debug, verbose, notice, warning or nothing
   --maxclients 10000           how many may be connected
   --io-threads 1               how many event loops parse and write
   --lock-watchdog-timeout 30000  the lease of a LOCK without PX or EX, in milliseconds

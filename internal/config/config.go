@@ -3,6 +3,7 @@ package config
 import (
 	"io/fs"
 	"log/slog"
+	"math"
 	"slices"
 	"strings"
 
@@ -215,6 +216,7 @@ const (
 	LogVerbose LogLevel = "verbose"
 	LogNotice  LogLevel = "notice"
 	LogWarning LogLevel = "warning"
+	LogNothing LogLevel = "nothing"
 )
 
 // SlogLevel is the level for log/slog: verbose lies between slog's debug and info, notice is info.
@@ -226,6 +228,8 @@ func (l LogLevel) SlogLevel() slog.Level {
 		return slog.LevelDebug / 2
 	case LogWarning:
 		return slog.LevelWarn
+	case LogNothing:
+		return math.MaxInt
 	}
 	return slog.LevelInfo
 }

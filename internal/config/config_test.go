@@ -69,7 +69,7 @@ func TestListensTCP(t *testing.T) {
 }
 
 func TestLogLevelsAreInOrder(t *testing.T) {
-	levels := []LogLevel{LogDebug, LogVerbose, LogNotice, LogWarning}
+	levels := []LogLevel{LogDebug, LogVerbose, LogNotice, LogWarning, LogNothing}
 	for i := range levels[1:] {
 		require.Less(t, levels[i].SlogLevel(), levels[i+1].SlogLevel())
 	}

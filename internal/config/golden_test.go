@@ -20,7 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The golden files hold what Redis 7.0.15 answers to the cases below. With -oracle=/path/to/redis-server they
+// The golden files hold what Redis 7.4.1 answers to the cases below. With -oracle=/path/to/redis-server they
 // are made anew; without, they are only read.
 var oracle = flag.String("oracle", "", "a redis-server to make the golden files with")
 
@@ -203,7 +203,7 @@ func pairsOf(flat []string) (pairs [][2]string) {
 // golden returns the stored answers to the cases, or asks the oracle and stores them.
 func golden(t *testing.T, name string, cases [][]string, ask func(*testing.T, [][]string) []answer) []answer {
 	t.Helper()
-	path := filepath.Join("testdata", "redis-7.0-"+name+".json")
+	path := filepath.Join("testdata", "redis-7.4-"+name+".json")
 	if *oracle != "" {
 		out, err := json.MarshalIndent(ask(t, cases), "", " ")
 		require.NoError(t, err)
