@@ -270,8 +270,7 @@ func TestListWaitEnds(t *testing.T) {
 	f.want(`"b"`, "BLMOVE", "l", "d", "LEFT", "LEFT", "0")
 }
 
-// A time beyond the end of time is refused as by Redis 7.2: 7.0 calls the first ones negative, and reckons
-// with the others beyond the range of its integers. See D27.
+// A time beyond the end of time is refused.
 func TestTimeoutBeyondTheEndOfTime(t *testing.T) {
 	f := newFixture(t, ListRows)
 	f.do("RPUSH", "l", "a")

@@ -17,6 +17,7 @@ func sadd(c *Ctx) error {
 	if !ok {
 		return ErrWrongType
 	}
+	e.Expect(members)
 	var added int64
 	for _, member := range members {
 		if e.Add(member) {

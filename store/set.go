@@ -26,13 +26,33 @@ func (e *SetEdit) Set() *set.Set { return e.s }
 // charge accounts for a change of the set, whose size was so many bytes.
 func (e *SetEdit) charge(was int) { e.db.space.charge(e.s.Size() - was) }
 
+// Expect says that members are coming. As in Redis, the form of the set follows from how many those are, also if
+// some of them are the same, or none is new.
+func (e *SetEdit) Expect(members [][]byte) {
+	lim := e.db.store.limits.Set
+	if e.s == nil {
+		e.make(set.NewFor(&e.db.store.epoch, e.db.store.seed, lim, members[0], len(members)))
+		return
+	}
+	if e.s.Outgrows(lim, len(members)) {
+		was := e.s.Size()
+		e.s.Expand()
+		e.charge(was)
+	}
+}
+
+// make gives the key an empty set.
+func (e *SetEdit) make(s *set.Set) {
+	e.s = s
+	var v value
+	v.setSet(e.s)
+	e.db.put(e.key, v)
+}
+
 // Add puts a member in and says whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
 	if e.s == nil {
-		e.s = set.New(&e.db.store.epoch, e.db.store.seed)
-		var v value
-		v.setSet(e.s)
-		e.db.put(e.key, v)
+		e.make(set.New(&e.db.store.epoch, e.db.store.seed))
 	}
 	was := e.s.Size()
 	added := e.s.Add(e.db.store.limits.Set, member)

@@ -15,6 +15,8 @@ type ZSetEdit struct {
 	db  *DB
 	key []byte
 	z   *zset.ZSet // nil: no such key yet
+	// large: a sorted set that is made is a table from the start.
+	large bool
 }
 
 // EditZSet opens key's sorted set for writing.
@@ -42,11 +44,27 @@ func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
 // charge accounts for a change of the sorted set, whose size was so many bytes.
 func (e *ZSetEdit) charge(was int) { e.db.space.charge(e.z.Size() - was) }
 
+// Expect says that so many members are coming, the longest of which has so many bytes. As in Redis, the form of
+// the sorted set follows from that, also if some of them are the same, or none is new.
+func (e *ZSetEdit) Expect(members, longest int) {
+	lim := e.db.store.limits.ZSet
+	switch {
+	case e.z == nil:
+		e.large = members > lim.Entries || longest > lim.Value
+	case members > lim.Entries && e.z.Encoding() == "listpack":
+		was := e.z.Size()
+		e.z.Expand()
+		e.charge(was)
+	}
+}
+
 // Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its
 // score has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if e.z == nil {
-		e.z = zset.New(&e.db.store.zsets)
+		if e.z = zset.New(&e.db.store.zsets); e.large {
+			e.z = zset.NewTable(&e.db.store.zsets)
+		}
 		var v value
 		v.setZSet(e.z)
 		e.db.put(e.key, v)

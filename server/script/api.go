@@ -116,7 +116,7 @@ func (vm *luaVM) setRESP(l *lua.LState) int {
 func (vm *luaVM) setRepl(l *lua.LState) int {
 	vm.mustRun(l, "redis.set_repl")
 	if l.GetTop() != 1 {
-		raise(l, "redis.set_repl() requires two arguments.")
+		raise(l, "redis.set_repl() requires one argument.")
 	}
 	flags, _ := luaNumber(l.Get(1))
 	if int(flags)&^(replAOF|replReplica) != 0 {
@@ -151,7 +151,7 @@ func (vm *luaVM) log(l *lua.LState) int {
 	}
 	level := int(number)
 	if level < logDebug || level > logWarning {
-		raise(l, "Invalid debug level.")
+		raise(l, "Invalid log level.")
 	}
 	logger := vm.engine.log
 	to := [...]slog.Level{logDebug: slog.LevelDebug, logVerbose: slog.LevelDebug, logNotice: slog.LevelInfo,

@@ -120,6 +120,33 @@ func (s *Set) Has(member []byte) bool {
 	return s.table.Find(s.table.Hash(member), member) >= 0
 }
 
+// NewFor returns an empty set in the form that suits so many members, of which this is the first.
+func NewFor(ep *cow.Epoch, seed maphash.Seed, lim Limits, first []byte, members int) *Set {
+	s := New(ep, seed)
+	if _, ok := decimal.ParseInt(first); ok && members <= lim.IntsetEntries {
+		return s
+	}
+	if members <= lim.Entries {
+		s.toListpack(len(first))
+		return s
+	}
+	s.toTable()
+	return s
+}
+
+// Outgrows reports whether so many members alone are too many for the form of the set.
+func (s *Set) Outgrows(lim Limits, members int) bool {
+	return s.form == ints && members > lim.IntsetEntries || s.form == packed && members > lim.Entries
+}
+
+// Expand makes a table of a set that is none.
+func (s *Set) Expand() {
+	s.mustOwn()
+	if s.form != table {
+		s.toTable()
+	}
+}
+
 // Add puts a member in and reports whether it is new. The bytes are copied; they
 // must not alias the set.
 func (s *Set) Add(lim Limits, member []byte) (added bool) {

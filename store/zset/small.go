@@ -11,8 +11,8 @@ const (
 	// maxListpack bounds the small form whatever the limits say: a listpack's own
 	// size field has 32 bits. Redis stops at the same size.
 	maxListpack = 1 << 30
-	// maxScore is the most that a score takes in a listpack: the longest text of one is 24 bytes.
-	maxScore = 26
+	// maxScore is the most that a score takes in a listpack: the longest text of one is 25 bytes.
+	maxScore = 27
 	// maxElement is the most that an element takes beyond its bytes.
 	maxElement = 10
 )

@@ -250,6 +250,14 @@ func (z *ZSet) mustOwn() {
 }
 
 // convert turns the listpack into a table.
+// Expand makes a table of a sorted set that is a listpack.
+func (z *ZSet) Expand() {
+	z.mustOwn()
+	if z.table == nil {
+		z.convert()
+	}
+}
+
 func (z *ZSet) convert() {
 	fresh := newTable(z.common)
 	z.smallRange(0, z.Len(), func(member []byte, score float64) bool {

@@ -178,7 +178,7 @@ func blockingCases() []blockingCase {
 		{"entries that go again before", `
 			A* XREAD BLOCK 0 STREAMS s $
 			B XADD s MAXLEN 0 1-1 f v
-			A! D10
+			A?
 			A-
 		`},
 		{"the last id is raised", `

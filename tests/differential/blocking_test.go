@@ -21,12 +21,12 @@ import (
 //	A* XREAD BLOCK 0 ...   sends a command that waits, and goes on when both servers say that it does
 //	A<                     compares the replies that a waiting command got
 //	A?                     a waiting command still waits
-//	A! D0                  a command still waits at lockserver, but was answered by Redis, see docs/DIFFERENCES.md
 //	A+ PING                sends a command; A< compares the replies
 //	A-                     closes the connection
 //	A= 3                   goes on in that version of the protocol
-//	A~ D0 PUBLISH c m      sends a command and compares its two answers, which come in the other order at Redis, see
-//	                       docs/DIFFERENCES.md
+//	A~ PUBLISH c m         sends a command and compares its two answers
+//	A% D0 FLUSHALL         the same, but Redis gives them in the other order, see docs/DIFFERENCES.md
+//	A! D0 GET k            sends a command whose replies differ, see docs/DIFFERENCES.md
 //	sleep 20               milliseconds
 //
 // {A} is the number of A's connection.
@@ -115,19 +115,26 @@ func (s *stage) step(l string) {
 			v, got := c.ReceiveWithin(30 * time.Millisecond)
 			require.Falsef(s.t, got, "%s: %s was answered %s", l, name, v)
 		}
-	case "!":
-		redis.Receive()
-		v, got := ours.ReceiveWithin(30 * time.Millisecond)
-		require.Falsef(s.t, got, "%s: lockserver was answered %s", l, v)
 	case "-":
 		ours.Close()
 		redis.Close()
+		s.awaitGone(l, s.pair.ours.watch, ours.id)
+		s.awaitGone(l, s.pair.redis.watch, redis.id)
 	case "=":
 		version, err := strconv.Atoi(rest)
 		require.NoError(s.t, err, l)
 		ours.Hello(version)
 		redis.Hello(version)
+	case "!":
+		_, command, _ := strings.Cut(rest, " ")
+		s.send(command, ours, redis)
+		a, b := ours.Receive(), redis.Receive()
+		require.Falsef(s.t, a.Equal(b), "version %s, %s: no difference: %s", s.version, l, a)
 	case "~":
+		s.send(rest, ours, redis)
+		s.compare(l, ours, redis)
+		s.compare(l, ours, redis)
+	case "%":
 		_, command, _ := strings.Cut(rest, " ")
 		s.send(command, ours, redis)
 		first, second := redis.Receive(), redis.Receive()
@@ -174,6 +181,13 @@ func (s *stage) awaitBlocked(l string, watch *testkit.Client, id string) {
 		list := watch.Do("CLIENT", "LIST", "ID", id)
 		return strings.Contains(flagsOf(list), "b")
 	}, 5*time.Second, time.Millisecond, "%s does not wait", l)
+}
+
+// awaitGone returns when the server has noticed that the connection with this number has ended.
+func (s *stage) awaitGone(l string, watch *testkit.Client, id string) {
+	s.t.Helper()
+	require.Eventuallyf(s.t, func() bool { return watch.Do("CLIENT", "LIST", "ID", id).Str == "" }, 5*time.Second,
+		time.Millisecond, "%s: it is still there", l)
 }
 
 func flagsOf(list resp.Value) string {

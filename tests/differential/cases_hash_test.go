@@ -180,7 +180,7 @@ func hashCases() family {
 			HSCAN s abc
 			HSCAN s 0 COUNT abc
 			HSCAN h
-			!D15 HSCAN h 0 NOVALUES
+			HSCAN h 0 NOVALUES
 		`},
 		{"encodings", `
 			HSET h f v

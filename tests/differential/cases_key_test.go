@@ -169,7 +169,7 @@ func keyCases() family {
 			SCAN 18446744073709551616
 			SCAN
 			SCAN 0 MATCH t* COUNT 1 TYPE string
-			!D3 SCAN "0\x00"
+			SCAN "0\x00"
 		`},
 		{"rename", `
 			RENAME gone x

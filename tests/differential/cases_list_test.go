@@ -150,8 +150,8 @@ func listCases() family {
 			BLPOP gone s 0
 			BLPOP gone -1
 			BLPOP gone x
-			!D27 BLPOP gone 1e18
-			!D27 BLPOP gone inf
+			BLPOP gone 1e18
+			BLPOP gone inf
 			RPUSH l a b c
 			BLPOP gone l 0
 			BRPOP l 0
@@ -160,7 +160,7 @@ func listCases() family {
 		{"as keys", `
 			RPUSH l a b c
 			TYPE l
-			!D26 OBJECT ENCODING l
+			OBJECT ENCODING l
 			COPY l m
 			LPUSH m x
 			LRANGE l 0 -1

@@ -179,11 +179,11 @@ func pubsubCases() []blockingCase {
 		{"to oneself", `
 			A= 3
 			A SUBSCRIBE a
-			A~ D25 PUBLISH a x
+			A~ PUBLISH a x
 			A PSUBSCRIBE p
-			A~ D25 PUBLISH p x
+			A~ PUBLISH p x
 			A SSUBSCRIBE s
-			A~ D25 SPUBLISH s x
+			A~ SPUBLISH s x
 			B PUBLISH a y
 			A<
 		`},

@@ -50,10 +50,10 @@ func TestScripts(t *testing.T) {
 func TestScriptDifferences(t *testing.T) {
 	p := startPair(t, "")
 	for _, c := range []struct{ deviation, body string }{
-		{"D6", "return redis.REDIS_VERSION"},
+		{"D112", "return redis.call('wait', 0, 0)"},
 		{"D65", "return next({}, 'x')"},
 		{"D65", "return coroutine.yield(1)"},
-		{"D64", "return type(os.clock())"},
+		{"D108", "getmetatable('').__index = string"},
 	} {
 		ours, redis := p.do("EVAL", c.body, "0")
 		require.Falsef(t, ours.Equal(redis), "%s: no difference, but it cites %s: %s", c.body, c.deviation, redis)
@@ -153,7 +153,7 @@ func scriptErrors() []scriptCase {
 		"return redis.call('')", "return redis.call('set')", "return redis.call('nosuch')", "return redis.call('multi')", "return redis.call('client', 'id')", "return redis.call('client', 'nosuch')",
 		"return redis.call('client')", "return redis.call('subscribe', 'x')", "return redis.call('eval', 'return 1', 0)", "return redis.call('script', 'flush')", "return redis.call('hello')",
 		"return redis.call('function', 'list')", "return redis.call('exec')", "return redis.call('watch', 'a')", "return redis.call('auth', 'x')", "return redis.call('monitor')", "return redis.call('save')",
-		"return redis.call('shutdown')", "return redis.call('wait', 0, 0)", "return redis.call('config', 'set', 'x', 'y')", "return redis.call('debug', 'sleep', 0)",
+		"return redis.call('shutdown')", "return redis.call('config', 'set', 'x', 'y')", "return redis.call('debug', 'sleep', 0)",
 		"error('x')", "error('x', 0)", "error('x', 1)", "error('x', 2)", "error()", "error(nil)", "error(12)", "error(true)", "error({err='My Err'})", "error({err='E', source='s', line=3})", "error(setmetatable({err='x y'}, {}))",
 		"local function f() error('deep') end f()", "local function f() redis.call('nosuch') end\nf()", "\n\n  redis.call('get')", "return tostring(pcall(redis.call, 'nosuch'))",
 		"return {pcall(redis.call, 'nosuch')}", "return {pcall(error, {err='x y'})}", "return {pcall(error, {a=1})}", "return {pcall(error, 'x')}", "return {pcall(error)}",
@@ -162,7 +162,7 @@ func scriptErrors() []scriptCase {
 		"local t = redis.pcall('nosuch') return t.err", "local t = redis.pcall('nosuch') error(t)", "local t = redis.pcall('nosuch') return t", "local t = redis.pcall('hget', 'x') return {t}",
 		"redis.call('set', 'k', 'v') redis.call('lpush', 'k', 'x')", "redis.call('set', 'k2', 'v') error('after')", "return redis.call('lpush', 'k', 'x')", "return redis.pcall('lpush', 'k', 'x')",
 		"return nosuch", "x = 1", "function f() end", "_G.x = 1", "_G['y'] = 2", "redis.x = 1", "string.x = 1", "redis = 1", "return _G.nosuch", "rawset(_G, 'x', 1)", "setmetatable(_G, {})",
-		"getmetatable(_G).__index = nil", "getmetatable('').__index = nil", "string.format = nil", "table.insert(redis, 1)", "math.pi = 3", "ARGV.x = 1 return ARGV.x",
+		"getmetatable(_G).__index = nil", "string.format = nil", "table.insert(redis, 1)", "math.pi = 3", "ARGV.x = 1 return ARGV.x",
 		"return (", "return return", "x x", "if", "for", "local 1", "return 'unfinished", "return [[unfinished", "--[[ unfinished", "goto x", "return 1 2", "a.b:c = 1", "return ...", "local a <const> = 1", "break",
 		"return nil .. 'x'", "return {} .. 'x'", "return 1 + nil", "return 1 + 'x'", "return 1 < 'x'", "return {} < {}", "return nil + 1", "local t = nil return t.x", "local t = nil t.x = 1", "return #nil", "return -{}",
 		"return ('x')()", "local t = {} t.a.b = 1", "local t = {} return t.a.b", "local t = {} t.f()", "local t = {} t:f()", "nosuch()", "return math.nosuch()", "return 5 .. nil", "return ('x').y.z",

@@ -30,7 +30,7 @@ func serverCases() family {
 			HELLO 3 SETNAME "a b"
 			HELLO 2 AUTH nobody pass
 			HELLO 2 SETNAME a BAD
-			!D8 CLIENT GETNAME
+			CLIENT GETNAME
 			HELLO BAD 3
 			!D6 HELLO
 		`},
@@ -96,9 +96,11 @@ func serverCases() family {
 			CLIENT REPLY
 			CLIENT REPLY BAD
 			CLIENT REPLY ON
-			!D15 CLIENT SETINFO lib-name x
-			!D15 CLIENT NO-TOUCH ON
-			!D15 CLIENT KILL MAXAGE 100000
+			CLIENT SETINFO lib-name x
+			CLIENT SETINFO lib-name "a b"
+			!D111 CLIENT SETINFO LIB-NAME "a b"
+			CLIENT NO-TOUCH ON
+			CLIENT KILL MAXAGE 100000
 			!D17 CLIENT HELP
 		`},
 		{"reset", `
@@ -187,11 +189,11 @@ func serverCases() family {
 			LREM l 0 nosuch
 			EXISTS k2 l
 			MULTI
-			GET k2
-			EXEC
+			!D109 GET k2
+			!D109 EXEC
 			MULTI
 			SET k v
-			PING
+			!D109 PING
 			DISCARD
 			MULTI
 			EXEC

@@ -197,7 +197,7 @@ func setCases() family {
 			SET s x
 			SSCAN s 0
 			SSCAN s x
-			!D3 SSCAN t "0\x00"
+			SSCAN t "0\x00"
 		`},
 		{"encodings", `
 			SADD i 1 2 3
@@ -207,7 +207,7 @@ func setCases() family {
 			SADD i 01
 			OBJECT ENCODING i
 			SADD t a
-			!D1 OBJECT ENCODING t
+			OBJECT ENCODING t
 			SADD u {x*65}
 			OBJECT ENCODING u
 			SADD j 9223372036854775808

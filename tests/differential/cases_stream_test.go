@@ -243,6 +243,8 @@ func streamCases() family {
 			XTRIM x MINID 6-7
 			XINFO STREAM x
 			XSETID x 3-3
+			XSETID x 7-1 MAXDELETEDID 1-1
+			XSETID x 3-3
 			XADD x 4-4 f v
 			XADD x 4-5 f v
 			XLEN x
@@ -280,7 +282,7 @@ func streamCases() family {
 			XREAD BAD STREAMS a 0
 			XREAD STREAMS a abc
 			XREAD STREAMS a -
-			!D7 XREAD STREAMS a +
+			XREAD STREAMS a +
 			XREAD STREAMS a >
 			XREAD STREAMS a (1-1
 			XREAD GROUP g c STREAMS a 0

@@ -56,7 +56,7 @@ func TestCases(t *testing.T) {
 
 // allCases are the tables of all families.
 func allCases() []family {
-	return []family{stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), geoCases(), listCases(), streamCases(), groupCases(), dumpCases(), sortCases(), waitCases(), serverCases(), aloneCases()}
+	return []family{aloneCases(), stringCases(), keyCases(), hashCases(), bitCases(), hyperLogLogCases(), setCases(), zsetCases(), geoCases(), listCases(), streamCases(), groupCases(), dumpCases(), sortCases(), waitCases(), serverCases()}
 }
 
 // play plays a case and compares the data at its end.
@@ -114,8 +114,10 @@ func (p *pair) isStep(args []string) bool {
 // rowName is the name under which a command's check stands.
 func rowName(args []string) string {
 	name := strings.ToLower(args[0])
-	if (name == "object" || name == "command" || name == "xinfo") && len(args) > 1 {
-		name += "|" + strings.ToLower(args[1])
+	if len(args) > 1 {
+		if sub := name + "|" + strings.ToLower(args[1]); checks[sub] != nil {
+			return sub
+		}
 	}
 	return name
 }

@@ -15,6 +15,8 @@ var sizes = []struct {
 	{"zset-max-listpack-entries", []string{"128", "2", "5"}},
 	{"zset-max-listpack-value", []string{"64", "2"}},
 	{"set-max-intset-entries", []string{"512", "3"}},
+	{"set-max-listpack-entries", []string{"128", "2", "5"}},
+	{"set-max-listpack-value", []string{"64", "2"}},
 	{"list-max-listpack-size", []string{"-2", "1", "3", "-1"}},
 }
 

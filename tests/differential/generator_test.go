@@ -68,6 +68,7 @@ var excluded = map[string]string{
 	"shutdown":          "ends the server",
 	"debug":             "helps testing, each server's own way",
 	"wait":              "waits: see cases_wait_test.go",
+	"waitaof":           "as wait",
 	"client|pause":      "makes everything wait",
 	"client|unpause":    "as client|pause",
 	"memory|usage":      "each server's own figures",

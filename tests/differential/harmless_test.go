@@ -17,12 +17,6 @@ func harmless(row *commands.Row, args []string) []string {
 	if isSort(row) {
 		args = harmlessSort(args)
 	}
-	if (row.Name == "zrank" || row.Name == "zrevrank") && len(args) > 2 { // D15: there may be a WITHSCORE
-		args = args[:2]
-	}
-	if strings.HasPrefix(row.FullName(), "command|getkeys") && len(args) > 3 && (strings.EqualFold(args[0], "zrank") || strings.EqualFold(args[0], "zrevrank")) { // as well
-		args = args[:3]
-	}
 	for i, arg := range args {
 		n, err := strconv.ParseInt(arg, 10, 64)
 		isInt := err == nil
@@ -30,9 +24,6 @@ func harmless(row *commands.Row, args []string) []string {
 		case "xread", "xreadgroup":
 			if strings.EqualFold(arg, "BLOCK") {
 				args[i] = "BLOC"
-			}
-			if arg == "+" { // D7
-				args[i] = "0"
 			}
 		case "blpop", "brpop", "blmove", "brpoplpush", "bzpopmin", "bzpopmax":
 			if i == len(args)-1 {
@@ -46,11 +37,19 @@ func harmless(row *commands.Row, args []string) []string {
 			if arg == "*" {
 				args[i] = "1-*"
 			}
-		case "scan", "sscan", "hscan", "zscan": // D3
-			args[i] = strings.ReplaceAll(arg, "\x00", "0")
 		case "geosearchstore", "georadius", "georadiusbymember":
 			if strings.EqualFold(arg, "STOREDIST") { // D42
 				args[i] = "STORE"
+			}
+		case "setinfo", "setname": // D115
+			args[i] = strings.ReplaceAll(arg, "\x00", "")
+		case "list": // D116
+			if row.FullName() == "function|list" {
+				args[i] = strings.NewReplacer("\r", "", "\n", "").Replace(arg)
+			}
+		case "lset":
+			if isInt && int64(int32(n)) != n { // D107
+				args[i] = "9"
 			}
 		case "setrange":
 			if isInt && n > 2000 && n < 1<<31 {
@@ -80,7 +79,6 @@ func briefly(timeout string) string {
 	if strings.HasPrefix(strings.TrimLeft(timeout, "+"), "0x") && !strings.Contains(timeout, "p") {
 		timeout += "p0" // C does not need the exponent, Go does
 	}
-	// Above the range that ends in 0 for ever, D27 too.
 	if seconds, err := strconv.ParseFloat(timeout, 64); seconds > -0.01 && (err == nil || errors.Is(err, strconv.ErrRange)) {
 		return "0.001"
 	}

@@ -35,14 +35,14 @@ const refusals play = `
 	A PING
 	A GET k
 	A MULTI
-	A PING
+	A! D109 PING
 	A SAVE
-	A MONITOR
-	A GET k
+	A! D109 MONITOR
+	A! D109 GET k
 	A NOSUCH
 	A EXEC
 	A MULTI
-	A DEL k
+	A! D109 DEL k
 	A DISCARD
 	A MULTI
 	A RESET

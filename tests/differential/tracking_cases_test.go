@@ -307,8 +307,7 @@ func trackedKeyCases() []blockingCase {
 			C<
 			B SET k 1
 			A PING
-			A FLUSHALL
-			A<
+			A% D114 FLUSHALL
 			C<
 			A MULTI
 			A FLUSHALL

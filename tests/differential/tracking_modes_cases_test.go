@@ -237,7 +237,7 @@ func redirectCases() []blockingCase {
 			A SET k 1
 			B<
 			A GET k
-			B~ D25 SET k 1
+			B~ SET k 1
 			C FLUSHDB
 			B<
 			A PING
