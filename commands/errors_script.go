@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// What clients see of scripts and functions, byte for byte as Redis 7.0 says it. What a script sees of a
+// What clients see of scripts and functions, byte for byte as Redis 7.4 says it. What a script sees of a
 // refused call is the same text with the code ERR before it.
 const (
 	ErrNoSuchScript   Error = "NOSCRIPT No matching script. Please use EVAL."

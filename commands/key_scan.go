@@ -80,8 +80,9 @@ func scan(c *Ctx) error {
 // parseCursor reads a cursor as Redis does, which works on C strings: a zero byte ends it.
 func parseCursor(b []byte) (uint64, bool) { return parseUint(clip(b, len(b))) }
 
-// parseUint reads a cursor, or one half of a stream's ID: an integer as strict as everywhere, or else what C's
-// strtoull takes for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from 2^64.
+// parseUint reads a cursor, or one half of a stream's ID: an integer as strict as everywhere, or else what
+// C's strtoull takes for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from
+// 2^64.
 func parseUint(b []byte) (uint64, bool) {
 	if n, ok := decimal.ParseUint(b); ok {
 		return n, true

@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -23,6 +24,9 @@ var update = flag.Bool("update", false, "write what the real Redis replies into 
 func TestCorpusOracle(t *testing.T) {
 	client := testkit.StartRedis(t).Client(t)
 	for _, path := range corpusFiles(t) {
+		if filepath.Base(path) == "later.lua" {
+			continue // D108: what the patches behind 7.4.1 brought; it would change the other scripts there
+		}
 		var text strings.Builder
 		for _, c := range readCorpus(t, path) {
 			reply := client.Do("EVAL", corpusRunner, "0", c.script)

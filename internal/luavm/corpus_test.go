@@ -44,7 +44,7 @@ end
 return all(pcall(chunk))
 `
 
-// corpusCase is a script and what a real Redis 7.0 makes of it.
+// corpusCase is a script and what a real Redis 7.4 makes of it.
 type corpusCase struct{ script, want string }
 
 const resultMark = "=> "

@@ -25,7 +25,7 @@ func functionRow(on binding) commands.Row {
 			row("dump", 0, (*Engine).functionDump, "Returns all libraries as a payload for FUNCTION RESTORE.",
 				"O(N) where N is the number of libraries", nil),
 			row("flush", commands.Write, (*Engine).functionFlush, "Removes all libraries.",
-				"O(N) where N is the number of libraries", everywhere, commands.Opt(commands.OneOf("async", commands.Flag("ASYNC"), commands.Flag("SYNC")))),
+				"O(N) where N is the number of libraries", everywhere, commands.Opt(commands.OneOf("flush-type", commands.Flag("ASYNC"), commands.Flag("SYNC")))),
 			row("kill", commands.AllowBusy, (*Engine).functionKill, "Ends the function that runs too long, unless it has written.",
 				"O(1)", []string{"request_policy:all_shards", "response_policy:one_succeeded"}),
 			row("list", 0, (*Engine).functionList, "Describes the libraries.",

@@ -7,7 +7,7 @@ import (
 
 // asyncOrSync is an option that changes nothing here: nothing takes long.
 func asyncOrSync(since string) commands.Arg {
-	return commands.Opt(commands.OneOf("async", commands.Flag("ASYNC"), commands.Flag("SYNC"))).From(since)
+	return commands.Opt(commands.OneOf("flush-type", commands.Flag("ASYNC"), commands.Flag("SYNC"))).From(since)
 }
 
 func scriptRow(on binding) commands.Row {

@@ -1,4 +1,4 @@
-// Package differential compares lockserver with a real redis-server 7.0: both get the same
+// Package differential compares lockserver with a real redis-server 7.4: both get the same
 // commands in lockstep, in both versions of the protocol, and must give the same replies, byte
 // for byte, and end up with the same data.
 //

@@ -2,7 +2,7 @@
 // leaves in a key, the other understands.
 //
 // testdata/lua holds the logic of the scripts by which Redisson's RLock, RSpinLock, RFencedLock and RFairLock
-// change a lock, written anew. testdata/redisson.golden is what they did on a real redis-server 7.0, step by
+// change a lock, written anew. testdata/redisson.golden is what they did on a real redis-server 7.4, step by
 // step: the meaning of the reply, the type of the key, its fields, its lease, the token's key, the waiters,
 // and what was published. Plain `go test` plays the same steps by native commands and compares, from the
 // beginning and from the middle: a lock that the scripts have left at any step is recreated, and the native

@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	update = flag.Bool("update", false, "write "+goldenFile+" from an installed redis-server 7.0")
+	update = flag.Bool("update", false, "write "+goldenFile+" from the redis-server that ORACLE names")
 	seed   = flag.Uint64("seed", 0, "of the random sequences; 0: another one each time")
 )
 
@@ -79,7 +79,7 @@ func TestRandomSequences(t *testing.T) {
 // format is the golden file.
 func format(stories []told) string {
 	var b strings.Builder
-	b.WriteString("# What Redisson's locks leave on redis-server 7.0. Recorded, see doc.go.\n")
+	b.WriteString("# What Redisson's locks leave on redis-server 7.4. Recorded, see doc.go.\n")
 	for _, s := range stories {
 		fmt.Fprintf(&b, "\n== %s: %s\n", s.kind, s.name)
 		for i, st := range s.steps {

@@ -44,6 +44,9 @@ func database0(c *testkit.Client) testkit.Dataset {
 	return data
 }
 
+// value is what a payload holds, without the version and the checksum at its end: each writes its own version (D45).
+func value(payload string) string { return payload[:len(payload)-2-8] }
+
 // oneForm reports whether a value of this encoding looks the same in every uncompressed
 // payload. The members of a hash table stand in an order of chance, and where the nodes of a
 // long list end depends on how it came to be.
@@ -87,7 +90,10 @@ func payloadsOfRedis(t *testing.T, p testkit.Program) {
 				if was := redis.Do("OBJECT", "ENCODING", key).Str; was != encoding && was != "quicklist" {
 					continue
 				}
-				require.True(t, payload == mine[key], "%q, %s", key, encoding)
+				if payload[0] != mine[key][0] { // a newer form, which Redis 7.0 would not take
+					continue
+				}
+				require.True(t, value(payload) == value(mine[key]), "%q, %s", key, encoding)
 				same++
 			}
 			t.Logf("%d payloads, %d of one form", len(theirs), same)
@@ -110,8 +116,8 @@ func payloadsOfOurs(t *testing.T, p testkit.Program) {
 	require.Equal(t, "1", redis.Do("HGET", "door", "alice").Str)
 }
 
-// TestPayloadsOfFieldTimes: deadlines of fields are newer than Redis 7.0, which refuses such a payload by its
-// version; so lockserver is its own oracle, and what loses its deadlines is a payload of version 10 again.
+// TestPayloadsOfFieldTimes: deadlines of fields go to Redis 7.4 and come back. Redis 7.0 refuses such a payload by its
+// version; what loses its deadlines is a payload of version 10 again.
 func TestPayloadsOfFieldTimes(t *testing.T) { testkit.EachProgram(t, payloadsOfFieldTimes) }
 
 func payloadsOfFieldTimes(t *testing.T, p testkit.Program) {
@@ -120,14 +126,26 @@ func payloadsOfFieldTimes(t *testing.T, p testkit.Program) {
 	ours.Do("HSET", "h", "lasting", "1", "dying", "2")
 	require.Equal(t, "[1]", ours.Do("HPEXPIREAT", "h", strconv.FormatInt(at, 10), "FIELDS", "1", "dying").String())
 	payload := ours.Do("DUMP", "h").Str
-	require.Equal(t, "-ERR DUMP payload version or checksum are wrong", redis.Do("RESTORE", "h", "0", payload).String())
-
+	knows := redis.Do("COMMAND", "INFO", "hpexpire").Elems[0].Kind == resp.Array
+	if knows {
+		require.Equal(t, "+OK", redis.Do("RESTORE", "h", "0", payload).String())
+		payload = redis.Do("DUMP", "h").Str
+		requireFieldTimes(t, redis, "h", at)
+	} else {
+		require.Equal(t, "-ERR DUMP payload version or checksum are wrong", redis.Do("RESTORE", "h", "0", payload).String())
+	}
 	require.Equal(t, "+OK", ours.Do("RESTORE", "copy", "0", payload).String())
-	require.Equal(t, `["1" "2"]`, ours.Do("HMGET", "copy", "lasting", "dying").String())
-	times := ours.Do("HPEXPIRETIME", "copy", "FIELDS", "2", "lasting", "dying")
-	require.Equal(t, "[-1 "+strconv.FormatInt(at, 10)+"]", times.String())
+	requireFieldTimes(t, ours, "copy", at)
 
 	ours.Do("HPERSIST", "copy", "FIELDS", "1", "dying")
-	require.Equal(t, "+OK", redis.Do("RESTORE", "h", "0", ours.Do("DUMP", "copy").Str).String())
+	require.Equal(t, "+OK", redis.Do("RESTORE", "h", "0", ours.Do("DUMP", "copy").Str, "REPLACE").String())
 	require.Equal(t, "2", redis.Do("HGET", "h", "dying").Str)
+}
+
+// requireFieldTimes fails unless the hash is as TestPayloadsOfFieldTimes makes it.
+func requireFieldTimes(t *testing.T, c *testkit.Client, key string, at int64) {
+	t.Helper()
+	require.Equal(t, `["1" "2"]`, c.Do("HMGET", key, "lasting", "dying").String())
+	times := c.Do("HPEXPIRETIME", key, "FIELDS", "2", "lasting", "dying")
+	require.Equal(t, "[-1 "+strconv.FormatInt(at, 10)+"]", times.String())
 }

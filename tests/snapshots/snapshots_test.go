@@ -182,9 +182,8 @@ func weLoadRedis(t *testing.T, p testkit.Program) {
 }
 
 // TestWhatWeCannotHoldIsRefused: loading the rest of such a file would lose something at the next save.
-func TestWhatWeCannotHoldIsRefused(t *testing.T) { testkit.EachProgram(t, whatWeCannotHoldIsRefused) }
-
-func whatWeCannotHoldIsRefused(t *testing.T, p testkit.Program) {
+func TestWhatWeCannotHoldIsRefused(t *testing.T) {
+	p := testkit.Installed(t)
 	for _, c := range []struct {
 		what    string
 		command []string
