@@ -65,8 +65,8 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// run moves an element if there is one, and reports whether there is; if not, nothing is written. A destination
-// of another type ends a wait with an error, and the element stays.
+// run moves an element if there is one, and reports whether there is; if not, nothing is written. A
+// destination of another type ends a wait with an error, and the element stays.
 func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	source, ok := c.DB.OpenList(m.source)
 	switch {

@@ -181,8 +181,9 @@ func (x *readCall) writeStream(c *Ctx, i int, s *stream.Stream) {
 	writeEntries(c, s, x.after[i].Next(), stream.MaxID(), false, x.count)
 }
 
-// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, but for those that
-// are "+": a stream that goes and comes again answers only when its IDs have passed the one that was there.
+// wait makes the client wait until one of the streams has entries. The IDs are fixed by now, but for those
+// that are "+": a stream that goes and comes again answers only when its IDs have passed the one that was
+// there.
 func (x *readCall) wait(c *Ctx) {
 	own := *x
 	own.keys = CloneAll(x.keys)
@@ -190,8 +191,8 @@ func (x *readCall) wait(c *Ctx) {
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
 
-// retry answers a client that has waited, with all of its streams that have entries by now. Another of its keys
-// that holds a value of another type by now is an error.
+// retry answers a client that has waited, with all of its streams that have entries by now. Another of its
+// keys that holds a value of another type by now is an error.
 func (x *readCall) retry(c *Ctx) (bool, error) {
 	for i, key := range x.keys {
 		s, err := c.findStream(key)

@@ -86,8 +86,8 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 	return reads, nil
 }
 
-// readGroup writes what one stream has for the consumer, which is made if it is not there, and reports whether
-// that is anything.
+// readGroup writes what one stream has for the consumer, which is made if it is not there, and reports
+// whether that is anything.
 func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	e, _ := c.DB.OpenStream(r.key)
 	g, _ := e.EditGroup(x.group)

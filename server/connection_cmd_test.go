@@ -43,7 +43,7 @@ var connectionScripts = []struct {
 		A AUTH wrong -> -WRONGPASS invalid username-password pair or user is disabled.
 		A AUTH other secret -> -WRONGPASS invalid username-password pair or user is disabled.
 		A AUTH a b c -> -ERR syntax error
-		A HELLO 3 -> -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time
+		A HELLO 3 -> -NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time
 		A AUTH default secret -> +OK
 		A PING -> +PONG
 		A RESET -> +RESET
@@ -65,10 +65,10 @@ var connectionScripts = []struct {
 		A AUTH default x -> +OK
 		A AUTH other x -> -WRONGPASS invalid username-password pair or user is disabled.`},
 	{"HELLO", "", `
-		A HELLO -> ["server" "redis" "version" "7.4.0" "proto" 2 "id" 1 "mode" "standalone" "role" "master" "modules" []]
+		A HELLO -> ["server" "redis" "version" "7.4.1" "proto" 2 "id" 1 "mode" "standalone" "role" "master" "modules" []]
 		A HELLO 4 -> -NOPROTO unsupported protocol version
 		A HELLO x -> -ERR Protocol version is not an integer or out of range
-		A HELLO 3 SETNAME me AUTH default x -> {"server":"redis" "version":"7.4.0" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
+		A HELLO 3 SETNAME me AUTH default x -> {"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
 		A CLIENT GETNAME -> "me"
 		A GET none -> nil
 		A HELLO 2 AUTH nobody x -> -WRONGPASS invalid username-password pair or user is disabled.

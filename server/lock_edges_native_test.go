@@ -193,7 +193,7 @@ var nativeEdges = []edgeScript{
 		A UNLOCK z a -> 1
 		A LOCK.LIST -> []`},
 	{"in RESP3", `
-		A HELLO 3 -> {"server":"redis" "version":"7.4.0" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
+		A HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
 		A MLOCK 2 k l a PX 1000 -> [1750000000000000 1750000000000001]
 		A LOCK.LIST MATCH k -> [{"key":"k" "owner":"a" "holds":1 "token":1750000000000000 "ttl":1000}]
 		A LOCK.INFO j -> nil

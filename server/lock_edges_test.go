@@ -330,7 +330,7 @@ var lockEdges = []struct {
 		A LOCK k a -> token
 		B SUBSCRIBE never -> ["subscribe" "never" 1]
 		C pipelines HELLO 3 ; SUBSCRIBE news
-		C <- {"server":"redis" "version":"7.4.0" "proto":3 "id":3 "mode":"standalone" "role":"master" "modules":[]}
+		C <- {"server":"redis" "version":"7.4.1" "proto":3 "id":3 "mode":"standalone" "role":"master" "modules":[]}
 		C <- >["subscribe" "news" 1]
 		C LOCK k c WAIT 0 -> waits
 		C sends PING

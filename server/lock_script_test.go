@@ -539,9 +539,9 @@ var lockScripts = []struct{ name, text string }{
 		+1000ms
 		C <- token>b`},
 	{"RESP3", `
-		A HELLO 3 -> {"server":"redis" "version":"7.4.0" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
+		A HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}
 		A LOCK k a PX 1000 -> token
-		B HELLO 3 -> {"server":"redis" "version":"7.4.0" "proto":3 "id":2 "mode":"standalone" "role":"master" "modules":[]}
+		B HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":2 "mode":"standalone" "role":"master" "modules":[]}
 		B LOCK k b -> nil
 		B LOCK k b WAIT 100 -> waits
 		+100ms

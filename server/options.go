@@ -139,7 +139,7 @@ func (o *Options) fields() (map[string]string, error) {
 }
 
 // compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
-const compatibleVersion = "7.4.0"
+const compatibleVersion = "7.4.1"
 
 // Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
 type Journal interface {

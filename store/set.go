@@ -26,8 +26,8 @@ func (e *SetEdit) Set() *set.Set { return e.s }
 // charge accounts for a change of the set, whose size was so many bytes.
 func (e *SetEdit) charge(was int) { e.db.space.charge(e.s.Size() - was) }
 
-// Expect says that members are coming. As in Redis, the form of the set follows from how many those are, also if
-// some of them are the same, or none is new.
+// Expect says that members are coming. As in Redis, the form of the set follows from how many those are, also
+// if some of them are the same, or none is new.
 func (e *SetEdit) Expect(members [][]byte) {
 	lim := e.db.store.limits.Set
 	if e.s == nil {

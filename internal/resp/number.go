@@ -62,7 +62,8 @@ func isZero(b []byte, hex bool) bool {
 	return len(bytes.Trim(b, "0.")) == 0
 }
 
-// AppendDouble appends f as Redis writes doubles since 7.2: inf, -inf, nan, or what [decimal.AppendFloat] does.
+// AppendDouble appends f as Redis writes doubles since 7.2: inf, -inf, nan, or what [decimal.AppendFloat]
+// does.
 func AppendDouble(dst []byte, f float64) []byte {
 	switch {
 	case math.IsInf(f, 1):

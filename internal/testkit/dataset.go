@@ -121,8 +121,8 @@ func (c *Client) readStream(key string) string {
 // the versions of the protocol.
 func texts(elems []resp.Value) string { return resp.Value{Kind: resp.Array, Elems: elems}.String() }
 
-// sameScores gives the scores in members with scores the same digits, whatever the version of Redis writes: 7.0
-// has 17 of them. Version 3 of the protocol has pairs, and is left as it is.
+// sameScores gives the scores in members with scores the same digits, whatever the version of Redis writes:
+// 7.0 has 17 of them. Version 3 of the protocol has pairs, and is left as it is.
 func (c *Client) sameScores(elems []resp.Value) []resp.Value {
 	c.t.Helper()
 	for i := 1; i < len(elems) && elems[i].Kind == resp.Bulk; i += 2 {

@@ -30,8 +30,8 @@ func Oracle(t testing.TB) Program {
 	return Program(path)
 }
 
-// Installed is the redis-server in PATH, which is another version than Oracle: Debian's is 7.0. It is there for
-// the files that people bring along, and take back.
+// Installed is the redis-server in PATH, which is another version than Oracle: Debian's is 7.0. It is there
+// for the files that people bring along, and take back.
 func Installed(t testing.TB) Program {
 	t.Helper()
 	path, err := exec.LookPath("redis-server")
@@ -41,7 +41,8 @@ func Installed(t testing.TB) Program {
 	return Program(path)
 }
 
-// EachProgram runs a test with Oracle and with Installed, as subtests: files have to be read by both and from both.
+// EachProgram runs a test with Oracle and with Installed, as subtests: files have to be read by both and from
+// both.
 func EachProgram(t *testing.T, test func(t *testing.T, p Program)) {
 	t.Helper()
 	t.Run("oracle", func(t *testing.T) { test(t, Oracle(t)) })

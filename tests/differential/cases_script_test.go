@@ -185,7 +185,7 @@ func scriptAPI() []scriptCase {
 		"return redis.error_reply('a b\\r\\n')", "return redis.error_reply('a\\0b c')", "return redis.error_reply('x').err", "return redis.status_reply('x').ok",
 		"return redis.status_reply('x y')", "return redis.status_reply('')", "return redis.status_reply()", "return redis.status_reply(1)", "return redis.status_reply('a\\r\\nb')",
 		"return redis.sha1hex('')", "return redis.sha1hex('abc')", "return redis.sha1hex(1)", "return redis.sha1hex(1.5)", "return redis.sha1hex()", "return redis.sha1hex('a', 'b')", "return redis.sha1hex({})", "return redis.sha1hex(nil)",
-		"return redis.set_repl(redis.REPL_NONE)", "return redis.set_repl()", "return redis.set_repl(1, 2)", "return redis.set_repl(9)", "return redis.set_repl('x')", "return redis.set_repl(-1)", "return redis.replicate_commands()",
+		"return redis.set_repl(redis.REPL_NONE)", "return {redis.REDIS_VERSION, redis.REDIS_VERSION_NUM}", "return redis.set_repl()", "return redis.set_repl(1, 2)", "return redis.set_repl(9)", "return redis.set_repl('x')", "return redis.set_repl(-1)", "return redis.replicate_commands()",
 		"return {redis.REPL_ALL, redis.REPL_AOF, redis.REPL_SLAVE, redis.REPL_REPLICA, redis.REPL_NONE}", "return {redis.LOG_DEBUG, redis.LOG_VERBOSE, redis.LOG_NOTICE, redis.LOG_WARNING}",
 		"return redis.breakpoint()", "return redis.debug('x')", "return redis.setresp()", "return redis.setresp(1)", "return redis.setresp(4)", "return redis.setresp('3')", "return redis.setresp('x')", "return redis.setresp(2, 3)", "return redis.setresp({})", "return redis.setresp(2.5)",
 		"redis.setresp(3) redis.setresp(2) return redis.call('get', 'none')", "redis.setresp(3) return {redis.call('get', 'none'), 1}", "redis.setresp(3) return {true, false}",

@@ -32,7 +32,6 @@ func serverCases() family {
 			HELLO 2 SETNAME a BAD
 			CLIENT GETNAME
 			HELLO BAD 3
-			!D6 HELLO
 		`},
 		{"auth without a password", `
 			AUTH x

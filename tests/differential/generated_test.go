@@ -57,7 +57,7 @@ func TestGenerated(t *testing.T) {
 		}
 	}
 	t.Logf("%d commands of %d kinds in %.1f s", played, len(counts), time.Since(start).Seconds())
-	if *sequenceFlag < 0 && failures == 0 && *commandsFlag >= 20_000 {
+	if *sequenceFlag < 0 && failures == 0 && *commandsFlag >= 50_000 {
 		for _, row := range g.rows {
 			if counts[row.FullName()] == 0 {
 				t.Errorf("%s was never played", row.FullName())

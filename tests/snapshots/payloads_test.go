@@ -44,7 +44,8 @@ func database0(c *testkit.Client) testkit.Dataset {
 	return data
 }
 
-// value is what a payload holds, without the version and the checksum at its end: each writes its own version (D45).
+// value is what a payload holds, without the version and the checksum at its end: each writes its own version
+// (D45).
 func value(payload string) string { return payload[:len(payload)-2-8] }
 
 // oneForm reports whether a value of this encoding looks the same in every uncompressed
@@ -116,8 +117,8 @@ func payloadsOfOurs(t *testing.T, p testkit.Program) {
 	require.Equal(t, "1", redis.Do("HGET", "door", "alice").Str)
 }
 
-// TestPayloadsOfFieldTimes: deadlines of fields go to Redis 7.4 and come back. Redis 7.0 refuses such a payload by its
-// version; what loses its deadlines is a payload of version 10 again.
+// TestPayloadsOfFieldTimes: deadlines of fields go to Redis 7.4 and come back. Redis 7.0 refuses such a
+// payload by its version; what loses its deadlines is a payload of version 10 again.
 func TestPayloadsOfFieldTimes(t *testing.T) { testkit.EachProgram(t, payloadsOfFieldTimes) }
 
 func payloadsOfFieldTimes(t *testing.T, p testkit.Program) {
