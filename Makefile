@@ -178,7 +178,8 @@ WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle
 snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with the redis-server in PATH (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) $(WITH_ORACLE) ./tests/effects ./tests/interop ./tests/readme
-	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack ./store/stream -oracle "$(ORACLE)"
+	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack -oracle "$(ORACLE)"
+	$(GO) test -count=1 $(GOTESTFLAGS) ./store/stream -oracle "$$(command -v redis-server)"
 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))

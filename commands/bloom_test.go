@@ -12,7 +12,7 @@ import (
 func bloomFixture(t *testing.T) *fixture { return newFixture(t, BloomRows, KeyRows, StringRows) }
 
 // Replies and texts as in the documentation and the sources of RedisBloom, but for what D61 tells;
-// Redis 7.0 has none of these commands.
+// Redis 7.4 has none of these commands.
 func TestBloomReplies(t *testing.T) {
 	f := bloomFixture(t)
 	f.do("SET", "text", "x")

@@ -52,7 +52,7 @@
 //     ...
 //     }
 //
-//  3. Run the tests of this package: the golden test compares every row that Redis 7.0 has too with what
+//  3. Run the tests of this package: the golden test compares every row that Redis 7.4 has too with what
 //     Redis says about it, and names each fact that differs. An option that is newer than 7.0 carries its
 //     version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. What is to differ on purpose
 //     stands in that test's list of deviations, with the reason.

@@ -9,9 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Random commands on few keys, with good and bad arguments, get the same replies from Redis 7.0 and from us.
+// Random commands on few keys, with good and bad arguments, get the same replies from Redis and from us.
 // The encoding is left out: Redis remembers of "3" that INCRBYFLOAT made it, we see an integer. So is DBSIZE:
-// Redis 7.0 counts a key that SET gave a deadline in the past until it meets it again, we do not make it.
+// Redis counts a key that SET gave a deadline in the past until it meets it again, we do not make it.
 func TestRandomCallsLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newFixture(t, StringRows, KeyRows, KeyspaceRows)

@@ -12,12 +12,12 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The replies in testdata/key.script are those of a redis-server 7.0.15.
+// The replies in testdata/key.script are those of a redis-server 7.4.1.
 func TestKeyScript(t *testing.T) {
 	playScript(t, "testdata/key.script", StringRows, KeyRows)
 }
 
-// The replies in testdata/keyspace.script are those of a redis-server 7.0.15.
+// The replies in testdata/keyspace.script are those of a redis-server 7.4.1.
 func TestKeyspaceScript(t *testing.T) {
 	playScript(t, "testdata/keyspace.script", StringRows, KeyRows, KeyspaceRows)
 }

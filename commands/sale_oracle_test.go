@@ -73,9 +73,7 @@ func saleState(do func(args ...string) resp.Value) string {
 	for _, v := range []string{"v0", "v1", "v2"} {
 		for _, key := range []string{"seckill:stock:" + v, "seckill:order:" + v} {
 			b.WriteString(key + " " + do("TYPE", key).Str + " ")
-			if do("TYPE", key).Str == "string" { // Redis 7.0 keeps no small sets of strings
-				b.WriteString(do("OBJECT", "ENCODING", key).String() + " ")
-			}
+			b.WriteString(do("OBJECT", "ENCODING", key).String() + " ")
 			b.WriteString(strconv.FormatBool(do("TTL", key).Int > 0) + " ")
 			b.WriteString(do("GET", key).String() + " " + do("LRANGE", key, "0", "-1").String() + " " + do("SORT", key, "ALPHA").String() + "\n")
 		}

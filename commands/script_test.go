@@ -11,8 +11,8 @@ import (
 	"lockserver/internal/resp"
 )
 
-// A script is a file of commands and the replies that Redis 7.0 gives, made by Redis: write the commands,
-// then run go test ./commands -update, which fills in the replies (and needs a redis-server 7.0).
+// A script is a file of commands and the replies that Redis 7.4 gives, made by Redis: write the commands,
+// then run go test ./commands -update, which fills in the replies (and needs ORACLE: see testkit.Oracle).
 //
 //	# a comment
 //	== the name of a case, which begins with empty databases, database 0 and version 2 of the protocol
@@ -69,7 +69,7 @@ func playScript(t *testing.T, file string, families ...func() []Row) {
 	})
 }
 
-// playDocumented requires of the commands of these families what a script says of commands that Redis 7.0
+// playDocumented requires of the commands of these families what a script says of commands that Redis 7.4
 // does not have. Such a script is written by hand, and its comments say where the replies are documented.
 func playDocumented(t *testing.T, file string, families ...func() []Row) []*scriptCase {
 	t.Helper()

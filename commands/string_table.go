@@ -105,7 +105,7 @@ func stringWriteRows() []Row {
 }
 
 // stringCompareRows are the commands that act on a condition about the value, and
-// MSETEX, all newer than Redis 7.0.
+// MSETEX, all newer than Redis 7.4.
 func stringCompareRows() []Row {
 	return []Row{
 		{Name: "digest", Group: String, Since: "8.4.0", Flags: ReadOnly | Fast, Run: digestString,

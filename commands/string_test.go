@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// The replies in testdata/string.script are those of a redis-server 7.0.15.
+// The replies in testdata/string.script are those of a redis-server 7.4.1.
 func TestStringScript(t *testing.T) {
 	playScript(t, "testdata/string.script", StringRows, KeyRows)
 }

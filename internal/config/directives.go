@@ -27,7 +27,7 @@ type directive struct {
 	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
 	// empty when ignored or absent.
 	Doc string
-	// Redis is the default of Redis 7.0 where that is another one, in words; notInRedis
+	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
 	// where it has no such directive.
 	Redis string
 }
@@ -49,7 +49,7 @@ const (
 )
 
 // topics are the one place that states what can be configured, in the order of docs/CONFIGURATION.md. Names,
-// ranges and defaults are those of Redis 7.0 where both have the thing; the exceptions say so.
+// ranges and defaults are those of Redis 7.4 where both have the thing; the exceptions say so.
 var topics = []topic{
 	{"Network", []directive{
 		// Redis rebinds on CONFIG SET port / bind; here they are fixed at start.

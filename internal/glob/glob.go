@@ -5,7 +5,7 @@
 // not of, a class, and '\' takes the next byte literally. It works on bytes, not on characters.
 //
 // To change the language, change element, which decides what one pattern element says of one byte; the golden
-// file of the test was made with Redis 7.0.15 and tells whether both still agree.
+// file of the test was made with Redis 7.4.1 and tells whether both still agree.
 package glob
 
 import "lockserver/internal/ascii"

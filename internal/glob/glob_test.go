@@ -19,7 +19,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-var oracle = flag.String("oracle", "", "host:port of an empty Redis 7.0 that makes the golden file anew")
+var oracle = flag.String("oracle", "", "host:port of an empty Redis 7.4 that makes the golden file anew")
 
 const golden = "testdata/match.golden"
 
@@ -91,7 +91,7 @@ func makeGolden(t *testing.T) {
 	require.NoError(t, os.WriteFile(golden, out.Bytes(), 0o644))
 }
 
-// TestAsRedis compares with what Redis 7.0.15 answered to KEYS.
+// TestAsRedis compares with what Redis 7.4.1 answered to KEYS.
 func TestAsRedis(t *testing.T) {
 	if *oracle != "" {
 		makeGolden(t)

@@ -1,4 +1,4 @@
-// Package luavm runs Lua scripts as Redis 7.0 runs them: gopher-lua's virtual machine behind a Lua 5.1 parser
+// Package luavm runs Lua scripts as Redis 7.4 runs them: gopher-lua's virtual machine behind a Lua 5.1 parser
 // of our own, with Redis' libraries, sandbox and limits.
 //
 // It owns: the language (parser, operators, number formats, error texts with variable names), the libraries

@@ -63,7 +63,7 @@ type Limits struct {
 	// MaxInline is the longest inline command, and the longest '*' or '$' header line, in bytes without
 	// the line end: 64 KiB by default.
 	MaxInline int
-	// MaxArgs is the largest number of arguments of one command: 1,048,576 by default. Redis 7.0 takes up to
+	// MaxArgs is the largest number of arguments of one command: 1,048,576 by default. Redis takes up to
 	// 2,147,483,647, which no client sends.
 	MaxArgs int
 	// MaxBulk is the longest argument in bytes (Redis' proto-max-bulk-len): 512 MiB by default.

@@ -17,7 +17,7 @@ func DefaultLimits() Limits { return Limits{Fill: -2} }
 
 const (
 	// maxPacked bounds an element of a listpack, whose own size field has 32 bits.
-	// It is the bound of Redis 7.0.
+	// It is the bound of Redis.
 	maxPacked = 1 << 30
 	// safeBytes bounds a listpack of several elements where the limit is a number
 	// of elements.

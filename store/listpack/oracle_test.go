@@ -19,20 +19,20 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Given the path of a Redis 7.0 server, TestGolden compares every state with its
+// Given the path of a Redis 7.4 server, TestGolden compares every state with its
 // and writes its file anew:
 //
-//	go test ./store/listpack -run Golden -oracle /usr/bin/redis-server
+//	go test ./store/listpack -run Golden -oracle path/to/redis-server
 var redisServer = flag.String("oracle", "", "redis-server to compare with and to make testdata from")
 
 const (
-	goldenFile  = "testdata/redis70.golden"
+	goldenFile  = "testdata/redis74.golden"
 	goldenSeed  = 20240301
 	goldenSteps = 1500
 	goldenEvery = 25
 )
 
-// The bytes that Redis 7.0.15 has for HSET k f1 v 2 -70000 f3 "" lock 1, whole.
+// The bytes that Redis 7.4.1 has for HSET k f1 v 2 -70000 f3 "" lock 1, whole.
 func TestHashOfRedis(t *testing.T) {
 	want := "23000000" + "0800" + "82663103" + "817602" + "0201" + "f290eefe04" + "82663303" + "8001" + "846c6f636b05" + "0101" + "ff"
 	l := New()
@@ -71,7 +71,7 @@ func hashElement(r *rand.Rand, all [][]byte, field bool) []byte {
 	return b
 }
 
-// TestGolden: after the same changes the bytes are those of Redis 7.0.
+// TestGolden: after the same changes the bytes are those of Redis 7.4.
 func TestGolden(t *testing.T) {
 	var db *redis.Client
 	if *redisServer != "" {

@@ -38,7 +38,7 @@ func checkSort(p *pair, args []string) string {
 	return differ(ours, redis)
 }
 
-// clearErrno is called before SORT. Redis 7.0 looks at errno after strtod, but does not clear it before: a
+// clearErrno is called before SORT. Redis looks at errno after strtod, but does not clear it before: a
 // SORT that met a number out of range makes the next one fail, until something else clears it.
 func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
