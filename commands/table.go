@@ -197,6 +197,12 @@ func (t *Table) find(args [][]byte) (container, row *Row) {
 	return row, row.Subcommand(args[1])
 }
 
+// Called is the row that args, at least one, name, whether their number is right or not; nil: there is none.
+func (t *Table) Called(args [][]byte) *Row {
+	_, row := t.find(args)
+	return row
+}
+
 // Resolve finds the row that args, at least one, call, and checks their number. The errors are Redis', in its
 // order: unknown command, unknown subcommand, wrong number of arguments.
 func (t *Table) Resolve(args [][]byte) (*Row, error) {

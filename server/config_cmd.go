@@ -129,8 +129,7 @@ func configResetStat(c *commands.Ctx) error {
 	ex.store.ResetStats()
 	ex.counts = counts{}
 	ex.total = 0
-	clear(ex.calls)
-	ex.stats.ForgetTimes()
+	ex.stats.ForgetCalls()
 	c.Out.OK()
 	return nil
 }

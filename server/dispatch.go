@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"time"
 
 	"lockserver/commands"
@@ -35,6 +36,8 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	err := s.admitPlain(row)
 	if err == nil {
 		err = ex.count(s, row, argv)
+	} else {
+		ex.stats.Commands[row.Index()].Rejected++
 	}
 	if err != nil {
 		ex.refuse(s, mark, err)
@@ -48,15 +51,74 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 
 // count runs a command that was admitted, and counts and measures it.
 func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
-	ex.calls[row.Index()]++
 	if ex.gauge.Timed[row.Index()] {
-		return ex.measure(s, row, argv, func() error { return ex.call(s, row, argv) })
+		return ex.countMeasured(s, row, argv, func() error { return ex.call(s, row, argv) })
 	}
-	return ex.call(s, row, argv)
+	of := &ex.stats.Commands[row.Index()]
+	var err error
+	if of.Called() {
+		start := time.Now()
+		err = ex.call(s, row, argv)
+		of.Took(time.Since(start))
+	} else {
+		err = ex.call(s, row, argv)
+	}
+	if err != nil {
+		of.Failed++
+	}
+	return err
 }
 
-// refuse replaces what a command has replied so far by an error.
+// countMeasured is count for a command that is measured each time.
+func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, run func() error) error {
+	of := &ex.stats.Commands[row.Index()]
+	of.Called()
+	err := ex.measure(s, row, argv, run)
+	if err != nil {
+		of.Failed++
+	}
+	return err
+}
+
+// countNested is count for what runs inside of another command: a script, a transaction, GUARD.
+func (ex *executor) countNested(row *commands.Row, run func() error) error {
+	of := &ex.stats.Commands[row.Index()]
+	var err error
+	if of.Called() {
+		start := time.Now()
+		err = run()
+		of.Took(time.Since(start))
+	} else {
+		err = run()
+	}
+	if err != nil {
+		of.Failed++
+	}
+	return err
+}
+
+// countScriptError looks whether the reply of a script, behind mark, is an error. One that a command inside
+// has replied is told already: there are more of them than before.
+func (ex *executor) countScriptError(s *session, row *commands.Row, mark int, told int64) {
+	reply := s.out.Buf[mark:]
+	if len(reply) == 0 || reply[0] != '-' {
+		return
+	}
+	ex.stats.Commands[row.Index()].Failed++
+	if ex.stats.Errors.Total == told {
+		line, _, _ := bytes.Cut(reply[1:], []byte("\r\n"))
+		ex.stats.Errors.Count(string(line))
+	}
+}
+
+// refuse replaces what a command has replied so far by an error, and counts that.
 func (ex *executor) refuse(s *session, mark int, err error) {
+	ex.replyError(s, mark, err)
+	ex.stats.Errors.Count(err.Error())
+}
+
+// replyError replaces what a command has replied so far by an error.
+func (ex *executor) replyError(s *session, mark int, err error) {
 	s.out.Rollback(mark)
 	s.out.Error(err.Error())
 	ex.counts.errors++
@@ -68,10 +130,14 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
-	mark := s.out.Mark()
+	mark, told := s.out.Mark(), ex.stats.Errors.Total
 	ex.total++
 	if err == nil {
-		err = s.admit(row)
+		if err = s.admit(row); err != nil {
+			ex.stats.Commands[row.Index()].Rejected++
+		}
+	} else if called := ex.table.Called(argv); called != nil {
+		ex.stats.Commands[called.Index()].Rejected++
 	}
 	queued := false
 	if s.multi != nil || err != nil {
@@ -85,6 +151,9 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if s.noTouch {
 			ex.store.SetNoTouch(false)
 		}
+		if row.Code != commands.NoCode && err == nil {
+			ex.countScriptError(s, row, mark, told)
+		}
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)
 		}
@@ -93,7 +162,11 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if row == nil && isHTTP(argv[0]) {
 			s.refuseHTTP()
 		}
-		ex.refuse(s, mark, err)
+		if row != nil && row.Code != commands.NoCode && ex.stats.Errors.Total > told {
+			ex.replyError(s, mark, err) // that of a command inside, which was counted
+		} else {
+			ex.refuse(s, mark, err)
+		}
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching {
@@ -144,14 +217,15 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 			return err
 		}
 	}
-	ex.calls[row.Index()]++
 	inner := *c
 	inner.Row, inner.Argv, inner.MayBlock = row, argv, false
-	return ex.contain(row, func() error {
-		if ex.tracking.InUse() {
-			return ex.runTracked(&inner, s)
-		}
-		return row.Run(&inner)
+	return ex.countNested(row, func() error {
+		return ex.contain(row, func() error {
+			if ex.tracking.InUse() {
+				return ex.runTracked(&inner, s)
+			}
+			return row.Run(&inner)
+		})
 	})
 }
 
@@ -165,9 +239,7 @@ func (ex *executor) measure(s *session, row *commands.Row, argv [][]byte, run fu
 	us := took.Microseconds()
 	g := &ex.gauge
 	g.MeasuredUS += us
-	if g.Tracking {
-		ex.stats.CountTime(row, us)
-	}
+	ex.stats.Commands[row.Index()].Took(took)
 	if us >= g.SlowUS && !row.Flags.Has(commands.SkipSlowlog) && s.waiter == nil {
 		ex.noteSlow(s, us, row.Redact(argv))
 	}

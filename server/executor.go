@@ -65,7 +65,6 @@ type executor struct {
 	counts counts
 	gauge  stats.Gauge
 	stats  stats.Book // what SLOWLOG and LATENCY tell of
-	calls  []int64    // by commands.Row.Index()
 	total  int64      // commands run
 
 	durable      durability.Storage // what is kept on disk

@@ -68,6 +68,8 @@ var infoSections = [...]infoSection{
 	{"CPU", false, infoCPU},
 	{"Locks", false, infoLocks},
 	{"Commandstats", true, infoCommands},
+	{"Errorstats", false, infoErrors},
+	{"Latencystats", true, infoLatencies},
 	{"Cluster", false, infoCluster},
 	{"Keyspace", false, infoKeyspace},
 }
@@ -201,19 +203,38 @@ func infoLocks(ex *executor, w *infoWriter) {
 	w.line("lock_token_reservation", status)
 }
 
-func infoCommands(ex *executor, w *infoWriter) {
+// eachCommand calls fn for each command that was called, or refused.
+func eachCommand(ex *executor, fn func(row *commands.Row, of *stats.Command)) {
 	for _, row := range ex.table.Rows() {
-		writeCalls(ex, w, row)
-		for _, sub := range row.Subcommands() {
-			writeCalls(ex, w, sub)
+		for _, one := range append([]*commands.Row{row}, row.Subcommands()...) {
+			if of := &ex.stats.Commands[one.Index()]; of.Calls+of.Rejected > 0 {
+				fn(one, of)
+			}
 		}
 	}
 }
 
-func writeCalls(ex *executor, w *infoWriter, row *commands.Row) {
-	if n := ex.calls[row.Index()]; n > 0 {
-		w.line("cmdstat_"+row.FullName(), fmt.Sprintf("calls=%d", n))
+func infoCommands(ex *executor, w *infoWriter) {
+	eachCommand(ex, func(row *commands.Row, of *stats.Command) {
+		us := of.US()
+		w.line("cmdstat_"+row.FullName(), fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			of.Calls, us, float64(us)/float64(max(of.Calls, 1)), of.Rejected, of.Failed))
+	})
+}
+
+func infoErrors(ex *executor, w *infoWriter) {
+	for _, code := range ex.stats.Errors.Codes() {
+		w.line("errorstat_"+code, fmt.Sprintf("count=%d", ex.stats.Errors.Of(code)))
 	}
+}
+
+func infoLatencies(ex *executor, w *infoWriter) {
+	eachCommand(ex, func(row *commands.Row, of *stats.Command) {
+		if times := of.Times(); times != nil && ex.stats.Tracking {
+			w.line("latency_percentiles_usec_"+row.FullName(), fmt.Sprintf("p50=%.3f,p99=%.3f,p99.9=%.3f",
+				times.Percentile(50), times.Percentile(99), times.Percentile(99.9)))
+		}
+	})
 }
 
 func infoCluster(_ *executor, w *infoWriter) { w.line("cluster_enabled", 0) }

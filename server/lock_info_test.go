@@ -201,7 +201,7 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	calls := func(name string) int64 {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return srv.executor.calls[srv.executor.table.LookupFull([]byte(name)).Index()]
+		return srv.executor.stats.Commands[srv.executor.table.LookupFull([]byte(name)).Index()].Calls
 	}
 	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
 	require.True(t, a.Do("GUARD", "k", "1", "SET", "x", "1").IsError())

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -123,7 +124,6 @@ func TestWhatIsMeasured(t *testing.T) {
 	for _, change := range []func(c *config.Config){
 		func(c *config.Config) { c.SlowlogSlowerThanUS = 999 },
 		func(c *config.Config) { c.LatencyMonitorThresholdMS = 1 },
-		func(c *config.Config) { c.LatencyTracking = true },
 	} {
 		before := *srv.executor.config
 		change(srv.executor.config)
@@ -168,9 +168,11 @@ func TestLatencyHistogram(t *testing.T) {
 	srv := start(t, Options{})
 	c := client(t, srv)
 	c.Hello(3)
-	c.Do("GET", "k")
+	c.Do("CONFIG", "SET", "latency-tracking", "no")
 	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM").String(), "it is off")
+	require.Equal(t, "txt:# Latencystats\r\n", c.Do("INFO", "latencystats").Str)
 	c.Do("CONFIG", "SET", "latency-tracking", "yes")
+	c.Do("CONFIG", "RESETSTAT")
 	for range 5 {
 		c.Do("GET", "k")
 	}
@@ -180,7 +182,7 @@ func TestLatencyHistogram(t *testing.T) {
 	require.Len(t, h, 6)
 	require.Equal(t, `"get"`, h[0].String())
 	require.Equal(t, `"config|get"`, h[2].String())
-	require.Equal(t, `"config|set"`, h[4].String())
+	require.Equal(t, `"config|resetstat"`, h[4].String())
 	require.Equal(t, "calls", h[1].Elems[0].Str)
 	require.EqualValues(t, 5, h[1].Elems[1].Int)
 	buckets := h[1].Elems[3].Elems
@@ -188,6 +190,37 @@ func TestLatencyHistogram(t *testing.T) {
 	require.NotEmpty(t, c.Do("LATENCY", "HISTOGRAM").Elems)
 	c.Do("CONFIG", "RESETSTAT")
 	require.Equal(t, "{}", c.Do("LATENCY", "HISTOGRAM", "get").String())
+}
+
+// What is counted of commands that are refused, that fail, and that run inside of others, as Redis 7.4.1
+// counts it.
+func TestCommandStatistics(t *testing.T) {
+	c := client(t, start(t, Options{}))
+	c.Do("SET", "s", "v")
+	c.Do("INCR", "s")
+	c.Do("GET")
+	c.Do("NOSUCH")
+	c.Do("LPUSH", "s", "1")
+	c.Do("EVAL", "return redis.call('incr','s')", "0")
+	c.Do("EVAL", "return redis.pcall('incr','s')", "0")
+	c.Do("EVAL", "return redis.error_reply('MY err')", "0")
+	c.Do("EVAL", "return 1", "0")
+	c.Do("MULTI")
+	c.Do("INCR", "s")
+	c.Do("EXEC")
+	for name, want := range map[string]string{
+		"set": "calls=1,rejected_calls=0,failed_calls=0", "incr": "calls=4,rejected_calls=0,failed_calls=4",
+		"get": "calls=0,rejected_calls=1,failed_calls=0", "lpush": "calls=1,rejected_calls=0,failed_calls=1",
+		"eval": "calls=4,rejected_calls=0,failed_calls=3", "exec": "calls=1,rejected_calls=0,failed_calls=0",
+	} {
+		got := regexp.MustCompile(`usec=\d+,usec_per_call=\d+\.\d\d,`).ReplaceAllString(infoField(t, c, "cmdstat_"+name), "")
+		require.Equal(t, want, got, name)
+	}
+	require.Equal(t, "# Errorstats\r\nerrorstat_ERR:count=6\r\nerrorstat_MY:count=1\r\nerrorstat_WRONGTYPE:count=1\r\n",
+		c.Do("INFO", "errorstats").Str)
+	require.Regexp(t, `^p50=\d+\.\d{3},p99=\d+\.\d{3},p99\.9=\d+\.\d{3}$`, infoField(t, c, "latency_percentiles_usec_set"))
+	c.Do("CONFIG", "RESETSTAT")
+	require.Equal(t, "# Errorstats\r\n", c.Do("INFO", "errorstats").Str)
 }
 
 func TestMonitorIsBounded(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/stats"
 )
 
 func levelVar(l slog.Level) *slog.LevelVar {
@@ -25,7 +26,7 @@ func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	srv.executor.table = commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)
-	srv.executor.calls = make([]int64, srv.executor.table.Size())
+	srv.executor.stats.Commands = make([]stats.Command, srv.executor.table.Size())
 	srv.executor.plain = plainnessOf(srv.executor.table)
 	srv.executor.applyConfig() // what goes by rows
 	require.NoError(t, srv.Start())

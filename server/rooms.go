@@ -30,9 +30,11 @@ func (h scriptHost) Show(c *commands.Ctx) {
 func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex, s := h.executor, sessionOf(c)
 	ex.total++
-	ex.calls[c.Row.Index()]++
 	c.DB = s.db
-	err = ex.callContained(c, s)
+	err = ex.countNested(c.Row, func() error { return ex.callContained(c, s) })
+	if err != nil {
+		ex.stats.Errors.Count(err.Error())
+	}
 	if len(ex.monitors) > 0 {
 		ex.show(nil, c.Row, s.db.ID(), c.Argv)
 	}

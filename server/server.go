@@ -16,6 +16,7 @@ import (
 	"lockserver/server/clock"
 	"lockserver/server/durability"
 	"lockserver/server/script"
+	"lockserver/server/stats"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -261,7 +262,7 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.clients = make(map[int64]*session)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
 	ex.table = sharedTable()
-	ex.calls = make([]int64, ex.table.Size())
+	ex.stats.Commands = make([]stats.Command, ex.table.Size())
 	ex.plain = plainnessOf(ex.table)
 	ex.store = store.New(c.Databases, store.Limits{})
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: o.files, Log: o.Log,

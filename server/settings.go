@@ -33,7 +33,8 @@ func (ex *executor) applyConfig() {
 	ex.tracking.most = c.TrackingTableMaxKeys
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
-	ex.gauge.Configure(ex.table, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS, c.LatencyTracking)
+	ex.gauge.Configure(ex.table, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
+	ex.stats.Tracking = c.LatencyTracking
 	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
 	ex.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},

@@ -75,7 +75,6 @@ func execCmd(c *commands.Ctx) error {
 // runQueued runs one command of a transaction; its error becomes its reply.
 func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	ex.total++
-	ex.calls[q.row.Index()]++
 	s.lastRow = q.row
 	mark := s.out.Mark()
 	ex.prepare(c, s, q.row, q.argv)
@@ -87,17 +86,15 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
 	var err error
 	if ex.gauge.Timed[q.row.Index()] {
-		err = ex.measure(s, q.row, q.argv, run)
+		err = ex.countMeasured(s, q.row, q.argv, run)
 	} else {
-		err = run()
+		err = ex.countNested(q.row, run)
 	}
 	if len(ex.monitors) > 0 {
 		ex.show(s, q.row, s.db.ID(), q.argv)
 	}
 	if err != nil {
-		s.out.Rollback(mark)
-		s.out.Error(err.Error())
-		ex.counts.errors++
+		ex.refuse(s, mark, err)
 	}
 }
 

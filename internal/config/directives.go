@@ -221,7 +221,7 @@ var topics = []topic{
 			Doc: "how many it keeps"},
 		{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS }),
 			Doc: "milliseconds from which on LATENCY keeps an event; 0: none"},
-		{Name: "latency-tracking", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),
+		{Name: "latency-tracking", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),
 			Doc: "measure every command for LATENCY HISTOGRAM", Redis: "yes"},
 	}},
 	{"Scripts", []directive{

@@ -12,29 +12,21 @@ package stats
 
 import "lockserver/commands"
 
-// Book is everything that a server keeps for its operator. The zero value is ready for use, and keeps neither
-// slow commands nor events.
+// Book is everything that a server keeps for its operator. The zero value keeps neither slow commands nor
+// events; Commands needs a place for each row of the table.
 type Book struct {
-	Slow       SlowLog
-	Events     Events
-	histograms map[*commands.Row]*Histogram
+	Slow     SlowLog
+	Events   Events
+	Errors   Errors
+	Commands []Command // by commands.Row.Index()
+	Tracking bool      // latency-tracking: how calls are spread over time is told
 }
 
-// CountTime notes how long a call of a command took.
-func (b *Book) CountTime(row *commands.Row, us int64) {
-	h := b.histograms[row]
-	if h == nil {
-		if b.histograms == nil {
-			b.histograms = make(map[*commands.Row]*Histogram)
-		}
-		h = &Histogram{}
-		b.histograms[row] = h
-	}
-	h.Count(us)
+// ForgetCalls sets all counts of calls and errors to zero.
+func (b *Book) ForgetCalls() {
+	clear(b.Commands)
+	b.Errors = Errors{}
 }
-
-// ForgetTimes forgets what CountTime noted.
-func (b *Book) ForgetTimes() { clear(b.histograms) }
 
 // handler is a command of this package.
 type handler func(b *Book, c *commands.Ctx) error

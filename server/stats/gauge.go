@@ -20,18 +20,17 @@ const exactBelowUS = 1000
 type Gauge struct {
 	Timed      []bool // by commands.Row.Index(): the command is measured for itself
 	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
-	Tracking   bool   // latency-tracking
 	Together   bool   // commands that are not timed are measured a batch at a time
 	MeasuredUS int64  // of this batch: what the timed commands took
 }
 
 // Configure follows the directives.
-func (g *Gauge) Configure(table *commands.Table, slowUS, latencyMS int64, tracking bool) {
-	g.SlowUS, g.Tracking = slowUS, tracking
+func (g *Gauge) Configure(table *commands.Table, slowUS, latencyMS int64) {
+	g.SlowUS = slowUS
 	if slowUS < 0 {
 		g.SlowUS = math.MaxInt64
 	}
-	all := tracking || latencyMS > 0 || g.SlowUS < exactBelowUS
+	all := latencyMS > 0 || g.SlowUS < exactBelowUS
 	g.Together = !all && slowUS >= 0
 	g.Timed = make([]bool, table.Size())
 	for _, row := range table.Rows() {

@@ -2,7 +2,6 @@ package stats
 
 import (
 	"maps"
-	"math/bits"
 	"slices"
 )
 
@@ -89,19 +88,4 @@ func (e *Event) Figures(nowS int64) (f Figures) {
 	f.Deviation /= n
 	f.SpanS = max(nowS-e.Samples[0].AtS, 1)
 	return f
-}
-
-// buckets is enough for 2^40 us, which is twelve days.
-const buckets = 41
-
-// Histogram counts calls by how long they took: bucket i those of at most 2^i us, and of more than half that.
-type Histogram struct {
-	Calls   int64
-	Buckets [buckets]int64
-}
-
-// Count notes how long a call took.
-func (h *Histogram) Count(us int64) {
-	h.Calls++
-	h.Buckets[min(bits.Len64(uint64(max(us-1, 0))), buckets-1)]++
 }

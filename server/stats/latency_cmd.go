@@ -178,7 +178,7 @@ func (b *Book) latencyDoctor(c *commands.Ctx) error {
 func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	var rows []*commands.Row
 	add := func(row *commands.Row) {
-		if row != nil && b.histograms[row] != nil && !slices.Contains(rows, row) {
+		if row != nil && b.Tracking && b.Commands[row.Index()].Times() != nil && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 	}
@@ -203,28 +203,20 @@ func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	c.Out.Map(len(rows))
 	for _, row := range rows {
 		c.Out.BulkString(row.FullName())
-		writeHistogram(c, b.histograms[row])
+		writeHistogram(c, &b.Commands[row.Index()])
 	}
 	return nil
 }
 
-func writeHistogram(c *commands.Ctx, h *Histogram) {
+func writeHistogram(c *commands.Ctx, of *Command) {
 	c.Out.Map(2)
 	c.Out.BulkString("calls")
-	c.Out.Int(h.Calls)
+	c.Out.Int(of.Calls)
 	c.Out.BulkString("histogram_usec")
-	used := 0
-	for _, n := range h.Buckets {
-		if n > 0 {
-			used++
-		}
-	}
-	c.Out.Map(used)
-	sum := int64(0)
-	for i, n := range h.Buckets {
-		if sum += n; n > 0 {
-			c.Out.Int(1 << i)
-			c.Out.Int(sum)
-		}
+	steps := of.Times().Steps()
+	c.Out.Map(len(steps))
+	for _, s := range steps {
+		c.Out.Int(s.US)
+		c.Out.Int(s.Calls)
 	}
 }

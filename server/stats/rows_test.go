@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -93,15 +94,25 @@ func TestLatencyCommands(t *testing.T) {
 
 func TestLatencyHistograms(t *testing.T) {
 	a := newAsker(t)
-	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
-	for _, us := range []int64{1, 3, 4, 1000} {
-		a.book.CountTime(a.table.LookupFull([]byte("get")), us)
+	a.book.Commands = make([]Command, a.table.Size())
+	a.book.Tracking = true
+	took := func(name string, us int64) {
+		of := &a.book.Commands[a.table.LookupFull([]byte(name)).Index()]
+		of.Called()
+		of.Took(time.Duration(us) * time.Microsecond)
 	}
-	a.book.CountTime(a.table.LookupFull([]byte("slowlog|len")), 2)
-	get := `"get":{"calls":4 "histogram_usec":{1:1 4:3 1024:4}}`
+	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
+	for _, us := range []int64{1, 3, 4, 1000, 3_000_000} {
+		took("get", us)
+	}
+	took("slowlog|len", 2)
+	get := `"get":{"calls":5 "histogram_usec":{1:1 4:3 1056:4 1073741:5}}`
 	slowlog := `"slowlog|len":{"calls":1 "histogram_usec":{2:1}}`
 	require.Equal(t, "{"+get+" "+slowlog+"}", a.do("LATENCY HISTOGRAM"))
 	require.Equal(t, "{"+slowlog+"}", a.do("LATENCY HISTOGRAM slowlog nosuch set"))
-	a.book.ForgetTimes()
+	a.book.Tracking = false
+	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
+	a.book.Tracking = true
+	a.book.ForgetCalls()
 	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
 }

@@ -1,7 +1,6 @@
 package stats
 
 import (
-	"math/rand/v2"
 	"runtime"
 	"testing"
 
@@ -27,31 +26,6 @@ func TestLatencySamples(t *testing.T) {
 	require.Equal(t, Figures{Least: 20, Most: 20, Sum: 20 * mostSamples, Average: 20, SpanS: 199}, f)
 	l.Add("e", 3000, 20+mostSamples)
 	require.EqualValues(t, 21, e.Figures(3000).Average)
-}
-
-func TestHistogramBuckets(t *testing.T) {
-	var h Histogram
-	want := map[int]int64{}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
-	for range 10_000 {
-		us := int64(r.Uint64() >> (24 + r.IntN(40)))
-		i := 0
-		for int64(1)<<i < us {
-			i++
-		}
-		want[i]++
-		h.Count(us)
-	}
-	for i, n := range h.Buckets {
-		require.Equal(t, want[i], n, "2^%d us", i)
-	}
-	require.EqualValues(t, 10_000, h.Calls)
-	h.Count(0)
-	require.Equal(t, want[0]+1, h.Buckets[0])
-	h.Count(1 << 62)
-	require.Equal(t, want[40]+1, h.Buckets[40])
 }
 
 // TestHeap: the figures are those of runtime.ReadMemStats, which a server must not call.

@@ -1,0 +1,43 @@
+package stats
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// mostCodes is how many codes of errors are told apart, as in Redis: scripts make their own.
+const mostCodes = 128
+
+// Errors counts the error replies by their first word. The zero value is ready for use.
+type Errors struct {
+	Total    int64 // all of them
+	byCode   map[string]int64
+	disabled bool // there were too many codes
+}
+
+// Count counts a reply; text begins with its code.
+func (e *Errors) Count(text string) {
+	e.Total++
+	if e.disabled {
+		return
+	}
+	code, _, _ := strings.Cut(text, " ")
+	if e.byCode == nil {
+		e.byCode = make(map[string]int64)
+	}
+	if _, known := e.byCode[code]; !known {
+		if len(e.byCode) == mostCodes {
+			e.disabled, e.byCode = true, map[string]int64{"ERRORSTATS_DISABLED": 1}
+			return
+		}
+		code = strings.Clone(code)
+	}
+	e.byCode[code]++
+}
+
+// Codes are the codes that were counted, sorted.
+func (e *Errors) Codes() []string { return slices.Sorted(maps.Keys(e.byCode)) }
+
+// Of returns how many replies had a code.
+func (e *Errors) Of(code string) int64 { return e.byCode[code] }
