@@ -31,7 +31,6 @@ const (
 	// What only a few commands have; not printed, either.
 
 	RunsQueue       // runs what was queued, and is judged by that (EXEC)
-	EndsTransaction // ends what MULTI began, whether it runs it or not
 	WhileSubscribed // allowed for a version 2 client that is subscribed
 	Protected       // refused unless enable-debug-command allows it (DEBUG)
 	NeedsDisk       // refused, though it is no write, while the log cannot be written (PING, which monitors send)

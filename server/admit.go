@@ -73,16 +73,11 @@ func (s *session) admitFull(row *commands.Row) error {
 	case room:
 		return nil
 	}
-	denied := row.Flags.Has(commands.DenyOOM)
-	if s.multi != nil {
-		switch {
-		case row.Flags.Has(commands.RunsQueue):
-			denied = s.multi.flags.Has(commands.DenyOOM)
-		case !row.Flags.Has(commands.EndsTransaction):
-			denied = true
-		}
+	flags := row.Flags
+	if s.multi != nil && flags.Has(commands.RunsQueue) {
+		flags = s.multi.flags
 	}
-	if denied {
+	if flags.Has(commands.DenyOOM) {
 		return commands.ErrOutOfMemory
 	}
 	return nil

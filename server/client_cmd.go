@@ -95,12 +95,12 @@ func clientSetInfo(c *commands.Ctx) error {
 	switch {
 	case ascii.EqualFold(what, "lib-name"):
 		if !validName(val) {
-			return commands.ErrClientAttribute("lib-name")
+			return commands.ErrClientAttribute(string(what))
 		}
 		info.libName = string(val)
 	case ascii.EqualFold(what, "lib-ver"):
 		if !validName(val) {
-			return commands.ErrClientAttribute("lib-ver")
+			return commands.ErrClientAttribute(string(what))
 		}
 		info.libVersion = string(val)
 	default:

@@ -13,7 +13,7 @@ import (
 
 func connectionRows() []commands.Row {
 	anyone := whenever | commands.Fast | commands.NoAuth | commands.AllowBusy
-	leave := anyone | commands.Immediate | commands.EndsTransaction | commands.WhileSubscribed
+	leave := anyone | commands.Immediate | commands.WhileSubscribed
 	easy := commands.Loading | commands.Stale | commands.Fast
 	return []commands.Row{
 		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: helloCmd, Secrets: helloSecrets,

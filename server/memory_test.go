@@ -57,7 +57,8 @@ func TestFullMemory(t *testing.T) {
 		require.Equal(t, "+QUEUED", inMulti(c, "DISCARD"), "nothing is refused that ends a transaction")
 
 		require.Equal(t, "+OK", c.Do("MULTI").String())
-		require.Equal(t, oom, c.Do("GET", "k").Str, "queued commands take memory, too")
+		require.Equal(t, "+QUEUED", c.Do("GET", "k").String())
+		require.Equal(t, oom, c.Do("SET", "k", "w").Str, "what needs memory is refused when it is queued")
 		require.Equal(t, "EXECABORT Transaction discarded because of previous errors.", c.Do("EXEC").Str)
 		require.Equal(t, "+OK", c.Do("MULTI").String())
 		require.Equal(t, "[]", c.Do("EXEC").String())

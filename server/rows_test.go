@@ -46,7 +46,5 @@ func TestRowsLikeRedis(t *testing.T) {
 		"client|pause":          {Lines: "since", Why: older},
 		"cluster|shards":        {Lines: "flags", Why: older},
 		"cluster|slots":         {Lines: "flags", Why: older},
-		"wait":                  {Lines: "flags categories", Why: older},
-		"waitaof":               {Lines: "flags categories", Why: older},
 	})
 }

@@ -25,9 +25,9 @@ func TestUser(t *testing.T) {
 	}
 	for _, password := range []string{"secret", "other"} {
 		c.Do("CONFIG", "SET", "requirepass", password)
-		require.Equal(t, `["user default on #`+hash(password)+` ~* &* +@all"]`, c.Do("ACL", "LIST").String())
+		require.Equal(t, `["user default on sanitize-payload #`+hash(password)+` ~* &* +@all"]`, c.Do("ACL", "LIST").String())
 		user := c.Do("ACL", "GETUSER", "default")
 		require.Equal(t, hash(password), user.Elems[3].Elems[0].Str)
-		require.Equal(t, `["on"]`, user.Elems[1].String())
+		require.Equal(t, `["on" "sanitize-payload"]`, user.Elems[1].String())
 	}
 }

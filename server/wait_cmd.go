@@ -11,12 +11,12 @@ import (
 // waitRows are the commands that wait for what others, and the disk, have of the data. There are no replicas.
 func waitRows() []commands.Row {
 	return []commands.Row{
-		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.NoScript, Run: waitCmd,
+		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.Blocking, Run: waitCmd,
 			Cats:    commands.CatInstead | commands.CatConnection,
 			Summary: "Waits until so many replicas have what this connection wrote.", Complexity: "O(1)",
 			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},
 			Args: []commands.Arg{commands.Int("numreplicas"), commands.Int("timeout")}},
-		{Name: "waitaof", Group: commands.Generic, Since: "7.2.0", Flags: commands.NoScript, Run: waitaofCmd,
+		{Name: "waitaof", Group: commands.Generic, Since: "7.2.0", Flags: commands.Blocking, Run: waitaofCmd,
 			Cats:    commands.CatInstead | commands.CatConnection,
 			Summary: "Waits until what this connection wrote is on disk, here and on so many replicas.", Complexity: "O(1)",
 			Tips: []string{"request_policy:all_shards", "response_policy:agg_min"},

@@ -44,6 +44,7 @@ const (
 	allKeys     = "~*"
 	allChannels = "&*"
 	allCommands = "+@all"
+	sanitized   = "sanitize-payload" // RESTORE always checks the whole value
 )
 
 // hashOf is the hash of a password as Redis shows it; empty: there is none.
@@ -112,6 +113,7 @@ func getUser(c *commands.Ctx, hash string) error {
 	if hash == "" {
 		flags, passwords = append(flags, "nopass"), nil
 	}
+	flags = append(flags, sanitized)
 	out := c.Out
 	out.Map(6)
 	out.BulkString("flags")
@@ -132,12 +134,12 @@ func getUser(c *commands.Ctx, hash string) error {
 }
 
 func list(c *commands.Ctx, hash string) error {
-	password := "nopass"
+	passwords := "nopass " + sanitized
 	if hash != "" {
-		password = "#" + hash
+		passwords = sanitized + " #" + hash
 	}
 	c.Out.Array(1)
-	c.Out.BulkString("user " + User + " on " + password + " " + allKeys + " " + allChannels + " " + allCommands)
+	c.Out.BulkString("user " + User + " on " + passwords + " " + allKeys + " " + allChannels + " " + allCommands)
 	return nil
 }
 

@@ -35,8 +35,8 @@ func ask(t *testing.T, password string, words ...string) string {
 
 func TestTheUser(t *testing.T) {
 	const hash = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b" // of "secret"
-	require.Equal(t, `["user default on #`+hash+` ~* &* +@all"]`, ask(t, "secret", "ACL", "LIST"))
-	require.Equal(t, `["user default on nopass ~* &* +@all"]`, ask(t, "", "ACL", "LIST"))
+	require.Equal(t, `["user default on sanitize-payload #`+hash+` ~* &* +@all"]`, ask(t, "secret", "ACL", "LIST"))
+	require.Equal(t, `["user default on nopass sanitize-payload ~* &* +@all"]`, ask(t, "", "ACL", "LIST"))
 	require.Contains(t, ask(t, "secret", "ACL", "GETUSER", "default"), `"passwords":["`+hash+`"]`)
 	require.Contains(t, ask(t, "", "ACL", "GETUSER", "default"), `"passwords":[]`)
 	require.Contains(t, ask(t, "", "ACL", "GETUSER", "default"), `"nopass"`)

@@ -27,8 +27,11 @@ type SlowEntry struct {
 }
 
 // Add keeps a command, of which it copies the beginning and sets the ID; of more than Most entries the
-// oldest go.
+// oldest go. If Most is 0 nothing is kept, and what is there stays, as in Redis.
 func (l *SlowLog) Add(e SlowEntry) {
+	if l.Most == 0 {
+		return
+	}
 	e.ID, e.Args = l.nextID, shorten(e.Args)
 	l.nextID++
 	l.entries = append(l.entries, e)

@@ -101,7 +101,7 @@ func aloneCases() family {
 			MULTI
 			ACL WHOAMI
 			ACL GETUSER default
-			!D110 EXEC
+			EXEC
 			EVAL "return redis.call('ACL', 'WHOAMI')" 0
 			CONFIG SET requirepass "pass word"
 			ACL LIST

@@ -50,7 +50,6 @@ func TestScripts(t *testing.T) {
 func TestScriptDifferences(t *testing.T) {
 	p := startPair(t, "")
 	for _, c := range []struct{ deviation, body string }{
-		{"D112", "return redis.call('wait', 0, 0)"},
 		{"D65", "return next({}, 'x')"},
 		{"D65", "return coroutine.yield(1)"},
 		{"D108", "getmetatable('').__index = string"},

@@ -97,7 +97,7 @@ func serverCases() family {
 			CLIENT REPLY ON
 			CLIENT SETINFO lib-name x
 			CLIENT SETINFO lib-name "a b"
-			!D111 CLIENT SETINFO LIB-NAME "a b"
+			CLIENT SETINFO LIB-NAME "a b"
 			CLIENT NO-TOUCH ON
 			CLIENT KILL MAXAGE 100000
 			!D17 CLIENT HELP
@@ -188,11 +188,11 @@ func serverCases() family {
 			LREM l 0 nosuch
 			EXISTS k2 l
 			MULTI
-			!D109 GET k2
-			!D109 EXEC
+			GET k2
+			EXEC
 			MULTI
 			SET k v
-			!D109 PING
+			PING
 			DISCARD
 			MULTI
 			EXEC

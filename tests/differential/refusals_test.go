@@ -35,14 +35,14 @@ const refusals play = `
 	A PING
 	A GET k
 	A MULTI
-	A! D109 PING
+	A PING
 	A SAVE
-	A! D109 MONITOR
-	A! D109 GET k
+	A MONITOR
+	A GET k
 	A NOSUCH
 	A EXEC
 	A MULTI
-	A! D109 DEL k
+	A DEL k
 	A DISCARD
 	A MULTI
 	A RESET
