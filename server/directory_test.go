@@ -134,7 +134,7 @@ func TestReadOnlyDirectory(t *testing.T) {
 	before, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	run := func(c *config.Config) (*Server, error) {
-		srv, err := New(Options{Directives: c.Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour)), files: readOnly{}})
+		srv, err := newOn(readOnly{}, Options{Directives: c.Directives(), Clock: NewManualClock(now.Add(-24 * time.Hour))})
 		require.NoError(t, err)
 		t.Cleanup(func() { _ = srv.Close() })
 		return srv, srv.Start()

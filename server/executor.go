@@ -64,7 +64,7 @@ type executor struct {
 
 	counts counts
 	gauge  stats.Gauge
-	stats  stats.Book // what SLOWLOG and LATENCY tell of
+	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 	total  int64      // commands run
 
 	durable      durability.Storage // what is kept on disk

@@ -146,8 +146,7 @@ func logged(dir, fsync string) *config.Config {
 // startOn runs a server whose log is on a test's disk.
 func startOn(t testing.TB, d *testDisk, o Options) *Server {
 	t.Helper()
-	o.files = d
-	srv, err := New(o)
+	srv, err := newOn(d, o)
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		d.release()

@@ -260,7 +260,7 @@ func TestConnectWhileLoading(t *testing.T) {
 		t.Run(tr.name, func(t *testing.T) {
 			d := newTestDisk()
 			d.reading = true
-			srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: tr.options.EventLoops, files: d})
+			srv, err := newOn(d, Options{Directives: logged(dir, "always").Directives(), EventLoops: tr.options.EventLoops})
 			require.NoError(t, err)
 			started := make(chan error, 1)
 			go func() { started <- srv.Start() }()
@@ -362,7 +362,7 @@ func TestEndWhileLoading(t *testing.T) {
 	require.NoError(t, srv.Close())
 	d := newTestDisk()
 	d.reading = true
-	srv, err := New(Options{Directives: logged(dir, "always").Directives(), EventLoops: true, files: d})
+	srv, err := newOn(d, Options{Directives: logged(dir, "always").Directives(), EventLoops: true})
 	require.NoError(t, err)
 	started := make(chan error, 1)
 	go func() { started <- srv.Start() }()

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"lockserver/internal/config"
-	"lockserver/persistence/disk"
 	"lockserver/server/clock"
 	"lockserver/store"
 )
@@ -62,8 +61,6 @@ type Options struct {
 	Seed uint64
 	// Journal takes the effects of every unit; nil: they are not recorded.
 	Journal Journal
-	// files is the file system of the log and the locks; nil: the machine's.
-	files disk.FS
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 }

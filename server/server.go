@@ -50,7 +50,10 @@ var errNotRunning = errors.New("server: not running")
 
 // New returns a server with empty databases; it neither listens nor loads anything until Start. The error
 // says what is wrong with the options.
-func New(o Options) (*Server, error) {
+func New(o Options) (*Server, error) { return newOn(disk.OS{}, o) }
+
+// newOn is New with the log and the locks of directories on a file system, which a test may own.
+func newOn(files disk.FS, o Options) (*Server, error) {
 	c, err := o.config()
 	if err != nil {
 		return nil, fmt.Errorf("server: %w", err)
@@ -67,13 +70,10 @@ func New(o Options) (*Server, error) {
 	if o.Version == "" {
 		o.Version = "dev"
 	}
-	if o.files == nil {
-		o.files = disk.OS{}
-	}
 	srv := &Server{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
-	if err := srv.executor.setUp(o, c, srv); err != nil {
+	if err := srv.executor.setUp(o, c, files, srv); err != nil {
 		return nil, err
 	}
 	srv.endpoint = transport.NewEndpoint(&srv.executor, o.Log)
@@ -252,7 +252,7 @@ func (srv *Server) multiplexing() string {
 
 // setUp makes an executor with empty databases. The options are complete, and c, which is the executor's from
 // now on, holds their directives.
-func (ex *executor) setUp(o Options, c *config.Config, h host) error {
+func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
 		return fmt.Errorf("dir '%s': %w", c.Dir, err)
@@ -265,7 +265,7 @@ func (ex *executor) setUp(o Options, c *config.Config, h host) error {
 	ex.stats.Commands = make([]stats.Command, ex.table.Size())
 	ex.plain = plainnessOf(ex.table)
 	ex.store = store.New(c.Databases, store.Limits{})
-	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: o.files, Log: o.Log,
+	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
 		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != ""})
 	ex.syncing.waiters = make(map[*waiter]struct{})
 	ex.parking = newParking(c.Databases, &ex.timers)

@@ -51,8 +51,8 @@ var checks = map[string]check{
 	"xinfo|consumers": checkGroups,
 	"xinfo|stream":    checkGroups,
 
-	"auth":           checkSame, // in no transaction: D106
-	"function|dump":  checkLibraries,
+	"auth":          checkSame, // in no transaction: D106
+	"function|dump": checkLibraries,
 
 	"command|getkeys":         checkKeysOf,
 	"command|getkeysandflags": checkKeysOf,
