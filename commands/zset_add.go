@@ -50,11 +50,7 @@ func (x *scoreCall) apply(c *Ctx, key []byte, scores []float64, words [][]byte, 
 	if x.increment {
 		return x.incrementOne(c, key, &e, words[1], scores[0])
 	}
-	longest := 0
-	for i := range scores {
-		longest = max(longest, len(words[group*(i+1)-1]))
-	}
-	e.Expect(len(scores), longest)
+	e.Expect(len(scores), len(words[group-1]))
 	var added, changed int64
 	for i, score := range scores {
 		member := words[group*(i+1)-1]

@@ -44,13 +44,13 @@ func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
 // charge accounts for a change of the sorted set, whose size was so many bytes.
 func (e *ZSetEdit) charge(was int) { e.db.space.charge(e.z.Size() - was) }
 
-// Expect says that so many members are coming, the longest of which has so many bytes. As in Redis, the form
-// of the sorted set follows from that, also if some of them are the same, or none is new.
-func (e *ZSetEdit) Expect(members, longest int) {
+// Expect says that so many members are coming, the first of which has so many bytes. As in Redis, the form of
+// a sorted set that is made follows from that, also if some of them are the same, or none is new.
+func (e *ZSetEdit) Expect(members, first int) {
 	lim := e.db.store.limits.ZSet
 	switch {
 	case e.z == nil:
-		e.large = members > lim.Entries || longest > lim.Value
+		e.large = members > lim.Entries || first > lim.Value
 	case members > lim.Entries && e.z.Encoding() == "listpack":
 		was := e.z.Size()
 		e.z.Expand()

@@ -154,20 +154,36 @@ func (d Dataset) Diff(other Dataset, toleranceMS int64) []string {
 		case !inA:
 			lines = append(lines, fmt.Sprintf("db %d key %q: missing | %s", p.DB, p.Key, b))
 		case a.Type != b.Type || a.Value != b.Value || !sameDeadline(a.DeadlineMS, b.DeadlineMS, toleranceMS):
-			lines = append(lines, fmt.Sprintf("db %d key %q: %s | %s", p.DB, p.Key, a, b))
+			alike := commonPrefix(a.Value, b.Value)
+			lines = append(lines, fmt.Sprintf("db %d key %q: %s | %s", p.DB, p.Key, a.from(alike), b.from(alike)))
 		}
 	}
 	return lines
 }
 
 // String is the entry on one line, shortened if it is long.
-func (e Entry) String() string {
-	const longest = 2000
+func (e Entry) String() string { return e.from(0) }
+
+// from is String that begins shortly before a place in the value.
+func (e Entry) from(at int) string {
+	const before, longest = 100, 2000
 	val := e.Value
+	if at > 2*before {
+		val = "..." + val[at-before:]
+	}
 	if len(val) > longest {
 		val = val[:longest] + "..."
 	}
 	return fmt.Sprintf("%s %s dies %d", e.Type, val, e.DeadlineMS)
+}
+
+// commonPrefix is how many bytes two texts have in common at their beginning.
+func commonPrefix(a, b string) int {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return n
 }
 
 func sameDeadline(a, b, toleranceMS int64) bool {

@@ -28,6 +28,10 @@ func sameScored(n int) string {
 func zsetCases() family {
 	return family{"zset", []namedCase{
 		{"members", `
+			ZADD first:short -0 short 1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx
+			ZRANGE first:short 0 0 WITHSCORES
+			ZADD first:long 1 xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx -0 short
+			ZRANGE first:long 0 0 WITHSCORES
 			ZADD z 1 a 2 b 3 c
 			ZADD z CH 5 a 2 b 7 d
 			ZADD z XX GT CH 6 a 1 b 9 new
