@@ -278,10 +278,13 @@ func TestABadLink(t *testing.T) {
 			holder.do("LOCK", "held", "holder")
 			near.do("LOCK", "k", "near")
 			waiter.waits(near, "k", "waiter")
-			for _, d := range []*direction{&w.toServer, &w.toClient} {
-				d.delayMS.Store(150)
-				d.lostInPct.Store(5) // of a probe and its answer a tenth, so that five in a row never are
+			bad := func(lostInPct int64) {
+				for _, d := range []*direction{&w.toServer, &w.toClient} {
+					d.delayMS.Store(150)
+					d.lostInPct.Store(lostInPct)
+				}
 			}
+			bad(5) // of a probe and its answer a tenth, so that five in a row never are
 			watch := func(long time.Duration) {
 				for end := time.Now().Add(long); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 					require.Positive(t, near.do("EXISTS", "held").Int, "the lock of a living holder ended")
@@ -289,10 +292,12 @@ func TestABadLink(t *testing.T) {
 				}
 			}
 			watch(4 * lease)
+			bad(0) // the cut takes two probes: of three more that are lost there would be one in a thousand
 			w.cut(true)
 			watch(lease / 4)
 			w.cut(false)
 			watch(lease)
+			bad(5)
 			near.do("UNLOCK", "k", "near")
 			v, err := waiter.receive(10 * time.Second)
 			require.NoError(t, err)
