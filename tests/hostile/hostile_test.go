@@ -29,7 +29,7 @@ const commandsPerScenario = 1500
 const mostShrunk = 12
 
 // hunt is how the planted faults are looked for.
-var hunt = plant.Hunt{FindWithin: time.Minute, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
+var hunt = plant.Hunt{FindWithin: 150 * time.Second, CleanFor: 2 * time.Second, Parallel: true, Search: func(ctx context.Context) (string, error) {
 	begun := time.Now()
 	r, tally, err := search(ctx, 1, true)
 	if r == nil {

@@ -10,7 +10,7 @@ import (
 // shrinking bounds how long a failing scenario is made smaller.
 const (
 	shrinkFor      = 3 * time.Minute
-	shrinkForBrief = 40 * time.Second
+	shrinkForBrief = 100 * time.Second
 	// triesOfAPart is how often a smaller scenario is played before it counts as one that shows nothing.
 	triesOfAPart = 2
 )
