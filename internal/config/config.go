@@ -131,7 +131,7 @@ type Config struct {
 	SlowlogMaxLen int64
 	// LatencyMonitorThresholdMS is how long something takes at least that LATENCY keeps; 0: nothing is kept.
 	LatencyMonitorThresholdMS int64
-	// LatencyTracking measures every command for LATENCY HISTOGRAM.
+	// LatencyTracking tells how the calls of commands are spread over time.
 	LatencyTracking bool
 
 	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead

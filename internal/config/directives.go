@@ -222,7 +222,7 @@ var topics = []topic{
 		{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS }),
 			Doc: "milliseconds from which on LATENCY keeps an event; 0: none"},
 		{Name: "latency-tracking", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),
-			Doc: "measure every command for LATENCY HISTOGRAM", Redis: "yes"},
+			Doc: "tell how the calls of commands are spread over time: LATENCY HISTOGRAM, INFO latencystats", Redis: "yes"},
 	}},
 	{"Scripts", []directive{
 		{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",

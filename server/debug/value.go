@@ -141,17 +141,15 @@ func htStatsOfKey(c *call) error {
 		return err
 	}
 	n := 0
-	switch r.Encoding() {
-	case "hashtable":
-		if n = 0; r.Kind() == store.Set {
-			n = r.Set().Len()
-		} else {
-			n = r.Hash().Len()
-		}
-	case "skiplist":
+	switch encoding := r.Encoding(); {
+	case encoding == "skiplist":
 		n = r.ZSet().Len()
-	default:
+	case encoding != "hashtable":
 		return errNoTable
+	case r.Kind() == store.Set:
+		n = r.Set().Len()
+	default:
+		n = r.Hash().Len()
 	}
 	c.Out.Verbatim("txt", table(n))
 	return nil
