@@ -1,0 +1,123 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+	"lockserver/internal/decimal"
+)
+
+func killGrammar() commands.Arg {
+	types := commands.OneOf("normal_master_slave_pubsub", commands.Flag("NORMAL"), commands.Flag("MASTER").From("3.2.0"),
+		commands.Flag("SLAVE"), commands.Flag("REPLICA").From("5.0.0"), commands.Flag("PUBSUB"))
+	return commands.OneOf("filter", commands.Str("ip:port"), commands.OneOf("new-format",
+		commands.Opt(commands.Int("client-id").After("ID").From("2.8.12")),
+		commands.Opt(types.After("TYPE").From("2.8.12")),
+		commands.Opt(commands.Str("username").After("USER")),
+		commands.Opt(commands.Str("ip:port").After("ADDR")),
+		commands.Opt(commands.Str("ip:port").After("LADDR").From("6.2.0")),
+		commands.Opt(commands.Str("yes/no").After("SKIPME"))).Many())
+}
+
+// killFilter is what CLIENT KILL selects connections by; every part that is set must fit.
+type killFilter struct {
+	id         int64
+	hasID      bool
+	kind       string
+	user       string
+	addr       string
+	localAddr  string
+	maxAgeS    int64
+	includesMe bool
+}
+
+func clientKill(c *commands.Ctx) error {
+	a := c.Args()
+	if a.Left() == 1 {
+		return killByAddr(c, string(a.Bytes()))
+	}
+	f, err := readKillFilter(a)
+	if err != nil {
+		return err
+	}
+	me := sessionOf(c)
+	n := int64(0)
+	for _, s := range me.executor.sortedClients() {
+		if !f.fits(s) || s == me && !f.includesMe {
+			continue
+		}
+		n++
+		if s == me {
+			s.closing = true // after the reply
+		} else {
+			s.executor.condemn(s)
+		}
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+func killByAddr(c *commands.Ctx, addr string) error {
+	me := sessionOf(c)
+	for _, s := range me.executor.sortedClients() {
+		if s.info.addr != addr {
+			continue
+		}
+		if s == me {
+			s.closing = true
+		} else {
+			s.executor.condemn(s)
+		}
+		c.Out.OK()
+		return nil
+	}
+	return commands.ErrNoSuchClient
+}
+
+func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
+	for a.More() {
+		if a.Left()%2 != 0 {
+			return f, commands.ErrSyntax
+		}
+		word, val := a.Bytes(), a.Bytes()
+		switch {
+		case ascii.EqualFold(word, "id"):
+			id, ok := decimal.ParseInt(val)
+			if !ok || id < 1 {
+				return f, commands.ErrClientIDSign
+			}
+			f.id, f.hasID = id, true
+		case ascii.EqualFold(word, "type"):
+			if f.kind = clientType(val); f.kind == "" {
+				return f, commands.ErrClientType(val)
+			}
+		case ascii.EqualFold(word, "addr"):
+			f.addr = string(val)
+		case ascii.EqualFold(word, "laddr"):
+			f.localAddr = string(val)
+		case ascii.EqualFold(word, "user"):
+			if f.user = string(val); f.user != "default" {
+				return f, commands.ErrNoSuchUser(val)
+			}
+		case ascii.EqualFold(word, "maxage"):
+			n, ok := decimal.ParseInt(val)
+			if !ok || n < 1 {
+				return f, commands.ErrMaxAge
+			}
+			f.maxAgeS = n
+		case ascii.EqualFold(word, "skipme") && ascii.EqualFold(val, "yes"):
+			f.includesMe = false
+		case ascii.EqualFold(word, "skipme") && ascii.EqualFold(val, "no"):
+			f.includesMe = true
+		default:
+			return f, commands.ErrSyntax
+		}
+	}
+	return f, a.Err()
+}
+
+func (f *killFilter) fits(s *session) bool {
+	age := (s.executor.store.NowUS() - s.info.createdUS) / 1_000_000
+	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
+		(f.addr == "" || s.info.addr == f.addr) && (f.localAddr == "" || s.info.localAddr == f.localAddr) &&
+		(f.user == "" || s.authenticated) && (f.maxAgeS == 0 || age >= f.maxAgeS)
+}
