@@ -74,8 +74,12 @@ func waitaofCmd(c *commands.Ctx) error {
 	written := s.mark.Written()
 	synced := func() bool { return log != nil && log.Synced(written) }
 	reply := func(c *commands.Ctx) {
+		here := int64(0)
+		if synced() {
+			here = 1
+		}
 		c.Out.Array(2)
-		c.Out.Int(int64(b2i(synced())))
+		c.Out.Int(here)
 		c.Out.Int(0)
 	}
 	done := func() bool { return n <= 0 && (local == 0 || synced()) }

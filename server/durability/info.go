@@ -1,6 +1,9 @@
 package durability
 
-import "lockserver/persistence/aof"
+import (
+	"lockserver/persistence/aof"
+	"lockserver/server/info"
+)
 
 // Info is what INFO tells of what is on disk.
 type Info struct {
@@ -84,4 +87,49 @@ type TokenInfo struct {
 // TokenInfo tells how the tokens stand.
 func (s *Storage) TokenInfo() TokenInfo {
 	return TokenInfo{Last: s.tokens.last, Kept: s.tokens.path != "", Err: s.tokens.err}
+}
+
+// WriteInfo writes the fields of INFO's section about persistence.
+func (s *Storage) WriteInfo(t *info.Text) {
+	i := s.Info()
+	i.Load.write(t)
+	t.Line("rdb_changes_since_last_save", i.Changes)
+	t.Flag("rdb_bgsave_in_progress", i.Saves.Running)
+	t.Line("rdb_last_save_time", i.LastSaveS)
+	t.Status("rdb_last_bgsave_status", i.Saves.LastErr)
+	t.Line("rdb_last_bgsave_time_sec", i.Saves.LastS)
+	t.Line("rdb_current_bgsave_time_sec", i.Saves.CurrentS)
+	t.Line("rdb_saves", i.Saves.Count)
+	t.Flag("aof_enabled", i.LogOn)
+	t.Flag("aof_rewrite_in_progress", i.Rewrites.Running)
+	t.Flag("aof_rewrite_scheduled", i.Rewrites.Scheduled)
+	t.Line("aof_last_rewrite_time_sec", i.Rewrites.LastS)
+	t.Line("aof_current_rewrite_time_sec", i.Rewrites.CurrentS)
+	t.Status("aof_last_bgrewrite_status", i.Rewrites.LastErr)
+	t.Line("aof_rewrites", i.Rewrites.Count)
+	t.Status("aof_last_write_status", i.LogErr)
+	if !i.LogOn {
+		return
+	}
+	t.Line("aof_current_size", i.Log.Bytes)
+	t.Line("aof_base_size", i.Log.StartBytes)
+	t.Flag("aof_pending_rewrite", i.Rewrites.Scheduled)
+	t.Line("aof_buffer_length", i.Log.Pending)
+	t.Flag("aof_pending_bio_fsync", i.Log.Syncing)
+	t.Line("aof_delayed_fsync", i.Log.Delayed)
+}
+
+// write writes how far the start has come; nil: the data is there.
+func (l *Load) write(t *info.Text) {
+	t.Flag("loading", l != nil)
+	t.Line("async_loading", 0)
+	if l == nil {
+		return
+	}
+	t.Line("loading_start_time", l.StartedUS/1_000_000)
+	t.Line("loading_total_bytes", l.Total)
+	t.Line("loading_rdb_used_mem", 0)
+	t.Line("loading_loaded_bytes", l.Done)
+	t.Line("loading_loaded_perc", l.Percent)
+	t.Line("loading_eta_seconds", l.LeftS)
 }

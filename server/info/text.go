@@ -1,0 +1,62 @@
+package info
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Text gathers lines "name:value".
+type Text struct{ b strings.Builder }
+
+// Line writes a field. A float is written with two decimals, as Redis writes most.
+func (t *Text) Line(name string, value any) {
+	switch v := value.(type) {
+	case float64:
+		fmt.Fprintf(&t.b, "%s:%.2f\r\n", name, v)
+	default:
+		fmt.Fprintf(&t.b, "%s:%v\r\n", name, v)
+	}
+}
+
+// Flag writes a field that is 1 or 0.
+func (t *Text) Flag(name string, on bool) {
+	n := 0
+	if on {
+		n = 1
+	}
+	t.Line(name, n)
+}
+
+// Status writes a field that is "ok" or "err".
+func (t *Text) Status(name string, err error) {
+	word := "ok"
+	if err != nil {
+		word = "err"
+	}
+	t.Line(name, word)
+}
+
+// Zeros writes fields of what never happens here.
+func (t *Text) Zeros(names ...string) {
+	for _, name := range names {
+		t.Line(name, 0)
+	}
+}
+
+// String is what has been written.
+func (t *Text) String() string { return t.b.String() }
+
+// Human writes bytes with one unit, as Redis does: "1.50M".
+func Human(n uint64) string {
+	f := float64(n)
+	switch {
+	case n < 1<<10:
+		return fmt.Sprintf("%dB", n)
+	case n < 1<<20:
+		return fmt.Sprintf("%.2fK", f/(1<<10))
+	case n < 1<<30:
+		return fmt.Sprintf("%.2fM", f/(1<<20))
+	default:
+		return fmt.Sprintf("%.2fG", f/(1<<30))
+	}
+}

@@ -1,0 +1,47 @@
+package stats
+
+import (
+	"fmt"
+
+	"lockserver/commands"
+	"lockserver/server/info"
+)
+
+// What INFO tells of the calls of commands, of errors, and of times.
+
+// eachCommand calls fn for each command that was called, or refused.
+func (b *Book) eachCommand(table *commands.Table, fn func(row *commands.Row, of *Command)) {
+	for _, row := range table.Rows() {
+		for _, one := range append([]*commands.Row{row}, row.Subcommands()...) {
+			if of := &b.Commands[one.Index()]; of.Calls+of.Rejected > 0 {
+				fn(one, of)
+			}
+		}
+	}
+}
+
+// InfoCommands writes the section about calls.
+func (b *Book) InfoCommands(t *info.Text, table *commands.Table) {
+	b.eachCommand(table, func(row *commands.Row, of *Command) {
+		us := of.US()
+		t.Line("cmdstat_"+row.FullName(), fmt.Sprintf("calls=%d,usec=%d,usec_per_call=%.2f,rejected_calls=%d,failed_calls=%d",
+			of.Calls, us, float64(us)/float64(max(of.Calls, 1)), of.Rejected, of.Failed))
+	})
+}
+
+// InfoErrors writes the section about errors.
+func (b *Book) InfoErrors(t *info.Text) {
+	for _, code := range b.Errors.Codes() {
+		t.Line("errorstat_"+code, fmt.Sprintf("count=%d", b.Errors.Of(code)))
+	}
+}
+
+// InfoLatencies writes the section about times.
+func (b *Book) InfoLatencies(t *info.Text, table *commands.Table) {
+	b.eachCommand(table, func(row *commands.Row, of *Command) {
+		if times := of.Times(); times != nil && b.Tracking {
+			t.Line("latency_percentiles_usec_"+row.FullName(), fmt.Sprintf("p50=%.3f,p99=%.3f,p99.9=%.3f",
+				times.Percentile(50), times.Percentile(99), times.Percentile(99.9)))
+		}
+	})
+}
