@@ -54,15 +54,18 @@ func bitfield(c *Ctx) error {
 	need := int(end-1)>>3 + 1
 	grows := len(r.Bytes()) < need
 	if grows {
-		c.DB.SetRange(key, need-1, append(c.Scratch(), 0))
+		c.DB.Lengthen(key, need)
 	}
-	changed := false
+	changed, told := false, false
 	c.Out.Array(len(ops))
 	for i := range ops {
 		set, differs := ops[i].run(c, key)
-		changed = changed || differs || set && grows
+		changed, told = changed || differs || set && grows, told || differs
 	}
 	if changed {
+		if !told { // zeros have been written behind the end
+			c.DB.Changed(key)
+		}
 		c.Notify(keyevent.String, "setbit", key)
 	} else {
 		c.DB.MakeRaw(key)
@@ -229,7 +232,8 @@ func (t bitType) add(value, by int64, overflow string) (sum int64, ok bool) {
 		most = int64(uint64(math.MaxInt64) >> (64 - t.bits))
 		least = -most - 1
 	}
-	above, below := value > most, value < least
+	// Redis' subtraction runs over: what is far below the least is above the most.
+	above, below := value > most || t.signed && t.bits < 64 && most-value < 0, value < least
 	if !t.signed && below { // Redis takes a negative value for a very large one
 		above, below = true, false
 	}

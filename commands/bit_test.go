@@ -42,7 +42,7 @@ func TestBitEffects(t *testing.T) {
 		{"BITFIELD k SET u8 0 66 INCRBY u8 0 0", nil},
 		{"BITFIELD k SET u8 20 52 INCRBY u8 0 1", []string{"0 SETRANGE k 3 \x00", "0 SETRANGE k 2 \x03@", "0 SETRANGE k 0 C"}},
 		{"BITFIELD k OVERFLOW FAIL INCRBY u8 0 1000", nil},
-		{"BITFIELD n OVERFLOW FAIL INCRBY u8 0 1000", []string{"0 SETRANGE n 0 \x00"}}, // D40
+		{"BITFIELD n OVERFLOW FAIL INCRBY u8 0 1000", []string{"0 SETRANGE n 0 \x00"}},
 		{"SET a AB", []string{"0 SET a AB"}},
 		{"BITOP OR d a", []string{"0 SET d AB"}},
 		{"BITOP NOT d none", []string{"0 DEL d"}},

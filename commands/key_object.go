@@ -3,7 +3,6 @@ package commands
 import (
 	"math"
 
-	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
@@ -48,17 +47,12 @@ func objectFreq(c *Ctx) error {
 // objectRefcount answers as Redis does, whose small integers are shared by everyone and
 // so have this count for ever.
 func objectRefcount(c *Ctx) error {
-	const shared = 10000
-	r, ok := c.lookObject()
-	if !ok {
-		return nil
+	switch r, ok := c.lookObject(); {
+	case !ok:
+	case r.Shared():
+		c.Out.Int(math.MaxInt32)
+	default:
+		c.Out.Int(1)
 	}
-	if r.Kind() == store.String && r.Encoding() == "int" {
-		if n, _ := decimal.ParseInt(r.Bytes()); n >= 0 && n < shared {
-			c.Out.Int(math.MaxInt32)
-			return nil
-		}
-	}
-	c.Out.Int(1)
 	return nil
 }

@@ -37,9 +37,14 @@ func sortElements(c *Ctx) error {
 	}
 	r := c.DB.Find(s.key)
 	switch r.Kind() {
-	case store.None, store.List, store.ZSet:
+	case store.None, store.List:
+	case store.ZSet:
+		e := c.DB.EditZSet(s.key)
+		e.Expand() // for good, as Redis
+		r = c.DB.Peek(s.key)
 	case store.Set:
-		if s.unsorted && s.destination != nil { // what is stored must not depend on the order in a table
+		// What is stored, or a script goes by, must not depend on the order in a table.
+		if s.unsorted && (s.destination != nil || c.FromScript) {
 			s.unsorted, s.alpha, s.by = false, true, nil
 		}
 	default:

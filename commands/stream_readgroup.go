@@ -124,8 +124,8 @@ func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer
 		return int64(len(ids)) != x.count
 	})
 	c.Out.SetArray(list, len(ids))
-	consumer.ActiveMS = c.NowMS()
 	if !x.noAck {
+		consumer.ActiveMS = c.NowMS() // with NOACK it gets something, but Redis counts only what becomes pending
 		for _, id := range ids {
 			g.Deliver(stream.Pending{ID: id, DeliveredMS: c.NowMS(), Deliveries: 1}, consumer)
 		}

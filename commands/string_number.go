@@ -84,7 +84,7 @@ func incrbyfloat(c *Ctx) error {
 	case err != nil:
 		return ErrNotFloat
 	}
-	c.DB.SetString(key, sum, store.KeepTTL)
+	c.DB.SetText(key, sum)
 	c.Notify(keyevent.String, "incrbyfloat", key)
 	c.Out.Bulk(sum)
 	return nil

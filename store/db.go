@@ -138,6 +138,9 @@ func (db *DB) changed(key []byte) {
 	}
 }
 
+// Changed says that key has been written to, where its bytes are what they were.
+func (db *DB) Changed(key []byte) { db.changed(key) }
+
 // Delete removes a live key and says whether there was one. Memory is given back in the background by
 // the collector, so UNLINK is the same.
 func (db *DB) Delete(key []byte) bool {

@@ -87,6 +87,11 @@ func (v *value) copy(s *Store) (c value) {
 	switch v.tag() {
 	case String:
 		c.ptr, c.meta = v.ptr, v.meta
+		if isShared(v.bytes()) {
+			c.retag(unshared)
+		}
+	case text, unshared:
+		c.ptr, c.meta = v.ptr, v.meta
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
 	case Hash:

@@ -55,6 +55,8 @@ func (v *value) size() int {
 
 func (v *value) sizeOfOther() int {
 	switch v.tag() {
+	case text, unshared:
+		return rounded(int(v.meta & maxInline))
 	case buffer:
 		return v.growable().size()
 	case Hash:

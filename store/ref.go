@@ -119,12 +119,17 @@ func (r Ref) DeadlineMS() int64 {
 	return r.v.deadlineMS()
 }
 
+// Shared reports whether a string is one of the small integers that Redis has once for all keys.
+func (r Ref) Shared() bool { return r.v.tag() == String && isShared(r.v.bytes()) }
+
 // Encoding returns what OBJECT ENCODING answers.
 func (r Ref) Encoding() string {
 	switch r.v.tag() {
 	case buffer:
 		return "raw"
-	case String:
+	case text:
+		return "embstr"
+	case String, unshared:
 		b := r.v.bytes()
 		if _, ok := decimal.ParseInt(b); ok {
 			return "int"

@@ -1,5 +1,7 @@
 package store
 
+import "lockserver/internal/decimal"
+
 // TTL says what becomes of a key's deadline when its value is replaced.
 type TTL int64
 
@@ -91,6 +93,16 @@ func (db *DB) PutBuffer(key, val []byte) {
 	db.space.charge(v.size() - was)
 }
 
+// SetText makes key the string of a sum, keeping its deadline, as INCRBYFLOAT does: unlike SET it leaves an
+// integer as its text.
+func (db *DB) SetText(key, sum []byte) {
+	db.SetString(key, sum, KeepTTL)
+	if _, whole := decimal.ParseInt(sum); whole {
+		keys := db.space.keys
+		keys.Mut(keys.Find(keys.Hash(key), key)).retag(text)
+	}
+}
+
 // SetInt makes key the string of n and keeps its deadline: what INCR does.
 func (db *DB) SetInt(key []byte, n int64) {
 	var text [20]byte
@@ -128,6 +140,23 @@ func (db *DB) MakeRaw(key []byte) {
 	if r := db.Peek(key); r.OK() && len(r.Bytes()) <= embstrMax {
 		db.writableBuffer(key, 0)
 	}
+}
+
+// Lengthen fills key's string, which it makes if there is none, with zero bytes up to a length. For those who
+// watch the key that is no change, as in Redis, where a BITFIELD of which every write fails does so.
+func (db *DB) Lengthen(key []byte, length int) {
+	g := db.writableBuffer(key, length)
+	grow := length - len(g.b)
+	if grow <= 0 {
+		return
+	}
+	was := g.size()
+	g.b = append(g.b, make([]byte, grow)...)
+	db.space.charge(g.size() - was)
+	if db.store.effects != nil {
+		db.store.record(db, "SETRANGE", key, appendInt(nil, int64(length-1)), []byte{0})
+	}
+	db.store.dirty++
 }
 
 // Append adds val to the end of key's string, which it makes if there is none, and returns the new length in

@@ -3,6 +3,7 @@ package store
 import (
 	"unsafe"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/bloom"
 	"lockserver/store/hash"
 	"lockserver/store/list"
@@ -21,18 +22,23 @@ const (
 	Hash
 	Set
 	Stream
-	// buffer is a String that has been appended to or written into: it owns a slice with room to grow.
-	buffer
 	List
 	ZSet
 	Bloom
+	// The rest are forms of String. buffer is one that has been appended to or written into: it owns a slice
+	// with room to grow.
+	buffer
+	// text is an integer that OBJECT ENCODING calls embstr, which INCRBYFLOAT has made.
+	text
+	// unshared is a small integer that is not one of those which all keys share: COPY has made it.
+	unshared
 )
 
 // String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a Bloom
 // filter "MBbloom--", as a Redis with the module RedisBloom does.
 func (k Kind) String() string {
 	switch k {
-	case String, buffer:
+	case String, buffer, text, unshared:
 		return "string"
 	case Hash:
 		return "hash"
@@ -83,7 +89,7 @@ type growable struct {
 func (v *value) tag() Kind { return Kind(v.meta >> kindShift) }
 
 func (v *value) kind() Kind {
-	if k := v.tag(); k != buffer {
+	if k := v.tag(); k < buffer {
 		return k
 	}
 	return String
@@ -109,6 +115,15 @@ func (v *value) bytes() []byte {
 		return (*growable)(v.ptr).b
 	}
 	return unsafe.Slice((*byte)(v.ptr), int(v.meta&maxInline))
+}
+
+// retag makes an immutable string another form of String.
+func (v *value) retag(form Kind) { v.meta = uint32(form)<<kindShift | v.meta&maxInline }
+
+// isShared reports whether b is one of the integers, 0 to 9999, that Redis has once for all keys.
+func isShared(b []byte) bool {
+	n, ok := decimal.ParseInt(b)
+	return ok && n >= 0 && n < 10000
 }
 
 func (v *value) growable() *growable { return (*growable)(v.ptr) }

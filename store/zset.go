@@ -51,11 +51,19 @@ func (e *ZSetEdit) Expect(members, first int) {
 	switch {
 	case e.z == nil:
 		e.large = members > lim.Entries || first > lim.Value
-	case members > lim.Entries && e.z.Encoding() == "listpack":
-		was := e.z.Size()
-		e.z.Expand()
-		e.charge(was)
+	case members > lim.Entries:
+		e.Expand()
 	}
+}
+
+// Expand makes a small sorted set a table. What it holds is the same, so that nothing is recorded.
+func (e *ZSetEdit) Expand() {
+	if e.z == nil || e.z.Encoding() != "listpack" {
+		return
+	}
+	was := e.z.Size()
+	e.z.Expand()
+	e.charge(was)
 }
 
 // Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its

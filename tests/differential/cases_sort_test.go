@@ -75,7 +75,14 @@ func sortCases() family {
 			SORT l BY nosort LIMIT 1 3
 			SORT l BY nosort LIMIT 20 3
 			SORT l BY nosort BY w_*
-			!D43 OBJECT ENCODING z
+			OBJECT ENCODING z
+			ZADD small 1 a
+			SORT_RO small BY nosort LIMIT 0 0
+			OBJECT ENCODING small
+			ZADD spared 1 a
+			SORT spared LIMIT 0 x
+			OBJECT ENCODING spared
+			EVAL "return redis.call('sort',KEYS[1],'by','nosort','limit',1,2)" 1 t
 		`},
 		{"by and get", `
 			RPUSH l 1 2 3 4

@@ -459,12 +459,32 @@ func stringCases() family {
 			MSET k 6
 			OBJECT ENCODING k
 			INCRBYFLOAT made 6
-			!D2 OBJECT ENCODING made
-			!D2 OBJECT REFCOUNT made
+			OBJECT ENCODING made
+			OBJECT REFCOUNT made
+			COPY made madecopy
+			OBJECT ENCODING madecopy
+			RENAME made other
+			OBJECT ENCODING other
+			INCR other
+			OBJECT ENCODING other
+			OBJECT REFCOUNT other
+			INCRBYFLOAT other 1.5
+			OBJECT ENCODING other
+			INCRBYFLOAT other 1.5
+			OBJECT ENCODING other
+			STRLEN other
+			SETBIT other 7 0
+			OBJECT ENCODING other
 			SETNX q 6
 			OBJECT ENCODING q
 			COPY q r
 			OBJECT ENCODING r
+			OBJECT REFCOUNT q
+			OBJECT REFCOUNT r
+			COPY r r2
+			OBJECT REFCOUNT r2
+			INCR r
+			OBJECT REFCOUNT r
 		`},
 	}}
 }

@@ -41,8 +41,6 @@ var checks = map[string]check{
 	"pttl":            func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS) },
 	"pexpiretime":     func(p *pair, args []string) string { return checkAbout(p, args, toleranceMS) },
 	"object|idletime": checkIdle,
-	"object|encoding": checkEncoding,
-	"object|refcount": checkReferences,
 	"dbsize":          checkSize,
 	"dump":            checkDump,
 	"sort":            checkSort,
@@ -116,24 +114,6 @@ func checkKeysOf(p *pair, args []string) string {
 		if _, ok := decimal.ParseInt([]byte(args[3])); !ok {
 			return ""
 		}
-	}
-	return differ(ours, redis)
-}
-
-// checkReferences knows D2: a small number is shared here whatever command made it.
-func checkReferences(p *pair, args []string) string {
-	ours, redis := p.do(args...)
-	if ours.Equal(redis) || ours.Int == sharedReferences && redis.Int == 1 {
-		return ""
-	}
-	return differ(ours, redis)
-}
-
-// checkEncoding knows D2, what INCRBYFLOAT made, and D43, sorted sets that SORT has looked at.
-func checkEncoding(p *pair, args []string) string {
-	ours, redis := p.do(args...)
-	if ours.Equal(redis) || ours.Str == "int" && redis.Str == "embstr" || ours.Str == "listpack" && redis.Str == "skiplist" {
-		return ""
 	}
 	return differ(ours, redis)
 }

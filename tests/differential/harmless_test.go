@@ -59,9 +59,6 @@ func harmless(row *commands.Row, args []string) []string {
 			if isInt && n > 1<<20 && n < 1<<32 {
 				args[i] = "70000"
 			}
-			if isInt && n < -1<<62 { // D62
-				args[i] = "-4611686018427387904"
-			}
 		case "srandmember", "hrandfield", "zrandmember":
 			if isInt && n < -50 && n > -1<<63 {
 				args[i] = "-50"

@@ -42,12 +42,8 @@ func checkSort(p *pair, args []string) string {
 // SORT that met a number out of range makes the next one fail, until something else clears it.
 func clearErrno(p *pair) { p.redis.watch.Do("ZADD", spareKey, "clears errno", "m") }
 
-// harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then. It leaves
-// sorted sets alone, which Redis gives another form (D43), in which a score can be -0.
+// harmlessSort takes ALPHA from a call that has BY: words that are alike come in no order then.
 func harmlessSort(args []string) []string {
-	if len(args) > 0 && strings.HasPrefix(args[0], "z") {
-		args[0] = "l" + args[0][1:]
-	}
 	if !slices.ContainsFunc(args, func(arg string) bool { return strings.EqualFold(arg, "BY") }) {
 		return args
 	}

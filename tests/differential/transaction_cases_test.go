@@ -32,6 +32,18 @@ func transactionCases() []blockingCase {
 			A GET k
 			A EXEC
 		`},
+		{"a BITFIELD of which every write fails is no change", `
+			A WATCH k
+			B BITFIELD k OVERFLOW FAIL SET u8 8 256
+			A MULTI
+			A GET k
+			A EXEC
+			A WATCH k
+			B BITFIELD k OVERFLOW FAIL SET u8 16 256 SET u8 24 0
+			A MULTI
+			A GET k
+			A EXEC
+		`},
 		{"an empty transaction", `
 			A MULTI
 			A EXEC
