@@ -59,6 +59,7 @@ const (
 	ErrOverflow      Error = "ERR increment or decrement would overflow"
 	ErrDecrOverflow  Error = "ERR decrement would overflow"
 	ErrNaNOrInfinity Error = "ERR increment would produce NaN or Infinity"
+	ErrIncrexBounds  Error = "ERR LBOUND can't be greater than UBOUND"
 	ErrHashInteger   Error = "ERR hash value is not an integer"
 	ErrHashFloat     Error = "ERR hash value is not a float"
 	ErrIncrNaN       Error = "ERR value is NaN or Infinity"

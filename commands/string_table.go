@@ -172,5 +172,16 @@ func numberRows() []Row {
 		{Name: "incrbyfloat", Group: String, Since: "2.6.0", Flags: Write | DenyOOM | Fast, Run: incrbyfloat,
 			Summary: "Adds to a number, which begins at 0 and may have a fraction.", Complexity: "O(1)",
 			Args: []Arg{Key("key", RW|Access|Update), Double("increment")}},
+
+		{Name: "increx", Group: String, Since: "8.8.0", Flags: Write | DenyOOM | Fast, Run: increx,
+			Summary:    "Adds to the number at a key within bounds, and sets the key's deadline.",
+			Complexity: "O(1)",
+			Args: []Arg{Key("key", RW|Access|Update),
+				Opt(OneOf("increment", Double("float").After("BYFLOAT"), Int("integer").After("BYINT"))),
+				Opt(Flag("SATURATE")), Opt(Str("lowerbound").After("LBOUND")), Opt(Str("upperbound").After("UBOUND")),
+				Opt(OneOf("expiration", Int("seconds").After("EX"), Int("milliseconds").After("PX"),
+					UnixTime("unix-time-seconds").After("EXAT"),
+					UnixTime("unix-time-milliseconds").After("PXAT"), Flag("PERSIST"))),
+				Opt(Flag("ENX"))}},
 	}
 }

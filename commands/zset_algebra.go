@@ -17,6 +17,8 @@ type operand struct {
 	z      *zset.ZSet
 	s      *set.Set
 	weight float64
+	// counted: each member has the score 1, as AGGREGATE COUNT has it.
+	counted bool
 }
 
 func (o *operand) len() int { return scored(o.z) + cardinality(o.s) }
@@ -25,7 +27,10 @@ func (o *operand) len() int { return scored(o.z) + cardinality(o.s) }
 func (o *operand) score(member []byte) (score float64, ok bool) {
 	switch {
 	case o.z != nil:
-		return o.z.Score(member)
+		if score, ok = o.z.Score(member); ok && o.counted {
+			score = 1
+		}
+		return score, ok
 	case o.s != nil:
 		return 1, o.s.Has(member)
 	}
@@ -34,6 +39,8 @@ func (o *operand) score(member []byte) (score float64, ok bool) {
 
 func (o *operand) each(visit func(member []byte, score float64) bool) {
 	switch {
+	case o.z != nil && o.counted:
+		o.z.Range(0, o.z.Len(), func(member []byte, _ float64) bool { return visit(member, 1) })
 	case o.z != nil:
 		o.z.Range(0, o.z.Len(), visit)
 	case o.s != nil:
@@ -47,7 +54,7 @@ type scoredOperation func(x *combineCall, visit func(member []byte, score float6
 // combineCall is what ZUNION, ZINTER, ZDIFF, their STORE forms and ZINTERCARD ask for.
 type combineCall struct {
 	operands   []operand
-	aggregate  string // SUM, MIN or MAX
+	aggregate  string // SUM, MIN, MAX or COUNT
 	withScores bool
 	limit      int64 // of ZINTERCARD; 0: none
 }
@@ -187,6 +194,8 @@ func (x *combineCall) readWeighing(a *Scanner) bool {
 			x.aggregate = "MIN"
 		case a.IsNext("MAX"):
 			x.aggregate = "MAX"
+		case a.IsNext("COUNT"):
+			x.aggregate = "COUNT"
 		default:
 			a.Syntax()
 		}
@@ -198,6 +207,9 @@ func (x *combineCall) readWeighing(a *Scanner) bool {
 
 // compute collects a result in order, as a table: -0, which may come of a weight, is listed with its sign.
 func (x *combineCall) compute(st *store.Store, op scoredOperation) *zset.ZSet {
+	for i := range x.operands {
+		x.operands[i].counted = x.aggregate == "COUNT"
+	}
 	result := st.NewZSetTable()
 	op(x, func(member []byte, score float64) bool {
 		result.Set(st.Limits().ZSet, member, score)
@@ -214,7 +226,7 @@ func (o *operand) weigh(score float64) float64 {
 	return score
 }
 
-// combine aggregates two scores. The sum of the infinities is 0.
+// combine aggregates two scores. The sum of the infinities is 0. What is counted is summed up.
 func (x *combineCall) combine(sum, score float64) float64 {
 	switch x.aggregate {
 	case "MIN":

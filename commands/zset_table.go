@@ -192,7 +192,7 @@ func zsetAlgebraRows() []Row {
 	)
 	destination, numKeys, keys := Key("destination", OW|Update), Int("numkeys"), Key("key", RO|Access).Many()
 	weights := Opt(Int("weight").After("WEIGHTS").Many())
-	aggregate := Opt(OneOf("aggregate", Flag("SUM"), Flag("MIN"), Flag("MAX")).After("AGGREGATE"))
+	aggregate := Opt(OneOf("aggregate", Flag("SUM"), Flag("MIN"), Flag("MAX"), Flag("COUNT").From("8.8.0")).After("AGGREGATE"))
 	withScores := Opt(Flag("WITHSCORES"))
 	return []Row{
 		{Name: "zunion", Group: SortedSet, Since: "6.2.0", Flags: ReadOnly, Run: zunion,

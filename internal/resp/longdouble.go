@@ -92,6 +92,24 @@ func (x LongDouble) Add(y LongDouble) (LongDouble, bool) {
 	return sum, sum.f.MantExp(nil) <= longDoubleMaxExp
 }
 
+// Sub returns x - y, rounded once. It returns false when the difference is infinite or no number.
+func (x LongDouble) Sub(y LongDouble) (LongDouble, bool) {
+	var negative LongDouble
+	negative.f.Neg(&y.f)
+	return x.Add(negative)
+}
+
+// Less reports whether x is below y.
+func (x LongDouble) Less(y LongDouble) bool { return x.f.Cmp(&y.f) < 0 }
+
+// MaxLongDouble is the largest finite number, and least its opposite.
+func MaxLongDouble() (most, least LongDouble) {
+	most.f.SetPrec(longDoubleBits).SetUint64(math.MaxUint64)
+	most.f.SetMantExp(&most.f, longDoubleMaxExp-longDoubleBits)
+	least.f.Neg(&most.f)
+	return most, least
+}
+
 // Append appends x with 17 digits after the point, less the zeros at the end. x is finite.
 func (x LongDouble) Append(dst []byte) []byte {
 	if n, accuracy := x.f.Int64(); accuracy == big.Exact {

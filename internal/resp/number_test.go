@@ -314,3 +314,22 @@ func BenchmarkAddLongDouble(b *testing.B) {
 		_, _ = resp.AddLongDouble(x, y)
 	}
 }
+
+// The largest long double, and what is beyond it: as gcc's LDBL_MAX, 1.18973149535723176502e4932.
+func TestMaxLongDouble(t *testing.T) {
+	most, least := resp.MaxLongDouble()
+	require.Equal(t, "118973149535723176502", string(most.Append(nil)[:21]))
+	require.Len(t, most.Append(nil), 4933)
+	require.Equal(t, "-"+string(most.Append(nil)), string(least.Append(nil)))
+	require.True(t, least.Less(most))
+	zero, ok := most.Add(least)
+	require.True(t, ok)
+	require.Equal(t, "0", string(zero.Append(nil)))
+	_, ok = most.Sub(least)
+	require.False(t, ok, "no finite number")
+	one, _ := resp.ParseLongDouble([]byte("1"))
+	half, _ := resp.ParseLongDouble([]byte("0.5"))
+	left, ok := half.Sub(one)
+	require.True(t, ok)
+	require.Equal(t, "-0.5", string(left.Append(nil)))
+}

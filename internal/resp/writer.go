@@ -129,6 +129,15 @@ func (w *Writer) Double(f float64) {
 	w.Buf = append(w.Buf, "\r\n"...)
 }
 
+// DoubleText appends a floating point number whose text is at hand; in version 2 as a string.
+func (w *Writer) DoubleText(text []byte) {
+	if w.Proto < 3 {
+		w.Bulk(text)
+		return
+	}
+	w.Buf = append(append(append(w.Buf, ','), text...), '\r', '\n')
+}
+
 // Bool appends true or false; in version 2 the integer 1 or 0.
 func (w *Writer) Bool(b bool) {
 	text := ":0\r\n"
