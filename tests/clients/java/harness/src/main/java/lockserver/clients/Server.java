@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
@@ -31,7 +30,7 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
     private static final Pattern READY = Pattern.compile("Ready to accept connections(?: tcp addr=\\S+:(\\d+))?.*\\R");
     private static final AtomicInteger STARTED = new AtomicInteger();
 
-    private final Path program = Path.of(Objects.requireNonNullElse(System.getenv("LOCKSERVER"), "../../../bin/lockserver"));
+    private final Path program = program();
     private final List<String> directives;
     private Process process;
     private Path directory;
@@ -40,6 +39,18 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
     /** A server that has not been started; the directives are command line arguments such as {@code "--maxclients", "50"}. */
     public Server(String... directives) {
         this.directives = List.of(directives);
+    }
+
+    private static Path program() {
+        String named = System.getenv("LOCKSERVER");
+        if (named != null) {
+            return Path.of(named);
+        }
+        Path root = Path.of("").toAbsolutePath(); // a module's folder, at whatever depth
+        while (!Files.exists(root.resolve("go.mod"))) {
+            root = root.getParent();
+        }
+        return root.resolve("bin/lockserver");
     }
 
     /** Starts the process, on the port that it had before if it is started again, and returns once it is ready. */

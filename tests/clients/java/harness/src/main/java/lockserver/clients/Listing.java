@@ -12,6 +12,8 @@ import org.junit.platform.launcher.TestPlan;
 
 /** Prints a line for each test that ran: its outcome, its class and name, and how long it took. */
 public final class Listing implements TestExecutionListener {
+    private static final String MODULE = System.getProperty("module", "");
+
     private final Map<String, Long> begun = new ConcurrentHashMap<>();
 
     private TestPlan plan;
@@ -31,13 +33,13 @@ public final class Listing implements TestExecutionListener {
         long tookMS = (System.nanoTime() - begun.remove(test.getUniqueId())) / 1_000_000;
         if (test.isTest() || result.getStatus() != Status.SUCCESSFUL) {
             String outcome = result.getStatus() == Status.SUCCESSFUL ? "ok    " : "FAILED";
-            System.out.printf("%s %7d ms  %s%n", outcome, tookMS, name(test));
+            System.out.printf("%s %7d ms  %-13s %s%n", outcome, tookMS, MODULE, name(test));
         }
     }
 
     @Override
     public void executionSkipped(TestIdentifier test, String reason) {
-        System.out.printf("SKIPPED            %s: %s%n", name(test), reason);
+        System.out.printf("SKIPPED            %-13s %s: %s%n", MODULE, name(test), reason);
     }
 
     /** The class and the method, and which invocation of a class with a parameter it is. */
