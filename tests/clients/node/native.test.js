@@ -6,6 +6,8 @@ import { after, before, test } from 'node:test';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 
+import { EARLIER } from './earlier.js';
+import { play } from './sale.js';
 import { Server, eventually } from './server.js';
 
 let server;
@@ -51,5 +53,27 @@ for (const RESP of [2, 3]) {
     assert.equal(await redis.get('seckill:stock:10'), '0');
     assert.equal(await redis.xLen('stream.orders'), 100);
     redis.destroy();
+  });
+}
+
+for (const { name, connect } of EARLIER) {
+  test(`LOCK, UNLOCK and a sale by SECKILL, ${name}`, async () => {
+    const clients = Array.from({ length: 5 }, () => connect(server.port));
+    await clients[0].call('FLUSHALL');
+    let inside = 0;
+    let last = 0;
+    await Promise.all(clients.map(async (redis, i) => {
+      for (let round = 0; round < 10; round++) {
+        const token = await redis.call('LOCK', 'gate', `worker-${i}`, 'PX', 20_000, 'WAIT', 0);
+        assert.equal(++inside, 1);
+        assert.ok(token > last, 'tokens rise');
+        last = token;
+        await redis.call('PING');
+        inside--;
+        assert.equal(await redis.call('UNLOCK', 'gate', `worker-${i}`, 'TOKEN', token), 1);
+      }
+    }));
+    await play(clients[0].call, clients.map((redis) => (...words) => redis.call('SECKILL', ...words)));
+    clients.forEach((client) => client.close());
   });
 }
