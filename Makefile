@@ -137,7 +137,7 @@ need-java:
 	@for p in javac mvn; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@javac --release 17 --version >/dev/null || { echo "$$(javac -version 2>&1) is too old: 17 is needed"; exit 1; }
 
-clients-java: build need-java ## Redisson, Jedis, Spring Data Redis on Lettuce
+clients-java: build need-java ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
 need-node:
@@ -152,25 +152,28 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-clients-node: build need-node $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis, node-redis, BullMQ, redlock
+clients-node: build need-node $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv
-$(VENV)/ready: tests/clients/python/requirements.txt | need-python
-	python3 -m venv --clear $(VENV)
-	$(VENV)/bin/pip install -q --disable-pip-version-check -r $<
+EARLIER_VENV = bin/clients-venv-3.5
+$(VENV)/ready: tests/clients/python/requirements.txt
+$(EARLIER_VENV)/ready: tests/clients/python/requirements-3.5.txt
+$(VENV)/ready $(EARLIER_VENV)/ready: | need-python
+	python3 -m venv --clear $(@D)
+	$(@D)/bin/pip install -q --disable-pip-version-check -r $<
 	@touch $@
-PYTEST = PYTHONDONTWRITEBYTECODE=1 ../../../$(VENV)/bin/python -m pytest -p no:cacheprovider -v
+pytest = PYTHONDONTWRITEBYTECODE=1 ../../../$1/bin/python -m pytest -p no:cacheprovider -v
 
-clients-python: build need-python $(VENV)/ready ## redis-py, rq
-	cd tests/clients/python && $(PYTEST)
+clients-python: build need-python $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
+	cd tests/clients/python && $(call pytest,$(VENV)) && $(call pytest,$(EARLIER_VENV))
 
-clients-go: build need-redis ## go-redis, rueidis, redsync, redislock, asynq: a module of its own
+clients-go: build need-redis ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/clients/go && $(GO) test -count=1 -v $(if $(findstring redis-server,$(LOCKSERVER)),-skip Native) .
 
 clients-cli: build need-redis need-python $(VENV)/ready ## redis-cli and redis-benchmark
-	cd tests/clients/cli && $(PYTEST)
+	cd tests/clients/cli && $(call pytest,$(VENV))
 
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
 WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence))))
