@@ -22,6 +22,8 @@ const (
 	ErrXReadGroup           Error = "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadNoAck           Error = "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadGroupMissing    Error = "ERR Missing GROUP option for XREADGROUP"
+	ErrXReadNothing         Error = "ERR the stream last element ID is 0-0"
+	ErrXReadGroupNewest     Error = "ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set."
 	ErrXReadGroupLast       Error = "ERR The $ ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The $ ID would just return an empty result set."
 	ErrXGroupNoKey          Error = "ERR The XGROUP subcommand requires the key to exist. Note that for CREATE you may want to use the MKSTREAM option to create an empty stream automatically."
 	ErrBusyGroup            Error = "BUSYGROUP Consumer Group name already exists"

@@ -42,6 +42,9 @@ func expireFields(c *Ctx, unitMS, baseMS int64) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
+	if e.Hash() != nil {
+		e.AllowDeadlines()
+	}
 	c.Out.Array(len(fields))
 	var done fieldEvents
 	for _, field := range fields {

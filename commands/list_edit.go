@@ -27,6 +27,7 @@ func lset(c *Ctx) error {
 		i += n
 	}
 	if i < 0 || i >= n {
+		e.PrepareFor(element)
 		return ErrIndexRange
 	}
 	e.Set(int(i), element)

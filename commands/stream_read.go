@@ -12,7 +12,7 @@ import (
 type readCall struct {
 	keys  [][]byte
 	after []stream.ID // one for each key
-	last  []bool      // for each key, whether to read its last entry whatever that is by then ("+")
+	last  []bool      // for each key, whether to read from its last ID on, whatever that is by then ("+")
 	count int64       // most entries of each stream; 0: all
 	// timeoutMS is how long to wait for entries; 0: for ever, -1: not at all.
 	timeoutMS int64
@@ -108,11 +108,14 @@ func readAfter(s *stream.Stream, text []byte) (stream.ID, error) {
 			return stream.ID{}, nil
 		}
 		return s.LastID(), nil
-	case "+": // the last entry, or what is added if there is none
-		if s == nil || s.Len() == 0 {
+	case "+": // the entry with the last ID that was given, if it is still there
+		switch {
+		case s == nil:
 			return stream.ID{}, nil
+		case s.LastID() == stream.ID{}:
+			return stream.ID{}, ErrXReadNothing
 		}
-		return s.TopID().Prev(), nil
+		return s.LastID().Prev(), nil
 	case ">":
 		return stream.ID{}, ErrXReadNewID
 	}
@@ -199,8 +202,10 @@ func (x *readCall) retry(c *Ctx) (bool, error) {
 		if err != nil {
 			return true, err
 		}
-		if x.last[i] && s != nil && s.Len() > 0 {
-			x.after[i] = s.TopID().Prev()
+		if x.last[i] {
+			if x.after[i], err = readAfter(s, []byte("+")); err != nil {
+				return true, err
+			}
 		}
 	}
 	return x.reply(c), nil

@@ -73,6 +73,8 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 		switch string(clip(text, len(text))) {
 		case "$":
 			return nil, ErrXReadGroupLast
+		case "+":
+			return nil, ErrXReadGroupNewest
 		case ">":
 		default:
 			id, ok := parseStreamID(text, 0)

@@ -33,6 +33,16 @@ func (e *HashEdit) make() {
 	_, e.slot = e.db.put(e.key, v)
 }
 
+// PrepareFor gives the hash the form in which Redis gives it n fields at once. At least one has to follow.
+func (e *HashEdit) PrepareFor(n int) {
+	if lim := e.db.store.limits.Hash; n > lim.Entries {
+		e.make()
+		was := e.h.Size()
+		e.h.PrepareFor(lim, n)
+		e.charge(was)
+	}
+}
+
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	e.make()

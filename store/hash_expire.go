@@ -128,6 +128,14 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	return gone
 }
 
+// AllowDeadlines gives the hash the form in which its fields may have deadlines, as Redis does before it looks
+// whether any of them is given one. There must be a hash.
+func (e *HashEdit) AllowDeadlines() {
+	was := e.h.Size()
+	e.h.AllowDeadlines()
+	e.charge(was)
+}
+
 // ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
 // it is gone now. There must be such a field.
 func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {

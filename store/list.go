@@ -116,8 +116,16 @@ func (e *ListEdit) Set(i int, element []byte) {
 	e.db.changed(e.key)
 }
 
+// PrepareFor gives a list the form in which it could have the element besides its own, as Redis does before
+// it looks for the place of one. There must be a list.
+func (e *ListEdit) PrepareFor(element []byte) {
+	was := e.l.Size()
+	e.l.PrepareFor(e.db.store.limits.List, element)
+	e.charge(was)
+}
+
 // Insert puts an element in before or after the first one from the left that equals pivot, and says whether
-// there is one. There must be a list.
+// there is one; if not, only the form of the list may have changed. There must be a list.
 func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	at := -1
 	e.l.Matches(pivot, list.Left, 0, func(i int) bool {
@@ -125,6 +133,7 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 		return false
 	})
 	if at < 0 {
+		e.PrepareFor(element)
 		return false
 	}
 	where := "BEFORE"

@@ -18,6 +18,7 @@ func (db *DB) SetString(key, val []byte, ttl TTL) {
 	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
 		if !db.Delete(key) {
 			db.made(key) // and is gone again
+			db.changed(key)
 		}
 		return
 	}

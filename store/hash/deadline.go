@@ -38,11 +38,17 @@ func (h *Hash) SetDeadline(field []byte, atMS int64) bool {
 		}
 		name, _ = h.table.At(slot)
 	}
+	h.AllowDeadlines()
+	h.times.set(name, atMS)
+	return true
+}
+
+// AllowDeadlines gives the hash the form of one of which a field had a deadline.
+func (h *Hash) AllowDeadlines() {
+	h.mustOwn()
 	if h.times == nil {
 		h.times = &times{}
 	}
-	h.times.set(name, atMS)
-	return true
 }
 
 // Persist takes a field's deadline away and reports whether it had one.

@@ -39,6 +39,15 @@ func (h *Hash) outgrown(lim Limits) {
 	}
 }
 
+// PrepareFor makes a table of a hash that is about to be given n fields at once, if so many are too many for a
+// listpack, even if some of them turn out to be the same.
+func (h *Hash) PrepareFor(lim Limits, n int) {
+	h.mustOwn()
+	if h.table == nil && n > lim.Entries {
+		h.convert()
+	}
+}
+
 // convert turns the listpack into a table.
 func (h *Hash) convert() {
 	table := dict.New[string](h.ep, h.seed)

@@ -57,6 +57,15 @@ func (l *List) pushSmall(lim Limits, side Side, elements [][]byte) {
 	}
 }
 
+// PrepareFor turns a small list into one with nodes if it has no room for an element besides its own. Insert
+// and Set do so themselves; it is for a caller who finds no place for the element.
+func (l *List) PrepareFor(lim Limits, element []byte) {
+	l.mustOwn()
+	if l.nodes == nil && lim.outgrown(l.small, element) {
+		l.toNodes()
+	}
+}
+
 // Insert puts an element before number i, which may be one behind the last. The
 // bytes are copied; they must not alias the list.
 func (l *List) Insert(lim Limits, i int, element []byte) {
@@ -68,10 +77,7 @@ func (l *List) Insert(lim Limits, i int, element []byte) {
 		l.Push(lim, Right, element)
 		return
 	}
-	l.mustOwn()
-	if l.nodes == nil && lim.outgrown(l.small, element) {
-		l.toNodes()
-	}
+	l.PrepareFor(lim, element)
 	if l.nodes == nil {
 		at := position(l.small, i)
 		l.small = reserve(l.small, element, lim.bytes()).Insert(at, element)
@@ -109,10 +115,7 @@ func (l *List) insertInside(lim Limits, i int, element []byte) {
 // Set puts an element in the place of number i, which must exist. The bytes are
 // copied; they must not alias the list.
 func (l *List) Set(lim Limits, i int, element []byte) {
-	l.mustOwn()
-	if l.nodes == nil && lim.outgrown(l.small, element) {
-		l.toNodes()
-	}
+	l.PrepareFor(lim, element)
 	if l.nodes == nil {
 		l.small = shrink(l.small.Replace(position(l.small, i), element))
 		return

@@ -184,6 +184,13 @@ func hashCases() family {
 		`},
 		{"encodings", `
 			HSET h f v
+			CONFIG SET hash-max-listpack-entries 2
+			HSET twice a 1 a 2 b 3
+			OBJECT ENCODING twice
+			CONFIG SET hash-max-listpack-entries 512
+			HSET none f v
+			HEXPIRE none 100 GT FIELDS 1 g
+			OBJECT ENCODING none
 			OBJECT ENCODING h
 			HSET h f {x*64}
 			OBJECT ENCODING h

@@ -42,6 +42,14 @@ func listCases() family {
 			LINSERT l BEFORE x w
 			LINSERT l AFTER y ""
 			LINSERT l AFTER none w
+			CONFIG SET list-max-listpack-size 1
+			RPUSH one x
+			LSET one 5 y
+			OBJECT ENCODING one
+			RPUSH other x
+			LINSERT other AFTER none w
+			OBJECT ENCODING other
+			CONFIG SET list-max-listpack-size -2
 			LINSERT gone BEFORE a b
 			LINSERT l NEAR a b
 			LRANGE l 0 -1

@@ -282,6 +282,15 @@ func streamCases() family {
 			XREAD BAD STREAMS a 0
 			XREAD STREAMS a abc
 			XREAD STREAMS a -
+			XGROUP CREATE nothing g $ MKSTREAM
+			XREAD STREAMS nothing +
+			XREAD STREAMS gone +
+			XADD plus 1-1 f v
+			XADD plus 2-1 f v
+			XDEL plus 2-1
+			XREAD STREAMS plus +
+			XADD plus 3-1 f v
+			XREAD STREAMS plus +
 			XREAD STREAMS a +
 			XREAD STREAMS a >
 			XREAD STREAMS a (1-1

@@ -63,6 +63,10 @@ func transactionCases() []blockingCase {
 			A WATCH
 			A UNWATCH x
 			A UNWATCH
+			A WATCH k2
+			A SET k2 v EXAT 1000005
+			A MULTI
+			A EXEC
 		`},
 		{"an error while queueing gives the transaction up", `
 			A MULTI
