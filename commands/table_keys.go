@@ -1,6 +1,10 @@
 package commands
 
 import (
+	"bytes"
+	"math"
+	"slices"
+
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
 )
@@ -20,6 +24,9 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 		refs, ok = row.FindKeys(args, dst)
 	} else {
 		ok = row.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) })
+		if !ok {
+			refs, ok = row.looseRefs(args, dst)
+		}
 	}
 	if ok && row.Inner > 0 {
 		refs, ok = t.innerRefs(row, args, refs)
@@ -40,8 +47,16 @@ func (t *Table) KeyPositions(row *Row, args [][]byte, dst []int) ([]int, error) 
 		}
 		return found, err
 	}
-	if !row.eachKey(args, func(pos int, _ KeyFlags) { found = append(found, pos) }) {
+	if row.eachKey(args, func(pos int, _ KeyFlags) { found = append(found, pos) }) {
+		return found, nil
+	}
+	refs, ok := row.looseRefs(args, nil)
+	if !ok {
 		return dst, row.unfound()
+	}
+	found = dst
+	for _, ref := range refs {
+		found = append(found, ref.Pos)
 	}
 	return found, nil
 }
@@ -115,6 +130,53 @@ func (s *KeySpec) locate(args [][]byte, begin int) (first, last int, ok bool) {
 		last = len(args) + s.LastKey
 	}
 	return first, last, first <= last && last < len(args)
+}
+
+// looseRefs is what Redis falls back on where a numkeys is no integer: it goes by the digits with which that
+// begins, and knows the counted keys, then the others, but not how they are used.
+func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
+	counted := slices.IndexFunc(r.keys, func(s KeySpec) bool { return s.KeyNum })
+	if counted < 0 || r.keys[counted].Index >= len(args) {
+		return dst, false
+	}
+	s := &r.keys[counted]
+	n, first := leadingInt(args[s.Index]), s.Index+s.FirstKey
+	if n < 1 || n > (len(args)-first)/s.Step {
+		return dst, false
+	}
+	refs := dst
+	for i := range n {
+		refs = append(refs, KeyRef{Pos: first + i*s.Step})
+	}
+	for i := range r.keys {
+		if i != counted {
+			refs = append(refs, KeyRef{Pos: r.keys[i].Index})
+		}
+	}
+	return refs, true
+}
+
+// leadingInt is the number with which a text begins, as C's atoi reads it; 0: none.
+func leadingInt(text []byte) int {
+	text = bytes.TrimLeft(text, " \t\n\v\f\r")
+	sign := int64(1)
+	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
+		if text[0] == '-' {
+			sign = -1
+		}
+		text = text[1:]
+	}
+	n := int64(0)
+	for _, c := range text {
+		if c < '0' || c > '9' {
+			break
+		}
+		if n > (math.MaxInt64-9)/10 {
+			return -1 // the greatest integer of 64 bits, cut to 32
+		}
+		n = n*10 + int64(c-'0')
+	}
+	return int(int32(sign * n))
 }
 
 // behindKeyword is the place behind the spec's word, or 0 if the call does not have it.

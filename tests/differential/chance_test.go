@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"lockserver/commands"
-	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 )
@@ -51,9 +49,6 @@ var checks = map[string]check{
 
 	"auth":          checkSame, // in no transaction: D106
 	"function|dump": checkLibraries,
-
-	"command|getkeys":         checkKeysOf,
-	"command|getkeysandflags": checkKeysOf,
 }
 
 func differ(ours, redis resp.Value) string {
@@ -103,20 +98,6 @@ func checkIdle(p *pair, args []string) string {
 
 // sharedReferences is the count of owners of a value that Redis shares among all.
 const sharedReferences = 1<<31 - 1
-
-// checkKeysOf knows D4: a numkeys that only begins as a number.
-func checkKeysOf(p *pair, args []string) string {
-	ours, redis := p.do(args...)
-	if testkit.SameReply(args, ours, redis) {
-		return ""
-	}
-	if len(args) > 3 && ours.Str == commands.ErrCommandInvalidArgs.Error() {
-		if _, ok := decimal.ParseInt([]byte(args[3])); !ok {
-			return ""
-		}
-	}
-	return differ(ours, redis)
-}
 
 // payloadTail is a version, in two bytes, and a checksum.
 const payloadTail = 2 + 8
