@@ -23,7 +23,9 @@ func serveConn(table *Table, conn net.Conn) {
 			argv = append(argv, []byte(e.Str))
 		}
 		out := &resp.Writer{}
-		serve(table, out, argv)
+		if err := serve(table, out, argv); err != nil {
+			out.Error(err.Error())
+		}
 		if _, err := conn.Write(out.Buf); err != nil {
 			return
 		}

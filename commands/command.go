@@ -8,22 +8,22 @@ func CommandRows() []Row {
 	unordered := []string{"nondeterministic_output_order"}
 	names := []Arg{Opt(Str("command-name").Many())}
 	return []Row{{
-		Name: "command", Group: Server, Since: "2.8.13", Flags: flags, Cats: CatConnection, Tips: unordered,
+		Name: "command", Group: Server, Since: "2.8.13", Flags: flags, HelpSince: "5.0.0", Cats: CatConnection, Tips: unordered,
 		Summary: "Describes every command to clients.", Complexity: "O(N) for N commands", Run: command,
 		Sub: []Row{
-			{Name: "count", Group: Server, Since: "2.8.13", Flags: flags, Cats: CatConnection,
+			{Name: "count", Group: Server, Since: "2.8.13", Flags: flags, HelpSince: "5.0.0", Cats: CatConnection,
 				Summary: "Counts the commands of this server.", Complexity: "O(1)", Run: commandCount},
 			{Name: "list", Group: Server, Since: "7.0.0", Flags: flags, Cats: CatConnection, Tips: unordered,
 				Summary: "Lists the names of the commands.", Complexity: "O(N) for N commands", Run: commandList,
 				Args: []Arg{Opt(OneOf("filterby", Str("module-name").After("MODULE"),
 					Str("category").After("ACLCAT"), Pattern("pattern").After("PATTERN")).After("FILTERBY"))}},
-			{Name: "info", Group: Server, Since: "2.8.13", Flags: flags, Cats: CatConnection, Tips: unordered,
+			{Name: "info", Group: Server, Since: "2.8.13", Flags: flags, HelpSince: "5.0.0", Cats: CatConnection, Tips: unordered,
 				Summary:    "Describes commands: arity, flags, keys and ACL categories.",
 				Complexity: "O(N) for N commands", Args: names, Run: commandInfo},
 			{Name: "docs", Group: Server, Since: "7.0.0", Flags: flags, Cats: CatConnection, Tips: unordered,
 				Summary: "Documents commands: summary, group and arguments.", Complexity: "O(N) for N commands",
 				Args: names, Run: commandDocs},
-			{Name: "getkeys", Group: Server, Since: "2.8.13", Flags: flags, Cats: CatConnection,
+			{Name: "getkeys", Group: Server, Since: "2.8.13", Flags: flags, HelpSince: "5.0.0", Cats: CatConnection,
 				Summary: "Tells which arguments of a command are keys.", Complexity: "O(N) for N arguments",
 				Args: []Arg{Str("command"), Opt(Str("arg").Many())}, Run: commandGetKeys},
 			{Name: "getkeysandflags", Group: Server, Since: "7.0.0", Flags: flags, Cats: CatConnection,

@@ -27,10 +27,12 @@ func TestNativeCommandsDescribeThemselves(t *testing.T) {
 		`"find_keys" ["type" "range" "spec" ["lastkey" 0 "keystep" 1 "limit" 0]]]] []]]`, info.String())
 	docs := call(t, table, 3, "COMMAND", "DOCS", "lock")
 	require.Equal(t, `{"lock":{"summary":"Acquires a lock." "since":"1.0.0" "group":"lock" "complexity":"O(1)" `+
-		`"arguments":[{"name":"key" "type":"key" "key_spec_index":0} {"name":"owner" "type":"string"} `+
+		`"arguments":[{"name":"key" "type":"key" "display_text":"key" "key_spec_index":0} `+
+		`{"name":"owner" "type":"string" "display_text":"owner"} `+
 		`{"name":"lease" "type":"oneof" "flags":~[+optional] "arguments":[`+
-		`{"name":"milliseconds" "type":"integer" "token":"PX"} {"name":"seconds" "type":"integer" "token":"EX"}]} `+
-		`{"name":"milliseconds" "type":"integer" "token":"WAIT" "flags":~[+optional]}]}}`, docs.String())
+		`{"name":"milliseconds" "type":"integer" "display_text":"milliseconds" "token":"PX"} `+
+		`{"name":"seconds" "type":"integer" "display_text":"seconds" "token":"EX"}]} `+
+		`{"name":"milliseconds" "type":"integer" "display_text":"milliseconds" "token":"WAIT" "flags":~[+optional]}]}}`, docs.String())
 }
 
 func TestWholeCommandIsInfoOfAll(t *testing.T) {

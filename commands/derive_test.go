@@ -35,8 +35,11 @@ func redisRow(t testing.TB, name string, f tabletest.Facts) Row {
 			r.Group = Group(slices.Index(groupNames[:], rest))
 		case "since":
 			r.Since = rest
-		case "deprecated":
-			r.Deprecated, _, _ = strings.Cut(rest, " ")
+		case "docs":
+			r.SysCmd = rest == "syscmd"
+			if since, ok := strings.CutPrefix(rest, "deprecated "); ok {
+				r.Deprecated = since
+			}
 		case "keys":
 			_, spec, _ := strings.Cut(rest, ": ")
 			uses, place, _ := strings.Cut(spec, "; ")
@@ -81,6 +84,13 @@ func redisArgs(t testing.TB, lines *tabletest.Facts, depth int, access []KeyFlag
 				a.Token, err = strconv.Unquote(v)
 				require.NoError(t, err)
 				a.noToken = v == `""`
+			case "shown":
+				a.Display, err = strconv.Unquote(v)
+				require.NoError(t, err)
+			case "since":
+				a.Since = v
+			case "deprecated_since":
+				a.Deprecated = v
 			case "spec":
 				n, err := strconv.Atoi(v)
 				require.NoError(t, err)

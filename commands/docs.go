@@ -8,11 +8,15 @@ import "lockserver/internal/resp"
 // writeDocs writes one row as two elements of a map: its full name and the map of its documentation.
 func writeDocs(out *resp.Writer, r *Row) {
 	out.BulkString(r.fullName)
-	fields := 4
+	var flags []string
 	if r.Deprecated != "" {
-		fields += 2
+		flags = append(flags, "deprecated")
 	}
-	for _, present := range []bool{r.ReplacedBy != "", len(r.Args) > 0, len(r.subs) > 0} {
+	if r.SysCmd {
+		flags = append(flags, "syscmd")
+	}
+	fields := 4
+	for _, present := range []bool{len(flags) > 0, r.Deprecated != "", r.ReplacedBy != "", len(r.Args) > 0, len(r.subs) > 0} {
 		if present {
 			fields++
 		}
@@ -22,10 +26,11 @@ func writeDocs(out *resp.Writer, r *Row) {
 	textField(out, "since", r.Since)
 	textField(out, "group", r.Group.String())
 	textField(out, "complexity", r.Complexity)
-	if r.Deprecated != "" {
+	if len(flags) > 0 {
 		out.BulkString("doc_flags")
-		out.Set(1)
-		out.Simple("deprecated")
+		writeWords(out, "", flags)
+	}
+	if r.Deprecated != "" {
 		textField(out, "deprecated_since", r.Deprecated)
 	}
 	if r.ReplacedBy != "" {
@@ -56,7 +61,7 @@ func writeArg(out *resp.Writer, a *Arg) {
 	flags := a.flagNames()
 	hasToken := a.Token != "" || a.noToken
 	fields := 2
-	for _, present := range []bool{a.keySpec > 0, hasToken, a.Since != "", len(flags) > 0, len(a.Args) > 0} {
+	for _, present := range []bool{a.Kind.isLeaf(), a.keySpec > 0, hasToken, a.Since != "", a.Deprecated != "", len(flags) > 0, len(a.Args) > 0} {
 		if present {
 			fields++
 		}
@@ -64,6 +69,9 @@ func writeArg(out *resp.Writer, a *Arg) {
 	out.Map(fields)
 	textField(out, "name", a.Name)
 	textField(out, "type", a.Kind.String())
+	if a.Kind.isLeaf() {
+		textField(out, "display_text", a.usageName())
+	}
 	if a.keySpec > 0 {
 		out.BulkString("key_spec_index")
 		out.Int(int64(a.keySpec - 1))
@@ -73,6 +81,9 @@ func writeArg(out *resp.Writer, a *Arg) {
 	}
 	if a.Since != "" {
 		textField(out, "since", a.Since)
+	}
+	if a.Deprecated != "" {
+		textField(out, "deprecated_since", a.Deprecated)
 	}
 	if len(flags) > 0 {
 		out.BulkString("flags")

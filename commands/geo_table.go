@@ -11,8 +11,9 @@ const geoTime = "O(N+log(M)), N being the number of members around the area and 
 
 func geoUnits() Arg { return OneOf("unit", Flag("M"), Flag("KM"), Flag("FT"), Flag("MI")) }
 
-func geoCount() Arg {
-	return Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY").From("6.2.0"))))
+// geoCount is how many members are asked for; anySince is what Redis says of when ANY came.
+func geoCount(anySince string) Arg {
+	return Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY").From(anySince))))
 }
 
 func geoOrder() Arg { return Opt(OneOf("order", Flag("ASC"), Flag("DESC"))) }
@@ -49,24 +50,27 @@ func geoSearchRows() []Row {
 		{Name: "geosearch", Group: Geo, Since: "6.2.0", Flags: ReadOnly, Run: geosearch,
 			Summary:    "Finds the members within a circle or a box.",
 			Complexity: geoTime,
-			Args: []Arg{Key("key", RO|Access), from, by, geoOrder(), Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY")))),
+			Args: []Arg{Key("key", RO|Access), from, by, geoOrder(), geoCount(""),
 				Opt(Flag("WITHCOORD")), Opt(Flag("WITHDIST")), Opt(Flag("WITHHASH"))}},
 
 		{Name: "geosearchstore", Group: Geo, Since: "6.2.0", Flags: Write | DenyOOM, Run: geosearchstore,
 			Summary:    "Finds the members within a circle or a box and puts them into a sorted set.",
 			Complexity: geoTime,
 			Args: []Arg{Key("destination", OW|Update), Key("source", RO|Access), from, by, geoOrder(),
-				Opt(Block("count-block", Int("count").After("COUNT"), Opt(Flag("ANY")))), Opt(Flag("STOREDIST"))}},
+				geoCount(""), Opt(Flag("STOREDIST"))}},
 	}
 }
 
 func geoRadiusRows() []Row {
-	with := []Arg{Opt(Flag("WITHCOORD")), Opt(Flag("WITHDIST")), Opt(Flag("WITHHASH")), geoCount(), geoOrder()}
-	point := append([]Arg{Key("key", RO|Access), Double("longitude"), Double("latitude"), Double("radius"), geoUnits()}, with...)
-	member := append([]Arg{Key("key", RO|Access), Str("member"), Double("radius"), geoUnits()}, with...)
+	options := func(anySince string) []Arg {
+		return []Arg{Opt(Flag("WITHCOORD")), Opt(Flag("WITHDIST")), Opt(Flag("WITHHASH")), geoCount(anySince), geoOrder()}
+	}
+	point := append([]Arg{Key("key", RO|Access), Double("longitude"), Double("latitude"), Double("radius"), geoUnits()},
+		options("6.2.0")...)
+	member := append([]Arg{Key("key", RO|Access), Str("member"), Double("radius"), geoUnits()}, options("")...)
 	stores := func(args []Arg) []Arg {
-		return append(args[:len(args):len(args)], Opt(OneOf("store", Key("storekey", OW|Update).After("STORE"),
-			Key("storedistkey", OW|Update).After("STOREDIST"))))
+		return append(args[:len(args):len(args)], Opt(OneOf("store", Key("storekey", OW|Update).Shown("key").After("STORE"),
+			Key("storedistkey", OW|Update).Shown("key").After("STOREDIST"))))
 	}
 	return []Row{
 		{Name: "georadius", Group: Geo, Since: "3.2.0", Flags: Write | DenyOOM, Run: georadius,

@@ -7,11 +7,15 @@ import "strings"
 type Arg struct {
 	// Name is what the documentation calls the argument.
 	Name string
+	// Display is what usage lines call it, if not by its name.
+	Display string
 	// Token is the word, in upper case, that precedes the argument, or the whole of a pure token.
 	Token string
 	// Since is the version that added this argument to its command, empty if it was there from the start.
 	Since string
-	Kind  Kind
+	// Deprecated is the version that deprecated the argument, mostly empty.
+	Deprecated string
+	Kind       Kind
 	// Access says how a key is used. On a pattern: that it names keys in a way only the command can tell.
 	// On a string: NotKey, see Channel.
 	Access   KeyFlags
@@ -47,6 +51,9 @@ var kindNames = [...]string{
 
 // String is the kind's name in COMMAND DOCS.
 func (k Kind) String() string { return kindNames[k] }
+
+// isLeaf reports whether arguments of the kind are words, and not made of other arguments.
+func (k Kind) isLeaf() bool { return k < KindOneOf }
 
 // KeyFlags say how a command uses a key. Exactly one of RO, RW, OW, RM is given,
 // except for what is not a key.
@@ -148,9 +155,21 @@ func (a Arg) Named(name string) Arg {
 	return a
 }
 
+// Shown gives the argument another name in usage lines: Pattern("by-pattern").Shown("pattern").
+func (a Arg) Shown(display string) Arg {
+	a.Display = display
+	return a
+}
+
 // From says which version added the argument.
 func (a Arg) From(version string) Arg {
 	a.Since = version
+	return a
+}
+
+// Until says which version deprecated the argument.
+func (a Arg) Until(version string) Arg {
+	a.Deprecated = version
 	return a
 }
 
@@ -165,6 +184,14 @@ func (a Arg) Anywhere() Arg {
 func (a Arg) NamesKeys(access KeyFlags) Arg {
 	a.Access = access | unknownPlace
 	return a
+}
+
+// usageName is what usage lines call the argument.
+func (a *Arg) usageName() string {
+	if a.Display != "" {
+		return a.Display
+	}
+	return a.Name
 }
 
 // span is the least number of words that the argument takes, and whether it always takes just as many.

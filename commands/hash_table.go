@@ -88,6 +88,6 @@ func hashWalkRows() []Row {
 			Summary:    "Walks through the fields of a hash, some at a time.",
 			Complexity: "O(1) a call, O(N) for the whole hash of N fields",
 			Args: []Arg{Key("key", RO|Access), Int("cursor"), Opt(Pattern("pattern").After("MATCH")),
-				Opt(Int("count").After("COUNT")), Opt(Flag("NOVALUES").From("7.4.0"))}},
+				Opt(Int("count").After("COUNT")), Opt(Flag("NOVALUES"))}},
 	}
 }

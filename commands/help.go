@@ -1,11 +1,14 @@
 package commands
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // helpRow is the HELP subcommand that every container gets: its text is made from the rows of its siblings.
 func helpRow(container *Row) *Row {
 	return &Row{
-		Name: "help", Group: container.Group, Since: container.Since, Complexity: "O(1)",
+		Name: "help", Group: container.Group, Since: cmp.Or(container.HelpSince, container.Since), Complexity: "O(1)",
 		Summary: "Lists the subcommands and what they do.",
 		Flags:   Loading | Stale, Cats: container.Cats, Run: help,
 	}
@@ -47,7 +50,7 @@ func argUsage(a *Arg) string {
 	if a.Multiple {
 		again := once
 		if a.Token != "" && !a.MultipleToken {
-			again = onceUsage(&Arg{Name: a.Name, Kind: a.Kind, Args: a.Args})
+			again = onceUsage(&Arg{Name: a.usageName(), Kind: a.Kind, Args: a.Args})
 		}
 		s += " [" + again + " ...]"
 	}
@@ -75,7 +78,7 @@ func onceUsage(a *Arg) string {
 	case KindBlock:
 		s = usage(a.Args)[1:]
 	default:
-		s = "<" + a.Name + ">"
+		s = "<" + a.usageName() + ">"
 	}
 	if a.Token != "" {
 		return a.Token + " " + s

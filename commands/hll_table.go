@@ -18,12 +18,12 @@ func HyperLogLogRows() []Row {
 			Complexity: "O(N) for N keys",
 			Args:       []Arg{Key("destkey", RW|Access|Insert), Opt(Key("sourcekey", RO|Access).Many())}},
 
-		{Name: "pfdebug", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM | Admin, Run: pfdebug,
+		{Name: "pfdebug", Group: HyperLogLog, Since: "2.8.9", Flags: Write | DenyOOM | Admin, SysCmd: true, Run: pfdebug,
 			Summary:    "Shows the registers, the opcodes or the encoding of a HyperLogLog, or makes it dense.",
 			Complexity: "O(1)",
 			Args:       []Arg{Str("subcommand"), Key("key", RW|Access)}},
 
-		{Name: "pfselftest", Group: HyperLogLog, Since: "2.8.9", Flags: Admin, Run: pfselftest,
+		{Name: "pfselftest", Group: HyperLogLog, Since: "2.8.9", Flags: Admin, SysCmd: true, Run: pfselftest,
 			Summary: "Checks that registers hold what they are given and that estimates are good.", Complexity: "O(1)"},
 	}
 }

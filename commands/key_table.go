@@ -127,7 +127,7 @@ func renameRows() []Row {
 
 func objectRow() Row {
 	tips := []string{"nondeterministic_output"}
-	return Row{Name: "object", Group: Generic, Since: "2.2.3",
+	return Row{Name: "object", Group: Generic, Since: "2.2.3", HelpSince: "6.2.0",
 		Summary: "Tells how a value is kept.", Complexity: "O(1)",
 		Sub: []Row{
 			{Name: "encoding", Group: Generic, Since: "2.2.3", Flags: ReadOnly, Run: objectEncoding,

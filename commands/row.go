@@ -17,6 +17,8 @@ type Row struct {
 	// Deprecated is the version that deprecated the command, or empty; ReplacedBy says what to use instead.
 	Deprecated, ReplacedBy string
 	Flags                  Flags
+	// SysCmd says in the documentation that the command is not for applications.
+	SysCmd bool
 	// Cats are ACL categories beyond those that follow from Group and Flags.
 	Cats Category
 	Args []Arg
@@ -24,6 +26,8 @@ type Row struct {
 	Run func(*Ctx) error
 	// Sub are the subcommands of a container (CLIENT, CONFIG, ...). HELP is added to them by the table.
 	Sub []Row
+	// HelpSince is the version that brought the container's HELP; empty: the one that brought the container.
+	HelpSince string
 	// Tips are hints for proxies and clients, such as "nondeterministic_output".
 	Tips []string
 	// MinArgs, if not 0, is the number of words, names included, that a call needs at least. It is for the

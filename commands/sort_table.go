@@ -9,9 +9,9 @@ func SortRows() []Row {
 		Summary:    "Sorts the elements of a list, a set or a sorted set, and returns or stores them, or what they name.",
 		Complexity: "O(N+M*log(M)) for N elements of which M are sorted",
 		Args: []Arg{Key("key", RO|Access),
-			Opt(Pattern("by-pattern").After("BY").NamesKeys(RO | Access)),
+			Opt(Pattern("by-pattern").Shown("pattern").After("BY").NamesKeys(RO | Access)),
 			Opt(Block("limit", Int("offset"), Int("count")).After("LIMIT")),
-			Opt(Pattern("get-pattern").After("GET").NamesKeys(RO | Access).ManyTokens()),
+			Opt(Pattern("get-pattern").Shown("pattern").After("GET").NamesKeys(RO | Access).ManyTokens()),
 			Opt(OneOf("order", Flag("ASC"), Flag("DESC"))),
 			Opt(Flag("ALPHA").Named("sorting"))}}
 	readOnly := row

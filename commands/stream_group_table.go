@@ -42,7 +42,7 @@ func streamGroupRows() []Row {
 
 func xgroupRow() Row {
 	id := OneOf("id-selector", Str("id"), Flag("$").Named("new-id"))
-	read := Opt(Int("entriesread").After("ENTRIESREAD")).From("7.0.0")
+	read := Opt(Int("entriesread").Shown("entries-read").After("ENTRIESREAD"))
 	return Row{Name: "xgroup", Group: Stream, Since: "5.0.0",
 		Summary: "Manages consumer groups.", Complexity: "Depends on the subcommand.",
 		Sub: []Row{

@@ -76,7 +76,7 @@ func xinfoRow() Row {
 				Summary:    "Shows the numbers kept with a stream and its first and last entry, or with FULL its entries.",
 				Complexity: "O(N) for N nodes of entries",
 				Args: []Arg{Key("key", RO|Access),
-					Opt(Block("full-block", Flag("FULL"), Opt(Int("count").After("COUNT")))).From("6.0.0")}},
+					Opt(Block("full-block", Flag("FULL"), Opt(Int("count").After("COUNT"))))}},
 			{Name: "groups", Group: Stream, Since: "5.0.0", Flags: ReadOnly, Run: xinfoGroups,
 				Summary:    "Lists the consumer groups of a stream, with how far each has read.",
 				Complexity: "O(N) for N groups",

@@ -12,9 +12,9 @@ func clientRows() []commands.Row {
 			Summary: summary, Complexity: "O(1)", Args: args}
 	}
 	list := row("list", "2.4.0", admin, clientList, "Lists the connections, a line each.",
-		commands.Opt(commands.OneOf("normal_master_replica_pubsub", commands.Flag("NORMAL"), commands.Flag("MASTER"),
+		commands.Opt(commands.OneOf("client-type", commands.Flag("NORMAL"), commands.Flag("MASTER"),
 			commands.Flag("REPLICA"), commands.Flag("PUBSUB")).After("TYPE").From("5.0.0")),
-		commands.Opt(commands.Block("id", commands.Int("client-id").Many()).After("ID").From("6.2.0")))
+		commands.Opt(commands.Int("client-id").Many().After("ID").From("6.2.0")))
 	list.Complexity = "O(N) where N is the number of connections"
 	list.Tips = []string{"nondeterministic_output"}
 	info := row("info", "6.2.0", whenever, clientInfoCmd, "Tells about this connection, as CLIENT LIST does.")
@@ -23,10 +23,10 @@ func clientRows() []commands.Row {
 	kill.Complexity = list.Complexity
 	kill.MinArgs = 3
 	unblock := row("unblock", "5.0.0", admin, clientUnblock, "Ends another connection's waiting command.",
-		commands.Int("client-id"), commands.Opt(commands.OneOf("timeout_error", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
+		commands.Int("client-id"), commands.Opt(commands.OneOf("unblock-type", commands.Flag("TIMEOUT"), commands.Flag("ERROR"))))
 	unblock.Complexity = "O(log N) where N is the number of connections"
 	onOff := commands.OneOf("enabled", commands.Flag("ON"), commands.Flag("OFF"))
-	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0", Flags: commands.KeepsCaching,
+	return []commands.Row{{Name: "client", Group: commands.Connection, Since: "2.4.0", HelpSince: "5.0.0", Flags: commands.KeepsCaching,
 		Summary: "Commands about connections.", Complexity: "Depends on the subcommand.",
 		Sub: append([]commands.Row{
 			row("id", "5.0.0", whenever, clientID, "Returns this connection's number."),
@@ -34,14 +34,14 @@ func clientRows() []commands.Row {
 			row("setname", "2.6.9", whenever, clientSetName, "Names this connection.", commands.Str("connection-name")),
 			row("setinfo", "7.2.0", whenever, clientSetInfo, "Tells which client library uses this connection.",
 				commands.OneOf("attr", commands.Str("libname").After("LIB-NAME"), commands.Str("libver").After("LIB-VER"))),
-			row("pause", "2.9.50", admin, clientPause, "Holds the commands of all connections for some milliseconds.",
+			row("pause", "3.0.0", admin, clientPause, "Holds the commands of all connections for some milliseconds.",
 				commands.Int("timeout"), commands.Opt(commands.OneOf("mode", commands.Flag("WRITE"), commands.Flag("ALL")).From("6.2.0"))),
 			row("unpause", "6.2.0", admin, clientUnpause, "Ends what CLIENT PAUSE began."),
 			info, list, kill, unblock,
 			row("no-evict", "7.0.0", admin, clientNoEvict, "Exempts this connection from being closed to save memory.", onOff),
 			row("no-touch", "7.2.0", whenever, clientNoTouch, "Decides whether this connection's reads count as uses of a key.", onOff),
 			row("reply", "3.2.0", whenever, clientReply, "Decides whether this connection is answered.",
-				commands.OneOf("on_off_skip", commands.Flag("ON"), commands.Flag("OFF"), commands.Flag("SKIP"))),
+				commands.OneOf("action", commands.Flag("ON"), commands.Flag("OFF"), commands.Flag("SKIP"))),
 		}, trackingRows()...)}}
 }
 

@@ -7,15 +7,16 @@ import (
 )
 
 func killGrammar() commands.Arg {
-	types := commands.OneOf("normal_master_slave_pubsub", commands.Flag("NORMAL"), commands.Flag("MASTER").From("3.2.0"),
+	types := commands.OneOf("client-type", commands.Flag("NORMAL"), commands.Flag("MASTER").From("3.2.0"),
 		commands.Flag("SLAVE"), commands.Flag("REPLICA").From("5.0.0"), commands.Flag("PUBSUB"))
-	return commands.OneOf("filter", commands.Str("ip:port"), commands.OneOf("new-format",
+	return commands.OneOf("filter", commands.Str("old-format").Shown("ip:port").Until("2.8.12"), commands.OneOf("new-format",
 		commands.Opt(commands.Int("client-id").After("ID").From("2.8.12")),
 		commands.Opt(types.After("TYPE").From("2.8.12")),
 		commands.Opt(commands.Str("username").After("USER")),
-		commands.Opt(commands.Str("ip:port").After("ADDR")),
-		commands.Opt(commands.Str("ip:port").After("LADDR").From("6.2.0")),
-		commands.Opt(commands.Str("yes/no").After("SKIPME"))).Many())
+		commands.Opt(commands.Str("addr").Shown("ip:port").After("ADDR")),
+		commands.Opt(commands.Str("laddr").Shown("ip:port").After("LADDR").From("6.2.0")),
+		commands.Opt(commands.OneOf("skipme", commands.Flag("YES"), commands.Flag("NO")).After("SKIPME")),
+		commands.Opt(commands.Int("maxage").After("MAXAGE").From("7.4.0"))).Many())
 }
 
 // killFilter is what CLIENT KILL selects connections by; every part that is set must fit.

@@ -18,16 +18,16 @@ func configRows() []commands.Row {
 			Complexity: complexity, Args: args}
 	}
 	set := row("set", configSet, "Changes directives; all of them, or none.", perParameter,
-		commands.Block("parameter_value", commands.Str("parameter"), commands.Str("value")).Many())
+		commands.Block("data", commands.Str("parameter"), commands.Str("value")).Many())
 	set.Secrets = configSecrets
 	set.Tips = []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
 	rewrite := row("rewrite", configRewrite, "Writes the directives in force into the configuration file.", "O(1)")
 	rewrite.Since = "2.8.0"
-	return []commands.Row{{Name: "config", Group: commands.Server, Since: "2.0.0",
+	return []commands.Row{{Name: "config", Group: commands.Server, Since: "2.0.0", HelpSince: "5.0.0",
 		Summary: "Commands about the configuration.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("get", configGet, "Returns the directives that patterns match.", perParameter,
-				commands.Block("parameter", commands.Str("parameter")).Many()),
+				commands.Str("parameter").Many()),
 			set, rewrite,
 			row("resetstat", configResetStat, "Sets the counts of INFO to zero.", "O(1)"),
 		}}}

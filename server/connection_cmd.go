@@ -19,7 +19,7 @@ func connectionRows() []commands.Row {
 		{Name: "hello", Group: commands.Connection, Since: "6.0.0", Flags: anyone, Run: helloCmd, Secrets: helloSecrets,
 			Summary: "Chooses the protocol version, logs in, and tells about the server.", Complexity: "O(1)",
 			Args: []commands.Arg{commands.Opt(commands.Block("arguments", commands.Int("protover"),
-				commands.Opt(commands.Block("username_password", commands.Str("username"), commands.Str("password")).After("AUTH")),
+				commands.Opt(commands.Block("auth", commands.Str("username"), commands.Str("password")).After("AUTH")),
 				commands.Opt(commands.Str("clientname").After("SETNAME"))))}},
 		{Name: "auth", Group: commands.Connection, Since: "1.0.0", Flags: anyone, Run: authCmd, Secrets: authSecrets,
 			Summary: "Logs the connection in.", Complexity: "O(N) where N is the number of passwords of the user",

@@ -22,7 +22,7 @@ func pubsubRows() []commands.Row {
 		row("unsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
 			perChannel, commands.Opt(commands.Str("channel").Many())),
 		row("psubscribe", "2.0.0", listen, subscribeCmd(pubsub.Pattern, "psubscribe"), "Listens to all channels whose names match patterns.",
-			perPattern, commands.Block("pattern", commands.Pattern("pattern")).Many()),
+			perPattern, commands.Pattern("pattern").Many()),
 		row("punsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Pattern, "punsubscribe"), "Stops listening to patterns, or to all.",
 			perPattern, commands.Opt(commands.Pattern("pattern").Many())),
 		row("ssubscribe", "7.0.0", listen, subscribeCmd(pubsub.Shard, "ssubscribe"), "Listens to sharded channels.", perChannel,
@@ -46,7 +46,7 @@ func pubsubRow() commands.Row {
 			Complexity: complexity, Args: args}
 	}
 	all, each := "O(N) where N is the number of channels", "O(N) where N is the number of channels given"
-	return commands.Row{Name: "pubsub", Group: commands.PubSub, Since: "2.8.0",
+	return commands.Row{Name: "pubsub", Group: commands.PubSub, Since: "2.8.0", HelpSince: "6.2.0",
 		Summary: "Commands that tell who listens to what.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("channels", "2.8.0", listChannels(pubsub.Channel), "Lists the channels that anyone listens to.", all,

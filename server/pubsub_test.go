@@ -44,7 +44,7 @@ func TestPubSubOnEveryTransport(t *testing.T) {
 		require.Equal(t, `["message" "news" "one"]`, a.Receive().String())
 		require.Equal(t, `>["pmessage" "n*" "news" "one"]`, b.Receive().String())
 
-		// One's own message comes after the reply, that of a transaction after the whole of it. D25.
+		// One's own message comes after the reply, that of a transaction after the whole of it.
 		require.Equal(t, "2", b.Do("PUBLISH", "news", "two").String())
 		require.Equal(t, `>["pmessage" "n*" "news" "two"]`, b.Receive().String())
 		require.Equal(t, `["message" "news" "two"]`, a.Receive().String())

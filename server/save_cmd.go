@@ -18,7 +18,7 @@ func saveRows() []commands.Row {
 		{Name: "shutdown", Group: commands.Server, Since: "1.0.0", Flags: admin | whenever | commands.NoMulti | commands.AllowBusy, Run: shutdownCmd,
 			Summary: "Saves, if save points are set, and ends the server.", Complexity: "O(N) where N is the number of keys when saving, otherwise O(1)",
 			Args: []commands.Arg{
-				commands.Opt(commands.OneOf("nosave_save", commands.Flag("NOSAVE"), commands.Flag("SAVE"))),
+				commands.Opt(commands.OneOf("save-selector", commands.Flag("NOSAVE"), commands.Flag("SAVE"))),
 				commands.Opt(commands.Flag("NOW").From("7.0.0")), commands.Opt(commands.Flag("FORCE").From("7.0.0")),
 				commands.Opt(commands.Flag("ABORT").From("7.0.0"))}},
 	}

@@ -121,7 +121,7 @@ func TestTrackingRedirect(t *testing.T) {
 	a.Do("CLIENT", "TRACKING", "OFF")
 	checkTracking(t, srv)
 
-	// What a command tells its own client on another's behalf stands behind the reply, too. D25.
+	// What a command tells its own client on another's behalf stands behind the reply, too.
 	b := client(t, srv)
 	b.Hello(3)
 	d := follower(t, srv.Dial, "REDIRECT", b.Do("CLIENT", "ID").String())

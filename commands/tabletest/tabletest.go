@@ -31,16 +31,9 @@ var goldenVersion = [...]int{7, 4, 1}
 // Do asks a server and returns its reply, in version 3 of the protocol.
 type Do func(args ...string) resp.Value
 
-// Deviation is a set of facts that a row states otherwise than Redis on purpose.
-type Deviation struct {
-	Lines string // the words with which those lines begin
-	Why   string
-}
-
 // Compare fails the test for every command that both the server and Redis 7.4 have, but describe
-// differently, and names the facts. Each deviation, by the full name of a command, is left out. Known says
-// which of the server's commands Redis has.
-func Compare(t *testing.T, do Do, deviations map[string]Deviation) (known []string) {
+// differently, and names the facts. Known says which of the server's commands Redis has.
+func Compare(t *testing.T, do Do) (known []string) {
 	t.Helper()
 	redis, ours := Golden(), Describe(t, do)
 	for _, name := range Names(ours) {
@@ -49,13 +42,9 @@ func Compare(t *testing.T, do Do, deviations map[string]Deviation) (known []stri
 		}
 		known = append(known, name)
 		t.Run(name, func(t *testing.T) {
-			skip := deviations[name].Lines
-			require.Equal(t, redis[name].Without(skip).String(), ours[name].Without(skip).String(),
+			require.Equal(t, redis[name].String(), ours[name].String(),
 				"expected is what Redis says of %q, actual what follows from our row", name)
 		})
-	}
-	for name := range deviations {
-		require.Contains(t, redis, name, "a deviation from nothing")
 	}
 	return known
 }
@@ -133,12 +122,10 @@ func DescribeDocs(t testing.TB, all map[string]Facts, docs resp.Value) {
 		name, doc := docs.Elems[i].Str, docs.Elems[i+1]
 		require.Equal(t, resp.Map, doc.Kind)
 		require.NotEmpty(t, field(doc, "summary").Str, name)
-		f := append(all[name], "group "+field(doc, "group").Str)
-		if !strings.HasSuffix(name, "|help") {
-			f = append(f, "since "+field(doc, "since").Str)
-		}
-		if d := field(doc, "deprecated_since"); d.Str != "" && !newer(d.Str) {
-			f = append(f, "deprecated "+d.Str+" "+texts(field(doc, "doc_flags")))
+		f := append(all[name], "group "+field(doc, "group").Str, "since "+field(doc, "since").Str)
+		d := field(doc, "deprecated_since")
+		if flags := field(doc, "doc_flags"); flags.Kind != 0 && !newer(d.Str) {
+			f = append(f, strings.TrimSpace("docs "+texts(flags)+" "+d.Str))
 		}
 		all[name] = describeArgs(t, f, field(doc, "arguments"), "arg ")
 		DescribeDocs(t, all, field(doc, "subcommands"))
@@ -153,6 +140,18 @@ func describeArgs(t testing.TB, f Facts, args resp.Value, indent string) Facts {
 		line := indent + strconv.Quote(field(a, "name").Str) + " " + field(a, "type").Str
 		if v := field(a, "token"); v.Kind != 0 {
 			line += " token=" + strconv.Quote(v.Str)
+		}
+		name := field(a, "name").Str
+		switch shown := field(a, "display_text"); {
+		case (shown.Kind == 0) != slices.Contains([]string{"oneof", "block"}, field(a, "type").Str):
+			require.Failf(t, "display_text", "of %q is there, or not, against its type", name)
+		case shown.Kind != 0 && shown.Str != name:
+			line += " shown=" + strconv.Quote(shown.Str)
+		}
+		for _, version := range []string{"since", "deprecated_since"} {
+			if v := field(a, version); v.Kind != 0 {
+				line += " " + version + "=" + v.Str
+			}
 		}
 		if v := field(a, "key_spec_index"); v.Kind != 0 {
 			line += fmt.Sprintf(" spec=%d", v.Int)

@@ -22,7 +22,7 @@ func mapOf(pairs ...resp.Value) resp.Value { return resp.Value{Kind: resp.Map, E
 // Arguments and deprecations that are newer than the golden file are left out.
 func TestNewerArgumentsAreLeftOut(t *testing.T) {
 	arg := func(name, since string) resp.Value {
-		return mapOf(text("name"), text(name), text("type"), text("string"), text("since"), text(since))
+		return mapOf(text("name"), text(name), text("type"), text("string"), text("display_text"), text("shown"), text("since"), text(since))
 	}
 	docs := mapOf(text("x"), mapOf(text("summary"), text("-"), text("group"), text("generic"), text("since"), text("1.0.0"),
 		text("deprecated_since"), text("8.0.0"),
@@ -31,6 +31,6 @@ func TestNewerArgumentsAreLeftOut(t *testing.T) {
 		}}))
 	all := map[string]Facts{}
 	DescribeDocs(t, all, docs)
-	require.Equal(t, Facts{"group generic", "since 1.0.0", `arg "old" string`, `arg "same" string`}, all["x"])
+	require.Equal(t, Facts{"group generic", "since 1.0.0", `arg "old" string shown="shown" since=6.2.0`, `arg "same" string shown="shown" since=7.4.1`}, all["x"])
 	require.Equal(t, Facts{"group generic", "since 1.0.0"}, all["x"].Without("arg"))
 }

@@ -59,6 +59,9 @@ func value(a *commands.Arg) string {
 	case commands.KindPureToken:
 		return a.Token
 	}
+	if a.Display != "" {
+		return a.Display
+	}
 	return a.Name
 }
 

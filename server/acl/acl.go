@@ -27,7 +27,7 @@ func Rows(passwordOf func(c *commands.Ctx) string) []commands.Row {
 	}
 	return []commands.Row{{Name: "acl", Group: commands.Server, Since: "6.0.0", Summary: "Commands about users and what they may do.",
 		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
-			row("cat", 0, cat, "Lists the categories of commands, or the commands of one.", commands.Opt(commands.Str("categoryname"))),
+			row("cat", 0, cat, "Lists the categories of commands, or the commands of one.", commands.Opt(commands.Str("category"))),
 			row("genpass", 0, genPass, "Makes a password, of 256 bits or as many as asked for.", commands.Opt(commands.Int("bits"))),
 			row("getuser", commands.Admin, hashed(getUser), "Tells what a user may do.", commands.Str("username")),
 			row("list", commands.Admin, hashed(list), "Tells of all users in the form of an ACL file."),

@@ -70,7 +70,7 @@ type subcommand struct {
 func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 	all := subcommands()
 	return []commands.Row{{
-		Name: "debug", Group: commands.Server, Since: "1.0.0", MinArgs: 2,
+		Name: "debug", Group: commands.Server, Since: "1.0.0", MinArgs: 2, SysCmd: true,
 		Flags:   commands.NoScript | commands.Loading | commands.Stale | commands.Admin | commands.Protected,
 		Summary: "Helps testing: digests of the data, the insides of values, switches. See DEBUG HELP.", Complexity: "Depends on the subcommand.",
 		Run: func(c *commands.Ctx) error { return run(&call{Ctx: c, args: c.Argv[2:], host: hostOf(c)}, all) },

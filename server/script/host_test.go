@@ -1,7 +1,6 @@
 package script
 
 import (
-	"bufio"
 	"bytes"
 	"log/slog"
 	"math"
@@ -11,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -41,21 +41,12 @@ func newTestHost(t *testing.T) *testHost {
 // do runs a client's command.
 func (h *testHost) do(words ...string) string {
 	h.t.Helper()
-	argv := make([][]byte, len(words))
-	for i, w := range words {
-		argv[i] = []byte(w)
-	}
-	row, err := h.table.Resolve(argv)
-	require.NoError(h.t, err)
-	out := &resp.Writer{Proto: 2}
-	err = row.Run(&commands.Ctx{Argv: argv, Row: row, Table: h.table, Out: out, DB: h.store.DB(0), Rand: rand.New(rand.NewPCG(1, 1)),
-		Session: h, Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}})
-	if err != nil {
-		return "-" + err.Error()
-	}
-	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
-	require.NoError(h.t, err)
-	return v.String()
+	return tabletest.Reply(h.t, 2, func(argv [][]byte, out *resp.Writer) error {
+		row, err := h.table.Resolve(argv)
+		require.NoError(h.t, err)
+		return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: h.table, Out: out, DB: h.store.DB(0), Rand: rand.New(rand.NewPCG(1, 1)),
+			Session: h, Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}})
+	}, words...).String()
 }
 
 // ID implements commands.Session.

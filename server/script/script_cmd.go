@@ -17,7 +17,7 @@ func scriptRow(on binding) commands.Row {
 			Summary: summary, Complexity: complexity, Tips: tips, Args: args}
 	}
 	everywhere := []string{"request_policy:all_nodes", "response_policy:all_succeeded"}
-	return commands.Row{Name: "script", Group: commands.Scripting, Since: "2.6.0",
+	return commands.Row{Name: "script", Group: commands.Scripting, Since: "2.6.0", HelpSince: "5.0.0",
 		Summary: "Commands about the scripts that are known.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("debug", "3.2.0", 0, (*Engine).scriptDebug, "Would debug scripts, which is not possible here.", "O(1)", nil,

@@ -27,7 +27,7 @@ func clusterRows() []commands.Row {
 		alone("readonly", "Would allow reads on a replica of a cluster.", commands.Loading|commands.Stale),
 		alone("readwrite", "Would end READONLY.", commands.Loading|commands.Stale),
 		alone("asking", "Would let the next command use a slot that is being imported.", 0),
-		{Name: "cluster", Group: commands.Cluster, Since: "3.0.0", Summary: "Commands about a cluster, which this server is no part of.",
+		{Name: "cluster", Group: commands.Cluster, Since: "3.0.0", HelpSince: "5.0.0", Summary: "Commands about a cluster, which this server is no part of.",
 			Complexity: "Depends on the subcommand.", Sub: append(clusterQuestions(), clusterChanges()...)},
 	}
 }
@@ -56,13 +56,16 @@ func clusterQuestions() []commands.Row {
 	}
 	node := commands.Str("node-id")
 	slots := ask("slots", "3.0.0", "Would tell which node has which slots.")
+	slots.Flags |= commands.Loading
 	slots.Deprecated, slots.ReplacedBy = "7.0.0", "`CLUSTER SHARDS`"
 	slaves := admin(ask("slaves", "3.0.0", "Would list the replicas of a node.", node))
 	slaves.Deprecated, slaves.ReplacedBy = "5.0.0", "`CLUSTER REPLICAS`"
+	shards := ask("shards", "7.0.0", "Would list the shards with their nodes.")
+	shards.Flags |= commands.Loading
 	return []commands.Row{
 		ask("info", "3.0.0", "Would tell the state of the cluster."),
 		ask("nodes", "3.0.0", "Would list the nodes."),
-		ask("shards", "7.0.0", "Would list the shards with their nodes."),
+		shards,
 		ask("links", "7.0.0", "Would list the connections between nodes."),
 		slots, slaves,
 		admin(ask("replicas", "5.0.0", "Would list the replicas of a node.", node)),
@@ -80,7 +83,7 @@ func clusterChanges() []commands.Row {
 		return clusterRow(name, since, commands.Admin|commands.NoAsyncLoading, summary, args...)
 	}
 	node, slot := commands.Str("node-id"), commands.Int("slot")
-	slotRange := commands.Block("start-slot_end-slot", commands.Int("start-slot"), commands.Int("end-slot")).Many()
+	slotRange := commands.Block("range", commands.Int("start-slot"), commands.Int("end-slot")).Many()
 	bump := change("bumpepoch", "3.0.0", "Would raise the epoch of the cluster.")
 	bump.Tips = []string{"nondeterministic_output"}
 	return []commands.Row{
@@ -94,14 +97,15 @@ func clusterChanges() []commands.Row {
 		change("flushslots", "3.0.0", "Would take all slots from this node."),
 		change("forget", "3.0.0", "Would remove a node.", node),
 		change("meet", "3.0.0", "Would join another node.", commands.Str("ip"), commands.Int("port"),
-			commands.Opt(commands.Int("cluster_bus_port").From("4.0.0"))),
+			commands.Opt(commands.Int("cluster-bus-port").From("4.0.0"))),
 		change("replicate", "3.0.0", "Would make this node a replica of another.", node),
 		clusterRow("reset", "3.0.0", commands.Admin|commands.NoScript, "Would forget the cluster.",
-			commands.Opt(commands.OneOf("hard_soft", commands.Flag("HARD"), commands.Flag("SOFT")))),
+			commands.Opt(commands.OneOf("reset-type", commands.Flag("HARD"), commands.Flag("SOFT")))),
 		change("saveconfig", "3.0.0", "Would write the cluster's configuration."),
 		change("set-config-epoch", "3.0.0", "Would set the epoch of a new node.", commands.Int("config-epoch")),
-		change("setslot", "3.0.0", "Would move a slot.", slot, commands.OneOf("subcommand", node.After("IMPORTING"), node.After("MIGRATING"),
-			node.After("NODE"), commands.Flag("STABLE"))),
+		change("setslot", "3.0.0", "Would move a slot.", slot, commands.OneOf("subcommand",
+			node.Named("importing").Shown("node-id").After("IMPORTING"), node.Named("migrating").Shown("node-id").After("MIGRATING"),
+			node.Named("node").Shown("node-id").After("NODE"), commands.Flag("STABLE"))),
 	}
 }
 
@@ -122,7 +126,7 @@ func replicationRows() []commands.Row {
 		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: commands.NoScript | commands.Loading | commands.Stale | commands.Fast, Run: role,
 			Cats: commands.CatAdmin | commands.CatDangerous, Summary: "Tells that the server is a master without replicas.", Complexity: "O(1)"},
 		row("replicaof", "5.0.0"), slaveOf,
-		{Name: "module", Group: commands.Server, Since: "4.0.0", Summary: "Commands about modules, of which there are none.",
+		{Name: "module", Group: commands.Server, Since: "4.0.0", HelpSince: "5.0.0", Summary: "Commands about modules, of which there are none.",
 			Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 				{Name: "list", Group: commands.Server, Since: "4.0.0", Flags: commands.Admin | commands.NoScript, Run: moduleList,
 					Tips: []string{"nondeterministic_output_order"}, Summary: "Lists the modules: none.", Complexity: "O(1)"}}},

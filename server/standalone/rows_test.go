@@ -1,13 +1,12 @@
 package standalone
 
 import (
-	"bufio"
-	"bytes"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 )
 
@@ -16,21 +15,13 @@ import (
 func TestNoReplication(t *testing.T) {
 	table := commands.NewTable(Rows())
 	ask := func(words ...string) string {
-		var argv [][]byte
-		for _, w := range words {
-			argv = append(argv, []byte(w))
-		}
-		out := &resp.Writer{Proto: 2}
-		row, err := table.Resolve(argv)
-		if err == nil {
-			err = row.Run(&commands.Ctx{Argv: argv, Row: row, Table: table, Out: out})
-		}
-		if err != nil {
-			return "-" + err.Error()
-		}
-		v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
-		require.NoError(t, err)
-		return v.String()
+		return tabletest.Reply(t, 2, func(argv [][]byte, out *resp.Writer) error {
+			row, err := table.Resolve(argv)
+			if err != nil {
+				return err
+			}
+			return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: table, Out: out})
+		}, words...).String()
 	}
 	require.Equal(t, "+OK", ask("SLAVEOF", "No", "oNe"))
 	require.Equal(t, "-ERR this server cannot be a replica: it has no replication", ask("REPLICAOF", "127.0.0.1", "6379"))

@@ -1,16 +1,16 @@
 package stats
 
 import (
-	"bufio"
-	"bytes"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -39,18 +39,14 @@ func (a *asker) do(call string) string {
 // ask runs a command.
 func (a *asker) ask(call string) resp.Value {
 	a.t.Helper()
-	argv, ok := resp.SplitWords(nil, []byte(call))
-	require.True(a.t, ok)
-	row, err := a.table.Resolve(argv)
-	require.NoError(a.t, err)
-	out := &resp.Writer{Proto: 3}
-	if err := row.Run(&commands.Ctx{Argv: argv, Row: row, Table: a.table, Out: out, DB: a.store.DB(0), Rand: a.rand,
-		Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}}); err != nil {
-		out.Error(err.Error())
-	}
-	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
-	require.NoError(a.t, err)
-	return v
+	return tabletest.Reply(a.t, 3, func(argv [][]byte, out *resp.Writer) error {
+		row, err := a.table.Resolve(argv)
+		if err != nil {
+			return err
+		}
+		return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: a.table, Out: out, DB: a.store.DB(0), Rand: a.rand,
+			Settings: &commands.Settings{MaxStringBytes: math.MaxInt64}})
+	}, strings.Fields(call)...)
 }
 
 func TestSlowlogCommands(t *testing.T) {

@@ -8,10 +8,10 @@ const slowlogDefault = 10
 func slowlogRow(on binding) commands.Row {
 	admin := commands.Admin | commands.Loading | commands.Stale
 	row := func(name string, run handler, summary, complexity string, tips []string, args ...commands.Arg) commands.Row {
-		return commands.Row{Name: name, Group: commands.Server, Since: "2.2.12", Flags: admin, Run: on(run), Summary: summary,
+		return commands.Row{Name: name, Group: commands.Server, Since: "2.2.12", HelpSince: "6.2.0", Flags: admin, Run: on(run), Summary: summary,
 			Complexity: complexity, Tips: tips, Args: args}
 	}
-	return commands.Row{Name: "slowlog", Group: commands.Server, Since: "2.2.12",
+	return commands.Row{Name: "slowlog", Group: commands.Server, Since: "2.2.12", HelpSince: "6.2.0",
 		Summary: "Commands about the commands that took long.", Complexity: "Depends on the subcommand.",
 		Sub: []commands.Row{
 			row("get", (*Book).slowlogGet, "Returns the latest entries of the slow log.", "O(N) where N is the number of entries returned",
