@@ -39,8 +39,8 @@ func (h *Hash) outgrown(lim Limits) {
 	}
 }
 
-// PrepareFor makes a table of a hash that is about to be given n fields at once, if so many are too many for a
-// listpack, even if some of them turn out to be the same.
+// PrepareFor makes a table of a hash that is about to be given n fields at once, if so many are too many for
+// a listpack, even if some of them turn out to be the same.
 func (h *Hash) PrepareFor(lim Limits, n int) {
 	h.mustOwn()
 	if h.table == nil && n > lim.Entries {
