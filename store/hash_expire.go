@@ -128,8 +128,8 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	return gone
 }
 
-// AllowDeadlines gives the hash the form in which its fields may have deadlines, as Redis does before it looks
-// whether any of them is given one. There must be a hash.
+// AllowDeadlines gives the hash the form in which its fields may have deadlines, as Redis does before it
+// looks whether any of them is given one. There must be a hash.
 func (e *HashEdit) AllowDeadlines() {
 	was := e.h.Size()
 	e.h.AllowDeadlines()

@@ -46,8 +46,8 @@ func valueOf(c *testkit.Client, key string) string {
 	return v.String()
 }
 
-// forgetOwn blanks out what a payload of a stream does not have: the nodes of the radix tree are where the entries
-// were added, and when a consumer was last active comes with later versions (D45).
+// forgetOwn blanks out what a payload of a stream does not have: the nodes of the radix tree are where the
+// entries were added, and when a consumer was last active comes with later versions (D45).
 func forgetOwn(v resp.Value) {
 	for i := range v.Elems {
 		if i > 0 && (strings.HasPrefix(v.Elems[i-1].Str, "radix-tree") || v.Elems[i-1].Str == "active-time") {

@@ -19,8 +19,8 @@ const (
 	mostFailures = 10
 )
 
-// sequencesPerPair is how many sequences a pair of servers plays. Each begins with SCRIPT FLUSH, of which Redis
-// survives some 4,000: it frees a cache by a number that it reads from what is freed already.
+// sequencesPerPair is how many sequences a pair of servers plays. Each begins with SCRIPT FLUSH, of which
+// Redis survives some 4,000: it frees a cache by a number that it reads from what is freed already.
 const sequencesPerPair = 1000
 
 // TestGenerated plays commands that are generated from the command table.
