@@ -1,8 +1,6 @@
 package server
 
 import (
-	"net"
-
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/server/transport"
@@ -16,14 +14,14 @@ const errProtected = "-DENIED this server is in protected mode: it has no passwo
 	"machine only. Set requirepass, or, if the network is trusted, protected-mode no\r\n"
 
 // open makes a session for a new connection, or says what to answer before closing it.
-func (ex *executor) open(c transport.Conn, local, remote net.Addr, fd int) (s *session, refusal string) {
+func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusal string) {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.failed != nil {
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	ex.counts.connections++
-	if ex.config.ProtectedMode && ex.config.RequirePass == "" && !isLocalAddr(peerText(local, remote)) {
+	if ex.config.ProtectedMode && ex.config.RequirePass == "" && !isLocalAddr(peerText(p.Local, p.Remote)) {
 		ex.counts.refused++
 		return nil, errProtected
 	}
@@ -34,7 +32,7 @@ func (ex *executor) open(c transport.Conn, local, remote net.Addr, fd int) (s *s
 	ex.lastID++
 	now := ex.clock.NowUS()
 	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
-	s.info = clientInfo{addr: peerText(local, remote), localAddr: addrText(local), fd: fd, createdUS: now, lastUS: now}
+	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, lastUS: now}
 	s.out.Proto = 2
 	c.Attach(s)
 	s.setAuthenticated(ex.config.RequirePass == "")

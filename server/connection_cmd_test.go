@@ -11,6 +11,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/testkit"
+	"lockserver/server/transport"
 )
 
 // connectionScripts need no clock; they run on every transport.
@@ -201,7 +202,7 @@ func TestProtectedMode(t *testing.T) {
 		{false, "", far, false},
 	} {
 		srv := startWith(t, Options{}, func(c *config.Config) { c.ProtectedMode, c.RequirePass = tt.protected, tt.password })
-		s, refusal := srv.executor.open(nowhere{}, tt.from, tt.from, -1)
+		s, refusal := srv.executor.open(nowhere{}, transport.Peer{Local: tt.from, Remote: tt.from, FD: -1})
 		require.Equal(t, tt.refused, s == nil, "%+v", tt)
 		require.Equal(t, tt.refused, strings.HasPrefix(refusal, "-DENIED "), "%+v", tt)
 		if s != nil {

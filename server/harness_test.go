@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/tls"
 	"net"
 	"os"
 	"testing"
@@ -67,11 +68,13 @@ var transports = []struct {
 	options Options
 	threads int
 	pipe    bool
+	sealed  bool
 }{
 	{name: "pipe", pipe: true},
 	{name: "goroutines"},
 	{name: "loop", options: Options{EventLoops: true}, threads: 1},
 	{name: "4 loops", options: Options{EventLoops: true}, threads: 4},
+	{name: "encrypted", options: Options{EventLoops: true}, threads: 1, sealed: true},
 }
 
 // onEveryTransport runs a test on each of them.
@@ -80,6 +83,10 @@ func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 		t.Run(tr.name, func(t *testing.T) {
 			own := o
 			own.EventLoops = tr.options.EventLoops
+			var ca *testkit.Authority
+			if tr.sealed {
+				ca = testkit.NewAuthority(t)
+			}
 			srv := startWith(t, own, func(c *config.Config) {
 				if tr.threads > 0 {
 					c.IOThreads = tr.threads
@@ -89,14 +96,34 @@ func onEveryTransport(t *testing.T, o Options, test func(t *testing.T, srv *Serv
 					require.NoError(t, c.Assign(o.Directives))
 					c.IOThreads = threads
 				}
+				if tr.sealed {
+					seal(t, c, ca)
+				}
 			})
 			dial := srv.Dial
-			if !tr.pipe {
+			switch {
+			case tr.sealed:
+				dial = overTLS(srv, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"})
+			case !tr.pipe:
 				dial = overPort(srv)
 			}
 			test(t, srv, dial)
 		})
 	}
+}
+
+// seal gives a configuration an encrypted port, with a certificate of that authority, instead of a plain one.
+// No client needs one.
+func seal(t testing.TB, c *config.Config, ca *testkit.Authority) {
+	t.Helper()
+	cert := ca.Issue("server", time.Now().Add(time.Hour))
+	c.Port, c.TLS.Port = 0, freePort(t)
+	c.TLS.CertFile, c.TLS.KeyFile, c.TLS.AuthClients = cert.CertFile, cert.KeyFile, "no"
+}
+
+// overTLS returns what dials a server's encrypted port.
+func overTLS(srv *Server, c *tls.Config) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return tls.Dial("tcp", srv.SecureAddr().String(), c) }
 }
 
 // parked returns how many commands wait.
@@ -154,4 +181,9 @@ func checkParking(t testing.TB, srv *Server) {
 	for id, s := range srv.executor.clients {
 		require.Nil(t, s.waiter, "client %d", id)
 	}
+}
+
+// overPlain returns what dials the encrypted port without encryption.
+func overPlain(srv *Server) func() (net.Conn, error) {
+	return func() (net.Conn, error) { return net.Dial("tcp", srv.SecureAddr().String()) }
 }

@@ -28,7 +28,7 @@ func (nowhere) AwaitDrain(int) bool             { return false }
 func toNowhere(b *testing.B) *session {
 	b.Helper()
 	addr := &net.UnixAddr{Net: "unix"}
-	s, refused := start(b, Options{}).executor.open(nowhere{}, addr, addr, 0)
+	s, refused := start(b, Options{}).executor.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
 	if s == nil {
 		b.Fatal(refused)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/transport"
 )
 
 // circleRun makes locks change hands in every way there is, and after each unit
@@ -217,7 +218,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 		r := &circleRun{modelRun: modelRun{t: t, srv: srv, random: rand.New(rand.NewPCG(seed, uint64(round)))}}
 		for range 9 {
 			out := &recorder{}
-			s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+			s, _ := srv.executor.open(out, transport.Peer{Local: &net.UnixAddr{Net: "unix"}, Remote: &net.UnixAddr{Net: "unix"}})
 			require.NotNil(t, s)
 			r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		}
@@ -243,7 +244,7 @@ func TestManySuspects(t *testing.T) {
 	r := &modelRun{t: t, srv: srv}
 	open := func() int {
 		out := &recorder{}
-		s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+		s, _ := srv.executor.open(out, transport.Peer{Local: &net.UnixAddr{Net: "unix"}, Remote: &net.UnixAddr{Net: "unix"}})
 		require.NotNil(t, s)
 		r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		return len(r.sessions) - 1

@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/server/transport"
 )
 
 // lockModel is LOCK, MLOCK and UNLOCK as simple as can be: every waiter stands in one list in the order of
@@ -300,7 +301,7 @@ func TestLocksAgainstAModel(t *testing.T) {
 			model: lockModel{holds: map[string]*modelHold{}}}
 		for range 8 {
 			out := &recorder{}
-			s, _ := srv.executor.open(out, &net.UnixAddr{Net: "unix"}, &net.UnixAddr{Net: "unix"}, 0)
+			s, _ := srv.executor.open(out, transport.Peer{Local: &net.UnixAddr{Net: "unix"}, Remote: &net.UnixAddr{Net: "unix"}})
 			require.NotNil(t, s)
 			r.sessions, r.outputs = append(r.sessions, s), append(r.outputs, out)
 		}

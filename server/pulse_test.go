@@ -61,7 +61,7 @@ func farServer(t *testing.T, lease time.Duration) (*Server, *ManualClock, func()
 	open := func() *faraway {
 		f := &faraway{t: t, srv: srv, clock: clock}
 		addr := &net.UnixAddr{Net: "unix"}
-		f.session, _ = srv.executor.open(f, addr, addr, -1)
+		f.session, _ = srv.executor.open(f, transport.Peer{Local: addr, Remote: addr, FD: -1})
 		require.NotNil(t, f.session)
 		f.sign()
 		return f

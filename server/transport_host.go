@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"time"
 
 	"lockserver/server/clock"
@@ -19,11 +18,11 @@ var (
 )
 
 // Open implements transport.Host.
-func (ex *executor) Open(c transport.Conn, local, remote net.Addr, fd int) (refusal string) {
+func (ex *executor) Open(c transport.Conn, p transport.Peer) (refusal string) {
 	if _, still := ex.clock.(*clock.Manual); still {
 		c = unheard{c}
 	}
-	_, refusal = ex.open(c, local, remote, fd)
+	_, refusal = ex.open(c, p)
 	return refusal
 }
 

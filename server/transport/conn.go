@@ -8,8 +8,8 @@ import (
 // Host is what is above the connections: the server whose clients they are.
 type Host interface {
 	// Open makes a session for a new connection and attaches it, or returns what the peer is told before the
-	// connection is closed. fd is the connection's descriptor, for display; -1: not known.
-	Open(c Conn, local, remote net.Addr, fd int) (refusal string)
+	// connection is closed.
+	Open(c Conn, p Peer) (refusal string)
 	// NewScratch returns room for the sessions of one owner. holds says that this one may hold output until
 	// the end of a round (see Conn.Send), and calls Recycle then.
 	NewScratch(holds bool) Scratch
@@ -20,6 +20,16 @@ type Host interface {
 	Coalescing() time.Duration
 	// Served counts the clients whose wait in a command is over: while it grows, no loop waits.
 	Served() uint64
+}
+
+// Peer is who has connected, and how.
+type Peer struct {
+	Local, Remote net.Addr
+	// FD is the connection's descriptor, for display; -1: not known.
+	FD int
+	// Certificate is the common name in the certificate by which the peer has proved who it is; empty: it has
+	// not.
+	Certificate string
 }
 
 // Session takes a connection's bytes. All methods but Lost are the owner's to call: that of the loop or

@@ -14,13 +14,18 @@ import (
 // Endpoint is a server's end of all its connections: it listens, accepts, and carries what comes to the
 // host's sessions and back. Make it with NewEndpoint, open it with Listen, end it with Close.
 type Endpoint struct {
-	host     Host
-	log      *slog.Logger
-	addr     atomic.Pointer[net.Addr]
-	stop     chan struct{} // closed by Close
-	once     sync.Once     // of Close
-	group    sync.WaitGroup
-	refusals refusals // has its own lock
+	host Host
+	log  *slog.Logger
+	addr atomic.Pointer[net.Addr]
+	// secureAddr is that of the encrypted port.
+	secureAddr atomic.Pointer[net.Addr]
+	stop       chan struct{} // closed by Close
+	once       sync.Once     // of Close
+	group      sync.WaitGroup
+	refusals   refusals // has its own lock
+	secure     *Secure  // of Listen; nil: nothing is encrypted
+	// handshakes has its own lock.
+	handshakes handshakes
 
 	mu         sync.Mutex
 	phase      phase
@@ -48,6 +53,15 @@ func NewEndpoint(h Host, log *slog.Logger) *Endpoint {
 // address, else that of the unix socket; nil if nothing is listened on. It takes no lock.
 func (e *Endpoint) Addr() net.Addr {
 	if addr := e.addr.Load(); addr != nil {
+		return *addr
+	}
+	return nil
+}
+
+// SecureAddr returns the first address at which connections are encrypted; nil: there is none. It takes no
+// lock.
+func (e *Endpoint) SecureAddr() net.Addr {
+	if addr := e.secureAddr.Load(); addr != nil {
 		return *addr
 	}
 	return nil
@@ -88,8 +102,8 @@ func (e *Endpoint) Close() {
 	})
 }
 
-// accept serves a listener until it is closed. The caller holds mu.
-func (e *Endpoint) accept(ln net.Listener) {
+// accept has serve serve what a listener accepts until it is closed. The caller holds mu.
+func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) {
 	e.listeners = append(e.listeners, ln)
 	e.group.Go(func() {
 		for {
@@ -104,7 +118,7 @@ func (e *Endpoint) accept(ln net.Listener) {
 				continue
 			}
 			e.keepAlive(nc)
-			if !e.serve(nc) {
+			if !serve(nc) {
 				_ = nc.Close()
 				return
 			}

@@ -30,7 +30,7 @@ type pongs struct {
 func newPongs() *pongs { return &pongs{sessions: make(map[*pongSession]bool)} }
 
 // Open implements Host.
-func (h *pongs) Open(c Conn, _, _ net.Addr, _ int) (refusal string) {
+func (h *pongs) Open(c Conn, _ Peer) (refusal string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.refusal != "" {

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -23,8 +24,20 @@ type Addresses struct {
 	// Listener is served in addition, and closed with the endpoint; nil: none. Its connections have
 	// goroutines of their own, whatever kind they are.
 	Listener net.Listener
+	// Secure is a port on which connections are encrypted; nil: there is none.
+	Secure *Secure
 	// Loops is how many event loops serve Bind and UnixSocket; 0: these connections have goroutines, too.
 	Loops int
+}
+
+// Secure says where connections are encrypted, and how.
+type Secure struct {
+	// Bind are addresses as those of Addresses.
+	Bind []string
+	// Port is that of all of them; 0: a free one each.
+	Port int
+	// Config returns what the next connection is encrypted by. Any goroutine may call it.
+	Config func() *tls.Config
 }
 
 // Listen binds all addresses, and begins to serve; once: otherwise the error is net.ErrClosed. Any other
@@ -52,7 +65,7 @@ func (e *Endpoint) listen(a Addresses) error {
 	if a.Listener != nil {
 		addr := a.Listener.Addr()
 		e.addr.Store(&addr)
-		e.accept(a.Listener)
+		e.accept(a.Listener, e.serve)
 	}
 	if a.UnixSocket != "" {
 		if err := removeStaleSocket(a.UnixSocket); err != nil {
@@ -82,11 +95,36 @@ func (e *Endpoint) listen(a Addresses) error {
 		addr := lns[0].Addr()
 		e.addr.Store(&addr)
 	}
-	if a.Loops > 0 && len(lns) > 0 {
+	if err := e.listenSecure(a.Secure); err != nil {
+		closeAll(lns)
+		return err
+	}
+	if a.Loops > 0 && (len(lns) > 0 || a.Secure != nil) {
 		return e.startLoops(lns, a)
 	}
 	for _, ln := range lns {
-		e.accept(ln)
+		e.accept(ln, e.serve)
+	}
+	return nil
+}
+
+// listenSecure serves encrypted connections.
+func (e *Endpoint) listenSecure(s *Secure) error {
+	if s == nil {
+		return nil
+	}
+	lns, err := e.listenTCP(s.Bind, s.Port)
+	if err != nil {
+		return err
+	}
+	if len(lns) == 0 {
+		return fmt.Errorf("could not listen: this machine has none of the addresses of bind (%s)", strings.Join(s.Bind, " "))
+	}
+	e.secure = s
+	addr := lns[0].Addr()
+	e.secureAddr.Store(&addr)
+	for _, ln := range lns {
+		e.accept(ln, e.serveSecure)
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import "golang.org/x/sys/unix"
 type nestedRound struct {
 	events  [loopEvents]unix.EpollEvent
 	buf     []byte
+	plain   []byte
 	scratch Scratch
 }
 
@@ -22,9 +23,12 @@ func (l *Loop) pollWhileBusy(running *loopConn) {
 	}
 	n := d.nested
 	l.releaseOthers(running)
-	scratch, buf := l.scratch, d.buf
-	l.scratch, d.buf = n.scratch, n.buf
-	defer func() { l.scratch, d.buf = scratch, buf }()
+	scratch, buf, plain := l.scratch, d.buf, d.plain
+	l.scratch, d.buf, d.plain = n.scratch, n.buf, n.plain
+	defer func() {
+		n.plain = d.plain
+		l.scratch, d.buf, d.plain = scratch, buf, plain
+	}()
 	if d.pausing {
 		d.resume()
 	}

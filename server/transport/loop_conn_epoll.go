@@ -12,6 +12,7 @@ import (
 type loopConn struct {
 	loop    *Loop
 	session Session
+	layer   *layer // nil: not encrypted
 	fd      int    // -1: closed
 	socket  int    // the descriptor, for those who come from elsewhere while the session is not closed
 	held    []byte // output of this round, in the loop's room; written before pending grows
@@ -80,17 +81,29 @@ func (c *loopConn) read() (again bool) {
 		return false
 	case errno == unix.EINTR:
 		return true
-	case errno == 0 && n == 0 && !c.deaf && (c.leaving || c.session.Lingers(c.Unsent() > 0)):
-		c.deaf = true // the end of input may be still to be told, and means no more than that
-		c.pump(nil)
-		return true
-	case errno != 0, n == 0:
+	case errno == 0 && n == 0:
+		return c.inputEnded()
+	case errno != 0:
 		c.close()
 	case c.leaving: // what it sends now is not read
+	case c.layer != nil:
+		return c.pumpSealed(buf[:n]) || int(n) == len(buf)
 	default:
 		c.pump(buf[:n])
 	}
 	return int(n) == len(buf)
+}
+
+// inputEnded is what the peer's farewell leads to: the end of the connection, unless the peer is still to get
+// something. again says that epoll has to be asked for less from now on.
+func (c *loopConn) inputEnded() (again bool) {
+	if c.deaf || !c.leaving && !c.session.Lingers(c.Unsent() > 0) {
+		c.close()
+		return false
+	}
+	c.deaf = true // the end of input may be still to be told, and means no more than that
+	c.pump(nil)
+	return true
 }
 
 // pump feeds the session and sees to the connection's end.
@@ -168,6 +181,14 @@ func (c *loopConn) sendNow(b []byte) error {
 		c.close()
 		return unix.EPIPE
 	}
+	if c.layer != nil {
+		return c.seal(b)
+	}
+	return c.sendRaw(b)
+}
+
+// sendRaw is sendNow for bytes as they are.
+func (c *loopConn) sendRaw(b []byte) error {
 	if len(c.pending) > 0 {
 		c.pending = append(c.pending, b...)
 		return nil
@@ -236,6 +257,7 @@ func (c *loopConn) close() {
 	if c.fd < len(d.conns) && d.conns[c.fd] == c {
 		d.conns[c.fd] = nil
 	}
+	c.bidFarewell()
 	fd := c.fd
 	c.fd = -1
 	c.session.Close() // before the descriptor can be another connection's: see HangUp
@@ -277,8 +299,8 @@ func (c *loopConn) HangUp() {
 // What follows is the rest of Conn.
 
 func (c *loopConn) Buffered() int      { return len(c.held) + len(c.pending) }
-func (c *loopConn) Unsent() int        { return c.Buffered() }
-func (c *loopConn) Unacked() int       { return c.Buffered() + socketUnacked(c.socket) }
+func (c *loopConn) Unsent() int        { return len(c.held) + c.missing(0) }
+func (c *loopConn) Unacked() int       { return len(c.held) + c.missing(socketUnacked(c.socket)) }
 func (c *loopConn) GuardPeer(ms int64) { guardSocket(c.socket, ms) }
 func (c *loopConn) Heard() Silence     { return socketHeard(c.socket) }
 func (c *loopConn) Attach(s Session)   { c.session = s }

@@ -4,10 +4,12 @@ package transport
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unsafe"
 
@@ -34,7 +36,7 @@ const (
 type loops struct {
 	endpoint *Endpoint
 	loops    []*Loop
-	next     int // the loop that gets the next connection; loop 0 counts
+	next     atomic.Uint32 // picks the loop that gets the next connection
 	group    sync.WaitGroup
 }
 
@@ -46,6 +48,8 @@ type loopDriver struct {
 	listeners map[int]string
 	conns     []*loopConn // by descriptor
 	buf       []byte
+	plain     []byte // what was decrypted; nil until a connection is encrypted
+	sealed    []byte // room for records
 	events    [loopEvents]unix.EpollEvent
 	todo      []unix.EpollEvent // those of the round that are still to be handled
 	pausing   bool              // no connection is accepted before resumeAt
@@ -103,12 +107,17 @@ func takeDescriptor(ln net.Listener) (int, error) {
 	if !ok {
 		return -1, fmt.Errorf("%T has no descriptor", ln)
 	}
+	return takeSocket(filer, ln)
+}
+
+// takeSocket returns a socket of the net package as a descriptor of our own, and closes what had it.
+func takeSocket(filer interface{ File() (*os.File, error) }, owner io.Closer) (int, error) {
 	f, err := filer.File()
 	if err != nil {
 		return -1, err
 	}
 	defer func() { _ = f.Close() }()
-	_ = ln.Close()
+	_ = owner.Close()
 	fd, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
 		return -1, err
@@ -353,14 +362,13 @@ func (l *Loop) accept(listener int) {
 // welcome makes a session for a new connection and hands it to the loop whose turn it is.
 func (l *Loop) welcome(fd int, network string) {
 	ls := l.driver.owner
-	target := ls.loops[ls.next%len(ls.loops)]
-	ls.next++
+	target := ls.pick()
 	if network == "tcp" {
 		_ = unix.SetsockoptInt(fd, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1)
 		keepSocketAlive(fd, ls.endpoint.host.KeepAlive())
 	}
 	c := &loopConn{loop: target, fd: fd, socket: fd}
-	refusal := ls.endpoint.host.Open(c, socketAddr(fd, unix.Getsockname), socketAddr(fd, unix.Getpeername), fd)
+	refusal := ls.endpoint.host.Open(c, Peer{Local: socketAddr(fd, unix.Getsockname), Remote: socketAddr(fd, unix.Getpeername), FD: fd})
 	if refusal != "" {
 		_, _ = unix.Write(fd, []byte(refusal))
 		_ = unix.Close(fd)
@@ -376,6 +384,9 @@ func (l *Loop) welcome(fd int, network string) {
 	target.driver.mu.Unlock()
 }
 
+// pick returns the loop whose turn it is to get a connection. Any goroutine may call it.
+func (ls *loops) pick() *Loop { return ls.loops[int(ls.next.Add(1)-1)%len(ls.loops)] }
+
 func (l *Loop) register(c *loopConn) {
 	d := &l.driver
 	for c.fd >= len(d.conns) {
@@ -385,7 +396,9 @@ func (l *Loop) register(c *loopConn) {
 	if err := c.watch(unix.EPOLL_CTL_ADD); err != nil {
 		d.owner.endpoint.log.Warn("could not watch a connection", "cause", err)
 		c.close()
+		return
 	}
+	c.registered()
 }
 
 // socketAddr is an end of a socket as a net.Addr.

@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -35,6 +36,9 @@ type loops struct {
 
 // listenLoops starts n event loops on the addresses of listeners, which it closes: gnet binds them anew.
 func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
+	if len(lns) == 0 {
+		return nil, nil // encrypted connections have goroutines here
+	}
 	var addrs []string
 	for _, ln := range lns {
 		addrs = append(addrs, ln.Addr().Network()+"://"+ln.Addr().String())
@@ -59,6 +63,9 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 		return ls, nil
 	}
 }
+
+// adopt takes no connection: gnet serves those that it has accepted.
+func (ls *loops) adopt(*tls.Conn, *carriage) bool { return false }
 
 // OnBoot is called when the addresses are bound, before the loops run.
 func (ls *loops) OnBoot(e gnet.Engine) gnet.Action {
@@ -90,7 +97,7 @@ func (ls *loops) of(c gnet.Conn) *Loop {
 // OnOpen is called when a connection was accepted.
 func (ls *loops) OnOpen(c gnet.Conn) ([]byte, gnet.Action) {
 	t := &loopConn{conn: c, loop: ls.of(c)}
-	refusal := ls.endpoint.host.Open(t, c.LocalAddr(), c.RemoteAddr(), c.Fd())
+	refusal := ls.endpoint.host.Open(t, Peer{Local: c.LocalAddr(), Remote: c.RemoteAddr(), FD: c.Fd()})
 	if refusal != "" {
 		return []byte(refusal), gnet.Close
 	}

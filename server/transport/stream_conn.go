@@ -49,7 +49,7 @@ type streamConn struct {
 func (e *Endpoint) serveConn(nc net.Conn) {
 	t := &streamConn{conn: nc, stop: e.stop, scratch: e.host.NewScratch(false),
 		signal: make(chan struct{}, 1), room: make(chan struct{}, 1)}
-	refusal := e.host.Open(t, nc.LocalAddr(), nc.RemoteAddr(), -1)
+	refusal := e.host.Open(t, Peer{Local: nc.LocalAddr(), Remote: nc.RemoteAddr(), FD: -1, Certificate: certificateName(nc)})
 	if refusal != "" {
 		_, _ = nc.Write([]byte(refusal))
 		_ = nc.Close()
@@ -321,8 +321,14 @@ func (t *streamConn) Unsent() int {
 	return len(t.out)
 }
 
-// Unacked implements Conn.
-func (t *streamConn) Unacked() int { return t.Buffered() + netConnUnacked(carrier(t.conn)) }
+// Unacked implements Conn. What the system has of an encrypted connection are records, of which the peer may
+// have read more than their bytes tell: it counts as read.
+func (t *streamConn) Unacked() int {
+	if carrier(t.conn) != t.conn {
+		return t.Buffered()
+	}
+	return t.Buffered() + netConnUnacked(t.conn)
+}
 
 // HangUp implements Conn.
 func (t *streamConn) HangUp() {
@@ -353,10 +359,13 @@ func (t *streamConn) PeerGone() bool {
 
 // carrier is the connection underneath one that encrypts.
 func carrier(nc net.Conn) net.Conn {
-	if over, ok := nc.(interface{ NetConn() net.Conn }); ok {
-		return over.NetConn()
+	for {
+		over, ok := nc.(interface{ NetConn() net.Conn })
+		if !ok {
+			return nc
+		}
+		nc = over.NetConn()
 	}
-	return nc
 }
 
 // cut closes a connection without the farewell of TLS, for which a peer that does

@@ -1,0 +1,260 @@
+package transport
+
+import (
+	"container/list"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+)
+
+// Connections that are encrypted. The handshake has a goroutine of its own, so that no loop waits for a
+// peer's certificate or for arithmetic; then the connection is handed to an event loop (secure_epoll.go), or
+// to goroutines of its own like any other.
+
+const (
+	// handshakeTime is how long a peer has for its handshake.
+	handshakeTime = 10 * time.Second
+	// mostHandshakes is how many may be under way. Each takes some 40 KB at most; with one more the oldest is cut.
+	mostHandshakes = 1000
+	// handshakeLines is how many failed handshakes are logged in each handshakePause.
+	handshakeLines = 10
+	handshakePause = time.Second
+)
+
+// handshakes are those that are under way, and the log of those that failed. It has its own lock.
+type handshakes struct {
+	mu     sync.Mutex
+	open   list.List // of net.Conn, the oldest first
+	since  time.Time // of lines
+	lines  int
+	silent int // failures that were not logged since
+}
+
+// begin notes one that begins, and cuts the oldest if there are too many.
+func (h *handshakes) begin(nc net.Conn) *list.Element {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.open.Len() >= mostHandshakes {
+		cut(h.open.Remove(h.open.Front()).(net.Conn))
+	}
+	return h.open.PushBack(nc)
+}
+
+// end notes the end of one.
+func (h *handshakes) end(e *list.Element) {
+	h.mu.Lock()
+	h.open.Remove(e) // does nothing for one that was cut
+	h.mu.Unlock()
+}
+
+// failed logs why a peer was refused. A connection that was only opened and closed says nothing.
+func (h *handshakes) failed(log *slog.Logger, peer net.Addr, err error) {
+	if errors.Is(err, io.EOF) {
+		log.Debug("a TLS connection ended before its handshake", "peer", peer)
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if now := time.Now(); now.Sub(h.since) >= handshakePause {
+		h.since, h.lines = now, 0
+	}
+	if h.lines++; h.lines > handshakeLines {
+		h.silent++
+		return
+	}
+	log.Warn("a TLS handshake failed, and the connection is closed", "peer", peer, "cause", err, "not-logged", h.silent)
+	h.silent = 0
+}
+
+// serveSecure does the handshake of a connection, and serves it; false if the endpoint is not open.
+func (e *Endpoint) serveSecure(nc net.Conn) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != phaseOpen {
+		return false
+	}
+	e.conns[nc] = struct{}{}
+	e.group.Go(func() {
+		e.shakeAndServe(nc)
+		e.mu.Lock()
+		delete(e.conns, nc)
+		e.mu.Unlock()
+	})
+	return true
+}
+
+// shakeAndServe is the goroutine of an encrypted connection, until an event loop has it, or to its end.
+func (e *Endpoint) shakeAndServe(nc net.Conn) {
+	c := &carriage{Conn: nc}
+	tc := tls.Server(c, e.secure.Config())
+	place := e.handshakes.begin(nc)
+	_ = nc.SetDeadline(time.Now().Add(handshakeTime))
+	err := tc.Handshake()
+	e.handshakes.end(place)
+	if err != nil {
+		e.handshakes.failed(e.log, nc.RemoteAddr(), err)
+		_ = nc.Close()
+		return
+	}
+	_ = nc.SetDeadline(time.Time{})
+	if e.loops == nil || !e.loops.adopt(tc, c) {
+		e.serveConn(tc)
+	}
+}
+
+// carriage is the connection underneath one that is encrypted. Once it is on an event loop it is only what
+// the loop lends it: see layer.
+type carriage struct {
+	net.Conn
+	layer *layer
+}
+
+// Read implements net.Conn.
+func (c *carriage) Read(b []byte) (int, error) {
+	if c.layer == nil {
+		return c.Conn.Read(b)
+	}
+	return c.layer.take(b)
+}
+
+// Write implements net.Conn.
+func (c *carriage) Write(b []byte) (int, error) {
+	if c.layer == nil {
+		return c.Conn.Write(b)
+	}
+	return c.layer.put(b), nil
+}
+
+// SetWriteDeadline implements net.Conn: the farewell of TLS sets one, which means nothing on a loop.
+func (c *carriage) SetWriteDeadline(t time.Time) error {
+	if c.layer == nil {
+		return c.Conn.SetWriteDeadline(t)
+	}
+	return nil
+}
+
+// NetConn returns the connection underneath, for what looks at its socket.
+func (c *carriage) NetConn() net.Conn { return c.Conn }
+
+// certificateName is the common name in the certificate that the peer has proved to own; empty: none.
+func certificateName(nc net.Conn) string {
+	tc, ok := nc.(*tls.Conn)
+	if !ok {
+		return ""
+	}
+	if chains := tc.ConnectionState().VerifiedChains; len(chains) > 0 {
+		return chains[0][0].Subject.CommonName
+	}
+	return ""
+}
+
+// errDry is what a layer tells crypto/tls when there is no more ciphertext for now. That it is temporary is
+// what lets a later read go on where this one stopped.
+type errDry struct{}
+
+func (errDry) Error() string   { return "transport: no input yet" }
+func (errDry) Timeout() bool   { return true }
+func (errDry) Temporary() bool { return true }
+
+// recordBytes is the most plaintext that a record of TLS carries.
+const recordBytes = 16 << 10
+
+// layer is TLS on an event loop: it turns what was read into plaintext, and output into records. What it
+// needs of crypto/tls is a connection that never waits, which is carriage.
+type layer struct {
+	conn   *tls.Conn
+	input  []byte // ciphertext that was read and conn has not taken yet
+	sealed []byte // records that conn has written since seal or open began
+
+	// How much of the output the peer can have read is told in plaintext, and known in records: a record of
+	// which the last byte is missing says nothing. last are the last of them, a ring.
+	plain, cipher int64
+	last          [16]record
+	next          int
+}
+
+// record is where one lies, counted from the connection's first byte.
+type record struct{ plainFrom, plainTo, cipherTo int64 }
+
+// take gives conn ciphertext.
+func (l *layer) take(b []byte) (int, error) {
+	if len(l.input) == 0 {
+		return 0, errDry{}
+	}
+	n := copy(b, l.input)
+	l.input = l.input[n:]
+	return n, nil
+}
+
+// put takes a record from conn, or a part of one.
+func (l *layer) put(b []byte) int {
+	l.sealed = append(l.sealed, b...)
+	l.cipher += int64(len(b))
+	return len(b)
+}
+
+// open decrypts into buf what there is, as much as fits; more says that it was full. err is io.EOF after the
+// peer's farewell, and otherwise what was wrong with its bytes. unload has what is to be sent in answer.
+func (l *layer) open(buf []byte) (n int, more bool, err error) {
+	for n < len(buf) {
+		got, err := l.conn.Read(buf[n:])
+		n += got
+		if errors.Is(err, errDry{}) {
+			return n, false, nil
+		}
+		if err != nil {
+			return n, false, err
+		}
+	}
+	return n, true, nil
+}
+
+// seal makes records of output, one for each recordBytes, in room, whose memory it may use.
+func (l *layer) seal(b, room []byte) ([]byte, error) {
+	l.sealed = append(room[:0], l.sealed...)
+	for len(b) > 0 {
+		piece := b[:min(len(b), recordBytes)]
+		if _, err := l.conn.Write(piece); err != nil {
+			return nil, err
+		}
+		b = b[len(piece):]
+		from := l.plain
+		l.plain += int64(len(piece))
+		l.last[l.next] = record{from, l.plain, l.cipher}
+		l.next = (l.next + 1) % len(l.last)
+	}
+	return l.unload(), nil
+}
+
+// farewell is what tells the peer that nothing more comes.
+func (l *layer) farewell() []byte {
+	_ = l.conn.CloseWrite()
+	return l.unload()
+}
+
+// unload returns the records that are to be sent.
+func (l *layer) unload() []byte {
+	b := l.sealed
+	l.sealed = nil
+	return b
+}
+
+// missing is how many bytes of the output the peer cannot have read, when the last so many bytes of
+// ciphertext have not reached it. Of records that are too long ago it takes the best to have happened.
+func (l *layer) missing(cipher int) int {
+	if cipher == 0 {
+		return 0
+	}
+	arrived := l.cipher - int64(cipher)
+	read := l.last[l.next].plainFrom // of the oldest one; 0 if it is still to come
+	for i := range l.last {
+		if r := &l.last[i]; r.cipherTo <= arrived {
+			read = max(read, r.plainTo)
+		}
+	}
+	return int(l.plain - read)
+}
