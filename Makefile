@@ -78,7 +78,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -105,7 +105,7 @@ $(ORACLE_CACHE)/%/src/redis-server:
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
-	strace:strace ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
+	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
 # COMPILER is what building Redis needs.
 COMPILER = cc:build-essential
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
@@ -46,10 +47,13 @@ func configGet(c *commands.Ctx) error {
 	return nil
 }
 
+// secretDirectives hold passwords.
+var secretDirectives = []string{"requirepass", "masterauth", "tls-key-file-pass", "tls-client-key-file-pass"}
+
 // configSecrets are the values of the directives that hold passwords.
 func configSecrets(args [][]byte, dst []int) []int {
 	for i := 2; i+1 < len(args); i += 2 {
-		if ascii.EqualFold(args[i], "requirepass") || ascii.EqualFold(args[i], "masterauth") {
+		if slices.ContainsFunc(secretDirectives, func(name string) bool { return ascii.EqualFold(args[i], name) }) {
 			dst = append(dst, i+1)
 		}
 	}
@@ -71,6 +75,9 @@ func configSet(c *commands.Ctx) error {
 	names, err := next.Set(pairs, s.isLocal())
 	if err == nil && slices.Contains(names, "maxclients") {
 		err = admitsMaxClients(next)
+	}
+	if err == nil {
+		err = ex.encryptAnew(next, names)
 	}
 	if err != nil {
 		return configError(err)
@@ -94,6 +101,20 @@ func admitsMaxClients(next *config.Config) error {
 	if fit < next.MaxClients {
 		return &config.SetError{Name: "maxclients", Reason: fmt.Sprintf(
 			"The operating system is not able to handle the specified number of clients, try with %d", fit)}
+	}
+	return nil
+}
+
+// encryptAnew reads certificates and keys again if a directive of TLS was given, be it the same file as
+// before. The error is a *config.SetError; the log has the reason.
+func (ex *executor) encryptAnew(next *config.Config, names []string) error {
+	i := slices.IndexFunc(names, func(name string) bool { return strings.HasPrefix(name, "tls-") })
+	if i < 0 || next.TLS.Port == 0 {
+		return nil
+	}
+	if err := ex.encryption.Configure(&next.TLS); err != nil {
+		ex.log.Warn("TLS stays as it is", "cause", err)
+		return &config.SetError{Name: names[i], Reason: "Unable to update TLS configuration. Check server logs."}
 	}
 	return nil
 }

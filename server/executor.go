@@ -17,6 +17,7 @@ import (
 	"lockserver/server/pubsub"
 	"lockserver/server/script"
 	"lockserver/server/stats"
+	"lockserver/server/tlsconf"
 	"lockserver/server/transport"
 	"lockserver/store"
 	"lockserver/store/due"
@@ -31,16 +32,14 @@ import (
 type executor struct {
 	mu sync.Mutex
 	// The fields down to the next blank line are set by New and stay.
-	clock clock.Clock
-	log   *slog.Logger
-	opts  Options
-	host  host
-	table *commands.Table
-	plain []plainness // by commands.Row.Index()
-	runID string
-	// replicationID names the history of the data for replicas; DEBUG changes it.
-	replicationID string
-	startedUS     int64 // set by Start
+	clock     clock.Clock
+	log       *slog.Logger
+	opts      Options
+	host      host
+	table     *commands.Table
+	plain     []plainness // by commands.Row.Index()
+	runID     string
+	startedUS int64 // set by Start
 
 	store    *store.Store
 	config   *config.Config
@@ -61,6 +60,7 @@ type executor struct {
 	pausing      pausing
 	watchdog     watchdog
 	scripts      *script.Engine
+	encryption   tlsconf.Source
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 
@@ -72,7 +72,6 @@ type executor struct {
 	durable      durability.Storage // what is kept on disk
 	syncing      syncWaiters
 	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
-	housePaused  bool // DEBUG PAUSE-CRON 1
 	housekeeping timer
 
 	ctx       commands.Ctx    // of the running command

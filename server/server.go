@@ -116,7 +116,11 @@ func (srv *Server) bind() error {
 	srv.executor.mu.Lock()
 	srv.executor.durable.BeginLoad(srv.executor.startedUS)
 	srv.executor.mu.Unlock()
-	if err := srv.endpoint.Listen(srv.addresses()); err != nil {
+	a, err := srv.addresses()
+	if err != nil {
+		return err
+	}
+	if err := srv.endpoint.Listen(a); err != nil {
 		return err
 	}
 	srv.state = stateLoading
@@ -124,8 +128,9 @@ func (srv *Server) bind() error {
 	return nil
 }
 
-// addresses are where the directives and the options say that clients come from.
-func (srv *Server) addresses() transport.Addresses {
+// addresses are where the directives and the options say that clients come from. The error says what is
+// wrong with a certificate.
+func (srv *Server) addresses() (transport.Addresses, error) {
 	c, o := srv.executor.config, &srv.executor.opts
 	a := transport.Addresses{Port: c.Port, UnixSocket: c.UnixSocket, UnixSocketPerm: c.UnixSocketPerm, Listener: o.Listener}
 	if c.ListensTCP() {
@@ -134,7 +139,14 @@ func (srv *Server) addresses() transport.Addresses {
 	if o.EventLoops {
 		a.Loops = c.IOThreads
 	}
-	return a
+	if c.TLS.Port == 0 {
+		return a, nil
+	}
+	if err := srv.executor.encryption.Configure(&c.TLS); err != nil {
+		return a, fmt.Errorf("could not encrypt port %d: %w", c.TLS.Port, err)
+	}
+	a.Secure = &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: srv.executor.encryption.Config}
+	return a, nil
 }
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
@@ -147,8 +159,12 @@ func (srv *Server) startTime() {
 }
 
 // Addr returns the address of the first TCP listener, or of the unix socket if there
-// is no other; nil before Start.
+// is no other; nil before Start, and if there are only encrypted connections.
 func (srv *Server) Addr() net.Addr { return srv.endpoint.Addr() }
+
+// SecureAddr returns the first address at which connections are encrypted, that of tls-port; nil: there is
+// none.
+func (srv *Server) SecureAddr() net.Addr { return srv.endpoint.SecureAddr() }
 
 // Dial returns a new connection to the server that needs no port; it fails before Start and after
 // Close. It fits go-redis' Dialer option.
@@ -276,15 +292,10 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
-	ex.runID, ex.replicationID = ex.newID(), ex.newID()
+	ex.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
-}
-
-// newID is a random name of 40 hexadecimal digits.
-func (ex *executor) newID() string {
-	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
 }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error

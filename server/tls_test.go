@@ -44,8 +44,8 @@ func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testki
 	})
 }
 
-// Who has no certificate, one that is over, somebody else's, or speaks an old version, is refused, and the log
-// says why; who has one is served.
+// Who has no certificate, one that is over, or somebody else's, or speaks an old version, is refused, and the
+// log says why; who has one is served.
 func TestClientCertificates(t *testing.T) {
 	for _, loops := range []bool{false, true} {
 		t.Run(fmt.Sprint("loops ", loops), func(t *testing.T) {

@@ -114,7 +114,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	}
 	p.writePIDFile()
 	defer p.removePIDFile()
-	p.ready(srv.Addr())
+	p.ready(srv.Addr(), srv.SecureAddr())
 	return p.wait(srv, signals)
 }
 
@@ -187,8 +187,15 @@ func shownFile(path string) string {
 	return path
 }
 
-// ready logs the line that scripts wait for. addr is the first address, with the port that was picked.
-func (p *process) ready(addr net.Addr) {
+// ready logs the lines that scripts wait for. addr is the first address, with the port that was picked,
+// secure the first at which connections are encrypted.
+func (p *process) ready(addr, secure net.Addr) {
+	if secure != nil {
+		p.log.Info("Ready to accept connections tls", "addr", secure.String())
+	}
+	if addr == nil && secure != nil {
+		return
+	}
 	if addr == nil {
 		p.log.Warn("Ready, but nothing is listened on: neither bind nor unixsocket names anything")
 		return

@@ -38,6 +38,9 @@ type Config struct {
 	// IOCoalesceUS is for how long a busy event loop lets requests gather at most; 0: not at all.
 	IOCoalesceUS int64
 
+	// TLS says how connections are encrypted.
+	TLS TLS
+
 	// Databases is the number of databases that SELECT knows.
 	Databases int
 	// Dir is the working directory: where snapshots are saved and relative paths start.
@@ -158,11 +161,6 @@ type Config struct {
 	ShutdownOnSIGINT  ShutdownFlags
 	ShutdownOnSIGTERM ShutdownFlags
 
-	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: how many microseconds are waited after each key
-	// that is saved and before each that is loaded; below zero, a microsecond for every so many keys.
-	RDBKeySaveDelayUS int
-	KeyLoadDelayUS    int
-
 	ignored    []string // directives that were read and have no effect here; each once, in order
 	overridden []string // see Overridden
 }
@@ -270,10 +268,10 @@ func (c *Config) Ignored() []string { return slices.Clone(c.ignored) }
 // another value for their directive: where each stands, and its text.
 func (c *Config) Overridden() []string { return slices.Clone(c.overridden) }
 
-// ListensTCP reports whether a TCP port is to be opened. "port 0" alone means a free port, but beside a
-// unixsocket it keeps the meaning that it has for redis-server: the socket only.
+// ListensTCP reports whether a plain TCP port is to be opened. "port 0" alone means a free port, but beside a
+// unixsocket or a tls-port it keeps the meaning that it has for redis-server: only those.
 func (c *Config) ListensTCP() bool {
-	return len(c.Bind) > 0 && (c.Port != 0 || c.UnixSocket == "")
+	return len(c.Bind) > 0 && (c.Port != 0 || c.UnixSocket == "" && c.TLS.Port == 0)
 }
 
 // String is the flags as the directives shutdown-on-sigint and -sigterm write them.

@@ -314,9 +314,9 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 
 func TestWhatIsNotThereSaysSo(t *testing.T) {
 	for line, want := range map[string]string{
-		"tls-port 6380":                "not implemented: TLS",
-		"tls-cert-file /x.crt":         "not implemented: TLS",
-		"TLS-Port 6380":                "not implemented: TLS",
+		"tls-cluster yes":              "not implemented: clusters",
+		"TLS-Replication yes":          "not implemented: replication",
+		"tls-dh-params-file /x":        "tls-dh-params-file: there is no DHE",
 		"replicaof 10.0.0.1 6379":      "not implemented: replication",
 		"slaveof 10.0.0.1 6379":        "not implemented: replication",
 		"min-replicas-to-write 1":      "not implemented: replication",
@@ -340,7 +340,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 			require.Empty(t, c.Get(words[0]))
 		}
 	}
-	for _, line := range []string{"tls-port 0", "replicaof no one", "replicaof NO ONE", "aclfile \"\"", "tls-cert-file ''", "tls-replication no",
+	for _, line := range []string{"tls-cluster no", "replicaof no one", "replicaof NO ONE", "aclfile \"\"", "tls-replication no",
 		"min-slaves-to-write 0", "locale-collate \"\"", "locale-collate C", "maxmemory-clients 0", "socket-mark-id 0"} {
 		c, err := Parse("a.conf", []byte(line), Files{})
 		require.NoError(t, err, line)
@@ -354,7 +354,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 // adds, nor over one that comes behind it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
-		"a.conf": "daemonize yes\nhz 20\n", "tls.conf": "port 1\ntls-port 6380\nreplicaof 10.0.0.1 6379\n",
+		"a.conf": "daemonize yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nreplicaof 10.0.0.1 6379\n",
 		"list.conf": "save 900\n", "odd.conf": "hz many\nnonsense 1\n", "quotes.conf": "pidfile \"x\n", "in.conf": "include a.conf\n",
 		"two.conf": "hz many\nhz more\n",
 	})
@@ -362,7 +362,7 @@ func TestTheCommandLineWins(t *testing.T) {
 		{"a.conf", "--daemonize", "no"},
 		{"in.conf", "--hz", "30", "--daemonize no"},
 		{"--include", "a.conf", "--daemonize", "no"},
-		{"tls.conf", "--tls-port", "0", "--slaveof", "no", "one"},
+		{"absent.conf", "--tls-cluster", "no", "--slaveof", "no", "one"},
 		{"two.conf", "--hz", "5"},
 	} {
 		cmd, err := ParseArgs(args, files)
@@ -376,8 +376,8 @@ func TestTheCommandLineWins(t *testing.T) {
 		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":         {"quotes.conf", "--pidfile", "y"},
 		"command line\n>>> '--daemonize yes'":                 {"a.conf", "--daemonize", "yes"},
 		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--daemonize", "no", "--nonsense", "1"},
-		"at line 2 of tls.conf\n>>> 'tls-port 6380'":          {"tls.conf", "--port", "0"},
-		"at line 3 of tls.conf\n>>> 'replicaof":               {"tls.conf", "--tls-port", "0"},
+		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":     {"absent.conf", "--port", "0"},
+		"at line 3 of absent.conf\n>>> 'replicaof":            {"absent.conf", "--tls-cluster", "no"},
 	} {
 		_, err := ParseArgs(args, files)
 		require.ErrorContains(t, err, want, args)

@@ -30,9 +30,6 @@ type directive struct {
 	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
 	// where it has no such directive.
 	Redis string
-	// Hidden directives are shown to who asks for them by name, and not where a pattern matches: those for
-	// tests.
-	Hidden bool
 }
 
 const notInRedis = "not in Redis"
@@ -57,7 +54,7 @@ var topics = []topic{
 	{"Network", []directive{
 		// Redis rebinds on CONFIG SET port / bind; here they are fixed at start.
 		{Name: "port", Default: "6379", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.Port }),
-			Doc: "TCP port; 0 picks a free one, and the log says which. 0 beside a `unixsocket`: no TCP"},
+			Doc: "TCP port; 0 picks a free one, and the log says which. 0 beside a `unixsocket` or `tls-port`: only those"},
 		{Name: "bind", Default: "127.0.0.1", When: atStart, Kind: addresses{},
 			Doc: "addresses to listen on: `0.0.0.0` or `*` for all of IPv4, `::` for all of IPv6, several; one with a `-` " +
 				"before it may be unavailable", Redis: "`* -::*`"},
@@ -81,6 +78,7 @@ var topics = []topic{
 		{Name: "io-coalesce-usec", Default: "200", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS }),
 			Doc: "microseconds for which a busy event loop lets requests gather at most; 0: not at all (Linux)", Redis: notInRedis},
 	}},
+	tlsTopic,
 	{"The process", []directive{
 		{Name: "daemonize", Default: "no", When: atStart,
 			Kind: constant("no", "daemonize: only 'no' is supported; let a service manager or the shell put the server into the background"),
@@ -231,14 +229,6 @@ var topics = []topic{
 		{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
 			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.BusyReplyThresholdMS }),
 			Doc:  "milliseconds after which a running script no longer keeps others waiting: they get `-BUSY`"},
-	}},
-	{"Tests", []directive{
-		{Name: "rdb-key-save-delay", Default: "0", Hidden: true,
-			Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.RDBKeySaveDelayUS }),
-			Doc:  "microseconds to wait after each key that is saved; -n: one after every n keys. Not shown by `CONFIG GET *`"},
-		{Name: "key-load-delay", Default: "0", Hidden: true,
-			Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.KeyLoadDelayUS }),
-			Doc:  "the same for each key that is loaded, and each command of the log"},
 	}},
 	{"Locks", []directive{
 		// Three is the least lease that can be renewed at a third of itself.

@@ -21,13 +21,13 @@ func ignoredRows() []directive {
 		cluster-replica-no-failover cluster-replica-validity-factor cluster-require-full-coverage
 		cluster-slave-no-failover cluster-slave-validity-factor crash-log-enabled
 		crash-memcheck-enabled disable-thp dynamic-hz hide-user-data-from-log ignore-warnings io-threads-do-reads
-		jemalloc-bg-thread latency-tracking-info-percentiles
+		jemalloc-bg-thread key-load-delay latency-tracking-info-percentiles
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
 		lazyfree-lazy-user-flush loading-process-events-interval-bytes masterauth masteruser
 		max-new-connections-per-cycle max-new-tls-connections-per-cycle
 		maxmemory-eviction-tenacity min-replicas-max-lag min-slaves-max-lag
 		oom-score-adj oom-score-adj-values proc-title-template propagation-error-behavior rdb-del-sync-files
-		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
+		rdb-key-save-delay rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
 		repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas
 		repl-ping-replica-period repl-ping-slave-period repl-timeout
 		replica-announce-ip replica-announce-port replica-announced
@@ -48,7 +48,6 @@ func absentRows() []directive {
 	const (
 		acl         = "ACL users; there is one user, default, whose password is requirepass"
 		replication = "replication; a server stands alone"
-		tls         = "TLS; a proxy in front of the server can speak it, such as stunnel or HAProxy"
 	)
 	rows := []directive{
 		{Name: "aclfile", Kind: notThere(acl, "")},
@@ -62,19 +61,8 @@ func absentRows() []directive {
 			"client-query-buffer-limit bound each of them", "0")},
 		{Name: "locale-collate", Kind: notThere("collation by a locale; SORT ALPHA compares bytes", "", "C", "POSIX")},
 		{Name: "socket-mark-id", Kind: notThere("marks on sockets", "0")},
-		{Name: "tls-port", Kind: notThere(tls, "0")},
-		{Name: "tls-auth-clients", Kind: notThere(tls, "yes", "no", "optional")}, // means nothing without a port
-		{Name: "tls-cluster", Kind: notThere(tls, "no")},
-		{Name: "tls-replication", Kind: notThere(tls, "no")},
-		{Name: "tls-prefer-server-ciphers", Kind: notThere(tls, "no", "yes")},
-		{Name: "tls-session-caching", Kind: notThere(tls, "yes", "no")},
-		{Name: "tls-session-cache-size", Kind: notThere(tls, "20480")},
-		{Name: "tls-session-cache-timeout", Kind: notThere(tls, "300")},
-	}
-	for _, name := range strings.Fields(`tls-ca-cert-dir tls-ca-cert-file tls-cert-file tls-ciphers tls-ciphersuites
-		tls-client-cert-file tls-client-key-file tls-client-key-file-pass tls-dh-params-file tls-key-file
-		tls-key-file-pass tls-protocols`) {
-		rows = append(rows, directive{Name: name, Kind: notThere(tls, "")})
+		{Name: "tls-cluster", Kind: notThere("clusters", "no")},
+		{Name: "tls-replication", Kind: notThere(replication, "no")},
 	}
 	for i := range rows {
 		rows[i].When = absent

@@ -120,34 +120,16 @@ func (e *Engine) Counts() Counts {
 	return Counts{len(e.cache.bySHA), len(e.libraries.byName), len(e.libraries.functions)}
 }
 
-// EachScript calls f with the name and text of each script that EVALSHA knows.
-func (e *Engine) EachScript(f func(sha, body string)) {
-	for sha, script := range e.cache.bySHA {
-		f(sha, script.body)
-	}
-}
-
-// Script returns the text of a script by its name.
-func (e *Engine) Script(sha []byte) (body string, ok bool) {
-	if script := e.cache.find(sha); script != nil {
-		return script.body, true
-	}
-	return "", false
-}
-
 // Libraries returns the code of the libraries: what has to be saved of them.
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
 
 // LoadLibraries loads the libraries of a file. They were loaded before, so that an error says that the file
-// is damaged, or that one of that name is there, which replace allows.
-func (e *Engine) LoadLibraries(sources [][]byte, replace bool) error {
+// is damaged.
+func (e *Engine) LoadLibraries(sources [][]byte) error {
 	for _, source := range sources {
-		if _, err := e.loadLibrary(&e.libraries, source, replace, false); err != nil {
+		if _, err := e.loadLibrary(&e.libraries, source, false, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
-
-// DropLibraries forgets all libraries.
-func (e *Engine) DropLibraries() { e.libraries, e.functions = newLibraries(), nil }

@@ -18,7 +18,7 @@ import (
 const (
 	// handshakeTime is how long a peer has for its handshake.
 	handshakeTime = 10 * time.Second
-	// mostHandshakes is how many may be under way. Each takes some 40 KB at most; with one more the oldest is cut.
+	// mostHandshakes is how many may be under way, of some 40 KB at most; with one more the oldest is cut.
 	mostHandshakes = 1000
 	// handshakeLines is how many failed handshakes are logged in each handshakePause.
 	handshakeLines = 10

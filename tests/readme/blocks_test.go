@@ -32,6 +32,7 @@ var pages = []page{
 	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/NATIVE.md"},
+	{path: "docs/SECURITY.md"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
 }
 
@@ -58,6 +59,7 @@ var uses = map[string]string{
 	"sh build":      "TestBuildAndHelp",
 	"sh start":      "TestCommandLines",
 	"sh other":      "TestReadinessLine",
+	"sh tls":        "TestSecurity", // with openssl and redis-cli
 	"text picture":  "a picture",
 }
 

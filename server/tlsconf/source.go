@@ -1,0 +1,134 @@
+package tlsconf
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"lockserver/internal/config"
+)
+
+// Source has what connections are encrypted by. The zero value has nothing until Configure.
+type Source struct {
+	current atomic.Pointer[tls.Config]
+}
+
+// Configure reads the files that the directives name. After an error, which says in a line what is wrong, and
+// with which file, everything is as it was.
+func (s *Source) Configure(c *config.TLS) error {
+	next, err := build(c)
+	if err != nil {
+		return err
+	}
+	s.current.Store(next)
+	return nil
+}
+
+// Config is what the next connection is encrypted by. Any goroutine may call it, after the first Configure.
+func (s *Source) Config() *tls.Config { return s.current.Load() }
+
+// authorities are what tls-auth-clients means.
+var authorities = map[string]tls.ClientAuthType{
+	"no": tls.NoClientCert, "yes": tls.RequireAndVerifyClientCert, "optional": tls.VerifyClientCertIfGiven,
+}
+
+func build(c *config.TLS) (*tls.Config, error) {
+	// A record for each write, however small: who waits for a reply waits for all of it.
+	t := &tls.Config{DynamicRecordSizingDisabled: true, ClientAuth: authorities[c.AuthClients]}
+	cert, err := readKeyPair(c)
+	if err != nil {
+		return nil, err
+	}
+	t.Certificates = []tls.Certificate{cert}
+	if c.AuthClients != "no" {
+		if t.ClientCAs, err = readAuthorities(c); err != nil {
+			return nil, err
+		}
+	}
+	if t.MinVersion, t.MaxVersion, err = versions(c.Protocols); err != nil {
+		return nil, err
+	}
+	if t.CipherSuites, err = ciphers(c.Ciphers); err != nil {
+		return nil, err
+	}
+	if err = checkSuites(c.CipherSuites); err != nil {
+		return nil, err
+	}
+	if t.SessionTicketsDisabled = !c.SessionCaching; c.SessionCaching {
+		limitSessions(t, c.SessionCacheTimeoutMS)
+	}
+	return t, nil
+}
+
+// readAuthorities returns who may sign clients' certificates.
+func readAuthorities(c *config.TLS) (*x509.CertPool, error) {
+	if c.CACertFile == "" && c.CACertDir == "" {
+		return nil, errors.New("either tls-ca-cert-file or tls-ca-cert-dir must be given, or tls-auth-clients be 'no'")
+	}
+	pool := x509.NewCertPool()
+	if c.CACertFile != "" {
+		pem, err := os.ReadFile(c.CACertFile)
+		if err != nil {
+			return nil, fmt.Errorf("tls-ca-cert-file: %w", err)
+		}
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("tls-ca-cert-file %s: there is no certificate in it", c.CACertFile)
+		}
+	}
+	if c.CACertDir != "" {
+		if err := addDirectory(pool, c.CACertDir); err != nil {
+			return nil, fmt.Errorf("tls-ca-cert-dir: %w", err)
+		}
+	}
+	return pool, nil
+}
+
+// addDirectory adds the certificates of all files in a directory; others may lie there, too.
+func addDirectory(pool *x509.CertPool, dir string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	found := false
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		if st, err := os.Stat(path); err != nil || !st.Mode().IsRegular() { // a link may lead to a file
+			continue
+		}
+		pem, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		found = pool.AppendCertsFromPEM(pem) || found
+	}
+	if !found {
+		return fmt.Errorf("%s: there is no certificate in it", dir)
+	}
+	return nil
+}
+
+// limitSessions ends what a client can resume after so long. Clients keep their sessions themselves, in
+// tickets that only the server can read; each gets the time at which it was made.
+func limitSessions(t *tls.Config, timeoutMS int64) {
+	t.WrapSession = func(cs tls.ConnectionState, ss *tls.SessionState) ([]byte, error) {
+		ss.Extra = append(ss.Extra, binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMilli())))
+		return t.EncryptTicket(cs, ss)
+	}
+	t.UnwrapSession = func(ticket []byte, cs tls.ConnectionState) (*tls.SessionState, error) {
+		ss, err := t.DecryptTicket(ticket, cs)
+		if err != nil || ss == nil || len(ss.Extra) == 0 {
+			return nil, err
+		}
+		made := int64(binary.BigEndian.Uint64(ss.Extra[len(ss.Extra)-1]))
+		if time.Now().UnixMilli()-made >= timeoutMS {
+			return nil, nil
+		}
+		return ss, nil
+	}
+}
