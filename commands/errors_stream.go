@@ -21,6 +21,7 @@ const (
 	ErrXReadNewID           Error = "ERR The > ID can be specified only when calling XREADGROUP using the GROUP <group> <consumer> option."
 	ErrXReadGroup           Error = "ERR The GROUP option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadNoAck           Error = "ERR The NOACK option is only supported by XREADGROUP. You called XREAD instead."
+	ErrXReadClaim           Error = "ERR The CLAIM option is only supported by XREADGROUP. You called XREAD instead."
 	ErrXReadGroupMissing    Error = "ERR Missing GROUP option for XREADGROUP"
 	ErrXReadNothing         Error = "ERR the stream last element ID is 0-0"
 	ErrXReadGroupNewest     Error = "ERR The + ID is meaningless in the context of XREADGROUP: you want to read the history of this consumer by specifying a proper ID, or use the > ID to get new messages. The + ID would just return an empty result set."

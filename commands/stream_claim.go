@@ -112,13 +112,13 @@ func (x *claimCall) claim(c *Ctx, g *store.GroupEdit, id stream.ID) bool {
 	case x.minIdleMS > 0 && c.NowMS()-p.DeliveredMS < x.minIdleMS:
 		return false
 	}
-	p.DeliveredMS = x.deliveredMS
 	switch {
 	case x.retryCount >= 0:
 		p.Deliveries = uint64(x.retryCount)
 	case !x.justID:
-		p.Deliveries++
+		p.Deliver(x.deliveredMS)
 	}
+	p.DeliveredMS = x.deliveredMS
 	to, _ := consumerOf(c, g, x.key, x.consumer)
 	to.ActiveMS = c.NowMS()
 	g.Deliver(p, to)

@@ -102,22 +102,21 @@ func writePendingSummary(c *Ctx, g *stream.Group) {
 }
 
 // writeEntries writes for each pending entry in range its ID, consumer, milliseconds
-// since its delivery, and deliveries.
+// since its delivery, and deliveries. See idleMS.
 func (p *pendingCall) writeEntries(c *Ctx, g *stream.Group) {
 	list, n := c.Out.DeferArray(), int64(0)
 	visit := func(e stream.Pending) bool {
 		if n == p.count || p.end.Less(e.ID) {
 			return false
 		}
-		idleMS := max(c.NowMS()-e.DeliveredMS, 0)
-		if p.minIdleMS > 0 && idleMS < p.minIdleMS {
+		if p.minIdleMS > 0 && c.NowMS()-e.DeliveredMS < p.minIdleMS {
 			return true
 		}
 		n++
 		c.Out.Array(4)
 		c.Out.Bulk(e.ID.AppendTo(c.Scratch()))
 		c.Out.BulkString(g.Owner(e).Name())
-		c.Out.Int(idleMS)
+		c.Out.Int(idleMS(c, g, e))
 		c.Out.Int(int64(min(e.Deliveries, math.MaxInt64)))
 		return true
 	}

@@ -106,8 +106,13 @@ func writeEntries(c *Ctx, s *stream.Stream, start, end stream.ID, reverse bool, 
 // writeEntry writes an entry: its ID, and fields and values one behind the other, which
 // are no map in version 3 either.
 func writeEntry(out *resp.Writer, id stream.ID, fv stream.FieldValues) {
-	var text [41]byte
 	out.Array(2)
+	writeIDAndFields(out, id, fv)
+}
+
+// writeIDAndFields writes the two parts of an entry.
+func writeIDAndFields(out *resp.Writer, id stream.ID, fv stream.FieldValues) {
+	var text [41]byte
 	out.Bulk(id.AppendTo(text[:0]))
 	out.Array(2 * fv.Len())
 	for {

@@ -19,6 +19,9 @@ type readCall struct {
 	// group and consumer are those of XREADGROUP, which is told by grouped.
 	grouped, noAck  bool
 	group, consumer []byte
+	// claim, if given, is what has been pending for so long that XREADGROUP takes it over.
+	claim       bool
+	claimIdleMS int64
 }
 
 func xread(c *Ctx) error {
@@ -62,6 +65,11 @@ func (x *readCall) readOptions(c *Ctx, a *Scanner) {
 		case a.Left() > 2 && a.IsNext("GROUP"):
 			if x.group, x.consumer = a.Bytes(), a.Bytes(); !x.grouped {
 				a.Fail(ErrXReadGroup)
+			}
+		case a.Left() > 1 && a.IsNext("CLAIM"):
+			x.claim, x.claimIdleMS = true, max(a.IntOr(ErrClaimMinIdle("XREADGROUP")), 0)
+			if !x.grouped {
+				a.Fail(ErrXReadClaim)
 			}
 		case a.IsNext("NOACK"):
 			if x.noAck = true; !x.grouped {

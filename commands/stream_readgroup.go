@@ -95,7 +95,11 @@ func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	g, _ := e.EditGroup(x.group)
 	consumer, _ := consumerOf(c, &g, r.key, x.consumer)
 	consumer.SeenMS = c.NowMS()
-	if !r.history && !hasNews(g.Stream(), g.Group()) {
+	var idle []stream.Pending
+	if x.claim && !r.history {
+		idle = x.takeIdle(c, &g)
+	}
+	if !r.history && len(idle) == 0 && !hasNews(g.Stream(), g.Group()) {
 		return false
 	}
 	if c.Out.Proto < 3 {
@@ -105,7 +109,7 @@ func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 	if r.history {
 		writeHistory(c, &g, consumer, r.after, x.count)
 	} else {
-		x.deliver(c, &g, consumer)
+		x.deliver(c, &g, consumer, idle)
 	}
 	return true
 }
@@ -115,18 +119,21 @@ func hasNews(s *stream.Stream, g *stream.Group) bool {
 	return s.Len() > 0 && g.LastID().Less(s.LastID()) && g.LastID().Less(s.TopID())
 }
 
-// deliver writes the entries that the group has not read, at most count of them unless that is 0, and makes
-// them pending for the consumer unless it does not want that.
-func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer) {
+// deliver writes the entries that the consumer takes over, and then those that the group has not read, at
+// most count of them unless that is 0, which it makes pending for the consumer unless it does not want that.
+func (x *readCall) deliver(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
 	var ids []stream.ID
 	list := c.Out.DeferArray()
-	g.Stream().Range(g.Group().LastID().Next(), stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
-		writeEntry(c.Out, id, fv)
-		ids = append(ids, id)
-		return int64(len(ids)) != x.count
-	})
-	c.Out.SetArray(list, len(ids))
-	if !x.noAck {
+	x.deliverIdle(c, g, consumer, idle)
+	if most := x.count - int64(len(idle)); x.count == 0 || most > 0 {
+		g.Stream().Range(g.Group().LastID().Next(), stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
+			writeEntry(c.Out, id, fv)
+			ids = append(ids, id)
+			return int64(len(ids)) != most || x.count == 0
+		})
+	}
+	c.Out.SetArray(list, len(idle)+len(ids))
+	if !x.noAck && len(ids) > 0 {
 		consumer.ActiveMS = c.NowMS() // with NOACK it gets something, but Redis counts only what becomes pending
 		for _, id := range ids {
 			g.Deliver(stream.Pending{ID: id, DeliveredMS: c.NowMS(), Deliveries: 1}, consumer)
@@ -152,8 +159,7 @@ func writeHistory(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, after s
 			continue
 		}
 		writeClaimed(c, g.Stream(), p.ID, false)
-		p.DeliveredMS = c.NowMS()
-		p.Deliveries++
+		p.Deliver(c.NowMS())
 		g.Deliver(p, consumer)
 	}
 }
@@ -167,6 +173,9 @@ func (x *readCall) waitGroup(c *Ctx, ids [][]byte) {
 	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS),
 		Try:      func(c *Ctx) (bool, error) { return own.retryGroup(c, ids) },
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
+	if c.MayBlock {
+		own.awaitIdle(c)
+	}
 }
 
 // retryGroup answers a client that has waited, with all of its streams that have anything new.
@@ -175,11 +184,14 @@ func (x *readCall) retryGroup(c *Ctx, ids [][]byte) (bool, error) {
 	if err != nil {
 		return true, err
 	}
+	ready := false
 	for i := range reads {
 		s := c.DB.Find(reads[i].key).Stream()
-		if hasNews(s, s.Group(x.group)) {
-			return x.readGroups(c, reads), nil
-		}
+		ready = ready || hasNews(s, s.Group(x.group)) || x.idleSinceMS(c, reads[i].key) <= c.NowMS()
 	}
+	if ready && x.readGroups(c, reads) {
+		return true, nil
+	}
+	x.awaitIdle(c)
 	return false, nil
 }

@@ -59,15 +59,7 @@ func (r *removal) read(a *Scanner) {
 		switch {
 		case r.readNext(a):
 		case a.Left() > 1 && a.IsNext("IDS"):
-			n := a.IntOr(ErrStreamIDsCount)
-			switch {
-			case a.Err() != nil:
-			case n < 1:
-				a.Fail(ErrStreamIDsCount)
-			case n > int64(a.Left()):
-				a.Fail(ErrStreamIDsMatch)
-			}
-			r.ids = a.Take(int(n))
+			r.ids = countedIDs(a)
 		default:
 			a.Syntax()
 		}
@@ -75,6 +67,19 @@ func (r *removal) read(a *Scanner) {
 	if len(r.ids) == 0 {
 		a.Fail(ErrStreamIDsMissing)
 	}
+}
+
+// countedIDs reads a number and as many IDs.
+func countedIDs(a *Scanner) [][]byte {
+	n := a.IntOr(ErrStreamIDsCount)
+	switch {
+	case a.Err() != nil:
+	case n < 1:
+		a.Fail(ErrStreamIDsCount)
+	case n > int64(a.Left()):
+		a.Fail(ErrStreamIDsMatch)
+	}
+	return a.Take(int(n))
 }
 
 // parse reads the IDs, which nobody looks at before the key and the group are known to be there.

@@ -240,7 +240,7 @@ func (ex *executor) freeCtx() *commands.Ctx {
 // spareCtx ends the use of what freeCtx returned.
 func (ex *executor) spareCtx(c *commands.Ctx) { ex.spareCtxs = append(ex.spareCtxs, c) }
 
-// tryAgainAt makes the queue of a key ready at a time.
+// tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	q := ex.parking.queues[c.DB.ID()][string(key)]
 	if q == nil {
@@ -250,7 +250,9 @@ func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 		q.again = &retry{queue: q}
 		q.again.timer.Of = q.again
 	}
-	ex.timers.set(&q.again.timer, atMS)
+	if t := &q.again.timer; !t.Queued() || atMS < t.AtMS() {
+		ex.timers.set(t, atMS)
+	}
 }
 
 // awaited reports whether somebody stands in the queue of a key before who asks.

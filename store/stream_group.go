@@ -134,6 +134,24 @@ func (e *GroupEdit) Deliver(p stream.Pending, c *stream.Consumer) {
 	}
 }
 
+// ByTime makes it possible to go through what is pending in the order of its delivery.
+func (e *GroupEdit) ByTime() {
+	was := e.g.Size()
+	e.g.OrderByTime()
+	e.charge(was)
+}
+
+// Release makes a pending entry one that nobody holds: it is pending for the consumer without a name,
+// delivered at the beginning of time. Who waits for the stream may claim it at once.
+func (e *GroupEdit) Release(p stream.Pending) {
+	nobody, _ := e.Consumer(nil)
+	p.DeliveredMS = 0
+	e.Deliver(p, nobody)
+	if o := e.e.db.store.observer; o != nil {
+		o.KeyReady(e.e.db.id, e.e.key)
+	}
+}
+
 // Read notes that the group got all up to the entries of these IDs, which rise from its last one.
 func (e *GroupEdit) Read(ids []stream.ID) {
 	if len(ids) == 0 {

@@ -1,6 +1,7 @@
 package stream
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -23,7 +24,8 @@ type Group struct {
 	last      ID
 	read      int64 // entries of the stream's whole history up to last, or UnknownRead
 	pending   *btree.BTreeG[Pending]
-	consumers []*Consumer // by name
+	byTime    *btree.BTreeG[heldSince] // nil until OrderByTime
+	consumers []*Consumer              // by name
 	byNumber  map[uint32]*Consumer
 	number    uint32 // the last consumer's that was added
 	hints
@@ -52,6 +54,13 @@ type Pending struct {
 	consumer    uint32
 }
 
+// Deliver notes that the entry is delivered once more. The count stays within what XCLAIM takes back from a
+// log.
+func (p *Pending) Deliver(nowMS int64) {
+	p.DeliveredMS = nowMS
+	p.Deliveries = min(p.Deliveries+1, math.MaxInt64)
+}
+
 func pendingLess(a, b Pending) bool { return a.ID.Less(b.ID) }
 
 func newTree[T any](less func(a, b T) bool) *btree.BTreeG[T] {
@@ -69,6 +78,9 @@ func (g *Group) clone() *Group {
 	c := *g
 	c.stamp = g.epoch.Now()
 	c.pending = g.pending.Copy()
+	if g.byTime != nil {
+		c.byTime = g.byTime.Copy()
+	}
 	c.consumers = slices.Clone(g.consumers)
 	c.byNumber = make(map[uint32]*Consumer, len(g.consumers))
 	for i, one := range c.consumers {
@@ -179,7 +191,9 @@ func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 	}
 	c := g.consumers[i]
 	c.pending.Scan(func(id ID) bool {
-		g.pending.Delete(Pending{ID: id})
+		if p, ok := g.pending.Delete(Pending{ID: id}); ok {
+			g.retime(&p, nil)
+		}
 		return true
 	})
 	g.consumers = slices.Delete(g.consumers, i, i+1)
@@ -191,6 +205,12 @@ func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 func (g *Group) SetPending(p Pending, c *Consumer) {
 	p.consumer = c.number
 	old, was := g.pending.SetHint(p, &g.given)
+	if g.byTime != nil {
+		if was {
+			g.retime(&old, nil)
+		}
+		g.retime(nil, &p)
+	}
 	if was && old.consumer == c.number {
 		return
 	}
@@ -204,6 +224,9 @@ func (g *Group) SetPending(p Pending, c *Consumer) {
 func (g *Group) Acknowledge(id ID) bool {
 	p, ok := g.pending.DeleteHint(Pending{ID: id}, &g.acked)
 	if ok {
+		if g.byTime != nil {
+			g.retime(&p, nil)
+		}
 		c := g.Owner(p)
 		c.pending.DeleteHint(id, &c.acked)
 	}

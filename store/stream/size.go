@@ -11,6 +11,8 @@ const (
 	groupBytes    = 512
 	consumerBytes = 320
 	pendingBytes  = 100
+	// timeBytes is what a pending entry takes besides in a group that has the order by time.
+	timeBytes = 40
 )
 
 // Size returns about how many bytes the stream takes, its groups included: O(number of groups).
@@ -27,7 +29,11 @@ func (s *Stream) EntriesSize() int { return headerBytes + s.bytes }
 
 // Size returns about how many bytes the group takes: O(1).
 func (g *Group) Size() int {
-	return groupBytes + len(g.name) + consumerBytes*len(g.consumers) + pendingBytes*g.pending.Len()
+	n := groupBytes + len(g.name) + consumerBytes*len(g.consumers) + pendingBytes*g.pending.Len()
+	if g.byTime != nil {
+		n += timeBytes * g.byTime.Len()
+	}
+	return n
 }
 
 // size returns what a node weighs in the stream.

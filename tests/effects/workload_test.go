@@ -134,6 +134,7 @@ func (w *worker) onString() []string {
 		{"MSETNX", key, w.value(), w.key("s"), w.value()},
 		{"SET", num, w.n(100)},
 		{"INCR", num}, {"DECR", num}, {"INCRBY", num, w.n(1000)}, {"DECRBY", num, "-" + w.n(1000)},
+		{"INCREX", num, "UBOUND", w.n(50), "PX", w.ttl(), "ENX"}, {"INCREX", num, "BYFLOAT", "0.5", "SATURATE", "UBOUND", "20"},
 		{"INCRBYFLOAT", num, "0." + w.n(100)},
 		{"INCR", key}, // often not a number
 	}
@@ -242,6 +243,7 @@ func (w *worker) onZSet() []string {
 		{"ZPOPMIN", a}, {"ZPOPMAX", a, w.n(5)}, {"ZPOPMIN", a, "1000"}, {"ZMPOP", "2", a, b, "MAX", "COUNT", w.n(4)},
 		{"ZRANGESTORE", a, b, w.n(3), "-1"}, {"ZRANGESTORE", a, a, "-inf", w.n(20), "BYSCORE", "LIMIT", "1", "7"},
 		{"ZUNIONSTORE", a, "2", b, c, "WEIGHTS", "2", "0.5"}, {"ZUNIONSTORE", a, "2", a, w.key("t"), "AGGREGATE", "MAX"},
+		{"ZUNIONSTORE", a, "2", b, c, "AGGREGATE", "COUNT"},
 		{"ZINTERSTORE", a, "2", b, c}, {"ZDIFFSTORE", a, "2", b, c},
 		{"BZPOPMIN", a, b, "0.03"}, {"BZPOPMAX", a, "0.02"}, {"BZMPOP", "0.02", "2", a, b, "MIN", "COUNT", "3"},
 	}
@@ -270,6 +272,9 @@ func (w *worker) onStream() []string {
 		{"XREADGROUP", "GROUP", w.group(), w.name, "NOACK", "COUNT", "1", "STREAMS", key, ">"},
 		{"XREADGROUP", "GROUP", w.group(), w.name, "BLOCK", "20", "STREAMS", key, ">"},
 		{"XREADGROUP", "GROUP", w.group(), w.name, "STREAMS", key, "0"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "COUNT", w.n(5), "CLAIM", "5", "STREAMS", key, ">"},
+		{"XREADGROUP", "GROUP", w.group(), w.name, "BLOCK", "20", "CLAIM", "10", "STREAMS", key, ">"},
+		{"XNACK", w.added[0], "g0", "FAIL", "IDS", "1", w.added[1]}, {"XNACK", w.added[0], "g0", "FATAL", "IDS", "1", w.added[1], "FORCE"},
 		{"XACK", w.added[0], "g0", w.added[1], "5-5"}, {"XACK", w.added[0], "g0", w.added[1]}, {"XACK", w.added[0], "g0", w.added[1]},
 		{"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1]}, {"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1], "FORCE", "JUSTID"},
 		{"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1], "FORCE", "IDLE", "1000", "RETRYCOUNT", "7", "LASTID", w.added[1]},

@@ -1,0 +1,95 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/store"
+	"lockserver/store/stream"
+)
+
+// XREADGROUP ... CLAIM, which gives a consumer what has been pending for long before what is new (Redis 8.4).
+
+// takeIdle returns what has been pending for as long as the call asks for, longest first and at most as much
+// as it may return. What was deleted from the stream meanwhile is pending no more.
+func (x *readCall) takeIdle(c *Ctx, g *store.GroupEdit) (idle []stream.Pending) {
+	var deleted []stream.ID
+	g.ByTime()
+	g.Group().EachByTime(func(p stream.Pending) bool {
+		switch {
+		case c.NowMS()-p.DeliveredMS < x.claimIdleMS:
+			return false
+		case !g.Stream().Has(p.ID):
+			deleted = append(deleted, p.ID)
+		default:
+			idle = append(idle, p)
+		}
+		return x.count == 0 || int64(len(idle)) < x.count
+	})
+	for _, id := range deleted {
+		g.Acknowledge(id)
+	}
+	return idle
+}
+
+// deliverIdle writes what the consumer takes over, each with how long it has been pending, -1 if for nobody,
+// and how often it had been delivered.
+func (x *readCall) deliverIdle(c *Ctx, g *store.GroupEdit, consumer *stream.Consumer, idle []stream.Pending) {
+	for _, p := range idle {
+		g.Stream().Range(p.ID, p.ID, false, func(id stream.ID, fv stream.FieldValues) bool {
+			c.Out.Array(4)
+			writeIDAndFields(c.Out, id, fv)
+			return false
+		})
+		c.Out.Int(idleMS(c, g.Group(), p))
+		c.Out.Int(int64(p.Deliveries))
+		p.Deliver(c.NowMS())
+		g.Deliver(p, consumer)
+		consumer.ActiveMS = c.NowMS()
+	}
+}
+
+// idleMS is for how many milliseconds an entry has been pending; -1 if nobody holds it (XNACK).
+func idleMS(c *Ctx, g *stream.Group, p stream.Pending) int64 {
+	if p.DeliveredMS == 0 && g.Owner(p).Name() == "" {
+		return -1
+	}
+	return max(c.NowMS()-p.DeliveredMS, 0)
+}
+
+// idleSinceMS is when something that is pending at key will be taken over by a call that waits, if nobody
+// touches it before; never if the call does not ask for that.
+func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
+	atMS := int64(math.MaxInt64)
+	if !x.claim {
+		return atMS
+	}
+	e, _ := c.DB.OpenStream(key)
+	g, _ := e.EditGroup(x.group)
+	g.ByTime()
+	g.Group().EachByTime(func(p stream.Pending) bool {
+		if p.DeliveredMS <= math.MaxInt64-x.claimIdleMS {
+			atMS = p.DeliveredMS + x.claimIdleMS
+		}
+		return false
+	})
+	return atMS
+}
+
+// leastPatienceMS is how soon a call that waits looks again at what is pending.
+const leastPatienceMS = 10
+
+// awaitIdle has a call that waits try again when something that is pending may be taken over. What others are
+// given from now on is not due before the time that the call asks for, so it looks again by then: nobody need
+// tell it.
+func (x *readCall) awaitIdle(c *Ctx) {
+	if !x.claim {
+		return
+	}
+	againMS := int64(math.MaxInt64)
+	if wait := max(x.claimIdleMS, leastPatienceMS); wait < againMS-c.NowMS() {
+		againMS = c.NowMS() + wait
+	}
+	for _, key := range x.keys {
+		c.Host.TryAgainAt(c, key, max(min(x.idleSinceMS(c, key), againMS), c.NowMS()+1))
+	}
+}

@@ -1,0 +1,43 @@
+package server
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Those who wait in XREADGROUP ... CLAIM for the same stream are each served when what they ask for is due,
+// to the millisecond, whoever of them has come first.
+func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, nil)
+	c, patient, hasty := client(t, srv), client(t, srv), client(t, srv)
+	c.Do("XADD", "s", "1", "f", "v")
+	c.Do("XGROUP", "CREATE", "s", "g", "0")
+	c.Do("XREADGROUP", "GROUP", "g", "a", "STREAMS", "s", ">")
+	patient.Send("XREADGROUP", "GROUP", "g", "patient", "BLOCK", "0", "CLAIM", "500", "STREAMS", "s", ">")
+	awaitParked(t, srv, 1)
+	hasty.Send("XREADGROUP", "GROUP", "g", "hasty", "BLOCK", "0", "CLAIM", "100", "STREAMS", "s", ">")
+	awaitParked(t, srv, 2)
+	clock.Advance(99 * time.Millisecond)
+	awaitParked(t, srv, 2)
+	clock.Advance(time.Millisecond)
+	require.Equal(t, `[["s" [["1-0" ["f" "v"] 100 1]]]]`, hasty.Receive().String())
+	clock.Advance(499 * time.Millisecond) // from the claim on
+	awaitParked(t, srv, 1)
+	clock.Advance(time.Millisecond)
+	require.Equal(t, `[["s" [["1-0" ["f" "v"] 500 2]]]]`, patient.Receive().String())
+
+	// What is pending by the time of another one's wait: it was delivered behind the waiter's back.
+	patient.Send("XREADGROUP", "GROUP", "g", "patient", "BLOCK", "0", "CLAIM", "300", "STREAMS", "s", ">")
+	awaitParked(t, srv, 1)
+	require.Equal(t, "1", c.Do("XACK", "s", "g", "1-0").String())
+	clock.Advance(250 * time.Millisecond)
+	require.Equal(t, `["1-0"]`, c.Do("XCLAIM", "s", "g", "a", "0", "1-0", "FORCE", "JUSTID").String())
+	clock.Advance(299 * time.Millisecond)
+	awaitParked(t, srv, 1)
+	clock.Advance(time.Millisecond)
+	require.Equal(t, `[["s" [["1-0" ["f" "v"] 300 1]]]]`, patient.Receive().String())
+	checkParking(t, srv)
+}
