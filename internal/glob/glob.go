@@ -10,12 +10,18 @@ package glob
 
 import "lockserver/internal/ascii"
 
+// maxStars is how many stars Redis follows, each in a call of its own, before it gives up.
+const maxStars = 1000
+
 // Match reports whether s as a whole matches pattern. With nocase, ASCII letters match in either case, except
 // behind a backslash in a class.
 //
 // What Redis does in corners is kept: no pattern but the empty one matches the empty string, "*" included (so
 // KEYS and SCAN ask for the pattern "*" itself before they match); a class without its ']' ends with the
 // pattern; bytes from 0x80 on are below 0 in a range; a range's ends are put in order before case is dropped.
+//
+// A pattern with more than maxStars stars (those in a row are one) matches nothing that takes all of them to be
+// matched, as in Redis.
 //
 // It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte, so what
 // lies between two stars may be taken where it first fits, and a mismatch need only go back to the last star:
@@ -25,12 +31,16 @@ func Match(pattern, s []byte, nocase bool) bool {
 		return len(pattern) == 0
 	}
 	star, retry := -1, 0 // the pattern behind the last star, and where in s it was last tried
+	stars := 0           // how many there were up to there
 	p, i := 0, 0
 	for i < len(s) {
 		if p < len(pattern) && pattern[p] == '*' {
 			p = skipStars(pattern, p)
 			if p == len(pattern) {
 				return true
+			}
+			if stars++; stars > maxStars {
+				return false
 			}
 			star, retry = p, i
 			continue

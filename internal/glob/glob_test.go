@@ -155,6 +155,11 @@ func TestMatch(t *testing.T) {
 		{"[A-_]", "a", true, false},
 		{"[z-a]", "m", false, true},
 		{long + "*", long, false, true},
+		{strings.Repeat("*a", 1000), strings.Repeat("a", 1000), false, true},
+		{strings.Repeat("*a", 1001), strings.Repeat("a", 1001), false, false}, // too many stars for Redis
+		{strings.Repeat("*a", 1000) + "*", strings.Repeat("a", 1001), false, true},
+		{strings.Repeat("a*", 1000) + "*b", strings.Repeat("a", 1000) + "b", false, true},
+		{strings.Repeat("*a", 1001), strings.Repeat("*a", 1001)[:500], false, false},
 	} {
 		require.Equal(t, c.want, glob.Match([]byte(c.pattern), []byte(c.s), c.nocase), "%+v", c)
 	}
@@ -202,12 +207,92 @@ func TestBomb(t *testing.T) {
 	require.Less(t, time.Since(start), 5*time.Second)
 }
 
+// slowMatch is Match as one would first write it: a star tries every end. depth is how many stars there were.
+func slowMatch(pattern, s []byte, depth int) bool {
+	switch {
+	case depth > 1000:
+		return false
+	case len(pattern) == 0 || len(s) == 0:
+		return len(s) == 0 && len(bytes.TrimLeft(pattern, "*")) == 0
+	case pattern[0] == '*':
+		rest := bytes.TrimLeft(pattern, "*")
+		if len(rest) == 0 {
+			return true
+		}
+		for from := range s {
+			if slowMatch(rest, s[from:], depth+1) {
+				return true
+			}
+		}
+		return false
+	}
+	size, ok := slowElement(pattern, int8(s[0]))
+	return ok && slowMatch(pattern[size:], s[1:], depth)
+}
+
+// slowElement says whether what pattern begins with stands for c, and how long it is.
+func slowElement(pattern []byte, c int8) (size int, ok bool) {
+	if pattern[0] == '?' {
+		return 1, true
+	}
+	if pattern[0] != '[' {
+		if pattern[0] == '\\' && len(pattern) > 1 {
+			return 2, int8(pattern[1]) == c
+		}
+		return 1, int8(pattern[0]) == c
+	}
+	p := 1
+	negated := p < len(pattern) && pattern[p] == '^'
+	if negated {
+		p++
+	}
+	var members [256]bool
+	for p < len(pattern) && pattern[p] != ']' {
+		from, to, took := int8(pattern[p]), int8(pattern[p]), 1
+		switch {
+		case pattern[p] == '\\' && p+1 < len(pattern):
+			from, to, took = int8(pattern[p+1]), int8(pattern[p+1]), 2
+		case p+2 < len(pattern) && pattern[p+1] == '-':
+			to, took = int8(pattern[p+2]), 3
+		}
+		for member := int(min(from, to)); member <= int(max(from, to)); member++ {
+			members[uint8(member)] = true
+		}
+		p += took
+	}
+	return min(p+1, len(pattern)), members[uint8(c)] != negated
+}
+
+// TestAgainstTheSlowWay compares random patterns and texts, in which stars and repetitions abound.
+func TestAgainstTheSlowWay(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 41))
+	hits := 0
+	for range 20_000 {
+		pattern, s := randomPattern(r), make([]byte, r.IntN(12))
+		for i := range s {
+			s[i] = "aab*"[r.IntN(4)]
+		}
+		for range r.IntN(4) {
+			pattern = append(pattern, "a*ba*"[r.IntN(5)])
+		}
+		want := len(s) > 0 && slowMatch(pattern, s, 0)
+		if want {
+			hits++
+		}
+		require.Equal(t, want, glob.Match(pattern, s, false), "pattern %q, text %q", pattern, s)
+	}
+	require.Greater(t, hits, 1000)
+}
+
 func FuzzMatch(f *testing.F) {
 	f.Add([]byte("a*[^b-c]?\\"), []byte("abcd"), true)
 	f.Add([]byte("[a-"), []byte("-"), false)
 	f.Fuzz(func(t *testing.T, pattern, s []byte, nocase bool) {
 		prefix, exact := glob.Literal(pattern)
 		got := glob.Match(pattern, s, nocase)
+		if !nocase && len(s) > 0 && len(pattern)+len(s) < 40 {
+			require.Equal(t, slowMatch(pattern, s, 0), got)
+		}
 		if !nocase && got {
 			require.True(t, bytes.HasPrefix(s, prefix))
 		}
