@@ -380,22 +380,30 @@ func digitValue(c byte) int {
 }
 
 func baseCollectGarbage(L *lua.LState) int {
-	option := "collect"
+	s, option := FromLua(L), "collect"
 	if L.Get(1) != lua.LNil {
 		option = checkString(L, 1)
 	}
+	var answer lua.LValue = lua.LNumber(0)
+	var setting *int
 	switch option {
 	case "stop", "restart", "collect":
-		L.Push(lua.LNumber(0))
 	case "count":
-		L.Push(lua.LNumber(float64(FromLua(L).limits.heap()) / 1024))
+		answer = lua.LNumber(float64(s.limits.heap()) / 1024)
 	case "step":
-		L.Push(lua.LFalse)
-	case "setpause", "setstepmul":
-		L.Push(lua.LNumber(200))
+		answer = lua.LFalse
+	case "setpause":
+		setting = &s.collector.pause
+	case "setstepmul":
+		setting = &s.collector.stepMul
 	default:
 		argumentError(L, 1, "invalid option '"+option+"'")
 	}
+	number := int(int32(optInt(L, 2, 0)))
+	if setting != nil {
+		answer, *setting = lua.LNumber(*setting), number
+	}
+	L.Push(answer)
 	return 1
 }
 

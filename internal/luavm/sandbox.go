@@ -90,10 +90,9 @@ func protectAll(table *lua.LTable, seen map[*lua.LTable]*lua.LTable) *lua.LTable
 // missingGlobal answers the reading of a global that is not there.
 func missingGlobal(L *lua.LState) int {
 	name := L.Get(2)
-	shown := "?"
-	if isText(name) {
-		shown = toText(name)
+	if !isText(name) {
+		fail(L, "Second argument to luaProtectedTableError must be a string or number")
 	}
-	fail(L, "Script attempted to access nonexistent global variable '"+shown+"'")
+	fail(L, "Script attempted to access nonexistent global variable '"+toText(name)+"'")
 	return 0
 }

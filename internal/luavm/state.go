@@ -32,6 +32,8 @@ type State struct {
 	strings *lua.LTable // what getmetatable("") shows
 	// viewMeta is what getmetatable(_G) shows.
 	viewMeta *lua.LTable
+	// collector is what collectgarbage was told last, and answers; nothing goes by it.
+	collector struct{ pause, stepMul int }
 	// native are functions of the interpreter's coroutine library.
 	native map[string]lua.LGFunction
 
@@ -67,6 +69,7 @@ func NewState(o Options) *State {
 		o.MaxMemoryBytes = DefaultMaxMemoryBytes
 	}
 	s := &State{options: o}
+	s.collector.pause, s.collector.stepMul = 200, 200 // LUAI_GCPAUSE, LUAI_GCMUL
 	s.vm = lua.NewState(lua.Options{
 		CallStackSize:    maxFrames,
 		RegistrySize:     registryStart,

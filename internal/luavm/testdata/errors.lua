@@ -738,6 +738,27 @@ collectgarbage("x")
 return collectgarbage(), collectgarbage("stop"), collectgarbage("step")
 => "true 0 0 false"
 
+return collectgarbage("setpause", 100), collectgarbage("setpause", 200), collectgarbage("setpause", "200")
+=> "true 200 100 200"
+
+return collectgarbage("setstepmul", 100), collectgarbage("setstepmul"), collectgarbage("setstepmul", 200)
+=> "true 200 100 0"
+
+collectgarbage("setpause", "x")
+=> "false \"user_script:1: bad argument #2 to 'collectgarbage' (number expected, got string)\""
+
+collectgarbage("x", "y")
+=> "false \"user_script:1: bad argument #1 to 'collectgarbage' (invalid option 'x')\""
+
+collectgarbage("stop", {})
+=> "false \"user_script:1: bad argument #2 to 'collectgarbage' (number expected, got table)\""
+
+return _G[{}]
+=> "false \"user_script:1: Second argument to luaProtectedTableError must be a string or number\""
+
+return _G[true]
+=> "false \"user_script:1: Second argument to luaProtectedTableError must be a string or number\""
+
 loadstring()
 => "false \"user_script:1: bad argument #1 to 'loadstring' (string expected, got no value)\""
 
