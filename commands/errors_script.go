@@ -22,6 +22,7 @@ const (
 	ErrScriptStopped  Error = "ERR the server is ending" // ours
 	ErrLoadTimeout    Error = "ERR FUNCTION LOAD timeout"
 	ErrScriptReadOnly Error = "ERR Can not execute a script with write flag using *_ro command."
+	ErrScriptFull     Error = "OOM allow-oom flag is not set on the script, can not run it when used memory > 'maxmemory'"
 	ErrShebang        Error = "ERR Invalid script shebang"
 	ErrShebangEngine  Error = "ERR Invalid engine in script shebang"
 
@@ -112,6 +113,15 @@ func ErrFunctionOption(word []byte) Error { return quoted("ERR Unknown option gi
 
 // ErrFunctionArgument names an argument of FUNCTION LIST that is unknown.
 func ErrFunctionArgument(word []byte) Error { return quoted("ERR Unknown argument ", word, "") }
+
+// ErrScriptDisk is what keeps everybody from writing, in the words of a script that is not begun for it.
+func ErrScriptDisk(cause error) Error {
+	const blocked = "but it's currently unable to persist to disk. Writable scripts are blocked. Use 'no-writes' flag for read only scripts."
+	if reason, ok := strings.CutPrefix(cause.Error(), string(ErrLogFailed(""))); ok {
+		return Error("MISCONF Redis is configured to persist data to AOF, " + blocked + " AOF error: " + reason)
+	}
+	return "MISCONF Redis is configured to save RDB snapshots, " + blocked
+}
 
 // ErrScriptFailed adds to what a script failed with which script it was, and where: the source, as Lua names
 // it, and the line, or neither if that is not known.

@@ -9,7 +9,7 @@ import (
 
 // admit says whether the session may run a command now. The first that speaks against
 // it is named, in Redis' order.
-func (s *session) admit(row *commands.Row) error {
+func (s *session) admit(row *commands.Row, argv [][]byte) error {
 	ex := s.executor
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
 		if row.Flags.Has(commands.Protected) && !s.mayDebug() {
@@ -17,7 +17,7 @@ func (s *session) admit(row *commands.Row) error {
 		}
 		return commands.ErrNoAuth
 	}
-	flags := row.Flags
+	flags := ex.scripts.Flags(row, argv)
 	if s.multi != nil {
 		if flags.Has(commands.NoMulti) {
 			return commands.ErrNotInsideMulti
@@ -26,9 +26,11 @@ func (s *session) admit(row *commands.Row) error {
 			flags |= s.multi.flags & keyspace
 		}
 	}
-	if ex.store.Full() && !ex.busy.on {
-		if err := s.admitFull(row); err != nil {
-			return err
+	if !ex.busy.on {
+		if ex.beganFull = ex.store.Full(); ex.beganFull {
+			if err := s.admitFull(row, flags); err != nil {
+				return err
+			}
 		}
 	}
 	return s.admitHere(row, flags)
@@ -62,7 +64,7 @@ const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
 
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
 // would need more. Queued commands need memory, too, whatever they do.
-func (s *session) admitFull(row *commands.Row) error {
+func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 	if !s.authenticated || s.executor.durable.Loading() {
 		return nil
 	}
@@ -71,9 +73,9 @@ func (s *session) admitFull(row *commands.Row) error {
 	case s.condemned: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory
 	case room:
+		s.executor.beganFull = false
 		return nil
 	}
-	flags := row.Flags
 	if s.multi != nil && flags.Has(commands.RunsQueue) {
 		flags = s.multi.flags
 	}
@@ -121,7 +123,7 @@ func (s *session) takesFastPath() bool {
 func (s *session) admitPlain(row *commands.Row) error {
 	ex := s.executor
 	if ex.store.Full() {
-		if err := s.admitFull(row); err != nil {
+		if err := s.admitFull(row, row.Flags); err != nil {
 			return err
 		}
 	}
@@ -167,7 +169,7 @@ func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 		}
 	}
 	const writing = commands.Write | commands.MayReplicate
-	writes := row.Flags&writing != 0 && ex.scripts.MayWrite(row, argv) || row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
+	writes := ex.scripts.Flags(row, argv)&writing != 0 || row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
 	if !s.authenticated || !ex.pausing.all && !writes {
 		return false
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"bytes"
 	"time"
 
 	"lockserver/commands"
@@ -97,31 +96,11 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 	return err
 }
 
-// countScriptError looks whether the reply of a script, behind mark, is an error. One that a command inside
-// has replied is told already: there are more of them than before.
-func (ex *executor) countScriptError(s *session, row *commands.Row, mark int, told int64) {
-	reply := s.out.Buf[mark:]
-	if len(reply) == 0 || reply[0] != '-' {
-		return
-	}
-	ex.stats.Commands[row.Index()].Failed++
-	if ex.stats.Errors.Total == told {
-		line, _, _ := bytes.Cut(reply[1:], []byte("\r\n"))
-		ex.stats.Errors.Count(string(line))
-	}
-}
-
 // refuse replaces what a command has replied so far by an error, and counts that.
 func (ex *executor) refuse(s *session, mark int, err error) {
-	ex.replyError(s, mark, err)
-	ex.stats.Errors.Count(err.Error())
-}
-
-// replyError replaces what a command has replied so far by an error.
-func (ex *executor) replyError(s *session, mark int, err error) {
 	s.out.Rollback(mark)
 	s.out.Error(err.Error())
-	ex.counts.errors++
+	ex.stats.Errors.Count(err.Error())
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
@@ -130,10 +109,10 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
-	mark, told := s.out.Mark(), ex.stats.Errors.Total
+	mark := s.out.Mark()
 	ex.total++
 	if err == nil {
-		if err = s.admit(row); err != nil {
+		if err = s.admit(row, argv); err != nil {
 			ex.stats.Commands[row.Index()].Rejected++
 		}
 	} else if called := ex.table.Called(argv); called != nil {
@@ -151,9 +130,6 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if s.noTouch {
 			ex.store.SetNoTouch(false)
 		}
-		if row.Code != commands.NoCode && err == nil {
-			ex.countScriptError(s, row, mark, told)
-		}
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)
 		}
@@ -162,11 +138,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if row == nil && isHTTP(argv[0]) {
 			s.refuseHTTP()
 		}
-		if row != nil && row.Code != commands.NoCode && ex.stats.Errors.Total > told {
-			ex.replyError(s, mark, err) // that of a command inside, which was counted
-		} else {
-			ex.refuse(s, mark, err)
-		}
+		ex.refuse(s, mark, err)
 	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching {
@@ -311,7 +283,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		return false, err
 	}
 	if !tx.aborted { // what will not run is not worth the memory
-		tx.add(row, argv)
+		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
 	}
 	s.out.Simple("QUEUED")
 	return true, nil

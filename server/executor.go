@@ -86,9 +86,12 @@ type executor struct {
 	round    *transport.Loop // whose slice ends; nil: of no event loop
 	armedMS  int64           // when the ticker will wake by itself; 0: when poked
 	poke     chan struct{}   // wakes the ticker
-	evicting bool            // memory is above its bound, and the ticker makes room in slices
-	ending   bool            // Close was called: no further command runs
-	failed   error           // a write command panicked: the data may be damaged, nothing runs any more
+	// beganFull says that memory was full, and no room could be made, when the command of a client began that
+	// now runs.
+	beganFull bool
+	evicting  bool  // memory is above its bound, and the ticker makes room in slices
+	ending    bool  // Close was called: no further command runs
+	failed    error // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all
@@ -212,7 +215,6 @@ func (ex *executor) unlockUnit(f func()) {
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
-	errors      int64 // error replies
 }
 
 // What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have

@@ -112,7 +112,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	t.Line("tracking_total_keys", ex.tracking.Keys())
 	t.Line("tracking_total_items", ex.tracking.Readings())
 	t.Line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
-	t.Line("total_error_replies", ex.counts.errors)
+	t.Line("total_error_replies", ex.stats.Errors.Total)
 }
 
 func infoCPU(t *info.Text) {

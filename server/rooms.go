@@ -32,9 +32,6 @@ func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex.total++
 	c.DB = s.db
 	err = ex.countNested(c.Row, func() error { return ex.callContained(c, s) })
-	if err != nil {
-		ex.stats.Errors.Count(err.Error())
-	}
 	if len(ex.monitors) > 0 {
 		ex.show(nil, c.Row, s.db.ID(), c.Argv)
 	}
@@ -65,8 +62,21 @@ func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 // RefusesWrites implements script.Host.
 func (h scriptHost) RefusesWrites() error { return h.executor.durable.RefusesWrites() }
 
-// Evicting implements script.Host.
-func (h scriptHost) Evicting() bool { return h.executor.evicting }
+// CountError implements script.Host.
+func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
+
+// CountRejected implements script.Host.
+func (h scriptHost) CountRejected(row *commands.Row) {
+	h.executor.stats.Commands[row.Index()].Rejected++
+}
+
+// CountFailed implements script.Host.
+func (h scriptHost) CountFailed(row *commands.Row) {
+	h.executor.stats.Commands[row.Index()].Failed++
+}
+
+// Full implements script.Host.
+func (h scriptHost) Full() bool { return h.executor.beganFull }
 
 // Loading implements script.Host.
 func (h scriptHost) Loading() bool { return h.executor.durable.Loading() }

@@ -318,8 +318,9 @@ type queuedCommand struct {
 	argv [][]byte
 }
 
-// add queues a command. Its words are copied.
-func (tx *transaction) add(row *commands.Row, argv [][]byte) {
+// add queues a command, of which flags are those that count. Its words are copied.
+func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byte) {
+	tx.flags |= flags
 	first := len(tx.args)
 	for _, a := range argv {
 		at := len(tx.room)
@@ -327,5 +328,4 @@ func (tx *transaction) add(row *commands.Row, argv [][]byte) {
 		tx.args = append(tx.args, tx.room[at:len(tx.room):len(tx.room)])
 	}
 	tx.queued = append(tx.queued, queuedCommand{row, tx.args[first:len(tx.args):len(tx.args)]})
-	tx.flags |= row.Flags
 }

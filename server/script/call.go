@@ -26,11 +26,10 @@ type caller struct {
 
 // call is redis.call, and redis.pcall unless an error is to be raised.
 func (vm *luaVM) call(l *lua.LState, raise bool) int {
-	text := vm.tryCall(l)
-	if text == "" {
+	failure := vm.tryCall(l)
+	if failure == nil {
 		return 1
 	}
-	failure := errorTable(l, text)
 	if raise {
 		luavm.Raise(l, failure)
 	}
@@ -38,35 +37,37 @@ func (vm *luaVM) call(l *lua.LState, raise bool) int {
 	return 1
 }
 
-// tryCall runs the command that stands on the stack, and pushes its reply unless there is
-// an error, whose text it returns.
-func (vm *luaVM) tryCall(l *lua.LState) (failure string) {
+// tryCall runs the command that stands on the stack, and pushes its reply unless that is an error, which it
+// returns.
+func (vm *luaVM) tryCall(l *lua.LState) (failure *lua.LTable) {
 	e := vm.engine
 	run := e.running
 	if run == nil || run.vm != vm {
-		return "ERR redis.call/pcall can only be called inside a script invocation"
+		return plainErrorTable(l, "ERR redis.call/pcall can only be called inside a script invocation")
 	}
 	caller := &e.caller
 	argv, err := caller.arguments(l)
-	if err == nil {
-		err = e.call(run, argv)
+	if err != nil {
+		return plainErrorTable(l, err.Error())
 	}
+	err = e.call(run, argv)
 	if run.fatal != nil {
 		luavm.Kill(l, run.fatal)
 	}
 	if err != nil {
-		return callErrorText(err.Error())
+		e.host.CountError(err.Error())
+		return errorTable(l, callErrorText(err.Error()))
 	}
 	buf := caller.out.Buf
 	caller.reply = replyReader{state: l, buf: buf}
 	if buf[0] == '-' {
-		return callErrorText(string(caller.reply.line()[1:]))
+		return errorTable(l, callErrorText(string(caller.reply.line()[1:])))
 	}
 	l.Push(caller.reply.value())
 	if cap(buf) > maxSpareReplyBytes {
 		caller.out.Buf = nil
 	}
-	return ""
+	return nil
 }
 
 // arguments takes the arguments of a call off the stack; they are valid until the next call.
@@ -105,13 +106,11 @@ func callErrorText(text string) string {
 func (e *Engine) call(run *execution, argv [][]byte) error {
 	c := &e.caller.ctx
 	row := rowOf(c.Table, argv)
-	switch {
-	case row == nil:
+	if row == nil {
 		return commands.ErrCallUnknown
-	case !row.Accepts(len(argv)):
-		return commands.ErrCallArity
 	}
-	if err := e.Admit(row); err != nil {
+	if err := e.admitCall(row, len(argv)); err != nil {
+		e.host.CountRejected(row)
 		return err
 	}
 	c.Argv, c.Row = argv, row
@@ -121,6 +120,14 @@ func (e *Engine) call(run *execution, argv [][]byte) error {
 		run.fatal = commands.ErrInternal
 	}
 	return err
+}
+
+// admitCall is Admit for so many words.
+func (e *Engine) admitCall(row *commands.Row, words int) error {
+	if !row.Accepts(words) {
+		return commands.ErrCallArity
+	}
+	return e.Admit(row)
 }
 
 // rowOf returns the row of a command, nil if there is no such command.

@@ -93,23 +93,38 @@ func (e *Engine) Admit(row *commands.Row) error {
 	return nil
 }
 
-// MayWrite reports whether a command may change the data, as far as that depends on the script that it runs:
-// one that says no-writes may not. Any other command may.
-func (e *Engine) MayWrite(row *commands.Row, argv [][]byte) bool {
-	var flags flagSet
+// Flags are the row's, or for a command that runs a script which says with its first line what it does, those
+// that follow from that.
+func (e *Engine) Flags(row *commands.Row, argv [][]byte) commands.Flags {
+	says := noShebang
 	switch row.Code {
 	case commands.ScriptText:
-		flags, _, _ = readFlags(argv[1])
+		if flags, _, err := readFlags(argv[1]); err == nil {
+			says = flags
+		}
 	case commands.ScriptSHA1:
 		if script := e.cache.find(argv[1]); script != nil {
-			flags = script.flags
+			says = script.flags
 		}
 	case commands.FunctionName:
 		if f := e.libraries.find(argv[1]); f != nil {
-			flags = f.flags
+			says = f.flags
 		}
 	}
-	return flags&noWrites == 0
+	if says&noShebang != 0 {
+		return row.Flags
+	}
+	flags := row.Flags &^ (commands.Write | commands.DenyOOM | commands.Stale | commands.MayReplicate)
+	if says&noWrites == 0 {
+		flags |= commands.Write
+	}
+	if says&(noWrites|allowOOM) == 0 {
+		flags |= commands.DenyOOM
+	}
+	if says&allowStale != 0 {
+		flags |= commands.Stale
+	}
+	return flags
 }
 
 // Counts are the sizes of what an engine keeps.

@@ -15,10 +15,17 @@ type Host interface {
 	// stopped says that Engine.Stop has cut it off in the middle: nothing that it changed may be recorded.
 	End(c *commands.Ctx, stopped bool)
 
+	// CountError counts an error that a call or the script itself replies, by its code.
+	CountError(text string)
+	// CountRejected counts a call that was refused before it ran, CountFailed a command that has replied an
+	// error and does not return one.
+	CountRejected(row *commands.Row)
+	CountFailed(row *commands.Row)
+
 	// RefusesWrites returns what keeps everybody from writing, nil if nothing does.
 	RefusesWrites() error
-	// Evicting reports whether room is being made in memory, so that it does not count as full.
-	Evicting() bool
+	// Full reports whether memory was full, and no room could be made, when the client's command began.
+	Full() bool
 	// Loading reports whether the data is still being read from files.
 	Loading() bool
 

@@ -28,7 +28,10 @@ type testHost struct {
 	idle     int    // calls of Idle
 	ended    int    // calls of End
 	stopped  int    // of these, for scripts that were stopped
+	full     bool   // what Full says
 	commands []string
+	// errors, rejected and failures are what was counted.
+	errors, rejected, failures []string
 }
 
 func newTestHost(t *testing.T) *testHost {
@@ -74,8 +77,17 @@ func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 // RefusesWrites implements Host.
 func (h *testHost) RefusesWrites() error { return h.refusal }
 
-// Evicting implements Host.
-func (h *testHost) Evicting() bool { return false }
+// CountError implements Host.
+func (h *testHost) CountError(text string) { h.errors = append(h.errors, text) }
+
+// CountRejected implements Host.
+func (h *testHost) CountRejected(row *commands.Row) { h.rejected = append(h.rejected, row.FullName()) }
+
+// CountFailed implements Host.
+func (h *testHost) CountFailed(row *commands.Row) { h.failures = append(h.failures, row.FullName()) }
+
+// Full implements Host.
+func (h *testHost) Full() bool { return h.full }
 
 // Loading implements Host.
 func (h *testHost) Loading() bool { return false }

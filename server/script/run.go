@@ -59,15 +59,22 @@ func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.LV
 	v, err := do(inv.vm)
 	returned = true
 	if err != nil {
-		return failureOf(run, err)
+		failure, counted := failureOf(run, err)
+		if !counted {
+			return failure
+		}
+		c.Out.Error(failure.Error())
+		e.host.CountFailed(c.Row)
+		return nil
 	}
-	writeReply(c.Out, v, e.caller.out.Proto, 0)
+	w := replyWriter{out: c.Out, proto: e.caller.out.Proto, host: e.host, row: c.Row}
+	w.value(v, 0)
 	return nil
 }
 
 // begin checks whether the script may run, and makes it the one that does.
 func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
-	full := c.DB.Store().Full() && !e.host.Evicting()
+	full := e.host.Full()
 	if err := e.mayBegin(inv, full); err != nil {
 		return nil, err
 	}
@@ -89,14 +96,15 @@ func (e *Engine) mayBegin(inv invocation, full bool) error {
 	switch {
 	case inv.flags&(noShebang|noWrites) != 0:
 		return nil
-	case full && inv.flags&allowOOM == 0:
-		return commands.ErrOutOfMemory
 	}
 	if err := e.host.RefusesWrites(); err != nil {
-		return err
+		return commands.ErrScriptDisk(err)
 	}
-	if inv.readOnly {
+	switch {
+	case inv.readOnly:
 		return commands.ErrScriptReadOnly
+	case full && inv.flags&allowOOM == 0:
+		return commands.ErrScriptFull
 	}
 	return nil
 }
@@ -111,16 +119,18 @@ func (e *Engine) end(run *execution) {
 	e.host.End(c, e.stop.Load())
 }
 
-// failureOf is what the client sees of a script that failed.
-func failureOf(run *execution, err error) error {
+// failureOf is what the client sees of a script that failed. counted says that the error is that of a call,
+// for which it was counted.
+func failureOf(run *execution, err error) (failure error, counted bool) {
 	var failed *luavm.Error
 	if !errors.As(err, &failed) {
 		if run.killed {
-			return commands.ErrScriptFailed(err.Error(), run.name, run.killedAt.source, run.killedAt.line)
+			return commands.ErrScriptFailed(err.Error(), run.name, run.killedAt.source, run.killedAt.line), false
 		}
-		return err
+		return err, false
 	}
-	return commands.ErrScriptFailed(failureText(failed.Value), run.name, failed.Source, failed.Line)
+	table, _ := failed.Value.(*lua.LTable)
+	return commands.ErrScriptFailed(failureText(failed.Value), run.name, failed.Source, failed.Line), table != nil && isCounted(table)
 }
 
 // failureText is the message in what a script has raised.

@@ -87,3 +87,60 @@ func TestVersionNumber(t *testing.T) {
 	require.Equal(t, 0x00070400, versionNumber("7.4.0"))
 	require.Equal(t, 0x000a0b0c, versionNumber("10.11.12"))
 }
+
+// TestErrorsAreCountedOnce: the error of a call is counted when it happens, and where it comes out only the
+// script's command has failed; any other is counted where it comes out.
+func TestErrorsAreCountedOnce(t *testing.T) {
+	const wrongCall, unknown = "ERR Wrong number of args calling Redis command from script", "ERR Unknown Redis command called from script"
+	for _, c := range []struct {
+		body               string
+		errors             []string
+		rejected, failures []string
+	}{
+		{"return redis.call('get')", []string{wrongCall}, []string{"get"}, []string{"eval"}},
+		{"return redis.pcall('nosuch')", []string{unknown}, nil, []string{"eval"}},
+		{"redis.pcall('nosuch') return 1", []string{unknown}, nil, nil},
+		{"redis.pcall('get') return {err = 'A b'}", []string{wrongCall, "A b"}, []string{"get"}, []string{"eval"}},
+		{"local e = redis.pcall('nosuch') return {e, e}", []string{unknown}, nil, []string{"eval", "eval"}},
+		{"return {{err = 'A b'}, {err = 'C d'}}", []string{"A b", "C d"}, nil, []string{"eval"}},
+		{"local e = redis.pcall('nosuch') return redis.error_reply(e.err)", []string{unknown, unknown}, nil, []string{"eval"}},
+		{"return redis.pcall({})", []string{"ERR Lua redis lib command arguments must be strings or integers"}, nil, []string{"eval"}},
+	} {
+		h := newTestHost(t)
+		h.do("EVAL", c.body, "0")
+		require.Equal(t, c.errors, h.errors, c.body)
+		require.Equal(t, c.rejected, h.rejected, c.body)
+		require.Equal(t, c.failures, h.failures, c.body)
+	}
+}
+
+// TestFullAtTheStart: what was so when the command began counts for all of its script, which says whether it
+// can do with it.
+func TestFullAtTheStart(t *testing.T) {
+	h := newTestHost(t)
+	h.full = true
+	const write = "return redis.call('set', 'k', 'v')"
+	full := "-" + commands.ErrOutOfMemory.Error()
+	require.Contains(t, h.do("EVAL", write, "0"), full)
+	require.Equal(t, "-"+commands.ErrScriptFull.Error(), h.do("EVAL", "#!lua\nreturn 1", "0"))
+	require.Equal(t, "+OK", h.do("EVAL", "#!lua flags=allow-oom\n"+write, "0"))
+	require.Equal(t, "+OK", h.do("EVAL", "redis.call('del', 'k') "+write, "0"), "a script that has written goes on")
+
+	flags := func(words ...string) commands.Flags {
+		argv := make([][]byte, len(words))
+		for i, w := range words {
+			argv[i] = []byte(w)
+		}
+		row, err := h.table.Resolve(argv)
+		require.NoError(t, err)
+		return h.engine.Flags(row, argv) & (commands.Write | commands.DenyOOM | commands.MayReplicate)
+	}
+	require.Equal(t, commands.MayReplicate, flags("EVAL", "return 1", "0"))
+	require.Equal(t, commands.Write|commands.DenyOOM, flags("EVAL", "#!lua\n", "0"))
+	require.Equal(t, commands.Write, flags("EVAL", "#!lua flags=allow-oom\n", "0"))
+	require.Zero(t, flags("EVAL_RO", "#!lua flags=no-writes\n", "0"))
+	require.Equal(t, commands.Write|commands.DenyOOM, flags("SET", "k", "v"))
+
+	h.refusal = commands.ErrLogFailed("No space left on device")
+	require.Contains(t, h.do("EVAL", "#!lua\nreturn 1", "0"), "Use 'no-writes' flag for read only scripts. AOF error: No space left")
+}

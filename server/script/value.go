@@ -150,23 +150,51 @@ func (r *replyReader) verbatim() lua.LValue {
 // failure is an error as a script sees it.
 func (r *replyReader) failure(text string) *lua.LTable { return errorTable(r.state, text) }
 
-// errorTable is an error as a script sees it; text begins with its code word.
+// countedField is the field of an error by which Redis knows one that was counted already.
+const countedField = "ignore_error_stats_update"
+
+// errorTable is the error of a call as a script sees it; text begins with its code word.
 func errorTable(state *lua.LState, text string) *lua.LTable {
 	t := state.CreateTable(0, 3)
 	t.RawSetString("err", lua.LString(text))
-	t.RawSetString("ignore_error_stats_update", lua.LTrue)
+	t.RawSetString(countedField, lua.LTrue)
 	return t
 }
+
+// isCounted reports whether an error is that of a call, for which it was counted.
+func isCounted(failure *lua.LTable) bool { return failure.RawGetString(countedField) == lua.LTrue }
 
 // deepestReply is how deep a value that a script returns may lie, counted in places on Redis' stack of Lua:
 // an array takes one, a map or a set three, and the key of a map one more.
 const deepestReply = 7994
 
-// writeReply writes what a script returned. proto is the version of the protocol that the script has chosen,
-// which decides what true and false become.
-func writeReply(out *resp.Writer, v lua.LValue, proto int, depth int) {
+// replyWriter writes what a script returned.
+type replyWriter struct {
+	out   *resp.Writer
+	proto int // the version of the protocol that the script has chosen; it decides what true and false become
+	host  Host
+	row   *commands.Row // of the command that ran the script
+	// failed says that the row's command counts as failed already.
+	failed bool
+}
+
+// error writes an error; counted says that it is that of a call, for which it was counted.
+func (w *replyWriter) error(text string, counted bool) {
+	w.out.Error(text)
+	if !counted {
+		w.host.CountError(text)
+	}
+	if counted || !w.failed {
+		w.host.CountFailed(w.row)
+	}
+	w.failed = w.failed || !counted
+}
+
+// value writes a value that lies so deep.
+func (w *replyWriter) value(v lua.LValue, depth int) {
+	out, proto := w.out, w.proto
 	if depth > deepestReply {
-		out.Error(string(commands.ErrReplyDepth))
+		w.error(string(commands.ErrReplyDepth), false)
 		return
 	}
 	switch v := v.(type) {
@@ -184,7 +212,7 @@ func writeReply(out *resp.Writer, v lua.LValue, proto int, depth int) {
 			out.Null()
 		}
 	case *lua.LTable:
-		writeTable(out, v, proto, depth)
+		w.table(v, depth)
 	default:
 		out.Null()
 	}
@@ -199,10 +227,11 @@ func truncate(f float64) int64 {
 	return math.MinInt64
 }
 
-// writeTable writes a table: one of those that stand for another type, or an array up to its first nil.
-func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
+// table writes a table: one of those that stand for another type, or an array up to its first nil.
+func (w *replyWriter) table(t *lua.LTable, depth int) {
+	out := w.out
 	if text, ok := t.RawGetString("err").(lua.LString); ok {
-		out.Error(untilZero(string(text)))
+		w.error(untilZero(string(text)), isCounted(t))
 		return
 	}
 	if text, ok := t.RawGetString("ok").(lua.LString); ok {
@@ -228,8 +257,8 @@ func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
 	if inner, ok := t.RawGetString("map").(*lua.LTable); ok {
 		d, n := out.DeferMap(), 0
 		inner.ForEach(func(key, v lua.LValue) {
-			writeReply(out, key, proto, depth+4)
-			writeReply(out, v, proto, depth+3)
+			w.value(key, depth+4)
+			w.value(v, depth+3)
 			n++
 		})
 		out.SetMap(d, n)
@@ -238,7 +267,7 @@ func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
 	if inner, ok := t.RawGetString("set").(*lua.LTable); ok {
 		d, n := out.DeferSet(), 0
 		inner.ForEach(func(key, _ lua.LValue) {
-			writeReply(out, key, proto, depth+3)
+			w.value(key, depth+3)
 			n++
 		})
 		out.SetSet(d, n)
@@ -250,7 +279,7 @@ func writeTable(out *resp.Writer, t *lua.LTable, proto, depth int) {
 		if v == lua.LNil {
 			break
 		}
-		writeReply(out, v, proto, depth+1)
+		w.value(v, depth+1)
 		n++
 	}
 	out.SetArray(d, n)

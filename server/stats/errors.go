@@ -9,6 +9,10 @@ import (
 // mostCodes is how many codes of errors are told apart, as in Redis: scripts make their own.
 const mostCodes = 128
 
+// longestCode is how far behind the beginning of a reply the blank may stand that ends its code. What
+// has none counts as ERR.
+const longestCode = 30
+
 // Errors counts the error replies by their first word. The zero value is ready for use.
 type Errors struct {
 	Total    int64 // all of them
@@ -16,13 +20,16 @@ type Errors struct {
 	disabled bool // there were too many codes
 }
 
-// Count counts a reply; text begins with its code.
+// Count counts a reply; text begins with its code, without the '-' of the protocol.
 func (e *Errors) Count(text string) {
 	e.Total++
 	if e.disabled {
 		return
 	}
-	code, _, _ := strings.Cut(text, " ")
+	code := "ERR"
+	if end := strings.IndexByte(text[:min(len(text), longestCode+1)], ' '); end >= 0 {
+		code = text[:end]
+	}
 	if e.byCode == nil {
 		e.byCode = make(map[string]int64)
 	}

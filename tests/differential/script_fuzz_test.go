@@ -14,8 +14,8 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// scriptsPerRun is how many scripts TestRandomScripts plays.
-const scriptsPerRun = 3000
+// scriptsPerRun is how many random scripts a test plays.
+func scriptsPerRun() int { return *commandsFlag / 33 }
 
 // TestRandomScripts plays random small scripts on both servers. They are mostly sound; now and then a value
 // is of a wrong type, so that errors are compared, too.
@@ -32,7 +32,7 @@ func TestRandomScripts(t *testing.T) {
 			t.Logf("the last script:\n%s", body)
 		}
 	})
-	for i := 0; i < scriptsPerRun && failures < mostFailures; i++ {
+	for i := 0; i < scriptsPerRun() && failures < mostFailures; i++ {
 		if *sequenceFlag >= 0 {
 			i = *sequenceFlag
 		}
