@@ -20,8 +20,8 @@ const maxStars = 1000
 // KEYS and SCAN ask for the pattern "*" itself before they match); a class without its ']' ends with the
 // pattern; bytes from 0x80 on are below 0 in a range; a range's ends are put in order before case is dropped.
 //
-// A pattern with more than maxStars stars (those in a row are one) matches nothing that takes all of them to be
-// matched, as in Redis.
+// A pattern with more than maxStars stars matches nothing that needs more of them, as in Redis; those in a
+// row are one.
 //
 // It takes at most len(pattern) * len(s) steps. An element other than '*' consumes exactly one byte, so what
 // lies between two stars may be taken where it first fits, and a mismatch need only go back to the last star:
