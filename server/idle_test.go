@@ -110,3 +110,32 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 		eventually(t, func() bool { return srv.connected() == 0 }, "it does nothing")
 	})
 }
+
+// Who has to log in has ten seconds for it, from the beginning or from RESET; who need not has any time.
+func TestStrangersAreClosed(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	onEveryTransport(t, Options{Clock: clock, Directives: withPassword("secret").Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		silent, busy, late, known := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
+		require.Equal(t, "+OK", known.Do("AUTH", "secret").String())
+		require.Equal(t, "+OK", late.Do("AUTH", "secret").String())
+		eventually(t, func() bool { return srv.connected() == 4 }, "all are there")
+		for range 9 {
+			clock.Advance(time.Second)
+			require.Contains(t, busy.Do("AUTH", "wrong").String(), "WRONGPASS")
+		}
+		require.Equal(t, "+RESET", late.Do("RESET").String())
+		clock.Advance(3 * time.Second)
+		awaitClosed(t, silent.Conn())
+		awaitClosed(t, busy.Conn())
+		clock.Advance(6 * time.Second)
+		require.Contains(t, late.Do("PING").String(), "NOAUTH", "its time began with RESET")
+		clock.Advance(3 * time.Second)
+		awaitClosed(t, late.Conn())
+		require.Equal(t, "+OK", known.Do("CONFIG", "SET", "auth-timeout", "0").String())
+		patient := testkit.Dial(t, dial)
+		require.Contains(t, patient.Do("PING").String(), "NOAUTH")
+		clock.Advance(time.Hour)
+		require.Equal(t, "+OK", patient.Do("AUTH", "secret").String())
+		require.Equal(t, "+PONG", known.Do("PING").String())
+	})
+}

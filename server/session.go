@@ -112,10 +112,14 @@ type clientInfo struct {
 	addr, localAddr           string
 	fd                        int
 	createdUS                 int64
+	strangerUS                int64 // since when it is not logged in
 	lastUS                    int64 // when its last batch ran
 }
 
 func (s *session) setAuthenticated(ok bool) {
+	if s.authenticated && !ok {
+		s.info.strangerUS = s.executor.store.NowUS()
+	}
 	s.authenticated = ok
 	s.decoder.SetAuthenticated(ok)
 }

@@ -113,6 +113,7 @@ func (ex *executor) keepHouse() {
 	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
 	ex.durable.Tick()
 	ex.closeIdle()
+	ex.closeStrangers()
 }
 
 // idles reports whether the session does nothing. One that waits, in a command or for the end of
@@ -120,6 +121,21 @@ func (ex *executor) keepHouse() {
 // closing it would take the lock away.
 func (s *session) idles() bool {
 	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil
+}
+
+// closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).
+func (ex *executor) closeStrangers() {
+	most := ex.config.AuthTimeoutMS * 1000
+	if most == 0 || ex.config.RequirePass == "" {
+		return
+	}
+	now := ex.store.NowUS()
+	for _, s := range ex.clients {
+		if !s.authenticated && now-s.info.strangerUS > most {
+			ex.log.Debug("closing a client that has not logged in", "client", s.id, "address", s.info.addr)
+			ex.condemn(s)
+		}
+	}
 }
 
 // closeIdle closes clients that have been idle longer than the timeout directive allows.

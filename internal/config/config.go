@@ -31,6 +31,8 @@ type Config struct {
 	TCPKeepaliveMS int64
 	// TimeoutMS closes a client that was idle so long; 0 never.
 	TimeoutMS int64
+	// AuthTimeoutMS closes a client that has not logged in for so long although it has to; 0 never.
+	AuthTimeoutMS int64
 	// MaxClients is the number of clients that may be connected at once.
 	MaxClients int
 	// IOThreads is the number of event loops.

@@ -71,6 +71,8 @@ var topics = []topic{
 		{Name: "timeout", Default: "0", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.TimeoutMS }),
 			Doc: "seconds after which an idle client is closed; 0: never. Who listens, waits, or has locks that the server " +
 				"renews is not idle"},
+		{Name: "auth-timeout", Default: "10", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.AuthTimeoutMS }),
+			Doc: "seconds that a client has to log in if it has to; 0: any", Redis: notInRedis},
 		{Name: "maxclients", Default: "10000", Kind: integer(1, math.MaxUint32, func(c *Config) *int { return &c.MaxClients }),
 			Doc: "connections at most; fewer, with a warning, where the limit of open files cannot be raised for so many"},
 		{Name: "io-threads", Default: "1", When: atStart, Kind: integer(1, 128, func(c *Config) *int { return &c.IOThreads }),
