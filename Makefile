@@ -130,14 +130,17 @@ ifeq ($(LOCKSERVER),redis-server)
 override LOCKSERVER := $(ORACLE)
 export LOCKSERVER
 endif
-.PHONY: clients clients-java clients-node clients-python clients-go clients-cli need-java need-node need-python
+.PHONY: clients clients-java clients-node clients-python clients-go clients-cli need-java need-node need-python need-openssl
 clients: clients-java clients-node clients-python clients-go clients-cli ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
 
 need-java:
 	@for p in javac mvn; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@javac --release 17 --version >/dev/null || { echo "$$(javac -version 2>&1) is too old: 17 is needed"; exit 1; }
 
-clients-java: build need-java ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
+need-openssl:
+	@command -v openssl >/dev/null || { echo "openssl is missing: run 'make deps'"; exit 1; }
+
+clients-java: build need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
 need-node:
@@ -152,7 +155,7 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-clients-node: build need-node $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
+clients-node: build need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
 	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv
@@ -165,14 +168,14 @@ $(VENV)/ready $(EARLIER_VENV)/ready: | need-python
 	@touch $@
 pytest = PYTHONDONTWRITEBYTECODE=1 ../../../$1/bin/python -m pytest -p no:cacheprovider -v
 
-clients-python: build need-python $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
+clients-python: build need-python need-openssl $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
 	cd tests/clients/python && $(call pytest,$(VENV)) && $(call pytest,$(EARLIER_VENV))
 
-clients-go: build need-redis ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
+clients-go: build need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/clients/go && $(GO) test -count=1 -v $(if $(findstring redis-server,$(LOCKSERVER)),-skip Native) .
 
-clients-cli: build need-redis need-python $(VENV)/ready ## redis-cli and redis-benchmark
+clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cli and redis-benchmark
 	cd tests/clients/cli && $(call pytest,$(VENV))
 
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.

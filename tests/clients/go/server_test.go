@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -33,12 +34,14 @@ func isRedis() bool { return strings.HasPrefix(filepath.Base(program()), "redis-
 
 // server is a running server.
 type server struct {
-	addr   string
-	dir    string
-	args   []string
-	cmd    *exec.Cmd
-	log    *logged
-	exited chan struct{}
+	program      string
+	addr         string
+	dir          string
+	certificates string // a folder that certificates.sh has made, if it speaks TLS
+	args         []string
+	cmd          *exec.Cmd
+	log          *logged
+	exited       chan struct{}
 }
 
 // logged is what a server has printed so far.
@@ -62,19 +65,22 @@ func (l *logged) String() string {
 // start runs a server on a free port, with directives such as "--requirepass", "secret", until the test ends.
 func start(t *testing.T, args ...string) *server {
 	t.Helper()
-	s := &server{dir: t.TempDir(), args: args}
+	s := &server{program: program(), dir: t.TempDir(), args: args}
 	port := "0"
 	if isRedis() {
 		port = freePort(t)
 	}
 	s.run(t, port)
-	t.Cleanup(func() {
-		s.kill()
-		if t.Failed() {
-			t.Logf("the server said:\n%s", s.log)
-		}
-	})
+	t.Cleanup(func() { s.end(t) })
 	return s
+}
+
+// end is the end of the test.
+func (s *server) end(t *testing.T) {
+	s.kill()
+	if t.Failed() {
+		t.Logf("the server said:\n%s", s.log)
+	}
 }
 
 func freePort(t *testing.T) string {
@@ -90,8 +96,12 @@ func freePort(t *testing.T) string {
 // run starts the process and waits for the line that says it is ready.
 func (s *server) run(t *testing.T, port string) {
 	t.Helper()
-	args := append([]string{"--port", port, "--dir", s.dir, "--save", ""}, s.args...)
-	s.cmd, s.log, s.exited = exec.Command(program(), args...), &logged{}, make(chan struct{})
+	listen := []string{"--port", port}
+	if s.certificates != "" {
+		listen = []string{"--port", "0", "--tls-port", port}
+	}
+	args := slices.Concat(listen, []string{"--dir", s.dir, "--save", ""}, s.args)
+	s.cmd, s.log, s.exited = exec.Command(s.program, args...), &logged{}, make(chan struct{})
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	require.NoError(t, s.cmd.Start())
 	go func() {
@@ -104,9 +114,14 @@ func (s *server) run(t *testing.T, port string) {
 		if !ready || !whole {
 			return false
 		}
-		s.addr = "127.0.0.1:" + port
-		if _, addr, named := strings.Cut(line, "addr="); named {
+		_, addr, named := strings.Cut(line, "addr=")
+		switch {
+		case s.certificates != "":
+			s.addr = "localhost:" + port // the name in its certificate
+		case named:
 			s.addr = addr
+		default:
+			s.addr = "127.0.0.1:" + port
 		}
 		return true
 	}, "the server is ready")
@@ -115,6 +130,15 @@ func (s *server) run(t *testing.T, port string) {
 func (s *server) kill() {
 	_ = s.cmd.Process.Kill()
 	<-s.exited
+}
+
+// replace ends the process as a crash would and starts another one, without data, on the same port.
+func (s *server) replace(t *testing.T) {
+	t.Helper()
+	_, port, err := net.SplitHostPort(s.addr)
+	require.NoError(t, err)
+	s.kill()
+	s.run(t, port)
 }
 
 // restart saves the data, ends the process and starts another one on the same port.

@@ -3,8 +3,9 @@
 // The program is bin/lockserver unless LOCKSERVER names another one; with LOCKSERVER=redis-server the tests run against a
 // real Redis, of which everything but the native commands is expected to be the same.
 
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
@@ -40,6 +41,7 @@ async function freePort() {
 // Server is a process with a folder of its own, on a free port of 127.0.0.1.
 export class Server {
   host = '127.0.0.1';
+  program = PROGRAM;
 
   // start takes arguments of the program, such as '--requirepass', 'secret'.
   static async start(...directives) {
@@ -51,9 +53,33 @@ export class Server {
     return server;
   }
 
+  // startSecure is start for a server that speaks TLS only; authClients is what tls-auth-clients says.
+  static async startSecure(authClients) {
+    const server = new Server();
+    server.dir = await mkdtemp(path.join(tmpdir(), 'lockserver-clients-'));
+    server.certificates = path.join(server.dir, 'certificates');
+    execFileSync('bash', [path.join(here, '..', 'certificates.sh'), server.certificates]);
+    const file = (name) => path.join(server.certificates, name);
+    server.directives = ['--tls-auth-clients', authClients, '--tls-ca-cert-file', file('ca.crt'),
+      '--tls-cert-file', file('server.crt'), '--tls-key-file', file('server.key')];
+    // The real Redis that everything is compared with is built without TLS; the one in PATH has it.
+    if (IS_REDIS) server.program = 'redis-server';
+    server.port = await freePort();
+    await server.run();
+    return server;
+  }
+
+  // tls is what a client needs to speak with the server, in Node's words; with a certificate it shows that one.
+  tls(certificate, authority = 'ca') {
+    const read = (name) => readFileSync(path.join(this.certificates, name));
+    const own = certificate ? { cert: read(`${certificate}.crt`), key: read(`${certificate}.key`) } : {};
+    return { ca: read(`${authority}.crt`), servername: 'localhost', ...own };
+  }
+
   async run() {
-    const args = ['--port', this.port, '--dir', this.dir, '--save', '', ...this.directives];
-    this.process = spawn(PROGRAM, args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
+    const listen = this.certificates ? ['--port', 0, '--tls-port', this.port] : ['--port', this.port];
+    const args = [...listen, '--dir', this.dir, '--save', '', ...this.directives];
+    this.process = spawn(this.program, args.map(String), { stdio: ['ignore', 'pipe', 'inherit'] });
     this.ended = once(this.process, 'exit');
     this.log = '';
     this.process.stdout.setEncoding('utf8').on('data', (text) => { this.log += text; });
@@ -69,6 +95,12 @@ export class Server {
   async kill() {
     this.process.kill('SIGKILL');
     await this.ended;
+  }
+
+  // replace ends the process as a crash would and starts another one, without data, on the same port.
+  async replace() {
+    await this.kill();
+    await this.run();
   }
 
   // restart saves the data, ends the process and starts another one on the same port.

@@ -45,19 +45,34 @@ class Server:
 
     host = "127.0.0.1"
 
-    def __init__(self, *directives):
-        """Directives are arguments of the program, such as "--requirepass", "secret"."""
+    def __init__(self, *directives, secure=None):
+        """Directives are arguments of the program, such as "--requirepass", "secret".
+
+        secure: the port is one for TLS, certificates are in self.certificates, and this is what tls-auth-clients says.
+        """
         self._folder = tempfile.TemporaryDirectory(prefix="lockserver-clients-")
         self.dir = pathlib.Path(self._folder.name)
         self._log = self.dir / "log"
         self._directives = directives
-        self.port = free_port() if IS_REDIS else 0
+        self.secure = secure
+        self.port = free_port() if IS_REDIS or secure else 0
+        if secure:
+            self.certificates = self.dir / "certificates"
+            subprocess.run(["bash", str(ROOT / "tests" / "clients" / "certificates.sh"), str(self.certificates)], check=True)
         self._run()
+
+    def _arguments(self):
+        if not self.secure:
+            return [PROGRAM, "--port", str(self.port)]
+        # The real Redis that everything is compared with is built without TLS; the one in PATH has it.
+        return ["redis-server" if IS_REDIS else PROGRAM, "--port", "0", "--tls-port", str(self.port),
+                "--tls-auth-clients", self.secure, "--tls-ca-cert-file", str(self.certificates / "ca.crt"),
+                "--tls-cert-file", str(self.certificates / "server.crt"), "--tls-key-file", str(self.certificates / "server.key")]
 
     def _run(self):
         log = self._log.open("w")
         self._process = subprocess.Popen(
-            [PROGRAM, "--port", str(self.port), "--dir", str(self.dir), "--save", "", *self._directives],
+            [*self._arguments(), "--dir", str(self.dir), "--save", "", *self._directives],
             stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
         log.close()
 
@@ -77,6 +92,11 @@ class Server:
         """Ends the process as a crash would."""
         self._process.kill()
         self._process.wait()
+
+    def replace(self):
+        """Ends the process as a crash would and starts another one, without data, on the same port."""
+        self.kill()
+        self._run()
 
     def restart(self):
         """Saves the data, ends the process and starts another one on the same port."""

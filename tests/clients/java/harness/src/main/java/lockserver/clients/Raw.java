@@ -30,7 +30,8 @@ public final class Raw implements AutoCloseable {
     /** A connection to the server; its failures are thrown unchecked. */
     public Raw(Server server) {
         try {
-            socket = new Socket(server.host(), server.port());
+            socket = server.certificates() == null ? new Socket(server.host(), server.port())
+                    : server.certificates().context("ca", "client").getSocketFactory().createSocket(server.host(), server.port());
             socket.setTcpNoDelay(true);
             socket.setSoTimeout((int) (2 * Await.DEADLINE_MS));
             in = new BufferedInputStream(socket.getInputStream());

@@ -27,30 +27,60 @@ import org.junit.jupiter.api.extension.ExtensionContext;
  * themselves can be checked; that one takes no port of its own, so a free one is looked for.
  */
 public final class Server implements BeforeAllCallback, BeforeEachCallback, AfterAllCallback, AutoCloseable {
-    private static final Pattern READY = Pattern.compile("Ready to accept connections(?: tcp addr=\\S+:(\\d+))?.*\\R");
+    private static final Pattern READY = Pattern.compile("Ready to accept connections(?: (?:tcp|tls) addr=\\S+:(\\d+))?.*\\R");
     private static final AtomicInteger STARTED = new AtomicInteger();
 
-    private final Path program = program();
+    private final Path program;
     private final List<String> directives;
+    private final Certificates certificates;
     private Process process;
     private Path directory;
     private int port;
 
     /** A server that has not been started; the directives are command line arguments such as {@code "--maxclients", "50"}. */
     public Server(String... directives) {
+        this.program = program();
         this.directives = List.of(directives);
+        this.certificates = null;
+    }
+
+    private Server(Path program, int port, Certificates certificates, List<String> directives) {
+        this.program = program;
+        this.port = port;
+        this.certificates = certificates;
+        this.directives = directives;
+    }
+
+    /**
+     * A server that speaks TLS only.
+     *
+     * @param authClients whether clients need a certificate: "yes" or "no"
+     */
+    public static Server secure(String authClients) {
+        Certificates certificates = new Certificates(root());
+        // The real Redis that everything is compared with is built without TLS; the one in PATH has it.
+        Path program = program().endsWith("redis-server") ? Path.of("redis-server") : program();
+        try {
+            return new Server(program, freePort(), certificates, List.of("--tls-auth-clients", authClients,
+                    "--tls-ca-cert-file", certificates.file("ca.crt"),
+                    "--tls-cert-file", certificates.file("server.crt"), "--tls-key-file", certificates.file("server.key")));
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     private static Path program() {
         String named = System.getenv("LOCKSERVER");
-        if (named != null) {
-            return Path.of(named);
-        }
-        Path root = Path.of("").toAbsolutePath(); // a module's folder, at whatever depth
+        return named != null ? Path.of(named) : root().resolve("bin/lockserver");
+    }
+
+    /** The folder of the repository; a module's folder is below it, at whatever depth. */
+    private static Path root() {
+        Path root = Path.of("").toAbsolutePath();
         while (!Files.exists(root.resolve("go.mod"))) {
             root = root.getParent();
         }
-        return root.resolve("bin/lockserver");
+        return root;
     }
 
     /** Starts the process, on the port that it had before if it is started again, and returns once it is ready. */
@@ -77,8 +107,9 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
     }
 
     private List<String> command() {
-        List<String> command = new ArrayList<>(List.of(program.toString(), "--port", Integer.toString(port),
-                "--dir", directory.toString(), "--save", ""));
+        List<String> command = new ArrayList<>(List.of(program.toString(), "--dir", directory.toString(), "--save", ""));
+        String number = Integer.toString(port);
+        command.addAll(certificates == null ? List.of("--port", number) : List.of("--port", "0", "--tls-port", number));
         command.addAll(directives);
         return command;
     }
@@ -105,9 +136,14 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
         }
     }
 
-    /** The host that it listens on. */
+    /** The host that it listens on, by the name in its certificate if it speaks TLS. */
     public String host() {
-        return "127.0.0.1";
+        return certificates == null ? "127.0.0.1" : "localhost";
+    }
+
+    /** The certificates of a server that speaks TLS, null for others. */
+    public Certificates certificates() {
+        return certificates;
     }
 
     /** The port that it listens on, 0 before its first start. */
@@ -117,7 +153,7 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
 
     /** Its address as a URL. */
     public String url() {
-        return "redis://" + host() + ":" + port;
+        return (certificates == null ? "redis://" : "rediss://") + host() + ":" + port;
     }
 
     /** Runs one command on a connection of its own and returns the reply as {@link Raw#call} does. */
@@ -161,9 +197,14 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
         if (process != null) {
             stop();
         }
-        if (directory == null) {
-            return;
+        if (directory != null) {
+            remove(directory);
         }
+        directory = null;
+    }
+
+    /** Removes a folder and what is in it. */
+    static void remove(Path directory) {
         try (var files = Files.walk(directory)) {
             for (Path path : files.sorted(Comparator.reverseOrder()).toList()) {
                 Files.delete(path);
@@ -171,7 +212,6 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
-        directory = null;
     }
 
     @Override
