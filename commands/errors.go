@@ -157,6 +157,7 @@ const (
 	ErrGeoWidth           Error = "ERR need numeric width"
 	ErrGeoHeight          Error = "ERR need numeric height"
 	ErrGeoBoxSign         Error = "ERR height or width cannot be negative"
+	ErrGeoVertices        Error = "ERR a polygon has at least 3 vertices"
 	ErrGeoMember          Error = "ERR could not decode requested zset member"
 	ErrGeoCount           Error = "ERR COUNT must be > 0"
 	ErrGeoAny             Error = "ERR the ANY argument requires COUNT argument"

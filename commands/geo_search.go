@@ -20,8 +20,8 @@ type geoSearch struct {
 	shape geohash.Shape
 	older bool // GEORADIUS or GEORADIUSBYMEMBER: what to look for is no option
 
-	fromMember, fromPoint, byRadius, byBox bool
-	withDist, withHash, withCoord          bool
+	fromMember, fromPoint, byRadius, byBox, byPolygon bool
+	withDist, withHash, withCoord                     bool
 
 	order string // ASC, DESC or empty
 	count int64  // 0: all
@@ -140,6 +140,27 @@ func (s *geoSearch) readBox(args [][]byte) (err error) {
 	return err
 }
 
+// readPolygon reads the number of vertices and their positions, and returns how many words that took.
+func (s *geoSearch) readPolygon(args [][]byte) (n int, err error) {
+	count, ok := decimal.ParseInt(args[0])
+	switch {
+	case !ok:
+		return 0, ErrNotInteger
+	case count < 3:
+		return 0, ErrGeoVertices
+	case count > int64(len(args)-1)/2:
+		return 0, ErrSyntax
+	}
+	vertices := make([]geohash.Point, count)
+	for i := range vertices {
+		if vertices[i], err = geoPoint(args[1+2*i], args[2+2*i]); err != nil {
+			return 0, err
+		}
+	}
+	s.shape, s.byPolygon = geohash.Polygon(vertices), true
+	return 1 + 2*int(count), nil
+}
+
 // run reads the options, of which own reads those that only some of the commands have, and answers.
 func (s *geoSearch) run(args [][]byte, own func(word []byte, rest [][]byte) (n int, err error)) error {
 	for len(args) > 0 {
@@ -209,6 +230,11 @@ func (s *geoSearch) storeOption(word []byte, rest [][]byte) (n int, err error) {
 // searchOption reads an option of GEOSEARCH and GEOSEARCHSTORE.
 func (s *geoSearch) searchOption(word []byte, rest [][]byte) (n int, err error) {
 	switch {
+	case s.byPolygon && !ascii.EqualFold(word, "STOREDIST"): // it says what to look for, and around what
+		return 0, nil
+	case ascii.EqualFold(word, "BYPOLYGON") && len(rest) >= 1 && !s.fromMember && !s.fromPoint && !s.byRadius && !s.byBox:
+		n, err = s.readPolygon(rest)
+		return 1 + n, err
 	case ascii.EqualFold(word, "FROMMEMBER") && len(rest) >= 1 && !s.fromPoint:
 		return 2, s.readMember(rest[0])
 	case ascii.EqualFold(word, "FROMLONLAT") && len(rest) >= 2 && !s.fromMember:
@@ -233,11 +259,13 @@ func (s *geoSearch) check() error {
 			return ErrGeoRadiusStoreWith
 		}
 		return ErrGeoSearchStoreWith
-	case !s.older && !s.fromMember && !s.fromPoint:
+	case s.byPolygon || s.older:
+	case !s.fromMember && !s.fromPoint:
 		return ErrGeoExactlyOne("FROMMEMBER or FROMLONLAT", name)
-	case !s.older && !s.byRadius && !s.byBox:
+	case !s.byRadius && !s.byBox:
 		return ErrGeoExactlyOne("BYRADIUS and BYBOX", name)
-	case s.any && s.count == 0:
+	}
+	if s.any && s.count == 0 {
 		return ErrGeoAny
 	}
 	if s.count != 0 && s.order == "" && !s.any {

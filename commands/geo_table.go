@@ -45,16 +45,18 @@ func geoSearchRows() []Row {
 	from := OneOf("from", Str("member").After("FROMMEMBER"),
 		Block("fromlonlat", Double("longitude"), Double("latitude")).After("FROMLONLAT"))
 	by := OneOf("by", Block("circle", Double("radius").After("BYRADIUS"), geoUnits()),
-		Block("box", Double("width").After("BYBOX"), Double("height"), geoUnits()))
+		Block("box", Double("width").After("BYBOX"), Double("height"), geoUnits()),
+		Block("polygon", Int("num-vertices").After("BYPOLYGON"),
+			Block("vertex", Double("longitude"), Double("latitude")).Many()).From("9.0.0"))
 	return []Row{
 		{Name: "geosearch", Group: Geo, Since: "6.2.0", Flags: ReadOnly, Run: geosearch,
-			Summary:    "Finds the members within a circle or a box.",
+			Summary:    "Finds the members within a circle, a box or a polygon.",
 			Complexity: geoTime,
 			Args: []Arg{Key("key", RO|Access), from, by, geoOrder(), geoCount(""),
 				Opt(Flag("WITHCOORD")), Opt(Flag("WITHDIST")), Opt(Flag("WITHHASH"))}},
 
 		{Name: "geosearchstore", Group: Geo, Since: "6.2.0", Flags: Write | DenyOOM, Run: geosearchstore,
-			Summary:    "Finds the members within a circle or a box and puts them into a sorted set.",
+			Summary:    "Finds the members within a circle, a box or a polygon and puts them into a sorted set.",
 			Complexity: geoTime,
 			Args: []Arg{Key("destination", OW|Update), Key("source", RO|Access), from, by, geoOrder(),
 				geoCount(""), Opt(Flag("STOREDIST"))}},

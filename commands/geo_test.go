@@ -131,3 +131,8 @@ func TestGeoSearchFindsAll(t *testing.T) {
 		require.Equal(t, want, got, "around %s, %s km", center, km)
 	}
 }
+
+// What Valkey 9.0 documents of BYPOLYGON.
+func TestGeoPolygonScript(t *testing.T) {
+	playDocumented(t, "testdata/geo_polygon.script", GeoRows, ZSetRows, KeyRows)
+}

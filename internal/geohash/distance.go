@@ -24,19 +24,25 @@ func haversine(a, b Point, sin, cos, asin func(float64) float64) float64 {
 }
 
 // Shape is an area around a position: a circle, or, with Radius 0 and a Width or
-// Height, a box. All are metres.
+// Height, a box. All are metres. Polygon makes one that is neither.
 type Shape struct {
 	Center Point
 	Box    bool
 	Radius float64
 	Width  float64
 	Height float64
+	// Vertices are those of a polygon, and frame is the rectangle around them.
+	Vertices []Point
+	frame    area
 	// Unit is by how much the lengths above have to be multiplied to be metres.
 	Unit float64
 }
 
 // Within reports whether a position is in the shape.
 func (s *Shape) Within(p Point) bool {
+	if s.Vertices != nil {
+		return s.encloses(p)
+	}
 	if !s.Box {
 		return !(roughDistance(s.Center, p) > s.Radius*s.Unit)
 	}
@@ -74,6 +80,9 @@ type Range struct{ Min, Max float64 }
 
 // Ranges returns the ranges of scores that cover the shape, the one of the center first, in Redis' order.
 func (s *Shape) Ranges() []Range {
+	if s.Vertices != nil {
+		return s.polygonRanges()
+	}
 	bounds := s.bounds()
 	c := encode(s.Center, LatitudeMax, s.step())
 	if c.step > 1 && s.outgrows(c, bounds) {

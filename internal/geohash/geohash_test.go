@@ -163,3 +163,33 @@ func BenchmarkDistance(b *testing.B) {
 		}
 	})
 }
+
+// The ranges of a polygon miss none of the positions within it, and have none twice, wherever it is and
+// however large.
+func TestPolygonRangesCover(t *testing.T) {
+	chance := rand.New(rand.NewPCG(5, 6))
+	for range 300 {
+		at := Point{chance.Float64()*360 - 180, chance.Float64()*170 - 85}
+		size := math.Pow(10, chance.Float64()*6-4)
+		vertices := make([]Point, 3+chance.IntN(6))
+		for i := range vertices {
+			vertices[i] = Point{clamp(at.Longitude+size*(chance.Float64()*2-1), 180), clamp(at.Latitude+size*(chance.Float64()*2-1), 85)}
+		}
+		s := Polygon(vertices)
+		ranges := s.Ranges()
+		for range 50 {
+			p := Point{clamp(at.Longitude+size*(chance.Float64()*2-1), 180), clamp(at.Latitude+size*(chance.Float64()*2-1), 85)}
+			score := float64(Encode(p))
+			if p = Decode(score); !s.Within(p) {
+				continue
+			}
+			in := 0
+			for _, r := range ranges {
+				if score >= r.Min && score < r.Max {
+					in++
+				}
+			}
+			require.Equal(t, 1, in, "%v in %v", p, vertices)
+		}
+	}
+}
