@@ -31,7 +31,7 @@ func TestBloomSnapshot(t *testing.T) {
 		require.NoError(t, err)
 		snap.Release()
 		back := store.New(2, store.Limits{})
-		got, err := Load(bytes.NewReader(file.Bytes()), back, true)
+		got, err := Load(bytes.NewReader(file.Bytes()), back, LoadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, 3, got.Keys)
 		for _, key := range []string{"empty", "small", "large"} {
@@ -43,7 +43,7 @@ func TestBloomSnapshot(t *testing.T) {
 			require.Equal(t, want.Size(), have.Size())
 		}
 		for n := range file.Len() - 1 { // a file that is cut off is refused
-			_, err := Load(bytes.NewReader(file.Bytes()[:n]), store.New(2, store.Limits{}), true)
+			_, err := Load(bytes.NewReader(file.Bytes()[:n]), store.New(2, store.Limits{}), LoadOptions{})
 			require.Error(t, err)
 			if n > 2000 {
 				break

@@ -60,7 +60,7 @@ func TestFieldDeadlinesRoundTrip(t *testing.T) {
 		require.Equal(t, "REDIS0012", version)
 
 		loaded := newStore(c.entries)
-		got, err := Load(bytes.NewReader(file), loaded, true)
+		got, err := Load(bytes.NewReader(file), loaded, LoadOptions{})
 		require.NoError(t, err)
 		require.Equal(t, Loaded{Keys: 1, Bytes: int64(len(file)), Version: 12}, got)
 		require.Equal(t, timedFields(st, "h"), timedFields(loaded, "h"))
@@ -95,7 +95,7 @@ func TestOverdueFieldsAreNotLoaded(t *testing.T) {
 	file, _ := saved(t, st)
 	loaded := newStore(512)
 	loaded.SetNow((nowMS + 10) * 1000)
-	got, err := Load(bytes.NewReader(file), loaded, true)
+	got, err := Load(bytes.NewReader(file), loaded, LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, Loaded{Keys: 1, Expired: 1, Bytes: int64(len(file)), Version: 12}, got)
 	require.Equal(t, map[string]string{"b": "2 at 0"}, timedFields(loaded, "h"))

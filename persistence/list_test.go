@@ -42,7 +42,7 @@ func TestListsThroughASnapshot(t *testing.T) {
 			cut.Release()
 
 			to := store.New(1, store.Limits{List: list.DefaultLimits()})
-			got, err := Load(&file, to, true)
+			got, err := Load(&file, to, LoadOptions{})
 			require.NoError(t, err)
 			require.Equal(t, len(want), got.Keys)
 			for key, elements := range want {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 
 	"lockserver/persistence/rdb"
@@ -21,34 +20,30 @@ type Loaded struct {
 	Expired int // keys whose time had come before the load; they are not kept
 	Bytes   int64
 	Version int // of the format
-	// Functions is the code of the function libraries, in the order of the file: it
-	// is for the caller to load.
-	Functions [][]byte
 	// TokenLimit is SaveOptions'; 0: the file does not state it.
 	TokenLimit int64
 }
 
-// LoadFile fills an empty store from a snapshot; the error is os.ErrNotExist's if there is no such file.
-// After any error the store may hold a part and must be thrown away: nothing is ever half loaded into use.
-func LoadFile(path string, st *store.Store, checksum bool) (Loaded, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return Loaded{}, err
-	}
-	defer func() { _ = f.Close() }()
-	got, err := Load(f, st, checksum)
-	if err != nil {
-		return got, fmt.Errorf("%s: %w", path, err)
-	}
-	return got, nil
+// LoadOptions say how a snapshot is read.
+type LoadOptions struct {
+	// NoChecksum leaves the sum at the end unverified.
+	NoChecksum bool
+	// Replace lets a key of the snapshot take the place of one that the store has. Otherwise that is an error.
+	Replace bool
+	// Functions is given the code of the function libraries, in the order of the file, before the first key. Its
+	// error ends the load. nil: they are passed over.
+	Functions func(code [][]byte) error
+	// EachKey, if not nil, is called before each key. Its error ends the load.
+	EachKey func() error
 }
 
-// Load fills an empty store from a snapshot of any RDB version up to 12. What is overdue is left out unless
+// Load fills a store from a snapshot of any RDB version up to 12. What is overdue is left out unless
 // the store's time is frozen, as it must be if a log follows: that may give the key more time. The error
-// names the offset and the reason. A reader that has a method Size, like bytes.Reader's, lets the file's word
-// on how many keys there are be trusted that far.
-func Load(r io.Reader, st *store.Store, checksum bool) (got Loaded, err error) {
-	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: !checksum, Databases: st.Len()}), st: st, db: -1}
+// names the offset and the reason, or is one of the functions'. After any error the store may hold a part and must be
+// thrown away. A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys there
+// are be trusted that far.
+func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
+	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len()}), st: st, o: o, db: -1}
 	if sized, ok := r.(interface{ Size() int64 }); ok {
 		l.reservable = uint64(max(sized.Size(), 0)) / leastKeyBytes
 	}
@@ -63,6 +58,8 @@ const leastKeyBytes = 3
 type loader struct {
 	in         *rdb.Reader
 	st         *store.Store
+	o          LoadOptions
+	functions  int // how many libraries have been handed on
 	got        Loaded
 	reservable uint64 // keys: those that the input has room for, less those that room was reserved for
 	db         int    // of the last entry, -1: there was none
@@ -85,7 +82,9 @@ func (l *loader) load() error {
 	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
 		return err
 	}
-	l.got.Functions = l.in.Functions()
+	if err := l.handOnFunctions(); err != nil {
+		return err
+	}
 	for _, a := range l.in.Aux() {
 		if a.Name != rdb.AuxTokenLimit {
 			continue
@@ -100,8 +99,27 @@ func (l *loader) load() error {
 	return nil
 }
 
+// handOnFunctions hands on the libraries that have been read and not handed on.
+func (l *loader) handOnFunctions() error {
+	all := l.in.Functions()
+	fresh := all[l.functions:]
+	if len(fresh) == 0 || l.o.Functions == nil {
+		return nil
+	}
+	l.functions = len(all)
+	return l.o.Functions(fresh)
+}
+
 // entry puts an entry into the store, a string perhaps later.
 func (l *loader) entry(e *rdb.Entry) error {
+	if err := l.handOnFunctions(); err != nil {
+		return err
+	}
+	if l.o.EachKey != nil {
+		if err := l.o.EachKey(); err != nil {
+			return err
+		}
+	}
 	db := l.st.DB(e.DB)
 	if l.db != e.DB {
 		l.db = e.DB
@@ -113,6 +131,9 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
 		return nil
+	}
+	if l.o.Replace {
+		db.Delete(e.Key)
 	}
 	if l.ahead.add(e, l.in.Offset()) {
 		return nil

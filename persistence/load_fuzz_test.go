@@ -58,7 +58,7 @@ func FuzzLoad(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		_, err := Load(bytes.NewReader(data), payloadStore(), false)
+		_, err := Load(bytes.NewReader(data), payloadStore(), LoadOptions{NoChecksum: true})
 		runtime.ReadMemStats(&after)
 		requireRefused(t, err, len(data))
 		require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(16<<20+1000*len(data)))
@@ -72,14 +72,14 @@ func TestLoadOfDamage(t *testing.T) {
 		step := 1 + len(data)/2000
 		for i := 0; i < len(data); i += step {
 			data[i] ^= 1 << (i % 8)
-			_, err := Load(bytes.NewReader(data), payloadStore(), false)
+			_, err := Load(bytes.NewReader(data), payloadStore(), LoadOptions{NoChecksum: true})
 			data[i] ^= 1 << (i % 8)
 			requireRefused(t, err, len(data))
 		}
-		_, err := Load(bytes.NewReader(data), payloadStore(), true)
+		_, err := Load(bytes.NewReader(data), payloadStore(), LoadOptions{})
 		requireRefused(t, err, len(data))
 		for n := 0; n < len(data); n += step {
-			_, err := Load(bytes.NewReader(data[:n]), payloadStore(), true)
+			_, err := Load(bytes.NewReader(data[:n]), payloadStore(), LoadOptions{})
 			require.Error(t, err, "%s cut to %d bytes", name, n)
 			requireRefused(t, err, n)
 		}

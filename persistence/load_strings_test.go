@@ -41,7 +41,7 @@ func TestLoadedStringsAreAllThere(t *testing.T) {
 		require.NoError(t, w.Close())
 		for _, in := range []io.Reader{bytes.NewReader(file.Bytes()), io.MultiReader(bytes.NewReader(file.Bytes()))} { // the other has no Size
 			st := storeWith(store.AllKeysLRU)
-			got, err := Load(in, st, true)
+			got, err := Load(in, st, LoadOptions{})
 			require.NoError(t, err)
 			require.Equal(t, len(want[0])+len(want[1]), got.Keys)
 			for db := range want {
@@ -117,7 +117,7 @@ func TestLoadNamesTheDuplicate(t *testing.T) {
 				entry("behind" + strconv.Itoa(i))
 			}
 			require.NoError(t, w.Close())
-			got, err := Load(bytes.NewReader(file.Bytes()), store.New(2, store.Limits{}), true)
+			got, err := Load(bytes.NewReader(file.Bytes()), store.New(2, store.Limits{}), LoadOptions{})
 			require.EqualError(t, err, fmt.Sprintf(`rdb: offset %d: corrupt: key "key%d" (string): the key occurs twice in database 1`, end, before))
 			require.ErrorIs(t, err, rdb.ErrCorrupt)
 			require.Equal(t, before+distance, got.Keys)
@@ -138,7 +138,7 @@ func TestLoadDoesNotTrustTheClaimedSize(t *testing.T) {
 	require.NoError(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Load(bytes.NewReader(file.Bytes()), store.New(2, store.Limits{}), true)
+	_, err := Load(bytes.NewReader(file.Bytes()), store.New(2, store.Limits{}), LoadOptions{})
 	require.NoError(t, err)
 	runtime.ReadMemStats(&after)
 	require.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(1<<20))
@@ -157,7 +157,7 @@ func TestLoadReservesOnceForAll(t *testing.T) {
 	require.NoError(t, w.Close())
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	got, err := Load(bytes.NewReader(file.Bytes()), storeWith(store.NoEviction), true)
+	got, err := Load(bytes.NewReader(file.Bytes()), storeWith(store.NoEviction), LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, 20_000, got.Expired)
 	runtime.ReadMemStats(&after)
@@ -179,7 +179,7 @@ func BenchmarkLoad(b *testing.B) {
 			require.NoError(b, w.Close())
 			b.SetBytes(int64(file.Len()))
 			for b.Loop() {
-				_, err := Load(bytes.NewReader(file.Bytes()), store.New(1, store.Limits{}), true)
+				_, err := Load(bytes.NewReader(file.Bytes()), store.New(1, store.Limits{}), LoadOptions{})
 				require.NoError(b, err)
 			}
 		})

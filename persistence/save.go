@@ -27,6 +27,8 @@ type SaveOptions struct {
 	TokenLimit int64
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
+	// EachKey, if not nil, is called after each key.
+	EachKey func()
 	// Breathe, if not nil, is called now and then: whoever writes in the background
 	// lets others have the processor.
 	Breathe func()
@@ -83,6 +85,9 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 			}
 			name = append(name[:0], key...)
 			saveKey(out, name, r)
+			if o.EachKey != nil {
+				o.EachKey()
+			}
 			if o.Breathe != nil && out.Written()-lastBreath >= breathBytes {
 				lastBreath = out.Written()
 				o.Breathe()

@@ -80,7 +80,7 @@ func TestUseIsSaved(t *testing.T) {
 
 			back := storeWith(tt.policy)
 			back.SetNow(useNowUS + 2_000_000_000)
-			_, err := Load(bytes.NewReader(file), back, true)
+			_, err := Load(bytes.NewReader(file), back, LoadOptions{})
 			require.NoError(t, err)
 			r := back.DB(0).Peek([]byte("old"))
 			if back.LFU() {
@@ -92,7 +92,7 @@ func TestUseIsSaved(t *testing.T) {
 			// Under a policy of the other sort a file says nothing that can be used.
 			other := map[bool]store.Policy{true: store.AllKeysLRU, false: store.AllKeysLFU}[back.LFU()]
 			back = storeWith(other)
-			_, err = Load(bytes.NewReader(file), back, true)
+			_, err = Load(bytes.NewReader(file), back, LoadOptions{})
 			require.NoError(t, err)
 			r = back.DB(0).Peek([]byte("old"))
 			if back.LFU() {

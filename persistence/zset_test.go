@@ -63,7 +63,7 @@ func TestSortedSetsComeBack(t *testing.T) {
 	snap.Release()
 
 	again := zsetStore()
-	_, err = Load(&file, again, true)
+	_, err = Load(&file, again, LoadOptions{})
 	require.NoError(t, err)
 	require.Equal(t, len(want), again.DB(0).Len())
 	for key, all := range want {
@@ -87,7 +87,7 @@ func TestSmallTableIsLoadedCompact(t *testing.T) {
 	out.Scored([]byte("a"), math.Copysign(0, -1))
 	require.NoError(t, out.Close())
 	st := zsetStore()
-	_, err := Load(&file, st, true)
+	_, err := Load(&file, st, LoadOptions{})
 	require.NoError(t, err)
 	z := st.DB(0).Peek([]byte("z")).ZSet()
 	require.Equal(t, "listpack", z.Encoding())
@@ -103,6 +103,6 @@ func TestMemberThatStandsTwiceIsRefused(t *testing.T) {
 	out.Scored([]byte("a"), 3)
 	out.Scored([]byte("a"), 2)
 	require.NoError(t, out.Close())
-	_, err := Load(&file, zsetStore(), true)
+	_, err := Load(&file, zsetStore(), LoadOptions{})
 	require.ErrorContains(t, err, `"a" occurs twice`)
 }

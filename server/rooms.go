@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"runtime"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/persistence/rdb"
@@ -141,8 +142,14 @@ func (h durabilityHost) Background(f func()) { h.executor.host.background(f) }
 func (h durabilityHost) HandOn() { h.executor.handOn() }
 
 // Rest implements durability.Host.
-func (h durabilityHost) Rest() error {
-	h.executor.withoutLock(runtime.Gosched)
+func (h durabilityHost) Rest(d time.Duration) error {
+	h.executor.withoutLock(func() {
+		if d > 0 {
+			time.Sleep(d)
+		} else {
+			runtime.Gosched()
+		}
+	})
 	if h.executor.ending {
 		return errClosed
 	}
@@ -170,9 +177,12 @@ func (h durabilityHost) NewReplayer() durability.Replayer { return h.executor.ne
 func (h durabilityHost) Libraries() [][]byte { return h.executor.scripts.Libraries() }
 
 // LoadLibraries implements durability.Host.
-func (h durabilityHost) LoadLibraries(code [][]byte) error {
-	return h.executor.scripts.LoadLibraries(code)
+func (h durabilityHost) LoadLibraries(code [][]byte, replace bool) error {
+	return h.executor.scripts.LoadLibraries(code, replace)
 }
+
+// DropLibraries implements durability.Host.
+func (h durabilityHost) DropLibraries() { h.executor.scripts.DropLibraries() }
 
 // debugHost is the server as DEBUG of a session sees it.
 type debugHost struct{ session *session }

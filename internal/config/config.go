@@ -163,6 +163,11 @@ type Config struct {
 	ShutdownOnSIGINT  ShutdownFlags
 	ShutdownOnSIGTERM ShutdownFlags
 
+	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: how many microseconds are waited after each key that
+	// is saved and before each that is loaded; below zero, a microsecond for every so many keys.
+	RDBKeySaveDelayUS int
+	KeyLoadDelayUS    int
+
 	ignored    []string // directives that were read and have no effect here; each once, in order
 	overridden []string // see Overridden
 }

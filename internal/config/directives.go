@@ -30,6 +30,8 @@ type directive struct {
 	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
 	// where it has no such directive.
 	Redis string
+	// Hidden directives are shown to who asks for them by name, and not where a pattern matches: those for tests.
+	Hidden bool
 }
 
 const notInRedis = "not in Redis"
@@ -231,6 +233,14 @@ var topics = []topic{
 		{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",
 			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.BusyReplyThresholdMS }),
 			Doc:  "milliseconds after which a running script no longer keeps others waiting: they get `-BUSY`"},
+	}},
+	{"Tests", []directive{
+		{Name: "rdb-key-save-delay", Default: "0", Hidden: true,
+			Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.RDBKeySaveDelayUS }),
+			Doc:  "microseconds to wait after each key that is saved; -n: one after every n keys. Not shown by `CONFIG GET *`"},
+		{Name: "key-load-delay", Default: "0", Hidden: true,
+			Kind: integer(minInt32, maxInt32, func(c *Config) *int { return &c.KeyLoadDelayUS }),
+			Doc:  "the same for each key that is loaded, and each command of the log"},
 	}},
 	{"Locks", []directive{
 		// Three is the least lease that can be renewed at a third of itself.

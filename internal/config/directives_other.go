@@ -21,13 +21,13 @@ func ignoredRows() []directive {
 		cluster-replica-no-failover cluster-replica-validity-factor cluster-require-full-coverage
 		cluster-slave-no-failover cluster-slave-validity-factor crash-log-enabled
 		crash-memcheck-enabled disable-thp dynamic-hz hide-user-data-from-log ignore-warnings io-threads-do-reads
-		jemalloc-bg-thread key-load-delay latency-tracking-info-percentiles
+		jemalloc-bg-thread latency-tracking-info-percentiles
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
 		lazyfree-lazy-user-flush loading-process-events-interval-bytes masterauth masteruser
 		max-new-connections-per-cycle max-new-tls-connections-per-cycle
 		maxmemory-eviction-tenacity min-replicas-max-lag min-slaves-max-lag
 		oom-score-adj oom-score-adj-values proc-title-template propagation-error-behavior rdb-del-sync-files
-		rdb-key-save-delay rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
+		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
 		repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas
 		repl-ping-replica-period repl-ping-slave-period repl-timeout
 		replica-announce-ip replica-announce-port replica-announced

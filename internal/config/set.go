@@ -58,6 +58,9 @@ func (c *Config) Get(patterns ...string) []string {
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {
 			for _, p := range patterns {
+				if d.Hidden && strings.ContainsAny(p, "[*?") {
+					continue
+				}
 				if glob.Match([]byte(p), []byte(name), true) {
 					pairs = append(pairs, name, d.Kind.get(c))
 					break

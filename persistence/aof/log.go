@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"lockserver/persistence/disk"
 	"lockserver/store"
@@ -28,6 +29,7 @@ type Log struct {
 	written  atomic.Int64 // position up to which the system has everything; only rises
 	durable  atomic.Int64 // what Options.Durable was told last; only rises
 	synced   atomic.Int64 // the same of Options.Synced
+	delay    atomic.Int64 // see Delay
 	sleeping atomic.Bool  // the writer waits for wake
 	wake     chan struct{}
 	hurry    chan struct{} // ends the gathering early
@@ -178,6 +180,13 @@ func (l *Log) SetTimestamps(on bool) {
 	defer l.mu.Unlock()
 	l.stamps = on
 }
+
+// Delay makes every write wait for a time before it, so that a test can see what has not been written.
+func (l *Log) Delay(d time.Duration) { l.delay.Store(int64(d)) }
+
+// Reload reads the log from its beginning on, while it goes on to be written. Nothing may be appended meanwhile; call
+// Sync before.
+func (l *Log) Reload(in Input, o LoadOptions) (Loaded, error) { return l.dir.Load(in, o) }
 
 // Err gives the error that latched, nil if there is none.
 func (l *Log) Err() error {

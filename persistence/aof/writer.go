@@ -152,6 +152,9 @@ func (l *Log) put(b []byte, end int64) bool {
 	if l.file == nil || l.isGivenUp() {
 		return false
 	}
+	if d := l.delay.Load(); d > 0 {
+		time.Sleep(time.Duration(d))
+	}
 	n, err := l.file.Write(b)
 	if err != nil {
 		l.trim(b[:n])

@@ -1,5 +1,7 @@
 package durability
 
+import "time"
+
 // Host is what the server does for what it keeps.
 type Host interface {
 	// Do runs f as a unit of its own, when no other runs. It is called without the lock.
@@ -8,9 +10,9 @@ type Host interface {
 	Background(f func())
 	// HandOn gives Storage.Append the effects of what has been done since it was called last.
 	HandOn()
-	// Rest lets others have the lock for a moment while data is loaded. The error says that the server is to
-	// end: the load ends with it.
-	Rest() error
+	// Rest lets others have the lock for a time, or for a moment, while data is loaded. The error says that the
+	// server is to end: the load ends with it.
+	Rest(d time.Duration) error
 
 	// Synced is told that more of the log has been synced. Any goroutine may call it, and it must not wait
 	// for the lock.
@@ -22,8 +24,11 @@ type Host interface {
 	NewReplayer() Replayer
 	// Libraries returns the code of the libraries of functions.
 	Libraries() [][]byte
-	// LoadLibraries loads the code of libraries into a server that has none.
-	LoadLibraries(code [][]byte) error
+	// LoadLibraries loads the code of libraries. One of a name that is there is an error, unless replace says that
+	// it takes that one's place.
+	LoadLibraries(code [][]byte, replace bool) error
+	// DropLibraries forgets all libraries.
+	DropLibraries()
 }
 
 // Replayer runs the commands of a log as their clients' would have run, but that nobody waits, nobody is

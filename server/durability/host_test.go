@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -177,7 +178,7 @@ func (h *testHost) HandOn() {
 var errEnds = errors.New("it ends")
 
 // Rest implements Host.
-func (h *testHost) Rest() error {
+func (h *testHost) Rest(time.Duration) error {
 	if h.ends {
 		return errEnds
 	}
@@ -208,4 +209,7 @@ func (h *testHost) Command(argv [][]byte) error {
 func (h *testHost) Libraries() [][]byte { return nil }
 
 // LoadLibraries implements Host.
-func (h *testHost) LoadLibraries([][]byte) error { return nil }
+func (h *testHost) LoadLibraries([][]byte, bool) error { return nil }
+
+// DropLibraries implements Host.
+func (h *testHost) DropLibraries() {}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
@@ -21,6 +22,9 @@ type loading struct {
 	done       int64 // bytes
 	total      int64
 	reportedUS int64 // when it was last told
+	alone      bool  // in the middle of a command, so that nobody else may have the lock
+	ended      error // why it was broken off: the server is to end
+	pace       pace
 }
 
 // reportLoadUS is how often a long load is reported.
@@ -80,35 +84,63 @@ func (s *Storage) loadSnapshot() error {
 	if s.config.DBFilename == "" {
 		return nil
 	}
-	path := s.snapshotPath()
-	f, err := os.Open(path)
+	got, err := s.readSnapshot(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
+	s.logger.Info("DB loaded from disk: "+s.loadTook(), "file", s.loading.file, "keys", got.Keys, "expired", got.Expired,
+		"bytes", got.Bytes, "rdb-version", got.Version)
+	return nil
+}
+
+// readSnapshot reads the snapshot; replace says that its keys and libraries take the place of those that are there.
+// The error is fs.ErrNotExist if there is none.
+func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
+	path := s.snapshotPath()
+	f, err := os.Open(path)
+	if err != nil {
+		return persistence.Loaded{}, err
+	}
 	defer func() { _ = f.Close() }()
 	if st, err := f.Stat(); err == nil {
 		s.loading.total = st.Size()
 	}
 	s.loading.file = path
-	from := &yieldingReader{Reader: f, storage: s}
-	got, err := persistence.Load(from, s.store, s.config.RDBChecksum)
-	if from.ended != nil {
-		return from.ended
+	got, err := persistence.Load(&yieldingReader{f, s}, s.store, s.loadOptions(replace))
+	switch {
+	case s.loading.ended != nil:
+		return got, s.loading.ended
+	case err != nil:
+		return got, &loadError{path, err}
 	}
 	s.seeTokenLimit(got.TokenLimit)
-	if err == nil {
-		err = s.host.LoadLibraries(got.Functions)
-	}
-	if err != nil {
-		return &loadError{path, err}
-	}
-	s.logger.Info("DB loaded from disk", "file", path, "keys", got.Keys, "expired", got.Expired,
-		"bytes", got.Bytes, "rdb-version", got.Version, "ms", (s.opts.Clock.NowUS()-s.loading.startedUS)/1000)
-	return nil
+	return got, nil
 }
+
+// loadOptions are how a snapshot is read.
+func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
+	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad,
+		Functions: func(code [][]byte) error {
+			if err := s.host.LoadLibraries(code, replace); err != nil {
+				return &libraryError{err}
+			}
+			return nil
+		}}
+}
+
+// loadTook is how long the load has taken, in the words in which Redis logs it.
+func (s *Storage) loadTook() string {
+	return fmt.Sprintf("%.3f seconds", float64(s.opts.Clock.NowUS()-s.loading.startedUS)/1e6)
+}
+
+// libraryError says that a library of a snapshot could not be loaded. No key of it has been then.
+type libraryError struct{ err error }
+
+func (e *libraryError) Error() string { return "Failed loading library, " + e.err.Error() }
+func (e *libraryError) Unwrap() error { return e.err }
 
 // loadError says which file could not be loaded.
 type loadError struct {
@@ -123,13 +155,12 @@ func (e *loadError) Unwrap() error { return e.err }
 type yieldingReader struct {
 	io.Reader
 	storage *Storage
-	ended   error // the server is to end
 }
 
 // Read implements io.Reader.
 func (r *yieldingReader) Read(b []byte) (int, error) {
-	if r.ended = r.storage.rest(); r.ended != nil {
-		return 0, r.ended
+	if err := r.storage.rest(); err != nil {
+		return 0, err
 	}
 	n, err := r.Reader.Read(b[:min(len(b), loadSliceBytes)])
 	r.storage.loading.done += int64(n)
@@ -142,10 +173,21 @@ func (r *yieldingReader) Size() int64 { return r.storage.loading.total }
 // loadSliceBytes is how much is loaded at most between two rests: about a millisecond's work.
 const loadSliceBytes = 64 << 10
 
+// giveWay lets others have the lock for a time, or for a moment. The error says that the server is to end.
+func (s *Storage) giveWay(d time.Duration) error {
+	l := s.loading
+	if l.alone {
+		time.Sleep(d)
+		return nil
+	}
+	l.ended = s.host.Rest(d)
+	return l.ended
+}
+
 // rest lets others have the lock, and reports a load that takes long. The error says that the server is to
 // end.
 func (s *Storage) rest() error {
-	if err := s.host.Rest(); err != nil {
+	if err := s.giveWay(0); err != nil {
 		return err
 	}
 	l := s.loading
@@ -207,10 +249,7 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 	defer s.store.SetFrozenTime(false)
 	l := s.loading
 	l.file = s.logDir()
-	got, err := dir.Load(replay{s, s.host.NewReplayer()}, aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
-		l.done, l.total = p.Bytes, p.TotalBytes
-		return s.rest()
-	}, Annotation: func(text []byte) { s.seeTokenLimit(aof.TokenLimit(text)) }})
+	got, err := dir.Load(replay{s, s.host.NewReplayer()}, s.replayOptions())
 	if err != nil {
 		return nil, err
 	}
@@ -231,6 +270,14 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 		}
 	}
 	return dir.Continue(options, s.baseNow)
+}
+
+// replayOptions are how a log is read.
+func (s *Storage) replayOptions() aof.LoadOptions {
+	return aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
+		s.loading.done, s.loading.total = p.Bytes, p.TotalBytes
+		return s.rest()
+	}, Annotation: func(text []byte) { s.seeTokenLimit(aof.TokenLimit(text)) }}
 }
 
 // baseNow writes all data as the base of a log that has none.
@@ -261,11 +308,8 @@ func (r replay) Begin(file string) error {
 // Snapshot implements aof.Input.
 func (r replay) Snapshot(from io.Reader) (bytes int64, err error) {
 	s := r.storage
-	got, err := persistence.Load(from, s.store, s.config.RDBChecksum)
+	got, err := persistence.Load(from, s.store, s.loadOptions(false))
 	s.seeTokenLimit(got.TokenLimit)
-	if err == nil {
-		err = s.host.LoadLibraries(got.Functions)
-	}
 	return got.Bytes, err
 }
 
@@ -275,5 +319,5 @@ func (r replay) Command(argv [][]byte) error {
 		return err
 	}
 	r.storage.seeTokenLimit(aof.TokenIn(argv))
-	return nil
+	return r.storage.delayLoad()
 }

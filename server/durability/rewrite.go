@@ -193,6 +193,9 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 				payload = persistence.Dump(payload[:0], r, o.Compress)
 				out = resp.AppendCommand(out, restore, name, at, payload, absttl)
 			}
+			if o.EachKey != nil {
+				o.EachKey()
+			}
 			if len(out) >= commandBytes {
 				_, err = w.Write(out)
 				out = out[:0]

@@ -63,7 +63,7 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 	return persistence.SaveOptions{
 		Compress: s.config.RDBCompression, Checksum: s.config.RDBChecksum,
 		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
-		TokenLimit: max(s.tokens.limit, s.tokens.last),
+		TokenLimit: max(s.tokens.limit, s.tokens.last), EachKey: s.saveDelay(),
 	}
 }
 

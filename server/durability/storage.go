@@ -3,6 +3,7 @@ package durability
 import (
 	"io"
 	"log/slog"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
@@ -56,6 +57,7 @@ type Storage struct {
 	own       *claim   // of config.Dir; nil: nothing may be written there
 	left      []*claim // of directories that are still written to
 	tokens    tokens
+	trusting  bool // snapshots are loaded whatever their checksum says: DEBUG SET-SKIP-CHECKSUM-VALIDATION
 }
 
 // Init makes a Storage ready, which is not to be copied from then on. Nothing is read or written before Load.
@@ -112,6 +114,16 @@ func (s *Storage) Reconfigure(next *config.Config, names []string) error {
 	s.config = next
 	done()
 	return nil
+}
+
+// Trust makes snapshots be loaded whatever their checksum says, or not any more.
+func (s *Storage) Trust(on bool) { s.trusting = on }
+
+// DelayWrites makes every write of the log wait before it, so that a test can see what has not been written.
+func (s *Storage) DelayWrites(d time.Duration) {
+	if s.log != nil {
+		s.log.log.Delay(d)
+	}
 }
 
 // Tick is to be called about once a second: it starts what is due.

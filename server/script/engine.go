@@ -139,12 +139,15 @@ func (e *Engine) Counts() Counts {
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
 
 // LoadLibraries loads the libraries of a file. They were loaded before, so that an error says that the file
-// is damaged.
-func (e *Engine) LoadLibraries(sources [][]byte) error {
+// is damaged, or that one of that name is there, which replace allows.
+func (e *Engine) LoadLibraries(sources [][]byte, replace bool) error {
 	for _, source := range sources {
-		if _, err := e.loadLibrary(&e.libraries, source, false, false); err != nil {
+		if _, err := e.loadLibrary(&e.libraries, source, replace, false); err != nil {
 			return err
 		}
 	}
 	return nil
 }
+
+// DropLibraries forgets all libraries.
+func (e *Engine) DropLibraries() { e.libraries, e.functions = newLibraries(), nil }

@@ -85,7 +85,7 @@ func (e *Engine) functionFlush(c *commands.Ctx) error {
 	case a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC"):
 		return commands.ErrFunctionFlush
 	}
-	e.libraries, e.functions = newLibraries(), nil
+	e.DropLibraries()
 	librariesChanged(c, []byte("FLUSH"))
 	c.Out.OK()
 	return nil

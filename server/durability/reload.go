@@ -1,0 +1,151 @@
+package durability
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+
+	"lockserver/commands"
+	"lockserver/persistence/aof"
+)
+
+// Reading what is on disk while the server runs: DEBUG RELOAD and DEBUG LOADAOF. Both happen within one command,
+// so nobody sees a part of the data, and what tells of changes to the log says nothing of them.
+
+// ErrHalfLoaded says that the data in memory is neither what it was nor what is on disk. The server must end.
+var ErrHalfLoaded = errors.New("the data is half loaded")
+
+// ErrNothingToLoad says that there was no file to load, or one whose libraries are there already. Unless KeepData
+// was asked for, there is no data now.
+var ErrNothingToLoad = errors.New("nothing can be loaded")
+
+// Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
+type Reload struct {
+	KeepFile bool // nothing is saved before: what the file holds is loaded
+	KeepData bool // what is in memory stays
+	Replace  bool // a key of the file takes the place of one that is there, which is else an error
+}
+
+// ReloadSnapshot replaces the data by what a snapshot holds, or adds that. If memory is then another than the log
+// leads to, the log is written anew before it returns. An error that is neither ErrHalfLoaded nor ErrNothingToLoad
+// has changed nothing.
+func (s *Storage) ReloadSnapshot(r Reload) error {
+	if s.config.DBFilename == "" {
+		return commands.ErrNoSnapshotFile
+	}
+	s.buryOverdue()
+	if !r.KeepFile {
+		if err := s.SaveLast(); err != nil {
+			return commands.ErrSaveFailed // logged
+		}
+	}
+	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
+	err := s.reload(!r.KeepData, func() error {
+		_, err := s.readSnapshot(r.Replace)
+		return err
+	})
+	s.snapshots.dirtyAtSave = s.store.Dirty() - unsaved
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = fmt.Errorf("%w: %w", ErrNothingToLoad, err)
+	case r.KeepData && errors.As(err, new(*libraryError)):
+		s.logger.Error("the snapshot was not loaded", "cause", err)
+		return ErrNothingToLoad
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrHalfLoaded, err)
+	}
+	if r.KeepFile || r.KeepData {
+		s.rebaseLog()
+	}
+	if err == nil {
+		s.logger.Info("DB reloaded by DEBUG RELOAD")
+	}
+	return err
+}
+
+// ReloadLog replaces the data by what the append-only log leads to. The errors are those of ReloadSnapshot.
+func (s *Storage) ReloadLog() error {
+	if err := s.SyncLog(); err != nil {
+		return err
+	}
+	load, done, err := s.logToReload()
+	if err != nil {
+		return err
+	}
+	defer done()
+	var got aof.Loaded
+	err = s.reload(true, func() (err error) {
+		s.store.SetFrozenTime(true)
+		defer s.store.SetFrozenTime(false)
+		got, err = load(replay{s, s.host.NewReplayer()}, s.replayOptions())
+		return err
+	})
+	s.snapshots.dirtyAtSave = s.store.Dirty()
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrHalfLoaded, err)
+	case !got.Exists:
+		return ErrNothingToLoad
+	}
+	s.logger.Info("Append Only File loaded by DEBUG LOADAOF")
+	return nil
+}
+
+// logToReload is what reads the log: the server's own, or that of its directory. done is called when it has been read.
+func (s *Storage) logToReload() (load func(aof.Input, aof.LoadOptions) (aof.Loaded, error), done func(), err error) {
+	if s.log != nil {
+		return s.log.log.Reload, func() {}, nil
+	}
+	dir, err := s.openLogDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	return dir.Load, func() { _ = dir.Close() }, nil
+}
+
+// reload forgets all data, if flush says so, and calls load, while nothing is told to the log.
+func (s *Storage) reload(flush bool, load func() error) error {
+	s.host.HandOn()
+	s.store.Record(false)
+	defer func() { s.store.Record(s.Records()) }()
+	if flush {
+		s.store.FlushAll()
+		s.host.DropLibraries()
+	}
+	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), alone: true}
+	defer func() { s.loading = nil }()
+	return load()
+}
+
+// buryOverdue removes what is overdue, and tells the log: a load leaves it out without a word.
+func (s *Storage) buryOverdue() {
+	for s.store.ExpireDue(buryBudget) {
+	}
+}
+
+// buryBudget is how many keys are removed at a time.
+const buryBudget = 1 << 10
+
+// rebaseLog writes the log anew while everything else waits, because it does not lead to the data that is there
+// now. If that fails, writes are refused until a rewrite succeeds.
+func (s *Storage) rebaseLog() {
+	if s.log == nil {
+		return
+	}
+	if rw := &s.rewrites; rw.running {
+		rw.callOff()
+		<-rw.background.written
+	}
+	asRDB := s.config.AOFUseRDBPreamble
+	run, err := s.log.log.BeginRewrite(asRDB)
+	if err == nil {
+		snap, o := s.store.Cut(), s.saveOptions()
+		o.Base = true
+		err = run.Run(func(w io.Writer) error { return writeBase(w, snap, o, asRDB) })
+		snap.Release()
+	}
+	if err != nil {
+		s.log.breakDown(err)
+	}
+}
