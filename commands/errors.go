@@ -193,6 +193,8 @@ const (
 	// BGREWRITEAOF, and BGSAVE while one runs.
 	ErrRewriteInProgress Error = "ERR Background append only file rewriting already in progress"
 	ErrRewriteFailed     Error = "ERR Can't execute an AOF background rewriting. Please check the server logs for more information."
+	ErrReload            Error = "ERR Error trying to load the RDB dump, check server logs."
+	ErrReloadLog         Error = "ERR Error trying to load the AOF files, check server logs."
 	ErrNoLogFile         Error = "ERR this server keeps no files (dbfilename is empty, and appendonly is off)" // ours
 	ErrSaveInRewrite     Error = "ERR Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE in order to schedule a BGSAVE whenever possible."
 	ErrShutdown          Error = "ERR Errors trying to SHUTDOWN. Check logs."
@@ -337,6 +339,11 @@ func ErrUnrecognizedOption(option []byte) Error {
 // ErrLogFailed refuses to write because the append-only log cannot be written; reason is the system's.
 func ErrLogFailed(reason string) Error {
 	return Error("MISCONF Errors writing to the AOF file: " + reason)
+}
+
+// ErrForceRewrite says why DEBUG CONFIG-REWRITE-FORCE-ALL could not write.
+func ErrForceRewrite(cause string) Error {
+	return quoted("ERR CONFIG-REWRITE-FORCE-ALL failed: ", []byte(cause), "")
 }
 
 // ErrRewrite says why CONFIG REWRITE could not write.

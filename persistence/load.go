@@ -28,20 +28,21 @@ type Loaded struct {
 type LoadOptions struct {
 	// NoChecksum leaves the sum at the end unverified.
 	NoChecksum bool
-	// Replace lets a key of the snapshot take the place of one that the store has. Otherwise that is an error.
+	// Replace lets a key of the snapshot take the place of one that the store has. Otherwise that is an
+	// error.
 	Replace bool
-	// Functions is given the code of the function libraries, in the order of the file, before the first key. Its
-	// error ends the load. nil: they are passed over.
+	// Functions is given the code of the function libraries, in the order of the file, before the first key.
+	// Its error ends the load. nil: they are passed over.
 	Functions func(code [][]byte) error
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
 }
 
-// Load fills a store from a snapshot of any RDB version up to 12. What is overdue is left out unless
-// the store's time is frozen, as it must be if a log follows: that may give the key more time. The error
-// names the offset and the reason, or is one of the functions'. After any error the store may hold a part and must be
-// thrown away. A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys there
-// are be trusted that far.
+// Load fills a store from a snapshot of any RDB version up to 12. What is overdue is left out unless the
+// store's time is frozen, as it must be if a log follows: that may give the key more time. The error names
+// the offset and the reason, or is one of the functions'. After any error the store may hold a part and must
+// be thrown away. A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys
+// there are be trusted that far.
 func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
 	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len()}), st: st, o: o, db: -1}
 	if sized, ok := r.(interface{ Size() int64 }); ok {

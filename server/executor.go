@@ -32,14 +32,16 @@ import (
 type executor struct {
 	mu sync.Mutex
 	// The fields down to the next blank line are set by New and stay.
-	clock     clock.Clock
-	log       *slog.Logger
-	opts      Options
-	host      host
-	table     *commands.Table
-	plain     []plainness // by commands.Row.Index()
-	runID     string
-	startedUS int64 // set by Start
+	clock clock.Clock
+	log   *slog.Logger
+	opts  Options
+	host  host
+	table *commands.Table
+	plain []plainness // by commands.Row.Index()
+	runID string
+	// replicationID names the history of the data for replicas; DEBUG changes it.
+	replicationID string
+	startedUS     int64 // set by Start
 
 	store    *store.Store
 	config   *config.Config
@@ -72,6 +74,7 @@ type executor struct {
 	durable      durability.Storage // what is kept on disk
 	syncing      syncWaiters
 	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
+	housePaused  bool // DEBUG PAUSE-CRON 1
 	housekeeping timer
 
 	ctx       commands.Ctx    // of the running command

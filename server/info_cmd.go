@@ -54,7 +54,7 @@ func (ex *executor) infoSections() []info.Section {
 		{Name: "Memory", Write: ex.infoMemory},
 		{Name: "Persistence", Write: ex.durable.WriteInfo},
 		{Name: "Stats", Write: ex.infoStats},
-		{Name: "Replication", Write: standalone.InfoReplication},
+		{Name: "Replication", Write: func(t *info.Text) { standalone.InfoReplication(t, ex.replicationID) }},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
 		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},

@@ -7,13 +7,13 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/rdb"
-	"lockserver/server/debug"
+	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/script"
 )
 
-// This file is what the packages inside of server/ ask of it: script.Host, durability.Host and debug.Host,
-// the whole of each. transport.Host has a file of its own.
+// This file is what the packages inside of server/ ask of it: script.Host, durability.Host and dump.Host, the
+// whole of each. transport.Host and debug.Host have files of their own.
 
 // scriptHost is the executor as the scripts see it.
 type scriptHost struct{ executor *executor }
@@ -113,6 +113,9 @@ func (h scriptHost) DumpLibraries(sources [][]byte) []byte {
 
 // ParseLibraries implements script.Host.
 func (h scriptHost) ParseLibraries(payload []byte) ([][]byte, error) {
+	if h.executor.durable.Trusts() {
+		payload = rdb.Reseal(payload)
+	}
 	sources, err := rdb.ParseFunctions(payload)
 	switch {
 	case err == nil:
@@ -184,22 +187,16 @@ func (h durabilityHost) LoadLibraries(code [][]byte, replace bool) error {
 // DropLibraries implements durability.Host.
 func (h durabilityHost) DropLibraries() { h.executor.scripts.DropLibraries() }
 
-// debugHost is the server as DEBUG of a session sees it.
-type debugHost struct{ session *session }
+// dumpHost is the server as DUMP and RESTORE see it.
+type dumpHost struct{ executor *executor }
 
-var _ debug.Host = debugHost{}
+var _ dump.Host = dumpHost{}
 
-// debugHostOf is the host of the session that runs a DEBUG.
-func debugHostOf(c *commands.Ctx) debug.Host { return debugHost{sessionOf(c)} }
+// dumpHostOf is the host of the server that runs a DUMP.
+func dumpHostOf(c *commands.Ctx) dump.Host { return dumpHost{sessionOf(c).executor} }
 
-// Allowed implements debug.Host.
-func (h debugHost) Allowed() bool { return h.session.mayDebug() }
+// Compresses implements dump.Host.
+func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
-// SetActiveExpiry implements debug.Host.
-func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
-
-// Log implements debug.Host.
-func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
-
-// Compresses implements debug.Host.
-func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompression }
+// TrustsChecksums implements dump.Host.
+func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }

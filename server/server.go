@@ -292,10 +292,15 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
-	ex.runID = fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+	ex.runID, ex.replicationID = ex.newID(), ex.newID()
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil
+}
+
+// newID is a random name of 40 hexadecimal digits.
+func (ex *executor) newID() string {
+	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
 }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error

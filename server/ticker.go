@@ -111,6 +111,9 @@ func (housekeeper) fire(ex *executor) { ex.keepHouse() }
 // keepHouse is what happens once a second, under the executor.
 func (ex *executor) keepHouse() {
 	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
+	if ex.housePaused {
+		return
+	}
 	ex.durable.Tick()
 	ex.closeIdle()
 	ex.closeStrangers()

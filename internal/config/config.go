@@ -163,8 +163,8 @@ type Config struct {
 	ShutdownOnSIGINT  ShutdownFlags
 	ShutdownOnSIGTERM ShutdownFlags
 
-	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: how many microseconds are waited after each key that
-	// is saved and before each that is loaded; below zero, a microsecond for every so many keys.
+	// RDBKeySaveDelayUS and KeyLoadDelayUS are for tests: how many microseconds are waited after each key
+	// that is saved and before each that is loaded; below zero, a microsecond for every so many keys.
 	RDBKeySaveDelayUS int
 	KeyLoadDelayUS    int
 

@@ -30,7 +30,8 @@ type directive struct {
 	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
 	// where it has no such directive.
 	Redis string
-	// Hidden directives are shown to who asks for them by name, and not where a pattern matches: those for tests.
+	// Hidden directives are shown to who asks for them by name, and not where a pattern matches: those for
+	// tests.
 	Hidden bool
 }
 

@@ -19,7 +19,12 @@ func OSFiles() Files {
 
 // RewriteFile is CONFIG REWRITE on the file at path, which need not exist. The new text is written beside it,
 // synced and renamed over it, so that a crash leaves the old or the new one; its mode is kept.
-func (c *Config) RewriteFile(path string) error {
+func (c *Config) RewriteFile(path string) error { return c.rewriteFile(path, false) }
+
+// RewriteFileWhole is RewriteFile that adds what has its default, too.
+func (c *Config) RewriteFileWhole(path string) error { return c.rewriteFile(path, true) }
+
+func (c *Config) rewriteFile(path string, all bool) error {
 	mode := fs.FileMode(0o644)
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -32,7 +37,7 @@ func (c *Config) RewriteFile(path string) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	return replaceFile(path, c.Rewrite(old), mode)
+	return replaceFile(path, c.rewrite(old, all), mode)
 }
 
 func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {

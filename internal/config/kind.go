@@ -101,7 +101,7 @@ type memoryKind struct {
 func memory(min, max int64, field func(*Config) *int64) kind { return memoryKind{min, max, field} }
 
 func (k memoryKind) set(c *Config, args []string, _ bool) error {
-	v, ok := parseMemory(args[0])
+	v, ok := ParseMemory(args[0])
 	if !ok {
 		return errNotMemory
 	}
@@ -123,9 +123,9 @@ var memoryUnits = map[string]uint64{
 	"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1000 * 1000, "mb": 1 << 20, "g": 1000 * 1000 * 1000, "gb": 1 << 30,
 }
 
-// parseMemory reads a size. Redis takes a missing number for zero, and so does this; a size beyond 64 bits,
+// ParseMemory reads a size. Redis takes a missing number for zero, and so does this; a size beyond 64 bits,
 // which Redis lets wrap around, becomes the greatest one, so that the range check refuses it.
-func parseMemory(s string) (bytes uint64, ok bool) {
+func ParseMemory(s string) (bytes uint64, ok bool) {
 	digits := 0
 	for digits < len(s) && s[digits] >= '0' && s[digits] <= '9' {
 		digits++

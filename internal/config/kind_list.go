@@ -103,8 +103,8 @@ func (outputLimits) set(c *Config, args []string, _ bool) error {
 		if class < 0 {
 			return errLimitClass
 		}
-		hard, ok1 := parseMemory(args[1])
-		soft, ok2 := parseMemory(args[2])
+		hard, ok1 := ParseMemory(args[1])
+		soft, ok2 := ParseMemory(args[2])
 		secs, ok3 := parseInteger(args[3])
 		if !ok1 || !ok2 || !ok3 || hard > maxInt64 || soft > maxInt64 || secs < 0 || secs > maxInt64/1000 {
 			return errLimitValue

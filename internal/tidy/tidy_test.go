@@ -137,7 +137,7 @@ func TestImportsGoDownwards(t *testing.T) {
 var rooms = map[string][]string{
 	"server/acl":   {"commands"},
 	"server/clock": {},
-	"server/debug": {"commands", "internal/ascii", "internal/decimal", "internal/resp", "persistence", "persistence/digest", "store",
+	"server/debug": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/glob", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},
 	"server/durability": {"commands", "internal/background", "internal/config", "internal/resp", "persistence", "persistence/aof",
 		"persistence/disk", "server/clock", "server/gate", "server/info", "store"},

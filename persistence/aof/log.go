@@ -184,8 +184,8 @@ func (l *Log) SetTimestamps(on bool) {
 // Delay makes every write wait for a time before it, so that a test can see what has not been written.
 func (l *Log) Delay(d time.Duration) { l.delay.Store(int64(d)) }
 
-// Reload reads the log from its beginning on, while it goes on to be written. Nothing may be appended meanwhile; call
-// Sync before.
+// Reload reads the log from its beginning on, while it goes on to be written. Nothing may be appended
+// meanwhile; call Sync before.
 func (l *Log) Reload(in Input, o LoadOptions) (Loaded, error) { return l.dir.Load(in, o) }
 
 // Err gives the error that latched, nil if there is none.

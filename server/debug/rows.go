@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"slices"
 	"time"
 
 	"lockserver/commands"
@@ -18,6 +19,35 @@ type Host interface {
 	Log(text string)
 	// Compresses reports whether the server's files are compressed (rdbcompression).
 	Compresses() bool
+
+	// Reload replaces the data by what a snapshot holds, or adds that. The error is for the client.
+	Reload(r Reload) error
+	// ReloadLog replaces the data by what the append-only log leads to. The error is for the client.
+	ReloadLog() error
+	// TrustChecksums says whether snapshots and payloads are taken whatever their checksum says.
+	TrustChecksums(on bool)
+	// DelayLog makes every write of the append-only log wait before it.
+	DelayLog(d time.Duration)
+	// PauseCron says whether what is done once a second is left undone.
+	PauseCron(on bool)
+
+	// ChangeReplicationID gives the server another name for replicas.
+	ChangeReplicationID()
+	// RewriteConfig writes every directive into the configuration file.
+	RewriteConfig() error
+	// EachScript calls f with the name and text of each script that EVALSHA knows.
+	EachScript(f func(sha, body string))
+	// Script returns the text of a script by its name.
+	Script(sha []byte) (body string, ok bool)
+	// Crash ends the process as a panic does, without saving.
+	Crash(why string)
+}
+
+// Reload is what DEBUG RELOAD asks for. The zero value saves, forgets all data, and loads it.
+type Reload struct {
+	NoSave  bool // what the file holds already is loaded
+	NoFlush bool // what is in memory stays
+	Merge   bool // a key of the file takes the place of one that is there
 }
 
 // call is one DEBUG: its context, the words behind the subcommand, and the server.
@@ -66,29 +96,38 @@ func run(c *call, all []subcommand) error {
 
 func subcommands() []subcommand {
 	const any = 1 << 30
-	return []subcommand{
+	return slices.Concat(switches(), []subcommand{
 		{"digest", 0, 0, digestOf, []string{"DIGEST", "Returns the digest of all data."}},
 		{"digest-value", 0, any, digestValues, []string{"DIGEST-VALUE [<key> ...]", "Returns the digest of each key's value."}},
 		{"error", 1, 1, replyError, []string{"ERROR <string>", "Replies with an error of these words."}},
-		{"htstats", 1, 2, htStats, []string{"HTSTATS <dbid> [full]", "Tells of a database's tables."}},
-		{"htstats-key", 1, 2, htStatsOfKey, []string{"HTSTATS-KEY <key> [full]", "Tells of the table of a key's value."}},
+		{"htstats", 1, any, htStats, []string{"HTSTATS <dbid> [full]", "Tells of a database's tables."}},
+		{"htstats-key", 1, any, htStatsOfKey, []string{"HTSTATS-KEY <key> [full]", "Tells of the table of a key's value."}},
 		{"listpack", 1, 1, listpackOf, []string{"LISTPACK <key>", "Writes the listpack of a key's value into the log."}},
 		{"log", 1, 1, logLine, []string{"LOG <message>", "Writes a line into the log."}},
-		{"object", 1, 2, object, []string{"OBJECT <key> [fast]", "Tells how a key's value is kept."}},
+		{"loadaof", 0, 0, loadLog, []string{"LOADAOF", "Writes the append-only log out, forgets all data, and reads the log."}},
+		{"object", 1, 1, object, []string{"OBJECT <key>", "Tells how a key's value is kept."}},
 		{"populate", 1, 3, populate, []string{"POPULATE <count> [<prefix>] [<size>]",
 			"Makes keys <prefix>:0, <prefix>:1 ..., by default key:0 ..., that are not there, with values of <size> bytes."}},
 		{"protocol", 1, 1, protocol, []string{"PROTOCOL <type>", "Replies with a value of a type: string, integer, double, bignum, null,",
 			"array, set, map, attrib, push, verbatim, true or false."}},
+		{"quicklist", 1, 2, quicklistOf, []string{"QUICKLIST <key> [<0|1>]", "Writes the nodes of a list into the log; with 1, what they hold."}},
+		{"reload", 0, any, reload, []string{"RELOAD [NOSAVE] [NOFLUSH] [MERGE]", "Saves a snapshot, forgets all data, and loads the snapshot.",
+			"NOSAVE: what the file holds already is loaded. NOFLUSH: what is in memory stays; a key that is in both ends the server,",
+			"unless MERGE lets the file's take its place."}},
+		{"script", 1, 1, scripts, []string{"SCRIPT <LIST|<sha>>", "Writes all scripts, or one, into the log."}},
 		{"sdslen", 1, 1, sizes, []string{"SDSLEN <key>", "Tells the lengths of a key and of its string."}},
-		{"set-active-expire", 1, 1, setActiveExpiry, []string{"SET-ACTIVE-EXPIRE <0|1>", "Says whether keys go by themselves when their time has come."}},
 		{"sleep", 1, 1, sleep, []string{"SLEEP <seconds>", "Stops the server for a time."}},
-	}
+		{"stringmatch-test", 0, 0, matchTest, []string{"STRINGMATCH-TEST", "Tries random patterns on random strings."}},
+	})
 }
 
 // help writes what the subcommands do, as HELP of a container does.
 func help(c *call, all []subcommand) {
 	lines := []string{"DEBUG <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
 	for _, s := range all {
+		if s.help == nil { // named in that of another
+			continue
+		}
 		lines = append(lines, s.help[0])
 		for _, text := range s.help[1:] {
 			lines = append(lines, "    "+text)
@@ -108,12 +147,6 @@ func replyError(c *call) error {
 
 func logLine(c *call) error {
 	c.host.Log("DEBUG LOG: " + string(c.args[0]))
-	c.Out.OK()
-	return nil
-}
-
-func setActiveExpiry(c *call) error {
-	c.host.SetActiveExpiry(string(c.args[0]) != "0")
 	c.Out.OK()
 	return nil
 }

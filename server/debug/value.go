@@ -14,10 +14,11 @@ import (
 )
 
 const (
-	errNoListpack commands.Error = "ERR Not a listpack encoded object."
-	errNoString   commands.Error = "ERR Not an sds encoded string."
-	errNoTable    commands.Error = "ERR The value stored at the specified key is not represented using an hash table"
-	errNoDatabase commands.Error = "ERR Out of range database"
+	errNoListpack  commands.Error = "ERR Not a listpack encoded object."
+	errNoQuicklist commands.Error = "ERR Not a quicklist encoded object."
+	errNoString    commands.Error = "ERR Not an sds encoded string."
+	errNoTable     commands.Error = "ERR The value stored at the specified key is not represented using an hash table"
+	errNoDatabase  commands.Error = "ERR Out of range database"
 )
 
 func digestOf(c *call) error {
@@ -120,6 +121,31 @@ func packed(r store.Ref) (listpack.List, bool) {
 	return nil, false
 }
 
+// quicklistOf writes the nodes of a list into the log; Redis writes them to its standard output.
+func quicklistOf(c *call) error {
+	r, err := c.find()
+	switch {
+	case err != nil:
+		return err
+	case r.Kind() != store.List || r.Encoding() != "quicklist":
+		return errNoQuicklist
+	}
+	full, at := len(c.args) > 1 && number(c.args[1]) != 0, 0
+	r.List().EachNode(func(b []byte, plain bool) {
+		text := fmt.Sprintf("DEBUG QUICKLIST: node %d: %d bytes", at, len(b))
+		if plain {
+			text += ", one element"
+		}
+		if full {
+			text += fmt.Sprintf(": %q", b)
+		}
+		c.host.Log(text)
+		at++
+	})
+	c.Out.Simple("Quicklist structure printed on stdout")
+	return nil
+}
+
 // htStats tells how many keys a database has, in the words of Redis, whose tables have other sizes.
 func htStats(c *call) error {
 	id, ok := decimal.ParseInt(c.args[0])
@@ -157,7 +183,7 @@ func htStatsOfKey(c *call) error {
 
 func table(elements int) string {
 	if elements == 0 {
-		return "Hash table 0 stats (main hash table):\nNo stats available for empty dictionaries\n"
+		return ""
 	}
 	size := 4
 	for size < elements {

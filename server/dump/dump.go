@@ -1,7 +1,7 @@
 // Package dump has DUMP and RESTORE, which carry a single value as a payload.
 //
 // It owns these commands. What a payload looks like is persistence's, and what becomes of a key is the
-// store's. It must not know anything of the server but whether payloads are compressed.
+// store's. It must not know anything of the server but how payloads are made and taken: Host.
 //
 // To add an option: a word in the row of RESTORE, and a field of restoreCall.
 package dump
@@ -18,11 +18,18 @@ import (
 	"lockserver/store"
 )
 
-// Rows are the commands of this package. compresses reports whether the server that runs one compresses
-// (rdbcompression).
-func Rows(compresses func(c *commands.Ctx) bool) []commands.Row {
-	with := func(run func(c *commands.Ctx, compress bool) error) func(*commands.Ctx) error {
-		return func(c *commands.Ctx) error { return run(c, compresses(c)) }
+// Host is what these commands ask of the server.
+type Host interface {
+	// Compresses reports whether payloads are compressed (rdbcompression).
+	Compresses() bool
+	// TrustsChecksums reports whether a payload is taken whatever its checksum says.
+	TrustsChecksums() bool
+}
+
+// Rows are the commands of this package. hostOf finds the server that runs one.
+func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
+	with := func(run func(c *commands.Ctx, host Host) error) func(*commands.Ctx) error {
+		return func(c *commands.Ctx) error { return run(c, hostOf(c)) }
 	}
 	return []commands.Row{
 		{Name: "dump", Group: commands.Generic, Since: "2.6.0", Flags: commands.ReadOnly, Run: with(dump),
@@ -42,13 +49,13 @@ func Rows(compresses func(c *commands.Ctx) bool) []commands.Row {
 	}
 }
 
-func dump(c *commands.Ctx, compress bool) error {
+func dump(c *commands.Ctx, host Host) error {
 	r := c.DB.Find(c.Args().Key())
 	if !r.OK() {
 		c.Out.Null()
 		return nil
 	}
-	c.Out.Bulk(persistence.Dump(nil, r, compress))
+	c.Out.Bulk(persistence.Dump(nil, r, host.Compresses()))
 	return nil
 }
 
@@ -103,7 +110,7 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 }
 
 // restore decodes the payload to its end before it changes anything.
-func restore(c *commands.Ctx, compress bool) error {
+func restore(c *commands.Ctx, host Host) error {
 	var r restoreCall
 	a := c.Args()
 	r.read(a)
@@ -116,6 +123,9 @@ func restore(c *commands.Ctx, compress bool) error {
 	atMS, err := r.deadline(c.NowMS())
 	if err != nil {
 		return err
+	}
+	if host.TrustsChecksums() {
+		r.payload = rdb.Reseal(r.payload)
 	}
 	value, err := persistence.ReadPayload(c.DB.Store(), r.payload)
 	switch {
@@ -132,7 +142,7 @@ func restore(c *commands.Ctx, compress bool) error {
 		return nil
 	}
 	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idleS, Freq: int(r.freq),
-		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), compress) }})
+		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), host.Compresses()) }})
 	c.Notify(keyevent.Generic, "restore", r.key)
 	return nil
 }

@@ -2,8 +2,8 @@ package durability
 
 import "time"
 
-// What tests ask for with the directives key-load-delay and rdb-key-save-delay: time in which to look at a server
-// that loads or saves.
+// What tests ask for with the directives key-load-delay and rdb-key-save-delay: time in which to look at a
+// server that loads or saves.
 
 // pace says how long is waited between keys.
 type pace struct{ keys int }

@@ -10,8 +10,8 @@ type Host interface {
 	Background(f func())
 	// HandOn gives Storage.Append the effects of what has been done since it was called last.
 	HandOn()
-	// Rest lets others have the lock for a time, or for a moment, while data is loaded. The error says that the
-	// server is to end: the load ends with it.
+	// Rest lets others have the lock for a time, or for a moment, while data is loaded. The error says that
+	// the server is to end: the load ends with it.
 	Rest(d time.Duration) error
 
 	// Synced is told that more of the log has been synced. Any goroutine may call it, and it must not wait
@@ -24,8 +24,8 @@ type Host interface {
 	NewReplayer() Replayer
 	// Libraries returns the code of the libraries of functions.
 	Libraries() [][]byte
-	// LoadLibraries loads the code of libraries. One of a name that is there is an error, unless replace says that
-	// it takes that one's place.
+	// LoadLibraries loads the code of libraries. One of a name that is there is an error, unless replace says
+	// that it takes that one's place.
 	LoadLibraries(code [][]byte, replace bool) error
 	// DropLibraries forgets all libraries.
 	DropLibraries()

@@ -96,8 +96,8 @@ func (s *Storage) loadSnapshot() error {
 	return nil
 }
 
-// readSnapshot reads the snapshot; replace says that its keys and libraries take the place of those that are there.
-// The error is fs.ErrNotExist if there is none.
+// readSnapshot reads the snapshot; replace says that its keys and libraries take the place of those that are
+// there. The error is fs.ErrNotExist if there is none.
 func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	path := s.snapshotPath()
 	f, err := os.Open(path)

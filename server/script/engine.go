@@ -135,6 +135,21 @@ func (e *Engine) Counts() Counts {
 	return Counts{len(e.cache.bySHA), len(e.libraries.byName), len(e.libraries.functions)}
 }
 
+// EachScript calls f with the name and text of each script that EVALSHA knows.
+func (e *Engine) EachScript(f func(sha, body string)) {
+	for sha, script := range e.cache.bySHA {
+		f(sha, script.body)
+	}
+}
+
+// Script returns the text of a script by its name.
+func (e *Engine) Script(sha []byte) (body string, ok bool) {
+	if script := e.cache.find(sha); script != nil {
+		return script.body, true
+	}
+	return "", false
+}
+
 // Libraries returns the code of the libraries: what has to be saved of them.
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
 

@@ -23,16 +23,11 @@ func findTools(oracle string) (t tools, err error) {
 // product is a server program, and how it logs that it has loaded a snapshot.
 type product struct {
 	benchkit.Product
-	loaded *regexp.Regexp // in its log: the group is the time that loading the snapshot took
-	unit   time.Duration  // of that group
-	native bool           // it has LOCK, UNLOCK and SECKILL as commands
+	native bool // it has LOCK, UNLOCK and SECKILL as commands
 }
 
-// How the servers log that they have loaded a snapshot.
-const (
-	redisLoaded = `DB loaded from disk: ([0-9.]+) seconds`
-	ourLoaded   = `DB loaded from disk .*\bms=([0-9.]+)`
-)
+// loadedLine is how both servers log that they have loaded a snapshot.
+const loadedLine = `DB loaded from disk: ([0-9.]+) seconds`
 
 // prepare finds Redis, builds lockserver, and makes the pair.
 func (b *bench) prepare(ctx context.Context) error {
@@ -45,10 +40,8 @@ func (b *bench) prepare(ctx context.Context) error {
 		return err
 	}
 	b.pair = [2]product{
-		{Product: benchkit.Product{Name: "Redis", Path: b.tools.server, Args: []string{"--appendonly", "no"}}, unit: time.Second,
-			loaded: regexp.MustCompile(redisLoaded)},
-		{Product: benchkit.Product{Name: "lockserver", Path: path, Args: b.serverArgs}, unit: time.Millisecond, native: true,
-			loaded: regexp.MustCompile(ourLoaded)},
+		{Product: benchkit.Product{Name: "Redis", Path: b.tools.server, Args: []string{"--appendonly", "no"}}},
+		{Product: benchkit.Product{Name: "lockserver", Path: path, Args: b.serverArgs}, native: true},
 	}
 	return nil
 }
@@ -77,14 +70,14 @@ func (s *server) loadTime() (time.Duration, bool) {
 	if err != nil {
 		return 0, false
 	}
-	return s.product.parseLoadTime(string(text))
+	return parseLoadTime(string(text))
 }
 
-func (p product) parseLoadTime(log string) (time.Duration, bool) {
-	m := p.loaded.FindStringSubmatch(log)
+func parseLoadTime(log string) (time.Duration, bool) {
+	m := regexp.MustCompile(loadedLine).FindStringSubmatch(log)
 	if m == nil {
 		return 0, false
 	}
 	n, err := strconv.ParseFloat(m[1], 64)
-	return time.Duration(n * float64(p.unit)), err == nil
+	return time.Duration(n * float64(time.Second)), err == nil
 }

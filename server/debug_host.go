@@ -1,0 +1,110 @@
+package server
+
+import (
+	"errors"
+	"time"
+
+	"lockserver/commands"
+	"lockserver/server/debug"
+	"lockserver/server/durability"
+)
+
+// This file is debug.Host, the whole of it: what DEBUG asks of the server.
+
+// debugHost is the server as DEBUG of a session sees it.
+type debugHost struct{ session *session }
+
+var _ debug.Host = debugHost{}
+
+// debugHostOf is the host of the session that runs a DEBUG.
+func debugHostOf(c *commands.Ctx) debug.Host { return debugHost{sessionOf(c)} }
+
+// Allowed implements debug.Host.
+func (h debugHost) Allowed() bool { return h.session.mayDebug() }
+
+// SetActiveExpiry implements debug.Host.
+func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
+
+// Log implements debug.Host.
+func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
+
+// Compresses implements debug.Host.
+func (h debugHost) Compresses() bool { return h.session.executor.config.RDBCompression }
+
+// Reload implements debug.Host.
+func (h debugHost) Reload(r debug.Reload) error {
+	ex := h.session.executor
+	if ex.durable.Loading() {
+		return commands.ErrLoading
+	}
+	return ex.reloaded(ex.durable.ReloadSnapshot(durability.Reload{KeepFile: r.NoSave, KeepData: r.NoFlush, Replace: r.Merge}),
+		commands.ErrReload)
+}
+
+// ReloadLog implements debug.Host.
+func (h debugHost) ReloadLog() error {
+	ex := h.session.executor
+	switch {
+	case ex.durable.Loading():
+		return commands.ErrLoading
+	case !ex.durable.HasFiles():
+		return commands.ErrNoLogFile
+	}
+	ex.store.SetFollower(nil) // what is replayed moves no lock that is being renewed
+	defer ex.store.SetFollower(&ex.watchdog)
+	return ex.reloaded(ex.durable.ReloadLog(), commands.ErrReloadLog)
+}
+
+// reloaded ends a reload; refusal is what the client is told if nothing could be loaded. Half of the data is
+// none: the server stops, as Redis does.
+func (ex *executor) reloaded(err error, refusal error) error {
+	ex.boundMemory()
+	switch {
+	case errors.Is(err, durability.ErrHalfLoaded):
+		ex.fail(err)
+		return refusal
+	case errors.Is(err, durability.ErrNothingToLoad):
+		ex.log.Warn("nothing was loaded", "cause", err)
+		return refusal
+	}
+	return err
+}
+
+// TrustChecksums implements debug.Host.
+func (h debugHost) TrustChecksums(on bool) { h.session.executor.durable.Trust(on) }
+
+// DelayLog implements debug.Host.
+func (h debugHost) DelayLog(d time.Duration) { h.session.executor.durable.DelayWrites(d) }
+
+// PauseCron implements debug.Host.
+func (h debugHost) PauseCron(on bool) { h.session.executor.housePaused = on }
+
+// ChangeReplicationID implements debug.Host.
+func (h debugHost) ChangeReplicationID() {
+	ex := h.session.executor
+	ex.log.Info("Changing replication IDs after receiving DEBUG change-repl-id")
+	ex.replicationID = ex.newID()
+}
+
+// RewriteConfig implements debug.Host.
+func (h debugHost) RewriteConfig() error {
+	ex := h.session.executor
+	if ex.opts.ConfigFile == "" {
+		return commands.ErrForceRewrite("Bad address") // which C has for a path that is not there
+	}
+	if err := ex.config.RewriteFileWhole(ex.opts.ConfigFile); err != nil {
+		return commands.ErrForceRewrite(err.Error())
+	}
+	return nil
+}
+
+// EachScript implements debug.Host.
+func (h debugHost) EachScript(f func(sha, body string)) { h.session.executor.scripts.EachScript(f) }
+
+// Script implements debug.Host.
+func (h debugHost) Script(sha []byte) (body string, ok bool) {
+	return h.session.executor.scripts.Script(sha)
+}
+
+// Crash implements debug.Host: the panic is one that nothing contains.
+func (h debugHost) Crash(why string) { h.session.executor.damaged(why) }
