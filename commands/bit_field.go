@@ -47,7 +47,7 @@ func bitfield(c *Ctx) error {
 	if c.Row.Flags.Has(ReadOnly) {
 		return ErrBitfieldRO
 	}
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}

@@ -32,7 +32,7 @@ func setbit(c *Ctx) error {
 	if !ok || bit&^1 != 0 {
 		return ErrBitValue
 	}
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}

@@ -32,7 +32,7 @@ func hllError(err error) error {
 
 func pfadd(c *Ctx) error {
 	key := c.Argv[1]
-	if _, err := hyperLogLog(c.DB.Peek(key)); err != nil {
+	if _, err := hyperLogLog(c.DB.FindToWrite(key)); err != nil {
 		return err
 	}
 	changed, err := c.DB.PFAdd(key, c.Argv[2:])

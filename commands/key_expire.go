@@ -33,7 +33,7 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 		return ErrInvalidExpire(c.Row.FullName())
 	}
 	atMS := n*unitMS + baseMS
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.OK() || !cond.allows(r.DeadlineMS(), atMS) {
 		c.Out.Int(0)
 		return nil

@@ -29,7 +29,7 @@ func exists(c *Ctx) error {
 func touch(c *Ctx) error {
 	n := 0
 	for _, key := range c.Argv[1:] {
-		if c.DB.Find(key).OK() {
+		if c.DB.Touch(key).OK() {
 			n++
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 func rename(c *Ctx) error {
 	key, newKey := c.Argv[1], c.Argv[2]
-	if !c.DB.Peek(key).OK() {
+	if !c.DB.FindToWrite(key).OK() {
 		return ErrNoSuchKey
 	}
 	if !bytes.Equal(key, newKey) {
@@ -29,10 +29,10 @@ func renameKey(c *Ctx, key, newKey []byte) {
 // renamenx finds a key's own name taken.
 func renamenx(c *Ctx) error {
 	key, newKey := c.Argv[1], c.Argv[2]
-	if !c.DB.Peek(key).OK() {
+	if !c.DB.FindToWrite(key).OK() {
 		return ErrNoSuchKey
 	}
-	if c.DB.Peek(newKey).OK() {
+	if c.DB.FindToWrite(newKey).OK() {
 		c.Out.Int(0)
 		return nil
 	}

@@ -52,7 +52,7 @@ func xadd(c *Ctx) error {
 // streamToWrite looks up key for a command that writes to it, which is neither a hit nor a
 // miss; nil if there is no such key.
 func (c *Ctx) streamToWrite(key []byte) (*stream.Stream, error) {
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.Stream) {
 		return nil, ErrWrongType
 	}

@@ -170,7 +170,7 @@ func msetex(c *Ctx) error {
 		return err
 	}
 	for i := 0; cond != "" && i < len(pairs); i += 2 {
-		if c.DB.Peek(pairs[i]).OK() != (cond == "XX") {
+		if c.DB.FindToWrite(pairs[i]).OK() != (cond == "XX") {
 			c.Out.Int(0)
 			return nil
 		}

@@ -7,7 +7,7 @@ import (
 
 func appendString(c *Ctx) error {
 	key, val := c.Argv[1], c.Argv[2]
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}
@@ -31,7 +31,7 @@ func setrange(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}

@@ -121,7 +121,7 @@ func (x *increxCall) addInt(c *Ctx) error {
 	if least > most {
 		return ErrIncrexBounds
 	}
-	r := c.DB.Peek(x.key)
+	r := c.DB.FindToWrite(x.key)
 	ttl, err := x.ttl(c, r)
 	switch {
 	case err != nil:
@@ -197,7 +197,7 @@ func (x *increxCall) addFloat(c *Ctx) error {
 	if most.Less(least) {
 		return ErrIncrexBounds
 	}
-	r := c.DB.Peek(x.key)
+	r := c.DB.FindToWrite(x.key)
 	ttl, err := x.ttl(c, r)
 	switch {
 	case err != nil:

@@ -38,7 +38,7 @@ func decrby(c *Ctx) error {
 
 // addInt adds n to the integer at key and replies the sum. The key's deadline stays.
 func addInt(c *Ctx, key []byte, n int64) error {
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}
@@ -69,7 +69,7 @@ func addInts(x, y int64) (sum int64, ok bool) {
 // incrbyfloat finds fault with the number at the key first, then with its argument, then with the sum.
 func incrbyfloat(c *Ctx) error {
 	key, n := c.Argv[1], c.Argv[2]
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	if !r.Is(store.String) {
 		return ErrWrongType
 	}

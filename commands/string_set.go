@@ -58,7 +58,7 @@ func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	if cond.word == "" {
 		return true, nil
 	}
-	r := c.DB.Peek(key)
+	r := c.DB.FindToWrite(key)
 	switch cond.word {
 	case "NX":
 		return !r.OK(), nil
@@ -91,7 +91,7 @@ func setKeys(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 
 func setnx(c *Ctx) error {
 	key, val := c.Argv[1], c.Argv[2]
-	if c.DB.Peek(key).OK() {
+	if c.DB.FindToWrite(key).OK() {
 		c.Out.Int(0)
 		return nil
 	}
@@ -135,7 +135,7 @@ func msetnx(c *Ctx) error {
 		return err
 	}
 	for i := 0; i < len(pairs); i += 2 {
-		if c.DB.Peek(pairs[i]).OK() {
+		if c.DB.FindToWrite(pairs[i]).OK() {
 			c.Out.Int(0)
 			return nil
 		}

@@ -24,8 +24,15 @@ func (s *Store) born() uint32 {
 	return uint32(s.nowMS / 1000)
 }
 
-// touch notes that a value is used.
+// touch notes that a value is used, unless that is not to count.
 func (s *Store) touch(v *value) {
+	if !s.noTouch {
+		s.use(v)
+	}
+}
+
+// use notes that a value is used.
+func (s *Store) use(v *value) {
 	if s.eviction.lfu {
 		s.touchLFU(v)
 		return

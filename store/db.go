@@ -178,6 +178,7 @@ func (db *DB) Persist(key []byte) bool {
 		return false
 	}
 	name, v := db.space.keys.At(slot)
+	db.store.touch(v)
 	if v.exp == nil {
 		return false
 	}

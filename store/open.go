@@ -61,6 +61,7 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 		return nil, slot, true
 	}
 	if _, v = db.space.keys.At(slot); v.kind() != k {
+		db.store.touch(v) // a refused write is a use of the key, too
 		return nil, slot, false
 	}
 	v = db.space.keys.Mut(slot)

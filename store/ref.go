@@ -25,10 +25,27 @@ func (db *DB) Find(key []byte) Ref {
 	}
 	db.store.stats.Hits++
 	_, v := db.space.keys.At(slot)
-	if !db.store.noTouch {
-		db.store.touch(v)
-	}
+	db.store.touch(v)
 	return Ref{v}
+}
+
+// FindToWrite looks a key up for a command that writes: that is a use of it, even if the command then fails,
+// but neither a hit nor a miss.
+func (db *DB) FindToWrite(key []byte) Ref {
+	r := db.Peek(key)
+	if r.v != nil {
+		db.store.touch(r.v)
+	}
+	return r
+}
+
+// Touch is Find that counts as a use even where nothing else does (CLIENT NO-TOUCH).
+func (db *DB) Touch(key []byte) Ref {
+	r := db.Find(key)
+	if r.v != nil {
+		db.store.use(r.v)
+	}
+	return r
 }
 
 // Peek looks a key up without touching anything but overdue keys, as TTL, TYPE and OBJECT do.

@@ -117,7 +117,7 @@ func restore(c *commands.Ctx, host Host) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if !r.replace && c.DB.Peek(r.key).OK() {
+	if !r.replace && c.DB.FindToWrite(r.key).OK() {
 		return commands.ErrBusyKey
 	}
 	atMS, err := r.deadline(c.NowMS())

@@ -2,6 +2,8 @@
 
 package differential
 
+import "time"
+
 // sizes are those at which values are kept in another form, each with what sequences set it to: the default
 // first. Mostly it is smaller than that, so that a short sequence meets it.
 var sizes = []struct {
@@ -35,6 +37,9 @@ func (g *generator) write(length int) []step {
 		if g.chance(2) {
 			steps = append(steps, g.transaction()...)
 		}
+		if g.rand.IntN(2*sequenceLength) == 0 {
+			steps = append(steps, g.dying()...)
+		}
 		row, args := g.next()
 		steps = append(steps, stepOf(row, args))
 	}
@@ -50,6 +55,20 @@ func (g *generator) configure() (steps []step) {
 	}
 	return steps
 }
+
+// dying makes a key die during the sequence.
+func (g *generator) dying() []step {
+	return []step{
+		{name: "pexpire", args: []string{"PEXPIRE", g.pick(allKeys), "1"}},
+		{name: pauseStep, args: []string{pauseStep}, check: func(*pair, []string) string {
+			time.Sleep(5 * time.Millisecond)
+			return ""
+		}},
+	}
+}
+
+// pauseStep is the name of a step that is no command.
+const pauseStep = "pause"
 
 // transaction makes a few commands between MULTI and EXEC, now and then with a watched key that the client
 // may change itself first.

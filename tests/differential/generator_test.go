@@ -67,8 +67,6 @@ var excluded = map[string]string{
 	"bgrewriteaof":      "writes files",
 	"shutdown":          "ends the server",
 	"debug":             "helps testing, each server's own way",
-	"wait":              "waits: see cases_wait_test.go",
-	"waitaof":           "as wait",
 	"client|pause":      "makes everything wait",
 	"client|unpause":    "as client|pause",
 	"memory|usage":      "each server's own figures",
@@ -90,7 +88,7 @@ var excluded = map[string]string{
 
 // weights of rows that would otherwise come too often, or too rarely; others have 20.
 var weights = map[string]int{
-	"auth": 2, "client|setname": 3, "client|getname": 3, "client|no-evict": 1, "config|resetstat": 1, "flushall": 1, "flushdb": 2, "swapdb": 4, "dbsize": 5, "randomkey": 5, "select": 6, "echo": 3, "ping": 3, "client": 1, "config": 1, "object": 1, "xinfo": 1,
+	"auth": 2, "client|setname": 3, "client|getname": 3, "client|no-evict": 1, "config|resetstat": 1, "flushall": 1, "flushdb": 2, "swapdb": 4, "dbsize": 5, "wait": 1, "waitaof": 1, "randomkey": 5, "select": 6, "echo": 3, "ping": 3, "client": 1, "config": 1, "object": 1, "xinfo": 1,
 	"set": 40, "xadd": 80, "sadd": 40, "hset": 40, "zadd": 60, "rpush": 60, "lpush": 60, "linsert": 40, "copy": 30, "command|getkeys": 6, "command|getkeysandflags": 6,
 }
 
@@ -178,10 +176,8 @@ func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 	return dst
 }
 
-// uses decides about an option: what is newer than the oracle, or would wait, is not used.
-func (g *generator) uses(a *commands.Arg) bool {
-	return g.chance(35) && !isNewer(a.Since) && a.Token != "BLOCK"
-}
+// uses decides about an option: what is newer than the oracle is not used.
+func (g *generator) uses(a *commands.Arg) bool { return g.chance(35) && !isNewer(a.Since) }
 
 // counted makes a number of keys and as many keys, mostly.
 func (g *generator) counted(dst []string, row *commands.Row, keys *commands.Arg) []string {

@@ -22,8 +22,16 @@ func harmless(row *commands.Row, args []string) []string {
 		isInt := err == nil
 		switch row.Name {
 		case "xread", "xreadgroup":
-			if strings.EqualFold(arg, "BLOCK") {
-				args[i] = "BLOC"
+			if isInt && n >= 0 && i > 0 && strings.EqualFold(args[i-1], "BLOCK") {
+				args[i] = "1"
+			}
+		case "zunion", "zinter", "zunionstore", "zinterstore": // D15
+			if i > 0 && strings.EqualFold(args[i-1], "AGGREGATE") && strings.EqualFold(arg, "COUNT") {
+				args[i] = "MAX"
+			}
+		case "wait", "waitaof":
+			if isInt && n >= 0 && i == len(args)-1 {
+				args[i] = "1"
 			}
 		case "blpop", "brpop", "blmove", "brpoplpush", "bzpopmin", "bzpopmax":
 			if i == len(args)-1 {
