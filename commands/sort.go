@@ -124,6 +124,9 @@ func sortLen(r store.Ref) int {
 // they stay unsorted, in the one that DESC asks for; a set has none.
 func (s *sortCall) take(r store.Ref, from, to int) [][]byte {
 	elements := make([][]byte, 0, to-from)
+	if from == to {
+		return elements
+	}
 	add := func(e []byte) bool {
 		elements = append(elements, Clone(e))
 		return true

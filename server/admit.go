@@ -115,7 +115,7 @@ func plainnessOf(table *commands.Table) []plainness {
 // plain command changes any of that.
 func (s *session) takesFastPath() bool {
 	ex := s.executor
-	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == replyOn && s.tracker == nil &&
+	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
 		!s.executor.durable.Loading() && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil
 }
 

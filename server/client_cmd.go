@@ -128,12 +128,12 @@ func clientReply(c *commands.Ctx) error {
 	s := sessionOf(c)
 	switch {
 	case word == "ON":
-		s.replies = replyOn
+		s.replies &^= replyOff | replySkip
 		c.Out.OK()
 	case word == "OFF":
-		s.replies = replyOff
-	case s.replies != replyOff:
-		s.replies = replySkipNext
+		s.replies |= replyOff
+	case s.replies&replyOff == 0:
+		s.replies |= replySkipNext
 	}
 	return nil
 }

@@ -222,7 +222,7 @@ func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	s.db = s.executor.store.DB(0)
 	s.info.name = ""
-	s.replies = replyOn
+	s.replies = 0
 	s.noTouch, s.noEvict = false, false
 	s.discard()
 	s.unsubscribeAll()

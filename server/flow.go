@@ -158,13 +158,15 @@ func (s *session) afterReply(mark int) {
 
 // muteReply drops a reply that the client does not want.
 func (s *session) muteReply(mark int) {
-	switch s.replies {
-	case replyOff, replySkip:
-		s.out.Rollback(mark)
-		if s.replies == replySkip {
-			s.replies = replyOn
-		}
-	case replySkipNext:
-		s.replies = replySkip
+	if s.replies == 0 {
+		return
 	}
+	if s.replies.isMuted() && s.replies&replySettled == 0 {
+		s.out.Rollback(mark)
+	}
+	next := s.replies & replyOff
+	if s.replies&replySkipNext != 0 {
+		next |= replySkip
+	}
+	s.replies = next
 }

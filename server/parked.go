@@ -20,7 +20,7 @@ import (
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
 	w := &waiter{session: s, row: c.Row, argv: ownAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
-		muted: s.replies == replyOff || s.replies == replySkip}
+		muted: s.replies.isMuted()}
 	w.timer.Of = w
 	ex.parking.enter(w)
 	if w.claimant != nil {

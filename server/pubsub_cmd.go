@@ -104,7 +104,7 @@ func unsubscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 // if there was nothing. It is told so even if it has switched replies off, as in Redis.
 func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name []byte) {
 	w := c.Out
-	mute := s.replies == replyOff || s.replies == replySkip
+	mute := s.replies.isMuted()
 	if mute {
 		w = &resp.Writer{Proto: c.Out.Proto}
 	}

@@ -89,15 +89,18 @@ type session struct {
 // ID implements commands.Session.
 func (s *session) ID() int64 { return s.id }
 
-// replyMode is what CLIENT REPLY has set.
+// replyMode is what CLIENT REPLY has set; 0: replies are sent.
 type replyMode uint8
 
 const (
-	replyOn replyMode = iota
-	replyOff
-	replySkipNext // CLIENT REPLY SKIP was just run: the next command's reply is dropped
-	replySkip     // this command's reply is dropped
+	replyOff      replyMode = 1 << iota
+	replySkip               // this command's reply is dropped
+	replySkipNext           // CLIENT REPLY SKIP was just run: the next command's reply is dropped
+	replySettled            // what is to be dropped of this command's reply is dropped (EXEC)
 )
+
+// isMuted reports whether what is written now is dropped.
+func (m replyMode) isMuted() bool { return m&(replyOff|replySkip) != 0 }
 
 // kick tells the owners of sessions that there is something for them.
 func kick(touched []*session, from *transport.Loop) {

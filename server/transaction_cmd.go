@@ -52,8 +52,13 @@ func execCmd(c *commands.Ctx) error {
 		return nil
 	}
 	ex := s.executor
+	whole := c.Out.Mark()
 	c.Out.Array(len(tx.queued))
 	start := c.Out.Mark()
+	if s.replies.isMuted() {
+		c.Out.Rollback(whole)
+		start = whole
+	}
 	var inner commands.Ctx
 	for _, q := range tx.queued {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
@@ -61,13 +66,14 @@ func execCmd(c *commands.Ctx) error {
 		}
 		mark := c.Out.Mark()
 		ex.runQueued(&inner, s, q)
-		if s.replies == replyOff { // what CLIENT REPLY SKIP says is for the command behind EXEC, as in Redis
+		if s.replies.isMuted() { // from CLIENT REPLY OFF to ON, whatever the array's length says, as in Redis
 			c.Out.Rollback(mark)
 		}
 		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not
 			c.Out.Rollback(start)
 		}
 	}
+	s.replies |= replySettled
 	s.reuse(tx)
 	return nil
 }

@@ -5,6 +5,9 @@ package differential
 func sortCases() family {
 	return family{"sort", []namedCase{
 		{"numbers", `
+			SADD few a b
+			SORT few BY none LIMIT 0 0
+			DEL few
 			SORT gone
 			RPUSH l 3 1 2 10 -5 1.5 0x10 inf -inf 1e3 " 7" ""
 			SORT l

@@ -158,6 +158,12 @@ func sessionCases() []rawCase {
 		one("reply skip twice", array("CLIENT", "REPLY", "SKIP")+array("CLIENT", "REPLY", "SKIP")+array("ECHO", "1")+array("ECHO", "2")),
 		one("reply skip in off", array("CLIENT", "REPLY", "OFF")+array("CLIENT", "REPLY", "SKIP")+array("ECHO", "1")+
 			array("CLIENT", "REPLY", "ON")+array("ECHO", "2")),
+		one("reply off in a transaction", array("MULTI")+array("SET", "k", "v")+array("CLIENT", "REPLY", "OFF")+array("PING")+array("EXEC")+
+			array("PING")+array("CLIENT", "REPLY", "ON")+array("PING")),
+		one("reply on in a transaction", array("CLIENT", "REPLY", "OFF")+array("MULTI")+array("PING")+array("CLIENT", "REPLY", "ON")+
+			array("ECHO", "1")+array("EXEC")+array("ECHO", "2")),
+		one("reply skip and off in a transaction", array("MULTI")+array("CLIENT", "REPLY", "SKIP")+array("CLIENT", "REPLY", "OFF")+
+			array("CLIENT", "REPLY", "ON")+array("ECHO", "1")+array("EXEC")+array("ECHO", "2")+array("ECHO", "3")),
 		one("reply skip, error", array("CLIENT", "REPLY", "SKIP")+array("NOSUCH")+array("PING")),
 		differs(one("auth without password", array("AUTH", "x")+array("AUTH", "default", "x")+array("AUTH", "nobody", "x")+array("AUTH")), "D106"),
 		one("kill oneself", array("CLIENT", "KILL", "TYPE", "pubsub")+array("PING")),
