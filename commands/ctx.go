@@ -135,11 +135,17 @@ func (c *Ctx) Block(w Wait) error {
 // Clone returns a copy of b that stays valid after the call.
 func Clone(b []byte) []byte { return append(make([]byte, 0, len(b)), b...) }
 
-// CloneAll is Clone for each of list.
+// CloneAll is Clone for each of list, in one piece of memory.
 func CloneAll(list [][]byte) [][]byte {
-	own := make([][]byte, len(list))
+	total := 0
+	for _, b := range list {
+		total += len(b)
+	}
+	own, room := make([][]byte, len(list)), make([]byte, 0, total)
 	for i, b := range list {
-		own[i] = Clone(b)
+		at := len(room)
+		room = append(room, b...)
+		own[i] = room[at:len(room):len(room)]
 	}
 	return own
 }

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 
+	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/transport"
 )
@@ -284,7 +285,7 @@ func (s *session) keep(rest [][][]byte, fresh bool) {
 	}
 	s.backlog = make([][][]byte, len(rest))
 	for i, argv := range rest {
-		s.backlog[i] = ownAll(argv)
+		s.backlog[i] = commands.CloneAll(argv)
 		for _, word := range argv {
 			s.backlogBytes += len(word)
 		}

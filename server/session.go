@@ -182,20 +182,6 @@ const (
 	within
 )
 
-func ownAll(argv [][]byte) [][]byte {
-	total := 0
-	for _, a := range argv {
-		total += len(a)
-	}
-	own, room := make([][]byte, len(argv)), make([]byte, 0, total)
-	for i, a := range argv {
-		at := len(room)
-		room = append(room, a...)
-		own[i] = room[at:len(room):len(room)]
-	}
-	return own
-}
-
 // takeInbox appends the inbox to the output. The caller sees to it that no reply is half written.
 func (s *session) takeInbox() {
 	for _, b := range s.inbox {

@@ -45,6 +45,7 @@ func (ex *executor) RunDue() {
 // dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed in
 // the millisecond in which it ends goes on.
 func (ex *executor) dueSlice() (more bool) {
+	defer ex.damaging()
 	now := ex.store.NowMS()
 	more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
 	more = ex.timers.fireDue(ex, now, dueBudget) || more

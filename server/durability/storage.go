@@ -181,22 +181,7 @@ func (t tee) Append(unit []store.Effect) {
 func cloneUnit(unit []store.Effect) []store.Effect {
 	own := make([]store.Effect, len(unit))
 	for i, e := range unit {
-		own[i] = store.Effect{DB: e.DB, Args: cloneArgs(e.Args)}
-	}
-	return own
-}
-
-// cloneArgs copies an effect's arguments into one piece of memory.
-func cloneArgs(args [][]byte) [][]byte {
-	total := 0
-	for _, a := range args {
-		total += len(a)
-	}
-	own, room := make([][]byte, len(args)), make([]byte, 0, total)
-	for i, a := range args {
-		at := len(room)
-		room = append(room, a...)
-		own[i] = room[at:len(room):len(room)]
+		own[i] = store.Effect{DB: e.DB, Args: commands.CloneAll(e.Args)}
 	}
 	return own
 }

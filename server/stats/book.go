@@ -10,7 +10,11 @@
 // a command, write its row and its handler, a method of Book if it needs one, in a file that ends in _cmd.go.
 package stats
 
-import "lockserver/commands"
+import (
+	"sync/atomic"
+
+	"lockserver/commands"
+)
 
 // Book is everything that a server keeps for its operator. The zero value keeps neither slow commands nor
 // events; Commands needs a place for each row of the table.
@@ -20,6 +24,8 @@ type Book struct {
 	Errors   Errors
 	Commands []Command // by commands.Row.Index()
 	Tracking bool      // latency-tracking: how calls are spread over time is told
+
+	purging atomic.Bool // MEMORY PURGE is giving memory back
 }
 
 // ForgetCalls sets all counts of calls and errors to zero.
@@ -40,5 +46,5 @@ func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 	on := func(h handler) func(c *commands.Ctx) error {
 		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
 	}
-	return []commands.Row{slowlogRow(on), latencyRow(on), memoryRow()}
+	return []commands.Row{slowlogRow(on), latencyRow(on), memoryRow(on)}
 }

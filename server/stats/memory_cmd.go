@@ -7,7 +7,7 @@ import (
 	"lockserver/commands"
 )
 
-func memoryRow() commands.Row {
+func memoryRow(on binding) commands.Row {
 	row := func(name string, run func(*commands.Ctx) error, summary string, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "4.0.0", Run: run, Summary: summary, Complexity: "O(1)", Args: args}
 	}
@@ -21,7 +21,7 @@ func memoryRow() commands.Row {
 		Sub: []commands.Row{usage, stats,
 			row("doctor", memoryDoctor, "Says what stands out about memory."),
 			row("malloc-stats", mallocStats, "Tells about Go's heap."),
-			row("purge", memoryPurge, "Collects garbage and gives free memory back to the system."),
+			row("purge", on(memoryPurge), "Collects garbage and gives free memory back to the system."),
 		}}
 }
 
@@ -101,8 +101,15 @@ func mallocStats(c *commands.Ctx) error {
 	return nil
 }
 
-func memoryPurge(c *commands.Ctx) error {
-	debug.FreeOSMemory()
+// memoryPurge begins to give memory back, which may take a second, and does not wait for it: it has the
+// executor.
+func memoryPurge(b *Book, c *commands.Ctx) error {
+	if b.purging.CompareAndSwap(false, true) {
+		go func() {
+			defer b.purging.Store(false)
+			debug.FreeOSMemory()
+		}()
+	}
 	c.Out.OK()
 	return nil
 }
