@@ -2,8 +2,10 @@ package persistence
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -14,12 +16,15 @@ import (
 // larger pieces, which pass it by.
 const fileBufferBytes = 32 << 10
 
+// SnapshotMode is the mode of a snapshot, as in Redis: what the process' mask leaves of it.
+const SnapshotMode fs.FileMode = 0o666
+
 // ReplaceFile writes a file so that its name always stands for whole content: into a temporary file
 // beside it, which is synced and then renamed, and the directory is synced. When it returns an
-// error, the old file is as it was.
-func ReplaceFile(path string, write func(w io.Writer) error) (err error) {
+// error, the old file is as it was. The mode is less what the process' mask takes away.
+func ReplaceFile(path string, mode fs.FileMode, write func(w io.Writer) error) (err error) {
 	dir := filepath.Dir(path)
-	tmp, err := os.CreateTemp(dir, "temp-*-"+filepath.Base(path))
+	tmp, err := createBeside(path, mode)
 	if err != nil {
 		return err
 	}
@@ -36,9 +41,6 @@ func ReplaceFile(path string, write func(w io.Writer) error) (err error) {
 	if err = w.Flush(); err != nil {
 		return err
 	}
-	if err = tmp.Chmod(0o644); err != nil {
-		return err
-	}
 	if err = tmp.Sync(); err != nil {
 		return fmt.Errorf("sync %s: %w", tmp.Name(), err)
 	}
@@ -49,4 +51,15 @@ func ReplaceFile(path string, write func(w io.Writer) error) (err error) {
 		return err
 	}
 	return disk.OS{}.SyncDir(dir)
+}
+
+// createBeside makes a new file temp-NUMBER-NAME beside a path.
+func createBeside(path string, mode fs.FileMode) (*os.File, error) {
+	dir, name := filepath.Split(path)
+	for number := os.Getpid(); ; number++ {
+		f, err := os.OpenFile(fmt.Sprintf("%stemp-%d-%s", dir, number, name), os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+		if !errors.Is(err, fs.ErrExist) {
+			return f, err
+		}
+	}
 }

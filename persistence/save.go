@@ -39,7 +39,7 @@ const breathBytes = 16 << 10
 
 // SaveFile writes a snapshot to path, replacing it as a whole, and returns the size in bytes.
 func SaveFile(path string, snap *store.Snapshot, o SaveOptions) (bytes int64, err error) {
-	err = ReplaceFile(path, func(w io.Writer) error {
+	err = ReplaceFile(path, SnapshotMode, func(w io.Writer) error {
 		bytes, err = Save(w, snap, o)
 		return err
 	})

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"runtime"
@@ -75,6 +76,7 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Line("multiplexing_api", ex.host.multiplexing())
 	t.Line("go_version", runtime.Version())
 	t.Line("process_id", os.Getpid())
+	t.Line("process_supervised", cmp.Or(ex.opts.Supervisor, "no"))
 	t.Line("run_id", ex.runID)
 	t.Line("tcp_port", ex.host.port())
 	t.Line("server_time_usec", ex.store.NowUS())

@@ -78,10 +78,10 @@ func TestBindThatFails(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	port := taken.Addr().(*net.TCPAddr).Port
 	for want, bind := range map[string][]string{
-		"could not listen on 127.0.0.1:":           {"-127.0.0.1"},
-		"could not listen on 192.0.2.1:":           {"-::1", "192.0.2.1"},
-		"none of the addresses of bind (-192.0.2.": {"-192.0.2.1"},
-		"bind '-' names no address":                {"-"},
+		"Could not create server TCP listening socket 127.0.0.1:": {"-127.0.0.1"},
+		"Could not create server TCP listening socket 192.0.2.1:": {"-::1", "192.0.2.1"},
+		"none of the addresses of bind (-192.0.2.":                {"-192.0.2.1"},
+		"bind '-' names no address":                               {"-"},
 	} {
 		c := quiet()
 		c.Bind, c.Port = bind, port

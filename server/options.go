@@ -55,6 +55,10 @@ type Options struct {
 	// LogLevel is set to what the directive loglevel says, now and by CONFIG SET;
 	// nil: the log has its own level.
 	LogLevel *slog.LevelVar
+	// Supervisor is what INFO calls who supervises the process; empty: "no".
+	Supervisor string
+	// Phase is told of each step in the life of the server; it must not call the server. nil: nobody is told.
+	Phase func(Phase)
 	// Clock is what leases and deadlines go by; nil: the machine's. See ManualClock.
 	Clock Clock
 	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
@@ -138,9 +142,30 @@ func (o *Options) fields() (map[string]string, error) {
 // compatibleVersion is the version of Redis that clients are told, because they switch features on by it.
 const compatibleVersion = "7.4.1"
 
+// RedisVersion is the version of Redis that clients are told.
+func RedisVersion() string { return compatibleVersion }
+
 // Journal takes the effects of each unit, in order. The slice belongs to the journal afterwards.
 type Journal interface {
 	Append(unit []store.Effect)
+}
+
+// Phase is a step in the life of a server.
+type Phase uint8
+
+// The steps, in the order in which they come.
+const (
+	PhaseListening Phase = iota // clients can connect; the data is still to be loaded
+	PhaseEnding                 // the server has been told to end
+	PhaseSaving                 // the last snapshot is being written
+	PhaseStaying                // the server could not save, and goes on
+)
+
+// enter tells of a step.
+func (ex *executor) enter(p Phase) {
+	if ex.opts.Phase != nil {
+		ex.opts.Phase(p)
+	}
 }
 
 // ShutdownOptions say how a server ends, as SHUTDOWN's words do. The zero value

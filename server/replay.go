@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/commands"
+	"lockserver/server/durability"
 	"lockserver/server/transport"
 )
 
@@ -56,7 +57,7 @@ func (r *replayer) Command(argv [][]byte) error {
 	ex := r.executor
 	row, err := ex.table.Resolve(argv)
 	if err != nil {
-		return fmt.Errorf("%.40q: %w", argv[0], err)
+		return &durability.UnknownCommandError{Name: fmt.Sprintf("%.40s", argv[0])}
 	}
 	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 {
 		return fmt.Errorf("%s changes no data and has no place in a log", row.FullName())

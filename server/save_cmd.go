@@ -116,7 +116,6 @@ func shutdownCmd(c *commands.Ctx) error {
 	if err := s.executor.saveForShutdown(o); err != nil {
 		return commands.ErrShutdown
 	}
-	s.executor.log.Info("ending by SHUTDOWN")
 	s.closing = true
 	s.executor.host.requestStop(0)
 	return nil
@@ -124,21 +123,44 @@ func shutdownCmd(c *commands.Ctx) error {
 
 // saveForShutdown saves if it is called for; under the executor. When it returns nil, nothing runs any more.
 func (ex *executor) saveForShutdown(o ShutdownOptions) error {
-	wanted := (o.Save || len(ex.config.Save) > 0) && !o.NoSave && ex.config.DBFilename != "" && !ex.durable.Loading()
-	if ex.failed == nil {
-		if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
-			return err
-		}
+	if ex.failed != nil {
+		return nil
 	}
-	if wanted && ex.failed == nil {
-		if err := ex.durable.SaveLast(); err != nil && !o.Force {
-			return err
-		}
+	ex.log.Info("User requested shutdown...")
+	ex.enter(PhaseEnding)
+	if err := ex.keepAll(o); err != nil {
+		ex.log.Error("Errors trying to shut down the server. Check the logs for more information.")
+		ex.enter(PhaseStaying)
+		return err
 	}
-	if ex.failed == nil {
-		ex.failed = errClosed
-	}
+	ex.failed = errClosed
 	return nil
+}
+
+// keepAll syncs and saves what a shutdown has to. The error is why that cannot be, unless it is to end all
+// the same.
+func (ex *executor) keepAll(o ShutdownOptions) error {
+	if ex.durable.Log() != nil {
+		ex.log.Info("Calling fsync() on the AOF file.")
+	}
+	if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
+		return err
+	}
+	if !(o.Save || len(ex.config.Save) > 0) || o.NoSave || ex.config.DBFilename == "" || ex.durable.Loading() {
+		return nil
+	}
+	ex.log.Info("Saving the final RDB snapshot before exiting.")
+	ex.enter(PhaseSaving)
+	err := ex.durable.SaveLast()
+	switch {
+	case err == nil:
+		return nil
+	case o.Force:
+		ex.log.Warn("Error trying to save the DB. Exit anyway.")
+		return nil
+	}
+	ex.log.Warn("Error trying to save the DB, can't exit.")
+	return err
 }
 
 // aofRows are the commands about the append-only log.

@@ -84,8 +84,11 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 // it returns when the data is there. Until then clients can connect, and are told -LOADING.
 func (srv *Server) Start() error {
 	if err := srv.bind(); err != nil {
+		srv.executor.logUnbound(err)
 		return err
 	}
+	srv.executor.log.Info("Server initialized")
+	srv.executor.enter(PhaseListening)
 	err := srv.executor.load()
 	srv.life.Lock()
 	closed := srv.state == stateClosed // meanwhile; Close sees to everything
@@ -102,6 +105,14 @@ func (srv *Server) Start() error {
 		srv.tearDown()
 	}
 	return err
+}
+
+// logUnbound logs that nobody can connect, as Redis does.
+func (ex *executor) logUnbound(err error) {
+	var at *transport.ListenError
+	if errors.As(err, &at) {
+		ex.log.Error(fmt.Sprintf("Failed listening on port %d (%s), aborting.", ex.config.Port, at.Network))
+	}
 }
 
 // bind makes clients able to connect. The server is loading from then on.

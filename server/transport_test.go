@@ -368,7 +368,7 @@ func TestAddresses(t *testing.T) {
 		c.Bind = []string{"127.0.0.1", "192.0.2.1"}
 		must, err := New(Options{Directives: c.Directives(), EventLoops: loops})
 		require.NoError(t, err)
-		require.ErrorContains(t, must.Start(), "could not listen on 192.0.2.1:0")
+		require.ErrorContains(t, must.Start(), "Could not create server TCP listening socket 192.0.2.1:0")
 		require.NoError(t, must.Close())
 
 		c = quiet()
@@ -388,7 +388,7 @@ func TestTwoServersOnOnePort(t *testing.T) {
 		require.NoError(t, err)
 		err = second.Start()
 		require.Error(t, err)
-		require.Equal(t, fmt.Sprintf("could not listen on 127.0.0.1:%d: bind: address already in use", c.Port), err.Error())
+		require.Equal(t, fmt.Sprintf("Could not create server TCP listening socket 127.0.0.1:%d: bind: Address already in use", c.Port), err.Error())
 		require.NoError(t, second.Close())
 		require.Equal(t, "+PONG", testkit.Dial(t, overPort(first)).Do("PING").String())
 	}

@@ -137,7 +137,7 @@ func (c *checking) log(path string) (listed []string, err error) {
 			return nil, err
 		}
 		if torn != nil && got.Bytes > 0 {
-			return nil, &Error{torn.File, torn.Offset, corrupt("%s, and it is not the last file", torn.Reason)}
+			return nil, &Error{torn.File, torn.Offset, corrupt("%s: the truncated file is not the last file", torn.Reason)}
 		}
 		if got.Torn != nil {
 			torn = got.Torn

@@ -68,7 +68,7 @@ func TestCheckFindsWhatIsWrong(t *testing.T) {
 			f[incr] = f[incr][:100]
 			f["log/appendonly.aof.manifest"] += "file more seq 3 type i\n"
 			f["log/more"] = inFile("SET a 1")
-		}, incr + ": offset 94: corrupt: the file ends in the middle of a command, and it is not the last file"},
+		}, incr + ": offset 94: corrupt: the file ends in the middle of a command: the truncated file is not the last file"},
 		"EXEC alone":  {func(f map[string]string) { f[incr] += inFile("EXEC") }, incr + ": offset 230: corrupt: EXEC where it cannot stand"},
 		"no snapshot": {func(f map[string]string) { f["log/dump.rdb"] = "nothing" }, "log/dump.rdb: rdb: offset 0: "},
 		"a manifest":  {func(f map[string]string) { f["log/appendonly.aof.manifest"] = "file\n" }, "log/appendonly.aof.manifest: offset 0: corrupt: "},

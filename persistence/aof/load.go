@@ -211,7 +211,7 @@ func (l *loading) report(bytes int64) error {
 func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
 	switch {
 	case !last:
-		return &Error{path, tear.offset, corrupt("%s, and it is not the last file", tear.reason)}
+		return &Error{path, tear.offset, corrupt("%s: the truncated file is not the last file", tear.reason)}
 	case !l.o.CutTorn:
 		return &Error{path, tear.offset, fmt.Errorf("%w: %s", ErrTorn, tear.reason)}
 	}

@@ -28,6 +28,9 @@ const (
 	maxManifestBytes = 16 << 20
 )
 
+// badManifest, and how the other errors begin, are the words of Redis, which tools look for.
+const badManifest = "Invalid AOF manifest file format"
+
 // Entry is one file of a log.
 type Entry struct {
 	Name string // in the log's directory
@@ -47,12 +50,12 @@ type Manifest struct {
 func ParseManifest(name string, text []byte) (Manifest, error) {
 	var m Manifest
 	if len(text) == 0 {
-		return m, &Error{name, 0, corrupt("an empty manifest")}
+		return m, &Error{name, 0, corrupt("Found an empty AOF manifest")}
 	}
 	for at := 0; at < len(text); {
 		end := bytes.IndexByte(text[at:min(len(text), at+maxManifestLine)], '\n')
 		if end < 0 {
-			return m, &Error{name, int64(at), corrupt("a line without end, or of more than %d bytes", maxManifestLine)}
+			return m, &Error{name, int64(at), corrupt("The AOF manifest file contains too long line, of more than %d bytes, or one without end", maxManifestLine)}
 		}
 		if text[at] != '#' {
 			if err := m.line(text[at : at+end]); err != nil {
@@ -69,7 +72,7 @@ func (m *Manifest) line(line []byte) error {
 	line = bytes.Trim(line, " \t\r\n")
 	words, ok := resp.SplitWords(nil, line)
 	if !ok || len(words) < 6 || len(words)%2 != 0 {
-		return corrupt("%q is not the line of a file", line)
+		return corrupt("%s: %q", badManifest, line)
 	}
 	var e Entry
 	for i := 0; i < len(words); i += 2 {
@@ -77,13 +80,13 @@ func (m *Manifest) line(line []byte) error {
 		switch strings.ToLower(string(words[i])) {
 		case "file":
 			if !isBaseName(value) {
-				return corrupt("%q is not the name of a file in this directory", value)
+				return corrupt("File can't be a path, just a filename: %q", value)
 			}
 			e.Name = string(value)
 		case "seq":
 			n, ok := decimal.ParseInt(value)
 			if !ok || n < 1 {
-				return corrupt("%q is not the number of a file", value)
+				return corrupt("%s: %q is not the number of a file", badManifest, value)
 			}
 			e.Seq = n
 		case "type":
@@ -93,7 +96,7 @@ func (m *Manifest) line(line []byte) error {
 		}
 	}
 	if e.Name == "" || e.Seq == 0 || e.Type == 0 {
-		return corrupt("%q names no file, number and type", line)
+		return corrupt("%s: %q names no file, number and type", badManifest, line)
 	}
 	return m.add(e)
 }
@@ -102,18 +105,18 @@ func (m *Manifest) add(e Entry) error {
 	switch e.Type {
 	case typeBase:
 		if m.Base != nil {
-			return corrupt("two base files, %q and %q", m.Base.Name, e.Name)
+			return corrupt("Found duplicate base file information: %q and %q", m.Base.Name, e.Name)
 		}
 		m.Base = &e
 	case typeIncr:
 		if n := len(m.Incrs); n > 0 && m.Incrs[n-1].Seq >= e.Seq {
-			return corrupt("file number %d comes after %d", e.Seq, m.Incrs[n-1].Seq)
+			return corrupt("Found a non-monotonic sequence number: %d behind %d", e.Seq, m.Incrs[n-1].Seq)
 		}
 		m.Incrs = append(m.Incrs, e)
 	case typeHistory:
 		m.History = append(m.History, e)
 	default:
-		return corrupt("%q is not a type of file", e.Type)
+		return corrupt("Unknown AOF file type: %q", e.Type)
 	}
 	return nil
 }

@@ -106,7 +106,7 @@ func TestChecksumIsTold(t *testing.T) {
 	data := file(10, cat(0, str("k"), str("v")))
 	data[len(data)-1] ^= 1
 	_, _, err := readAll(bytes.NewReader(data), ReaderOptions{})
-	require.ErrorContains(t, err, "checksum: file says")
+	require.ErrorContains(t, err, "RDB CRC error: the checksum of the file")
 	require.ErrorIs(t, err, ErrCorrupt)
 	_, _, err = readAll(bytes.NewReader(data), ReaderOptions{NoChecksum: true})
 	require.NoError(t, err)

@@ -328,7 +328,7 @@ func (r *Reader) end() error {
 			return err
 		}
 		if !r.opts.NoChecksum && want != 0 && want != sum {
-			return d.corrupt(at, "checksum: file says %016x, its bytes give %016x", want, sum)
+			return d.corrupt(at, "RDB CRC error: the checksum of the file is %016x, its bytes give %016x", want, sum)
 		}
 	}
 	r.done = true

@@ -24,7 +24,7 @@ var errCalledOff = errors.New("the save was called off")
 func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.SaveOptions) (bytes int64, err error) {
 	o.Breathe = background.Breathe
 	err = bg.work(func() error {
-		return persistence.ReplaceFile(path, func(w io.Writer) (err error) {
+		return persistence.ReplaceFile(path, persistence.SnapshotMode, func(w io.Writer) (err error) {
 			bytes, err = persistence.Save(calledOff{bg, w}, snap, o)
 			return err
 		})

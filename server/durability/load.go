@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"lockserver/persistence"
@@ -91,8 +92,7 @@ func (s *Storage) loadSnapshot() error {
 	if err != nil {
 		return err
 	}
-	s.logger.Info("DB loaded from disk: "+s.loadTook(), "file", s.loading.file, "keys", got.Keys, "expired", got.Expired,
-		"bytes", got.Bytes, "rdb-version", got.Version)
+	s.logger.Info("DB loaded from disk: "+s.loadTook(), "file", s.loading.file, "bytes", got.Bytes, "rdb-version", got.Version)
 	return nil
 }
 
@@ -101,8 +101,11 @@ func (s *Storage) loadSnapshot() error {
 func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	path := s.snapshotPath()
 	f, err := os.Open(path)
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return persistence.Loaded{}, err
+	}
+	if err != nil {
+		return persistence.Loaded{}, &openError{s.config.DBFilename, err}
 	}
 	defer func() { _ = f.Close() }()
 	if st, err := f.Stat(); err == nil {
@@ -117,6 +120,7 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 		return got, &loadError{path, err}
 	}
 	s.seeTokenLimit(got.TokenLimit)
+	s.logger.Info(fmt.Sprintf("Done loading RDB, keys loaded: %d, keys expired: %d.", got.Keys, got.Expired))
 	return got, nil
 }
 
@@ -142,13 +146,26 @@ type libraryError struct{ err error }
 func (e *libraryError) Error() string { return "Failed loading library, " + e.err.Error() }
 func (e *libraryError) Unwrap() error { return e.err }
 
+// openError says which snapshot could not be opened.
+type openError struct {
+	name string
+	err  error
+}
+
+func (e *openError) Error() string {
+	return "Fatal error: can't open the RDB file " + e.name + " for reading: " + reasonOf(e.err)
+}
+func (e *openError) Unwrap() error { return e.err }
+
 // loadError says which file could not be loaded.
 type loadError struct {
 	path string
 	err  error
 }
 
-func (e *loadError) Error() string { return e.path + ": " + e.err.Error() }
+func (e *loadError) Error() string {
+	return "Fatal error loading the DB: " + e.path + ": " + e.err.Error()
+}
 func (e *loadError) Unwrap() error { return e.err }
 
 // yieldingReader is a file that lets others have the lock before each read.
@@ -251,18 +268,21 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 	l.file = s.logDir()
 	got, err := dir.Load(replay{s, s.host.NewReplayer()}, s.replayOptions())
 	if err != nil {
-		return nil, err
+		return nil, logError(err)
 	}
 	if got.Upgraded {
-		s.logger.Info("the append-only file of an older Redis is now in " + s.logDir())
+		s.logger.Info(fmt.Sprintf("Successfully migrated an old-style AOF file (%s) into the AOF directory (%s).",
+			s.config.AppendFilename, s.config.AppendDirname))
 	}
 	if cut := got.Cut; cut != nil {
-		s.logger.Warn("the end of the append-only file was torn and has been cut off", "file", cut.File, "offset", cut.Offset,
-			"bytes", cut.Bytes, "cause", cut.Reason)
+		name := filepath.Base(cut.File)
+		s.logger.Warn(fmt.Sprintf("!!! Warning: short read while loading the AOF file %s!!!", name), "cause", cut.Reason)
+		s.logger.Warn(fmt.Sprintf("!!! Truncating the AOF %s at offset %d !!!", name, cut.Offset), "bytes", cut.Bytes)
+		s.logger.Warn(fmt.Sprintf("AOF %s loaded anyway because aof-load-truncated is enabled", name))
 	}
 	if got.Exists {
-		s.logger.Info("DB loaded from append only file", "dir", s.logDir(), "files", got.Files, "bytes", got.Bytes,
-			"commands", got.Commands, "ms", (s.opts.Clock.NowUS()-l.startedUS)/1000)
+		s.logger.Info("DB loaded from append only file: "+s.loadTook(), "dir", s.logDir(), "files", got.Files, "bytes", got.Bytes,
+			"commands", got.Commands)
 	} else {
 		s.store.SetFrozenTime(false)
 		if err := s.loadSnapshot(); err != nil {

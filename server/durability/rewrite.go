@@ -2,7 +2,9 @@ package durability
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"os"
 	"strconv"
 
 	"lockserver/internal/background"
@@ -55,7 +57,7 @@ func (s *Storage) rewriteDue(nowMS int64) bool {
 	if growth < c.AutoAOFRewritePercentage {
 		return false
 	}
-	s.logger.Info("rewriting the append-only file: it has grown", "percent", growth, "bytes", st.Bytes)
+	s.logger.Info(fmt.Sprintf("Starting automatic rewriting of AOF on %d%% growth", growth), "bytes", st.Bytes)
 	return true
 }
 
@@ -103,7 +105,7 @@ func (s *Storage) StartRewrite() error {
 	s.followPolicy(s.config)
 	snap, o, asRDB := s.store.Cut(), s.saveOptions(), s.config.AOFUseRDBPreamble
 	o.Base = true
-	s.logger.Info("Background append only file rewriting started")
+	s.logger.Info(fmt.Sprintf("Background append only file rewriting started by pid %d", os.Getpid()))
 	s.host.Background(func() {
 		err := bg.work(func() error {
 			return run.Run(func(w io.Writer) error { return writeBase(calledOff{bg, w}, snap, o, asRDB) })
@@ -142,9 +144,10 @@ func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 	if errors.Is(err, errCalledOff) {
 		s.logger.Info("the rewrite of the append-only file was called off")
 	} else if rw.lastErr = err; err != nil {
-		s.logger.Error("rewriting the append-only file failed", "cause", err)
+		s.logger.Error("Background AOF rewrite terminated with error", "cause", err)
 	} else {
 		rw.count++
+		s.logger.Info("Background AOF rewrite terminated with success")
 		s.logger.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
 		if s.log != nil {
 			s.log.mend()

@@ -2,6 +2,8 @@ package durability
 
 import (
 	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
 
 	"lockserver/persistence"
@@ -52,7 +54,7 @@ func (s *Storage) saveDue(nowMS int64) bool {
 	changes := s.store.Dirty() - sn.dirtyAtSave
 	for _, p := range s.config.Save {
 		if changes >= p.Changes && nowMS-sn.lastSaveS*1000 > p.PeriodMS {
-			s.logger.Info("a save point was reached", "changes", changes, "ms", p.PeriodMS)
+			s.logger.Info(fmt.Sprintf("%d changes in %d seconds. Saving...", changes, p.PeriodMS/1000))
 			return true
 		}
 	}
@@ -78,6 +80,7 @@ func (s *Storage) StartSave() {
 	snap, path, o := s.store.Cut(), s.snapshotPath(), s.saveOptions()
 	bg := &backgroundSave{written: make(chan struct{})}
 	sn.background = bg
+	s.logger.Info(fmt.Sprintf("Background saving started by pid %d", os.Getpid()))
 	s.host.Background(func() {
 		bytes, err := bg.run(path, snap, o)
 		s.host.Do(func() { s.endSave(snap, bytes, err) })
@@ -99,10 +102,11 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	sn.durationMS = s.store.NowMS() - sn.lastTryMS
 	if err != nil {
 		sn.lastErr = err
-		s.logger.Error("saving failed", "file", s.snapshotPath(), "cause", err)
+		s.logger.Error("Background saving error", "file", s.snapshotPath(), "cause", err)
 		return
 	}
 	s.noteSave(sn.startedDirty, bytes)
+	s.logger.Info("Background saving terminated with success")
 }
 
 // noteSave notes that a snapshot with so many of the changes is on disk.
@@ -125,7 +129,7 @@ func (s *Storage) Save() error {
 		snap.Release()
 	}
 	if err != nil {
-		s.logger.Error("saving failed", "file", s.snapshotPath(), "cause", err)
+		s.logger.Error("Write error while saving DB to the disk", "file", s.snapshotPath(), "cause", err)
 		return err
 	}
 	s.noteSave(s.store.Dirty(), bytes)

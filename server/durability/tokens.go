@@ -38,6 +38,7 @@ const (
 	// tokenFile is the name of the file inside dir. Its format, do not change: one
 	// decimal number and a newline.
 	tokenFile = "lockserver.token"
+	tokenMode = 0o600
 	// tokenBlockUS is how far ahead of the clock tokens are reserved: one write of the file an hour at most.
 	tokenBlockUS = 3_600_000_000
 	// tokenReserve is the least number of tokens that a reservation adds, which is what counts while tokens
@@ -129,7 +130,7 @@ func (r *reservation) write(path string) {
 
 // writeTokenLimit replaces the file: written beside, synced, renamed, directory synced.
 func writeTokenLimit(path string, limit int64) error {
-	return persistence.ReplaceFile(path, func(w io.Writer) error {
+	return persistence.ReplaceFile(path, tokenMode, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, limit)
 		return err
 	})

@@ -225,11 +225,38 @@ func removeStaleSocket(path string) error {
 	return os.Remove(path)
 }
 
-// listenError says in one line which address could not be bound.
+// ListenError says which address could not be bound, in the words of Redis' log.
+type ListenError struct {
+	Network string // "tcp" or "unix"
+	Addr    string
+	Err     error
+}
+
+// Error is one line.
+func (e *ListenError) Error() string {
+	cause := e.Err.Error()
+	if errno := syscall.Errno(0); errors.As(e.Err, &errno) {
+		text := errno.Error()
+		cause = "bind: " + strings.ToUpper(text[:1]) + text[1:]
+	}
+	if e.Network == "unix" {
+		return fmt.Sprintf("Failed opening Unix socket %s: %s", e.Addr, cause)
+	}
+	return fmt.Sprintf("Could not create server TCP listening socket %s: %s", e.Addr, cause)
+}
+
+// Unwrap gives the cause.
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// listenError makes a *ListenError, if it is known what it is about.
 func listenError(err error) error {
 	var op *net.OpError
-	if errors.As(err, &op) && op.Addr != nil {
-		return fmt.Errorf("could not listen on %s: %w", op.Addr, op.Err)
+	if !errors.As(err, &op) || op.Addr == nil {
+		return fmt.Errorf("could not listen: %w", err)
 	}
-	return fmt.Errorf("could not listen: %w", err)
+	network := "tcp"
+	if op.Addr.Network() == "unix" {
+		network = "unix"
+	}
+	return &ListenError{network, op.Addr.String(), op.Err}
 }
