@@ -110,9 +110,14 @@ func (srv *Server) Start() error {
 // logUnbound logs that nobody can connect, as Redis does.
 func (ex *executor) logUnbound(err error) {
 	var at *transport.ListenError
-	if errors.As(err, &at) {
-		ex.log.Error(fmt.Sprintf("Failed listening on port %d (%s), aborting.", ex.config.Port, at.Network))
+	if !errors.As(err, &at) {
+		return
 	}
+	_, port, err := net.SplitHostPort(at.Addr)
+	if err != nil {
+		port = "0" // a unix socket
+	}
+	ex.log.Error("Failed listening on port " + port + " (" + at.Network + "), aborting.")
 }
 
 // bind makes clients able to connect. The server is loading from then on.

@@ -130,7 +130,7 @@ func oneLine(s string) string {
 type reopened string
 
 func (name reopened) open() (*os.File, error) {
-	return os.OpenFile(string(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o644)
+	return os.OpenFile(string(name), os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o666)
 }
 
 // Write implements io.Writer.

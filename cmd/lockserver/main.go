@@ -1,10 +1,10 @@
 // Command lockserver is the server program.
 //
-// It owns what makes a process of a server: the command line, the log, the pid file, signals and exit
-// codes. It must not know commands, data or sockets: those are the server package's, which main hands a
-// finished configuration. A new directive is added in internal/config; a new thing that the process does
-// at its start or end is added to process.go. `lockserver demo` is demo.go: its flags, and the server
-// that internal/demo plays its sale on.
+// It owns what makes a process of a server: the command line, the log, the pid file, the background, its
+// supervisor, signals and exit codes. It must not know commands, data or sockets: those are the server
+// package's, which main hands a finished configuration. A new directive is added in internal/config; a new
+// thing that the process does at its start or end is added to process.go. `lockserver demo` is demo.go: its
+// flags, and the server that internal/demo plays its sale on.
 //
 // Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep
 // the data, or was interrupted a second time, and when the demo failed; 2 after a panic.
@@ -19,6 +19,7 @@ import (
 	"runtime/debug"
 
 	"lockserver/internal/config"
+	"lockserver/server"
 )
 
 // version is what --version, INFO and HELLO call this build.
@@ -38,7 +39,18 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "check" {
 		return runCheck(args[1:], stdout, stderr)
 	}
-	cmd, err := config.ParseArgs(args, config.OSFiles())
+	files := config.OSFiles()
+	var input []byte // what was read from standard input
+	files.Stdin = func() (_ []byte, err error) {
+		input, err = io.ReadAll(os.Stdin)
+		return input, err
+	}
+	var l launcher
+	if isDaemon() {
+		l = openLauncher()
+		stderr = &l
+	}
+	cmd, err := config.ParseArgs(args, files)
 	switch {
 	case err != nil:
 		return refuse(stderr, err)
@@ -46,13 +58,21 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprint(stdout, usage)
 		return 0
 	case cmd.Version:
-		fmt.Fprintln(stdout, versionLine())
+		fmt.Fprintln(stdout, versionLines())
 		return 0
+	case cmd.TestMemory:
+		fmt.Fprintln(stderr, "lockserver does not test memory; memtester and memtest86+ do.")
+		return 1
+	case cmd.CheckSystem:
+		return checkSystem(stdout)
+	case cmd.Config.Daemonize && l.pipe == nil && !isSupervised(cmd.Config.Supervised):
+		return runInBackground(args, input, stderr)
 	}
 	p, err := newProcess(cmd, stdout)
 	if err != nil {
 		return refuse(stderr, err)
 	}
+	p.launcher = &l
 	return p.serve(stderr, len(args) == 0)
 }
 
@@ -66,9 +86,25 @@ func refuse(stderr io.Writer, err error) int {
 	return 1
 }
 
-// versionLine is the answer to --version: the release, the commit it was built from
-// if known, and the toolchain.
-func versionLine() string {
+// checkSystem looks at what the system gives to a server with the default configuration, as --check-system of
+// redis-server does; the result is the exit code.
+func checkSystem(stdout io.Writer) int {
+	c := config.Default()
+	_, warning, err := server.FitMaxClients(c.MaxClients, c.IOThreads)
+	if err != nil {
+		warning = err.Error()
+	}
+	if warning != "" {
+		fmt.Fprintf(stdout, "[open-files]...WARNING:\n%s\n", warning)
+		return 1
+	}
+	fmt.Fprintln(stdout, "[open-files]...OK")
+	return 0
+}
+
+// versionLines are the answer to --version: a line in the form of redis-server's, for what goes by the
+// version of Redis, and one with the release, the commit it was built from if known, and the toolchain.
+func versionLines() string {
 	commit := "unknown"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, s := range info.Settings {
@@ -77,7 +113,8 @@ func versionLine() string {
 			}
 		}
 	}
-	return fmt.Sprintf("lockserver v=%s commit=%s %s %s/%s", version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return fmt.Sprintf("Redis server v=%s sha=%.8s:0 malloc=go bits=64 build=lockserver-%s\nlockserver v=%s commit=%s %s %s/%s",
+		server.RedisVersion(), commit, version, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 const usage = `Usage: lockserver [redis.conf] [--directive value ...] [-]
@@ -92,6 +129,7 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver check PATH ...           verify snapshots and append-only files; see lockserver check --help
   lockserver -v | --version           print the version
   lockserver -h | --help              print this
+  lockserver --check-system           tell whether the system gives what a server needs
 
 Every directive is an option too, under the name that redis.conf has for it:
 
@@ -105,6 +143,8 @@ Every directive is an option too, under the name that redis.conf has for it:
   --appendonly yes             keep a log of every write beside them
   --appendfsync always         when it is synced: always, before a reply leaves, everysec or no
   --logfile server.log         log there instead of to standard output
+  --daemonize yes              go into the background; the command ends when clients can connect
+  --supervised systemd         tell systemd when the server is ready
   --loglevel notice            debug, verbose, notice, warning or nothing
   --maxclients 10000           how many may be connected
   --io-threads 1               how many event loops parse and write

@@ -68,7 +68,14 @@ func (o *output) String() string {
 func start(t *testing.T, dir string, args ...string) *child {
 	t.Helper()
 	c := &child{Cmd: exec.Command(binary, args...), exited: make(chan struct{}), dir: dir}
-	c.Dir, c.Stdout, c.Stderr = dir, &c.stdout, &c.stderr
+	runChild(t, c)
+	return c
+}
+
+// runChild starts a child in its directory and ends it with the test.
+func runChild(t *testing.T, c *child) {
+	t.Helper()
+	c.Dir, c.Stdout, c.Stderr = c.dir, &c.stdout, &c.stderr
 	require.NoError(t, c.Start())
 	go func() {
 		_ = c.Wait()
@@ -81,7 +88,6 @@ func start(t *testing.T, dir string, args ...string) *child {
 			t.Logf("stdout:\n%s\nstderr:\n%s", c.stdout.String(), c.stderr.String())
 		}
 	})
-	return c
 }
 
 var readyLine = regexp.MustCompile(`\* Ready to accept connections (tcp|unix) addr=(\S+)\n`)
@@ -161,7 +167,7 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, flag := range []string{"--version", "-v"} {
 		c := start(t, t.TempDir(), flag)
 		require.Zero(t, c.exit(t))
-		require.Regexp(t, `^lockserver v=\d+\.\d+\.\d+ commit=\w+ go\S+ \w+/\w+\n$`, c.stdout.String())
+		require.Regexp(t, `^Redis server v=7\.4\.1 sha=\w+:0 malloc=go bits=64 build=\S+\nlockserver v=\d+\.\d+\.\d+ commit=\w+ go\S+ \w+/\w+\n$`, c.stdout.String())
 	}
 }
 
@@ -176,9 +182,9 @@ func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
 		"Reading the configuration file, at line 3 of bad.conf\n>>> 'foo bar'\nunknown directive 'foo'\n": {"bad.conf", "--port", "0"},
 		"at line 1 of value.conf\n>>> 'port 70000'\nargument must be between 0 and 65535 inclusive\n":     {"value.conf"},
 		">>> 'nothing.conf'\ncan't open the configuration file: open nothing.conf: ":                      {"nothing.conf"},
-		"dir '/no/such': ":                  {"--dir", "/no/such"},
-		"logfile 'no/such/x.log': ":         {"--logfile", "no/such/x.log"},
-		"daemonize: only 'no' is supported": {"--daemonize", "yes"},
+		"dir '/no/such': ":                        {"--dir", "/no/such"},
+		"logfile 'no/such/x.log': ":               {"--logfile", "no/such/x.log"},
+		"cluster-enabled: only 'no' is supported": {"--cluster-enabled", "yes"},
 	} {
 		c := start(t, dir, args...)
 		require.Equal(t, 1, c.exit(t), args)
@@ -197,9 +203,10 @@ func TestPortInUseIsOneClearLine(t *testing.T) {
 	c := start(t, t.TempDir(), "--port", port)
 	require.Equal(t, 1, c.exit(t))
 	lines := strings.Split(strings.TrimSpace(c.stdout.String()), "\n")
-	require.Contains(t, lines[len(lines)-1], "# Could not start cause=\"could not listen on 127.0.0.1:"+port)
+	require.Contains(t, lines[len(lines)-1], "# Could not start cause=\"Could not create server TCP listening socket 127.0.0.1:"+port+": bind: ")
 	require.Contains(t, lines[len(lines)-1], "in use")
-	require.Len(t, lines, 2, "the start, and why it failed")
+	require.Contains(t, lines[len(lines)-2], "# Failed listening on port "+port+" (tcp), aborting.")
+	require.Len(t, lines, 5, "the start in three lines, and why it failed")
 	require.Empty(t, c.stderr.String())
 }
 
@@ -223,7 +230,7 @@ func TestSIGTERMSavesAndTheNextStartLoads(t *testing.T) {
 	require.Equal(t, []string{"+PONG", "+OK", "v"}, ask(t, addr, "PING", "SET k v", "GET k"))
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGTERM, shutting down\n")
+	require.Contains(t, c.stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
 	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
 	require.NoFileExists(t, filepath.Join(dir, "x.pid"))
 
@@ -231,7 +238,7 @@ func TestSIGTERMSavesAndTheNextStartLoads(t *testing.T) {
 	require.Equal(t, []string{"v"}, ask(t, addr, "GET k"))
 	require.NoError(t, c.Process.Signal(os.Interrupt))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGINT, shutting down\n")
+	require.Contains(t, c.stdout.String(), "# Received SIGINT scheduling shutdown...\n")
 }
 
 func TestSignalsObeyTheirDirectives(t *testing.T) {
@@ -319,7 +326,7 @@ func TestLogLevel(t *testing.T) {
 	require.Empty(t, c.stdout.String())
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGTERM, shutting down\n")
+	require.Contains(t, c.stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
 	require.NotContains(t, c.stdout.String(), " * ")
 }
 
@@ -357,4 +364,13 @@ func TestConfigFileIsRewrittenWhereItLies(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, string(data), "# mine\n")
 	require.Contains(t, string(data), "\nhz 77\n")
+}
+
+// socketDir is a directory whose path is short enough for a socket.
+func socketDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "ls")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
 }

@@ -27,6 +27,9 @@ type process struct {
 	configFile string // absolute; empty if there is none
 	level      *slog.LevelVar
 	log        *slog.Logger
+	launcher   *launcher
+	supervisor supervisor
+	pidFile    string // the one that was written; empty: none
 }
 
 // newProcess changes into the configured directory and opens the log. The error says
@@ -96,32 +99,56 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	ended := make(chan struct{})
 	defer close(ended)
 	go collectIdle(ended)
+	p.supervisor.log = p.log
+	p.supervisor.begin(p.config.Supervised)
 	p.announce(bare)
 	if err := p.fitDescriptors(); err != nil {
 		return p.refuse(err, stderr)
 	}
 	srv, err := server.New(server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
-		LogLevel: p.level, Progress: stderr, Version: version})
+		LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter})
 	if err == nil {
 		err = p.start(srv, signals)
 	}
 	if errors.Is(err, errStopped) {
-		p.log.Warn("lockserver has ended before it was ready, bye")
-		return 0
+		return p.bye(0)
 	}
 	if err != nil {
+		p.removePIDFile()
 		return p.refuse(err, stderr)
 	}
-	p.writePIDFile()
-	defer p.removePIDFile()
 	p.ready(srv.Addr(), srv.SecureAddr())
-	return p.wait(srv, signals)
+	p.supervisor.ready()
+	return p.bye(p.wait(srv, signals))
+}
+
+// enter is told of each step of the server.
+func (p *process) enter(phase server.Phase) {
+	if phase == server.PhaseListening {
+		p.writePIDFile()
+		p.launcher.release()
+	}
+	p.supervisor.enter(phase)
+}
+
+// bye ends the process.
+func (p *process) bye(code int) int {
+	if p.pidFile != "" {
+		p.log.Info("Removing the pid file.")
+		p.removePIDFile()
+	}
+	if code != 0 {
+		p.log.Error("lockserver has ended", "code", code)
+	} else {
+		p.log.Warn("Redis is now ready to exit, bye bye...") // which tools look for
+	}
+	return code
 }
 
 // refuse says why the server could not start and returns the exit code.
 func (p *process) refuse(err error, stderr io.Writer) int {
 	p.log.Error("Could not start", "cause", err)
-	if p.config.LogFile != "" {
+	if p.config.LogFile != "" || p.launcher.pipe != nil {
 		fmt.Fprintln(stderr, "lockserver:", err)
 	}
 	return 1
@@ -156,7 +183,7 @@ func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {
 			return err
 		}
 	case sig := <-signals:
-		p.log.Warn("Received " + signalName(sig) + " while loading")
+		p.log.Warn("Received shutdown signal during loading, scheduling shutdown.", "signal", signalName(sig))
 		if err := srv.Close(); err != nil {
 			return err
 		}
@@ -167,8 +194,12 @@ func (p *process) start(srv *server.Server, signals <-chan os.Signal) error {
 // announce logs what runs, and what it was told to do.
 func (p *process) announce(bare bool) {
 	c := p.config
-	p.log.Info("lockserver "+version+" is starting", "pid", os.Getpid(), "go", runtime.Version(), "config", shownFile(p.configFile))
-	if bare {
+	p.log.Info(fmt.Sprintf("lockserver %s is starting, PID: %d", version, os.Getpid()), "go", runtime.Version(),
+		"config", shownFile(p.configFile))
+	p.log.Info(fmt.Sprintf("Running mode=standalone, port=%d.", c.Port))
+	if !bare {
+		p.log.Info("Configuration loaded")
+	} else {
 		p.log.Info(fmt.Sprintf("Nothing configured: listening on %s, saving to %s",
 			net.JoinHostPort(c.Bind[0], strconv.Itoa(c.Port)), filepath.Join(c.Dir, c.DBFilename)))
 	}
@@ -200,11 +231,10 @@ func (p *process) ready(addr, secure net.Addr) {
 		p.log.Warn("Ready, but nothing is listened on: neither bind nor unixsocket names anything")
 		return
 	}
-	line := []any{"addr", addr.String()}
+	p.log.Info("Ready to accept connections "+addr.Network(), "addr", addr.String())
 	if p.config.UnixSocket != "" && addr.Network() != "unix" {
-		line = append(line, "unixsocket", p.config.UnixSocket)
+		p.log.Info("Ready to accept connections unix", "addr", p.config.UnixSocket)
 	}
-	p.log.Info("Ready to accept connections "+addr.Network(), line...)
 }
 
 // wait serves signals until the server has ended.
@@ -212,10 +242,9 @@ func (p *process) wait(srv *server.Server, signals <-chan os.Signal) int {
 	for {
 		select {
 		case <-srv.Done():
-			p.log.Info("lockserver has ended, bye", "code", srv.ExitCode())
 			return srv.ExitCode()
 		case sig := <-signals:
-			p.log.Warn("Received " + signalName(sig) + ", shutting down")
+			p.log.Warn("Received " + signalName(sig) + " scheduling shutdown...")
 			ended := make(chan error, 1)
 			go func() { ended <- srv.Shutdown(p.shutdownOptions(srv, sig)) }()
 			if code, done := p.waitShutdown(ended, signals, time.Now()); done {
@@ -240,11 +269,10 @@ func (p *process) waitShutdown(ended <-chan error, signals <-chan os.Signal, beg
 				p.log.Error("Could not shut down; the server goes on", "cause", err)
 				return 0, false
 			}
-			p.log.Warn("lockserver has ended, bye")
 			return 0, true
 		case sig := <-signals:
 			if sig == os.Interrupt && time.Since(begun) >= insistence {
-				p.log.Error("Interrupted again: ending at once, what was not saved is lost")
+				p.log.Error("You insist... exiting now.")
 				return 1, true
 			}
 		}
@@ -271,18 +299,28 @@ func signalName(sig os.Signal) string {
 	return "SIGTERM"
 }
 
+// defaultPIDFile is where a process in the background writes its number, as in Redis, if pidfile does not
+// say.
+const defaultPIDFile = "/var/run/redis.pid"
+
 // writePIDFile fails with a warning only: the server itself does not need the file.
 func (p *process) writePIDFile() {
-	if p.config.PIDFile == "" {
+	name := p.config.PIDFile
+	if name == "" && p.launcher.pipe != nil {
+		name = defaultPIDFile
+	}
+	if name == "" {
 		return
 	}
-	if err := os.WriteFile(p.config.PIDFile, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o644); err != nil {
-		p.log.Warn("Could not write the pid file", "cause", err)
+	if err := os.WriteFile(name, []byte(strconv.Itoa(os.Getpid())+"\n"), 0o666); err != nil {
+		p.log.Warn("Failed to write PID file", "cause", err)
+		return
 	}
+	p.pidFile = name
 }
 
 func (p *process) removePIDFile() {
-	if p.config.PIDFile != "" {
-		_ = os.Remove(p.config.PIDFile)
+	if p.pidFile != "" {
+		_ = os.Remove(p.pidFile)
 	}
 }

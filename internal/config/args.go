@@ -12,6 +12,8 @@ type Command struct {
 	File string
 	// Help and Version ask for that text instead of a server.
 	Help, Version bool
+	// TestMemory and CheckSystem ask for what redis-server does under these words instead of serving.
+	TestMemory, CheckSystem bool
 }
 
 // ParseArgs reads a command line (without the program's name) in redis-server's form:
@@ -19,10 +21,11 @@ type Command struct {
 //	[file] [-] [--directive value ...] ... [-]
 //
 // The file is read first, then standard input if there is a "-" in the first or last place, then the options;
-// later lines win, also over a line of a file that would be refused: --daemonize no starts with a file that
-// says yes. The word behind an option is its value whatever it looks like, further words up to the next one
-// that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "". -v,
-// --version, -h and --help count when they stand alone. The error is a *LineError, or that of Files.Read.
+// later lines win, also over a line of a file that would be refused: --cluster-enabled no starts with a file
+// that says yes. The word behind an option is its value whatever it looks like, further words up to the next
+// one that starts with "--" are too, "--port 7000" may be one word, and "--save" without a value means "".
+// -v, --version, -h and --help count when they stand alone, --test-memory and --check-system when they stand
+// first. The error is a *LineError, or that of Files.Read.
 func ParseArgs(args []string, files Files) (Command, error) {
 	if len(args) == 1 {
 		switch args[0] {
@@ -30,6 +33,14 @@ func ParseArgs(args []string, files Files) (Command, error) {
 			return Command{Version: true}, nil
 		case "-h", "--help":
 			return Command{Help: true}, nil
+		}
+	}
+	if len(args) > 0 {
+		switch args[0] {
+		case "--test-memory":
+			return Command{TestMemory: true}, nil
+		case "--check-system":
+			return Command{CheckSystem: true}, nil
 		}
 	}
 	var cmd Command

@@ -86,6 +86,13 @@ type Config struct {
 	// EnableProtectedConfigs says who may change protected directives (dir, dbfilename) at run time.
 	EnableProtectedConfigs Access
 
+	// EnableModuleCommand is accepted and reported: there are no modules.
+	EnableModuleCommand Access
+
+	// Daemonize lets the program go into the background.
+	Daemonize bool
+	// Supervised says who is told when the server is ready: "systemd", "upstart", "auto" or "no".
+	Supervised string
 	// LogLevel is the least severity that is logged.
 	LogLevel LogLevel
 	// LogFile is the log's path; empty is standard output.

@@ -89,8 +89,8 @@ func TestGet(t *testing.T) {
 // What does not work yet must not be believed in.
 func TestSetRefusesWhatDoesNotExist(t *testing.T) {
 	c := Default()
-	_, err := Parse("x", []byte("daemonize yes"), Files{})
-	require.ErrorContains(t, err, "daemonize: only 'no' is supported")
+	_, err := Parse("x", []byte("cluster-enabled yes"), Files{})
+	require.ErrorContains(t, err, "cluster-enabled: only 'no' is supported")
 	_, err = c.Set([]string{"repl-timeout", "5"}, true)
 	require.EqualError(t, err, "ERR Unknown option or number of arguments for CONFIG SET - 'repl-timeout'")
 	require.Equal(t, Default(), c)
@@ -284,14 +284,12 @@ func TestWholeStockFiles(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, cmd.Config.Overridden())
 
-	_, err = ParseArgs([]string{"debian.conf"}, files)
-	require.ErrorContains(t, err, "at line 7 of debian.conf\n>>> 'daemonize yes'\ndaemonize: only 'no' is supported")
-	cmd, err = ParseArgs([]string{"debian.conf", "--daemonize", "no", "--dir", "/tmp"}, files)
+	cmd, err = ParseArgs([]string{"debian.conf", "--dir", "/tmp"}, files)
 	require.NoError(t, err)
-	require.Equal(t, []string{"debian.conf:7: daemonize yes"}, cmd.Config.Overridden())
+	require.True(t, cmd.Config.Daemonize)
 	require.Equal(t, "/tmp", cmd.Config.Dir)
 	require.Equal(t, []string{"127.0.0.1", "-::1"}, cmd.Config.Bind)
-	require.NotContains(t, string(cmd.Config.Rewrite(text)), "daemonize yes", "CONFIG REWRITE mends the line")
+	require.Contains(t, string(cmd.Config.Rewrite(text)), "daemonize yes\n")
 }
 
 // TestEveryDirectiveOfRedisIsKnown: each has an effect, or may be given without one,
@@ -354,14 +352,14 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 // adds, nor over one that comes behind it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
-		"a.conf": "daemonize yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nreplicaof 10.0.0.1 6379\n",
+		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nreplicaof 10.0.0.1 6379\n",
 		"list.conf": "save 900\n", "odd.conf": "hz many\nnonsense 1\n", "quotes.conf": "pidfile \"x\n", "in.conf": "include a.conf\n",
 		"two.conf": "hz many\nhz more\n",
 	})
 	for _, args := range [][]string{
-		{"a.conf", "--daemonize", "no"},
-		{"in.conf", "--hz", "30", "--daemonize no"},
-		{"--include", "a.conf", "--daemonize", "no"},
+		{"a.conf", "--cluster-enabled", "no"},
+		{"in.conf", "--hz", "30", "--cluster-enabled no"},
+		{"--include", "a.conf", "--cluster-enabled", "no"},
 		{"absent.conf", "--tls-cluster", "no", "--slaveof", "no", "one"},
 		{"two.conf", "--hz", "5"},
 	} {
@@ -370,12 +368,12 @@ func TestTheCommandLineWins(t *testing.T) {
 		require.NotEmpty(t, cmd.Config.Overridden(), args)
 	}
 	for want, args := range map[string][]string{
-		"at line 1 of a.conf\n>>> 'daemonize yes'":            {"--daemonize", "no", "--include", "a.conf"},
+		"at line 1 of a.conf\n>>> 'cluster-enabled yes'":      {"--cluster-enabled", "no", "--include", "a.conf"},
 		"at line 1 of list.conf\n>>> 'save 900'":              {"list.conf", "--save", "60 1"},
 		"at line 2 of odd.conf\n>>> 'nonsense 1'":             {"odd.conf", "--hz", "5"},
 		"at line 1 of quotes.conf\n>>> 'pidfile \"x'":         {"quotes.conf", "--pidfile", "y"},
-		"command line\n>>> '--daemonize yes'":                 {"a.conf", "--daemonize", "yes"},
-		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--daemonize", "no", "--nonsense", "1"},
+		"command line\n>>> '--cluster-enabled yes'":           {"a.conf", "--cluster-enabled", "yes"},
+		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
 		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":     {"absent.conf", "--port", "0"},
 		"at line 3 of absent.conf\n>>> 'replicaof":            {"absent.conf", "--tls-cluster", "no"},
 	} {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -25,23 +26,31 @@ func (c *Config) RewriteFile(path string) error { return c.rewriteFile(path, fal
 func (c *Config) RewriteFileWhole(path string) error { return c.rewriteFile(path, true) }
 
 func (c *Config) rewriteFile(path string, all bool) error {
-	mode := fs.FileMode(0o644)
+	keep := false
+	mode := fs.FileMode(newFileMode)
 	old, err := os.ReadFile(path)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	if info, err := os.Stat(path); err == nil {
-		mode = info.Mode().Perm()
+		mode, keep = info.Mode().Perm(), true
 	}
 	// Through a link, so that the link stays one.
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
 	}
-	return replaceFile(path, c.rewrite(old, all), mode)
+	return replaceFile(path, c.rewrite(old, all), mode, keep)
 }
 
-func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*.tmp")
+// newFileMode is the mode of a file that was not there, less what the process' mask takes away.
+const newFileMode = 0o644
+
+// replaceFile puts a file in the place of another. keep says that it has this mode whatever the process'
+// mask.
+func replaceFile(path string, data []byte, mode fs.FileMode, keep bool) (err error) {
+	name := fmt.Sprintf("%s.%d.tmp", path, os.Getpid())
+	_ = os.Remove(name) // of a process of this number that was killed
+	tmp, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}
@@ -51,7 +60,10 @@ func replaceFile(path string, data []byte, mode fs.FileMode) (err error) {
 		}
 	}()
 	_, err = tmp.Write(data)
-	err = errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close())
+	if keep {
+		err = errors.Join(err, tmp.Chmod(mode))
+	}
+	err = errors.Join(err, tmp.Sync(), tmp.Close())
 	if err != nil {
 		return err
 	}

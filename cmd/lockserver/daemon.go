@@ -1,0 +1,92 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+)
+
+// Going into the background (daemonize yes): Go programs cannot fork, so the command starts itself once more,
+// in a session of its own, and ends when clients can connect to that, or with what that could not do.
+
+// daemonEnv is the variable that tells a process that it is the one in the background. Its descriptor 3 is a
+// pipe: a byte says that clients can connect, anything longer is what went wrong.
+const daemonEnv = "LOCKSERVER_DAEMON"
+
+// isDaemon reports whether this is the process in the background.
+func isDaemon() bool { return os.Getenv(daemonEnv) != "" }
+
+// runInBackground starts the process in the background and waits until it serves. input is what was on
+// standard input, if it was read.
+func runInBackground(args []string, input []byte, stderr io.Writer) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(stderr, "lockserver: daemonize:", err)
+		return 1
+	}
+	path, err := os.Executable()
+	if err != nil {
+		return fail(err)
+	}
+	attr, err := ownSession()
+	if err != nil {
+		return fail(err)
+	}
+	says, said, err := os.Pipe()
+	if err != nil {
+		return fail(err)
+	}
+	defer func() { _ = says.Close() }()
+	child := exec.Command(path, args...)
+	child.Env = append(os.Environ(), daemonEnv+"=1")
+	child.ExtraFiles, child.SysProcAttr = []*os.File{said}, attr
+	if input != nil {
+		child.Stdin = bytes.NewReader(input)
+	}
+	err = errors.Join(child.Start(), said.Close())
+	if err != nil {
+		return fail(err)
+	}
+	text, err := io.ReadAll(says)
+	if err == nil && string(text) == daemonListens {
+		return 0
+	}
+	_, _ = stderr.Write(text)
+	_ = child.Wait()
+	if len(text) == 0 {
+		return fail(errors.New("the server has ended before it listened"))
+	}
+	return 1
+}
+
+// daemonListens is what the pipe says when clients can connect.
+const daemonListens = "+"
+
+// launcher is the command that waits for the process in the background. The zero value is nobody.
+type launcher struct{ pipe *os.File }
+
+// openLauncher is the command that has started this process in the background. Nobody who is started by it
+// inherits that.
+func openLauncher() launcher {
+	_ = os.Unsetenv(daemonEnv)
+	return launcher{os.NewFile(3, "launcher")}
+}
+
+// Write implements io.Writer: what went wrong.
+func (l *launcher) Write(text []byte) (int, error) {
+	if l.pipe == nil {
+		return len(text), nil
+	}
+	return l.pipe.Write(text)
+}
+
+// release lets the command end: clients can connect.
+func (l *launcher) release() {
+	if l.pipe != nil {
+		_, _ = l.pipe.WriteString(daemonListens)
+		_ = l.pipe.Close()
+		l.pipe = nil
+	}
+}

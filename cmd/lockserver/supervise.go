@@ -1,0 +1,110 @@
+package main
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"os"
+
+	"lockserver/server"
+)
+
+// supervisor is who has started the process and wants to know how it is, as the directive supervised says.
+type supervisor struct {
+	socket string // of systemd; empty: nobody is told
+	name   string // of who supervises; empty: nobody does
+	log    *slog.Logger
+}
+
+// The variables by which a supervisor says that it is there.
+const (
+	notifySocket = "NOTIFY_SOCKET"
+	upstartJob   = "UPSTART_JOB"
+)
+
+// detectSupervisor resolves "auto": who has left a word in the environment.
+func detectSupervisor(mode string) string {
+	switch {
+	case mode != "auto":
+		return mode
+	case os.Getenv(upstartJob) != "":
+		return "upstart"
+	case os.Getenv(notifySocket) != "":
+		return "systemd"
+	}
+	return "no"
+}
+
+// isSupervised reports whether somebody supervises the process, which then does not go into the background.
+func isSupervised(mode string) bool {
+	switch detectSupervisor(mode) {
+	case "systemd":
+		return os.Getenv(notifySocket) != ""
+	case "upstart":
+		return os.Getenv(upstartJob) != ""
+	}
+	return false
+}
+
+// begin tells the supervisor that the process has begun. One that was asked for and is not there is a
+// warning.
+func (s *supervisor) begin(mode string) {
+	mode = detectSupervisor(mode)
+	switch {
+	case mode == "systemd":
+		s.socket = os.Getenv(notifySocket)
+		if s.socket == "" {
+			s.log.Warn("systemd supervision error: NOTIFY_SOCKET not found!")
+			return
+		}
+		if s.tell("STATUS=Redis is loading...\n") {
+			s.name = mode
+			s.log.Info("Supervised by systemd. Please make sure you set appropriate values for TimeoutStartSec and " +
+				"TimeoutStopSec in your service unit.")
+		}
+	case mode == "upstart" && os.Getenv(upstartJob) == "":
+		s.log.Warn("upstart supervision requested, but UPSTART_JOB not found!")
+	case mode == "upstart":
+		s.log.Info("supervised by upstart, will stop to signal readiness.")
+		if err := stopMyself(); err != nil {
+			s.log.Warn("could not stop", "cause", err)
+		}
+		_ = os.Unsetenv(upstartJob)
+		s.name = mode
+	}
+}
+
+// ready says that clients are served.
+func (s *supervisor) ready() {
+	s.tell("STATUS=Ready to accept connections\n")
+	s.tell("READY=1\n")
+}
+
+// enter tells of a step of the server.
+func (s *supervisor) enter(p server.Phase) {
+	switch p {
+	case server.PhaseEnding:
+		s.tell("STOPPING=1\n")
+	case server.PhaseSaving:
+		s.tell("STATUS=Saving the final RDB snapshot\n")
+	case server.PhaseStaying:
+		s.tell("STATUS=Error trying to save the DB, can't exit.\n")
+	}
+}
+
+// tell sends systemd a message by the protocol of sd_notify(3): a datagram to its socket. False: it has not
+// got it.
+func (s *supervisor) tell(message string) bool {
+	if s.socket == "" {
+		return false
+	}
+	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.socket, Net: "unixgram"}) // @ is for an abstract one
+	if err == nil {
+		_, err = conn.Write([]byte(message))
+		err = errors.Join(err, conn.Close())
+	}
+	if err != nil {
+		s.log.Warn("systemd supervision error: sd_notify", "cause", err)
+	}
+	return err == nil
+}
