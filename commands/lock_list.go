@@ -5,7 +5,7 @@ import (
 	"lockserver/store"
 )
 
-// lockList lists the held locks of the database, in no order: those that have a token. One that Redisson's
+// lockList lists the held locks of the database that the client may read, in no order: those that have a token. One that Redisson's
 // scripts took is among them as soon as a native command has.
 func lockList(c *Ctx) error {
 	var pattern, owner []byte
@@ -28,7 +28,7 @@ func lockList(c *Ctx) error {
 	list := c.Out.DeferArray()
 	n := int64(0)
 	c.DB.EachToken(func(key string, r store.Ref) bool {
-		if pattern != nil && !glob.Match(pattern, []byte(key), false) {
+		if pattern != nil && !glob.Match(pattern, []byte(key), false) || !c.Host.MayRead(c, []byte(key)) {
 			return true
 		}
 		l, err := lockAt(r)

@@ -2,7 +2,6 @@ package commands
 
 import (
 	"math"
-	"time"
 
 	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
@@ -42,8 +41,7 @@ func nextID(c *Ctx) error {
 	}
 	second := c.Host.RisingSecond(nowS)
 	var buf [64]byte
-	key := append(append(buf[:0], idPrefix...), name...)
-	key = time.Unix(second, 0).UTC().AppendFormat(key, idDay)
+	key := idKey(buf[:0], name, second)
 	text, exists, err := c.findString(key)
 	if err != nil {
 		return err

@@ -1,6 +1,10 @@
 package commands
 
-import "slices"
+import (
+	"slices"
+
+	"lockserver/store"
+)
 
 // Row states one command. The exported fields are written by hand in a family's table; everything else that
 // is known about a command is derived from them by [NewTable], which works on copies: a literal row is never
@@ -42,6 +46,11 @@ type Row struct {
 	// FindKeys reports the keys of a call whose grammar cannot tell where they are, or how they are accessed
 	// (SORT ... STORE, SET ... GET). It appends to dst and returns false if the arguments are malformed.
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
+	// Channels says which words of a call are names of channels, for those who may use some of them only.
+	Channels Channels
+	// Implied, if not nil, calls visit for each key that a call uses without naming it, in any order, until
+	// visit returns false: SECKILL's follow from the voucher. A key is valid during the call of visit only.
+	Implied func(db *store.DB, args [][]byte, visit func(key []byte, use KeyFlags) bool)
 	// Secrets, if not nil, reports the places of the passwords among the words of a call, which neither
 	// MONITOR nor SLOWLOG shows. It appends to dst.
 	Secrets func(args [][]byte, dst []int) []int
@@ -59,6 +68,14 @@ const (
 	ScriptSHA1               // by the digest of a text that is known (EVALSHA)
 	FunctionName             // by the name of a function in a library (FCALL)
 )
+
+// Channels are the words of a call that name channels: from First on, 0 if there are none, one or all that
+// follow. Those of UNSUBSCRIBE are not meant: nobody is kept from leaving.
+type Channels struct {
+	First   int
+	Many    bool
+	Pattern bool // they are patterns (PSUBSCRIBE)
+}
 
 // derived is what the table works out for a row. Arity follows Redis' convention: the exact number of words,
 // command and subcommand included, or, negative, the least number.

@@ -31,7 +31,7 @@ type sortItem struct {
 func sortElements(c *Ctx) error {
 	var s sortCall
 	a := c.Args()
-	s.read(a)
+	s.read(c, a)
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -69,7 +69,8 @@ func sortElements(c *Ctx) error {
 	return nil
 }
 
-func (s *sortCall) read(a *Scanner) {
+// read takes the arguments. Patterns name keys that nobody has looked at: a client must be allowed to read all.
+func (s *sortCall) read(c *Ctx, a *Scanner) {
 	s.key, s.count = a.Key(), -1
 	for a.More() {
 		switch a.Option() {
@@ -88,9 +89,16 @@ func (s *sortCall) read(a *Scanner) {
 			s.destination = a.Key()
 		case "BY":
 			s.by = a.Bytes()
-			s.unsorted = s.unsorted || bytes.IndexByte(untilZero(s.by), '*') < 0
+			if bytes.IndexByte(untilZero(s.by), '*') < 0 {
+				s.unsorted = true
+			} else if a.Err() == nil && !c.Host.ReadsEverything(c) {
+				a.Fail(ErrSortByDenied)
+			}
 		case "GET":
 			s.get = append(s.get, a.Bytes())
+			if a.Err() == nil && !c.Host.ReadsEverything(c) {
+				a.Fail(ErrSortGetDenied)
+			}
 		}
 	}
 }

@@ -3,8 +3,11 @@ package commands
 import (
 	"cmp"
 	"encoding/binary"
+	"errors"
+	"maps"
 	"math/bits"
 	"slices"
+	"strings"
 
 	"lockserver/internal/ascii"
 )
@@ -34,6 +37,7 @@ func (t *Table) number(r *Row) {
 // slot is one entry of the hash table: a row under the digest of its name, empty if row is nil.
 type slot struct {
 	digest digest
+	name   string
 	row    *Row
 }
 
@@ -49,22 +53,70 @@ func NewTable(groups ...[]Row) *Table {
 		}
 	}
 	slices.SortFunc(t.rows, func(a, b *Row) int { return cmp.Compare(a.Name, b.Name) })
+	names := make([]string, len(t.rows))
+	for i, r := range t.rows {
+		if names[i] = r.Name; i > 0 && names[i-1] == r.Name {
+			contradiction(r, "two commands of this name")
+		}
+	}
+	t.index(names)
+	return t
+}
+
+// index makes the hash table of the rows, whose names are given in their order.
+func (t *Table) index(names []string) {
 	size := bits.Len(uint(2 * len(t.rows)))
 	t.slots = make([]slot, 1<<size)
 	t.shift = uint8(64 - size)
 	for i, r := range t.rows {
-		if i > 0 && t.rows[i-1].Name == r.Name {
-			contradiction(r, "two commands of this name")
-		}
-		d := digestOf([]byte(r.Name))
+		d := digestOf([]byte(names[i]))
 		at := t.first(d)
 		for t.slots[at].row != nil {
 			at = t.next(at)
 		}
-		t.slots[at] = slot{d, r}
+		t.slots[at] = slot{d, names[i], r}
 	}
-	return t
 }
+
+// Renamed is a table in which commands have other names: renames are pairs of a name, in any case, and the one
+// that replaces it, empty if the command cannot be called any more. They count one after the other. Rows and
+// their numbers are those of t. The error says which pair cannot be.
+func (t *Table) Renamed(renames [][]string) (*Table, error) {
+	if len(renames) == 0 {
+		return t, nil
+	}
+	named := make(map[string]*Row)
+	for _, r := range t.rows {
+		named[r.Name] = r
+	}
+	for _, pair := range renames {
+		from, to := strings.ToLower(pair[0]), strings.ToLower(pair[1])
+		r := named[from]
+		delete(named, from)
+		switch {
+		case r == nil:
+			return nil, errRenameUnknown
+		case to == "":
+			continue
+		case named[to] != nil:
+			return nil, errRenameTaken
+		}
+		named[to] = r
+	}
+	n := &Table{size: t.size}
+	names := slices.Sorted(maps.Keys(named))
+	for _, name := range names {
+		n.rows = append(n.rows, named[name])
+	}
+	n.index(names)
+	return n, nil
+}
+
+// What can be wrong with a renaming, as Redis words it.
+var (
+	errRenameUnknown = errors.New("No such command in rename-command")
+	errRenameTaken   = errors.New("Target command name already exists")
+)
 
 // newRow copies a literal row and derives the rest.
 func newRow(literal, parent *Row) *Row {
@@ -119,7 +171,7 @@ func (t *Table) Names(keep func(*Row) bool) []string {
 func (t *Table) Lookup(name []byte) *Row {
 	d := digestOf(name)
 	for at := t.first(d); t.slots[at].row != nil; at = t.next(at) {
-		if s := &t.slots[at]; s.digest == d && (d.length <= 16 || ascii.EqualFold(name, s.row.Name)) {
+		if s := &t.slots[at]; s.digest == d && (d.length <= 16 || ascii.EqualFold(name, s.name)) {
 			return s.row
 		}
 	}

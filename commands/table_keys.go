@@ -19,15 +19,7 @@ type KeyRef struct {
 // error says that the arguments contradict themselves, as a numkeys that exceeds them; dst is then returned
 // as it came. A command that needs no keys (EVAL) has none then.
 func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error) {
-	refs, ok := dst, true
-	if row.FindKeys != nil {
-		refs, ok = row.FindKeys(args, dst)
-	} else {
-		ok = row.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) })
-		if !ok {
-			refs, ok = row.looseRefs(args, dst)
-		}
-	}
+	refs, ok := row.OwnKeyRefs(args, dst)
 	if ok && row.Inner > 0 {
 		refs, ok = t.innerRefs(row, args, refs)
 	}
@@ -35,6 +27,19 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 		return dst, row.unfound()
 	}
 	return refs, nil
+}
+
+// OwnKeyRefs is KeyRefs without the keys of a command that stands inside the call (GUARD). ok is false if the
+// arguments contradict themselves.
+func (r *Row) OwnKeyRefs(args [][]byte, dst []KeyRef) (refs []KeyRef, ok bool) {
+	if r.FindKeys != nil {
+		return r.FindKeys(args, dst)
+	}
+	refs = dst
+	if ok = r.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) }); !ok {
+		return r.looseRefs(args, dst)
+	}
+	return refs, true
 }
 
 // KeyPositions appends the numbers of the words of a call that are keys to dst; see KeyRefs.
@@ -187,6 +192,19 @@ func (s *KeySpec) behindKeyword(args [][]byte) int {
 		}
 	}
 	return 0
+}
+
+// OnlyKey is where the only key of every call stands, and how it is used; ok is false if there may be others,
+// or it is not always there.
+func (r *Row) OnlyKey() (pos int, use KeyFlags, ok bool) {
+	if len(r.keys) != 1 || r.FindKeys != nil || r.Inner > 0 {
+		return 0, 0, false
+	}
+	s := &r.keys[0]
+	if !s.plainRange() || s.LastKey != 0 || s.Flags&NotKey != 0 {
+		return 0, 0, false
+	}
+	return s.Index, s.Flags, true
 }
 
 // takesKeys reports whether calls of this command can have keys.

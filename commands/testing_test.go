@@ -317,8 +317,10 @@ type fakeHost struct {
 	idSecond  int64
 	renewals  map[string]renewal // by key
 	published []string           // "channel message", oldest first
-	retries   []string           // "key milliseconds", oldest first
-	events    []string           // "event key", oldest first
+	// restricted: the client may read the keys that begin with m.
+	restricted bool
+	retries    []string // "key milliseconds", oldest first
+	events     []string // "event key", oldest first
 }
 
 type renewal struct {
@@ -387,6 +389,10 @@ func (h *fakeHost) RisingSecond(nowS int64) int64 {
 	h.idSecond = max(h.idSecond, nowS)
 	return h.idSecond
 }
+
+func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
+
+func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
 func (h *fakeHost) HolderNote(c *Ctx) uint64 { return uint64(c.Session.ID()) }
 

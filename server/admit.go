@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/server/acl"
 )
 
 // What speaks against running a command, apart from what is wrong with its words. Redis looks at these things
@@ -11,13 +12,14 @@ import (
 // it is named, in Redis' order.
 func (s *session) admit(row *commands.Row, argv [][]byte) error {
 	ex := s.executor
+	if row.Flags.Has(commands.Protected) && !s.mayDebug() {
+		return commands.ErrDebugDisabled
+	}
 	if !s.authenticated && !row.Flags.Has(commands.NoAuth) {
-		if row.Flags.Has(commands.Protected) && !s.mayDebug() {
-			return commands.ErrDebugDisabled
-		}
 		return commands.ErrNoAuth
 	}
 	flags := ex.scripts.Flags(row, argv)
+	where := acl.TopLevel
 	if s.multi != nil {
 		if flags.Has(commands.NoMulti) {
 			return commands.ErrNotInsideMulti
@@ -25,6 +27,10 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 		if flags.Has(commands.RunsQueue) {
 			flags |= s.multi.flags & keyspace
 		}
+		where = acl.InMulti
+	}
+	if err := s.permit(row, argv, where); err != nil {
+		return err
 	}
 	if !ex.busy.on {
 		if ex.beganFull = ex.store.Full(); ex.beganFull {
@@ -110,7 +116,7 @@ func plainnessOf(table *commands.Table) []plainness {
 	return of
 }
 
-// takesFastPath reports whether only memory that is full and a disk that failed could speak against a plain
+// takesFastPath reports whether only the user's rights, memory that is full and a disk that failed could speak against a plain
 // command of the session, it is to run at once, its reply is to be sent, and nobody is to be shown it. No
 // plain command changes any of that.
 func (s *session) takesFastPath() bool {
@@ -120,8 +126,13 @@ func (s *session) takesFastPath() bool {
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
-func (s *session) admitPlain(row *commands.Row) error {
+func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	ex := s.executor
+	if !s.user.Unrestricted {
+		if err := s.permit(row, argv, acl.TopLevel); err != nil {
+			return err
+		}
+	}
 	if ex.store.Full() {
 		if err := s.admitFull(row, row.Flags); err != nil {
 			return err
@@ -170,7 +181,7 @@ func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 	}
 	const writing = commands.Write | commands.MayReplicate
 	writes := ex.scripts.Flags(row, argv)&writing != 0 || row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
-	if !s.authenticated || !ex.pausing.all && !writes {
+	if !s.authenticated || !ex.pausing.all && !writes || ex.rights.Check(s.user, s.db, row, argv).Reason != acl.Allowed {
 		return false
 	}
 	if !s.held {

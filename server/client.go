@@ -21,7 +21,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 		return nil, "-" + string(commands.ErrInternal) + "\r\n"
 	}
 	ex.counts.connections++
-	if ex.config.ProtectedMode && ex.config.RequirePass == "" && !isLocalAddr(peerText(p.Local, p.Remote)) {
+	if ex.config.ProtectedMode && ex.users.Default().NoPass() && !isLocalAddr(peerText(p.Local, p.Remote)) {
 		ex.counts.refused++
 		return nil, errProtected
 	}
@@ -35,7 +35,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, strangerUS: now, lastUS: now}
 	s.out.Proto = 2
 	c.Attach(s)
-	s.setAuthenticated(ex.config.RequirePass == "")
+	s.beDefault()
 	ex.clients[s.id] = s
 	return s, ""
 }

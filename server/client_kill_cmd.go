@@ -4,6 +4,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
+	"lockserver/server/acl"
 )
 
 func killGrammar() commands.Arg {
@@ -24,7 +25,7 @@ type killFilter struct {
 	id         int64
 	hasID      bool
 	kind       string
-	user       string
+	user       *acl.User
 	addr       string
 	localAddr  string
 	maxAgeS    int64
@@ -36,11 +37,11 @@ func clientKill(c *commands.Ctx) error {
 	if a.Left() == 1 {
 		return killByAddr(c, string(a.Bytes()))
 	}
-	f, err := readKillFilter(a)
+	me := sessionOf(c)
+	f, err := readKillFilter(a, me.executor.users)
 	if err != nil {
 		return err
 	}
-	me := sessionOf(c)
 	n := int64(0)
 	for _, s := range me.executor.sortedClients() {
 		if !f.fits(s) || s == me && !f.includesMe {
@@ -74,7 +75,7 @@ func killByAddr(c *commands.Ctx, addr string) error {
 	return commands.ErrNoSuchClient
 }
 
-func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
+func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err error) {
 	for a.More() {
 		if a.Left()%2 != 0 {
 			return f, commands.ErrSyntax
@@ -96,7 +97,7 @@ func readKillFilter(a *commands.Scanner) (f killFilter, err error) {
 		case ascii.EqualFold(word, "laddr"):
 			f.localAddr = string(val)
 		case ascii.EqualFold(word, "user"):
-			if f.user = string(val); f.user != "default" {
+			if f.user = users.Find(val); f.user == nil {
 				return f, commands.ErrNoSuchUser(val)
 			}
 		case ascii.EqualFold(word, "maxage"):
@@ -120,5 +121,5 @@ func (f *killFilter) fits(s *session) bool {
 	age := (s.executor.store.NowUS() - s.info.createdUS) / 1_000_000
 	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
 		(f.addr == "" || s.info.addr == f.addr) && (f.localAddr == "" || s.info.localAddr == f.localAddr) &&
-		(f.user == "" || s.authenticated) && (f.maxAgeS == 0 || age >= f.maxAgeS)
+		(f.user == nil || s.user == f.user) && (f.maxAgeS == 0 || age >= f.maxAgeS)
 }

@@ -106,10 +106,10 @@ func (s *session) describe(b *strings.Builder) {
 	output := s.outputBytes()
 	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d "+
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s "+
-		"user=default redir=%d resp=%d lib-name=%s lib-ver=%s\n",
+		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, output, len(s.inbox), output, output, cmd, s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
+		queued, output, len(s.inbox), output, output, cmd, s.user.Name(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }
 
 // flags are the session's letters in CLIENT LIST, in Redis' order.

@@ -87,6 +87,10 @@ func configSet(c *commands.Ctx) error {
 	}
 	ex.config = next
 	ex.applyConfig()
+	if slices.Contains(names, "requirepass") {
+		ex.users.SetDefaultPassword(next.RequirePass)
+		s.followDefault()
+	}
 	c.Out.OK()
 	return nil
 }
@@ -137,7 +141,7 @@ func configRewrite(c *commands.Ctx) error {
 	if ex.opts.ConfigFile == "" {
 		return commands.ErrNoConfigFile
 	}
-	if err := ex.config.RewriteFile(ex.opts.ConfigFile); err != nil {
+	if err := ex.withUsers().RewriteFile(ex.opts.ConfigFile); err != nil {
 		ex.log.Error("CONFIG REWRITE failed", "cause", err)
 		return commands.ErrRewrite(err)
 	}
@@ -151,6 +155,7 @@ func configResetStat(c *commands.Ctx) error {
 	ex.counts = counts{}
 	ex.total = 0
 	ex.stats.ForgetCalls()
+	clear(ex.users.Log.Denied[:])
 	c.Out.OK()
 	return nil
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"crypto/subtle"
 	"math"
 
 	"lockserver/commands"
@@ -114,33 +113,19 @@ func authCmd(c *commands.Ctx) error {
 	if a.Left() > 2 {
 		return commands.ErrSyntax
 	}
-	user := []byte(acl.User)
+	user := []byte(acl.DefaultName)
 	named := a.Left() == 2
 	if named {
 		user = a.Bytes()
 	}
 	s := sessionOf(c)
-	if !named && s.executor.config.RequirePass == "" {
+	if !named && s.executor.users.Default().NoPass() {
 		return commands.ErrNoPassword
 	}
-	if err := s.logIn(user, a.Bytes()); err != nil {
+	if err := s.logIn(user, a.Bytes(), c.Argv[0]); err != nil {
 		return err
 	}
 	c.Out.OK()
-	return nil
-}
-
-// logIn checks a name and password. Without a configured password the default user may use any.
-func (s *session) logIn(user, password []byte) error {
-	want := s.executor.config.RequirePass
-	ok := string(user) == acl.User
-	if want != "" {
-		ok = subtle.ConstantTimeCompare(password, []byte(want)) == 1 && ok
-	}
-	if !ok {
-		return commands.ErrWrongPass
-	}
-	s.setAuthenticated(true)
 	return nil
 }
 
@@ -172,7 +157,7 @@ func helloCmd(c *commands.Ctx) error {
 		}
 	}
 	if user != nil {
-		if err := s.logIn(user, password); err != nil {
+		if err := s.logIn(user, password, c.Argv[0]); err != nil {
 			return err
 		}
 	}
@@ -229,7 +214,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.executor.stopTracking(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2
-	s.setAuthenticated(s.executor.config.RequirePass == "")
+	s.beDefault()
 	c.Out.Simple("RESET")
 	return nil
 }

@@ -32,7 +32,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 	mark := s.out.Mark()
 	ex.total++
-	err := s.admitPlain(row)
+	err := s.admitPlain(row, argv)
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {

@@ -11,6 +11,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
+	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
@@ -32,13 +33,14 @@ import (
 type executor struct {
 	mu sync.Mutex
 	// The fields down to the next blank line are set by New and stay.
-	clock clock.Clock
-	log   *slog.Logger
-	opts  Options
-	host  host
-	table *commands.Table
-	plain []plainness // by commands.Row.Index()
-	runID string
+	clock    clock.Clock
+	log      *slog.Logger
+	opts     Options
+	host     host
+	table    *commands.Table // by the names that clients know them by
+	original *commands.Table // by their own names, whatever rename-command says
+	plain    []plainness     // by commands.Row.Index()
+	runID    string
 	// replicationID names the history of the data for replicas; DEBUG changes it.
 	replicationID string
 	startedUS     int64 // set by Start
@@ -50,6 +52,8 @@ type executor struct {
 	keepAlive    time.Duration
 	outputLimits [clientClasses]outputLimit
 	rand         *rand.Rand
+	users        *acl.Users
+	rights       *acl.Checker
 	clients      map[int64]*session
 	lastID       int64
 	parking      *parking

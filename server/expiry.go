@@ -32,7 +32,7 @@ func (ex *executor) endHolds() (more bool) {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.
-	_ = ex.contain(ex.table.Lookup([]byte("seckill.cancel")), func() error {
+	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
 		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil

@@ -133,8 +133,8 @@ func (s *session) beginSlice(b *batch) {
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
 	}
-	if !s.authenticated && s.executor.config.RequirePass == "" {
-		s.setAuthenticated(true) // the password was taken away
+	if !s.loggedIn {
+		s.followDefault()
 	}
 }
 

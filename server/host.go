@@ -49,6 +49,15 @@ func (ex *executor) Nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	return ex.nested(c, row, argv)
 }
 
+// ReadsEverything implements commands.Host.
+func (ex *executor) ReadsEverything(c *commands.Ctx) bool {
+	s := sessionOf(c)
+	return ex.rights.ReadsEverything(s.user, s.db, c.Row, c.Argv)
+}
+
+// MayRead implements commands.Host.
+func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool { return sessionOf(c).user.MayRead(key) }
+
 // RisingSecond implements commands.Host.
 func (ex *executor) RisingSecond(nowS int64) int64 {
 	ex.idSecond = max(ex.idSecond, nowS)

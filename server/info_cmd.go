@@ -115,6 +115,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	t.Line("tracking_total_items", ex.tracking.Readings())
 	t.Line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
 	t.Line("total_error_replies", ex.stats.Errors.Total)
+	ex.users.Log.Info(t)
 }
 
 func infoCPU(t *info.Text) {

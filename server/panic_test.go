@@ -10,7 +10,6 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
-	"lockserver/server/stats"
 )
 
 func levelVar(l slog.Level) *slog.LevelVar {
@@ -25,9 +24,7 @@ func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
 	srv, err := New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
-	srv.executor.table = commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)
-	srv.executor.stats.Commands = make([]stats.Command, srv.executor.table.Size())
-	srv.executor.plain = plainnessOf(srv.executor.table)
+	require.NoError(t, srv.executor.useTable(commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)))
 	srv.executor.applyConfig() // what goes by rows
 	require.NoError(t, srv.Start())
 	return srv

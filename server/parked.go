@@ -3,6 +3,7 @@ package server
 import (
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/acl"
 	"lockserver/store"
 )
 
@@ -177,11 +178,14 @@ func (ex *executor) try(w *waiter) bool {
 	mark := c.Out.Mark()
 	done := false
 	ex.parking.serving = w
-	ex.tracking.actor = w.session // not whoever made the key ready
-	err := ex.contain(w.row, func() (err error) {
-		done, err = w.wait.Try(c)
-		return err
-	})
+	ex.tracking.actor = w.session                        // not whoever made the key ready
+	err := w.session.permit(w.row, w.argv, acl.TopLevel) // it may have lost the right while it waited
+	if err == nil {
+		err = ex.contain(w.row, func() (err error) {
+			done, err = w.wait.Try(c)
+			return err
+		})
+	}
 	ex.parking.serving, ex.tracking.actor = nil, nil
 	ex.spareCtx(c)
 	if err != nil {

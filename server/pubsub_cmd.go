@@ -16,7 +16,7 @@ func pubsubRows() []commands.Row {
 	}
 	perChannel := "O(N) where N is the number of channels given"
 	perPattern := "O(N) where N is the number of patterns given"
-	return []commands.Row{
+	rows := []commands.Row{
 		row("subscribe", "2.0.0", listen, subscribeCmd(pubsub.Channel, "subscribe"), "Listens to channels.", perChannel,
 			commands.Str("channel").Many()),
 		row("unsubscribe", "2.0.0", listen, unsubscribeCmd(pubsub.Channel, "unsubscribe"), "Stops listening to channels, or to all.",
@@ -36,6 +36,16 @@ func pubsubRows() []commands.Row {
 			"O(N) where N is the number of listeners", commands.Channel("shardchannel"), commands.Str("message")),
 		pubsubRow(),
 	}
+	for i := range rows {
+		rows[i].Channels = channelsOf[rows[i].Name]
+	}
+	return rows
+}
+
+// channelsOf are the words of the commands that listen to channels, or send to one.
+var channelsOf = map[string]commands.Channels{
+	"subscribe": {First: 1, Many: true}, "ssubscribe": {First: 1, Many: true}, "psubscribe": {First: 1, Many: true, Pattern: true},
+	"publish": {First: 1}, "spublish": {First: 1},
 }
 
 // pubsubRow is PUBSUB, which tells who listens to what.

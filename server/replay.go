@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"lockserver/commands"
+	"lockserver/server/acl"
 	"lockserver/server/durability"
 	"lockserver/server/transport"
 )
@@ -43,7 +44,7 @@ type replayer struct {
 }
 
 func (ex *executor) newReplayer() *replayer {
-	s := &session{executor: ex, conn: nobody{}, db: ex.store.DB(0), authenticated: true}
+	s := &session{executor: ex, conn: nobody{}, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
 	s.out.Proto = 2
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
@@ -55,7 +56,7 @@ func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
 // Command implements durability.Replayer.
 func (r *replayer) Command(argv [][]byte) error {
 	ex := r.executor
-	row, err := ex.table.Resolve(argv)
+	row, err := ex.original.Resolve(argv) // a log has the names that Redis gives
 	if err != nil {
 		return &durability.UnknownCommandError{Name: fmt.Sprintf("%.40s", argv[0])}
 	}

@@ -3,10 +3,12 @@ package server
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"time"
 
 	"lockserver/commands"
 	"lockserver/persistence/rdb"
+	"lockserver/server/acl"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/script"
@@ -50,6 +52,22 @@ func (ex *executor) callContained(c *commands.Ctx, s *session) (err error) {
 		return ex.runTracked(c, s)
 	}
 	return c.Row.Run(c)
+}
+
+// Permit implements script.Host.
+func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	s := sessionOf(c)
+	err := s.permit(row, argv, acl.InScript)
+	if err == nil {
+		return nil
+	}
+	return commands.ErrScriptDenied(strings.TrimPrefix(err.Error(), "NOPERM "))
+}
+
+// Permitted implements script.Host.
+func (h scriptHost) Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool {
+	s := sessionOf(c)
+	return h.executor.rights.Check(s.user, s.db, row, argv).Reason == acl.Allowed
 }
 
 // End implements script.Host.

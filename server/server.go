@@ -11,8 +11,10 @@ import (
 	"runtime"
 	"sync"
 
+	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
+	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/durability"
 	"lockserver/server/script"
@@ -83,6 +85,9 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 // Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve;
 // it returns when the data is there. Until then clients can connect, and are told -LOADING.
 func (srv *Server) Start() error {
+	if err := srv.executor.loadUsers(); err != nil {
+		return err
+	}
 	if err := srv.bind(); err != nil {
 		srv.executor.logUnbound(err)
 		return err
@@ -293,9 +298,9 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.clients = make(map[int64]*session)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
-	ex.table = sharedTable()
-	ex.stats.Commands = make([]stats.Command, ex.table.Size())
-	ex.plain = plainnessOf(ex.table)
+	if err := ex.useTable(sharedTable()); err != nil {
+		return err
+	}
 	ex.store = store.New(c.Databases, store.Limits{})
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
 		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != ""})
@@ -317,6 +322,19 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 // newID is a random name of 40 hexadecimal digits.
 func (ex *executor) newID() string {
 	return fmt.Sprintf("%016x%016x%08x", ex.rand.Uint64(), ex.rand.Uint64(), ex.rand.Uint32())
+}
+
+// useTable makes these the commands, with all that goes by their rows.
+func (ex *executor) useTable(table *commands.Table) (err error) {
+	ex.original = table
+	if ex.table, err = table.Renamed(ex.config.Renames); err != nil {
+		return fmt.Errorf("server: rename-command: %w", err)
+	}
+	ex.users, ex.rights = acl.NewUsers(table), acl.NewChecker(ex.table)
+	ex.users.SetDefaultPassword(ex.config.RequirePass)
+	ex.stats.Commands = make([]stats.Command, table.Size())
+	ex.plain = plainnessOf(table)
+	return nil
 }
 
 // Shutdown saves as the options say and ends the server. If saving fails the server goes on and the error

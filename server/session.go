@@ -8,6 +8,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/acl"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
@@ -53,8 +54,13 @@ type session struct {
 	condemned bool
 	dead      bool // closed: it is in no list any more
 
-	id            int64
+	id int64
+	// user is whose rights the session has. authenticated: it may run commands at all; loggedIn: that does not
+	// depend on the user default having no password.
+	user          *acl.User
 	authenticated bool
+	loggedIn      bool
+	inExec        bool // the running command stands in a transaction
 	noTouch       bool
 	noEvict       bool
 	replies       replyMode

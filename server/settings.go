@@ -30,10 +30,11 @@ func (ex *executor) applyConfig() {
 		Events:         c.NotifyKeyspaceEvents.Effective(),
 	}
 	ex.followEvents()
+	ex.users.Configure(c.ACLPubSubDefault == "allchannels", c.ACLLogMaxLen)
 	ex.tracking.most = c.TrackingTableMaxKeys
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
-	ex.gauge.Configure(ex.table, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
+	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking = c.LatencyTracking
 	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
 	ex.store.SetLimits(store.Limits{

@@ -17,7 +17,7 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
-		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(passwordOf), standalone.Rows(),
+		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), standalone.Rows(),
 	}
 }
 
@@ -26,9 +26,6 @@ func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.sc
 
 // statsOf is what the server keeps for its operator that runs the command.
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
-
-// passwordOf is the password of the server that runs the command; empty: there is none.
-func passwordOf(c *commands.Ctx) string { return sessionOf(c).executor.config.RequirePass }
 
 // Table returns every command that a server knows: what a generator of documentation reads.
 func Table() *commands.Table { return sharedTable() }

@@ -60,6 +60,8 @@ func execCmd(c *commands.Ctx) error {
 		start = whole
 	}
 	var inner commands.Ctx
+	s.inExec = true
+	defer func() { s.inExec = false }()
 	for _, q := range tx.queued {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
 			return commands.ErrInternal
@@ -90,8 +92,9 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 		handler = func(c *commands.Ctx) error { return ex.runTracked(c, s) }
 	}
 	run := func() error { return ex.contain(q.row, func() error { return handler(c) }) }
-	var err error
-	if ex.gauge.Timed[q.row.Index()] {
+	err := s.permitQueued(q)
+	if err != nil {
+	} else if ex.gauge.Timed[q.row.Index()] {
 		err = ex.countMeasured(s, q.row, q.argv, run)
 	} else {
 		err = ex.countNested(q.row, run)

@@ -81,10 +81,22 @@ type Config struct {
 
 	// RequirePass is the default user's password; empty for none.
 	RequirePass string
+	// ACLFile is where users are kept; empty: in the configuration file.
+	ACLFile string
+	// ACLPubSubDefault says what new users may listen to: "resetchannels" (nothing) or "allchannels".
+	ACLPubSubDefault string
+	// ACLLogMaxLen is how many entries ACL LOG keeps.
+	ACLLogMaxLen int64
+	// Users are the lines of the directive user: a name and rules each. Nothing has looked at the rules.
+	Users [][]string
+	// Renames are the lines of the directive rename-command: a command, and what it is called; empty: nothing.
+	Renames [][]string
 	// EnableDebugCommand says who may call DEBUG.
 	EnableDebugCommand Access
 	// EnableProtectedConfigs says who may change protected directives (dir, dbfilename) at run time.
 	EnableProtectedConfigs Access
+	// EnableModuleCommand says who may load modules, of which there are none.
+	EnableModuleCommand Access
 
 	// EnableModuleCommand is accepted and reported: there are no modules.
 	EnableModuleCommand Access
@@ -255,7 +267,7 @@ func (l LogLevel) SlogLevel() slog.Level {
 func Default() *Config {
 	c := &Config{}
 	for i := range directives {
-		if d := &directives[i]; d.When != ignored && d.When != absent {
+		if d := &directives[i]; d.When != ignored && d.When != absent && d.When != inFile {
 			if err := d.assign(c, d.defaultWords(), false); err != nil {
 				panic("config: the default of " + d.Name + " is refused by its own type: " + err.Error())
 			}
@@ -269,6 +281,7 @@ func (c *Config) Clone() *Config {
 	n := *c
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
+	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // whose lines are never changed
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)
 	return &n

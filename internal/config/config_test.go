@@ -187,7 +187,7 @@ func TestInclude(t *testing.T) {
 }
 
 func TestParseArgs(t *testing.T) {
-	files := fakeFiles(map[string]string{"a.conf": "hz 20\ntimeout 3\nacllog-max-len 5\n", "b.conf": "x 1", "-": "hz 30\nsave 7 7\n"})
+	files := fakeFiles(map[string]string{"a.conf": "hz 20\ntimeout 3\nrepl-backlog-ttl 5\n", "b.conf": "x 1", "-": "hz 30\nsave 7 7\n"})
 	parse := func(line ...string) *Config {
 		cmd, err := ParseArgs(line, files)
 		require.NoError(t, err, line)
@@ -204,8 +204,8 @@ func TestParseArgs(t *testing.T) {
 	require.Equal(t, "7 7", parse("-").Get("save")[1])
 	require.Empty(t, parse("a.conf", "--save", "").Save)
 	require.Equal(t, 20, parse("--include", "a.conf").HZ)
-	require.Equal(t, []string{"acllog-max-len", "repl-timeout"},
-		parse("a.conf", "--repl-timeout", "5", "--acllog-max-len", "1").Ignored())
+	require.Equal(t, []string{"repl-backlog-ttl", "repl-timeout"},
+		parse("a.conf", "--repl-timeout", "5", "--repl-backlog-ttl", "1").Ignored())
 
 	cmd, err := ParseArgs([]string{"a.conf", "--port", "0"}, files)
 	require.NoError(t, err)
@@ -312,22 +312,18 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 
 func TestWhatIsNotThereSaysSo(t *testing.T) {
 	for line, want := range map[string]string{
-		"tls-cluster yes":              "not implemented: clusters",
-		"TLS-Replication yes":          "not implemented: replication",
-		"tls-dh-params-file /x":        "tls-dh-params-file: there is no DHE",
-		"replicaof 10.0.0.1 6379":      "not implemented: replication",
-		"slaveof 10.0.0.1 6379":        "not implemented: replication",
-		"min-replicas-to-write 1":      "not implemented: replication",
-		"user ann on >secret ~* +@all": "not implemented: ACL users",
-		"user":                         "not implemented: ACL users",
-		"aclfile /etc/users.acl":       "not implemented: ACL users",
-		"rename-command FLUSHALL \"\"": "not implemented: renaming commands",
-		"loadmodule /x.so a b":         "not implemented: modules",
-		"sentinel monitor m h 1 2":     "not implemented: Sentinel",
-		"maxmemory-clients 1gb":        "not implemented: the eviction of clients",
-		"locale-collate de_DE.UTF-8":   "not implemented: collation",
-		"cluster-enabled yes":          "cluster-enabled: only 'no' is supported",
-		"tls-prot 6380":                "unknown directive 'tls-prot'",
+		"tls-cluster yes":            "not implemented: clusters",
+		"TLS-Replication yes":        "not implemented: replication",
+		"tls-dh-params-file /x":      "tls-dh-params-file: there is no DHE",
+		"replicaof 10.0.0.1 6379":    "not implemented: replication",
+		"slaveof 10.0.0.1 6379":      "not implemented: replication",
+		"min-replicas-to-write 1":    "not implemented: replication",
+		"loadmodule /x.so a b":       "not implemented: modules",
+		"sentinel monitor m h 1 2":   "not implemented: Sentinel",
+		"maxmemory-clients 1gb":      "not implemented: the eviction of clients",
+		"locale-collate de_DE.UTF-8": "not implemented: collation",
+		"cluster-enabled yes":        "cluster-enabled: only 'no' is supported",
+		"tls-prot 6380":              "unknown directive 'tls-prot'",
 	} {
 		_, err := Parse("a.conf", []byte("hz 10\n"+line), Files{})
 		require.ErrorContains(t, err, "at line 2 of a.conf\n>>> '"+line+"'\n"+want)
@@ -338,7 +334,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 			require.Empty(t, c.Get(words[0]))
 		}
 	}
-	for _, line := range []string{"tls-cluster no", "replicaof no one", "replicaof NO ONE", "aclfile \"\"", "tls-replication no",
+	for _, line := range []string{"tls-cluster no", "replicaof no one", "replicaof NO ONE", "tls-replication no",
 		"min-slaves-to-write 0", "locale-collate \"\"", "locale-collate C", "maxmemory-clients 0", "socket-mark-id 0"} {
 		c, err := Parse("a.conf", []byte(line), Files{})
 		require.NoError(t, err, line)

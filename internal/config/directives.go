@@ -13,6 +13,7 @@ const (
 	live      when = iota // in the file, on the command line, and by CONFIG SET
 	atStart               // not by CONFIG SET
 	protected             // by CONFIG SET only where enable-protected-configs allows it
+	inFile                // in the file and on the command line; unknown to CONFIG
 	ignored               // accepted at start and reported there; unknown to CONFIG
 	absent                // known, and refused unless its value turns it off; CONFIG GET does not list it
 )
@@ -119,6 +120,16 @@ var topics = []topic{
 			Doc: "who may change `dir` and `dbfilename` by CONFIG SET: `no`, `yes`, or `local` connections"},
 		{Name: "enable-module-command", Default: "no", When: atStart, Kind: access(func(c *Config) *Access { return &c.EnableModuleCommand }),
 			Doc: "accepted and shown: there are no modules"},
+		{Name: "user", When: inFile, Kind: lineList{func(c *Config) *[][]string { return &c.Users }, 1, anyWords},
+			Doc: "a user: its name and its rules, as `ACL SETUSER` takes them; a line a user. Not beside an `aclfile`"},
+		{Name: "aclfile", When: atStart, Kind: text(func(c *Config) *string { return &c.ACLFile }),
+			Doc: "the file that users are read from, and that `ACL SAVE` writes; empty: they stand in the configuration file"},
+		{Name: "acl-pubsub-default", Default: "resetchannels", Kind: enum(func(c *Config) *string { return &c.ACLPubSubDefault }, "allchannels", "resetchannels"),
+			Doc: "the channels that a new user may listen to: all with `allchannels`, none with `resetchannels`"},
+		{Name: "acllog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.ACLLogMaxLen }),
+			Doc: "how many refusals `ACL LOG` keeps"},
+		{Name: "rename-command", When: inFile, Kind: lineList{func(c *Config) *[][]string { return &c.Renames }, 2, 2},
+			Doc: "a command and what it shall be called instead, or `\"\"`: it cannot be called; rules about users go by the old name"},
 	}},
 	{"Data and snapshots", []directive{
 		{Name: "databases", Default: "16", When: atStart, Kind: integer(1, maxInt32, func(c *Config) *int { return &c.Databases }),
@@ -296,6 +307,9 @@ func (d *directive) assign(c *Config, args []string, again bool) error {
 		if len(args) != 1 {
 			return errArgCount
 		}
+		return d.Kind.set(c, args, again)
+	}
+	if d.When == inFile {
 		return d.Kind.set(c, args, again)
 	}
 	// One argument may hold the whole list: CONFIG SET save "900 1", --save "900 1".

@@ -10,7 +10,7 @@ import "strings"
 // them changes no reply and no file.
 func ignoredRows() []directive {
 	const names = `
-		acl-pubsub-default acllog-max-len active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes
+		active-defrag-cycle-max active-defrag-cycle-min active-defrag-ignore-bytes
 		active-defrag-max-scan-fields active-defrag-threshold-lower active-defrag-threshold-upper activedefrag
 		active-expire-effort activerehashing always-show-logo aof-disable-auto-gc aof-rewrite-cpulist aof_rewrite_cpulist
 		aof-rewrite-incremental-fsync bgsave-cpulist bgsave_cpulist bind-source-addr bio-cpulist bio_cpulist
@@ -46,14 +46,10 @@ func ignoredRows() []directive {
 // given with a value that turns it off.
 func absentRows() []directive {
 	const (
-		acl         = "ACL users; there is one user, default, whose password is requirepass"
 		replication = "replication; a server stands alone"
 	)
 	rows := []directive{
-		{Name: "aclfile", Kind: notThere(acl, "")},
-		{Name: "user", Kind: notThere(acl)},
 		{Name: "loadmodule", Kind: notThere("modules; what RedisBloom's Bloom filters do is built in")},
-		{Name: "rename-command", Kind: notThere("renaming commands; none can be taken away from clients")},
 		{Name: "sentinel", Kind: notThere("Sentinel; a server stands alone")},
 		{Name: "replicaof", Aliases: []string{"slaveof"}, Kind: notThere(replication, "no one", "")},
 		{Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: notThere(replication, "0")},

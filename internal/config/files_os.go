@@ -45,6 +45,12 @@ func (c *Config) rewriteFile(path string, all bool) error {
 // newFileMode is the mode of a file that was not there, less what the process' mask takes away.
 const newFileMode = 0o644
 
+// ReplaceFile writes a file beside the one at path, with that mode, and renames it over it: whoever reads
+// meanwhile, or after a crash, finds the old one or the new one.
+func ReplaceFile(path string, data []byte, mode fs.FileMode) error {
+	return replaceFile(path, data, mode, false)
+}
+
 // replaceFile puts a file in the place of another. keep says that it has this mode whatever the process'
 // mask.
 func replaceFile(path string, data []byte, mode fs.FileMode, keep bool) (err error) {

@@ -33,7 +33,11 @@ func (c *Config) Assign(values map[string]string) error {
 			return &SetError{name, fmt.Sprintf("%q is the same directive", twice)}
 		}
 		given[d.Name] = name
-		if err := d.assign(next, []string{values[name]}, false); err != nil {
+		assign := func() error { return d.assign(next, []string{values[name]}, false) }
+		if lines, ok := d.Kind.(lineList); ok {
+			assign = func() error { return lines.setText(next, values[name]) }
+		}
+		if err := assign(); err != nil {
 			return &SetError{name, err.Error()}
 		}
 	}

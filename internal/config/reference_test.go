@@ -17,7 +17,9 @@ func TestEveryDirectiveIsExplained(t *testing.T) {
 		for _, e := range s.Entries {
 			require.NotEmpty(t, e.Doc, e.Names[0])
 			require.NotContains(t, e.Doc, "|", "%s: it stands in a table", e.Names[0])
-			require.Len(t, defaults.Get(e.Names[0]), 2, e.Names[0])
+			if lookup(e.Names[0]).When != inFile {
+				require.Len(t, defaults.Get(e.Names[0]), 2, e.Names[0])
+			}
 			seen++
 		}
 	}

@@ -22,7 +22,7 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 		name := strings.ToLower(pairs[i])
 		d := byName[name]
 		switch {
-		case d == nil || d.When == ignored:
+		case d == nil || d.When == ignored || d.When == inFile:
 			return nil, &UnknownError{pairs[i]}
 		case d.When == atStart:
 			return nil, &SetError{pairs[i], errImmutable.Error()}
@@ -53,7 +53,7 @@ func (c *Config) Get(patterns ...string) []string {
 	var pairs []string
 	for i := range directives {
 		d := &directives[i]
-		if d.When == ignored || d.When == absent {
+		if d.When == ignored || d.When == absent || d.When == inFile {
 			continue
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {

@@ -69,6 +69,9 @@ func (s *Subscriptions[S]) Count() int { return s.Len(Channel) + s.Len(Pattern) 
 // Empty reports whether there are none.
 func (s *Subscriptions[S]) Empty() bool { return s.Count()+s.Len(Shard) == 0 }
 
+// All are the names of a kind, in no order.
+func (s *Subscriptions[S]) All(kind Kind) iter.Seq[string] { return maps.Keys(s[kind].byName) }
+
 // First returns the name that was subscribed to first of those of a kind that are left.
 func (s *Subscriptions[S]) First(kind Kind) (name string, ok bool) {
 	if first := s[kind].first; first != nil {

@@ -125,7 +125,7 @@ func (vm *luaVM) setRepl(l *lua.LState) int {
 	return 0
 }
 
-// aclCheckCmd reports whether the user may run a command: there is one user, who may.
+// aclCheckCmd reports whether the user may run a command.
 func (vm *luaVM) aclCheckCmd(l *lua.LState) int {
 	vm.mustRun(l, "redis.acl_check_cmd")
 	caller := &vm.engine.caller
@@ -133,10 +133,11 @@ func (vm *luaVM) aclCheckCmd(l *lua.LState) int {
 	if err != nil {
 		luavm.Raise(l, plainErrorTable(l, err.Error()))
 	}
-	if rowOf(caller.ctx.Table, argv) == nil {
+	row := rowOf(caller.ctx.Table, argv)
+	if row == nil {
 		raise(l, "Invalid command passed to redis.acl_check_cmd()")
 	}
-	l.Push(lua.LTrue)
+	l.Push(lua.LBool(vm.engine.host.Permitted(&caller.ctx, row, argv)))
 	return 1
 }
 

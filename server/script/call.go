@@ -109,7 +109,7 @@ func (e *Engine) call(run *execution, argv [][]byte) error {
 	if row == nil {
 		return commands.ErrCallUnknown
 	}
-	if err := e.admitCall(row, len(argv)); err != nil {
+	if err := e.admitCall(c, row, argv); err != nil {
 		e.host.CountRejected(row)
 		return err
 	}
@@ -122,10 +122,16 @@ func (e *Engine) call(run *execution, argv [][]byte) error {
 	return err
 }
 
-// admitCall is Admit for so many words.
-func (e *Engine) admitCall(row *commands.Row, words int) error {
-	if !row.Accepts(words) {
+// admitCall says why a script may not call a command now: Admit, and what its words and its client's rights say.
+func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
+	switch {
+	case !row.Accepts(len(argv)):
 		return commands.ErrCallArity
+	case row.Flags&commands.NoScript != 0:
+		return commands.ErrNoScript
+	}
+	if err := e.host.Permit(c, row, argv); err != nil {
+		return err
 	}
 	return e.Admit(row)
 }

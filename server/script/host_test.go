@@ -74,6 +74,12 @@ func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 	}
 }
 
+// Permit implements Host.
+func (h *testHost) Permit(*commands.Ctx, *commands.Row, [][]byte) error { return nil }
+
+// Permitted implements Host.
+func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { return true }
+
 // RefusesWrites implements Host.
 func (h *testHost) RefusesWrites() error { return h.refusal }
 

@@ -1,0 +1,263 @@
+package acl
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+	"lockserver/store"
+)
+
+// Reason is what about a command was refused. Of several selectors, the reason of the highest number is told.
+type Reason uint8
+
+// The reasons, in Redis' order.
+const (
+	Allowed Reason = iota
+	DeniedCommand
+	DeniedKey
+	DeniedAuth // a failed login
+	DeniedChannel
+)
+
+// Denial is why a command may not run; the zero value: it may.
+type Denial struct {
+	Reason Reason
+	Row    *commands.Row // of the command, or of the one inside of it (GUARD)
+	Object []byte        // the key or channel; valid as long as the call's words
+}
+
+// Error is what the client is told.
+func (d *Denial) Error(u *User) error {
+	switch d.Reason {
+	case DeniedKey:
+		return commands.ErrNoKeyPermission
+	case DeniedChannel:
+		return commands.ErrNoChannelPermission
+	}
+	return commands.ErrNoCommandPermission(u.name, d.Row.FullName())
+}
+
+// subject is what the log calls what was refused.
+func (d *Denial) subject() string {
+	if d.Reason == DeniedCommand {
+		return d.Row.FullName()
+	}
+	return string(d.Object)
+}
+
+// Checker answers whether users may run commands. It keeps room for that, and is used by one goroutine at a time.
+type Checker struct {
+	table *commands.Table
+	refs  []commands.KeyRef
+}
+
+// NewChecker returns one for a table, in which commands inside of others (GUARD) are looked up.
+func NewChecker(table *commands.Table) *Checker { return &Checker{table: table} }
+
+// Check says whether a user may run a command of that row, whose number of words is right, with these words, on
+// that database.
+func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
+	if u.Unrestricted {
+		return Denial{}
+	}
+	selectors := u.rules.selectors
+	call := call{checker: c, db: db, row: row, argv: argv}
+	var worst verdict
+	for i, s := range selectors {
+		v := call.judge(s)
+		if v.reason == Allowed {
+			if row.Inner > 0 {
+				return c.checkInner(u, db, row, argv)
+			}
+			return Denial{}
+		}
+		if v.reason == DeniedCommand { // the place is that of the selector before, as in Redis
+			v.at, v.object = worst.at, worst.object
+		}
+		if i == 0 || v.reason > worst.reason || v.reason == worst.reason && v.at > worst.at {
+			worst = v
+		}
+	}
+	return Denial{worst.reason, row, worst.object}
+}
+
+// checkInner is Check for the command inside another. One that there is not is refused by whoever would run it.
+func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
+	inner, err := c.table.Resolve(argv[row.Inner:])
+	if err != nil || inner.Inner > 0 {
+		return Denial{}
+	}
+	return c.Check(u, db, inner, argv[row.Inner:])
+}
+
+// ReadsEverything reports whether the user may run the command and, by the same selector, read every key: what
+// it takes to name keys by patterns (SORT).
+func (c *Checker) ReadsEverything(u *User, db *store.DB, row *commands.Row, argv [][]byte) bool {
+	if u.Unrestricted {
+		return true
+	}
+	call := call{checker: c, db: db, row: row, argv: argv}
+	for _, s := range u.rules.selectors {
+		if s.readsEverything() && call.judge(s).reason == Allowed {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *selector) readsEverything() bool {
+	if s.allKeys {
+		return true
+	}
+	for i := range s.keys {
+		if k := &s.keys[i]; k.text == "*" && k.access&reads != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// MayRead reports whether the user may read a key, by whatever selector.
+func (u *User) MayRead(key []byte) bool {
+	if u.Unrestricted {
+		return true
+	}
+	for _, s := range u.rules.selectors {
+		if s.allowsKey(key, reads) {
+			return true
+		}
+	}
+	return false
+}
+
+// call is a command that is judged by one selector after the other.
+type call struct {
+	checker *Checker
+	db      *store.DB
+	row     *commands.Row
+	argv    [][]byte
+	found   bool // the keys stand in checker.refs
+}
+
+// verdict is what a selector says: the reason, and where the word stands that is not allowed. Keys that are no
+// words count as standing behind them.
+type verdict struct {
+	reason Reason
+	at     int
+	object []byte
+}
+
+func (c *call) judge(s *selector) verdict {
+	if !s.runs(c.row, c.argv) {
+		return verdict{reason: DeniedCommand}
+	}
+	if !s.allKeys {
+		if v := c.judgeKeys(s); v.reason != Allowed {
+			return v
+		}
+	}
+	if first := c.row.Channels.First; first > 0 && !s.allChannels {
+		return c.judgeChannels(s, first)
+	}
+	return verdict{}
+}
+
+// runs reports whether the selector allows the command, whatever its keys. Those with which one logs in are
+// always allowed.
+func (s *selector) runs(row *commands.Row, argv [][]byte) bool {
+	if s.allowed.has(row) || row.Flags.Has(commands.NoAuth) {
+		return true
+	}
+	if len(argv) < 2 {
+		return false
+	}
+	for _, word := range s.firstArgs[row.Index()] {
+		if ascii.EqualFold(argv[1], word) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *call) judgeKeys(s *selector) verdict {
+	if pos, use, ok := c.row.OnlyKey(); ok {
+		if pos < len(c.argv) && !s.allowsKey(c.argv[pos], accessOf(use)) {
+			return verdict{DeniedKey, pos, c.argv[pos]}
+		}
+	} else {
+		if !c.found {
+			if c.checker.refs, ok = c.row.OwnKeyRefs(c.argv, c.checker.refs[:0]); !ok {
+				c.checker.refs = c.checker.refs[:0] // the command itself says what is wrong
+			}
+			c.found = true
+		}
+		for _, ref := range c.checker.refs {
+			if !s.allowsKey(c.argv[ref.Pos], accessOf(ref.Flags)) {
+				return verdict{DeniedKey, ref.Pos, c.argv[ref.Pos]}
+			}
+		}
+	}
+	if c.row.Implied != nil {
+		return c.judgeImplied(s)
+	}
+	return verdict{}
+}
+
+// judgeImplied looks at the keys that the call uses without naming them.
+func (c *call) judgeImplied(s *selector) (v verdict) {
+	at := len(c.argv)
+	c.row.Implied(c.db, c.argv, func(key []byte, use commands.KeyFlags) bool {
+		if s.allowsKey(key, accessOf(use)) {
+			at++
+			return true
+		}
+		v = verdict{DeniedKey, at, append([]byte(nil), key...)}
+		return false
+	})
+	return v
+}
+
+// allowsKey reports whether a key may be used so.
+func (s *selector) allowsKey(key []byte, need access) bool {
+	if s.allKeys {
+		return true
+	}
+	for i := range s.keys {
+		if k := &s.keys[i]; k.access&need == need && k.matches(key) {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *call) judgeChannels(s *selector, first int) verdict {
+	end := first + 1
+	if c.row.Channels.Many {
+		end = len(c.argv)
+	}
+	for i := first; i < end; i++ {
+		if !allowsChannel(s.channels, c.argv[i], c.row.Channels.Pattern) {
+			return verdict{DeniedChannel, i, c.argv[i]}
+		}
+	}
+	return verdict{}
+}
+
+func allowsChannel(patterns []pattern, name []byte, isPattern bool) bool {
+	for i := range patterns {
+		if patterns[i].matchesChannel(name, isPattern) {
+			return true
+		}
+	}
+	return false
+}
+
+// Lost is what EXEC says of a right that was lost since the command was queued.
+func (d *Denial) Lost() string {
+	switch d.Reason {
+	case DeniedKey:
+		return "no permission to touch the specified keys"
+	case DeniedChannel:
+		return "no permission to access one of the channels used as arguments"
+	}
+	return "no permission to execute the command or subcommand"
+}

@@ -1,0 +1,91 @@
+package acl
+
+import "strings"
+
+// How users are written: the words that make them again.
+
+// flags are the words of a user's state, in Redis' order.
+func (r *rules) flags() []string {
+	state, payload := "off", "sanitize-payload"
+	if r.on {
+		state = "on"
+	}
+	if r.skipSanitize {
+		payload = "skip-sanitize-payload"
+	}
+	if r.noPass {
+		return []string{state, "nopass", payload}
+	}
+	return []string{state, payload}
+}
+
+// String is all of the rules, in the form of a line of an ACL file behind the user's name.
+func (r *rules) String() string {
+	words := r.flags()
+	for _, hash := range r.passwords {
+		words = append(words, "#"+hash)
+	}
+	for i, s := range r.selectors {
+		if text := s.String(); i == 0 {
+			words = append(words, text)
+		} else {
+			words = append(words, "("+text+")")
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// String is the selector's rules.
+func (s *selector) String() string {
+	var words []string
+	if keys := s.keyWords(); keys != "" {
+		words = append(words, keys)
+	}
+	if !s.allChannels {
+		words = append(words, "resetchannels")
+	}
+	if channels := s.channelWords(); channels != "" {
+		words = append(words, channels)
+	}
+	return strings.Join(append(words, s.commandWords()), " ")
+}
+
+// commandWords are the rules about commands.
+func (s *selector) commandWords() string {
+	first := "-@all"
+	if s.future {
+		first = "+@all"
+	}
+	return strings.Join(append([]string{first}, s.rules...), " ")
+}
+
+// keyWords are the rules about keys.
+func (s *selector) keyWords() string {
+	if s.allKeys {
+		return "~*"
+	}
+	var words []string
+	for _, k := range s.keys {
+		sign := "~"
+		switch k.access {
+		case reads:
+			sign = "%R~"
+		case writes:
+			sign = "%W~"
+		}
+		words = append(words, sign+k.text)
+	}
+	return strings.Join(words, " ")
+}
+
+// channelWords are the rules about channels.
+func (s *selector) channelWords() string {
+	if s.allChannels {
+		return "&*"
+	}
+	var words []string
+	for _, p := range s.channels {
+		words = append(words, "&"+p.text)
+	}
+	return strings.Join(words, " ")
+}

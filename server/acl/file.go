@@ -1,0 +1,141 @@
+package acl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"lockserver/commands"
+)
+
+// Where users are kept: an ACL file, of which each line is "user name rule...", or lines of the configuration
+// file.
+
+// Change is what becomes of the connections of a user when the users are replaced.
+type Change struct {
+	Old  *User
+	New  *User     // whose they are from now on; nil: they end
+	Left *Channels // if not nil, those that listen to anything else end, too
+}
+
+// Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
+// which line, none. path is what the error calls the file. The changes are for the connections that are there.
+func (us *Users) Load(path, text string) ([]Change, error) {
+	named, faults := us.readLines(path, text)
+	if faults != "" {
+		return nil, commands.ErrACLLoad(faults + "WARNING: ACL errors detected, no change to the previously active ACL rules was performed")
+	}
+	if named[DefaultName] == nil {
+		named[DefaultName] = us.maker.defaultRules()
+	}
+	var changes []Change
+	old := us.named
+	us.named = map[string]*User{DefaultName: us.standard}
+	for name, rules := range named {
+		if name != DefaultName {
+			us.named[name] = &User{name: name}
+			us.named[name].obey(rules, us.maker.table)
+		}
+	}
+	for name, u := range old {
+		change := Change{Old: u, New: us.named[name]}
+		if change.New != nil {
+			change.Left = remaining(u.rules, named[name])
+		}
+		changes = append(changes, change)
+	}
+	us.standard.obey(named[DefaultName], us.maker.table)
+	return changes, nil
+}
+
+// readLines reads the lines of an ACL file. faults is all that is wrong with them, one sentence after the other.
+func (us *Users) readLines(path, text string) (named map[string]*rules, faults string) {
+	var b strings.Builder
+	named = make(map[string]*rules)
+	for i, line := range strings.Split(text, "\n") {
+		line = strings.Trim(line, " \t\r\n")
+		if line == "" {
+			continue
+		}
+		where := fmt.Sprintf("%s:%d", path, i+1)
+		words := strings.Split(line, " ")
+		switch {
+		case words[0] != "user" || len(words) < 2:
+			fmt.Fprintf(&b, "%s should start with user keyword followed by the username. ", where)
+		case hasSpaces(words[1]):
+			fmt.Fprintf(&b, "'%s: username '%s' contains invalid characters. ", where, words[1])
+		case named[words[1]] != nil:
+			fmt.Fprintf(&b, "WARNING: Duplicate user '%s' found on line %d. ", words[1], i+1)
+		default:
+			named[words[1]] = us.maker.newRules()
+			b.WriteString(us.readRules(named[words[1]], where, words[2:]))
+		}
+	}
+	return named, b.String()
+}
+
+// readRules applies the rules of one line. Of what is wrong it tells every unknown command, and the first of the
+// other mistakes, which may follow from each other.
+func (us *Users) readRules(r *rules, where string, words []string) (faults string) {
+	merged, _, ok := mergeSelectors(words)
+	if !ok {
+		return where + ": Unmatched parenthesis in selector definition."
+	}
+	told := false
+	for _, rule := range merged {
+		rule = strings.Trim(rule, "\t\r\n")
+		switch err := us.maker.apply(r, rule); {
+		case errors.Is(err, errRuleName):
+			faults += fmt.Sprintf("%s: Error in applying operation '%s': %s. ", where, rule, err)
+		case err != nil && !told:
+			faults += fmt.Sprintf("%s: %s. ", where, err)
+			told = true
+		}
+	}
+	return faults
+}
+
+// Encode is the text of an ACL file with all users.
+func (us *Users) Encode() string {
+	var b strings.Builder
+	for _, line := range us.Lines() {
+		b.WriteString("user " + line + "\n")
+	}
+	return b.String()
+}
+
+// Declare makes the users that the directive user names: a name and rules. The user default begins anew if
+// it is among them. disabled are those who cannot log in, which may be a mistake.
+func (us *Users) Declare(lines [][]string) (disabled []string, err error) {
+	var seen []string
+	for _, words := range lines {
+		name := words[0]
+		if slices.Contains(seen, name) {
+			return nil, fmt.Errorf("Error in user declaration '%s': %w", name, errDuplicateUser)
+		}
+		if seen = append(seen, name); name == "" || hasSpaces(name) {
+			return nil, errors.New("Spaces not allowed in ACL usernames")
+		}
+		merged, bad, ok := mergeSelectors(words[1:])
+		if !ok {
+			return nil, fmt.Errorf("Error in user declaration '%s': Unmatched parenthesis", bad)
+		}
+		r := us.maker.newRules()
+		for _, rule := range merged {
+			if err := us.maker.apply(r, rule); err != nil {
+				return nil, fmt.Errorf("Error loading ACL rule '%s' for the user named '%s': %w", rule, name, err)
+			}
+		}
+		u := us.named[name]
+		if u == nil {
+			u = &User{name: name}
+			us.named[name] = u
+		}
+		u.obey(r, us.maker.table)
+		if !r.on {
+			disabled = append(disabled, name)
+		}
+	}
+	return disabled, nil
+}

@@ -1,0 +1,25 @@
+package acl
+
+import "lockserver/commands"
+
+// Host is what the server does for the commands of this package.
+type Host interface {
+	// Users are all users of the server.
+	Users() *Users
+	// Checker is that of the server.
+	Checker() *Checker
+	// Asking is the user of the session that runs the command.
+	Asking() *User
+	// Move carries a change out on the connections that are there.
+	Move(Change)
+	// Lookup is the table of commands by the names that clients know them by.
+	Lookup() *commands.Table
+
+	// File is the path of the ACL file (aclfile), empty if there is none.
+	File() string
+	// ReadFile returns the text of the ACL file. The error names the cause alone: "No such file or directory".
+	ReadFile() (string, error)
+	// WriteFile replaces the ACL file as a whole: whoever reads it meanwhile, or after a crash, finds the old
+	// one or the new one. The server logs why it could not.
+	WriteFile(text string) error
+}

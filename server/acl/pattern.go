@@ -1,0 +1,46 @@
+package acl
+
+import (
+	"bytes"
+
+	"lockserver/internal/glob"
+)
+
+// pattern is a pattern of names as a rule gives it. Most are a prefix and a star, or a whole name: those are
+// compared without looking at each element.
+type pattern struct {
+	text string
+	// prefix is what every match begins with; exact: it is the only match; rest: everything that begins so
+	// matches.
+	prefix      string
+	exact, rest bool
+}
+
+func newPattern(text string) pattern {
+	prefix, exact := glob.Literal([]byte(text))
+	p := pattern{text: text, prefix: string(prefix), exact: exact}
+	behind := text[min(len(prefix), len(text)):]
+	p.rest = !exact && behind == "*" && text[:len(prefix)] == p.prefix
+	return p
+}
+
+// matches reports whether a name matches.
+func (p *pattern) matches(name []byte) bool {
+	switch {
+	case len(name) < len(p.prefix) || string(name[:len(p.prefix)]) != p.prefix:
+		return false
+	case p.exact:
+		return len(name) == len(p.prefix)
+	case p.rest && len(name) > 0: // no pattern but the empty one matches the empty name
+		return true
+	}
+	return glob.Match([]byte(p.text), name, false)
+}
+
+// matchesChannel reports whether the pattern allows a channel, or, literally, another pattern.
+func (p *pattern) matchesChannel(name []byte, isPattern bool) bool {
+	if isPattern {
+		return bytes.Equal([]byte(p.text), name)
+	}
+	return p.matches(name)
+}

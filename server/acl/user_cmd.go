@@ -1,0 +1,168 @@
+package acl
+
+import (
+	"fmt"
+	"slices"
+
+	"lockserver/commands"
+	"lockserver/internal/resp"
+)
+
+func setUser(c *commands.Ctx, h Host) error {
+	name := c.Argv[2]
+	if hasSpaces(string(name)) {
+		return commands.ErrUserName
+	}
+	var words []string
+	for _, w := range c.Argv[3:] {
+		words = append(words, string(w))
+	}
+	u, left, err := h.Users().set(name, words)
+	if err != nil {
+		return err
+	}
+	h.Move(Change{Old: u, New: u, Left: left})
+	c.Out.OK()
+	return nil
+}
+
+func delUser(c *commands.Ctx, h Host) error {
+	names := c.Argv[2:]
+	if slices.ContainsFunc(names, func(n []byte) bool { return untilZero(string(n)) == DefaultName }) {
+		return commands.ErrDefaultUser
+	}
+	n := int64(0)
+	for _, name := range names {
+		if u := h.Users().remove(name); u != nil {
+			h.Move(Change{Old: u})
+			n++
+		}
+	}
+	c.Out.Int(n)
+	return nil
+}
+
+func getUser(c *commands.Ctx, h Host) error {
+	u := h.Users().Find(c.Argv[2])
+	if u == nil {
+		c.Out.Null()
+		return nil
+	}
+	out, r := c.Out, u.rules
+	out.Map(6)
+	out.BulkString("flags")
+	flags := r.flags()
+	out.Set(len(flags))
+	for _, f := range flags {
+		out.BulkString(f)
+	}
+	out.BulkString("passwords")
+	writeWords(out, r.passwords)
+	r.selectors[0].write(out)
+	out.BulkString("selectors")
+	out.Array(len(r.selectors) - 1)
+	for _, s := range r.selectors[1:] {
+		out.Map(3)
+		s.write(out)
+	}
+	return nil
+}
+
+// write writes the three fields of ACL GETUSER about a selector.
+func (s *selector) write(out *resp.Writer) {
+	for _, text := range []string{"commands", s.commandWords(), "keys", s.keyWords(), "channels", s.channelWords()} {
+		out.BulkString(text)
+	}
+}
+
+func writeWords(out *resp.Writer, words []string) {
+	out.Array(len(words))
+	for _, w := range words {
+		out.BulkString(w)
+	}
+}
+
+func list(c *commands.Ctx, h Host) error {
+	lines := h.Users().Lines()
+	for i := range lines {
+		lines[i] = "user " + lines[i]
+	}
+	writeWords(c.Out, lines)
+	return nil
+}
+
+func users(c *commands.Ctx, h Host) error {
+	var names []string
+	for _, u := range h.Users().sorted() {
+		names = append(names, u.name)
+	}
+	writeWords(c.Out, names)
+	return nil
+}
+
+func whoAmI(c *commands.Ctx, h Host) error {
+	c.Out.BulkString(h.Asking().name)
+	return nil
+}
+
+func load(c *commands.Ctx, h Host) error {
+	if h.File() == "" {
+		return commands.ErrNoACLFile
+	}
+	text, err := h.ReadFile()
+	if err != nil {
+		return commands.ErrACLLoad(ErrOpen(h.File(), err).Error())
+	}
+	changes, err := h.Users().Load(h.File(), text)
+	if err != nil {
+		return err
+	}
+	for _, change := range changes {
+		h.Move(change)
+	}
+	c.Out.OK()
+	return nil
+}
+
+// ErrOpen says that an ACL file cannot be read.
+func ErrOpen(path string, cause error) error {
+	return fmt.Errorf("Error loading ACLs, opening file '%s': %w", path, cause)
+}
+
+func save(c *commands.Ctx, h Host) error {
+	if h.File() == "" {
+		return commands.ErrNoACLFile
+	}
+	if h.WriteFile(h.Users().Encode()) != nil {
+		return commands.ErrACLSave
+	}
+	c.Out.OK()
+	return nil
+}
+
+func dryRun(c *commands.Ctx, h Host) error {
+	u := h.Users().Find(c.Argv[2])
+	if u == nil {
+		return commands.ErrUserNotFound(c.Argv[2])
+	}
+	argv := c.Argv[3:]
+	row := h.Lookup().Called(argv)
+	switch {
+	case row == nil:
+		return commands.ErrCommandNotFound(argv[0])
+	case !row.Accepts(len(argv)):
+		return commands.ErrArity(row.FullName())
+	}
+	d := h.Checker().Check(u, c.DB, row, argv)
+	switch d.Reason {
+	case Allowed:
+		c.Out.OK()
+	case DeniedKey:
+		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to access the '%s' key", u.name, d.Object))
+	case DeniedChannel:
+		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to access the '%s' channel", u.name, d.Object))
+	default:
+		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to run the '%s' command", u.name, d.Row.FullName()))
+	}
+	return nil
+}

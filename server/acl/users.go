@@ -1,0 +1,129 @@
+package acl
+
+import (
+	"crypto/sha256"
+	"maps"
+	"slices"
+
+	"lockserver/commands"
+)
+
+// Users are all users of a server, and what they were refused.
+type Users struct {
+	Log   Log
+	maker ruleMaker
+	named map[string]*User
+	// standard is the user default. It is there from the beginning to the end.
+	standard *User
+}
+
+// NewUsers returns the users of a server that was told of none: default, who may do everything without a
+// password. table is that of all commands by the names that Redis gives them.
+func NewUsers(table *commands.Table) *Users {
+	us := &Users{maker: ruleMaker{table: table}, standard: &User{name: DefaultName}}
+	us.standard.obey(us.maker.defaultRules(), table)
+	us.named = map[string]*User{DefaultName: us.standard}
+	return us
+}
+
+// Everyone is a user who may do everything and is among no users: what the server does by itself.
+func Everyone() *User { return &User{Unrestricted: true} }
+
+// defaultRules are those of the user default if nobody said anything of it.
+func (m *ruleMaker) defaultRules() *rules {
+	r := m.newRules()
+	r.on, r.noPass = true, true
+	root := r.selectors[0]
+	root.allowAll(true)
+	root.allKeys, root.allChannels = true, true
+	return r
+}
+
+// Configure sets what the directives acl-pubsub-default and acllog-max-len say.
+func (us *Users) Configure(allChannels bool, mostEntries int64) {
+	us.maker.allChannels, us.Log.most = allChannels, mostEntries
+}
+
+// Default is the user whom connections begin with.
+func (us *Users) Default() *User { return us.standard }
+
+// Find is the user of that name, nil if there is none.
+func (us *Users) Find(name []byte) *User { return us.named[string(name)] }
+
+// sorted are all users by name.
+func (us *Users) sorted() []*User {
+	list := make([]*User, 0, len(us.named))
+	for _, name := range slices.Sorted(maps.Keys(us.named)) {
+		list = append(list, us.named[name])
+	}
+	return list
+}
+
+// Lines are the rules of all users, each as words behind the directive user.
+func (us *Users) Lines() []string {
+	var lines []string
+	for _, u := range us.sorted() {
+		lines = append(lines, u.name+" "+u.rules.String())
+	}
+	return lines
+}
+
+// LogIn returns the user of that name if the password is good, or nil. It takes as long for a user that there
+// is not.
+func (us *Users) LogIn(name, password []byte) *User {
+	u := us.Find(name)
+	switch {
+	case u == nil:
+		_ = sha256.Sum256(password)
+		return nil
+	case !u.accepts(password):
+		return nil
+	}
+	return u
+}
+
+// SetDefaultPassword obeys requirepass: the user default has this password and no other; empty: none.
+func (us *Users) SetDefaultPassword(password string) {
+	r := us.standard.rules.clone()
+	r.noPass, r.passwords = password == "", nil
+	if password != "" {
+		r.passwords = []string{hashOf(password)}
+	}
+	us.standard.obey(r, us.maker.table)
+}
+
+// set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who are
+// logged in as the user may still listen, nil if none were taken away.
+func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err error) {
+	merged, bad, ok := mergeSelectors(words)
+	if !ok {
+		return nil, nil, commands.ErrUserParenthesis([]byte(bad))
+	}
+	u = us.Find(name)
+	next := us.maker.newRules()
+	if u != nil {
+		next = u.rules.clone()
+	}
+	for _, rule := range merged {
+		if err := us.maker.apply(next, rule); err != nil {
+			return nil, nil, commands.ErrUserRule([]byte(rule), err.Error())
+		}
+	}
+	if u == nil {
+		u = &User{name: string(name)}
+		us.named[u.name] = u
+	} else {
+		left = remaining(u.rules, next)
+	}
+	u.obey(next, us.maker.table)
+	return u, left, nil
+}
+
+// remove deletes a user; nil: there is none of that name.
+func (us *Users) remove(name []byte) *User {
+	u := us.Find(name)
+	if u != nil {
+		delete(us.named, u.name)
+	}
+	return u
+}

@@ -1,0 +1,221 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/server/acl"
+	"lockserver/server/pubsub"
+)
+
+// Who a session is, and what it may: the door to package acl. permit is asked wherever a command runs: before a
+// plain one, at queueing and at EXEC, inside of scripts, and when a waiter's turn comes.
+
+// permit says whether the session's user may run a command. What is refused is logged.
+func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
+	if s.user.Unrestricted {
+		return nil
+	}
+	ex := s.executor
+	d := ex.rights.Check(s.user, s.db, row, argv)
+	if d.Reason == acl.Allowed {
+		return nil
+	}
+	ex.users.Refuse(s.user, &d, where, ex.store.NowMS(), s.line)
+	return d.Error(s.user)
+}
+
+// permitQueued is permit for a command at EXEC.
+func (s *session) permitQueued(q queuedCommand) error {
+	if s.user.Unrestricted {
+		return nil
+	}
+	ex := s.executor
+	d := ex.rights.Check(s.user, s.db, q.row, q.argv)
+	if d.Reason == acl.Allowed {
+		return nil
+	}
+	ex.users.Refuse(s.user, &d, acl.InMulti, ex.store.NowMS(), s.line)
+	return commands.ErrExecDenied(d.Lost())
+}
+
+// line is the session's line of CLIENT LIST.
+func (s *session) line() string {
+	var b strings.Builder
+	s.describe(&b)
+	return strings.TrimSuffix(b.String(), "\n")
+}
+
+// beDefault makes the session one that has not logged in.
+func (s *session) beDefault() {
+	s.user = s.executor.users.Default()
+	s.loggedIn = s.user.Open()
+	s.setAuthenticated(s.loggedIn)
+}
+
+// followDefault looks whether a session that has not logged in may run commands: that is so as long as the user
+// default has no password. Only the session's owner calls it.
+func (s *session) followDefault() {
+	if open := s.executor.users.Default().Open(); !s.loggedIn && s.authenticated != open {
+		s.setAuthenticated(open)
+	}
+}
+
+// logIn makes the session that of a user. command is what was called for that.
+func (s *session) logIn(name, password, command []byte) error {
+	ex := s.executor
+	u := ex.users.LogIn(name, password)
+	if u == nil {
+		where := acl.TopLevel
+		if s.inExec {
+			where = acl.InMulti
+		}
+		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
+		return commands.ErrWrongPass
+	}
+	s.user, s.loggedIn = u, true
+	s.setAuthenticated(true)
+	return nil
+}
+
+// loadUsers makes the users that the configuration names, or the ACL file.
+func (ex *executor) loadUsers() error {
+	c := ex.config
+	if c.ACLFile != "" && len(c.Users) > 0 {
+		return errors.New("users stand in the configuration, and there is an aclfile as well: one of them must hold all users")
+	}
+	disabled, err := ex.users.Declare(c.Users)
+	if err != nil {
+		return err
+	}
+	for _, name := range disabled {
+		ex.log.Info("a user is disabled: there is no 'on' among the rules", "user", name)
+	}
+	if c.ACLFile == "" {
+		return nil
+	}
+	h := usersHost{executor: ex}
+	text, err := h.ReadFile()
+	if err != nil {
+		return acl.ErrOpen(c.ACLFile, err)
+	}
+	_, err = ex.users.Load(c.ACLFile, text)
+	return err
+}
+
+// withUsers is the configuration as CONFIG REWRITE writes it: with the users, unless they have a file.
+func (ex *executor) withUsers() *config.Config {
+	c := ex.config.Clone()
+	c.Users = nil
+	if c.ACLFile == "" {
+		for _, line := range ex.users.Lines() {
+			c.Users = append(c.Users, strings.Split(line, " "))
+		}
+	}
+	return c
+}
+
+// usersHost is the server as ACL of a session sees it.
+type usersHost struct {
+	executor *executor
+	session  *session
+}
+
+var _ acl.Host = usersHost{}
+
+// usersOf is the host of the session that runs an ACL.
+func usersOf(c *commands.Ctx) acl.Host {
+	s := sessionOf(c)
+	return usersHost{s.executor, s}
+}
+
+// Users implements acl.Host.
+func (h usersHost) Users() *acl.Users { return h.executor.users }
+
+// Checker implements acl.Host.
+func (h usersHost) Checker() *acl.Checker { return h.executor.rights }
+
+// Asking implements acl.Host.
+func (h usersHost) Asking() *acl.User { return h.session.user }
+
+// Lookup implements acl.Host.
+func (h usersHost) Lookup() *commands.Table { return h.executor.table }
+
+// Move implements acl.Host.
+func (h usersHost) Move(change acl.Change) {
+	for _, s := range h.executor.sortedClients() {
+		switch {
+		case s.user != change.Old:
+		case change.New == nil || change.Left != nil && s.listensBeyond(change.Left):
+			h.end(s)
+		default:
+			s.user = change.New
+		}
+	}
+	h.session.followDefault()
+}
+
+// end ends a session whose user is gone, or has lost what it listens to. The one that asked is answered first.
+func (h usersHost) end(s *session) {
+	s.user, s.loggedIn = h.executor.users.Default(), false
+	if s == h.session {
+		s.closing = true
+	} else {
+		h.executor.condemn(s)
+	}
+}
+
+// listensBeyond reports whether the session listens to a channel, or a pattern, that is not allowed.
+func (s *session) listensBeyond(allowed *acl.Channels) bool {
+	if s.subs == nil {
+		return false
+	}
+	for kind := range pubsub.Kinds {
+		for name := range s.subs.All(pubsub.Kind(kind)) {
+			if !allowed.Allows([]byte(name), pubsub.Kind(kind) == pubsub.Pattern) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// File implements acl.Host.
+func (h usersHost) File() string { return h.executor.config.ACLFile }
+
+// aclPath is where the ACL file lies: relative to the directory of the server, as Redis, which goes there, has it.
+func (ex *executor) aclPath() string {
+	if path := ex.config.ACLFile; filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(ex.config.Dir, ex.config.ACLFile)
+}
+
+// ReadFile implements acl.Host.
+func (h usersHost) ReadFile() (string, error) {
+	data, err := os.ReadFile(h.executor.aclPath())
+	var cause *fs.PathError
+	if errors.As(err, &cause) {
+		text := cause.Err.Error() // as C words it
+		return "", fmt.Errorf("%s%s", strings.ToUpper(text[:1]), text[1:])
+	}
+	return string(data), err
+}
+
+// aclFileMode lets nobody but the owner read the hashes of passwords.
+const aclFileMode = 0o600
+
+// WriteFile implements acl.Host.
+func (h usersHost) WriteFile(text string) error {
+	err := config.ReplaceFile(h.executor.aclPath(), []byte(text), aclFileMode)
+	if err != nil {
+		h.executor.log.Warn("the ACL file cannot be written", "cause", err)
+	}
+	return err
+}
