@@ -93,8 +93,8 @@ type Host interface {
 	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with
 	// if that is later: what is made of it does not go back with a clock that is set back.
 	RisingSecond(nowS int64) int64
-	// ReadsEverything reports whether the client may run the command and read every key: one that names keys by
-	// patterns (SORT) asks.
+	// ReadsEverything reports whether the client may run the command and read every key: one that names keys
+	// by patterns (SORT) asks.
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool

@@ -221,7 +221,9 @@ var texts = map[string][]string{
 	"operation": {"AND", "OR", "XOR", "NOT", "x"}, "encoding": {"u8", "i5", "u63", "i64", "u64", "i65", "u0", "x"}, "type": {"string", "hash", "stream", "x"},
 	"section": {"all", "everything", "server", "memory", "commandstats", "locks", "x"}, "event": {"command", "fast-command", "expire-cycle", "all"},
 	"parameter": {"*", "max*", "save", "x"}, "subcommand": {"ENCODING", "GETREG", "DECODE", "TODENSE", "x"}, "prefix": {"", "k", "s1"},
-	"yes/no": {"yes", "no", "x"},
+	"yes/no": {"yes", "no", "x"}, "username": {"ann", "bob", "eve"}, "password": {"", "pass"},
+	"rule": {"on", "off", "nopass", "resetpass", ">pass", "+@all", "-@all", "+@lock", "-get", "+select|0", "~*", "~k?", "%R~s*", "resetkeys", "&*", "&c?",
+		"resetchannels", "(+get ~s1)", "(+@all", "clearselectors", "reset"},
 }
 
 // text makes a string by what it is called.
