@@ -5,8 +5,8 @@ import (
 	"lockserver/store"
 )
 
-// lockList lists the held locks of the database that the client may read, in no order: those that have a token. One that Redisson's
-// scripts took is among them as soon as a native command has.
+// lockList lists the held locks of the database that the client may read, in no order: those that have a
+// token. One that Redisson's scripts took is among them as soon as a native command has.
 func lockList(c *Ctx) error {
 	var pattern, owner []byte
 	most := int64(-1)

@@ -17,8 +17,8 @@ func saleReads(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	}
 }
 
-// saleWrites are those of a command that changes a sale: an order may go to the stream, or to the one of those
-// that were taken back.
+// saleWrites are those of a command that changes a sale: an order may go to the stream, or to the one of
+// those that were taken back.
 func saleWrites(db *store.DB, args [][]byte, visit func([]byte, KeyFlags) bool) {
 	key, ok := visitSale(db, args, RW|Access|Update|Insert|Delete, visit)
 	if ok && visit(key, RW|Insert) {

@@ -69,7 +69,8 @@ func sortElements(c *Ctx) error {
 	return nil
 }
 
-// read takes the arguments. Patterns name keys that nobody has looked at: a client must be allowed to read all.
+// read takes the arguments. Patterns name keys that nobody has looked at: a client must be allowed to read
+// all.
 func (s *sortCall) read(c *Ctx, a *Scanner) {
 	s.key, s.count = a.Key(), -1
 	for a.More() {

@@ -78,9 +78,9 @@ func (t *Table) index(names []string) {
 	}
 }
 
-// Renamed is a table in which commands have other names: renames are pairs of a name, in any case, and the one
-// that replaces it, empty if the command cannot be called any more. They count one after the other. Rows and
-// their numbers are those of t. The error says which pair cannot be.
+// Renamed is a table in which commands have other names: renames are pairs of a name, in any case, and the
+// one that replaces it, empty if the command cannot be called any more. They count one after the other. Rows
+// and their numbers are those of t. The error says which pair cannot be.
 func (t *Table) Renamed(renames [][]string) (*Table, error) {
 	if len(renames) == 0 {
 		return t, nil

@@ -116,9 +116,9 @@ func plainnessOf(table *commands.Table) []plainness {
 	return of
 }
 
-// takesFastPath reports whether only the user's rights, memory that is full and a disk that failed could speak against a plain
-// command of the session, it is to run at once, its reply is to be sent, and nobody is to be shown it. No
-// plain command changes any of that.
+// takesFastPath reports whether only the user's rights, memory that is full and a disk that failed could
+// speak against a plain command of the session, it is to run at once, its reply is to be sent, and nobody is
+// to be shown it. No plain command changes any of that.
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&

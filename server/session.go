@@ -55,8 +55,8 @@ type session struct {
 	dead      bool // closed: it is in no list any more
 
 	id int64
-	// user is whose rights the session has. authenticated: it may run commands at all; loggedIn: that does not
-	// depend on the user default having no password.
+	// user is whose rights the session has. authenticated: it may run commands at all; loggedIn: that does
+	// not depend on the user default having no password.
 	user          *acl.User
 	authenticated bool
 	loggedIn      bool

@@ -14,8 +14,8 @@ import (
 	"lockserver/server/pubsub"
 )
 
-// Who a session is, and what it may: the door to package acl. permit is asked wherever a command runs: before a
-// plain one, at queueing and at EXEC, inside of scripts, and when a waiter's turn comes.
+// Who a session is, and what it may: the door to package acl. permit is asked wherever a command runs: before
+// a plain one, at queueing and at EXEC, inside of scripts, and when a waiter's turn comes.
 
 // permit says whether the session's user may run a command. What is refused is logged.
 func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) error {
@@ -59,8 +59,8 @@ func (s *session) beDefault() {
 	s.setAuthenticated(s.loggedIn)
 }
 
-// followDefault looks whether a session that has not logged in may run commands: that is so as long as the user
-// default has no password. Only the session's owner calls it.
+// followDefault looks whether a session that has not logged in may run commands: that is so as long as the
+// user default has no password. Only the session's owner calls it.
 func (s *session) followDefault() {
 	if open := s.executor.users.Default().Open(); !s.loggedIn && s.authenticated != open {
 		s.setAuthenticated(open)
@@ -161,7 +161,8 @@ func (h usersHost) Move(change acl.Change) {
 	h.session.followDefault()
 }
 
-// end ends a session whose user is gone, or has lost what it listens to. The one that asked is answered first.
+// end ends a session whose user is gone, or has lost what it listens to. The one that asked is answered
+// first.
 func (h usersHost) end(s *session) {
 	s.user, s.loggedIn = h.executor.users.Default(), false
 	if s == h.session {
@@ -189,7 +190,8 @@ func (s *session) listensBeyond(allowed *acl.Channels) bool {
 // File implements acl.Host.
 func (h usersHost) File() string { return h.executor.config.ACLFile }
 
-// aclPath is where the ACL file lies: relative to the directory of the server, as Redis, which goes there, has it.
+// aclPath is where the ACL file lies: relative to the directory of the server, as Redis, which goes there,
+// has it.
 func (ex *executor) aclPath() string {
 	if path := ex.config.ACLFile; filepath.IsAbs(path) {
 		return path

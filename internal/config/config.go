@@ -89,7 +89,8 @@ type Config struct {
 	ACLLogMaxLen int64
 	// Users are the lines of the directive user: a name and rules each. Nothing has looked at the rules.
 	Users [][]string
-	// Renames are the lines of the directive rename-command: a command, and what it is called; empty: nothing.
+	// Renames are the lines of the directive rename-command: a command, and what it is called; empty:
+	// nothing.
 	Renames [][]string
 	// EnableDebugCommand says who may call DEBUG.
 	EnableDebugCommand Access

@@ -12,8 +12,8 @@ func (c *Channels) Allows(name []byte, isPattern bool) bool {
 	return allowsChannel(c.patterns, name, isPattern)
 }
 
-// remaining are the channels that are left if there may be some which were allowed before and are not now; nil:
-// there are none.
+// remaining are the channels that are left if there may be some which were allowed before and are not now;
+// nil: there are none.
 func remaining(before, now *rules) *Channels {
 	left := &Channels{}
 	for _, s := range now.selectors {

@@ -44,7 +44,8 @@ func (d *Denial) subject() string {
 	return string(d.Object)
 }
 
-// Checker answers whether users may run commands. It keeps room for that, and is used by one goroutine at a time.
+// Checker answers whether users may run commands. It keeps room for that, and is used by one goroutine at a
+// time.
 type Checker struct {
 	table *commands.Table
 	refs  []commands.KeyRef
@@ -53,8 +54,8 @@ type Checker struct {
 // NewChecker returns one for a table, in which commands inside of others (GUARD) are looked up.
 func NewChecker(table *commands.Table) *Checker { return &Checker{table: table} }
 
-// Check says whether a user may run a command of that row, whose number of words is right, with these words, on
-// that database.
+// Check says whether a user may run a command of that row, whose number of words is right, with these words,
+// on that database.
 func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	if u.Unrestricted {
 		return Denial{}
@@ -80,7 +81,8 @@ func (c *Checker) Check(u *User, db *store.DB, row *commands.Row, argv [][]byte)
 	return Denial{worst.reason, row, worst.object}
 }
 
-// checkInner is Check for the command inside another. One that there is not is refused by whoever would run it.
+// checkInner is Check for the command inside another. One that there is not is refused by whoever would run
+// it.
 func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]byte) Denial {
 	inner, err := c.table.Resolve(argv[row.Inner:])
 	if err != nil || inner.Inner > 0 {
@@ -89,8 +91,8 @@ func (c *Checker) checkInner(u *User, db *store.DB, row *commands.Row, argv [][]
 	return c.Check(u, db, inner, argv[row.Inner:])
 }
 
-// ReadsEverything reports whether the user may run the command and, by the same selector, read every key: what
-// it takes to name keys by patterns (SORT).
+// ReadsEverything reports whether the user may run the command and, by the same selector, read every key:
+// what it takes to name keys by patterns (SORT).
 func (c *Checker) ReadsEverything(u *User, db *store.DB, row *commands.Row, argv [][]byte) bool {
 	if u.Unrestricted {
 		return true
@@ -138,8 +140,8 @@ type call struct {
 	found   bool // the keys stand in checker.refs
 }
 
-// verdict is what a selector says: the reason, and where the word stands that is not allowed. Keys that are no
-// words count as standing behind them.
+// verdict is what a selector says: the reason, and where the word stands that is not allowed. Keys that are
+// no words count as standing behind them.
 type verdict struct {
 	reason Reason
 	at     int

@@ -20,7 +20,8 @@ type Change struct {
 }
 
 // Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
-// which line, none. path is what the error calls the file. The changes are for the connections that are there.
+// which line, none. path is what the error calls the file. The changes are for the connections that are
+// there.
 func (us *Users) Load(path, text string) ([]Change, error) {
 	named, faults := us.readLines(path, text)
 	if faults != "" {
@@ -49,7 +50,8 @@ func (us *Users) Load(path, text string) ([]Change, error) {
 	return changes, nil
 }
 
-// readLines reads the lines of an ACL file. faults is all that is wrong with them, one sentence after the other.
+// readLines reads the lines of an ACL file. faults is all that is wrong with them, one sentence after the
+// other.
 func (us *Users) readLines(path, text string) (named map[string]*rules, faults string) {
 	var b strings.Builder
 	named = make(map[string]*rules)
@@ -75,8 +77,8 @@ func (us *Users) readLines(path, text string) (named map[string]*rules, faults s
 	return named, b.String()
 }
 
-// readRules applies the rules of one line. Of what is wrong it tells every unknown command, and the first of the
-// other mistakes, which may follow from each other.
+// readRules applies the rules of one line. Of what is wrong it tells every unknown command, and the first of
+// the other mistakes, which may follow from each other.
 func (us *Users) readRules(r *rules, where string, words []string) (faults string) {
 	merged, _, ok := mergeSelectors(words)
 	if !ok {

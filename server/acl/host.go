@@ -17,7 +17,8 @@ type Host interface {
 
 	// File is the path of the ACL file (aclfile), empty if there is none.
 	File() string
-	// ReadFile returns the text of the ACL file. The error names the cause alone: "No such file or directory".
+	// ReadFile returns the text of the ACL file. The error names the cause alone: "No such file or
+	// directory".
 	ReadFile() (string, error)
 	// WriteFile replaces the ACL file as a whole: whoever reads it meanwhile, or after a crash, finds the old
 	// one or the new one. The server logs why it could not.

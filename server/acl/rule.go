@@ -293,8 +293,8 @@ func isElsewhere(name string) bool {
 		"module|load", "module|loadex", "module|unload")
 }
 
-// mergeSelectors puts selectors together that are spread over several words: "(+get" "~a)" is one rule. bad is
-// the word at which a parenthesis was opened that is not closed.
+// mergeSelectors puts selectors together that are spread over several words: "(+get" "~a)" is one rule. bad
+// is the word at which a parenthesis was opened that is not closed.
 func mergeSelectors(words []string) (merged []string, bad string, ok bool) {
 	open := -1
 	var whole string

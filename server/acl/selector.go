@@ -54,7 +54,8 @@ type selector struct {
 	firstArgs map[int][]string
 	// future: it began with all commands, and those that later versions bring are allowed.
 	future bool
-	// rules are what allowed was made of since the last +@all or -@all, as they were written: "+get", "-@admin".
+	// rules are what allowed was made of since the last +@all or -@all, as they were written: "+get",
+	// "-@admin".
 	rules []string
 
 	allKeys     bool

@@ -92,8 +92,8 @@ func (us *Users) SetDefaultPassword(password string) {
 	us.standard.obey(r, us.maker.table)
 }
 
-// set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who are
-// logged in as the user may still listen, nil if none were taken away.
+// set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who
+// are logged in as the user may still listen, nil if none were taken away.
 func (us *Users) set(name []byte, words []string) (u *User, left *Channels, err error) {
 	merged, bad, ok := mergeSelectors(words)
 	if !ok {

@@ -122,7 +122,8 @@ func (e *Engine) call(run *execution, argv [][]byte) error {
 	return err
 }
 
-// admitCall says why a script may not call a command now: Admit, and what its words and its client's rights say.
+// admitCall says why a script may not call a command now: Admit, and what its words and its client's rights
+// say.
 func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) error {
 	switch {
 	case !row.Accepts(len(argv)):

@@ -22,8 +22,8 @@ type Host interface {
 	CountRejected(row *commands.Row)
 	CountFailed(row *commands.Row)
 
-	// Permit returns why the client may not run a command that a script calls, as the script is told, and logs
-	// it; nil if it may.
+	// Permit returns why the client may not run a command that a script calls, as the script is told, and
+	// logs it; nil if it may.
 	Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) error
 	// Permitted reports whether it may, and logs nothing.
 	Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool
