@@ -30,16 +30,24 @@ func (t *Table) KeyRefs(row *Row, args [][]byte, dst []KeyRef) ([]KeyRef, error)
 }
 
 // OwnKeyRefs is KeyRefs without the keys of a command that stands inside the call (GUARD). ok is false if the
-// arguments contradict themselves.
+// arguments contradict themselves; refs are then the keys that can be found all the same.
 func (r *Row) OwnKeyRefs(args [][]byte, dst []KeyRef) (refs []KeyRef, ok bool) {
 	if r.FindKeys != nil {
 		return r.FindKeys(args, dst)
 	}
 	refs = dst
-	if ok = r.eachKey(args, func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) }); !ok {
-		return r.looseRefs(args, dst)
+	found := func(pos int, use KeyFlags) { refs = append(refs, KeyRef{pos, use}) }
+	if r.eachKey(args, found) {
+		return refs, true
 	}
-	return refs, true
+	if loose, ok := r.looseRefs(args, dst); ok {
+		return loose, true
+	}
+	refs = dst
+	for i := range r.keys {
+		r.keysOf(&r.keys[i], args, found)
+	}
+	return refs, false
 }
 
 // KeyPositions appends the numbers of the words of a call that are keys to dst; see KeyRefs.
@@ -91,23 +99,30 @@ func (r *Row) unfound() error {
 // eachKey calls found for each key that the row's specs find, and returns false if they do not fit the call.
 func (r *Row) eachKey(args [][]byte, found func(pos int, use KeyFlags)) bool {
 	for i := range r.keys {
-		s := &r.keys[i]
-		if s.Flags&NotKey != 0 || s.Unknown {
-			continue
-		}
-		first := s.Index
-		if s.Keyword != "" {
-			if first = s.behindKeyword(args); first == 0 {
-				continue // an option that this call does not use
-			}
-		}
-		first, last, ok := s.locate(args, first)
-		if !ok {
+		if !r.keysOf(&r.keys[i], args, found) {
 			return false
 		}
-		for at := first; at <= last; at += s.Step {
-			found(at, s.Flags)
+	}
+	return true
+}
+
+// keysOf is eachKey for one spec.
+func (r *Row) keysOf(s *KeySpec, args [][]byte, found func(pos int, use KeyFlags)) bool {
+	if s.Flags&NotKey != 0 || s.Unknown {
+		return true
+	}
+	first := s.Index
+	if s.Keyword != "" {
+		if first = s.behindKeyword(args); first == 0 {
+			return true // an option that this call does not use
 		}
+	}
+	first, last, ok := s.locate(args, first)
+	if !ok {
+		return false
+	}
+	for at := first; at <= last; at += s.Step {
+		found(at, s.Flags)
 	}
 	return true
 }

@@ -187,9 +187,8 @@ func (c *call) judgeKeys(s *selector) verdict {
 		}
 	} else {
 		if !c.found {
-			if c.checker.refs, ok = c.row.OwnKeyRefs(c.argv, c.checker.refs[:0]); !ok {
-				c.checker.refs = c.checker.refs[:0] // the command itself says what is wrong
-			}
+			// Redis looks at no key if it cannot find all of them (PFMERGE key): D130.
+			c.checker.refs, _ = c.row.OwnKeyRefs(c.argv, c.checker.refs[:0])
 			c.found = true
 		}
 		for _, ref := range c.checker.refs {

@@ -1,0 +1,193 @@
+package hostile
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/internal/glob"
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// What a user may not see must make no difference. Two servers hold the same keys, but that the secret ones
+// are there on one of them only, and the same commands of a restricted user are sent to both, over every row
+// that takes keys, in every way in which a command can be sent. Each reply must be the same, and at the end
+// the secret keys are as they were: so the user reads, writes and blocks none of them, and does not learn
+// that they are there.
+
+var (
+	rightsSeed  = flag.Uint64("rights-seed", 0, "seed of TestRights; 0: a new one")
+	rightsCalls = flag.Int("rights-calls", 2, "calls of each row that TestRights makes, in each way")
+)
+
+// rightsOf are rules about keys that a user may have; patterns are what the secret keys do not match.
+var rightsOf = []struct {
+	rules    string
+	patterns []string
+}{
+	{"~?1", []string{"?1"}},
+	{"~k* ~s*", []string{"k*", "s*"}},
+	{"%R~?1 %W~?2", []string{"?1", "?2"}},
+	{"%RW~[a-m]*", []string{"[a-m]*"}},
+	{"~seckill:*:v1 ~stream.orders* ~x1 ~k1", []string{"seckill:*:v1", "stream.orders*", "x1", "k1"}},
+	{"~nothing", []string{"nothing"}},
+}
+
+// companions belong to the lock whose name they have.
+const companions = "redisson_*"
+
+// world is one of the two servers.
+type world struct {
+	user, admin *testkit.Client
+	token       string // of the lock k1
+}
+
+func newWorld(t *testing.T, rules string, secret func(key string) bool) *world {
+	t.Helper()
+	clock := server.NewManualClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
+	srv, err := server.New(server.Options{Clock: clock, Seed: 7})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	w := &world{user: testkit.Dial(t, srv.Dial)}
+	w.user.Do("PING") // so that it is the first
+	w.admin = testkit.Dial(t, srv.Dial)
+	for _, l := range fillings {
+		w.do(t, w.admin, strings.Fields(l))
+	}
+	w.token = w.admin.Do("LOCK", "k1", "o1", "PX", "1000000").String()
+	for _, k := range w.admin.Do("KEYS", "*").Elems {
+		if secret(k.Str) {
+			w.admin.Do("DEL", k.Str)
+		}
+	}
+	w.do(t, w.admin, append([]string{"ACL", "SETUSER", "ann", "on", "nopass", "&*", "-@all"}, append(strings.Fields(rules), withKeys()...)...))
+	require.Equal(t, "+OK", w.user.Do("AUTH", "ann", "x").String())
+	return w
+}
+
+func (w *world) do(t *testing.T, c *testkit.Client, words []string) {
+	t.Helper()
+	v := c.Do(words...)
+	require.NotEqual(t, resp.Error, v.Kind, "%s: %s", testkit.Line(words), v)
+}
+
+// fillings make a key of each type, in several families.
+var fillings = []string{"SET s1 text", "SET s2 5", "SET n1 10", "SETBIT bits 7 1", "RPUSH l1 a b c", "RPUSH l2 1 2 3", "SADD t1 a b", "SADD t2 b c",
+	"HSET h1 a 1 b 2", "HSET h2 b 3", "ZADD z1 1 a 2 b", "ZADD z2 2 b 3 c", "XADD x1 1-1 a 1", "XGROUP CREATE x1 g1 0", "XADD x2 1-1 b 1",
+	"GEOADD g1 13 38 a 15 37 b", "GEOADD g2 2 48 c", "PFADD p1 a b", "PFADD p2 b c", "BF.ADD f1 a", "BF.ADD f2 b", "LOCK k2 o2 PX 1000000", "LOCK k3 o3 PX 1000000",
+	"SET due v PX 100000", "SET {a}1 v", "SECKILL.CREATE v1 STOCK 5 LIMIT 2 HOLD 1000", "SECKILL.CREATE v2 STOCK 5"}
+
+// withKeys allows every command on keys that the call tells, those that run others, and LOCK.LIST, which
+// shows only what one may read.
+func withKeys() []string {
+	rules := []string{"+multi", "+exec", "+discard", "+lock.list"}
+	for _, r := range keyedRows() {
+		rules = append(rules, "+"+r.FullName())
+	}
+	return rules
+}
+
+// keyedRows are the rows that use keys and tell which.
+func keyedRows() []*commands.Row {
+	var rows []*commands.Row
+	add := func(r *commands.Row) {
+		if len(r.Keys()) > 0 && r.Channels.First == 0 || r.FindKeys != nil || r.Implied != nil || r.Inner > 0 {
+			rows = append(rows, r)
+		}
+	}
+	for _, r := range server.Table().Rows() {
+		if r.Group == commands.PubSub {
+			continue
+		}
+		add(r)
+		for _, sub := range r.Subcommands() {
+			add(sub)
+		}
+	}
+	return rows
+}
+
+// ways are how a command can be sent; each makes the commands of a round of one.
+var ways = map[string]func(w *world, call []string) [][]string{
+	"plain": func(_ *world, call []string) [][]string { return [][]string{call} },
+	"pipeline": func(_ *world, call []string) [][]string {
+		return [][]string{call, {"GET", "s1"}, call, {"HGET", "h1", "a"}, call, call}
+	},
+	"MULTI": func(_ *world, call []string) [][]string { return [][]string{{"MULTI"}, call, {"EXEC"}} },
+	"script": func(_ *world, call []string) [][]string {
+		return [][]string{append([]string{"EVAL", "return {redis.acl_check_cmd(unpack(ARGV)), redis.pcall(unpack(ARGV))}", "0"}, call...)}
+	},
+	"GUARD": func(w *world, call []string) [][]string {
+		return [][]string{append([]string{"GUARD", "k1", w.token}, call...)}
+	},
+}
+
+func TestRights(t *testing.T) {
+	seed := *rightsSeed
+	if seed == 0 {
+		seed = rand.Uint64()
+	}
+	for i, right := range rightsOf {
+		t.Run(right.rules, func(t *testing.T) {
+			secret := func(key string) bool {
+				return !slices.ContainsFunc(append([]string{companions}, right.patterns...), func(p string) bool { return glob.Match([]byte(p), []byte(key), false) })
+			}
+			with := newWorld(t, right.rules, func(string) bool { return false })
+			without := newWorld(t, right.rules, secret)
+			g := newGenerator()
+			g.rand = rand.New(rand.NewPCG(seed, uint64(i)))
+			for _, key := range []string{"s2", "l2", "h2", "z2"} {
+				g.payloads = append(g.payloads, with.admin.Do("DUMP", key).Str)
+			}
+			before := with.secrets(secret)
+			for range *rightsCalls {
+				for _, row := range keyedRows() {
+					sendBoth(t, g, row, with, without, seed)
+				}
+			}
+			require.Equal(t, before, with.secrets(secret), "seed %d", seed)
+			require.Empty(t, without.secrets(secret), "seed %d", seed)
+		})
+	}
+}
+
+// sendBoth makes a call of a row in each way and compares what both servers say.
+func sendBoth(t *testing.T, g *generator, row *commands.Row, with, without *world, seed uint64) {
+	t.Helper()
+	for _, way := range []string{"plain", "pipeline", "MULTI", "script", "GUARD"} {
+		if row.Flags.Has(commands.Blocking) && (way == "plain" || way == "pipeline") {
+			continue // time stands still: server/users_test.go has those that wait
+		}
+		call := g.command(row)
+		a, errA := with.user.CallPipeline(ways[way](with, call))
+		b, errB := without.user.CallPipeline(ways[way](without, call))
+		require.NoError(t, errA, "seed %d", seed)
+		require.NoError(t, errB, "seed %d", seed)
+		require.Equal(t, fmt.Sprint(b), fmt.Sprint(a), "seed %d, %s: %s", seed, way, testkit.Line(call))
+	}
+}
+
+// secrets are the secret keys with their values.
+func (w *world) secrets(secret func(string) bool) map[string]string {
+	values := map[string]string{}
+	for _, db := range []string{"0", "1", "2"} {
+		w.admin.Do("SELECT", db)
+		for _, k := range w.admin.Do("KEYS", "*").Elems {
+			if secret(k.Str) {
+				values[db+" "+k.Str] = w.admin.Do("DUMP", k.Str).String() + w.admin.Do("PTTL", k.Str).String()
+			}
+		}
+	}
+	w.admin.Do("SELECT", "0")
+	return values
+}
