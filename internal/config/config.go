@@ -96,8 +96,6 @@ type Config struct {
 	EnableDebugCommand Access
 	// EnableProtectedConfigs says who may change protected directives (dir, dbfilename) at run time.
 	EnableProtectedConfigs Access
-	// EnableModuleCommand says who may load modules, of which there are none.
-	EnableModuleCommand Access
 
 	// EnableModuleCommand is accepted and reported: there are no modules.
 	EnableModuleCommand Access
