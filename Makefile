@@ -30,7 +30,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -197,6 +197,9 @@ sessions: ## random clients that are killed, muted and flooded: each command has
 need-netns:
 	@command -v ip >/dev/null || { echo "ip is missing: run 'make deps'"; exit 1; }
 	@[ "$$(id -u)" = 0 ] || { echo "making network namespaces needs root: run it with sudo"; exit 1; }
+
+strangers: ## thousands of connections that do not log in, read nothing, or never finish a handshake
+	$(GO) test -count=1 -v $(GOTESTFLAGS) ./tests/strangers -connections 10000
 
 vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish

@@ -36,7 +36,11 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 	}
 	large := s.decoder.Pending() > largeInput
 	s.behind = true
-	for slices := 0; s.behind && slices < feedSlices; slices++ {
+	most := feedSlices
+	if !s.authenticated {
+		most = strangerSlices
+	}
+	for slices := 0; s.behind && slices < most; slices++ {
 		if s.behind, hangUp = s.slice(b, from); hangUp {
 			return true
 		}
@@ -60,6 +64,10 @@ const largeInput = 256 << 10
 // feedSlices is how many slices a session has before its event loop's other connections get their turn.
 // What one read brings is less; a session that was stalled may have much more.
 const feedSlices = 128
+
+// strangerSlices is feedSlices for who has to log in, with a command each: however many strangers send as
+// much as they can, those who are logged in get their turn.
+const strangerSlices = 4
 
 // slice decodes and runs one batch, and sends what came of it. again says that the session has more to do.
 func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {

@@ -17,6 +17,10 @@ const (
 	// resumeUnsent is how much of it may be left when commands run again. In between the client reads: it
 	// does not have to wait for the next reply.
 	resumeUnsent = mostUnsent / 2
+	// strangerUnsent is mostUnsent for a client that has to log in; strangerInput is how much of its input is
+	// kept meanwhile.
+	strangerUnsent = 16 << 10
+	strangerInput  = 16 << 10
 )
 
 // unsentBytes is how much output is on its way to the client. Only the owner calls it.
@@ -26,10 +30,15 @@ func (s *session) unsentBytes() int { return s.conn.Buffered() + s.pending.bytes
 // there may be. If they may not, the owner feeds again when it is time to look: by the connection,
 // or by the gate if it is the disk that is slow. Only the owner calls it.
 func (s *session) control(limit int) {
+	resume := resumeUnsent
+	if !s.authenticated {
+		resume = strangerUnsent / 2
+		limit = min(limit, strangerUnsent)
+	}
 	for {
 		unsent := s.conn.Buffered()
 		s.stalled = unsent+s.pending.bytes() > limit
-		if !s.stalled || unsent <= resumeUnsent || s.conn.AwaitDrain(resumeUnsent) {
+		if !s.stalled || unsent <= resume || s.conn.AwaitDrain(resume) {
 			return
 		}
 	}
@@ -44,6 +53,9 @@ func (s *session) InputFull(readBytes int) bool {
 	bytes := s.decoder.Pending() + readBytes
 	if s.backlog != nil {
 		bytes += s.backlogBytes
+	}
+	if !s.authenticated {
+		return bytes > strangerInput
 	}
 	return int64(bytes) > s.limits.MaxQuery
 }

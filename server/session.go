@@ -131,6 +131,9 @@ func (s *session) setAuthenticated(ok bool) {
 	}
 	s.authenticated = ok
 	s.decoder.SetAuthenticated(ok)
+	if s.conn.LimitReads(0); !ok {
+		s.conn.LimitReads(strangerInput)
+	}
 }
 
 // peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none

@@ -218,6 +218,13 @@ func TestStrangersMayNotSendMuch(t *testing.T) {
 		c = testkit.Dial(t, dial)
 		require.Equal(t, "-ERR Protocol error: unauthenticated bulk length", raw(t, c, "*1\r\n$16385\r\n"))
 		awaitClosed(t, c.Conn())
+		c = testkit.Dial(t, dial) // D120: for all of a command, too
+		require.Equal(t, "-ERR Protocol error: unauthenticated bulk length",
+			raw(t, c, "*3\r\n$4\r\nAUTH\r\n$9000\r\n"+strings.Repeat("x", 9000)+"\r\n$9000\r\n"))
+		awaitClosed(t, c.Conn())
+		c = testkit.Dial(t, dial)
+		require.Equal(t, "-ERR Protocol error: too big inline request", raw(t, c, strings.Repeat("x", 16_385)))
+		awaitClosed(t, c.Conn())
 		// The limits end with the login, also for what stands behind it in one pipeline.
 		c = testkit.Dial(t, dial)
 		long := strings.Repeat("x", 20_000)

@@ -45,9 +45,9 @@ type span struct{ from, to int }
 // SetLimits replaces the limits, from the next header on.
 func (d *Decoder) SetLimits(l Limits) { d.limits = l }
 
-// SetAuthenticated(false) puts a client that must log in first under Redis' limits for strangers: 10
-// arguments, 16384 bytes each. SetAuthenticated(true) lifts them, from the next command on, so a large
-// command may follow AUTH in one pipeline.
+// SetAuthenticated(false) puts a client that must log in first under limits for strangers: those of Redis, 10
+// arguments and 16384 bytes for each, and one of ours for the whole command. SetAuthenticated(true) lifts
+// them, from the next command on, so a large command may follow AUTH in one pipeline.
 func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 
 // Pending returns how many bytes are held and not yet consumed.
@@ -177,11 +177,11 @@ func (d *Decoder) fail(err error) {
 // length, or 0 when anything is unusual: step then finds out what, from the start. This is the path that
 // pipelines take, so it allocates nothing and keeps no state.
 func (d *Decoder) whole(args [][]byte) ([][]byte, int) {
+	if d.unauth {
+		return args, 0
+	}
 	b := d.data[d.pos:]
 	maxArgs, maxBulk := d.limits.maxArgs(), d.limits.maxBulk()
-	if d.unauth {
-		maxArgs, maxBulk = min(maxArgs, unauthMaxArgs), min(maxBulk, unauthMaxBulk)
-	}
 	count, i := length(b, 1)
 	if i == 0 || count == 0 || count > maxArgs {
 		return args, 0
@@ -299,7 +299,7 @@ func (d *Decoder) bulkHeader(p *partial, b []byte) (bool, error) {
 	switch {
 	case !valid || n < 0 || n > int64(d.limits.maxBulk()):
 		return false, ErrBulkLength
-	case n > unauthMaxBulk && d.unauth:
+	case d.unauth && (n > unauthMaxBulk || n > int64(unauthMaxBytes-p.next)):
 		return false, ErrUnauthBulk
 	case n > int64(d.limits.maxQuery()-p.next-2):
 		return false, ErrQueryTooLong
@@ -326,6 +326,9 @@ func (d *Decoder) header(p *partial, b []byte, tooBig error) (line []byte, ok bo
 // found: such a line can only grow too big.
 func (d *Decoder) lineEnd(p *partial, b []byte, end byte, tooBig error) (int, error) {
 	limit := d.limits.maxInline()
+	if d.unauth {
+		limit = min(limit, unauthMaxBulk)
+	}
 	to := max(p.seen, min(len(b), p.next+limit+1)) // p.seen may be beyond a limit lowered since
 	if window := b[p.seen:to]; len(window) > 0 && window[0] != 0 {
 		i := bytes.IndexByte(window, end)

@@ -48,6 +48,8 @@ func errExpectedBulk(got byte) error {
 const (
 	unauthMaxArgs = 10
 	unauthMaxBulk = 16384
+	// unauthMaxBytes is for a whole command (D120): one argument of that length, with the headers of ten.
+	unauthMaxBytes = unauthMaxBulk + 512
 )
 
 // The defaults of [Limits].

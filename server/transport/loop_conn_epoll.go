@@ -17,6 +17,7 @@ type loopConn struct {
 	socket  int    // the descriptor, for those who come from elsewhere while the session is not closed
 	held    []byte // output of this round, in the loop's room; written before pending grows
 	pending []byte // output that the socket did not take
+	most    int    // how much a read takes, 0: all that there is room for
 	leaving bool   // to be closed when pending is out
 	deaf    bool   // the client sends no more
 	paused  bool   // nothing is read: the session's input is full
@@ -74,6 +75,9 @@ func (c *loopConn) lookAgain() {
 // or something else is waited for from now on.
 func (c *loopConn) read() (again bool) {
 	buf := c.loop.driver.buf
+	if c.most > 0 {
+		buf = buf[:c.most]
+	}
 	n, _, errno := unix.RawSyscall6(unix.SYS_RECVFROM, uintptr(c.fd), uintptr(unsafe.Pointer(&buf[0])), uintptr(len(buf)),
 		unix.MSG_DONTWAIT, 0, 0)
 	switch {
@@ -303,5 +307,6 @@ func (c *loopConn) Unsent() int        { return len(c.held) + c.missing(0) }
 func (c *loopConn) Unacked() int       { return len(c.held) + c.missing(socketUnacked(c.socket)) }
 func (c *loopConn) GuardPeer(ms int64) { guardSocket(c.socket, ms) }
 func (c *loopConn) Heard() Silence     { return socketHeard(c.socket) }
+func (c *loopConn) LimitReads(n int)   { c.most = min(n, loopReadBytes) }
 func (c *loopConn) Attach(s Session)   { c.session = s }
 func (c *loopConn) PeerGone() bool     { return c.fd < 0 || socketPeerGone(c.fd) }

@@ -28,6 +28,9 @@ const (
 	// drainEvents is after how many of them those who got something meanwhile are told. Telling them once a
 	// round lets what many publish reach a listener in one write.
 	drainEvents = 64
+	// mostKicked is how many of those who were kicked have their turn in one round: thousands that have more
+	// to do than one turn takes must not keep the others waiting.
+	mostKicked = 256
 	// loopYield is how long a loop keeps its processor before it offers it to others.
 	loopYield = 8 * time.Millisecond
 )
@@ -323,11 +326,16 @@ func (d *loopDriver) listen(events uint32) {
 // answerBell does what others have left for the loop and says whether it is to end.
 func (l *Loop) answerBell() (ended bool) {
 	d := &l.driver
-	var count [8]byte
-	_, _ = unix.Read(d.bell, count[:])
 	d.mu.Lock()
 	kicked, arrived := d.kicked, d.arrived
-	d.kicked, d.arrived, d.rung = nil, nil, false
+	d.kicked, d.arrived = nil, nil
+	if len(kicked) > mostKicked {
+		kicked, d.kicked = kicked[:mostKicked], kicked[mostKicked:] // the bell rings on
+	} else {
+		var count [8]byte
+		_, _ = unix.Read(d.bell, count[:])
+		d.rung = false
+	}
 	ended = d.ended
 	d.mu.Unlock()
 	for _, c := range arrived {

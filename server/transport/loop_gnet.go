@@ -171,6 +171,9 @@ func (t *loopConn) contain() {
 // what it has written.
 const drainGlance = 2 * time.Millisecond
 
+// LimitReads implements Conn. gnet has read already what it hands out.
+func (t *loopConn) LimitReads(int) {}
+
 // AwaitDrain implements Conn.
 func (t *loopConn) AwaitDrain(low int) bool {
 	n := t.Buffered()

@@ -1,0 +1,229 @@
+package strangers
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/rusage"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+var connections = flag.Int("connections", 300, "how many strangers there are, as far as descriptors go")
+
+// childVariable holds the directives of a process of this test that is to be a server, a line each.
+const childVariable = "LOCKSERVER_STRANGERS_CHILD"
+
+func TestMain(m *testing.M) {
+	if text, child := os.LookupEnv(childVariable); child {
+		os.Exit(beServer(text))
+	}
+	os.Exit(m.Run())
+}
+
+// beServer is the child's whole life; it ends when its parent closes its input.
+func beServer(text string) int {
+	directives := make(map[string]string)
+	for line := range strings.Lines(text) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		directives[name] = value
+	}
+	srv, err := server.New(server.Options{EventLoops: true, Directives: directives})
+	if err == nil {
+		err = srv.Start()
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println(srv.Addr(), srv.SecureAddr())
+	_, _ = io.Copy(io.Discard, os.Stdin)
+	return 0
+}
+
+// child is a running server.
+type child struct {
+	addr, secure string
+	client       *testkit.Client // is logged in
+}
+
+func start(t *testing.T, n int) *child {
+	t.Helper()
+	ca := testkit.NewAuthority(t)
+	cert := ca.Issue("server", time.Now().Add(time.Hour))
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), childVariable+"="+strings.Join([]string{"requirepass secret", "auth-timeout 0",
+		fmt.Sprint("maxclients ", n+100), fmt.Sprint("port ", freePort(t)), fmt.Sprint("tls-port ", freePort(t)), "tls-auth-clients no", "tls-cert-file " + cert.CertFile,
+		"tls-key-file " + cert.KeyFile}, "\n"))
+	stdin, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	stdout, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = stdin.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	require.NoError(t, err)
+	c := &child{}
+	_, err = fmt.Sscan(line, &c.addr, &c.secure)
+	require.NoError(t, err, line)
+	c.client = testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", c.addr) })
+	c.client.Timeout = time.Minute
+	require.Equal(t, "+OK", c.client.Do("AUTH", "secret").String())
+	return c
+}
+
+// freePort is a port that nobody listens on.
+func freePort(t *testing.T) int {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, ln.Close())
+	return ln.Addr().(*net.TCPAddr).Port
+}
+
+// resident is how many bytes the server takes, as the system sees it.
+func (c *child) resident(t *testing.T) int {
+	t.Helper()
+	_, rest, _ := strings.Cut(c.client.Do("INFO", "memory").Str, "used_memory_rss:")
+	rest, _, _ = strings.Cut(rest, "\r\n")
+	n, err := strconv.Atoi(rest)
+	require.NoError(t, err)
+	return n
+}
+
+// wait is what a client that is logged in waits for a reply: the median, and the longest of so many.
+func (c *child) wait(requests int) (median, longest time.Duration) {
+	var waits []time.Duration
+	for i := range requests {
+		start := time.Now()
+		c.client.Do("SET", "key", strconv.Itoa(i))
+		waits = append(waits, time.Since(start))
+	}
+	slices.Sort(waits)
+	return waits[len(waits)/2], waits[len(waits)-1]
+}
+
+// crowd is how many strangers there can be.
+func crowd(t *testing.T) int {
+	t.Helper()
+	limit, known, _ := rusage.OpenFiles(uint64(*connections + 200))
+	if !known {
+		return *connections
+	}
+	return min(*connections, int(limit)-200)
+}
+
+// What every kind of strangers does with a connection, again and again, until it is to end.
+var kinds = []struct {
+	name   string
+	secure bool
+	// bytes is what the server may take for each, with what the runtime keeps in reserve for it.
+	bytes int
+	act   func(nc net.Conn, turn int) error
+}{
+	{"a byte now and then", false, 64 << 10, func(nc net.Conn, turn int) error {
+		command := "*3\r\n$4\r\nAUTH\r\n$7\r\ndefault\r\n$10000\r\n" + strings.Repeat("x", 10_000)
+		_, err := nc.Write([]byte{command[turn%len(command)]})
+		return err
+	}},
+	{"reads nothing", false, 128 << 10, func(nc net.Conn, _ int) error {
+		_ = nc.SetWriteDeadline(time.Now().Add(time.Millisecond)) // it may be held up, that is what is looked at
+		_, _ = nc.Write(bytes.Repeat([]byte("GET key\r\n"), 2000))
+		return nil
+	}},
+	{"half a handshake", true, 96 << 10, func(nc net.Conn, turn int) error {
+		hello := []byte{0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3}
+		_, err := nc.Write([]byte{append(hello, make([]byte, 400)...)[min(turn, 400)]})
+		return err
+	}},
+}
+
+// Strangers of any kind, as many as there can be, hold nobody up, and take no more memory than they are
+// allowed. How long anybody waits is told; that it is less than two seconds is what a test can demand of a
+// machine that does other things, too.
+func TestStrangersHoldNobodyUp(t *testing.T) {
+	n := crowd(t)
+	for _, kind := range kinds {
+		t.Run(kind.name, func(t *testing.T) {
+			c := start(t, n)
+			c.wait(100)
+			before := c.resident(t)
+			alone, _ := c.wait(500)
+			addr := c.addr
+			if kind.secure {
+				addr = c.secure
+			}
+			var conns []net.Conn
+			defer func() {
+				for _, nc := range conns {
+					_ = nc.Close()
+				}
+			}()
+			for range n {
+				nc, err := net.Dial("tcp", addr)
+				require.NoError(t, err)
+				require.NoError(t, nc.(*net.TCPConn).SetReadBuffer(8<<10)) // what systems hold is not looked at
+				conns = append(conns, nc)
+			}
+			stop := make(chan struct{})
+			var group sync.WaitGroup
+			group.Go(func() {
+				for turn := 0; ; turn++ {
+					for _, nc := range conns {
+						select {
+						case <-stop:
+							return
+						default:
+							_ = kind.act(nc, turn) // the oldest of too many handshakes are cut
+						}
+					}
+				}
+			})
+			median, longest := c.wait(500)
+			after := c.resident(t)
+			close(stop)
+			group.Wait()
+			t.Logf("%d strangers: a SET takes %v, the longest %v; alone %v; %d bytes each", n, median, longest, alone, (after-before)/n)
+			require.Less(t, longest, 2*time.Second)
+			require.Less(t, after-before, 48<<20+n*kind.bytes)
+			require.Equal(t, "+PONG", c.client.Do("PING").String())
+		})
+	}
+}
+
+// Who is logged in over TLS is served beside a thousand handshakes that stand still.
+func TestHandshakesGoOnBesideHalfDoneOnes(t *testing.T) {
+	c := start(t, crowd(t))
+	for range crowd(t) {
+		nc, err := net.Dial("tcp", c.secure)
+		require.NoError(t, err)
+		defer func() { _ = nc.Close() }()
+		_, err = nc.Write([]byte{0x16, 3, 1, 2, 0})
+		require.NoError(t, err)
+	}
+	for range 10 {
+		nc, err := tls.Dial("tcp", c.secure, &tls.Config{InsecureSkipVerify: true}) // the test is about time
+		require.NoError(t, err)
+		client := testkit.NewClient(t, nc)
+		require.Equal(t, "+OK", client.Do("AUTH", "secret").String())
+		require.NoError(t, nc.Close())
+	}
+}
