@@ -91,6 +91,8 @@ var provoked = []struct {
 	{"client kill 1.1.1.1:1", ErrNoSuchClient},
 	{"client list id x", ErrClientID},
 	{"client kill id 0", ErrClientIDSign},
+	{"client kill maxage 0", ErrMaxAge},
+	{"client kill maxage x", ErrMaxAgeNotInteger},
 	{"client unblock 99 foo", ErrUnblockReason},
 	{"client kill type foo", ErrClientType([]byte("foo"))},
 	{"client kill user nosuch", ErrNoSuchUser([]byte("nosuch"))},

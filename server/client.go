@@ -37,6 +37,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	c.Attach(s)
 	s.beDefault()
 	ex.clients[s.id] = s
+	s.recount()
 	return s, ""
 }
 
@@ -113,6 +114,7 @@ func (ex *executor) endCondemned() {
 func (s *session) leave() {
 	ex := s.executor
 	delete(s.executor.clients, s.id)
+	s.uncount()
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
 	}

@@ -104,7 +104,7 @@ func clientNoEvict(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
-	sessionOf(c).noEvict = on
+	sessionOf(c).exemptFromEviction(on)
 	c.Out.OK()
 	return nil
 }

@@ -26,23 +26,34 @@ type killFilter struct {
 	hasID      bool
 	kind       string
 	user       *acl.User
-	addr       string
-	localAddr  string
+	addr       *string // nil: any
+	localAddr  *string
 	maxAgeS    int64
 	includesMe bool
 }
 
 func clientKill(c *commands.Ctx) error {
 	a := c.Args()
-	if a.Left() == 1 {
-		return killByAddr(c, string(a.Bytes()))
+	if a.Left() == 1 { // the old form
+		addr := a.String()
+		f := killFilter{addr: &addr, includesMe: true}
+		if f.kill(sessionOf(c)) == 0 {
+			return commands.ErrNoSuchClient
+		}
+		c.Out.OK()
+		return nil
 	}
 	me := sessionOf(c)
 	f, err := readKillFilter(a, me.executor.users)
 	if err != nil {
 		return err
 	}
-	n := int64(0)
+	c.Out.Int(f.kill(me))
+	return nil
+}
+
+// kill ends the connections that are selected, and returns how many they are.
+func (f *killFilter) kill(me *session) (n int64) {
 	for _, s := range me.executor.sortedClients() {
 		if !f.fits(s) || s == me && !f.includesMe {
 			continue
@@ -54,30 +65,12 @@ func clientKill(c *commands.Ctx) error {
 			s.executor.condemn(s)
 		}
 	}
-	c.Out.Int(n)
-	return nil
-}
-
-func killByAddr(c *commands.Ctx, addr string) error {
-	me := sessionOf(c)
-	for _, s := range me.executor.sortedClients() {
-		if s.info.addr != addr {
-			continue
-		}
-		if s == me {
-			s.closing = true
-		} else {
-			s.executor.condemn(s)
-		}
-		c.Out.OK()
-		return nil
-	}
-	return commands.ErrNoSuchClient
+	return n
 }
 
 func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err error) {
 	for a.More() {
-		if a.Left()%2 != 0 {
+		if a.Left() == 1 {
 			return f, commands.ErrSyntax
 		}
 		word, val := a.Bytes(), a.Bytes()
@@ -93,16 +86,21 @@ func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err er
 				return f, commands.ErrClientType(val)
 			}
 		case ascii.EqualFold(word, "addr"):
-			f.addr = string(val)
+			addr := string(val)
+			f.addr = &addr
 		case ascii.EqualFold(word, "laddr"):
-			f.localAddr = string(val)
+			addr := string(val)
+			f.localAddr = &addr
 		case ascii.EqualFold(word, "user"):
 			if f.user = users.Find(val); f.user == nil {
 				return f, commands.ErrNoSuchUser(val)
 			}
 		case ascii.EqualFold(word, "maxage"):
 			n, ok := decimal.ParseInt(val)
-			if !ok || n < 1 {
+			switch {
+			case !ok:
+				return f, commands.ErrMaxAgeNotInteger
+			case n < 1:
 				return f, commands.ErrMaxAge
 			}
 			f.maxAgeS = n
@@ -120,6 +118,6 @@ func readKillFilter(a *commands.Scanner, users *acl.Users) (f killFilter, err er
 func (f *killFilter) fits(s *session) bool {
 	age := (s.executor.store.NowUS() - s.info.createdUS) / 1_000_000
 	return (!f.hasID || s.id == f.id) && (f.kind == "" || s.kind() == f.kind) &&
-		(f.addr == "" || s.info.addr == f.addr) && (f.localAddr == "" || s.info.localAddr == f.localAddr) &&
+		(f.addr == nil || s.info.addr == *f.addr) && (f.localAddr == nil || s.info.localAddr == *f.localAddr) &&
 		(f.user == nil || s.user == f.user) && (f.maxAgeS == 0 || age >= f.maxAgeS)
 }

@@ -31,18 +31,26 @@ func clientList(c *commands.Ctx) error {
 	case a.More():
 		return commands.ErrSyntax
 	}
-	ex := sessionOf(c).executor
+	me := sessionOf(c)
+	ex := me.executor
 	var b strings.Builder
+	describe := func(s *session) {
+		if s == me {
+			s.describe(&b, c.Argv)
+		} else {
+			s.describe(&b, nil)
+		}
+	}
 	if ids != nil {
 		for _, id := range ids {
 			if s := ex.clients[id]; s != nil {
-				s.describe(&b)
+				describe(s)
 			}
 		}
 	} else {
 		for _, s := range ex.sortedClients() {
 			if kind == "" || s.kind() == kind {
-				s.describe(&b)
+				describe(s)
 			}
 		}
 	}
@@ -52,7 +60,7 @@ func clientList(c *commands.Ctx) error {
 
 func clientInfoCmd(c *commands.Ctx) error {
 	var b strings.Builder
-	sessionOf(c).describe(&b)
+	sessionOf(c).describe(&b, c.Argv)
 	c.Out.Verbatim("txt", b.String())
 	return nil
 }
@@ -85,17 +93,17 @@ func clientType(word []byte) string {
 // kind is the session's type of connection.
 func (s *session) kind() string { return s.class.String() }
 
-// describe writes the session's line of CLIENT LIST. Figures that only make sense for another
-// implementation's buffers are zero.
-func (s *session) describe(b *strings.Builder) {
+// describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
+// if that is another session's.
+func (s *session) describe(b *strings.Builder, running [][]byte) {
 	nowUS := s.executor.store.NowUS()
 	cmd := "NULL"
 	if s.lastRow != nil {
 		cmd = s.lastRow.FullName()
 	}
-	queued := -1
+	queued, queuedBytes := -1, 0
 	if s.multi != nil {
-		queued = len(s.multi.queued)
+		queued, queuedBytes = len(s.multi.queued), len(s.multi.room)
 	}
 	var listens [pubsub.Kinds]int
 	if s.subs != nil {
@@ -103,13 +111,23 @@ func (s *session) describe(b *strings.Builder) {
 			listens[kind] = s.subs.Len(pubsub.Kind(kind))
 		}
 	}
-	output := s.outputBytes()
-	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d "+
-		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=%d oll=%d omem=%d tot-mem=%d events=r cmd=%s "+
+	words := textBytes(running)
+	if s.waiter != nil {
+		words += s.waiter.bytes
+	}
+	m := &s.memory
+	events := "r"
+	if m.unsent > 0 {
+		events = "rw"
+	}
+	fmt.Fprintf(b, "id=%d addr=%s laddr=%s fd=%d name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
+		"qbuf=%d qbuf-free=%d argv-mem=%d multi-mem=%d rbs=%d rbp=%d obl=%d oll=%d omem=%d tot-mem=%d events=%s cmd=%s "+
 		"user=%s redir=%d resp=%d lib-name=%s lib-ver=%s\n",
 		s.id, s.info.addr, s.info.localAddr, s.info.fd, s.info.name, (nowUS-s.info.createdUS)/1_000_000,
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
-		queued, output, len(s.inbox), output, output, cmd, s.user.Name(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
+		queued, len(s.watched), m.input+m.backlog, m.room-min(m.room, m.input), words, queuedBytes,
+		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
+		s.user.Name(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }
 
 // flags are the session's letters in CLIENT LIST, in Redis' order.

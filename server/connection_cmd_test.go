@@ -155,8 +155,8 @@ func TestClientList(t *testing.T) {
 		require.Contains(t, lines[0], " resp=2 lib-name=lib lib-ver=")
 		require.Contains(t, lines[1], " age=5 idle=5 flags=b db=0 ")
 		require.Contains(t, lines[1], " cmd=lock ")
-		before := func(line string) string { // what was sent may still be on its way, and counted behind this
-			head, _, _ := strings.Cut(line, " obl=")
+		before := func(line string) string { // the words of both commands are others
+			head, _, _ := strings.Cut(line, " argv-mem=")
 			return head
 		}
 		only := a.Do("CLIENT", "LIST", "ID", "1", "77").Str

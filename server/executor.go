@@ -71,6 +71,7 @@ type executor struct {
 	idSecond     int64 // the highest of RisingSecond
 
 	counts counts
+	memory memoryUse
 	gauge  stats.Gauge
 	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 	total  int64      // commands run
@@ -138,6 +139,7 @@ func (ex *executor) end() []*session {
 		ex.endSlice(log)
 	}
 	ex.round = nil
+	ex.countMemory()
 	ex.arm()
 	if len(ex.touched) == 0 {
 		return nil
@@ -222,6 +224,7 @@ func (ex *executor) unlockUnit(f func()) {
 type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
+	evicted     int64 // clients, by maxmemory-clients
 }
 
 // What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have
@@ -277,6 +280,7 @@ func (ex *executor) condemn(s *session) {
 	}
 	s.condemned, s.closing = true, true
 	delete(ex.clients, s.id)
+	s.uncount()
 	s.dropInbox()
 	ex.condemned = append(ex.condemned, s)
 }

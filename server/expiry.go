@@ -57,17 +57,15 @@ func (ex *executor) expireDue(budget int) (more bool) {
 }
 
 // evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
-// It reports whether memory is within its bound or soon will be; the ticker goes on with what a slice leaves.
+// It reports whether memory is within its bound or may soon be; the ticker goes on with what a slice leaves.
 func (ex *executor) evict() bool {
 	defer ex.damaging()
-	removed := ex.store.Evict(evictionBudget)
-	ex.evicting = removed > 0 && ex.store.Full()
+	most := ex.memory.mostEvictions
+	removed := ex.store.Evict(most)
+	full := ex.store.Full()
+	ex.evicting = full && removed == most
 	if removed > 0 {
 		ex.endUnit()
 	}
-	return removed > 0 || !ex.store.Full()
+	return !full || ex.evicting
 }
-
-// evictionBudget is how many keys one slice evicts: about half a millisecond, for a key goes in some
-// microseconds whatever it holds, most of them for looking at the keys among which it is chosen.
-const evictionBudget = 128

@@ -123,7 +123,7 @@ func (s *session) nextWork(b *batch) (w work) {
 		}
 		w.fresh = true
 		w.more, w.err = b.decode(&s.decoder, most)
-		w.todo, s.backlogBytes = b.commands, 0
+		w.todo = b.commands
 	}
 	return w
 }
@@ -137,6 +137,7 @@ func (s *session) beginSlice(b *batch) {
 		s.out.Buf = b.out[:0]
 	}
 	s.pendingBytes = s.unsentBytes()
+	s.memory.unsent = s.pendingBytes
 	s.touched = false
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
@@ -149,6 +150,9 @@ func (s *session) beginSlice(b *batch) {
 // endWork looks at what is left of the work when so many commands have run, and reports whether the session
 // can go on at once. Under the executor's lock.
 func (s *session) endWork(w *work, ran int) (again bool) {
+	if len(w.todo) > 0 {
+		s.memory.backlog = textBytes(w.todo[ran:]...)
+	}
 	again = w.more
 	if ran < len(w.todo) {
 		again = s.waiter == nil && !s.closing && !s.held
@@ -182,6 +186,8 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	if len(s.inbox) > 0 && !s.stalled {
 		s.takeInbox()
 	}
+	s.recount()
+	ex.evictClients()
 	if log := ex.durable.Log(); log != nil {
 		r.position = log.Due(&s.mark)
 	}
@@ -294,9 +300,6 @@ func (s *session) keep(rest [][][]byte, fresh bool) {
 	s.backlog = make([][][]byte, len(rest))
 	for i, argv := range rest {
 		s.backlog[i] = commands.CloneAll(argv)
-		for _, word := range argv {
-			s.backlogBytes += len(word)
-		}
 	}
 }
 

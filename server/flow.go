@@ -52,7 +52,7 @@ func (s *session) InputFull(readBytes int) bool {
 	}
 	bytes := s.decoder.Pending() + readBytes
 	if s.backlog != nil {
-		bytes += s.backlogBytes
+		bytes += s.memory.backlog
 	}
 	if !s.authenticated {
 		return bytes > strangerInput
@@ -115,9 +115,12 @@ func (s *session) noteOutput() {
 	ex := s.executor
 	ex.mu.Lock()
 	defer ex.damaging()
-	if s.pendingBytes = bytes; !s.dead && !ex.busy.on {
+	s.pendingBytes, s.memory.unsent = bytes, bytes
+	s.recount()
+	if !s.dead && !ex.busy.on {
 		ex.begin()
 		s.checkOutput()
+		ex.evictClients()
 		ex.endUnit()
 	}
 	var touched []*session

@@ -106,6 +106,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	t.Line("expired_keys", st.Expired)
 	t.Line("expired_subkeys", st.ExpiredFields)
 	t.Line("evicted_keys", st.Evicted)
+	t.Line("evicted_clients", ex.counts.evicted)
 	t.Line("keyspace_hits", st.Hits)
 	t.Line("keyspace_misses", st.Misses)
 	t.Line("pubsub_channels", ex.pubsub.Len(pubsub.Channel))

@@ -2,6 +2,7 @@ package server
 
 import (
 	"fmt"
+	"math"
 	"net"
 	"slices"
 	"strconv"
@@ -14,15 +15,16 @@ import (
 	"lockserver/internal/config"
 	"lockserver/internal/rusage"
 	"lockserver/internal/testkit"
+	"lockserver/server/memory"
 )
 
 const oom = "OOM command not allowed when used memory > 'maxmemory'."
 
 var allPolicies = []string{"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl"}
 
-// bounded is a configuration with a bound of memory.
+// bounded is a configuration with a bound of memory: so many bytes are left for data and clients.
 func bounded(bytes int64, policy string) func(c *config.Config) {
-	return func(c *config.Config) { c.MaxMemory, c.MaxMemoryPolicy = bytes, policy }
+	return func(c *config.Config) { c.MaxMemory, c.MaxMemoryPolicy = memory.Startup+bytes, policy }
 }
 
 // infoNumber returns a line of INFO as a number.
@@ -43,15 +45,17 @@ func infoNumber(t *testing.T, c *testkit.Client, name string) int64 {
 func TestFullMemory(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
-		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 1000)).String())
+		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 10_000)).String())
 		held := c.Do("LOCK", "held", "me", "PX", "600000").String()
 		require.Equal(t, "+QUEUED", inMulti(c, "SET", "l", "v"))
-		require.Equal(t, "+OK", testkit.Dial(t, dial).Do("CONFIG", "SET", "maxmemory", "500").String())
+		other := testkit.Dial(t, dial)
+		limit := fmt.Sprint(infoNumber(t, other, "used_memory") - 5000)
+		require.Equal(t, "+OK", other.Do("CONFIG", "SET", "maxmemory", limit).String())
 		require.Equal(t, "EXECABORT Transaction discarded because of: "+oom, c.Do("EXEC").Str)
 		for _, refused := range []string{"SET k w", "APPEND k w", "LPUSH m w", "LOCK lock a PX 1000", "INCR n", "XADD x * f v"} {
 			require.Equal(t, oom, c.Do(strings.Fields(refused)...).Str, refused)
 		}
-		require.Len(t, c.Do("GET", "k").Str, 1000)
+		require.Len(t, c.Do("GET", "k").Str, 10_000)
 		require.Equal(t, oom, c.Do("GUARD", "held", held, "SET", "k", "w").Str)
 		require.Equal(t, "1", c.Do("GUARD", "held", held, "EXISTS", "k").String())
 		require.Equal(t, "+QUEUED", inMulti(c, "DISCARD"), "nothing is refused that ends a transaction")
@@ -106,7 +110,7 @@ func TestEvictionKeepsTheBound(t *testing.T) {
 					c.Receive()
 				}
 				if i%100 == 99 {
-					used := infoNumber(t, c, "used_memory")
+					used := infoNumber(t, c, "used_memory") - memory.Startup
 					require.Less(t, used, int64(most+most/20))
 					if i > 10_000 {
 						require.Greater(t, used, int64(most-most/20))
@@ -146,15 +150,80 @@ func TestEvictionIsSeen(t *testing.T) {
 func TestInfoMemory(t *testing.T) {
 	srv := startWith(t, Options{}, bounded(100<<20, "volatile-ttl"))
 	c := client(t, srv)
-	require.Zero(t, infoNumber(t, c, "used_memory"))
+	before := infoNumber(t, c, "used_memory")
+	require.InDelta(t, memory.Startup+sessionBytes, before, 100)
+	require.Equal(t, int64(memory.Startup), infoNumber(t, c, "used_memory_startup"))
 	c.Do("SET", "k", strings.Repeat("v", 1600))
 	used := infoNumber(t, c, "used_memory")
-	require.InDelta(t, 1600, used, 150)
+	require.InDelta(t, 1600, used-before, 150)
+	require.InDelta(t, 1600, infoNumber(t, c, "used_memory_dataset"), 150)
 	require.Equal(t, used, infoNumber(t, c, "used_memory_dataset")+infoNumber(t, c, "used_memory_overhead"))
-	require.Contains(t, c.Do("INFO", "memory").Str, "maxmemory:104857600\r\nmaxmemory_human:100.00M\r\nmaxmemory_policy:volatile-ttl\r\n")
-	require.Positive(t, infoNumber(t, c, "mem_not_counted_for_evict"))
+	require.Contains(t, c.Do("INFO", "memory").Str, "maxmemory:105381888\r\nmaxmemory_human:100.50M\r\nmaxmemory_policy:volatile-ttl\r\n")
+	c.Do("DEL", "k")
+	require.Equal(t, before, infoNumber(t, c, "used_memory"))
+	require.GreaterOrEqual(t, infoNumber(t, c, "used_memory_peak"), used)
+	for _, step := range []struct{ field, call string }{
+		{"used_memory_vm_eval", "EVAL|return 1|0"},
+		{"used_memory_scripts_eval", "SCRIPT|LOAD|return 2"},
+		{"used_memory_functions", "FUNCTION|LOAD|#!lua name=l\nredis.register_function('f', function() return 1 end)"},
+		{"used_memory_vm_functions", "FCALL|f|0"},
+		{"mem_clients_normal", "SUBSCRIBE|a|b"},
+	} {
+		was, field := infoNumber(t, c, "used_memory"), infoNumber(t, c, step.field)
+		c.Do(strings.Split(step.call, "|")...)
+		if strings.HasPrefix(step.call, "SUBSCRIBE") {
+			c.Receive()
+			c = client(t, srv)
+		}
+		if step.field != "used_memory_vm_functions" {
+			require.Greater(t, infoNumber(t, c, step.field), field, step.call)
+			require.Greater(t, infoNumber(t, c, "used_memory"), was, step.call)
+		}
+		require.Positive(t, infoNumber(t, c, step.field), step.call)
+	}
 	require.EqualValues(t, rusage.MachineBytes(), infoNumber(t, c, "total_system_memory"))
 	require.Positive(t, infoNumber(t, c, "total_system_memory"))
+}
+
+// TestNothingFits: with a bound below what the server itself takes every write is refused, after all has gone
+// that the policy lets go.
+func TestNothingFits(t *testing.T) {
+	for _, policy := range append(slices.Clone(allPolicies), "noeviction") {
+		t.Run(policy, func(t *testing.T) {
+			srv := startWith(t, Options{}, func(c *config.Config) { c.MaxMemoryPolicy = policy })
+			c := client(t, srv)
+			for i := range 5 {
+				c.Do("SET", fmt.Sprint("k", i), "v")
+			}
+			c.Send("CONFIG", "SET", "maxmemory", "1")
+			c.Send("SET", "k", "v")
+			require.Equal(t, "+OK", c.Receive().String())
+			require.Equal(t, oom, c.Receive().Str)
+			want := int64(5)
+			if strings.HasPrefix(policy, "allkeys") {
+				want = 0
+			}
+			require.Equal(t, want, c.Do("DBSIZE").Int)
+			require.Equal(t, oom, c.Do("SET", "k", "v").Str)
+		})
+	}
+}
+
+// TestEvictionTenacity: how many keys one command evicts.
+func TestEvictionTenacity(t *testing.T) {
+	require.Equal(t, []int{16, 64, 128, 147, math.MaxInt}, []int{evictionKeys(0), evictionKeys(5), evictionKeys(10), evictionKeys(11), evictionKeys(100)})
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) { c.MaxMemoryPolicy = "allkeys-random" })
+	c := client(t, srv)
+	for i := range 1000 {
+		c.Do("SET", fmt.Sprint("k", i), "v")
+	}
+	c.Do("CONFIG", "SET", "maxmemory-eviction-tenacity", "5")
+	c.Do("CONFIG", "SET", "maxmemory", "1")
+	c.Do("GET", "k1")
+	require.Equal(t, int64(64), infoNumber(t, c, "evicted_keys")-64, "INFO is a command, too")
+	c.Do("CONFIG", "SET", "maxmemory-eviction-tenacity", "100")
+	require.Zero(t, c.Do("DBSIZE").Int)
 }
 
 // TestObjectFreq: which of IDLETIME and FREQ there is depends on the policy, also while the server runs.

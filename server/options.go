@@ -35,7 +35,7 @@ type Options struct {
 	Save string
 	// RequirePass is the password of the default user; empty: none is asked for.
 	RequirePass string
-	// MaxMemory is how many bytes the data may take before writes are refused, or keys evicted, as the
+	// MaxMemory is how many bytes may be used before writes are refused, or keys evicted, as the
 	// directive maxmemory-policy says; 0: no bound.
 	MaxMemory int64
 	// Directives are further directives by name, with values as CONFIG SET takes them; docs/CONFIGURATION.md

@@ -20,7 +20,7 @@ import (
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
-	w := &waiter{session: s, row: c.Row, argv: commands.CloneAll(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
+	w := &waiter{session: s, row: c.Row, argv: commands.CloneAll(c.Argv), bytes: textBytes(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
 		muted: s.replies.isMuted()}
 	w.timer.Of = w
 	ex.parking.enter(w)

@@ -20,6 +20,7 @@ type waiter struct {
 	places  []*place
 	timer   timer
 	sinceMS int64
+	bytes   int  // of argv
 	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
 
 	number         uint64    // rises from waiter to waiter

@@ -21,23 +21,21 @@ import (
 // The fields from decoder to unread belong to the owner, the loop or goroutine that reads from the
 // connection. Everything else is only touched under the executor's lock.
 type session struct {
-	executor *executor
-	conn     transport.Conn
-	decoder  resp.Decoder
-	backlog  [][][]byte   // commands that were decoded but stand behind one that waits
-	limits   *resp.Limits // those that the decoder has
-	// backlogBytes is how much the backlog takes at most.
-	backlogBytes int
-	stalled      bool       // too much output is unsent: no command runs; see flow.go
-	behind       bool       // more commands could run at once: others get their turn first
-	inputEnded   bool       // the client sends no more; the session leaves when it has run what was read
-	sent         int64      // bytes of output given to the connection
-	unread       []grant    // what the client was given and may not have read yet
-	pending      pending    // output that waits for the log
-	leaving      bool       // nothing more is run; the connection is closed when nothing is pending any more
-	stage        stage      // what the owner is doing
-	noLookAhead  bool       // looking ahead has panicked: it is let be
-	toKick       []*session // those whom this one's slice has touched, while it sends its own output
+	executor    *executor
+	conn        transport.Conn
+	decoder     resp.Decoder
+	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
+	limits      *resp.Limits // those that the decoder has
+	stalled     bool         // too much output is unsent: no command runs; see flow.go
+	behind      bool         // more commands could run at once: others get their turn first
+	inputEnded  bool         // the client sends no more; the session leaves when it has run what was read
+	sent        int64        // bytes of output given to the connection
+	unread      []grant      // what the client was given and may not have read yet
+	pending     pending      // output that waits for the log
+	leaving     bool         // nothing more is run; the connection is closed when nothing is pending any more
+	stage       stage        // what the owner is doing
+	noLookAhead bool         // looking ahead has panicked: it is let be
+	toKick      []*session   // those whom this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
 	db     *store.DB
@@ -67,6 +65,7 @@ type session struct {
 	reads         atomic.Bool // the client has taken some of what waited for it; set by the owner, looked at by closeIdle
 	lost          atomic.Bool // its peer was taken for dead, and unacked is still to be looked at
 	pendingBytes  int         // output that the connection held when it was last asked, and what it was given since
+	memory        sessionMemory
 
 	info clientInfo
 	// lastRow is the row of the running or last command, nil if there was no such command.

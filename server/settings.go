@@ -59,6 +59,8 @@ func (ex *executor) boundMemory() {
 	ex.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
 	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
+	ex.memory.clientLimit = clientLimitOf(c)
+	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)
 }
 
 // policies are the words of maxmemory-policy.

@@ -7,6 +7,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/debug"
 	"lockserver/server/dump"
+	"lockserver/server/memory"
 	"lockserver/server/script"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
@@ -17,7 +18,7 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
-		stats.Rows(statsOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), standalone.Rows(),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), standalone.Rows(),
 	}
 }
 

@@ -116,6 +116,7 @@ func (ex *executor) keepHouse() {
 		return
 	}
 	ex.durable.Tick()
+	ex.askUnsent()
 	ex.closeIdle()
 	ex.closeStrangers()
 }

@@ -48,7 +48,7 @@ func (s *session) permitQueued(q queuedCommand) error {
 // line is the session's line of CLIENT LIST.
 func (s *session) line() string {
 	var b strings.Builder
-	s.describe(&b)
+	s.describe(&b, nil)
 	return strings.TrimSuffix(b.String(), "\n")
 }
 

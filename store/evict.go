@@ -33,7 +33,7 @@ func (p Policy) lfu() bool      { return p == AllKeysLFU || p == VolatileLFU }
 func (p Policy) random() bool   { return p == AllKeysRandom || p == VolatileRandom }
 func (p Policy) volatile() bool { return p >= VolatileLRU }
 
-// Memory bounds what the data takes.
+// Memory bounds what the data takes, with what SetBeside says.
 type Memory struct {
 	MaxBytes int // 0: no bound
 	Policy   Policy
@@ -58,6 +58,7 @@ type eviction struct {
 	Memory
 	policy Policy // of Memory
 	lfu    bool   // policy is one of the LFU policies: the hot path asks
+	beside int    // bytes that are used, but not by the data
 	chance Chance
 	pool   []candidate // by score: the last goes first
 	turn   int         // the database whose turn it is, for random policies
@@ -85,14 +86,21 @@ func (s *Store) SetMemory(m Memory, chance Chance) {
 // Memory returns what SetMemory set.
 func (s *Store) Memory() Memory { return s.eviction.Memory }
 
-// Full reports whether the data takes more than it may.
-func (s *Store) Full() bool { return s.eviction.MaxBytes > 0 && s.used > s.eviction.MaxBytes }
+// SetBeside says how much of the bound is taken by what is not data: there is so much less room for that.
+func (s *Store) SetBeside(bytes int) { s.eviction.beside = bytes }
+
+// Full reports whether more is used than may be.
+func (s *Store) Full() bool {
+	e := &s.eviction
+	return e.MaxBytes > 0 && s.used+e.beside > e.MaxBytes
+}
 
 // LFU reports whether values know how often they are used, and not when they were last.
 func (s *Store) LFU() bool { return s.eviction.lfu }
 
-// Evict removes keys by the policy until the data is within its bound, at most budget of them, and returns
-// how many it removed: 0 while Full says that none may go, or none was found in bounded time. Locks never go.
+// Evict removes keys by the policy until what is used is within its bound, at most budget of them, and
+// returns how many it removed: fewer while Full says that no other may go, or none was found in bounded time.
+// Locks never go.
 func (s *Store) Evict(budget int) (removed int) {
 	if s.eviction.policy == NoEviction {
 		return 0

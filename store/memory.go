@@ -15,16 +15,13 @@ const (
 	growableBytes = 32
 )
 
-// Used returns about how many bytes the data takes. It is what SetMemory bounds.
+// Used returns about how many bytes the data takes. With what SetBeside says it is what SetMemory bounds.
 func (s *Store) Used() int { return s.used }
 
-// Overhead returns the part of Used that is not the keys' values: what the keyspace itself takes.
-func (s *Store) Overhead() int {
-	n := 0
-	for _, db := range s.dbs {
-		n += keyBytes*db.Len() + deadlineBytes*db.Timed()
-	}
-	return n
+// Overhead returns the part of Used that is neither names nor values: the tables of the keys, and of their
+// deadlines.
+func (db *DB) Overhead() (keys, deadlines int) {
+	return keyBytes * db.Len(), deadlineBytes * db.Timed()
 }
 
 // Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.

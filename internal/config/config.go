@@ -164,8 +164,13 @@ type Config struct {
 	// LockWatchdogTimeoutMS is the lease of a LOCK that names none.
 	LockWatchdogTimeoutMS int64
 
-	// MaxMemory bounds the data in bytes; 0 is no bound.
+	// MaxMemory bounds what is used, in bytes; 0 is no bound.
 	MaxMemory int64
+	// MaxMemoryClients bounds what all clients take together, also as a percentage of MaxMemory; 0 is no
+	// bound.
+	MaxMemoryClients Share
+	// EvictionTenacity says how much is evicted at a time: 0 little, 100 all that has to go.
+	EvictionTenacity int
 	// MaxMemoryPolicy names what is evicted at that bound.
 	MaxMemoryPolicy string
 	// MaxMemorySamples is how many keys are looked at for each that is evicted.

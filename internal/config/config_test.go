@@ -320,7 +320,6 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 		"min-replicas-to-write 1":    "not implemented: replication",
 		"loadmodule /x.so a b":       "not implemented: modules",
 		"sentinel monitor m h 1 2":   "not implemented: Sentinel",
-		"maxmemory-clients 1gb":      "not implemented: the eviction of clients",
 		"locale-collate de_DE.UTF-8": "not implemented: collation",
 		"cluster-enabled yes":        "cluster-enabled: only 'no' is supported",
 		"tls-prot 6380":              "unknown directive 'tls-prot'",
@@ -335,7 +334,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 		}
 	}
 	for _, line := range []string{"tls-cluster no", "replicaof no one", "replicaof NO ONE", "tls-replication no",
-		"min-slaves-to-write 0", "locale-collate \"\"", "locale-collate C", "maxmemory-clients 0", "socket-mark-id 0"} {
+		"min-slaves-to-write 0", "locale-collate \"\"", "locale-collate C", "socket-mark-id 0"} {
 		c, err := Parse("a.conf", []byte(line), Files{})
 		require.NoError(t, err, line)
 		require.Equal(t, Default(), c, line)

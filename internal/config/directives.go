@@ -173,12 +173,17 @@ var topics = []topic{
 	}},
 	{"Memory", []directive{
 		{Name: "maxmemory", Default: "0", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.MaxMemory }),
-			Doc: "how much the data may take, see [MEMORY.md](MEMORY.md); 0: as much as there is"},
+			Doc: "how much memory may be used, see [MEMORY.md](MEMORY.md); 0: as much as there is"},
+		{Name: "maxmemory-clients", Default: "0", Kind: shareKind{func(c *Config) *Share { return &c.MaxMemoryClients }},
+			Doc: "how much of that the clients' buffers may take together, in bytes or as in `5%`; beyond it the client with " +
+				"the most is closed. 0: no bound"},
 		{Name: "maxmemory-policy", Default: "noeviction", Kind: enum(func(c *Config) *string { return &c.MaxMemoryPolicy }, "volatile-lru",
 			"volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"),
 			Doc: "which keys go then: `allkeys-` or `volatile-` with `lru`, `lfu` or `random`, `volatile-ttl`, `noeviction`"},
 		{Name: "maxmemory-samples", Default: "5", Kind: integer(1, 64, func(c *Config) *int { return &c.MaxMemorySamples }),
 			Doc: "how many keys are looked at for each that goes"},
+		{Name: "maxmemory-eviction-tenacity", Default: "10", Kind: integer(0, 100, func(c *Config) *int { return &c.EvictionTenacity }),
+			Doc: "how many keys go at a time: from 16 at 0 over 128 at 10 to all that have to at 100"},
 		{Name: "lfu-log-factor", Default: "10", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFULogFactor }),
 			Doc: "how slowly the count of a key's uses grows"},
 		{Name: "lfu-decay-time", Default: "1", Kind: integer(0, maxInt32, func(c *Config) *int { return &c.LFUDecayMinutes }),

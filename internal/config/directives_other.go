@@ -25,7 +25,7 @@ func ignoredRows() []directive {
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
 		lazyfree-lazy-user-flush loading-process-events-interval-bytes masterauth masteruser
 		max-new-connections-per-cycle max-new-tls-connections-per-cycle
-		maxmemory-eviction-tenacity min-replicas-max-lag min-slaves-max-lag
+		min-replicas-max-lag min-slaves-max-lag
 		oom-score-adj oom-score-adj-values proc-title-template propagation-error-behavior rdb-del-sync-files
 		rdb-save-incremental-fsync repl-backlog-size repl-backlog-ttl repl-disable-tcp-nodelay
 		repl-diskless-load repl-diskless-sync repl-diskless-sync-delay repl-diskless-sync-max-replicas
@@ -53,8 +53,6 @@ func absentRows() []directive {
 		{Name: "sentinel", Kind: notThere("Sentinel; a server stands alone")},
 		{Name: "replicaof", Aliases: []string{"slaveof"}, Kind: notThere(replication, "no one", "")},
 		{Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: notThere(replication, "0")},
-		{Name: "maxmemory-clients", Kind: notThere("the eviction of clients; client-output-buffer-limit and "+
-			"client-query-buffer-limit bound each of them", "0")},
 		{Name: "locale-collate", Kind: notThere("collation by a locale; SORT ALPHA compares bytes", "", "C", "POSIX")},
 		{Name: "socket-mark-id", Kind: notThere("marks on sockets", "0")},
 		{Name: "tls-cluster", Kind: notThere("clusters", "no")},

@@ -15,6 +15,8 @@ var (
 	errNotOctal     = errors.New("argument couldn't be parsed as an octal number")
 	errOctalRange   = errors.New("argument must be between 0 and 777 inclusive")
 	errNotMemory    = errors.New("argument must be a memory value")
+	errNotShare     = errors.New("argument must be a memory or percent value")
+	errAbove100     = errors.New("percentage argument must be less or equal to 100")
 	errSavePoints   = errors.New("Invalid save parameters")
 	errBindCount    = errors.New("Too many bind addresses specified.")
 	errLimitCount   = errors.New("Wrong number of arguments in buffer limit configuration.")

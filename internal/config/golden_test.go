@@ -36,6 +36,11 @@ type answer struct {
 var setCases = [][]string{
 	{"maxmemory", "abc"}, {"maxmemory", "1zz"}, {"maxmemory", "-5"}, {"maxmemory", "20%"}, {"maxmemory", "1.5mb"},
 	{"maxmemory", "0"}, {"maxmemory", ""}, {"maxmemory", "mb"}, {"maxmemory", " 5"}, {"maxmemory", "+5"}, {"MAXMEMORY", "zz"},
+	{"maxmemory-clients", "5%"}, {"maxmemory-clients", "100%"}, {"maxmemory-clients", "101%"}, {"maxmemory-clients", "0%"},
+	{"maxmemory-clients", "-5"}, {"maxmemory-clients", "-5%"}, {"maxmemory-clients", "abc"}, {"maxmemory-clients", "1mb"},
+	{"maxmemory-clients", "1.5mb"}, {"maxmemory-clients", "10k%"}, {"maxmemory-clients", ""}, {"maxmemory-clients", "%"},
+	{"maxmemory-clients", " 5%"}, {"maxmemory-clients", "05%"}, {"maxmemory-eviction-tenacity", "-1"},
+	{"maxmemory-eviction-tenacity", "0"}, {"maxmemory-eviction-tenacity", "101"}, {"maxmemory-eviction-tenacity", "x"},
 	{"maxmemory", "100mb"}, {"maxmemory-policy", "allkeys-lru"}, {"maxmemory-policy", "VOLATILE-ttl"}, {"maxmemory-samples", "0"},
 	{"maxmemory-samples", "10"}, {"lfu-log-factor", "-1"}, {"lfu-log-factor", "0"}, {"lfu-decay-time", "x"}, {"lfu-decay-time", "3"},
 	{"maxmemory", "0gb"}, {"maxmemory-policy", "foo"}, {"maxmemory-policy", "NoEviction"},

@@ -118,6 +118,53 @@ func (k memoryKind) lines(c, _ *Config) []string {
 }
 func (k memoryKind) shape() shape { return oneWord }
 
+// Share is a size in bytes, or, if it is below 0, so many percent of another one.
+type Share int64
+
+// Of returns the size, where whole is what a percentage is of.
+func (s Share) Of(whole int64) int64 {
+	if s >= 0 {
+		return int64(s)
+	}
+	return int64(float64(whole) * float64(-s) / 100)
+}
+
+// shareKind is a size like memory, or a whole number of percent: "5%".
+type shareKind struct{ field func(*Config) *Share }
+
+func (k shareKind) set(c *Config, args []string, _ bool) error {
+	if v, ok := ParseMemory(args[0]); ok && v <= maxInt64 {
+		*k.field(c) = Share(v)
+		return nil
+	}
+	text, ok := strings.CutSuffix(args[0], "%")
+	v, whole := parseInteger(text)
+	switch {
+	case !ok || !whole || v < 0:
+		return errNotShare
+	case v > 100:
+		return errAbove100
+	}
+	*k.field(c) = Share(-v)
+	return nil
+}
+
+func (k shareKind) get(c *Config) string {
+	if v := *k.field(c); v < 0 {
+		return strconv.FormatInt(int64(-v), 10) + "%"
+	}
+	return strconv.FormatInt(int64(*k.field(c)), 10)
+}
+
+func (k shareKind) lines(c, _ *Config) []string {
+	if v := *k.field(c); v >= 0 {
+		return []string{formatMemory(int64(v))}
+	}
+	return []string{k.get(c)}
+}
+
+func (k shareKind) shape() shape { return oneWord }
+
 // memoryUnits are the suffixes of a size, lower case.
 var memoryUnits = map[string]uint64{
 	"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1000 * 1000, "mb": 1 << 20, "g": 1000 * 1000 * 1000, "gb": 1 << 30,

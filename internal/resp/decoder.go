@@ -53,6 +53,18 @@ func (d *Decoder) SetAuthenticated(yes bool) { d.unauth = !yes }
 // Pending returns how many bytes are held and not yet consumed.
 func (d *Decoder) Pending() int { return len(d.data) - d.pos }
 
+// Held returns about how much memory the decoder keeps of its own, as if Keep had been called.
+func (d *Decoder) Held() int {
+	switch n := d.Pending(); {
+	case n == 0:
+		return 0
+	case d.own:
+		return cap(d.data)
+	default:
+		return d.room(n)
+	}
+}
+
 // Feed adds bytes from the client. They are borrowed, not copied, when nothing is pending, and must then stay
 // as they are until Keep. Arguments that Next returned before become invalid.
 func (d *Decoder) Feed(data []byte) {

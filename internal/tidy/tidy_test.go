@@ -144,6 +144,7 @@ var rooms = map[string][]string{
 	"server/dump":       {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
 	"server/gate":       {},
 	"server/info":       {"commands", "internal/ascii"},
+	"server/memory":     {"commands", "internal/rusage", "server/info"},
 	"server/pubsub":     {"internal/resp"},
 	"server/script":     {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/standalone": {"commands", "internal/ascii", "internal/decimal", "server/info"},

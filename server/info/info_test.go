@@ -45,7 +45,7 @@ func TestFields(t *testing.T) {
 	text.Status("bad", errors.New("x"))
 	text.Zeros("x", "y")
 	require.Equal(t, "on:1\r\noff:0\r\ngood:ok\r\nbad:err\r\nx:0\r\ny:0\r\n", text.String())
-	for n, want := range map[uint64]string{0: "0B", 1023: "1023B", 1536: "1.50K", 3 << 20: "3.00M", 5 << 29: "2.50G"} {
+	for n, want := range map[uint64]string{0: "0B", 1023: "1023B", 1536: "1.50K", 3 << 20: "3.00M", 5 << 29: "2.50G", 5 << 39: "2.50T", 4 << 60: "4096.00P"} {
 		require.Equal(t, want, Human(n))
 	}
 }

@@ -48,15 +48,13 @@ func (t *Text) String() string { return t.b.String() }
 
 // Human writes bytes with one unit, as Redis does: "1.50M".
 func Human(n uint64) string {
-	f := float64(n)
-	switch {
-	case n < 1<<10:
+	if n < 1<<10 {
 		return fmt.Sprintf("%dB", n)
-	case n < 1<<20:
-		return fmt.Sprintf("%.2fK", f/(1<<10))
-	case n < 1<<30:
-		return fmt.Sprintf("%.2fM", f/(1<<20))
-	default:
-		return fmt.Sprintf("%.2fG", f/(1<<30))
 	}
+	const units = "KMGTP"
+	f, unit := float64(n)/(1<<10), 0
+	for ; f >= 1<<10 && unit < len(units)-1; unit++ {
+		f /= 1 << 10
+	}
+	return fmt.Sprintf("%.2f%c", f, units[unit])
 }

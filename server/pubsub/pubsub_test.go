@@ -2,10 +2,14 @@ package pubsub
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 type listener struct{ subs Subscriptions[*listener] }
@@ -116,4 +120,29 @@ func TestLookUpAllocations(t *testing.T) {
 			t.Fatal("somebody listens")
 		}
 	}))
+}
+
+// TestBytes: what is counted is not far from what the heap grows by, and nothing when nobody listens.
+func TestBytes(t *testing.T) {
+	before := testkit.Heap()
+	var p Registry[*listener]
+	listeners := make([]*listener, 10)
+	for i := range listeners {
+		listeners[i] = &listener{}
+		for name := range 3000 {
+			p.Subscribe(listeners[i], &listeners[i].subs, Channel, []byte("a channel with a name "+strconv.Itoa(name)))
+		}
+	}
+	counted := p.Bytes()
+	for _, l := range listeners {
+		counted += l.subs.Bytes()
+	}
+	heap := testkit.Heap() - before
+	require.InDelta(t, 1, float64(counted)/float64(heap), 0.35, "counted %d, heap %d", counted, heap)
+	for _, l := range listeners {
+		p.UnsubscribeAll(&l.subs)
+		require.Zero(t, l.subs.Bytes())
+	}
+	require.Zero(t, p.Bytes())
+	runtime.KeepAlive(listeners)
 }

@@ -14,7 +14,12 @@ const (
 	maxEvictableBytes   = 16 << 20
 	// shaBytes is the length of a script's name.
 	shaBytes = 2 * sha1.Size
+	// A compiled script takes so much, and its code about as much again as its text. TestMemory measures it.
+	compiledBytes = 17 << 10
 )
+
+// scriptBytes is about what a script with so much text takes.
+func scriptBytes(text int) int { return compiledBytes + 2*text }
 
 // cachedScript is a script that has been compiled.
 type cachedScript struct {
@@ -35,6 +40,7 @@ type cache struct {
 	first, last    *cachedScript
 	evictable      int
 	evictableBytes int
+	bytes          int // of all together, about
 }
 
 func newCache() cache {
@@ -65,6 +71,7 @@ func (c *cache) find(sha []byte) *cachedScript {
 // add keeps a script that was compiled.
 func (c *cache) add(s *cachedScript) {
 	c.byBody[s.body], c.bySHA[s.sha] = s, s
+	c.bytes += scriptBytes(len(s.body))
 	if !s.evictable {
 		return
 	}
@@ -74,6 +81,7 @@ func (c *cache) add(s *cachedScript) {
 		c.remove(old)
 		delete(c.byBody, old.body)
 		delete(c.bySHA, old.sha)
+		c.bytes -= scriptBytes(len(old.body))
 	}
 }
 

@@ -32,6 +32,7 @@ type function struct {
 type libraries struct {
 	byName    map[string]*library
 	functions map[string]*function // by name in lower case
+	bytes     int                  // of all together, about
 }
 
 func newLibraries() libraries {
@@ -58,10 +59,11 @@ func (ls *libraries) codes() [][]byte {
 
 // clone returns a copy that can be changed on trial.
 func (ls *libraries) clone() libraries {
-	return libraries{byName: maps.Clone(ls.byName), functions: maps.Clone(ls.functions)}
+	return libraries{byName: maps.Clone(ls.byName), functions: maps.Clone(ls.functions), bytes: ls.bytes}
 }
 
 func (ls *libraries) link(l *library) {
+	ls.bytes += scriptBytes(len(l.code))
 	ls.byName[l.name] = l
 	for _, f := range l.functions {
 		ls.functions[strings.ToLower(f.name)] = f
@@ -69,6 +71,7 @@ func (ls *libraries) link(l *library) {
 }
 
 func (ls *libraries) unlink(l *library) {
+	ls.bytes -= scriptBytes(len(l.code))
 	delete(ls.byName, l.name)
 	for _, f := range l.functions {
 		delete(ls.functions, strings.ToLower(f.name))

@@ -1,6 +1,5 @@
-// Package stats keeps what an operator asks for later: the commands that took long, events that did, how the
-// calls of commands are spread over time, and what Go's heap is like. Its commands are SLOWLOG, LATENCY and
-// MEMORY.
+// Package stats keeps what an operator asks for later: the commands that took long, events that did, and how
+// the calls of commands are spread over time. Its commands are SLOWLOG and LATENCY.
 //
 // It owns the bounds of what is kept, and how that is shown. It must not know a session, an executor, the
 // directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
@@ -10,11 +9,7 @@
 // a command, write its row and its handler, a method of Book if it needs one, in a file that ends in _cmd.go.
 package stats
 
-import (
-	"sync/atomic"
-
-	"lockserver/commands"
-)
+import "lockserver/commands"
 
 // Book is everything that a server keeps for its operator. The zero value keeps neither slow commands nor
 // events; Commands needs a place for each row of the table.
@@ -24,8 +19,6 @@ type Book struct {
 	Errors   Errors
 	Commands []Command // by commands.Row.Index()
 	Tracking bool      // latency-tracking: how calls are spread over time is told
-
-	purging atomic.Bool // MEMORY PURGE is giving memory back
 }
 
 // ForgetCalls sets all counts of calls and errors to zero.
@@ -40,11 +33,10 @@ type handler func(b *Book, c *commands.Ctx) error
 // binding makes a handler into what a row runs.
 type binding func(h handler) func(c *commands.Ctx) error
 
-// Rows are the commands about what took long, and about memory. bookOf finds the book of the server that
-// runs one.
+// Rows are the commands about what took long. bookOf finds the book of the server that runs one.
 func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 	on := func(h handler) func(c *commands.Ctx) error {
 		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
 	}
-	return []commands.Row{slowlogRow(on), latencyRow(on), memoryRow(on)}
+	return []commands.Row{slowlogRow(on), latencyRow(on)}
 }

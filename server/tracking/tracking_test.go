@@ -2,11 +2,14 @@ package tracking
 
 import (
 	"math/rand/v2"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestTableModel compares who is told of which key with a model, over random reads, changes and departures.
@@ -183,4 +186,26 @@ func TestChangeAllocations(t *testing.T) {
 			t.Fatal("somebody has read it")
 		}
 	}))
+}
+
+// TestBytes: what is counted is not far from what the heap grows by, and nothing when nothing is remembered.
+func TestBytes(t *testing.T) {
+	before := testkit.Heap()
+	var table Table[int]
+	trackers := [4]*Tracker[int]{}
+	for i := range trackers {
+		trackers[i] = table.Start(i)
+		for key := range 10_000 {
+			table.Remember(trackers[i], []byte("a key with a name "+strconv.Itoa(key)))
+		}
+	}
+	heap := testkit.Heap() - before
+	require.InDelta(t, 1, float64(table.Bytes())/float64(heap), 0.35, "counted %d, heap %d", table.Bytes(), heap)
+	for i := range 9000 {
+		table.Forget(table.Key([]byte("a key with a name " + strconv.Itoa(i))))
+	}
+	require.Equal(t, 1000*(keyBytes+4*readingBytes+len("a key with a name 1234")), table.Bytes())
+	table.ForgetAll()
+	require.Zero(t, table.Bytes())
+	runtime.KeepAlive(&trackers)
 }

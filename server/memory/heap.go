@@ -1,4 +1,4 @@
-package stats
+package memory
 
 import "runtime/metrics"
 

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+)
+
+// clientLine is the line of CLIENT LIST of the client with an id, as others see it.
+func clientLine(t *testing.T, by *testkit.Client, id int64) string {
+	t.Helper()
+	return by.Do("CLIENT", "LIST", "ID", strconv.FormatInt(id, 10)).Str
+}
+
+// figure is a number in a line of CLIENT LIST.
+func figure(t *testing.T, line, name string) int {
+	t.Helper()
+	found := regexp.MustCompile(" " + name + `=(\d+)`).FindStringSubmatch(line)
+	require.NotNil(t, found, "%s in %q", name, line)
+	n, err := strconv.Atoi(found[1])
+	require.NoError(t, err)
+	return n
+}
+
+func sendRaw(t *testing.T, c *testkit.Client, text string) {
+	t.Helper()
+	_, err := c.Conn().Write([]byte(text))
+	require.NoError(t, err)
+}
+
+func requireClosed(t *testing.T, c *testkit.Client) {
+	t.Helper()
+	_, err := c.Next()
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
+}
+
+// checkClientSum compares the running sum of what clients take with what they take.
+func checkClientSum(t *testing.T, srv *Server) {
+	t.Helper()
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	sum := 0
+	for _, s := range ex.clients {
+		require.Equal(t, s.memory.counted, s.bytes(), "client %d", s.id)
+		sum += s.memory.counted
+	}
+	require.Equal(t, sum, ex.memory.clients)
+}
+
+// TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
+func TestClientMemory(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
+		id := c.Do("CLIENT", "ID").Int
+		awaitFigure := func(name string, least int) string {
+			t.Helper()
+			line := ""
+			eventually(t, func() bool { line = clientLine(t, see, id); return figure(t, line, name) >= least }, name)
+			return line
+		}
+		idle := figure(t, clientLine(t, see, id), "tot-mem")
+		require.Greater(t, idle, 1000)
+		require.Contains(t, clientLine(t, see, id), " multi=-1 watch=0 qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem="+
+			strconv.Itoa(idle)+" events=r cmd=client|id user=default redir=-1 resp=2 lib-name= lib-ver=\n")
+		checkClientSum(t, srv)
+
+		half := strings.Repeat("v", 100_000)
+		sendRaw(t, c, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n"+half)
+		line := awaitFigure("qbuf", 100_000)
+		require.Greater(t, figure(t, line, "tot-mem"), 100_000)
+		require.Equal(t, figure(t, line, "qbuf")+figure(t, line, "qbuf-free")+idle, figure(t, line, "tot-mem"))
+		require.Greater(t, infoNumber(t, see, "mem_clients_normal"), int64(100_000))
+		sendRaw(t, c, half+"\r\n")
+		require.Equal(t, "+OK", c.Receive().String())
+
+		c.Do("WATCH", "k", "l")
+		c.Do("MULTI")
+		c.Do("SET", "k", half)
+		line = clientLine(t, see, id)
+		require.Equal(t, []int{1, 2, 100_004}, []int{figure(t, line, "multi"), figure(t, line, "watch"), figure(t, line, "multi-mem")})
+		require.Greater(t, figure(t, line, "tot-mem"), 100_000)
+		checkClientSum(t, srv)
+		c.Do("DISCARD")
+		require.Less(t, figure(t, clientLine(t, see, id), "tot-mem"), idle+2000)
+
+		c.Send("BLPOP", strings.Repeat("n", 1000), "0")
+		require.Greater(t, figure(t, awaitFigure("argv-mem", 1006), "tot-mem"), idle+1000)
+		require.Equal(t, "1", see.Do("CLIENT", "UNBLOCK", fmt.Sprint(id)).String())
+		c.Receive()
+		require.Equal(t, 0, figure(t, clientLine(t, see, id), "argv-mem"))
+
+		own := c.Do("CLIENT", "INFO").Str
+		require.Equal(t, 10, figure(t, own, "argv-mem"))
+		c.Do("SUBSCRIBE", "channel")
+		require.Greater(t, figure(t, clientLine(t, see, id), "tot-mem"), idle)
+		checkClientSum(t, srv)
+		c.Close()
+		eventually(t, func() bool { return clientLine(t, see, id) == "" }, "gone")
+		checkClientSum(t, srv)
+	})
+}
+
+// TestOutputMemory: what a client does not read counts, and no longer when it has read.
+func TestOutputMemory(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
+		id := c.Do("CLIENT", "ID").Int
+		see.Do("SET", "k", strings.Repeat("v", 3<<20))
+		for range 5 {
+			c.Send("GET", "k")
+		}
+		line := ""
+		eventually(t, func() bool { line = clientLine(t, see, id); return figure(t, line, "omem") > 1<<20 }, "unread")
+		require.Contains(t, line, " events=rw ")
+		require.Greater(t, infoNumber(t, see, "mem_clients_normal"), int64(1<<20))
+		for range 5 {
+			require.Len(t, c.Receive().Str, 3<<20)
+		}
+		c.Do("PING")
+		line = clientLine(t, see, id)
+		require.Contains(t, line, " omem=0 ")
+		require.Contains(t, line, " events=r ")
+	})
+}
+
+// TestClientEviction: beyond maxmemory-clients the client with the most goes, but none that is exempt.
+func TestClientEviction(t *testing.T) {
+	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+		var clients []*testkit.Client
+		hoard := func(c *testkit.Client, bytes int) {
+			sendRaw(t, c, fmt.Sprintf("*2\r\n$4\r\nECHO\r\n$%d\r\n%s", bytes+10, strings.Repeat("v", bytes)))
+		}
+		for range 4 {
+			clients = append(clients, testkit.Dial(t, dial))
+		}
+		see := testkit.Dial(t, dial)
+		ids := map[*testkit.Client]int64{}
+		for _, c := range clients {
+			ids[c] = c.Do("CLIENT", "ID").Int
+		}
+		require.Equal(t, "+OK", clients[0].Do("CLIENT", "NO-EVICT", "ON").String())
+		require.Contains(t, clientLine(t, see, ids[clients[0]]), " flags="+map[bool]string{true: "Ue", false: "e"}[strings.Contains(clientLine(t, see, ids[clients[0]]), ".sock")]+" ")
+		for i, c := range clients {
+			bytes := 400_000 - 100_000*i
+			hoard(c, bytes)
+			eventually(t, func() bool { return figure(t, clientLine(t, see, ids[c]), "qbuf") >= bytes }, "all has arrived")
+		}
+		belowNow := func() int64 { return infoNumber(t, see, "mem_clients_normal") - 50_000 }
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-clients", fmt.Sprint(belowNow())).String())
+		eventually(t, func() bool { return infoNumber(t, see, "evicted_clients") == 1 }, "one goes")
+		require.Empty(t, clientLine(t, see, ids[clients[1]]), "it has the most of those that may go")
+		requireClosed(t, clients[1])
+		require.Len(t, strings.Split(see.Do("CLIENT", "LIST").Str, "\n"), 5)
+		checkClientSum(t, srv)
+
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory", fmt.Sprint(100*belowNow()), "maxmemory-clients", "1%").String())
+		eventually(t, func() bool { return infoNumber(t, see, "evicted_clients") == 2 }, "one goes")
+		require.Empty(t, clientLine(t, see, ids[clients[2]]))
+		require.Equal(t, "+OK", see.Do("CLIENT", "NO-EVICT", "ON").String())
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-clients", "1").String())
+		eventually(t, func() bool { return infoNumber(t, see, "evicted_clients") == 3 }, "the last that may go")
+		require.Len(t, strings.Split(see.Do("CLIENT", "LIST").Str, "\n"), 3)
+		other := testkit.Dial(t, dial)
+		other.Send("PING")
+		requireClosed(t, other)
+		require.Equal(t, "+OK", see.Do("CONFIG", "SET", "maxmemory-clients", "0").String())
+		require.Equal(t, "+PONG", testkit.Dial(t, dial).Do("PING").String())
+		checkClientSum(t, srv)
+	})
+}
+
+// TestUnreadIsAskedFor: what a connection held is asked for again, once a second, if its client says nothing.
+func TestUnreadIsAskedFor(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, func(*config.Config) {})
+	see, c := client(t, srv), client(t, srv)
+	id := c.Do("CLIENT", "ID").Int
+	see.Do("SET", "k", strings.Repeat("v", 3<<20))
+	c.Send("GET", "k")
+	eventually(t, func() bool { return figure(t, clientLine(t, see, id), "omem") > 1<<20 }, "unread")
+	require.Len(t, c.Receive().Str, 3<<20)
+	require.Greater(t, figure(t, clientLine(t, see, id), "omem"), 1<<20, "it has not been asked since")
+	clock.Advance(time.Second)
+	eventually(t, func() bool { return figure(t, clientLine(t, see, id), "omem") == 0 }, "asked")
+	checkClientSum(t, srv)
+}

@@ -1,0 +1,238 @@
+package server
+
+import (
+	"math"
+	"unsafe"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/server/info"
+	"lockserver/server/memory"
+)
+
+// What memory is used for besides the data. Each session's part is counted again at the end of each of its
+// slices, and the sum of all is kept; what scripts, subscriptions and tracking take their packages know. So
+// maxmemory costs a few additions a slice, and nothing a command. When clients take more together than
+// maxmemory-clients allows, the one with the most is closed.
+
+// memoryUse is what the executor keeps of that.
+type memoryUse struct {
+	clients int // what all sessions take together: the sum of sessionMemory.counted
+	// clientLimit is what they may take (maxmemory-clients); 0: there is no bound.
+	clientLimit   int
+	exempt        int  // sessions with CLIENT NO-EVICT
+	overLimit     bool // it has been said that nobody is left to be closed
+	peak          int  // the most that was used, without the log's buffers
+	mostEvictions int  // how many keys one slice evicts at most
+	purger        memory.Purger
+	// unsent are the sessions whose connections held output when they were last asked.
+	unsent []*session
+}
+
+// sessionMemory is what a session's part is made of, as of the end of its last slice.
+type sessionMemory struct {
+	counted       int  // all of it, as it stands in memoryUse.clients; 0: it does not
+	input, room   int  // bytes in the decoder, and the size of its buffer
+	backlog       int  // bytes of the commands in session.backlog
+	unsent        int  // output that the connection held when it was last asked
+	unsentIsNoted bool // the session stands in memoryUse.unsent
+}
+
+const (
+	// sessionBytes is what a session takes that does nothing, with its connection and its places in maps.
+	sessionBytes = int(unsafe.Sizeof(session{})) + 512
+	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
+	watchBytes = 160
+	// wordBytes is what a word of a command takes beside its text: the slice.
+	wordBytes = 24
+)
+
+// textBytes is how long the words of commands are together.
+func textBytes(argvs ...[][]byte) (n int) {
+	for _, argv := range argvs {
+		for _, word := range argv {
+			n += len(word)
+		}
+	}
+	return n
+}
+
+// recount brings the session's part of memoryUse.clients up to date. Its owner calls it, under the executor.
+func (s *session) recount() {
+	m := &s.memory
+	if s.dead || s.condemned {
+		return
+	}
+	m.input, m.room = s.decoder.Pending(), s.decoder.Held()
+	n := s.bytes()
+	s.executor.memory.clients += n - m.counted
+	m.counted = n
+	if m.unsent > 0 && !m.unsentIsNoted {
+		m.unsentIsNoted = true
+		s.executor.memory.unsent = append(s.executor.memory.unsent, s)
+	}
+}
+
+// uncount takes out of the sum what a session takes that ends.
+func (s *session) uncount() {
+	s.executor.memory.clients -= s.memory.counted
+	s.memory.counted = 0
+	s.exemptFromEviction(false)
+}
+
+// bytes is what the session takes.
+func (s *session) bytes() int {
+	n := sessionBytes + s.memory.room + s.memory.backlog + s.outputHeld()
+	if s.waiter != nil {
+		n += s.waiter.bytes + wordBytes*len(s.waiter.argv)
+	}
+	if s.multi != nil {
+		n += s.multi.bytes()
+	}
+	n += watchBytes * len(s.watched)
+	if s.subs != nil {
+		n += s.subs.Bytes()
+	}
+	return n
+}
+
+// outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
+// running slice is on its way, and counts when the connection turns out to hold it.
+func (s *session) outputHeld() int { return s.memory.unsent + s.inboxBytes + wordBytes*cap(s.inbox) }
+
+// bytes is what a transaction takes.
+func (tx *transaction) bytes() int {
+	return cap(tx.room) + wordBytes*cap(tx.args) + int(unsafe.Sizeof(queuedCommand{}))*cap(tx.queued)
+}
+
+// askUnsent has those asked again, once a second, whose clients had not taken all their output: a client that
+// reads is heard of only if somebody waits for it.
+func (ex *executor) askUnsent() {
+	list := ex.memory.unsent
+	ex.memory.unsent = nil
+	for _, s := range list {
+		if s.memory.unsentIsNoted = false; !s.dead {
+			ex.touch(s)
+		}
+	}
+}
+
+// countMemory tells the store how much is used besides the data. It is called at the end of each slice.
+func (ex *executor) countMemory() {
+	parts := ex.memoryParts()
+	sum := parts.Sum()
+	ex.store.SetBeside(sum)
+	ex.memory.peak = max(ex.memory.peak, ex.store.Used()+sum)
+}
+
+// memoryParts are what is used besides the data and bounded by maxmemory.
+func (ex *executor) memoryParts() memory.Parts {
+	scripts := ex.scripts.Memory()
+	return memory.Parts{Clients: ex.memory.clients, PubSub: ex.pubsub.Bytes(), Tracking: ex.tracking.Bytes(), ScriptVM: scripts.Machine,
+		FunctionVM: scripts.FunctionMachine, ScriptCache: scripts.Scripts, Libraries: scripts.Libraries}
+}
+
+// usageOf is what memory is used for in the server that runs the command.
+func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
+
+func (ex *executor) memoryUsage() *memory.Usage {
+	counts := ex.scripts.Counts()
+	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used(), Peak: ex.memory.peak, Scripts: counts.Scripts,
+		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,
+		Policy: ex.config.MaxMemoryPolicy, Full: ex.store.Full(), Purger: &ex.memory.purger}
+	if i := ex.durable.Info(); i.LogOn {
+		u.Log = int(i.Log.Pending)
+	}
+	for id := range ex.store.Len() {
+		if db := ex.store.DB(id); db.Len() > 0 {
+			keys, deadlines := db.Overhead()
+			u.Keyspaces = append(u.Keyspaces, memory.Keyspace{DB: id, Keys: db.Len(), Main: keys, Deadlines: deadlines})
+		}
+	}
+	ex.memory.peak = max(ex.memory.peak, u.Used()-u.Log)
+	return u
+}
+
+func (ex *executor) infoMemory(t *info.Text) { ex.memoryUsage().WriteInfo(t) }
+
+// The eviction of clients.
+
+// leastClientLimit is what clients may always take together: with less nobody could say so.
+const leastClientLimit = 128 << 10
+
+// clientLimitOf is the directive maxmemory-clients in bytes; 0: there is no bound.
+func clientLimitOf(c *config.Config) int {
+	switch {
+	case c.MaxMemoryClients == 0:
+		return 0
+	case c.MaxMemoryClients < 0 && c.MaxMemory == 0:
+		return 0
+	}
+	return int(min(max(c.MaxMemoryClients.Of(c.MaxMemory), leastClientLimit), math.MaxInt))
+}
+
+// exemptFromEviction makes the session stay whatever it takes, or ends that.
+func (s *session) exemptFromEviction(yes bool) {
+	m := &s.executor.memory
+	switch {
+	case yes && !s.noEvict:
+		m.exempt++
+	case !yes && s.noEvict:
+		m.exempt--
+	}
+	s.noEvict = yes
+}
+
+// evictClients condemns those who take most, until clients take less than they may.
+func (ex *executor) evictClients() {
+	m := &ex.memory
+	if m.clientLimit == 0 || m.clients < m.clientLimit || ex.busy.on {
+		m.overLimit = false
+		return
+	}
+	ex.begin()
+	for m.clients >= m.clientLimit && len(ex.clients) > m.exempt {
+		s := ex.largestClient()
+		ex.log.Info("Evicting client: " + s.line())
+		ex.counts.evicted++
+		ex.condemn(s)
+	}
+	if m.clients >= m.clientLimit && !m.overLimit {
+		m.overLimit = true
+		ex.log.Warn("Over client maxmemory after evicting all evictable clients")
+	}
+	ex.endUnit()
+}
+
+// largestClient returns the session that takes most of those that may be evicted, of which there is one. Of
+// several the oldest goes.
+func (ex *executor) largestClient() *session {
+	var largest *session
+	for _, s := range ex.clients {
+		if !s.noEvict && (largest == nil || s.memory.counted > largest.memory.counted ||
+			s.memory.counted == largest.memory.counted && s.id < largest.id) {
+			largest = s
+		}
+	}
+	return largest
+}
+
+// evictionKeys is how many keys one slice evicts under maxmemory-eviction-tenacity. Redis has a time for
+// it, which grows in the same way.
+func evictionKeys(tenacity int) int {
+	switch {
+	case tenacity <= 10:
+		return max(leastEvictions, usualEvictions*tenacity/10)
+	case tenacity < 100:
+		return int(usualEvictions * math.Pow(1.15, float64(tenacity-10)))
+	default:
+		return math.MaxInt
+	}
+}
+
+const (
+	// usualEvictions take about half a millisecond, for a key goes in some microseconds whatever it holds,
+	// most of them for looking at the keys among which it is chosen.
+	usualEvictions = 128
+	leastEvictions = 16
+)
