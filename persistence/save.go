@@ -29,9 +29,9 @@ type SaveOptions struct {
 	Base bool
 	// EachKey, if not nil, is called after each key.
 	EachKey func()
-	// Breathe, if not nil, is called now and then: whoever writes in the background
-	// lets others have the processor.
-	Breathe func()
+	// Breathe, if not nil, is called now and then with how many keys have been written: whoever writes in the
+	// background lets others have the processor.
+	Breathe func(keys int)
 }
 
 // breathBytes is how much is written between two calls of Breathe: some tenths of a millisecond's work.
@@ -68,7 +68,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	for _, code := range o.Functions {
 		out.Function(code)
 	}
-	lastBreath := int64(0)
+	lastBreath, saved := int64(0), 0
 	var name []byte // one for all keys: a save's garbage would have the collector run in the middle of it
 	for db := range snap.DBs() {
 		keys, timed := snap.Len(db)
@@ -88,9 +88,10 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 			if o.EachKey != nil {
 				o.EachKey()
 			}
+			saved++
 			if o.Breathe != nil && out.Written()-lastBreath >= breathBytes {
 				lastBreath = out.Written()
-				o.Breathe()
+				o.Breathe(saved)
 			}
 			return out.Err() == nil
 		})

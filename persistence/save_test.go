@@ -23,7 +23,7 @@ func fillWithStrings(n int) *store.Store {
 // the processors from everybody.
 func TestSaveMakesNoGarbageByTheKey(t *testing.T) {
 	st := fillWithStrings(5000)
-	for _, o := range []SaveOptions{{}, {Compress: true, Checksum: true, Breathe: func() {}}} {
+	for _, o := range []SaveOptions{{}, {Compress: true, Checksum: true, Breathe: func(int) {}}} {
 		got := testing.AllocsPerRun(3, func() {
 			snap := st.Cut()
 			_, err := Save(io.Discard, snap, o)

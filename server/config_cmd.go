@@ -154,7 +154,9 @@ func configResetStat(c *commands.Ctx) error {
 	ex.store.ResetStats()
 	ex.counts = counts{}
 	ex.total = 0
-	ex.stats.ForgetCalls()
+	ex.stats.ForgetCounts()
+	ex.durable.ForgetCounts()
+	ex.scripts.ForgetCounts()
 	clear(ex.users.Log.Denied[:])
 	c.Out.OK()
 	return nil

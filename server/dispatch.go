@@ -31,7 +31,6 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 		s.takeInbox()
 	}
 	mark := s.out.Mark()
-	ex.total++
 	err := s.admitPlain(row, argv)
 	if err == nil {
 		err = ex.count(s, row, argv)
@@ -48,35 +47,72 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 }
 
-// count runs a command that was admitted, and counts and measures it.
+// count runs a command that was admitted, and counts and measures it. One that waits is counted when its
+// wait is over: see countWaited.
 func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	if ex.gauge.Timed[row.Index()] {
 		return ex.countMeasured(s, row, argv, func() error { return ex.call(s, row, argv) })
 	}
 	of := &ex.stats.Commands[row.Index()]
+	timed := of.Called()
+	var took time.Duration
 	var err error
-	if of.Called() {
+	if timed {
 		start := time.Now()
 		err = ex.call(s, row, argv)
-		of.Took(time.Since(start))
+		took = time.Since(start)
 	} else {
 		err = ex.call(s, row, argv)
 	}
+	if w := s.waiter; w != nil {
+		of.Uncalled()
+		w.timed, w.took = timed, took
+		return nil
+	}
+	if timed {
+		of.Took(took)
+	}
+	ex.total++
 	if err != nil {
 		of.Failed++
 	}
 	return err
 }
 
-// countMeasured is count for a command that is measured each time.
+// countMeasured is count for a command that is measured each time; s is nil if a script has called it.
 func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, run func() error) error {
 	of := &ex.stats.Commands[row.Index()]
 	of.Called()
-	err := ex.measure(s, row, argv, run)
+	took, err := ex.measure(row, run)
+	if s != nil && s.waiter != nil {
+		w := s.waiter
+		of.Uncalled()
+		w.timed, w.took = true, took
+		return nil
+	}
+	of.Took(took)
+	ex.total++
 	if err != nil {
 		of.Failed++
 	}
+	ex.noteSlow(s, row, argv, took)
 	return err
+}
+
+// countWaited counts a command that has waited, when it is answered. It took what its attempts did.
+func (ex *executor) countWaited(w *waiter, failed bool) {
+	of := &ex.stats.Commands[w.row.Index()]
+	of.Called()
+	if w.timed {
+		of.Took(w.took)
+	}
+	ex.total++
+	if failed {
+		of.Failed++
+	}
+	if ex.gauge.Timed[w.row.Index()] {
+		ex.noteSlow(w.session, w.row, w.argv, w.took)
+	}
 }
 
 // countNested is count for what runs inside of another command: a script, a transaction, GUARD.
@@ -90,6 +126,7 @@ func (ex *executor) countNested(row *commands.Row, run func() error) error {
 	} else {
 		err = run()
 	}
+	ex.total++
 	if err != nil {
 		of.Failed++
 	}
@@ -110,7 +147,6 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		s.takeInbox()
 	}
 	mark := s.out.Mark()
-	ex.total++
 	if err == nil {
 		if err = s.admit(row, argv); err != nil {
 			ex.stats.Commands[row.Index()].Rejected++
@@ -203,40 +239,39 @@ func (ex *executor) nested(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 
 // Measuring: stats.Gauge says what is measured, and how.
 
-// measure runs a command that is timed, and keeps what is to be known of it.
-func (ex *executor) measure(s *session, row *commands.Row, argv [][]byte, run func() error) error {
+// measure runs a command that is timed.
+func (ex *executor) measure(row *commands.Row, run func() error) (took time.Duration, err error) {
 	start := time.Now()
-	err := run()
-	took := time.Since(start)
-	us := took.Microseconds()
-	g := &ex.gauge
-	g.MeasuredUS += us
-	ex.stats.Commands[row.Index()].Took(took)
-	if us >= g.SlowUS && !row.Flags.Has(commands.SkipSlowlog) && s.waiter == nil {
-		ex.noteSlow(s, us, row.Redact(argv))
-	}
+	err = run()
+	took = time.Since(start)
+	ex.gauge.MeasuredUS += took.Microseconds()
 	event := "command"
 	if row.Flags.Has(commands.Fast) {
 		event = "fast-command"
 	}
 	ex.stats.Events.Add(event, ex.store.NowUS()/1_000_000, took.Milliseconds())
-	return err
+	return took, err
 }
 
-// noteSlow keeps a command that took long.
-func (ex *executor) noteSlow(s *session, tookUS int64, args [][]byte) {
-	ex.stats.Slow.Add(stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: tookUS, Args: args,
-		Addr: s.info.addr, Name: s.info.name})
-}
-
-// endBatch looks whether the commands that were not timed took long.
-func (ex *executor) endBatch(s *session, batch [][][]byte) {
-	g := &ex.gauge
-	if !g.Together {
+// noteSlow keeps a command if it took long. One that a script has called is nobody's: s is nil.
+func (ex *executor) noteSlow(s *session, row *commands.Row, argv [][]byte, took time.Duration) {
+	us := took.Microseconds()
+	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
 		return
 	}
-	us := ex.clock.NowUS() - ex.store.NowUS() - g.MeasuredUS
-	if us < g.SlowUS {
+	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: us, Args: row.Redact(argv)}
+	if s != nil {
+		entry.Addr, entry.Name = s.info.addr, s.info.name
+	}
+	ex.stats.Slow.Add(entry)
+}
+
+// endBatch counts a batch, and looks whether the commands of it that were not timed took long.
+func (ex *executor) endBatch(s *session, batch [][][]byte) {
+	g := &ex.gauge
+	us := ex.clock.NowUS() - ex.store.NowUS()
+	ex.stats.Traffic.Batch(us)
+	if us -= g.MeasuredUS; !g.Together || us < g.SlowUS {
 		return
 	}
 	var largest [][]byte
@@ -256,7 +291,7 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 		}
 	}
 	if largest != nil {
-		ex.noteSlow(s, us, of.Redact(largest))
+		ex.noteSlow(s, of, largest, time.Duration(us)*time.Microsecond)
 	}
 }
 

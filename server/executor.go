@@ -97,9 +97,11 @@ type executor struct {
 	// beganFull says that memory was full, and no room could be made, when the command of a client began that
 	// now runs.
 	beganFull bool
-	evicting  bool  // memory is above its bound, and the ticker makes room in slices
-	ending    bool  // Close was called: no further command runs
-	failed    error // a write command panicked: the data may be damaged, nothing runs any more
+	evicting  bool // memory is above its bound, and the ticker makes room in slices
+	// fullSinceUS is since when memory is above its bound although keys were evicted; 0: it is not.
+	fullSinceUS int64
+	ending      bool  // Close was called: no further command runs
+	failed      error // a write command panicked: the data may be damaged, nothing runs any more
 
 	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all
@@ -225,6 +227,12 @@ type counts struct {
 	connections int64 // accepted
 	refused     int64 // by maxclients
 	evicted     int64 // clients, by maxmemory-clients
+	// longQueries and largeOutputs are clients that were closed for client-query-buffer-limit and
+	// client-output-buffer-limit.
+	longQueries, largeOutputs int64
+	expiry                    time.Duration // what letting keys die took
+	expiryCapped              int64         // slices that left some of it to the next one
+	fullUS                    int64         // for how long memory was above its bound, up to fullSinceUS
 }
 
 // What happens around a busy script, one that runs for longer than busy-reply-threshold. It lets others have

@@ -45,14 +45,16 @@ func (ex *executor) endHolds() (more bool) {
 // there are fewer than of timers.
 const holdsBudget = 128
 
-// expireDue removes keys whose time has come, and notes if that took long.
+// expireDue removes keys whose time has come, and notes what that took.
 func (ex *executor) expireDue(budget int) (more bool) {
-	if !ex.stats.Events.Wanted() {
-		return ex.store.ExpireDue(budget)
-	}
 	start := time.Now()
 	more = ex.store.ExpireDue(budget)
-	ex.stats.Events.Add("expire-cycle", ex.store.NowUS()/1_000_000, time.Since(start).Milliseconds())
+	took := time.Since(start)
+	ex.counts.expiry += took
+	if more {
+		ex.counts.expiryCapped++
+	}
+	ex.stats.Events.Add("expire-cycle", ex.store.NowUS()/1_000_000, took.Milliseconds())
 	return more
 }
 
@@ -67,5 +69,24 @@ func (ex *executor) evict() bool {
 	if removed > 0 {
 		ex.endUnit()
 	}
+	if full && ex.fullSinceUS == 0 {
+		ex.fullSinceUS = ex.store.NowUS()
+	} else if !full {
+		ex.notFull()
+	}
 	return !full || ex.evicting
+}
+
+// notFull says that memory is within its bound.
+func (ex *executor) notFull() {
+	ex.counts.fullUS += ex.fullForUS()
+	ex.fullSinceUS = 0
+}
+
+// fullForUS is for how long memory has been above its bound; 0: it is not.
+func (ex *executor) fullForUS() int64 {
+	if ex.fullSinceUS == 0 {
+		return 0
+	}
+	return max(0, ex.store.NowUS()-ex.fullSinceUS)
 }

@@ -33,8 +33,10 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 	}
 	if data != nil {
 		s.decoder.Feed(data)
+		s.fed = len(data)
 	}
-	large := s.decoder.Pending() > largeInput
+	s.input = s.decoder.Pending()
+	large := s.input > largeInput
 	s.behind = true
 	most := feedSlices
 	if !s.authenticated {
@@ -138,6 +140,13 @@ func (s *session) beginSlice(b *batch) {
 	}
 	s.pendingBytes = s.unsentBytes()
 	s.memory.unsent = s.pendingBytes
+	book := &s.executor.stats
+	if s.fed > 0 {
+		book.Traffic.Read(s.fed)
+		s.fed = 0
+	}
+	book.Buffers.Note(s.input, s.pendingBytes+s.inboxBytes)
+	s.input = 0
 	s.touched = false
 	if s.soft.sinceMS != 0 && !s.executor.busy.on {
 		s.judgeSoftLimit()
@@ -158,8 +167,10 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 		again = s.waiter == nil && !s.closing && !s.held
 	} else if w.err != nil && s.waiter == nil && !s.closing {
 		var broken resp.ProtocolError
-		if errors.As(w.err, &broken) { // Redis closes on too long a query without a word
+		if errors.As(w.err, &broken) {
 			s.out.Error(broken.Reply())
+		} else { // Redis closes on too long a query without a word
+			s.executor.counts.longQueries++
 		}
 		s.closing = true
 	}
@@ -193,6 +204,9 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	}
 	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
 	s.pendingBytes += len(r.out) // until the connection is asked again
+	if len(r.out) > 0 && !r.condemned {
+		ex.stats.Traffic.Write(len(r.out))
+	}
 	s.out.Buf = nil
 	if !s.condemned {
 		s.granted = nil
@@ -242,6 +256,12 @@ func (s *session) runBatch(ex *executor, b *batch, todo [][][]byte) (ran int) {
 		return s.runBetween(ex, b, todo)
 	}
 	ex.begin()
+	if book := &ex.stats; book.Rates.Due(ex.store.NowUS()) {
+		ex.noteRates()
+	}
+	if ex.fullSinceUS != 0 && !ex.store.Full() {
+		ex.notFull()
+	}
 	ex.endLeases()
 	ex.endHolds() // so that a command finds the stock that is free by now, however late the ticker is
 	s.info.lastUS = ex.store.NowUS()

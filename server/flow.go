@@ -100,6 +100,7 @@ func (s *session) condemnForOutput() {
 	if s.condemned {
 		return
 	}
+	s.executor.counts.largeOutputs++
 	s.executor.log.Warn("closing a client whose output buffer passed its limit", "client", s.id, "class", s.class.String(),
 		"bytes", s.outputBytes())
 	s.executor.condemn(s)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
@@ -13,6 +15,7 @@ import (
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
 	"lockserver/server/standalone"
+	"lockserver/server/stats"
 )
 
 func infoRows() []commands.Row {
@@ -58,6 +61,7 @@ func (ex *executor) infoSections() []info.Section {
 		{Name: "Replication", Write: func(t *info.Text) { standalone.InfoReplication(t, ex.replicationID) }},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
+		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
 		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},
 		{Name: "Errorstats", Write: ex.stats.InfoErrors},
 		{Name: "Latencystats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoLatencies(t, ex.table) }},
@@ -67,62 +71,145 @@ func (ex *executor) infoSections() []info.Section {
 }
 
 func (ex *executor) infoServer(t *info.Text) {
-	up := (ex.store.NowUS() - ex.startedUS) / 1_000_000
+	c, nowUS := ex.config, ex.store.NowUS()
+	up := (nowUS - ex.startedUS) / 1_000_000
+	build := info.ReadBuild()
+	executable, _ := os.Executable()
 	t.Line("redis_version", compatibleVersion)
+	t.Line("redis_git_sha1", build.Revision[:8])
+	t.Flag("redis_git_dirty", build.Modified)
+	t.Line("redis_build_id", build.Revision[:16])
 	t.Line("lockserver_version", ex.opts.Version)
 	t.Line("redis_mode", "standalone")
-	t.Line("os", runtime.GOOS+" "+runtime.GOARCH)
-	t.Line("arch_bits", 64)
+	t.Line("os", rusage.System())
+	t.Line("arch_bits", 32<<(^uint(0)>>63))
+	t.Line("monotonic_clock", "POSIX clock_gettime")
 	t.Line("multiplexing_api", ex.host.multiplexing())
 	t.Line("go_version", runtime.Version())
 	t.Line("process_id", os.Getpid())
 	t.Line("process_supervised", cmp.Or(ex.opts.Supervisor, "no"))
 	t.Line("run_id", ex.runID)
 	t.Line("tcp_port", ex.host.port())
-	t.Line("server_time_usec", ex.store.NowUS())
+	t.Line("server_time_usec", nowUS)
 	t.Line("uptime_in_seconds", up)
 	t.Line("uptime_in_days", up/86400)
-	t.Line("hz", ex.config.HZ)
-	t.Line("configured_hz", ex.config.HZ)
+	t.Line("hz", c.HZ)
+	t.Line("configured_hz", c.HZ)
+	t.Line("lru_clock", nowUS/1_000_000&(1<<24-1))
+	t.Line("executable", executable)
 	t.Line("config_file", ex.opts.ConfigFile)
-	t.Flag("io_threads_active", ex.config.IOThreads > 1)
+	t.Flag("io_threads_active", c.IOThreads > 1)
+	if c.ListensTCP() {
+		t.Line("listener0", "name=tcp,bind="+strings.Join(c.Bind, ",bind=")+",port="+strconv.Itoa(ex.host.port()))
+	}
+	if c.UnixSocket != "" {
+		t.Line("listener1", "name=unix,bind="+c.UnixSocket)
+	}
 }
 
 func (ex *executor) infoClients(t *info.Text) {
+	in, out := ex.stats.Buffers.Most()
 	t.Line("connected_clients", len(ex.clients))
 	t.Line("cluster_connections", 0)
 	t.Line("maxclients", ex.config.MaxClients)
-	t.Line("blocked_clients", ex.parking.count)
+	t.Line("client_recent_max_input_buffer", in)
+	t.Line("client_recent_max_output_buffer", out)
+	t.Line("blocked_clients", ex.parking.count+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
-	t.Line("clients_in_timeout_table", ex.parking.count)
+	t.Line("watching_clients", ex.watching.clients)
+	t.Line("clients_in_timeout_table", ex.parking.timed)
+	t.Line("total_watched_keys", lengths(ex.watching.watches))
+	t.Line("total_blocking_keys", lengths(ex.parking.queues))
+	t.Line("total_blocking_keys_on_nokey", ex.parking.keysOfGroups())
+}
+
+// lengths is how many entries maps have together.
+func lengths[V any](maps []map[string]V) (n int) {
+	for _, m := range maps {
+		n += len(m)
+	}
+	return n
 }
 
 func (ex *executor) infoStats(t *info.Text) {
-	st := ex.store.Stats()
+	ex.noteRates()
+	ex.infoTraffic(t)
+	t.Line("rejected_connections", ex.counts.refused)
+	t.Zeros("sync_full", "sync_partial_ok", "sync_partial_err")
+	ex.infoEnds(t)
+	t.Zeros("latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
+		"active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
+		"current_active_defrag_time")
+	t.Line("tracking_total_keys", ex.tracking.Keys())
+	t.Line("tracking_total_items", ex.tracking.Readings())
+	t.Line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
+	t.Line("unexpected_error_replies", 0)
+	t.Line("total_error_replies", ex.stats.Errors.Total)
+	t.Line("dump_payload_sanitizations", 0)
+	traffic := &ex.stats.Traffic
+	t.Line("total_reads_processed", traffic.Reads)
+	t.Line("total_writes_processed", traffic.Writes)
+	t.Zeros("io_threaded_reads_processed", "io_threaded_writes_processed") // no thread reads for another
+	t.Line("client_query_buffer_limit_disconnections", ex.counts.longQueries)
+	t.Line("client_output_buffer_limit_disconnections", ex.counts.largeOutputs)
+	t.Zeros("reply_buffer_shrinks", "reply_buffer_expands")
+	rise := ex.stats.Rates.Rise()
+	t.Line("eventloop_cycles", traffic.Batches)
+	t.Line("eventloop_duration_sum", traffic.BatchUS)
+	t.Line("eventloop_duration_cmd_sum", traffic.BatchUS)
+	t.Line("instantaneous_eventloop_cycles_per_sec", int64(stats.PerSecond(rise.Batches)))
+	t.Line("instantaneous_eventloop_duration_usec", rise.BatchUS/max(rise.Batches, 1))
+	ex.users.Log.Info(t)
+}
+
+// infoTraffic writes what clients asked for, and what went to and fro.
+func (ex *executor) infoTraffic(t *info.Text) {
+	traffic, rise := &ex.stats.Traffic, ex.stats.Rates.Rise()
 	t.Line("total_connections_received", ex.counts.connections)
 	t.Line("total_commands_processed", ex.total)
-	t.Line("rejected_connections", ex.counts.refused)
-	t.Line("expired_keys", st.Expired)
+	t.Line("instantaneous_ops_per_sec", int64(stats.PerSecond(rise.Commands)))
+	t.Line("total_net_input_bytes", traffic.InBytes)
+	t.Line("total_net_output_bytes", traffic.OutBytes)
+	t.Zeros("total_net_repl_input_bytes", "total_net_repl_output_bytes")
+	t.Line("instantaneous_input_kbps", stats.PerSecond(rise.InBytes)/1024)
+	t.Line("instantaneous_output_kbps", stats.PerSecond(rise.OutBytes)/1024)
+	t.Line("instantaneous_input_repl_kbps", 0.0)
+	t.Line("instantaneous_output_repl_kbps", 0.0)
+}
+
+// infoEnds writes what became of keys, and who looks for them.
+func (ex *executor) infoEnds(t *info.Text) {
+	st := ex.store.Stats()
+	full := ex.fullForUS()
 	t.Line("expired_subkeys", st.ExpiredFields)
+	t.Line("expired_keys", st.Expired)
+	t.Line("expired_stale_perc", 0.0) // D16
+	t.Line("expired_time_cap_reached_count", ex.counts.expiryCapped)
+	t.Line("expire_cycle_cpu_milliseconds", ex.counts.expiry.Milliseconds())
 	t.Line("evicted_keys", st.Evicted)
 	t.Line("evicted_clients", ex.counts.evicted)
+	t.Line("evicted_scripts", ex.scripts.Counts().Evicted)
+	t.Line("total_eviction_exceeded_time", (ex.counts.fullUS+full)/1000)
+	t.Line("current_eviction_exceeded_time", full/1000)
 	t.Line("keyspace_hits", st.Hits)
 	t.Line("keyspace_misses", st.Misses)
 	t.Line("pubsub_channels", ex.pubsub.Len(pubsub.Channel))
 	t.Line("pubsub_patterns", ex.pubsub.Len(pubsub.Pattern))
 	t.Line("pubsubshard_channels", ex.pubsub.Len(pubsub.Shard))
-	t.Line("tracking_total_keys", ex.tracking.Keys())
-	t.Line("tracking_total_items", ex.tracking.Readings())
-	t.Line("tracking_total_prefixes", len(ex.tracking.Prefixes()))
-	t.Line("total_error_replies", ex.stats.Errors.Total)
-	ex.users.Log.Info(t)
+}
+
+// noteRates says what is counted, before more is.
+func (ex *executor) noteRates() {
+	ex.stats.Rates.Note(ex.store.NowUS(), stats.Sums{Commands: ex.total, Traffic: ex.stats.Traffic})
 }
 
 func infoCPU(t *info.Text) {
 	user, sys := rusage.CPU()
 	t.Line("used_cpu_sys", fmt.Sprintf("%.6f", sys))
 	t.Line("used_cpu_user", fmt.Sprintf("%.6f", user))
+	t.Line("used_cpu_sys_children", "0.000000")
+	t.Line("used_cpu_user_children", "0.000000")
 }
 
 // infoLocks is ours.
@@ -144,7 +231,8 @@ func (ex *executor) infoLocks(t *info.Text) {
 func (ex *executor) infoKeyspace(t *info.Text) {
 	for id := range ex.store.Len() {
 		if db := ex.store.DB(id); db.Len() > 0 {
-			t.Line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=0,subexpiry=%d", db.Len(), db.Timed(), db.TimedHashes()))
+			t.Line(fmt.Sprintf("db%d", id), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d",
+				db.Len(), db.Timed(), db.MeanTTL(), db.TimedHashes()))
 		}
 	}
 }

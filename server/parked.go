@@ -1,6 +1,8 @@
 package server
 
 import (
+	"time"
+
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
@@ -74,10 +76,13 @@ func (ex *executor) timeOut(w *waiter) {
 func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 	c := ex.waiterCtx(w)
 	mark := c.Out.Mark()
-	if err := ex.contain(w.row, func() error { return reply(c) }); err != nil {
+	err := ex.contain(w.row, func() error { return reply(c) })
+	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
+		ex.stats.Errors.Count(err.Error())
 	}
+	ex.countWaited(w, err != nil)
 	ex.spareCtx(c)
 	ex.answered(w, mark)
 }
@@ -181,20 +186,29 @@ func (ex *executor) try(w *waiter) bool {
 	ex.tracking.actor = w.session                        // not whoever made the key ready
 	err := w.session.permit(w.row, w.argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
+		var start time.Time
+		if w.timed {
+			start = time.Now()
+		}
 		err = ex.contain(w.row, func() (err error) {
 			done, err = w.wait.Try(c)
 			return err
 		})
+		if w.timed {
+			w.took += time.Since(start)
+		}
 	}
 	ex.parking.serving, ex.tracking.actor = nil, nil
 	ex.spareCtx(c)
 	if err != nil {
 		w.session.out.Rollback(mark)
 		w.session.out.Error(err.Error())
+		ex.stats.Errors.Count(err.Error())
 	} else if !done {
 		w.session.out.Rollback(mark)
 		return false
 	}
+	ex.countWaited(w, err != nil)
 	w.granted = err == nil
 	if w.wait.Undo != nil && err == nil {
 		w.session.granted = w

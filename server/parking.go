@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/store"
@@ -26,7 +27,9 @@ type waiter struct {
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so
 	older, younger *waiter   // the claimant's others
-	granted        bool      // it leaves its queues because it got what it waited for
+	timed          bool      // what its attempts take is measured
+	took           time.Duration
+	granted        bool // it leaves its queues because it got what it waited for
 }
 
 // place is a waiter's stand in one key's queue.
@@ -61,6 +64,8 @@ type parking struct {
 	queues    []map[string]*queue // a database each
 	claimants map[string]*claimant
 	count     int
+	timed     int    // those of them whose wait has an end
+	ofGroups  int    // those that wait for a group's entries of a stream (XREADGROUP)
 	ofLocks   int    // those of them that wait in the queues of locks
 	entered   uint64 // how many have ever been parked
 	ready     []*queue
@@ -127,7 +132,7 @@ func (p *parking) enter(w *waiter) {
 		q.last = pl
 		w.places = append(w.places, pl)
 	}
-	p.count++
+	p.tally(w, 1)
 	p.entered++
 	if w.number = p.entered; w.wait.Owner != nil {
 		p.ofLocks++
@@ -166,7 +171,39 @@ func (p *parking) leave(w *waiter) {
 		}
 	}
 	w.places = nil
-	p.count--
+	p.tally(w, -1)
+}
+
+// tally counts a waiter that comes (1) or goes (-1).
+func (p *parking) tally(w *waiter, n int) {
+	p.count += n
+	if w.wait.DeadlineMS != 0 {
+		p.timed += n
+	}
+	if w.readsGroup() {
+		p.ofGroups += n
+	}
+}
+
+// readsGroup reports whether the wait is one that also ends when the key goes.
+func (w *waiter) readsGroup() bool { return w.row.Name == "xreadgroup" }
+
+// keysOfGroups is how many keys somebody waits for in XREADGROUP.
+func (p *parking) keysOfGroups() (n int) {
+	if p.ofGroups == 0 {
+		return 0
+	}
+	for _, queues := range p.queues {
+		for _, q := range queues {
+			for pl := q.first; pl != nil; pl = pl.next {
+				if pl.waiter.readsGroup() {
+					n++
+					break
+				}
+			}
+		}
+	}
+	return n
 }
 
 func (w *waiter) standsIn(q *queue) bool {

@@ -32,9 +32,13 @@ func (h scriptHost) Show(c *commands.Ctx) {
 // Call implements script.Host.
 func (h scriptHost) Call(c *commands.Ctx) (failed bool, err error) {
 	ex, s := h.executor, sessionOf(c)
-	ex.total++
 	c.DB = s.db
-	err = ex.countNested(c.Row, func() error { return ex.callContained(c, s) })
+	run := func() error { return ex.callContained(c, s) }
+	if ex.gauge.Timed[c.Row.Index()] {
+		err = ex.countMeasured(nil, c.Row, c.Argv, run)
+	} else {
+		err = ex.countNested(c.Row, run)
+	}
 	if len(ex.monitors) > 0 {
 		ex.show(nil, c.Row, s.db.ID(), c.Argv)
 	}

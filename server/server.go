@@ -309,7 +309,6 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.watching = newWatching(c.Databases)
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
-	ex.tracking = newTrackers()
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)

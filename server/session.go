@@ -26,6 +26,7 @@ type session struct {
 	decoder     resp.Decoder
 	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
 	limits      *resp.Limits // those that the decoder has
+	fed, input  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
 	stalled     bool         // too much output is unsent: no command runs; see flow.go
 	behind      bool         // more commands could run at once: others get their turn first
 	inputEnded  bool         // the client sends no more; the session leaves when it has run what was read

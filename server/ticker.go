@@ -117,6 +117,7 @@ func (ex *executor) keepHouse() {
 	}
 	ex.durable.Tick()
 	ex.askUnsent()
+	ex.stats.Buffers.Tick()
 	ex.closeIdle()
 	ex.closeStrangers()
 }

@@ -20,9 +20,9 @@ type trackers struct {
 	sweep timer
 	most  int64    // tracking-table-max-keys; 0: no bound
 	actor *session // whose command is running, nil if nobody's
-	// flushedAt is executor.total at the last flush that was told: one command may empty many databases.
-	flushedAt int64
-	found     []int // room for places of keys
+	// flushed: the running command has emptied a database, which was told; it may empty many.
+	flushed bool
+	found   []int // room for places of keys
 }
 
 // tracker is a session that tracks.
@@ -34,8 +34,6 @@ const (
 	// spareEvictions is how many more keys than it has added a command evicts when the bound was lowered.
 	spareEvictions = 100
 )
-
-func newTrackers() trackers { return trackers{flushedAt: -1} }
 
 // startTracking makes s a tracker; options and prefixes are for the caller to set.
 func (ex *executor) startTracking(s *session) *tracker {
@@ -74,7 +72,7 @@ func (t *trackers) fire(ex *executor) {
 // and what it reads is remembered.
 func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 	outer := ex.tracking.actor
-	ex.tracking.actor = s
+	ex.tracking.actor, ex.tracking.flushed = s, false
 	err := c.Row.Run(c)
 	ex.tracking.actor = outer
 	if tr := s.tracker; tr != nil && tr.Remembers() && c.Row.Flags.Has(commands.ReadOnly) && c.Row.Group != commands.Scripting {
@@ -135,10 +133,10 @@ func (ex *executor) invalidate(k *tracking.Key[*session], actor *session) {
 // trackedFlushed tells every tracker that all keys may be gone, once a command.
 func (ex *executor) trackedFlushed() {
 	t := &ex.tracking
-	if t.flushedAt == ex.total {
+	if t.flushed {
 		return
 	}
-	t.flushedAt = ex.total
+	t.flushed = true
 	var m tracking.Invalidation
 	for tr := range t.Trackers() {
 		ex.tell(tr, &m)

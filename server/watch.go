@@ -3,7 +3,8 @@ package server
 // watching holds every watched key. It is only touched under the executor.
 type watching struct {
 	watches []map[string][]*watch // a database each
-	count   int
+	count   int                   // of watches
+	clients int                   // that watch any
 }
 
 func newWatching(databases int) watching {
@@ -41,6 +42,9 @@ func (w *watching) add(s *session, key []byte) {
 	list := w.watches[s.db.ID()][string(key)]
 	one := &watch{session: s, db: s.db, key: string(key), place: len(list), existed: s.db.Peek(key).OK()}
 	w.watches[s.db.ID()][one.key] = append(list, one)
+	if len(s.watched) == 0 {
+		w.clients++
+	}
 	s.watched = append(s.watched, one)
 	w.count++
 }
@@ -79,6 +83,7 @@ func (s *session) unwatch() {
 		ex.watching.remove(one)
 	}
 	s.watched = nil
+	ex.watching.clients--
 	ex.observe()
 }
 

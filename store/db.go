@@ -1,6 +1,7 @@
 package store
 
 import (
+	"math/bits"
 	"unsafe"
 
 	"lockserver/store/due"
@@ -26,6 +27,17 @@ func (db *DB) Len() int { return db.space.keys.Len() }
 
 // Timed returns the number of keys that have a deadline.
 func (db *DB) Timed() int { return db.space.timed }
+
+// MeanTTL returns how many milliseconds the keys that have a deadline still live, on average; 0: there are
+// none.
+func (db *DB) MeanTTL() int64 {
+	sp := db.space
+	if sp.timed == 0 {
+		return 0
+	}
+	mean, _ := bits.Div64(sp.deadlineSum[1], sp.deadlineSum[0], uint64(sp.timed))
+	return max(0, int64(mean)-db.store.nowMS)
+}
 
 // TimedHashes returns the number of hashes of which a field has a deadline.
 func (db *DB) TimedHashes() int { return db.space.timedHashes }

@@ -1,6 +1,10 @@
 package store
 
-import "lockserver/store/due"
+import (
+	"math/bits"
+
+	"lockserver/store/due"
+)
 
 // deadline is one key's end of life. Neither its time nor its key changes while a cut is
 // active: a snapshot reads them.
@@ -46,16 +50,21 @@ func (sp *space) setDeadline(key string, v *value, atMS int64) {
 	case v.exp == nil:
 		v.exp = &deadline{Of: timedKey{space: sp, key: key}}
 		sp.timed++
+		sp.addDeadline(atMS)
 		sp.charge(deadlineBytes)
 		q.Set(v.exp, atMS)
 	case atMS == 0:
 		sp.dropDeadline(v)
 		v.exp = nil
 	case sp.store.epoch.Active() > 0: // a snapshot may read the item: leave it as it is
+		sp.takeDeadline(v.exp.AtMS())
+		sp.addDeadline(atMS)
 		fresh := &deadline{Of: v.exp.Of}
 		q.Replace(v.exp, fresh, atMS)
 		v.exp = fresh
 	default:
+		sp.takeDeadline(v.exp.AtMS())
+		sp.addDeadline(atMS)
 		q.Set(v.exp, atMS)
 	}
 }
@@ -65,6 +74,19 @@ func (sp *space) dropDeadline(v *value) {
 	if v.exp != nil {
 		sp.store.deadlines.Remove(v.exp)
 		sp.timed--
+		sp.takeDeadline(v.exp.AtMS())
 		sp.charge(-deadlineBytes)
 	}
+}
+
+// addDeadline counts a deadline in the sum of the space.
+func (sp *space) addDeadline(atMS int64) {
+	low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
+	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
+}
+
+// takeDeadline is the end of addDeadline.
+func (sp *space) takeDeadline(atMS int64) {
+	low, borrow := bits.Sub64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
+	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] - borrow}
 }

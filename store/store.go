@@ -103,7 +103,9 @@ type space struct {
 	db    *DB // the database that holds this space now
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
-	used  int // bytes of the store's used that are in this space
+	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.
+	deadlineSum [2]uint64
+	used        int // bytes of the store's used that are in this space
 	// timedHashes is how many hashes of this space stand in the store's queue of fields.
 	timedHashes int
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go

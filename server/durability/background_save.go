@@ -15,6 +15,24 @@ import (
 type backgroundSave struct {
 	off     atomic.Bool
 	written chan struct{} // closed when the file has been replaced, or will not be any more
+	keys    int           // how many there are to be written
+	saved   atomic.Int64  // about how many have been
+}
+
+// newBackgroundSave is one of a cut.
+func newBackgroundSave(snap *store.Snapshot) *backgroundSave {
+	bg := &backgroundSave{written: make(chan struct{})}
+	for db := range snap.DBs() {
+		keys, _ := snap.Len(db)
+		bg.keys += keys
+	}
+	return bg
+}
+
+// breathe gives way, when so many keys have been written.
+func (bg *backgroundSave) breathe(keys int) {
+	bg.saved.Store(int64(keys))
+	background.Breathe()
 }
 
 // errCalledOff ends a background save that something newer has made pointless.
@@ -22,7 +40,7 @@ var errCalledOff = errors.New("the save was called off")
 
 // run writes the snapshot; it returns errCalledOff, and leaves the old file, if it was called off in time.
 func (bg *backgroundSave) run(path string, snap *store.Snapshot, o persistence.SaveOptions) (bytes int64, err error) {
-	o.Breathe = background.Breathe
+	o.Breathe = bg.breathe
 	err = bg.work(func() error {
 		return persistence.ReplaceFile(path, persistence.SnapshotMode, func(w io.Writer) (err error) {
 			bytes, err = persistence.Save(calledOff{bg, w}, snap, o)

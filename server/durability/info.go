@@ -89,10 +89,32 @@ func (s *Storage) TokenInfo() TokenInfo {
 	return TokenInfo{Last: s.tokens.last, Kept: s.tokens.path != "", Err: s.tokens.err}
 }
 
+// ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).
+func (s *Storage) ForgetCounts() {
+	s.snapshots.saves, s.rewrites.count, s.rewrites.failures = 0, 0, 0
+	if s.log != nil {
+		s.delayedBefore = s.log.log.Stats().Delayed
+	}
+}
+
+// writing is the background save or rewrite that runs; nil: none.
+func (s *Storage) writing() *backgroundSave {
+	switch {
+	case s.snapshots.running:
+		return s.snapshots.background
+	case s.rewrites.running:
+		return s.rewrites.background
+	}
+	return nil
+}
+
 // WriteInfo writes the fields of INFO's section about persistence.
 func (s *Storage) WriteInfo(t *info.Text) {
 	i := s.Info()
-	i.Load.write(t)
+	t.Flag("loading", i.Load != nil)
+	t.Line("async_loading", 0)
+	t.Zeros("current_cow_peak", "current_cow_size", "current_cow_size_age") // nothing is forked
+	s.writing().writeInfo(t)
 	t.Line("rdb_changes_since_last_save", i.Changes)
 	t.Flag("rdb_bgsave_in_progress", i.Saves.Running)
 	t.Line("rdb_last_save_time", i.LastSaveS)
@@ -100,6 +122,9 @@ func (s *Storage) WriteInfo(t *info.Text) {
 	t.Line("rdb_last_bgsave_time_sec", i.Saves.LastS)
 	t.Line("rdb_current_bgsave_time_sec", i.Saves.CurrentS)
 	t.Line("rdb_saves", i.Saves.Count)
+	t.Line("rdb_last_cow_size", 0)
+	t.Line("rdb_last_load_keys_expired", s.expiredKeys)
+	t.Line("rdb_last_load_keys_loaded", s.loadedKeys)
 	t.Flag("aof_enabled", i.LogOn)
 	t.Flag("aof_rewrite_in_progress", i.Rewrites.Running)
 	t.Flag("aof_rewrite_scheduled", i.Rewrites.Scheduled)
@@ -107,29 +132,39 @@ func (s *Storage) WriteInfo(t *info.Text) {
 	t.Line("aof_current_rewrite_time_sec", i.Rewrites.CurrentS)
 	t.Status("aof_last_bgrewrite_status", i.Rewrites.LastErr)
 	t.Line("aof_rewrites", i.Rewrites.Count)
+	t.Line("aof_rewrites_consecutive_failures", s.rewrites.failures)
 	t.Status("aof_last_write_status", i.LogErr)
-	if !i.LogOn {
-		return
+	t.Zeros("aof_last_cow_size", "module_fork_in_progress", "module_fork_last_cow_size")
+	if i.LogOn {
+		t.Line("aof_current_size", i.Log.Bytes)
+		t.Line("aof_base_size", i.Log.StartBytes)
+		t.Flag("aof_pending_rewrite", i.Rewrites.Scheduled)
+		t.Line("aof_buffer_length", i.Log.Pending)
+		t.Flag("aof_pending_bio_fsync", i.Log.Syncing)
+		t.Line("aof_delayed_fsync", i.Log.Delayed-s.delayedBefore)
 	}
-	t.Line("aof_current_size", i.Log.Bytes)
-	t.Line("aof_base_size", i.Log.StartBytes)
-	t.Flag("aof_pending_rewrite", i.Rewrites.Scheduled)
-	t.Line("aof_buffer_length", i.Log.Pending)
-	t.Flag("aof_pending_bio_fsync", i.Log.Syncing)
-	t.Line("aof_delayed_fsync", i.Log.Delayed)
+	if i.Load != nil {
+		i.Load.write(t)
+	}
 }
 
-// write writes how far the start has come; nil: the data is there.
-func (l *Load) write(t *info.Text) {
-	t.Flag("loading", l != nil)
-	t.Line("async_loading", 0)
-	if l == nil {
-		return
+// writeInfo writes how far a background save or rewrite has come; nil: there is none.
+func (bg *backgroundSave) writeInfo(t *info.Text) {
+	saved, keys := int64(0), int64(0)
+	if bg != nil {
+		saved, keys = bg.saved.Load(), int64(bg.keys)
 	}
+	t.Line("current_fork_perc", float64(saved)*100/float64(max(keys, 1)))
+	t.Line("current_save_keys_processed", saved)
+	t.Line("current_save_keys_total", keys)
+}
+
+// write writes how far the start has come.
+func (l *Load) write(t *info.Text) {
 	t.Line("loading_start_time", l.StartedUS/1_000_000)
 	t.Line("loading_total_bytes", l.Total)
 	t.Line("loading_rdb_used_mem", 0)
 	t.Line("loading_loaded_bytes", l.Done)
-	t.Line("loading_loaded_perc", l.Percent)
+	t.Line("loading_loaded_perc", float64(l.Done)*100/float64(max(l.Total, 1)))
 	t.Line("loading_eta_seconds", l.LeftS)
 }

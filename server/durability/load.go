@@ -121,6 +121,7 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	}
 	s.seeTokenLimit(got.TokenLimit)
 	s.logger.Info(fmt.Sprintf("Done loading RDB, keys loaded: %d, keys expired: %d.", got.Keys, got.Expired))
+	s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	return got, nil
 }
 
@@ -330,6 +331,7 @@ func (r replay) Snapshot(from io.Reader) (bytes int64, err error) {
 	s := r.storage
 	got, err := persistence.Load(from, s.store, s.loadOptions(false))
 	s.seeTokenLimit(got.TokenLimit)
+	s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	return got.Bytes, err
 }
 

@@ -143,7 +143,7 @@ func (s *Storage) rebaseLog() {
 	if err == nil {
 		snap, o := s.store.Cut(), s.saveOptions()
 		o.Base = true
-		err = run.Run(func(w io.Writer) error { return writeBase(w, snap, o, asRDB) })
+		err = run.Run(func(w io.Writer) error { return writeBase(newBackgroundSave(snap), w, snap, o, asRDB) })
 		snap.Release()
 	}
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"os"
 	"strconv"
 
-	"lockserver/internal/background"
 	"lockserver/internal/resp"
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
@@ -23,6 +22,7 @@ type rewrites struct {
 	startedMS  int64           // when the running or last one began
 	durationMS int64           // of the last one; -1: none yet
 	count      int64
+	failures   int64 // in a row
 }
 
 // Rewriting reports whether the log is being rewritten.
@@ -100,15 +100,15 @@ func (s *Storage) StartRewrite() error {
 		rw.lastErr = close(err)
 		return rw.lastErr
 	}
-	bg := &backgroundSave{written: make(chan struct{})}
+	snap, o, asRDB := s.store.Cut(), s.saveOptions(), s.config.AOFUseRDBPreamble
+	bg := newBackgroundSave(snap)
 	rw.running, rw.background = true, bg
 	s.followPolicy(s.config)
-	snap, o, asRDB := s.store.Cut(), s.saveOptions(), s.config.AOFUseRDBPreamble
 	o.Base = true
 	s.logger.Info(fmt.Sprintf("Background append only file rewriting started by pid %d", os.Getpid()))
 	s.host.Background(func() {
 		err := bg.work(func() error {
-			return run.Run(func(w io.Writer) error { return writeBase(calledOff{bg, w}, snap, o, asRDB) })
+			return run.Run(func(w io.Writer) error { return writeBase(bg, w, snap, o, asRDB) })
 		})
 		err = close(err)
 		s.host.Do(func() { s.endRewrite(snap, err) })
@@ -144,9 +144,11 @@ func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 	if errors.Is(err, errCalledOff) {
 		s.logger.Info("the rewrite of the append-only file was called off")
 	} else if rw.lastErr = err; err != nil {
+		rw.failures++
 		s.logger.Error("Background AOF rewrite terminated with error", "cause", err)
 	} else {
 		rw.count++
+		rw.failures = 0
 		s.logger.Info("Background AOF rewrite terminated with success")
 		s.logger.Info("Background AOF rewrite finished successfully", "ms", rw.durationMS)
 		if s.log != nil {
@@ -157,13 +159,13 @@ func (s *Storage) endRewrite(snap *store.Snapshot, err error) {
 }
 
 // writeBase writes a cut as the base of a log: as a snapshot, or as commands.
-func writeBase(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions, asRDB bool) error {
-	o.Breathe = background.Breathe
+func writeBase(bg *backgroundSave, w io.Writer, snap *store.Snapshot, o persistence.SaveOptions, asRDB bool) error {
+	o.Breathe = bg.breathe
 	if asRDB {
-		_, err := persistence.Save(w, snap, o)
+		_, err := persistence.Save(calledOff{bg, w}, snap, o)
 		return err
 	}
-	return writeCommands(w, snap, o)
+	return writeCommands(calledOff{bg, w}, snap, o)
 }
 
 // commandBytes is how much is gathered before it is written.
@@ -179,6 +181,7 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 	for _, code := range o.Functions {
 		out = resp.AppendCommand(out, []byte("FUNCTION"), []byte("LOAD"), code)
 	}
+	saved := 0
 	for db := range snap.DBs() {
 		if keys, _ := snap.Len(db); keys == 0 {
 			continue
@@ -199,10 +202,11 @@ func writeCommands(w io.Writer, snap *store.Snapshot, o persistence.SaveOptions)
 			if o.EachKey != nil {
 				o.EachKey()
 			}
+			saved++
 			if len(out) >= commandBytes {
 				_, err = w.Write(out)
 				out = out[:0]
-				background.Breathe()
+				o.Breathe(saved)
 			}
 			return err == nil
 		})

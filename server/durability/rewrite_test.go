@@ -22,7 +22,7 @@ func TestRewritingAsCommandsMakesNoGarbageByTheKey(t *testing.T) {
 	}
 	got := testing.AllocsPerRun(3, func() {
 		snap := st.Cut()
-		err := writeCommands(io.Discard, snap, persistence.SaveOptions{})
+		err := writeCommands(io.Discard, snap, persistence.SaveOptions{Breathe: func(int) {}})
 		snap.Release()
 		require.NoError(t, err)
 	})
@@ -31,7 +31,7 @@ func TestRewritingAsCommandsMakesNoGarbageByTheKey(t *testing.T) {
 	var out bytes.Buffer
 	snap := st.Cut()
 	defer snap.Release()
-	require.NoError(t, writeCommands(&out, snap, persistence.SaveOptions{}))
+	require.NoError(t, writeCommands(&out, snap, persistence.SaveOptions{Breathe: func(int) {}}))
 	require.Equal(t, keys, bytes.Count(out.Bytes(), []byte("\r\n$3\r\nSET\r\n")))
 	require.Equal(t, keys/2, bytes.Count(out.Bytes(), []byte("\r\n$9\r\nPEXPIREAT\r\n")))
 }

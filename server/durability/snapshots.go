@@ -78,7 +78,7 @@ func (s *Storage) StartSave() {
 	sn.startedDirty = s.store.Dirty()
 	sn.lastTryMS = s.store.NowMS()
 	snap, path, o := s.store.Cut(), s.snapshotPath(), s.saveOptions()
-	bg := &backgroundSave{written: make(chan struct{})}
+	bg := newBackgroundSave(snap)
 	sn.background = bg
 	s.logger.Info(fmt.Sprintf("Background saving started by pid %d", os.Getpid()))
 	s.host.Background(func() {

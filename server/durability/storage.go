@@ -58,6 +58,9 @@ type Storage struct {
 	left      []*claim // of directories that are still written to
 	tokens    tokens
 	trusting  bool // snapshots are loaded whatever their checksum says: DEBUG SET-SKIP-CHECKSUM-VALIDATION
+	// loadedKeys and expiredKeys are how many keys of the last snapshot that was loaded were kept, and not.
+	loadedKeys, expiredKeys int
+	delayedBefore           int64 // what aof.Stats.Delayed was when the counts were set to zero
 }
 
 // Init makes a Storage ready, which is not to be copied from then on. Nothing is read or written before Load.

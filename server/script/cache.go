@@ -40,7 +40,8 @@ type cache struct {
 	first, last    *cachedScript
 	evictable      int
 	evictableBytes int
-	bytes          int // of all together, about
+	bytes          int   // of all together, about
+	evicted        int64 // how many have gone because of the bounds
 }
 
 func newCache() cache {
@@ -78,6 +79,7 @@ func (c *cache) add(s *cachedScript) {
 	c.pushBack(s)
 	for c.evictable > 1 && (c.evictable > maxEvictableScripts || c.evictableBytes > maxEvictableBytes) {
 		old := c.first
+		c.evicted++
 		c.remove(old)
 		delete(c.byBody, old.body)
 		delete(c.bySHA, old.sha)

@@ -128,11 +128,14 @@ func (e *Engine) Flags(row *commands.Row, argv [][]byte) commands.Flags {
 }
 
 // Counts are the sizes of what an engine keeps.
-type Counts struct{ Scripts, Libraries, Functions int }
+type Counts struct {
+	Scripts, Libraries, Functions int
+	Evicted                       int64 // scripts that went to make room
+}
 
 // Counts returns how many scripts are cached, and how many libraries and functions are loaded.
 func (e *Engine) Counts() Counts {
-	return Counts{len(e.cache.bySHA), len(e.libraries.byName), len(e.libraries.functions)}
+	return Counts{len(e.cache.bySHA), len(e.libraries.byName), len(e.libraries.functions), e.cache.evicted}
 }
 
 // EachScript calls f with the name and text of each script that EVALSHA knows.
@@ -149,6 +152,9 @@ func (e *Engine) Script(sha []byte) (body string, ok bool) {
 	}
 	return "", false
 }
+
+// ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).
+func (e *Engine) ForgetCounts() { e.cache.evicted = 0 }
 
 // Libraries returns the code of the libraries: what has to be saved of them.
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }

@@ -80,7 +80,9 @@ func (e *Engine) scriptFlush(c *commands.Ctx) error {
 	if a.Left() > 1 || a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC") {
 		return commands.ErrScriptFlush
 	}
+	evicted := e.cache.evicted
 	e.cache = newCache()
+	e.cache.evicted = evicted
 	e.scripts = nil
 	c.Out.OK()
 	return nil

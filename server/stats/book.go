@@ -17,14 +17,17 @@ type Book struct {
 	Slow     SlowLog
 	Events   Events
 	Errors   Errors
+	Traffic  Traffic
+	Rates    Rates // of Traffic and of commands
+	Buffers  Buffers
 	Commands []Command // by commands.Row.Index()
 	Tracking bool      // latency-tracking: how calls are spread over time is told
 }
 
-// ForgetCalls sets all counts of calls and errors to zero.
-func (b *Book) ForgetCalls() {
+// ForgetCounts sets all that is counted to zero.
+func (b *Book) ForgetCounts() {
 	clear(b.Commands)
-	b.Errors = Errors{}
+	b.Errors, b.Traffic, b.Rates = Errors{}, Traffic{}, Rates{}
 }
 
 // handler is a command of this package.

@@ -109,6 +109,6 @@ func TestLatencyHistograms(t *testing.T) {
 	a.book.Tracking = false
 	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
 	a.book.Tracking = true
-	a.book.ForgetCalls()
+	a.book.ForgetCounts()
 	require.Equal(t, "{}", a.do("LATENCY HISTOGRAM"))
 }

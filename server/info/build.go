@@ -1,0 +1,27 @@
+package info
+
+import "runtime/debug"
+
+// Build is what is known of the source that the program was made of.
+type Build struct {
+	Revision string // of the repository; zeros: not known
+	Modified bool   // it was not quite that
+}
+
+// ReadBuild reads it from the program.
+func ReadBuild() Build {
+	b := Build{Revision: "0000000000000000000000000000000000000000"}
+	program, ok := debug.ReadBuildInfo()
+	if !ok {
+		return b
+	}
+	for _, s := range program.Settings {
+		switch {
+		case s.Key == "vcs.revision" && len(s.Value) >= len(b.Revision):
+			b.Revision = s.Value
+		case s.Key == "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	return b
+}

@@ -1,0 +1,103 @@
+package stats
+
+// Traffic is what clients have sent and were sent, and the batches of commands in which they were served. It
+// is counted once a batch: what is sent when it is handed to the connection.
+type Traffic struct {
+	Reads, Writes     int64
+	InBytes, OutBytes int64
+	Batches, BatchUS  int64 // how many have run, and how long that took
+}
+
+// Read counts a read of so many bytes.
+func (t *Traffic) Read(bytes int) {
+	t.Reads++
+	t.InBytes += int64(bytes)
+}
+
+// Write counts output of so many bytes.
+func (t *Traffic) Write(bytes int) {
+	t.Writes++
+	t.OutBytes += int64(bytes)
+}
+
+// Batch counts a batch that took so long.
+func (t *Traffic) Batch(us int64) {
+	t.Batches++
+	t.BatchUS += max(us, 0)
+}
+
+// Sums are the counts whose rise is told.
+type Sums struct {
+	Commands int64
+	Traffic
+}
+
+const (
+	// slotUS and rateSlots are how long a slot of Rates is, and how many of them a rate is told of, as in
+	// Redis.
+	slotUS    = 100_000
+	rateSlots = 16
+)
+
+// Rates tells how fast counts have risen lately. The zero value is of counts that began at zero.
+type Rates struct {
+	slot  int64               // the latest one that has begun
+	sums  [rateSlots + 1]Sums // what they were when a slot began, by its number modulo the length
+	endUS int64               // of that slot
+}
+
+// Due reports whether Note has to be called before anything more is counted.
+func (r *Rates) Due(nowUS int64) bool { return nowUS >= r.endUS }
+
+// Note says what the counts are now.
+func (r *Rates) Note(nowUS int64, now Sums) {
+	slot := nowUS / slotUS
+	if slot < r.slot { // the clock was set back
+		*r = Rates{slot: slot - rateSlots - 1}
+	}
+	for s := max(r.slot+1, slot-rateSlots); s <= slot; s++ {
+		r.sums[s%int64(len(r.sums))] = now
+	}
+	r.slot, r.endUS = slot, (slot+1)*slotUS
+}
+
+// Rise is how much each count has risen in the slots before the latest.
+func (r *Rates) Rise() Sums {
+	n := int64(len(r.sums))
+	now, then := &r.sums[r.slot%n], &r.sums[(r.slot+1)%n]
+	return Sums{Commands: now.Commands - then.Commands, Traffic: Traffic{
+		Reads: now.Reads - then.Reads, Writes: now.Writes - then.Writes, InBytes: now.InBytes - then.InBytes,
+		OutBytes: now.OutBytes - then.OutBytes, Batches: now.Batches - then.Batches, BatchUS: now.BatchUS - then.BatchUS}}
+}
+
+// PerSecond is a rise as what it is in a second.
+func PerSecond(rise int64) float64 { return float64(rise) * 1_000_000 / (slotUS * rateSlots) }
+
+// recentSeconds is how long Buffers remembers, as Redis.
+const recentSeconds = 8
+
+// Buffers are the largest amounts of input and output that waited for one client in the last seconds.
+type Buffers struct {
+	seconds [recentSeconds]struct{ in, out int }
+	now     int
+}
+
+// Note notes how much waits for a client.
+func (b *Buffers) Note(in, out int) {
+	s := &b.seconds[b.now]
+	s.in, s.out = max(s.in, in), max(s.out, out)
+}
+
+// Tick is called once a second.
+func (b *Buffers) Tick() {
+	b.now = (b.now + 1) % recentSeconds
+	b.seconds[b.now] = struct{ in, out int }{}
+}
+
+// Most returns the largest amounts.
+func (b *Buffers) Most() (in, out int) {
+	for _, s := range b.seconds {
+		in, out = max(in, s.in), max(out, s.out)
+	}
+	return in, out
+}

@@ -1,0 +1,65 @@
+package stats
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestRates(t *testing.T) {
+	var r Rates
+	var sum Sums
+	const startUS = 1_795_000_000_000_000
+	require.True(t, r.Due(startUS))
+	for ms := range int64(5000) { // a command a millisecond, of which each takes 20 bytes
+		if nowUS := startUS + ms*1000; r.Due(nowUS) {
+			r.Note(nowUS, sum)
+		}
+		sum.Commands++
+		sum.Read(20)
+		sum.Batch(100)
+	}
+	require.False(t, r.Due(startUS+4_999_999))
+	rise := r.Rise()
+	require.EqualValues(t, 1000, PerSecond(rise.Commands))
+	require.EqualValues(t, 1000, PerSecond(rise.Reads))
+	require.EqualValues(t, 20_000, PerSecond(rise.InBytes))
+	require.EqualValues(t, 100, rise.BatchUS/rise.Batches)
+
+	r.Note(startUS+5_800_000, sum) // nothing more came: half of the time
+	require.EqualValues(t, 500, PerSecond(r.Rise().Commands))
+	r.Note(startUS+60_000_000, sum)
+	require.Zero(t, r.Rise())
+
+	sum.Commands += 16
+	r.Note(startUS, sum) // the clock was set back
+	require.Zero(t, r.Rise().Commands)
+	sum.Commands += 16
+	r.Note(startUS+slotUS, sum)
+	require.EqualValues(t, 10, PerSecond(r.Rise().Commands))
+}
+
+func TestRatesOfTheFirstMoments(t *testing.T) {
+	var r Rates
+	r.Note(1_795_000_000_000_000, Sums{})
+	r.Note(1_795_000_000_000_000+slotUS, Sums{Commands: 160})
+	require.EqualValues(t, 100, PerSecond(r.Rise().Commands))
+}
+
+func TestBuffers(t *testing.T) {
+	var b Buffers
+	b.Note(10, 1)
+	b.Tick()
+	b.Note(3, 30)
+	for range recentSeconds - 2 {
+		b.Tick()
+	}
+	in, out := b.Most()
+	require.Equal(t, [2]int{10, 30}, [2]int{in, out})
+	b.Tick()
+	in, out = b.Most()
+	require.Equal(t, [2]int{3, 30}, [2]int{in, out})
+	b.Tick()
+	in, out = b.Most()
+	require.Equal(t, [2]int{0, 0}, [2]int{in, out})
+}

@@ -1,0 +1,209 @@
+//go:build oracle
+
+package differential
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// withoutMeaning are the fields of Redis' INFO that are left out, with the reason (D21).
+var withoutMeaning = map[string]string{
+	"atomicvar_api":             "Go's own",
+	"gcc_version":               "go_version",
+	"used_cpu_sys_main_thread":  "goroutines have no thread of their own",
+	"used_cpu_user_main_thread": "as used_cpu_sys_main_thread",
+}
+
+// ourFields are those that Redis does not have.
+var ourFields = []string{"lockserver_version", "go_version"}
+
+// TestInfoFields compares the names of INFO's fields, and their order.
+func TestInfoFields(t *testing.T) {
+	p := startPair(t, "")
+	p.begin(2)
+	for _, args := range [][]string{{"SET", "k", "v"}, {"SELECT", "3"}, {"SET", "k", "v"}} {
+		p.do(args...)
+	}
+	for _, section := range []string{"server", "clients", "persistence", "stats", "replication", "cpu", "modules", "module_list",
+		"errorstats", "cluster", "keyspace", "nosuch"} {
+		ours, redis := p.do("INFO", section)
+		a, b := fieldNames(ours.Str), fieldNames(redis.Str)
+		a = slices.DeleteFunc(a, func(name string) bool {
+			return slices.Contains(ourFields, name) || strings.HasPrefix(name, "listener")
+		})
+		b = slices.DeleteFunc(b, func(name string) bool { return withoutMeaning[name] != "" || strings.HasPrefix(name, "listener") })
+		require.Equal(t, b, a, section)
+	}
+	headlines := func(text string) (lines []string) {
+		for _, name := range fieldNames(text) {
+			if strings.HasPrefix(name, "# ") && name != "# Locks" {
+				lines = append(lines, name)
+			}
+		}
+		return lines
+	}
+	for _, words := range [][]string{{}, {"default"}, {"all"}, {"everything"}, {"cpu", "server"}} {
+		ours, redis := p.do(append([]string{"INFO"}, words...)...)
+		require.Equal(t, headlines(redis.Str), headlines(ours.Str), words)
+	}
+}
+
+// fieldNames are the names of INFO's fields, and its headlines.
+func fieldNames(text string) (names []string) {
+	for _, line := range strings.Split(strings.TrimSuffix(text, "\r\n"), "\r\n") {
+		name, _, _ := strings.Cut(line, ":")
+		names = append(names, name)
+	}
+	return names
+}
+
+// sameFigures are the fields that have the same value when the same has happened.
+var sameFigures = []string{"arch_bits", "redis_mode", "process_supervised", "connected_clients", "cluster_connections",
+	"maxclients", "blocked_clients", "tracking_clients", "pubsub_clients", "watching_clients", "clients_in_timeout_table",
+	"total_watched_keys", "total_blocking_keys", "total_blocking_keys_on_nokey", "loading", "async_loading",
+	"rdb_bgsave_in_progress", "rdb_last_bgsave_status", "rdb_last_bgsave_time_sec",
+	"rdb_current_bgsave_time_sec", "rdb_saves", "rdb_last_load_keys_expired", "rdb_last_load_keys_loaded", "aof_enabled",
+	"total_connections_received", "rejected_connections", "expired_subkeys", "expired_keys", "evicted_keys", "evicted_clients",
+	"evicted_scripts", "pubsub_channels", "pubsub_patterns", "pubsubshard_channels",
+	"latest_fork_usec", "total_forks", "tracking_total_keys", "tracking_total_items", "tracking_total_prefixes",
+	"unexpected_error_replies", "total_error_replies", "dump_payload_sanitizations", "io_threaded_reads_processed", "client_query_buffer_limit_disconnections",
+	"client_output_buffer_limit_disconnections", "acl_access_denied_auth", "acl_access_denied_cmd", "role",
+	"connected_slaves", "master_failover_state", "master_replid2", "second_repl_offset",
+	"repl_backlog_active", "repl_backlog_size", "used_cpu_sys_children", "cluster_enabled", "db0", "db2"}
+
+// trafficFigures are compared where neither server was asked whether a client waits by now, nor for INFO.
+var trafficFigures = []string{"total_net_input_bytes", "total_net_output_bytes", "total_reads_processed", "total_writes_processed",
+	"total_commands_processed"}
+
+// TestInfoFigures compares what is counted while the same happens.
+func TestInfoFigures(t *testing.T) {
+	const first = `
+		A SET k v
+		A GET k
+		A GET none
+		A EXISTS k k none
+		A NOSUCH
+		A GET
+		A HSET k f v
+		A AUTH wrong user
+		A AUTH x
+		A MULTI
+		A SET k v
+		A LPUSH k v
+		A NOSUCH
+		A EXEC
+		A MULTI
+		A SET k v
+		A LPUSH k v
+		A EXEC
+		A MULTI
+		A GET k
+		A DISCARD
+		A EVAL "redis.call('set', KEYS[1], 1) return redis.pcall('lpush', KEYS[1], 1)" 1 s
+		A EVAL "return redis.call('lpush', KEYS[1], 1)" 1 s
+		A EVAL "return redis.call('nosuch')" 0
+		A WATCH k l none
+		B WATCH k
+		G SUBSCRIBE c
+		H PSUBSCRIBE p*
+		I CLIENT TRACKING ON
+		I GET k
+		A SELECT 2
+		A SET x y PX 1000000
+		A HSET h f v g w
+		A HPEXPIRE h 1000000 FIELDS 1 f
+		A SET gone y PX 1
+		sleep 30
+		A GET gone
+		A PUBLISH c m
+	`
+	t.Run("each", func(t *testing.T) {
+		playFigures(t, first, true, sameFigures)
+	})
+	t.Run("traffic", func(t *testing.T) {
+		playFigures(t, first, false, trafficFigures)
+	})
+	t.Run("waiting", func(t *testing.T) {
+		playFigures(t, `
+			B* BLPOP l m 0
+			C* BRPOP l 100
+			D* XREAD BLOCK 1000000 STREAMS s1 s2 $ $
+			A XGROUP CREATE g1 g $ MKSTREAM
+			E* XREADGROUP GROUP g c BLOCK 0 STREAMS g1 >
+			A RPUSH l 1 2 3
+			B<
+			C<
+			A XADD g1 1-1 f v
+			E<
+			D-
+			A RESET
+		`, true, sameFigures)
+	})
+}
+
+// playFigures plays lines on fresh servers, and compares figures: after each line, or at the end.
+func playFigures(t *testing.T, lines string, each bool, figures []string) {
+	p := startPair(t, "")
+	p.begin(2)
+	for _, s := range p.sides() {
+		for !each && testkit.Dial(t, s.dial).Do("CLIENT", "ID").Int < 20 { // from now on numbers are equally long
+		}
+		require.Equal(t, "+OK", s.Do("CONFIG", "SET", "maxclients", "100").String())
+		require.Equal(t, "+OK", s.Do("CONFIG", "RESETSTAT").String())
+	}
+	s := &stage{pair: p, version: "2", ours: map[string]*actor{}, redis: map[string]*actor{}}
+	last := [2]map[string]string{}
+	for _, l := range strings.Split(lines, "\n") {
+		if l = strings.TrimSpace(l); l == "" {
+			continue
+		}
+		s.step(l)
+		if each {
+			compareFigures(p, figures, l, &last)
+		}
+	}
+	compareFigures(p, figures, "the end", &last)
+}
+
+// compareFigures compares the fields that must be the same, and tells of those that were so at the last time.
+func compareFigures(p *pair, figures []string, after string, last *[2]map[string]string) {
+	p.t.Helper()
+	ours, redis := p.do("INFO")
+	a, b := infoFields(ours.Str), infoFields(redis.Str)
+	for _, name := range figures {
+		if mean := "avg_ttl="; strings.HasPrefix(name, "db") { // Redis estimates it
+			a[name], _, _ = strings.Cut(a[name], mean)
+			b[name], _, _ = strings.Cut(b[name], mean)
+		}
+		if a[name] != b[name] && (a[name] != last[0][name] || b[name] != last[1][name]) {
+			p.t.Errorf("after %s: %s is %q, of Redis %q", after, name, a[name], b[name])
+		}
+	}
+	*last = [2]map[string]string{a, b}
+}
+
+// infoFields are INFO's fields by name.
+func infoFields(text string) map[string]string {
+	fields := map[string]string{}
+	for _, line := range strings.Split(text, "\r\n") {
+		if name, value, ok := strings.Cut(line, ":"); ok {
+			fields[name] = value
+		}
+	}
+	return fields
+}
+
+// infoNumber is a field of INFO that is a number.
+func infoNumber(t *testing.T, c *testkit.Client, section, field string) int64 {
+	t.Helper()
+	n, err := strconv.ParseInt(infoFields(c.Do("INFO", section).Str)[field], 10, 64)
+	require.NoError(t, err, field)
+	return n
+}
