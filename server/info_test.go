@@ -80,3 +80,15 @@ func TestMeanTTL(t *testing.T) {
 	c.Do("FLUSHDB")
 	require.Equal(t, "# Keyspace\r\n", c.Do("INFO", "keyspace").Str)
 }
+
+// TestPercentilesOfLatencies: latency-tracking-info-percentiles says which of them INFO tells.
+func TestPercentilesOfLatencies(t *testing.T) {
+	c := client(t, start(t, Options{}))
+	c.Do("PING")
+	const name = "latency_percentiles_usec_ping"
+	require.Regexp(t, `^p50=\d+\.\d{3},p99=\d+\.\d{3},p99\.9=\d+\.\d{3}$`, infoField(t, c, name))
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "100 12.5").String())
+	require.Regexp(t, `^p100=\d+\.\d{3},p12\.5=\d+\.\d{3}$`, infoField(t, c, name))
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "latency-tracking-info-percentiles", "").String())
+	require.Empty(t, infoField(t, c, name))
+}

@@ -5,8 +5,10 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/internal/resp"
 	"lockserver/internal/rusage"
+	"lockserver/server/stats"
 	"lockserver/store"
 	"lockserver/store/hash"
 	"lockserver/store/hll"
@@ -35,7 +37,10 @@ func (ex *executor) applyConfig() {
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
 	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
-	ex.stats.Tracking = c.LatencyTracking
+	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
+	for _, p := range c.LatencyPercentiles {
+		ex.stats.Percentiles = append(ex.stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})
+	}
 	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
 	ex.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},

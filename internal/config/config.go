@@ -156,6 +156,8 @@ type Config struct {
 	LatencyMonitorThresholdMS int64
 	// LatencyTracking tells how the calls of commands are spread over time.
 	LatencyTracking bool
+	// LatencyPercentiles are those that INFO latencystats tells.
+	LatencyPercentiles []float64
 
 	// BusyReplyThresholdMS is how long a script runs before other clients are told so instead
 	// of waiting for it; 0: they wait.
@@ -285,6 +287,7 @@ func (c *Config) Clone() *Config {
 	n := *c
 	n.Bind = slices.Clone(c.Bind)
 	n.Save = slices.Clone(c.Save)
+	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
 	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // whose lines are never changed
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)

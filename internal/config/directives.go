@@ -244,6 +244,8 @@ var topics = []topic{
 			Doc: "milliseconds from which on LATENCY keeps an event; 0: none"},
 		{Name: "latency-tracking", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),
 			Doc: "tell how the calls of commands are spread over time: LATENCY HISTOGRAM, INFO latencystats", Redis: "yes"},
+		{Name: "latency-tracking-info-percentiles", Default: "50 99 99.9", Kind: percentiles{},
+			Doc: "which percentiles INFO latencystats tells"},
 	}},
 	{"Scripts", []directive{
 		{Name: "busy-reply-threshold", Aliases: []string{"lua-time-limit"}, Default: "5000",

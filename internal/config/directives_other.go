@@ -21,7 +21,7 @@ func ignoredRows() []directive {
 		cluster-replica-no-failover cluster-replica-validity-factor cluster-require-full-coverage
 		cluster-slave-no-failover cluster-slave-validity-factor crash-log-enabled
 		crash-memcheck-enabled disable-thp dynamic-hz hide-user-data-from-log ignore-warnings io-threads-do-reads
-		jemalloc-bg-thread latency-tracking-info-percentiles
+		jemalloc-bg-thread
 		lazyfree-lazy-eviction lazyfree-lazy-expire lazyfree-lazy-server-del lazyfree-lazy-user-del
 		lazyfree-lazy-user-flush loading-process-events-interval-bytes masterauth masteruser
 		max-new-connections-per-cycle max-new-tls-connections-per-cycle

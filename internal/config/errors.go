@@ -19,6 +19,8 @@ var (
 	errAbove100     = errors.New("percentage argument must be less or equal to 100")
 	errSavePoints   = errors.New("Invalid save parameters")
 	errBindCount    = errors.New("Too many bind addresses specified.")
+	errPercentile   = errors.New("Invalid latency-tracking-info-percentiles parameters")
+	errPercentiles  = errors.New("latency-tracking-info-percentiles parameters should sit between [0.0,100.0]")
 	errLimitCount   = errors.New("Wrong number of arguments in buffer limit configuration.")
 	errLimitClass   = errors.New("Invalid client class specified in buffer limit configuration.")
 	errLimitValue   = errors.New("Error in hard, soft or soft_seconds setting in buffer limit configuration.")

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,52 @@ func (savePoints) lines(c, _ *Config) []string {
 	return lines
 }
 func (savePoints) shape() shape { return lineByLine }
+
+// percentiles is latency-tracking-info-percentiles: numbers from 0 to 100.
+type percentiles struct{}
+
+func (percentiles) set(c *Config, args []string, _ bool) error {
+	if len(args) == 1 && args[0] == "" {
+		args = nil
+	}
+	list := make([]float64, 0, len(args))
+	for _, arg := range args {
+		text := strings.ToLower(arg)
+		if strings.HasPrefix(text, "0x") && !strings.Contains(text, "p") { // as C reads it
+			text += "p0"
+		}
+		p, err := strconv.ParseFloat(text, 64)
+		switch {
+		case err != nil || math.IsNaN(p) || strings.Contains(text, "_"):
+			return errPercentile
+		case p < 0 || p > 100:
+			return errPercentiles
+		}
+		list = append(list, p)
+	}
+	c.LatencyPercentiles = list
+	return nil
+}
+
+func (percentiles) get(c *Config) string {
+	var words []string
+	for _, p := range c.LatencyPercentiles {
+		words = append(words, PercentileText(p))
+	}
+	return strings.Join(words, " ")
+}
+func (k percentiles) lines(c, _ *Config) []string {
+	if len(c.LatencyPercentiles) == 0 {
+		return []string{quote("")}
+	}
+	return []string{k.get(c)}
+}
+func (percentiles) shape() shape { return wordList }
+
+// PercentileText writes a percentile as Redis does: with six decimals, without the zeros at the end.
+func PercentileText(p float64) string {
+	return strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(p, 'f', 6, 64), "0"), ".")
+}
 
 // outputLimits is client-output-buffer-limit: any number of class, hard, soft, seconds. A class that is not
 // named stays as it is.

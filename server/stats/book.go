@@ -22,6 +22,8 @@ type Book struct {
 	Buffers  Buffers
 	Commands []Command // by commands.Row.Index()
 	Tracking bool      // latency-tracking: how calls are spread over time is told
+	// Percentiles are those that INFO tells of it.
+	Percentiles []Percentile
 }
 
 // ForgetCounts sets all that is counted to zero.

@@ -2,6 +2,7 @@ package stats
 
 import (
 	"fmt"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/server/info"
@@ -36,12 +37,21 @@ func (b *Book) InfoErrors(t *info.Text) {
 	}
 }
 
+// Percentile is a percentile that INFO tells.
+type Percentile struct {
+	Of   float64
+	Text string // as INFO writes it
+}
+
 // InfoLatencies writes the section about times.
 func (b *Book) InfoLatencies(t *info.Text, table *commands.Table) {
 	b.eachCommand(table, func(row *commands.Row, of *Command) {
 		if times := of.Times(); times != nil && b.Tracking {
-			t.Line("latency_percentiles_usec_"+row.FullName(), fmt.Sprintf("p50=%.3f,p99=%.3f,p99.9=%.3f",
-				times.Percentile(50), times.Percentile(99), times.Percentile(99.9)))
+			var told []string
+			for _, p := range b.Percentiles {
+				told = append(told, fmt.Sprintf("p%s=%.3f", p.Text, times.Percentile(p.Of)))
+			}
+			t.Line("latency_percentiles_usec_"+row.FullName(), strings.Join(told, ","))
 		}
 	})
 }
