@@ -36,6 +36,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	s.out.Proto = 2
 	c.Attach(s)
 	s.beDefault()
+	s.believe(p.Certificate)
 	ex.clients[s.id] = s
 	s.recount()
 	return s, ""

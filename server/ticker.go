@@ -132,7 +132,7 @@ func (s *session) idles() bool {
 // closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).
 func (ex *executor) closeStrangers() {
 	most := ex.config.AuthTimeoutMS * 1000
-	if most == 0 || ex.config.RequirePass == "" {
+	if most == 0 || ex.users.Default().Open() {
 		return
 	}
 	now := ex.store.NowUS()

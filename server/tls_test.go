@@ -131,3 +131,29 @@ func TestNoCertificate(t *testing.T) {
 	require.ErrorContains(t, srv.Start(), "tls-cert-file is not given")
 	require.NoError(t, srv.Close())
 }
+
+// With tls-auth-clients-user CN a certificate is as good as a password, for a user that is on; others are as
+// without it.
+func TestCertificateNamesUser(t *testing.T) {
+	for _, loops := range []bool{false, true} {
+		var log sharedLog
+		ca := testkit.NewAuthority(t)
+		srv := withClientCertificates(t, loops, &log, ca)
+		admin := client(t, srv)
+		for _, line := range []string{"CONFIG SET tls-auth-clients-user CN", "ACL SETUSER worker on +@lock +acl|whoami ~order:*",
+			"ACL SETUSER retired off +@all ~*", "ACL SETUSER default >secret resetpass"} {
+			require.Equal(t, "+OK", admin.Do(strings.Fields(line)...).String(), line)
+		}
+		as := func(name string) *testkit.Client {
+			return testkit.Dial(t, overTLS(srv, &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost",
+				Certificates: []tls.Certificate{ca.Issue(name, time.Now().Add(time.Hour)).Certificate}}))
+		}
+		worker := as("worker")
+		require.Equal(t, `"worker"`, worker.Do("ACL", "WHOAMI").String())
+		require.Positive(t, worker.Do("LOCK", "order:1", "w").Int)
+		require.Contains(t, worker.Do("LOCK", "other:1", "w").String(), "NOPERM")
+		for _, name := range []string{"retired", "nobody"} {
+			require.Contains(t, as(name).Do("PING").String(), "NOAUTH", name)
+		}
+	}
+}

@@ -59,6 +59,18 @@ func (s *session) beDefault() {
 	s.setAuthenticated(s.loggedIn)
 }
 
+// believe makes the session the user whom the name in its client's certificate means, if it may
+// (tls-auth-clients-user).
+func (s *session) believe(name string) {
+	if name == "" || s.executor.config.TLS.AuthClientsUser != "CN" {
+		return
+	}
+	if u := s.executor.users.Vouched(name); u != nil {
+		s.user, s.loggedIn = u, true
+		s.setAuthenticated(true)
+	}
+}
+
 // followDefault looks whether a session that has not logged in may run commands: that is so as long as the
 // user default has no password. Only the session's owner calls it.
 func (s *session) followDefault() {

@@ -17,6 +17,8 @@ type TLS struct {
 	// AuthClients says whether clients need a certificate: "yes", "no", or "optional", where one that is
 	// shown has to be good.
 	AuthClients string
+	// AuthClientsUser says what in a client's certificate names its user: "off", or "CN", the common name.
+	AuthClientsUser string
 	// Protocols are versions of TLS, "TLSv1.2" and "TLSv1.3"; empty: both.
 	Protocols string
 	// Ciphers are those of TLS 1.2 in OpenSSL's form, CipherSuites those of TLS 1.3; empty: the default.
@@ -47,6 +49,9 @@ var tlsTopic = topic{"TLS", []directive{
 	{Name: "tls-auth-clients", Default: "yes",
 		Kind: enum(func(c *Config) *string { return &c.TLS.AuthClients }, "no", "yes", "optional"),
 		Doc:  "whether clients need a certificate: `yes`, `no`, or `optional`, where one that is shown has to be good"},
+	{Name: "tls-auth-clients-user", Default: "off",
+		Kind: enum(func(c *Config) *string { return &c.TLS.AuthClientsUser }, "off", "CN"),
+		Doc:  "`CN`: a client is the user whose name its certificate has, without AUTH; `off`", Redis: "from 8.6 on"},
 	{Name: "tls-protocols", Kind: text(func(c *Config) *string { return &c.TLS.Protocols }),
 		Doc: "`TLSv1.2`, `TLSv1.3` or both; empty: both. Older ones are refused"},
 	{Name: "tls-ciphers", Kind: text(func(c *Config) *string { return &c.TLS.Ciphers }),

@@ -82,6 +82,15 @@ func (us *Users) LogIn(name, password []byte) *User {
 	return u
 }
 
+// Vouched returns the user of a name for whom something else than a password speaks; nil if there is none, or
+// it is off.
+func (us *Users) Vouched(name string) *User {
+	if u := us.named[name]; u != nil && u.rules.on {
+		return u
+	}
+	return nil
+}
+
 // SetDefaultPassword obeys requirepass: the user default has this password and no other; empty: none.
 func (us *Users) SetDefaultPassword(password string) {
 	r := us.standard.rules.clone()
