@@ -271,7 +271,8 @@ jemalloc-bg-thread yes
 }
 
 // TestWholeStockFiles: what the redis.conf of Debian's redis-server says, comments aside, is read to its end,
-// and so is that of Redis 7.4, which says no to daemonize and has three lines more.
+// and so is that of Redis 7.4, which says no to daemonize and has three lines more, and that of 6.2, with
+// older names.
 func TestWholeStockFiles(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("testdata", "redis-7.0-debian.conf"))
 	require.NoError(t, err)
@@ -280,11 +281,15 @@ func TestWholeStockFiles(t *testing.T) {
 		"redis.conf": strings.Replace(string(text), "daemonize yes", "daemonize no", 1) +
 			"locale-collate \"\"\nset-max-listpack-entries 128\nset-max-listpack-value 64\n",
 	})
-	cmd, err := ParseArgs([]string{"redis.conf"}, files)
-	require.NoError(t, err)
-	require.Empty(t, cmd.Config.Overridden())
+	older := fakeFiles(map[string]string{"redis.conf": strings.NewReplacer("-listpack-", "-ziplist-", "appenddirname", "# ",
+		"aof-timestamp-enabled", "# ", "repl-diskless-sync-max-replicas", "# ").Replace(string(text)) + "lua-time-limit 5000\n"})
+	for _, stock := range []Files{files, older} {
+		cmd, err := ParseArgs([]string{"redis.conf"}, stock)
+		require.NoError(t, err)
+		require.Empty(t, cmd.Config.Overridden())
+	}
 
-	cmd, err = ParseArgs([]string{"debian.conf", "--dir", "/tmp"}, files)
+	cmd, err := ParseArgs([]string{"debian.conf", "--dir", "/tmp"}, files)
 	require.NoError(t, err)
 	require.True(t, cmd.Config.Daemonize)
 	require.Equal(t, "/tmp", cmd.Config.Dir)
