@@ -57,7 +57,7 @@ var connectionScripts = []struct {
 		A CONFIG SET requirepass "" -> +OK
 		B PING -> +PONG
 		A CONFIG SET requirepass other -> +OK
-		B PING -> +PONG
+		B PING -> -NOAUTH Authentication required.
 		C PING -> -NOAUTH Authentication required.
 		C AUTH secret -> -WRONGPASS invalid username-password pair or user is disabled.
 		C AUTH other -> +OK`},

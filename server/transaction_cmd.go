@@ -82,7 +82,6 @@ func execCmd(c *commands.Ctx) error {
 
 // runQueued runs one command of a transaction; its error becomes its reply.
 func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
-	s.lastRow = q.row
 	mark := s.out.Mark()
 	ex.prepare(c, s, q.row, q.argv)
 	c.MayBlock = false

@@ -1,0 +1,133 @@
+package server
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+	"lockserver/internal/testkit"
+)
+
+// as is a connection of a user that is made by rules.
+func as(t *testing.T, srv *Server, name string, rules ...string) *testkit.Client {
+	t.Helper()
+	admin := client(t, srv)
+	require.Equal(t, "+OK", admin.Do(append([]string{"ACL", "SETUSER", name, "on", "nopass"}, rules...)...).String())
+	c := client(t, srv)
+	require.Equal(t, "+OK", c.Do("AUTH", name, "x").String())
+	return c
+}
+
+// Who waits for a lock and has lost the right to it meanwhile is told so when the turn comes, and the next
+// one gets the lock.
+func TestRightLostWhileWaiting(t *testing.T) {
+	srv := start(t, Options{})
+	admin, next := client(t, srv), client(t, srv)
+	ann := as(t, srv, "ann", "~lock:*", "+@lock")
+	admin.Do("LOCK", "lock:1", "admin")
+	ann.Send("LOCK", "lock:1", "ann", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	next.Send("LOCK", "lock:1", "next", "WAIT", "0")
+	awaitParked(t, srv, 2)
+	admin.Do("ACL", "SETUSER", "ann", "resetkeys", "~other:*")
+	require.Equal(t, "1", admin.Do("UNLOCK", "lock:1", "admin").String())
+	require.Equal(t, "-NOPERM No permissions to access a key", ann.Receive().String())
+	require.Positive(t, next.Receive().Int)
+	require.Equal(t, "next", admin.Do("LOCK.INFO", "lock:1").Elems[1].Str)
+	require.Equal(t, "[]", ann.Do("LOCK.LIST").String())
+	checkParking(t, srv)
+}
+
+// A user that is deleted is gone from the lock it waits for, and from everything else.
+func TestDeletedUser(t *testing.T) {
+	srv := start(t, Options{})
+	admin := client(t, srv)
+	ann := as(t, srv, "ann", "~*", "+@all")
+	require.Contains(t, admin.Do("CLIENT", "LIST").Str, " user=ann ")
+	admin.Do("LOCK", "k", "admin")
+	ann.Send("LOCK", "k", "ann", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	require.Equal(t, "1", admin.Do("ACL", "DELUSER", "ann").String())
+	awaitClosed(t, ann.Conn())
+	checkParking(t, srv)
+
+	bob := as(t, srv, "bob", "~*", "+@all")
+	require.Equal(t, "1", bob.Do("ACL", "DELUSER", "bob").String(), "it is answered first")
+	awaitClosed(t, bob.Conn())
+	carl := as(t, srv, "carl", "+@all")
+	require.Equal(t, "1", admin.Do("CLIENT", "KILL", "USER", "carl").String())
+	awaitClosed(t, carl.Conn())
+}
+
+// Whoever listens to what is taken away is ended; others stay.
+func TestChannelsTakenAway(t *testing.T) {
+	srv := start(t, Options{})
+	admin := client(t, srv)
+	gone, stays := as(t, srv, "ann", "&a*", "&b*", "+@all"), as(t, srv, "ann")
+	pattern := as(t, srv, "ann")
+	gone.Do("SUBSCRIBE", "a1")
+	stays.Do("SUBSCRIBE", "b1")
+	pattern.Do("PSUBSCRIBE", "a*")
+	require.Equal(t, "-NOPERM No permissions to access a channel", as(t, srv, "ann").Do("SUBSCRIBE", "c").String())
+	require.Equal(t, "+OK", admin.Do("ACL", "SETUSER", "ann", "resetchannels", "&b*").String())
+	awaitClosed(t, gone.Conn())
+	awaitClosed(t, pattern.Conn())
+	require.Equal(t, "1", admin.Do("PUBLISH", "b1", "m").String())
+	require.Equal(t, "m", stays.Receive().Elems[2].Str)
+}
+
+func TestUsersInFiles(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "users.acl")
+	require.NoError(t, os.WriteFile(file, []byte("user ann on >pw ~a +get\n"), 0o644))
+	srv := startWith(t, Options{}, func(c *config.Config) { c.Dir, c.ACLFile = dir, "users.acl" })
+	admin := client(t, srv)
+	require.Equal(t, "+OK", client(t, srv).Do("AUTH", "ann", "pw").String())
+	require.Equal(t, "+OK", admin.Do("ACL", "SETUSER", "bob", "on").String())
+	require.Equal(t, "+OK", admin.Do("ACL", "SAVE").String())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "user bob on sanitize-payload resetchannels -@all\n")
+	info, err := os.Stat(file)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+	require.NoError(t, os.Remove(file))
+	require.Equal(t, "-ERR Error loading ACLs, opening file 'users.acl': No such file or directory", admin.Do("ACL", "LOAD").String())
+
+	srv, err = New(Options{Directives: map[string]string{"aclfile": "x", "user": "ann on"}})
+	require.NoError(t, err)
+	require.ErrorContains(t, srv.Start(), "there is an aclfile as well")
+	srv, err = New(Options{Directives: map[string]string{"user": "ann +nosuch"}})
+	require.NoError(t, err)
+	require.ErrorContains(t, srv.Start(), "Error loading ACL rule '+nosuch' for the user named 'ann'")
+}
+
+func TestUsersInTheConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lock.conf")
+	require.NoError(t, os.WriteFile(file, []byte("user ann on nopass ~a +get\nuser default on >pw ~* &* +@all\n"), 0o644))
+	srv := startWith(t, Options{ConfigFile: file}, func(c *config.Config) {
+		c.Users = [][]string{{"ann", "on", "nopass", "~a", "+get"}, {"default", "on", ">pw", "~*", "&*", "+@all"}}
+		c.Renames = [][]string{{"FLUSHALL", ""}, {"GET", "fetch"}}
+	})
+	c := client(t, srv)
+	require.Equal(t, "-NOAUTH Authentication required.", c.Do("PING").String())
+	require.Equal(t, "+OK", c.Do("AUTH", "pw").String())
+	require.Contains(t, c.Do("FLUSHALL").String(), "-ERR unknown command 'FLUSHALL'")
+	require.Contains(t, c.Do("GET", "a").String(), "-ERR unknown command 'GET'")
+	require.Equal(t, "$nil", c.Do("FETCH", "a").String())
+	require.Equal(t, "-ERR wrong number of arguments for 'get' command", c.Do("fetch").String())
+	require.Equal(t, "+OK", c.Do("ACL", "SETUSER", "bob", "+get").String(), "rules go by the old name")
+	require.Equal(t, "+OK", c.Do("CONFIG", "REWRITE").String())
+	text, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Contains(t, string(text), "user ann on nopass sanitize-payload ~a resetchannels -@all +get\n"+
+		"user bob off sanitize-payload resetchannels -@all +get\nuser default on sanitize-payload #")
+
+	_, err = New(Options{Directives: map[string]string{"rename-command": "nosuch x"}})
+	require.ErrorContains(t, err, "No such command in rename-command")
+	_, err = New(Options{Directives: map[string]string{"rename-command": "get set"}})
+	require.ErrorContains(t, err, "Target command name already exists")
+}
