@@ -173,8 +173,19 @@ func sendBoth(t *testing.T, g *generator, row *commands.Row, with, without *worl
 		b, errB := without.user.CallPipeline(ways[way](without, call))
 		require.NoError(t, errA, "seed %d", seed)
 		require.NoError(t, errB, "seed %d", seed)
-		require.Equal(t, fmt.Sprint(b), fmt.Sprint(a), "seed %d, %s: %s", seed, way, testkit.Line(call))
+		said, expected := fmt.Sprint(a), fmt.Sprint(b)
+		if row.Code != commands.NoCode { // what a script makes of a map comes in the order of Lua's table
+			said, expected = sortedWords(said), sortedWords(expected)
+		}
+		require.Equal(t, expected, said, "seed %d, %s: %s", seed, way, testkit.Line(call))
 	}
+}
+
+// sortedWords is a text with its words in order, without what stands around them.
+func sortedWords(text string) string {
+	words := strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune(" []{}:", r) })
+	slices.Sort(words)
+	return strings.Join(words, " ")
 }
 
 // secrets are the secret keys with their values.
