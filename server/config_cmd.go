@@ -63,7 +63,7 @@ func configSecrets(args [][]byte, dst []int) []int {
 func configSet(c *commands.Ctx) error {
 	a := c.Args()
 	if a.Left()%2 != 0 {
-		return commands.ErrArity("config|set")
+		return commands.ErrSyntax
 	}
 	var pairs []string
 	for _, word := range a.Rest() {

@@ -193,8 +193,9 @@ type Config struct {
 	RDBKeySaveDelayUS int
 	KeyLoadDelayUS    int
 
-	ignored    []string // directives that were read and have no effect here; each once, in order
-	overridden []string // see Overridden
+	kept       map[string]any // see kept
+	ignored    []string       // directives that were read and have no effect here; each once, in order
+	overridden []string       // see Overridden
 }
 
 // SavePoint asks for a snapshot when at least Changes writes happened and PeriodMS has passed since the last.
@@ -271,9 +272,9 @@ func (l LogLevel) SlogLevel() slog.Level {
 
 // Default is the configuration of a server that was told nothing.
 func Default() *Config {
-	c := &Config{}
+	c := &Config{kept: newKept(keptRows())}
 	for i := range directives {
-		if d := &directives[i]; d.When != ignored && d.When != absent && d.When != inFile {
+		if d := &directives[i]; d.valued() {
 			if err := d.assign(c, d.defaultWords(), false); err != nil {
 				panic("config: the default of " + d.Name + " is refused by its own type: " + err.Error())
 			}
@@ -289,6 +290,7 @@ func (c *Config) Clone() *Config {
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
 	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // whose lines are never changed
+	n.kept = cloneKept(c.kept)
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)
 	return &n

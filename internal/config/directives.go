@@ -10,12 +10,12 @@ import (
 type when uint8
 
 const (
-	live      when = iota // in the file, on the command line, and by CONFIG SET
-	atStart               // not by CONFIG SET
-	protected             // by CONFIG SET only where enable-protected-configs allows it
-	inFile                // in the file and on the command line; unknown to CONFIG
-	ignored               // accepted at start and reported there; unknown to CONFIG
-	absent                // known, and refused unless its value turns it off; CONFIG GET does not list it
+	live          when = iota // in the file, on the command line, and by CONFIG SET
+	atStart                   // not by CONFIG SET
+	protected                 // by CONFIG SET only where enable-protected-configs allows it
+	inFile                    // in the file and on the command line; unknown to CONFIG
+	absent                    // known, and refused unless its value turns it off
+	absentAtStart             // the same, and not by CONFIG SET
 )
 
 // directive is one row of the table.
@@ -24,9 +24,11 @@ type directive struct {
 	Aliases []string // older names, accepted and shown everywhere, never written
 	Default string   // as a file would state it, words separated by blanks
 	When    when
-	Kind    kind // nil when ignored
+	Kind    kind
+	// Inert says that nothing goes by its value.
+	Inert bool
 	// Doc is what it does, in the form of a cell of the table in docs/CONFIGURATION.md;
-	// empty when ignored or absent.
+	// empty when inert or absent.
 	Doc string
 	// Redis is the default of Redis 7.4 where that is another one, in words; notInRedis
 	// where it has no such directive.
@@ -207,7 +209,7 @@ var topics = []topic{
 		// As Redis 7.2, which brought listpack sets.
 		{Name: "set-max-listpack-entries", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackEntries }),
 			Doc: "the most members of a set whose encoding is `listpack`"},
-		{Name: "set-max-listpack-value", Default: "64", Kind: memory(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue }),
+		{Name: "set-max-listpack-value", Default: "64", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SetMaxListpackValue }),
 			Doc: "the longest member of one"},
 		{Name: "zset-max-listpack-entries", Aliases: []string{"zset-max-ziplist-entries"}, Default: "128",
 			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.ZSetMaxListpackEntries }),
@@ -273,7 +275,7 @@ var directives = func() []directive {
 	for _, t := range topics {
 		rows = append(rows, t.rows...)
 	}
-	return slices.Concat(rows, ignoredRows(), absentRows())
+	return slices.Concat(rows, keptRows(), absentRows())
 }()
 
 // byName finds rows by name and alias, all lower case.
@@ -283,8 +285,8 @@ func indexNames(rows []directive) map[string]*directive {
 	m := make(map[string]*directive)
 	for i := range rows {
 		d := &rows[i]
-		if (d.Kind == nil) != (d.When == ignored) {
-			panic("config: " + d.Name + " must either have a type or be ignored")
+		if d.Kind == nil {
+			panic("config: " + d.Name + " has no type")
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {
 			if m[name] != nil || name != strings.ToLower(name) {
@@ -294,6 +296,22 @@ func indexNames(rows []directive) map[string]*directive {
 		}
 	}
 	return m
+}
+
+// valued reports whether a Config has a value for it that CONFIG GET shows.
+func (d *directive) valued() bool {
+	return d.When == live || d.When == atStart || d.When == protected
+}
+
+// effective reports whether something goes by what a Config has of it.
+func (d *directive) effective() bool { return (d.valued() || d.When == inFile) && !d.Inert }
+
+// shown reports whether CONFIG GET has it: what is not there is shown with the value that turns it off.
+func (d *directive) shown() bool {
+	if absent, ok := d.Kind.(notThereKind); ok {
+		return len(absent.off) > 0
+	}
+	return d.valued()
 }
 
 // lookup finds a directive by any of its names in any case; nil if there is none.

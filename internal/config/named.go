@@ -11,7 +11,7 @@ import (
 func (c *Config) Directives() map[string]string {
 	all := make(map[string]string, len(directives))
 	for i := range directives {
-		if d := &directives[i]; d.When != ignored && d.When != absent {
+		if d := &directives[i]; d.effective() {
 			all[d.Name] = d.Kind.get(c)
 		}
 	}
@@ -26,7 +26,7 @@ func (c *Config) Assign(values map[string]string) error {
 	given := make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		d := lookup(name)
-		if d == nil || d.When == ignored || d.When == absent {
+		if d == nil || !d.effective() {
 			return &UnknownError{name}
 		}
 		if twice := given[d.Name]; twice != "" {

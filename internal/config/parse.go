@@ -110,11 +110,10 @@ func (l *loader) line(words []string, depth int) (reason string, err error) {
 	if d == nil {
 		return "unknown directive '" + words[0] + "'", nil
 	}
-	if d.When == ignored {
+	if d.Inert {
 		if !slices.Contains(l.c.ignored, d.Name) {
 			l.c.ignored = append(l.c.ignored, d.Name)
 		}
-		return "", nil
 	}
 	if err := d.assign(l.c, words[1:], l.seen[d]); err != nil {
 		return err.Error(), nil

@@ -40,7 +40,7 @@ func NewReference() Reference {
 		}
 		r.Sections = append(r.Sections, s)
 	}
-	for _, d := range ignoredRows() {
+	for _, d := range keptRows() {
 		r.Accepted = append(r.Accepted, d.Name)
 	}
 	for _, d := range absentRows() {

@@ -20,9 +20,7 @@ func (c *Config) rewrite(old []byte, all bool) []byte {
 	text := rewriting{def: Default(), found: make(map[*directive][]int), all: all}
 	text.read(string(old))
 	for i := range directives {
-		if d := &directives[i]; d.When != ignored {
-			text.put(d, c)
-		}
+		text.put(&directives[i], c)
 	}
 	return text.bytes()
 }
@@ -50,7 +48,7 @@ func (r *rewriting) read(old string) {
 			line, words = "#??? "+line, nil
 		}
 		if len(words) > 0 {
-			if d := lookup(words[0]); d != nil && d.When != ignored {
+			if d := lookup(words[0]); d != nil {
 				r.found[d] = append(r.found[d], len(r.lines))
 			}
 		}

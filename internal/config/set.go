@@ -22,9 +22,9 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 		name := strings.ToLower(pairs[i])
 		d := byName[name]
 		switch {
-		case d == nil || d.When == ignored || d.When == inFile:
+		case d == nil || d.When == inFile:
 			return nil, &UnknownError{pairs[i]}
-		case d.When == atStart:
+		case d.When == atStart, d.When == absentAtStart:
 			return nil, &SetError{pairs[i], errImmutable.Error()}
 		case d.When == protected && !c.EnableProtectedConfigs.Allows(local):
 			return nil, &SetError{pairs[i], errProtected.Error()}
@@ -48,25 +48,36 @@ func (c *Config) Set(pairs []string, local bool) (names []string, err error) {
 }
 
 // Get is CONFIG GET: name, value, name, value ... of the directives that any of the patterns matches, each
-// once, in the table's order. Names match in any case; old names stand beside new ones.
+// once, in the table's order. Names match in any case, and one that is asked for by its whole name is shown
+// as it was spelled; old names stand beside new ones.
 func (c *Config) Get(patterns ...string) []string {
 	var pairs []string
 	for i := range directives {
 		d := &directives[i]
-		if d.When == ignored || d.When == absent || d.When == inFile {
+		if !d.shown() {
 			continue
 		}
 		for _, name := range append([]string{d.Name}, d.Aliases...) {
-			for _, p := range patterns {
-				if d.Hidden && strings.ContainsAny(p, "[*?") {
-					continue
-				}
-				if glob.Match([]byte(p), []byte(name), true) {
-					pairs = append(pairs, name, d.Kind.get(c))
-					break
-				}
+			i := slices.IndexFunc(patterns, func(p string) bool { return d.answersTo(name, p) })
+			if i < 0 {
+				continue
 			}
+			if !isPattern(patterns[i]) {
+				name = patterns[i]
+			}
+			pairs = append(pairs, name, d.Kind.get(c))
 		}
 	}
 	return pairs
 }
+
+// answersTo reports whether a pattern of CONFIG GET asks for the directive by this name of it.
+func (d *directive) answersTo(name, pattern string) bool {
+	if !isPattern(pattern) {
+		return strings.EqualFold(name, pattern)
+	}
+	return !d.Hidden && glob.Match([]byte(pattern), []byte(name), true)
+}
+
+// isPattern reports whether an argument of CONFIG GET is more than a name.
+func isPattern(s string) bool { return strings.ContainsAny(s, "[*?") }

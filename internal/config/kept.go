@@ -1,0 +1,285 @@
+package config
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+)
+
+// The directives that tune what only Redis has inside, or that mean nothing without replicas and without a
+// cluster. They are read, checked, shown and written as Redis does it, and nothing goes by them.
+
+// kept is where the value of such a directive stands: under its name among those of its type.
+func kept[T bool | int64 | string](name string) func(*Config) *T {
+	return func(c *Config) *T { return c.kept[name].(*T) }
+}
+
+// newKept returns the values of all of them, each the zero of its type.
+func newKept(rows []directive) map[string]any {
+	values := make(map[string]any)
+	for _, d := range rows {
+		switch d.Kind.(type) {
+		case boolKind:
+			values[d.Name] = new(bool)
+		case integerKind[int64], memoryKind, raisedKind:
+			values[d.Name] = new(int64)
+		default:
+			values[d.Name] = new(string)
+		}
+	}
+	return values
+}
+
+// cloneKept is a copy that shares nothing.
+func cloneKept(values map[string]any) map[string]any {
+	clone := make(map[string]any, len(values))
+	for name, v := range values {
+		switch v := v.(type) {
+		case *bool:
+			n := *v
+			clone[name] = &n
+		case *int64:
+			n := *v
+			clone[name] = &n
+		case *string:
+			n := *v
+			clone[name] = &n
+		}
+	}
+	return clone
+}
+
+// keptTable describes them: name, an older name or "-", type, default. A type is bool, text, enum:words,
+// int:from:to, memory:from:to, or one of its own, behind it the letter s for one that is only given at the
+// start, or h for one that CONFIG GET shows to who asks for it by its whole name.
+const keptTable = `
+	active-defrag-cycle-max                - int:1:99              25
+	active-defrag-cycle-min                - int:1:99              1
+	active-defrag-ignore-bytes             - memory:1:max          100mb
+	active-defrag-max-scan-fields          - int:1:max             1000
+	active-defrag-threshold-lower          - int:0:1000            10
+	active-defrag-threshold-upper          - int:0:1000            100
+	active-expire-effort                   - int:1:10              1
+	activedefrag                           - bool                  no
+	activerehashing                        - bool                  yes
+	always-show-logo                       - bool/s                no
+	aof-disable-auto-gc                    - bool/h                no
+	aof-rewrite-cpulist                    aof_rewrite_cpulist text/s
+	aof-rewrite-incremental-fsync          - bool                  yes
+	bgsave-cpulist                         bgsave_cpulist text/s
+	bind-source-addr                       - text
+	bio-cpulist                            bio_cpulist text/s
+	cluster-allow-pubsubshard-when-down    - bool                  yes
+	cluster-allow-reads-when-down          - bool                  no
+	cluster-allow-replica-migration        - bool                  yes
+	cluster-announce-bus-port              - int:0:65535           0
+	cluster-announce-hostname              - hostname
+	cluster-announce-human-nodename        - nodename
+	cluster-announce-ip                    - text
+	cluster-announce-port                  - int:0:65535           0
+	cluster-announce-tls-port              - int:0:65535           0
+	cluster-config-file                    - text/s                nodes.conf
+	cluster-link-sendbuf-limit             - memory:0:max          0
+	cluster-migration-barrier              - int:0:int             1
+	cluster-node-timeout                   - int:0:max             15000
+	cluster-ping-interval                  - int:0:max/h           0
+	cluster-port                           - int:0:65535/s         0
+	cluster-preferred-endpoint-type        - enum:ip,hostname,unknown-endpoint ip
+	cluster-replica-no-failover            cluster-slave-no-failover bool no
+	cluster-replica-validity-factor        cluster-slave-validity-factor int:0:int 10
+	cluster-require-full-coverage          - bool                  yes
+	crash-log-enabled                      - bool                  yes
+	crash-memcheck-enabled                 - bool                  yes
+	disable-thp                            - bool/s                yes
+	dynamic-hz                             - bool                  yes
+	hide-user-data-from-log                - bool                  no
+	ignore-warnings                        - text
+	io-threads-do-reads                    - bool/s                no
+	jemalloc-bg-thread                     - bool                  yes
+	lazyfree-lazy-eviction                 - bool                  no
+	lazyfree-lazy-expire                   - bool                  no
+	lazyfree-lazy-server-del               - bool                  no
+	lazyfree-lazy-user-del                 - bool                  no
+	lazyfree-lazy-user-flush               - bool                  no
+	loading-process-events-interval-bytes  - int:1024:int/h        2097152
+	masterauth                             - text
+	masteruser                             - text
+	max-new-connections-per-cycle          - int:1:1000            10
+	max-new-tls-connections-per-cycle      - int:1:1000            1
+	min-replicas-max-lag                   min-slaves-max-lag int:0:int 10
+	oom-score-adj                          - enum:no,yes,relative,absolute no
+	oom-score-adj-values                   - scores                0,200,800
+	proc-title-template                    - title                 {title},{listen-addr},{server-mode}
+	propagation-error-behavior             - enum:ignore,panic,panic-on-replicas ignore
+	rdb-del-sync-files                     - bool                  no
+	rdb-save-incremental-fsync             - bool                  yes
+	repl-backlog-size                      - backlog               1mb
+	repl-backlog-ttl                       - int:0:max             3600
+	repl-disable-tcp-nodelay               - bool                  no
+	repl-diskless-load                     - enum:disabled,on-empty-db,swapdb disabled
+	repl-diskless-sync                     - bool                  yes
+	repl-diskless-sync-delay               - int:0:int             5
+	repl-diskless-sync-max-replicas        - int:0:int             0
+	repl-ping-replica-period               repl-ping-slave-period int:1:int 10
+	repl-timeout                           - int:1:int             60
+	replica-announce-ip                    slave-announce-ip text
+	replica-announce-port                  slave-announce-port int:0:65535 0
+	replica-announced                      - bool                  yes
+	replica-ignore-disk-write-errors       - bool                  no
+	replica-ignore-maxmemory               slave-ignore-maxmemory bool yes
+	replica-lazy-flush                     slave-lazy-flush bool   no
+	replica-priority                       slave-priority int:0:int 100
+	replica-read-only                      slave-read-only bool    yes
+	replica-serve-stale-data               slave-serve-stale-data bool yes
+	sanitize-dump-payload                  - enum:no,yes,clients   no
+	server-cpulist                         server_cpulist text/s
+	set-proc-title                         - bool/s                yes
+	syslog-facility                        - enum:user,local0,local1,local2,local3,local4,local5,local6,local7/s local0
+	syslog-ident                           - text/s                redis
+	use-exit-on-panic                      - bool/h                no
+	watchdog-period                        - int:0:int/h           0`
+
+// keptRows are their rows. A comma in a default stands for a blank.
+func keptRows() []directive {
+	var rows []directive
+	for _, line := range strings.Split(strings.TrimSpace(keptTable), "\n") {
+		words := strings.Fields(line)
+		of, letter, _ := strings.Cut(words[2], "/")
+		d := directive{Name: words[0], Inert: true, Hidden: letter == "h", Kind: keptKind(words[0], of)}
+		if letter == "s" {
+			d.When = atStart
+		}
+		if words[1] != "-" {
+			d.Aliases = []string{words[1]}
+		}
+		if len(words) > 3 {
+			d.Default = strings.ReplaceAll(words[3], ",", " ")
+		}
+		rows = append(rows, d)
+	}
+	return rows
+}
+
+// keptKind is the kind of a type in keptTable.
+func keptKind(name, of string) kind {
+	parts := strings.Split(of, ":")
+	bound := func(i int) int64 {
+		switch parts[i] {
+		case "max":
+			return maxInt64
+		case "int":
+			return maxInt32
+		case "least":
+			return minInt32
+		}
+		n, ok := parseInteger(parts[i])
+		if !ok {
+			panic("config: the bound of " + name + " is no number")
+		}
+		return n
+	}
+	word := kept[string](name)
+	switch parts[0] {
+	case "bool":
+		return boolean(kept[bool](name))
+	case "int":
+		return integer(bound(1), bound(2), kept[int64](name))
+	case "memory":
+		return memory(bound(1), bound(2), kept[int64](name))
+	case "backlog":
+		return raisedKind{memory(1, maxInt64, kept[int64](name)), 16 << 10, kept[int64](name)}
+	case "enum":
+		return enum(word, strings.Split(parts[1], ",")...)
+	case "scores":
+		return scoresKind{word}
+	case "title":
+		return textKind{word, checkTitle}
+	case "hostname":
+		return textKind{word, checkHostname}
+	case "nodename":
+		return textKind{word, checkNodename}
+	}
+	return text(word)
+}
+
+// Reasons of Redis for values that only it would use.
+var (
+	errTitle        = errors.New("template format is invalid or contains unknown variables")
+	errScoreValue   = errors.New("Invalid oom-score-adj-values, elements must be between -2000 and 2000.")
+	errHostnameLong = errors.New("Hostnames must be less than 256 characters")
+	errHostname     = errors.New("Hostnames may only contain alphanumeric characters, hyphens or dots")
+	errNodename     = errors.New("Announced human node name contained invalid character")
+)
+
+// titleVariable is what may stand in the title of the process.
+var titleVariable = regexp.MustCompile(`\{(title|listen-addr|server-mode|port|tls-port|unixsocket|config-file)\}`)
+
+// checkTitle refuses what Redis cannot write before it knows the title: of these, some variables stay empty.
+func checkTitle(s string) error {
+	filled := titleVariable.ReplaceAllStringFunc(s, func(variable string) string {
+		switch variable {
+		case "{listen-addr}", "{port}", "{tls-port}":
+			return "x"
+		}
+		return ""
+	})
+	if strings.ContainsAny(filled, "{}") || strings.Trim(filled, " ") == "" {
+		return errTitle
+	}
+	return nil
+}
+
+func checkHostname(s string) error {
+	if len(s) >= 256 {
+		return errHostnameLong
+	}
+	for _, c := range []byte(s) {
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && c != '-' && c != '.' {
+			return errHostname
+		}
+	}
+	return nil
+}
+
+func checkNodename(s string) error {
+	if strings.ContainsAny(s, "!#$%&()*+:;<>?@[]^{|}~\x00") {
+		return errNodename
+	}
+	return nil
+}
+
+// scoresKind is oom-score-adj-values: three numbers, none below the one before.
+type scoresKind struct{ field func(*Config) *string }
+
+func (k scoresKind) set(c *Config, args []string, _ bool) error {
+	if len(args) != 3 {
+		return errArgCount
+	}
+	for _, a := range args {
+		n, ok := parseInteger(a)
+		if !ok || n < -2000 || n > 2000 {
+			return errScoreValue
+		}
+	}
+	*k.field(c) = strings.Join(args, " ")
+	return nil
+}
+func (k scoresKind) get(c *Config) string        { return *k.field(c) }
+func (k scoresKind) lines(c, _ *Config) []string { return []string{k.get(c)} }
+func (scoresKind) shape() shape                  { return wordList }
+
+// raisedKind is a size that is at least so large, whatever it is set to.
+type raisedKind struct {
+	kind
+	least int64
+	field func(*Config) *int64
+}
+
+func (k raisedKind) set(c *Config, args []string, again bool) error {
+	if err := k.kind.set(c, args, again); err != nil {
+		return err
+	}
+	*k.field(c) = max(*k.field(c), k.least)
+	return nil
+}

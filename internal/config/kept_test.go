@@ -1,0 +1,50 @@
+package config
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhatIsKeptIsCheckedAndWritten: nothing goes by these directives, and all else is as with the others.
+func TestWhatIsKeptIsCheckedAndWritten(t *testing.T) {
+	c := Default()
+	names, err := c.Set([]string{"Slave-Read-Only", "no", "repl-backlog-size", "1", "oom-score-adj-values", "1 2 3", "lazyfree-lazy-expire", "YES"}, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"replica-read-only", "repl-backlog-size", "oom-score-adj-values", "lazyfree-lazy-expire"}, names)
+	require.Equal(t, []string{"replica-read-only", "no", "slave-read-only", "no"}, c.Get("*-read-only"))
+	require.Equal(t, []string{"repl-backlog-size", "16384"}, c.Get("repl-backlog-*ze"), "as little as Redis has at least")
+	text := string(c.Rewrite([]byte("replica-read-only yes\n")))
+	require.Equal(t, "replica-read-only no\n"+signature+"\nlazyfree-lazy-expire yes\noom-score-adj-values 1 2 3\nrepl-backlog-size 16kb\n", text)
+	again, err := Parse("a.conf", []byte(text), Files{})
+	require.NoError(t, err)
+	require.Equal(t, c.kept, again.kept)
+	require.Equal(t, []string{"replica-read-only", "lazyfree-lazy-expire", "oom-score-adj-values", "repl-backlog-size"}, again.Ignored())
+
+	clone := c.Clone()
+	_, err = clone.Set([]string{"active-expire-effort", "5"}, false)
+	require.NoError(t, err)
+	require.Equal(t, []string{"active-expire-effort", "1"}, c.Get("active-expire-effort"))
+	require.NotContains(t, c.Directives(), "active-expire-effort", "what has no effect is not for programs that embed a server")
+}
+
+func TestWhatIsKeptIsRefusedInRedisWords(t *testing.T) {
+	for pair, reason := range map[string]string{
+		"active-expire-effort 11":                               "argument must be between 1 and 10 inclusive",
+		"syslog-facility user":                                  "can't set immutable config",
+		"replicaof no":                                          "can't set immutable config",
+		"sanitize-dump-payload maybe":                           "argument(s) must be one of the following: no, yes, clients",
+		"proc-title-template {nosuch}":                          errTitle.Error(),
+		"proc-title-template {title}":                           errTitle.Error(),
+		"cluster-announce-hostname a_b":                         errHostname.Error(),
+		"cluster-announce-hostname " + strings.Repeat("a", 256): errHostnameLong.Error(),
+		"cluster-announce-human-nodename a!b":                   errNodename.Error(),
+		"oom-score-adj-values -2001,0,1":                        errScoreValue.Error(),
+		"oom-score-adj-values 1,2":                              "wrong number of arguments",
+	} {
+		name, value, _ := strings.Cut(pair, " ")
+		_, err := Default().Set([]string{name, strings.ReplaceAll(value, ",", " ")}, false)
+		require.EqualError(t, err, "ERR CONFIG SET failed (possibly related to argument '"+name+"') - "+reason, pair)
+	}
+}
