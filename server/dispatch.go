@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/resp"
 	"lockserver/server/stats"
 )
 
@@ -39,6 +40,9 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 	if err != nil {
 		ex.refuse(s, mark, err)
+	}
+	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes {
+		ex.noteReply(s, row, argv, mark)
 	}
 	s.checkOutput()
 	ex.endUnit()
@@ -176,6 +180,9 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 		ex.refuse(s, mark, err)
 	}
+	if len(s.out.Buf)-mark >= ex.gauge.ReplyBytes && !s.replies.isMuted() && s.waiter == nil && row != nil {
+		ex.noteReply(s, row, argv, mark)
+	}
 	s.afterReply(mark)
 	if s.tracker != nil && s.tracker.Caching {
 		s.endCaching(row)
@@ -259,11 +266,36 @@ func (ex *executor) noteSlow(s *session, row *commands.Row, argv [][]byte, took 
 	if us < ex.gauge.SlowUS || row.Flags.Has(commands.SkipSlowlog) {
 		return
 	}
-	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, TookUS: us, Args: row.Redact(argv)}
+	ex.note(&ex.stats.Slow, s, us, row.Redact(argv))
+}
+
+// note keeps a command in one of the logs for the operator.
+func (ex *executor) note(log *stats.SlowLog, s *session, figure int64, args [][]byte) {
+	entry := stats.SlowEntry{AtS: ex.store.NowUS() / 1_000_000, Figure: figure, Args: args}
 	if s != nil {
 		entry.Addr, entry.Name = s.info.addr, s.info.name
 	}
-	ex.stats.Slow.Add(entry)
+	log.Add(entry)
+}
+
+// noteReply keeps a command whose reply, which begins at a mark of the output, is large.
+func (ex *executor) noteReply(s *session, row *commands.Row, argv [][]byte, mark int) {
+	if !row.Flags.Has(commands.SkipSlowlog) {
+		ex.note(&ex.stats.Replies, s, int64(len(s.out.Buf)-mark), row.Redact(argv))
+	}
+}
+
+// noteRequests keeps the large ones of a batch.
+func (ex *executor) noteRequests(s *session, batch [][][]byte) {
+	for _, argv := range batch {
+		size := resp.RequestSize(argv)
+		if size < ex.gauge.RequestBytes {
+			continue
+		}
+		if row, err := ex.table.Resolve(argv); err == nil && !row.Flags.Has(commands.SkipSlowlog) {
+			ex.note(&ex.stats.Requests, s, int64(size), row.Redact(argv))
+		}
+	}
 }
 
 // endBatch counts a batch, and looks whether the commands of it that were not timed took long.
@@ -271,6 +303,9 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	g := &ex.gauge
 	us := ex.clock.NowUS() - ex.store.NowUS()
 	ex.stats.Traffic.Batch(us)
+	if s.mostInput >= g.RequestBytes {
+		ex.noteRequests(s, batch)
+	}
 	if us -= g.MeasuredUS; !g.Together || us < g.SlowUS {
 		return
 	}

@@ -36,6 +36,9 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 		s.fed = len(data)
 	}
 	s.input = s.decoder.Pending()
+	if len(s.backlog) == 0 || s.input > s.mostInput {
+		s.mostInput = s.input
+	}
 	large := s.input > largeInput
 	s.behind = true
 	most := feedSlices

@@ -88,7 +88,7 @@ func TestSlowlogOfABatch(t *testing.T) {
 	run(30_000, 10_000)
 	require.Equal(t, 2, srv.executor.stats.Slow.Len())
 	require.Equal(t, "SET", string(srv.executor.stats.Slow.Latest(1).Args[0]))
-	require.EqualValues(t, 20_000, srv.executor.stats.Slow.Latest(0).TookUS)
+	require.EqualValues(t, 20_000, srv.executor.stats.Slow.Latest(0).Figure)
 	require.Zero(t, srv.executor.stats.Slow.Latest(1).ID)
 	require.EqualValues(t, 1, srv.executor.stats.Slow.Latest(0).ID)
 

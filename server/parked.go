@@ -91,6 +91,8 @@ func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 func (ex *executor) answered(w *waiter, mark int) {
 	if w.muted {
 		w.session.out.Rollback(mark)
+	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
+		ex.noteReply(w.session, w.row, w.argv, mark)
 	}
 	w.session.checkOutput()
 	ex.unpark(w)

@@ -25,6 +25,7 @@ type session struct {
 	conn        transport.Conn
 	decoder     resp.Decoder
 	backlog     [][][]byte   // commands that were decoded but stand behind one that waits
+	mostInput   int          // bounds the size of each command that is at hand
 	limits      *resp.Limits // those that the decoder has
 	fed, input  int          // bytes of the last read, and of all that is to be decoded since; 0: it was counted
 	stalled     bool         // too much output is unsent: no command runs; see flow.go

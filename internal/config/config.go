@@ -152,6 +152,12 @@ type Config struct {
 	SlowlogSlowerThanUS int64
 	// SlowlogMaxLen is how many of them are kept.
 	SlowlogMaxLen int64
+	// CommandlogRequestLargerThan and CommandlogReplyLargerThan are from how many bytes on COMMANDLOG keeps a
+	// request, or the command of a reply; negative: none. The other two are how many of each.
+	CommandlogRequestLargerThan  int64
+	CommandlogLargeRequestMaxLen int64
+	CommandlogReplyLargerThan    int64
+	CommandlogLargeReplyMaxLen   int64
 	// LatencyMonitorThresholdMS is how long something takes at least that LATENCY keeps; 0: nothing is kept.
 	LatencyMonitorThresholdMS int64
 	// LatencyTracking tells how the calls of commands are spread over time.

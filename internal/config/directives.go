@@ -21,7 +21,7 @@ const (
 // directive is one row of the table.
 type directive struct {
 	Name    string
-	Aliases []string // older names, accepted and shown everywhere, never written
+	Aliases []string // older or other names, accepted and shown everywhere, never written
 	Default string   // as a file would state it, words separated by blanks
 	When    when
 	Kind    kind
@@ -238,10 +238,20 @@ var topics = []topic{
 			Doc: "how many keys the server remembers for those who cache them; 0: any"},
 	}},
 	{"What took long", []directive{
-		{Name: "slowlog-log-slower-than", Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS }),
+		{Name: "slowlog-log-slower-than", Aliases: []string{"commandlog-execution-slower-than"}, Default: "10000", Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.SlowlogSlowerThanUS }),
 			Doc: "microseconds from which on SLOWLOG keeps a command; -1: never"},
-		{Name: "slowlog-max-len", Default: "128", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen }),
-			Doc: "how many it keeps"},
+		{Name: "slowlog-max-len", Aliases: []string{"commandlog-slow-execution-max-len"}, Default: "128",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.SlowlogMaxLen }), Doc: "how many it keeps"},
+		{Name: "commandlog-request-larger-than", Default: "1048576",
+			Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.CommandlogRequestLargerThan }),
+			Doc:  "bytes of a request from which on COMMANDLOG keeps it; -1: never"},
+		{Name: "commandlog-large-request-max-len", Default: "128",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.CommandlogLargeRequestMaxLen }), Doc: "how many it keeps"},
+		{Name: "commandlog-reply-larger-than", Default: "1048576",
+			Kind: integer(-1, maxInt64, func(c *Config) *int64 { return &c.CommandlogReplyLargerThan }),
+			Doc:  "bytes of a reply from which on COMMANDLOG keeps its command; -1: never"},
+		{Name: "commandlog-large-reply-max-len", Default: "128",
+			Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.CommandlogLargeReplyMaxLen }), Doc: "how many it keeps"},
 		{Name: "latency-monitor-threshold", Default: "0", Kind: integer(0, maxInt64, func(c *Config) *int64 { return &c.LatencyMonitorThresholdMS }),
 			Doc: "milliseconds from which on LATENCY keeps an event; 0: none"},
 		{Name: "latency-tracking", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.LatencyTracking }),

@@ -15,6 +15,8 @@ import "lockserver/commands"
 // events; Commands needs a place for each row of the table.
 type Book struct {
 	Slow     SlowLog
+	Requests SlowLog // the large ones
+	Replies  SlowLog
 	Events   Events
 	Errors   Errors
 	Traffic  Traffic
@@ -43,5 +45,5 @@ func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 	on := func(h handler) func(c *commands.Ctx) error {
 		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
 	}
-	return []commands.Row{slowlogRow(on), latencyRow(on)}
+	return []commands.Row{slowlogRow(on), commandlogRow(on), latencyRow(on)}
 }

@@ -22,6 +22,20 @@ type Gauge struct {
 	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
 	Together   bool   // commands that are not timed are measured a batch at a time
 	MeasuredUS int64  // of this batch: what the timed commands took
+
+	RequestBytes int // from how many on the log of large requests keeps one; math.MaxInt: never
+	ReplyBytes   int // the same of replies
+}
+
+// ConfigureSizes follows the directives about the logs of large requests and replies.
+func (g *Gauge) ConfigureSizes(requestBytes, replyBytes int64) {
+	g.RequestBytes, g.ReplyBytes = math.MaxInt, math.MaxInt
+	if requestBytes >= 0 {
+		g.RequestBytes = int(requestBytes)
+	}
+	if replyBytes >= 0 {
+		g.ReplyBytes = int(replyBytes)
+	}
 }
 
 // Configure follows the directives.

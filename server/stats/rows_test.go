@@ -53,7 +53,7 @@ func TestSlowlogCommands(t *testing.T) {
 	a := newAsker(t)
 	a.book.Slow.Most = 2
 	for _, name := range []string{"a", "b", "c"} {
-		a.book.Slow.Add(SlowEntry{AtS: 100, TookUS: 7, Args: [][]byte{[]byte("get"), []byte(name)}, Addr: "host:1", Name: "me"})
+		a.book.Slow.Add(SlowEntry{AtS: 100, Figure: 7, Args: [][]byte{[]byte("get"), []byte(name)}, Addr: "host:1", Name: "me"})
 	}
 	require.Equal(t, "2", a.do("SLOWLOG LEN"))
 	b, c := `[1 100 7 ["get" "b"] "host:1" "me"]`, `[2 100 7 ["get" "c"] "host:1" "me"]`
@@ -63,6 +63,39 @@ func TestSlowlogCommands(t *testing.T) {
 	require.Equal(t, "-"+string(commands.ErrSlowlogCount), a.do("SLOWLOG GET -2"))
 	require.Equal(t, "+OK", a.do("SLOWLOG RESET"))
 	require.Equal(t, "[]", a.do("SLOWLOG GET"))
+}
+
+// As Valkey 8.1 documents it: three logs, of which SLOWLOG shows the first.
+func TestCommandlogCommands(t *testing.T) {
+	a := newAsker(t)
+	entry := func(figure int64) SlowEntry {
+		return SlowEntry{AtS: 100, Figure: figure, Args: [][]byte{[]byte("get"), []byte("k")}, Addr: "host:1", Name: "me"}
+	}
+	a.book.Slow.Most, a.book.Requests.Most, a.book.Replies.Most = 2, 2, 1
+	a.book.Slow.Add(entry(7))
+	a.book.Requests.Add(entry(2000))
+	a.book.Requests.Add(entry(3000))
+	a.book.Replies.Add(entry(4000))
+	a.book.Replies.Add(entry(5000))
+	slow := `[[0 100 7 ["get" "k"] "host:1" "me"]]`
+	require.Equal(t, slow, a.do("COMMANDLOG GET -1 slow"))
+	require.Equal(t, slow, a.do("SLOWLOG GET"))
+	require.Equal(t, `[[1 100 3000 ["get" "k"] "host:1" "me"]]`, a.do("COMMANDLOG GET 1 large-request"))
+	require.Equal(t, `[[1 100 5000 ["get" "k"] "host:1" "me"]]`, a.do("COMMANDLOG GET 10 LARGE-REPLY"))
+	require.Equal(t, "1", a.do("COMMANDLOG LEN SLOW"))
+	require.Equal(t, "2", a.do("COMMANDLOG LEN large-request"))
+	require.Equal(t, "+OK", a.do("COMMANDLOG RESET large-request"))
+	require.Equal(t, "0", a.do("COMMANDLOG LEN large-request"))
+	require.Equal(t, "1", a.do("COMMANDLOG LEN large-reply"))
+	require.Equal(t, "+OK", a.do("COMMANDLOG RESET slow"))
+	require.Equal(t, "0", a.do("SLOWLOG LEN"))
+	a.book.Requests.Add(entry(1))
+	require.Equal(t, `[[2 100 1 ["get" "k"] "host:1" "me"]]`, a.do("COMMANDLOG GET -1 large-request"), "IDs go on")
+	for _, call := range []string{"COMMANDLOG LEN fast", "COMMANDLOG RESET fast", "COMMANDLOG GET 1 fast"} {
+		require.Equal(t, "-"+string(commands.ErrCommandlogType), a.do(call))
+	}
+	require.Equal(t, "-"+string(commands.ErrSlowlogCount), a.do("COMMANDLOG GET -2 slow"))
+	require.Equal(t, "-"+string(commands.ErrSlowlogCount), a.do("COMMANDLOG GET x slow"))
 }
 
 func TestLatencyCommands(t *testing.T) {

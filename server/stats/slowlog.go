@@ -12,18 +12,19 @@ const (
 	mostBytes = 128
 )
 
-// SlowLog is the last commands that took long.
+// SlowLog is the last commands that took long, or whose request or reply was large.
 type SlowLog struct {
 	Most    int64       // entries that are kept
 	entries []SlowEntry // oldest first
 	nextID  int64
 }
 
-// SlowEntry is one command of the slow log.
+// SlowEntry is one command of such a log.
 type SlowEntry struct {
-	ID, AtS, TookUS int64
-	Args            [][]byte // its beginning
-	Addr, Name      string   // of its client
+	ID, AtS    int64
+	Figure     int64    // for how many microseconds it ran, or how many bytes its request or reply had
+	Args       [][]byte // its beginning
+	Addr, Name string   // of its client
 }
 
 // Add keeps a command, of which it copies the beginning and sets the ID; of more than Most entries the

@@ -38,17 +38,23 @@ func (b *Book) slowlogGet(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	n := b.Slow.Len()
+	b.Slow.write(c, count)
+	return nil
+}
+
+// write replies the latest entries, so many or, if that is -1, all.
+func (l *SlowLog) write(c *commands.Ctx, count int64) {
+	n := l.Len()
 	if count >= 0 {
 		n = int(min(count, int64(n)))
 	}
 	c.Out.Array(n)
 	for i := range n {
-		e := b.Slow.Latest(i)
+		e := l.Latest(i)
 		c.Out.Array(6)
 		c.Out.Int(e.ID)
 		c.Out.Int(e.AtS)
-		c.Out.Int(e.TookUS)
+		c.Out.Int(e.Figure)
 		c.Out.Array(len(e.Args))
 		for _, arg := range e.Args {
 			c.Out.Bulk(arg)
@@ -56,7 +62,6 @@ func (b *Book) slowlogGet(c *commands.Ctx) error {
 		c.Out.BulkString(e.Addr)
 		c.Out.BulkString(e.Name)
 	}
-	return nil
 }
 
 func (b *Book) slowlogLen(c *commands.Ctx) error {
