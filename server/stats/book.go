@@ -1,5 +1,5 @@
 // Package stats keeps what an operator asks for later: the commands that took long, events that did, and how
-// the calls of commands are spread over time. Its commands are SLOWLOG and LATENCY.
+// the calls of commands are spread over time. Its commands are SLOWLOG, COMMANDLOG and LATENCY.
 //
 // It owns the bounds of what is kept, and how that is shown. It must not know a session, an executor, the
 // directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
