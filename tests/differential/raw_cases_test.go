@@ -164,6 +164,7 @@ func sessionCases() []rawCase {
 			array("ECHO", "1")+array("EXEC")+array("ECHO", "2")),
 		one("reply skip and off in a transaction", array("MULTI")+array("CLIENT", "REPLY", "SKIP")+array("CLIENT", "REPLY", "OFF")+
 			array("CLIENT", "REPLY", "ON")+array("ECHO", "1")+array("EXEC")+array("ECHO", "2")+array("ECHO", "3")),
+		differs(one("reply off, quit", array("CLIENT", "REPLY", "OFF")+array("QUIT")), "D117"),
 		one("reply skip, error", array("CLIENT", "REPLY", "SKIP")+array("NOSUCH")+array("PING")),
 		differs(one("auth without password", array("AUTH", "x")+array("AUTH", "default", "x")+array("AUTH", "nobody", "x")+array("AUTH")), "D106"),
 		one("kill oneself", array("CLIENT", "KILL", "TYPE", "pubsub")+array("PING")),
