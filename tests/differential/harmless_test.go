@@ -49,6 +49,10 @@ func harmless(row *commands.Row, args []string) []string {
 			if strings.EqualFold(arg, "STOREDIST") { // D42
 				args[i] = "STORE"
 			}
+		case "getkeys", "getkeysandflags": // D14
+			if i == 0 && slices.Contains([]string{"failover", "migrate", "psync", "replconf", "sync"}, strings.ToLower(arg)) {
+				args[i] = "NOSUCH"
+			}
 		case "setinfo", "setname": // D115
 			args[i] = strings.ReplaceAll(arg, "\x00", "")
 		case "list": // D116
