@@ -205,7 +205,7 @@ vanish: need-netns ## hosts vanish without a word: what becomes of their locks, 
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish
 
 crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n)
-	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
+	CI=true $(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
 
 hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))

@@ -72,8 +72,8 @@ func (h Hunt) Main(m *testing.M) int {
 // faultsAtHand is how many of its faults a package looks for at a time, outside of continuous integration.
 const faultsAtHand = 3
 
-// some draws the faults that are looked for: all of them where the variable CI of the environment is set.
-func some(faults []Fault) []Fault {
+// Some draws the faults that are looked for: all of them where the variable CI of the environment is set.
+func Some(faults []Fault) []Fault {
 	if os.Getenv("CI") != "" || len(faults) <= faultsAtHand {
 		return faults
 	}
@@ -90,7 +90,7 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 		code, out := h.run(t, program, None, h.CleanFor)
 		require.Equal(t, exitClean, code, "the patches alone break something:\n%s", out)
 	})
-	for _, f := range some(faults) {
+	for _, f := range Some(faults) {
 		t.Run(f.Name, func(t *testing.T) {
 			code, out := h.run(t, program, f.Name, h.FindWithin)
 			require.Equal(t, exitFound, code, "not found within %s:\n%s", h.FindWithin, out)

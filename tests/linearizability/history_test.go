@@ -16,11 +16,14 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("seed", 0, "the seed of the first world; 0: a random one")
-	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 20 seconds")
+	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 5 seconds, or 20 where CI is set")
 )
 
-// shortRun is what continuous integration has.
-const shortRun = 20 * time.Second
+// How long histories are made by hand, and in continuous integration.
+const (
+	atHand        = 5 * time.Second
+	inIntegration = 20 * time.Second
+)
 
 // How many worlds there are at a time. They wait, most of the time.
 const (
@@ -35,7 +38,10 @@ const mostStall = 100 * time.Millisecond
 
 // TestHistories makes histories of random clients and checks each.
 func TestHistories(t *testing.T) {
-	run := shortRun
+	run := atHand
+	if os.Getenv("CI") != "" {
+		run = inIntegration
+	}
 	if *minutesFlag > 0 {
 		run = time.Duration(*minutesFlag * float64(time.Minute))
 	}
