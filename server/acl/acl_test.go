@@ -1,8 +1,6 @@
 package acl
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"regexp"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands"
+	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
 	"lockserver/store"
 )
@@ -60,18 +59,13 @@ func (h *house) WriteFile(s string) error {
 // ask runs a command, and returns what is answered, as text.
 func (h *house) ask(t testing.TB, words ...string) string {
 	t.Helper()
-	argv := argvOf(words)
-	out := &resp.Writer{Proto: 3}
-	row, err := h.table.Resolve(argv)
-	if err == nil {
-		err = row.Run(&commands.Ctx{Argv: argv, Row: row, Table: h.table, Out: out, DB: h.db})
-	}
-	if err != nil {
-		return "-" + err.Error()
-	}
-	v, err := resp.ReadValue(bufio.NewReader(bytes.NewReader(out.Buf)))
-	require.NoError(t, err)
-	return v.String()
+	return tabletest.Reply(t, 3, func(argv [][]byte, out *resp.Writer) error {
+		row, err := h.table.Resolve(argv)
+		if err != nil {
+			return err
+		}
+		return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: h.table, Out: out, DB: h.db})
+	}, words...).String()
 }
 
 func argvOf(words []string) [][]byte {
