@@ -47,9 +47,10 @@ var checks = map[string]check{
 	"xinfo|consumers": checkGroups,
 	"xinfo|stream":    checkGroups,
 
-	"role":          checkRole,
-	"auth":          checkSame, // in no transaction: D106
-	"function|dump": checkLibraries,
+	"role":            checkRole,
+	"object|refcount": checkSame, // in no transaction: D5
+	"auth":            checkSame, // in no transaction: D106
+	"function|dump":   checkLibraries,
 }
 
 func differ(ours, redis resp.Value) string {
