@@ -189,7 +189,7 @@ func TestFlowEnds(t *testing.T) {
 			require.EqualValues(t, 1, admin.Do("CLIENT", "KILL", "ID", fmt.Sprint(id)).Int, list)
 			admin.Close()
 		},
-		"close": func(t *testing.T, _ *Server, conn net.Conn) { require.NoError(t, conn.Close()) },
+		"close": func(t *testing.T, _ *Server, conn net.Conn) { require.NoError(t, carrier(conn).Close()) },
 		"stop":  func(t *testing.T, srv *Server, _ net.Conn) { require.NoError(t, srv.Close()) },
 	} {
 		for _, full := range []bool{false, true} {

@@ -183,6 +183,14 @@ func checkParking(t testing.TB, srv *Server) {
 	}
 }
 
+// carrier is the connection underneath one that is encrypted, whose own Close would wait to say farewell.
+func carrier(conn net.Conn) net.Conn {
+	if c, ok := conn.(*tls.Conn); ok {
+		return c.NetConn()
+	}
+	return conn
+}
+
 // overPlain returns what dials the encrypted port without encryption.
 func overPlain(srv *Server) func() (net.Conn, error) {
 	return func() (net.Conn, error) { return net.Dial("tcp", srv.SecureAddr().String()) }

@@ -207,7 +207,8 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			err = srv.Start()
 			require.Regexp(t, regexp.QuoteMeta(path)+`: offset \d+: `, err.Error())
 			offset := 0
-			_, scanErr := fmt.Sscanf(err.Error()[len(path):], ": offset %d:", &offset)
+			_, behind, _ := strings.Cut(err.Error(), path)
+			_, scanErr := fmt.Sscanf(behind, ": offset %d:", &offset)
 			require.NoError(t, scanErr)
 			require.True(t, before.Size() <= int64(offset) && int64(offset) < before.Size()+int64(len(text)), "%v", err)
 			require.NoError(t, srv.Close())

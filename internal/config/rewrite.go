@@ -67,7 +67,7 @@ func (r *rewriting) put(d *directive, c *Config) {
 	}
 	wanted := d.Kind.lines(c, r.def)
 	if len(at) == 0 {
-		if !r.all && d.Kind.get(c) == d.Kind.get(r.def) || d.When == absent {
+		if !r.all && d.Kind.get(c) == d.Kind.get(r.def) || d.When == absent || d.When == absentAtStart {
 			return
 		}
 		for _, value := range wanted {

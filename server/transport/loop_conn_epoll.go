@@ -117,7 +117,7 @@ func (c *loopConn) pump(data []byte) {
 	}
 	if !c.session.Feed(data, c.loop.scratch, c.loop) || c.fd < 0 {
 		was := c.paused
-		if c.paused = c.session.InputFull(loopReadBytes); was && !c.paused {
+		if c.paused = c.session.InputFull(c.readBytes()); was && !c.paused {
 			c.lookAgain() // at what came meanwhile
 		}
 		return
@@ -128,6 +128,14 @@ func (c *loopConn) pump(data []byte) {
 		return
 	}
 	c.close()
+}
+
+// readBytes is how much one read can bring.
+func (c *loopConn) readBytes() int {
+	if c.layer != nil {
+		return plainBytes
+	}
+	return loopReadBytes
 }
 
 // kicked is pump without input.

@@ -61,6 +61,7 @@ var uses = map[string]string{
 	"sh other":      "TestReadinessLine",
 	"sh tls":        "TestSecurity", // with openssl and redis-cli
 	"text picture":  "a picture",
+	"text users":    "TestUsers",
 }
 
 // block is one fenced block of a page.
