@@ -97,7 +97,7 @@ func aloneCases() family {
 			ACL GENPASS 4097
 			ACL GENPASS x
 			ACL GENPASS 1 2
-			!D14 ACL DRYRUN default GET k
+			ACL DRYRUN default GET k
 			MULTI
 			ACL WHOAMI
 			ACL GETUSER default

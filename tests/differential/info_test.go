@@ -3,10 +3,12 @@
 package differential
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -173,8 +175,24 @@ func playFigures(t *testing.T, lines string, each bool, figures []string) {
 }
 
 // compareFigures compares the fields that must be the same, and tells of those that were so at the last time.
+// What a message or a deadline of somebody else counts may take either server a moment more.
 func compareFigures(p *pair, figures []string, after string, last *[2]map[string]string) {
 	p.t.Helper()
+	for tries := 0; ; tries++ {
+		now, wrong := differingFigures(p, figures, last)
+		if len(wrong) == 0 || tries == 100 {
+			for _, text := range wrong {
+				p.t.Errorf("after %s: %s", after, text)
+			}
+			*last = now
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+// differingFigures asks both servers.
+func differingFigures(p *pair, figures []string, last *[2]map[string]string) (now [2]map[string]string, wrong []string) {
 	ours, redis := p.do("INFO")
 	a, b := infoFields(ours.Str), infoFields(redis.Str)
 	for _, name := range figures {
@@ -183,10 +201,10 @@ func compareFigures(p *pair, figures []string, after string, last *[2]map[string
 			b[name], _, _ = strings.Cut(b[name], mean)
 		}
 		if a[name] != b[name] && (a[name] != last[0][name] || b[name] != last[1][name]) {
-			p.t.Errorf("after %s: %s is %q, of Redis %q", after, name, a[name], b[name])
+			wrong = append(wrong, fmt.Sprintf("%s is %q, of Redis %q", name, a[name], b[name]))
 		}
 	}
-	*last = [2]map[string]string{a, b}
+	return [2]map[string]string{a, b}, wrong
 }
 
 // infoFields are INFO's fields by name.
