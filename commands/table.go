@@ -3,7 +3,6 @@ package commands
 import (
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"maps"
 	"math/bits"
 	"slices"
@@ -114,8 +113,8 @@ func (t *Table) Renamed(renames [][]string) (*Table, error) {
 
 // What can be wrong with a renaming, as Redis words it.
 var (
-	errRenameUnknown = errors.New("No such command in rename-command")
-	errRenameTaken   = errors.New("Target command name already exists")
+	errRenameUnknown = Error("No such command in rename-command")
+	errRenameTaken   = Error("Target command name already exists")
 )
 
 // newRow copies a literal row and derives the rest.

@@ -68,14 +68,6 @@ func (h *house) ask(t testing.TB, words ...string) string {
 	}, words...).String()
 }
 
-func argvOf(words []string) [][]byte {
-	var argv [][]byte
-	for _, w := range words {
-		argv = append(argv, []byte(w))
-	}
-	return argv
-}
-
 const hashOfSecret = "2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"
 
 // described makes a user by rules, and returns how ACL LIST tells of it.
