@@ -5,7 +5,6 @@ package differential
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -220,12 +219,4 @@ func infoFields(text string) map[string]string {
 		}
 	}
 	return fields
-}
-
-// infoNumber is a field of INFO that is a number.
-func infoNumber(t *testing.T, c *testkit.Client, section, field string) int64 {
-	t.Helper()
-	n, err := strconv.ParseInt(infoFields(c.Do("INFO", section).Str)[field], 10, 64)
-	require.NoError(t, err, field)
-	return n
 }
