@@ -60,7 +60,7 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 	if token > 0 {
 		info := c.Do("LOCK.INFO", key)
 		require.Equal(t, token, info.Elems[5].Int, "%s", info)
-	} else if !strings.HasSuffix(t.Name(), "/goroutines") {
+	} else if !strings.HasSuffix(t.Name(), "goroutines") {
 		eventually(t, func() bool { return c.Do("LOCK.INFO", key).String() == "$nil" }, "nobody was told that it holds the lock")
 	}
 }
