@@ -127,7 +127,11 @@ func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) {
 }
 
 // serve serves a connection on goroutines of its own; false if the endpoint is not open.
-func (e *Endpoint) serve(nc net.Conn) bool {
+func (e *Endpoint) serve(nc net.Conn) bool { return e.carry(nc, e.serveConn) }
+
+// carry runs a connection's goroutine, and knows the connection until that returns; false if the endpoint is
+// not open.
+func (e *Endpoint) carry(nc net.Conn, run func(net.Conn)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.phase != phaseOpen {
@@ -135,7 +139,7 @@ func (e *Endpoint) serve(nc net.Conn) bool {
 	}
 	e.conns[nc] = struct{}{}
 	e.group.Go(func() {
-		e.serveConn(nc)
+		run(nc)
 		e.mu.Lock()
 		delete(e.conns, nc)
 		e.mu.Unlock()

@@ -71,21 +71,7 @@ func (h *handshakes) failed(log *slog.Logger, peer net.Addr, err error) {
 }
 
 // serveSecure does the handshake of a connection, and serves it; false if the endpoint is not open.
-func (e *Endpoint) serveSecure(nc net.Conn) bool {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.phase != phaseOpen {
-		return false
-	}
-	e.conns[nc] = struct{}{}
-	e.group.Go(func() {
-		e.shakeAndServe(nc)
-		e.mu.Lock()
-		delete(e.conns, nc)
-		e.mu.Unlock()
-	})
-	return true
-}
+func (e *Endpoint) serveSecure(nc net.Conn) bool { return e.carry(nc, e.shakeAndServe) }
 
 // shakeAndServe is the goroutine of an encrypted connection, until an event loop has it, or to its end.
 func (e *Endpoint) shakeAndServe(nc net.Conn) {
