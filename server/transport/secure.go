@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -79,7 +80,7 @@ func (e *Endpoint) shakeAndServe(nc net.Conn) {
 	tc := tls.Server(c, e.secure.Config())
 	place := e.handshakes.begin(nc)
 	_ = nc.SetDeadline(time.Now().Add(handshakeTime))
-	err := tc.Handshake()
+	err := shake(tc)
 	e.handshakes.end(place)
 	if err != nil {
 		e.handshakes.failed(e.log, nc.RemoteAddr(), err)
@@ -90,6 +91,16 @@ func (e *Endpoint) shakeAndServe(nc net.Conn) {
 	if e.loops == nil || !e.loops.adopt(tc, c) {
 		e.serveConn(tc)
 	}
+}
+
+// shake is the handshake. A panic over a peer's bytes costs that peer its connection, not the process.
+func shake(tc *tls.Conn) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the handshake panicked: %v", p)
+		}
+	}()
+	return tc.Handshake()
 }
 
 // carriage is the connection underneath one that is encrypted. Once it is on an event loop it is only what

@@ -172,3 +172,12 @@ func (l lockedWriter) Write(b []byte) (int, error) {
 	defer l.mu.Unlock()
 	return l.w.Write(b)
 }
+
+// A panic in a handshake, here of a callback, is an error like any other.
+func TestAHandshakeThatPanics(t *testing.T) {
+	panics := &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { panic("asked for") }}
+	near, far := net.Pipe()
+	defer func() { _ = far.Close() }()
+	go func() { _ = tls.Client(far, &tls.Config{ServerName: "localhost"}).Handshake() }()
+	require.ErrorContains(t, shake(tls.Server(near, panics)), "the handshake panicked: asked for")
+}
