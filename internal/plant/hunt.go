@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,9 @@ const (
 	exitFound = 30 + iota
 	exitBroken
 )
+
+// exitPanicked is what the runtime of Go exits with when nothing contains a panic, whose goroutines it prints.
+const exitPanicked = 2
 
 // Found ends a hunt that was successful: it says what was found, and the process is over.
 func Found(after time.Duration, what any) {
@@ -83,7 +87,8 @@ func Some(faults []Fault) []Fault {
 }
 
 // Test builds the tests of the package in the current directory with the faults planted, and fails if one
-// of those that are drawn is not found, or something is with none switched on. root is the module's.
+// of those that are drawn is not found, or something is with none switched on. A fault is also found if the
+// process ends by a panic; nothing does with none switched on. root is the module's.
 func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 	program := Build(t, root, faults)
 	t.Run(None, func(t *testing.T) {
@@ -93,6 +98,10 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 	for _, f := range Some(faults) {
 		t.Run(f.Name, func(t *testing.T) {
 			code, out := h.run(t, program, f.Name, h.FindWithin)
+			if code == exitPanicked && strings.Contains(out, "\ngoroutine ") {
+				t.Log(out)
+				return // the process did not survive its fault, which is as plain as a violation
+			}
 			require.Equal(t, exitFound, code, "not found within %s:\n%s", h.FindWithin, out)
 			t.Log(out)
 			if h.Check != nil {
