@@ -177,3 +177,27 @@ func TestShutdownSaves(t *testing.T) {
 	require.Equal(t, "v", again.Do("GET", "k").Str)
 	require.EqualValues(t, 1, again.Do("UNLOCK", "l", "o").Int)
 }
+
+// TestReady: a server says whether it serves, and why not.
+func TestReady(t *testing.T) {
+	srv, err := New(Options{Directives: inDir(t.TempDir()).Directives()})
+	require.NoError(t, err)
+	require.Equal(t, errNotRunning, srv.Ready())
+	require.NoError(t, srv.Start())
+	require.NoError(t, srv.Ready())
+	srv.life.Lock()
+	srv.state = stateLoading
+	srv.life.Unlock()
+	require.Equal(t, errLoading, srv.Ready())
+	srv.life.Lock()
+	srv.state = stateRunning
+	srv.life.Unlock()
+	srv.executor.enter(PhaseEnding)
+	require.Equal(t, errStopping, srv.Ready())
+	srv.executor.enter(PhaseStaying)
+	require.NoError(t, srv.Ready())
+	srv.executor.do(func() { srv.executor.failed = errNotRunning })
+	require.Equal(t, errDamaged, srv.Ready())
+	require.NoError(t, srv.Close())
+	require.Equal(t, errStopping, srv.Ready())
+}

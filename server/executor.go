@@ -103,6 +103,8 @@ type executor struct {
 	ending      bool  // Close was called: no further command runs
 	failed      error // a write command panicked: the data may be damaged, nothing runs any more
 
+	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
+
 	gate   gate.Gate     // has its own lock
 	served atomic.Uint64 // waiters that have been served, in all
 	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.

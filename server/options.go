@@ -163,6 +163,7 @@ const (
 
 // enter tells of a step.
 func (ex *executor) enter(p Phase) {
+	ex.stopping.Store(p == PhaseEnding || p == PhaseSaving)
 	if ex.opts.Phase != nil {
 		ex.opts.Phase(p)
 	}

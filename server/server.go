@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/config"
@@ -195,6 +196,48 @@ func (srv *Server) Dial() (net.Conn, error) {
 		return nil, errNotRunning
 	}
 	return conn, nil
+}
+
+// The reasons for which a server is not ready.
+var (
+	errLoading  = errors.New("loading the data")
+	errStopping = errors.New("stopping")
+	errBusy     = errors.New("busy: one command has kept all others waiting for a second")
+	errDamaged  = errors.New("a command failed in the middle of a change: the data may be damaged, nothing is served")
+)
+
+// Ready returns nil if clients are served, and otherwise why they are not, in one line: the data is still
+// loaded, it cannot be kept on disk, one command takes very long, or the server ends. It waits for a second
+// at most.
+func (srv *Server) Ready() error {
+	srv.life.Lock()
+	state := srv.state
+	srv.life.Unlock()
+	ex := &srv.executor
+	switch {
+	case state == stateNew, state == stateFailed:
+		return errNotRunning
+	case state == stateLoading:
+		return errLoading
+	case state == stateClosed, ex.stopping.Load():
+		return errStopping
+	}
+	for begun := time.Now(); !ex.mu.TryLock(); time.Sleep(time.Millisecond) {
+		if ex.stopping.Load() {
+			return errStopping
+		}
+		if time.Since(begun) > time.Second {
+			return errBusy
+		}
+	}
+	defer ex.mu.Unlock()
+	switch {
+	case ex.ending, errors.Is(ex.failed, errClosed):
+		return errStopping
+	case ex.failed != nil:
+		return errDamaged
+	}
+	return ex.durable.RefusesWrites()
 }
 
 // Done is closed when the server has ended, by SHUTDOWN or by a call.

@@ -1,10 +1,10 @@
 // Command lockserver is the server program.
 //
 // It owns what makes a process of a server: the command line, the log, the pid file, the background, its
-// supervisor, signals and exit codes. It must not know commands, data or sockets: those are the server
-// package's, which main hands a finished configuration. A new directive is added in internal/config; a new
-// thing that the process does at its start or end is added to process.go. `lockserver demo` is demo.go: its
-// flags, and the server that internal/demo plays its sale on.
+// supervisor, signals, the admin port and exit codes. It must not know commands, data or sockets: those are
+// the server package's, which main hands a finished configuration. A new directive is added in
+// internal/config; a new thing that the process does at its start or end is added to process.go. `lockserver
+// demo` is demo.go: its flags, and the server that internal/demo plays its sale on.
 //
 // Exit codes: 0 after a shutdown that did what was asked; 1 when the server could not start, could not keep
 // the data, or was interrupted a second time, and when the demo failed; 2 after a panic.

@@ -108,7 +108,11 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	srv, err := server.New(server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
 		LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter})
 	if err == nil {
-		err = p.start(srv, signals)
+		var closeAdmin func()
+		if closeAdmin, err = p.openAdmin(srv); err == nil {
+			defer closeAdmin()
+			err = p.start(srv, signals)
+		}
 	}
 	if errors.Is(err, errStopped) {
 		return p.bye(0)

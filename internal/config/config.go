@@ -40,6 +40,10 @@ type Config struct {
 	// IOCoalesceUS is for how long a busy event loop lets requests gather at most; 0: not at all.
 	IOCoalesceUS int64
 
+	// AdminPort is the port of HTTP for those who look after the server; 0: none. AdminBind is its address.
+	AdminPort int
+	AdminBind string
+
 	// TLS says how connections are encrypted.
 	TLS TLS
 

@@ -312,7 +312,7 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 		listed[name] = true
 		require.True(t, name == "include" || lookup(name) != nil, name)
 	}
-	ours := map[string]bool{"io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true}
+	ours := map[string]bool{"admin-port": true, "admin-bind": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true}
 	for name := range byName {
 		later := strings.HasPrefix(name, "commandlog-") // Valkey 8.1
 		require.True(t, listed[name] != (ours[name] || later), name)

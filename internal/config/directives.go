@@ -86,6 +86,12 @@ var topics = []topic{
 		{Name: "io-coalesce-usec", Default: "200", Kind: integer(0, 10_000, func(c *Config) *int64 { return &c.IOCoalesceUS }),
 			Doc: "microseconds for which a busy event loop lets requests gather at most; 0: not at all (Linux)", Redis: notInRedis},
 	}},
+	{"The admin port", []directive{
+		{Name: "admin-port", Default: "0", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.AdminPort }),
+			Doc: "port of `/healthz` and `/readyz`, by HTTP; 0: none", Redis: notInRedis},
+		{Name: "admin-bind", Default: "127.0.0.1", When: atStart, Kind: text(func(c *Config) *string { return &c.AdminBind }),
+			Doc: "the address that it listens on; who reaches it reads the figures without a password", Redis: notInRedis},
+	}},
 	tlsTopic,
 	{"The process", []directive{
 		{Name: "daemonize", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.Daemonize }),

@@ -91,7 +91,8 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 // layers says which of our packages a package may import, by the first element of their path. Whatever is
 // missing may import anything (tests, examples).
 var layers = map[string][]string{
-	"cmd":         {"server", "internal"},
+	"cmd":         {"admin", "server", "internal"},
+	"admin":       {"server", "internal"},
 	"server":      {"commands", "persistence", "store", "internal"},
 	"commands":    {"store", "internal"},
 	"persistence": {"store", "internal"},

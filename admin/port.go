@@ -1,0 +1,101 @@
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Source is the server that a port tells of. *server.Server is one.
+type Source interface {
+	// Ready returns nil if clients are served, and otherwise why they are not, in one line.
+	Ready() error
+	// Dial returns a new connection for commands, that of a client which has not logged in.
+	Dial() (net.Conn, error)
+}
+
+// Options say where a port listens.
+type Options struct {
+	Addr string // host:port; port 0 is a free one, which Port.Addr tells
+	Log  *slog.Logger
+}
+
+// The limits of a port: it is for a few programs and people, and whoever else comes must not cost the server
+// anything.
+const (
+	headerTimeout = 5 * time.Second
+	readTimeout   = 10 * time.Second
+	writeTimeout  = 30 * time.Second
+	idleTimeout   = 2 * time.Minute
+	endTimeout    = time.Second // that requests under way have when the port closes
+	mostHeader    = 16 << 10    // bytes
+	mostBody      = 64 << 10    // bytes
+	mostConns     = 64          // at a time
+)
+
+// Port is one admin port. Make it with Open, end it with Close.
+type Port struct {
+	source   Source
+	log      *slog.Logger
+	listener net.Listener
+	http     *http.Server
+	served   sync.WaitGroup
+	// begun is when the port was opened, which is when the process began, but for a moment.
+	begun time.Time
+}
+
+// Open listens and begins to serve. The error says why it cannot.
+func Open(source Source, o Options) (*Port, error) {
+	listener, err := net.Listen("tcp", o.Addr)
+	if err != nil {
+		return nil, fmt.Errorf("admin-port: %w", err)
+	}
+	p := &Port{source: source, log: o.Log, listener: limited(listener, mostConns), begun: time.Now()}
+	p.http = &http.Server{
+		Handler: p.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
+	p.served.Go(func() {
+		if err := p.http.Serve(p.listener); !errors.Is(err, http.ErrServerClosed) {
+			p.log.Error("the admin port has ended", "cause", err)
+		}
+	})
+	return p, nil
+}
+
+// Addr is where the port listens.
+func (p *Port) Addr() net.Addr { return p.listener.Addr() }
+
+// Close ends the port: requests under way have a moment to come to their end. Nothing runs any more when it
+// returns.
+func (p *Port) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
+	defer cancel()
+	if p.http.Shutdown(ctx) != nil {
+		_ = p.http.Close()
+	}
+	p.served.Wait()
+}
+
+// routes are all paths of the port.
+func (p *Port) routes() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /healthz", p.healthz)
+	mux.HandleFunc("GET /readyz", p.readyz)
+	return bounded(mux)
+}
+
+// bounded bounds what a request may bring, and says what is true of every reply.
+func bounded(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, mostBody)
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		h.ServeHTTP(w, r)
+	})
+}

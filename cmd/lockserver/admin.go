@@ -1,0 +1,24 @@
+package main
+
+import (
+	"net"
+	"strconv"
+
+	"lockserver/admin"
+	"lockserver/server"
+)
+
+// openAdmin opens the admin port, if there is to be one. It is open from before the data is loaded until the
+// server has ended, so that who asks hears of both.
+func (p *process) openAdmin(srv *server.Server) (closePort func(), err error) {
+	c := p.config
+	if c.AdminPort == 0 {
+		return func() {}, nil
+	}
+	port, err := admin.Open(srv, admin.Options{Addr: net.JoinHostPort(c.AdminBind, strconv.Itoa(c.AdminPort)), Log: p.log})
+	if err != nil {
+		return nil, err
+	}
+	p.log.Info("Admin port", "addr", port.Addr().String())
+	return port.Close, nil
+}

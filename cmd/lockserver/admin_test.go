@@ -1,0 +1,65 @@
+package main
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// freePort is a port of 127.0.0.1 that nobody uses.
+func freePort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer ln.Close()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+// page gets a page of the admin port; 0: nobody listens.
+func page(t *testing.T, port, path string) (int, string) {
+	t.Helper()
+	reply, err := http.Get("http://127.0.0.1:" + port + path)
+	if err != nil {
+		return 0, ""
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	require.NoError(t, err)
+	return reply.StatusCode, string(text)
+}
+
+// TestAdminPort: it tells whether the server is ready, from before its data is loaded until it has ended.
+func TestAdminPort(t *testing.T) {
+	dir, port := t.TempDir(), freePort(t)
+	c, addr := startReady(t, dir, "--admin-port", port, "--enable-debug-command", "yes")
+	require.Contains(t, c.stdout.String(), "Admin port addr=127.0.0.1:"+port+"\n")
+	status, text := page(t, port, "/readyz")
+	require.Equal(t, 200, status)
+	require.Equal(t, "ok\n", text)
+	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "DEBUG POPULATE 2000", "SAVE"))
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+	status, _ = page(t, port, "/healthz")
+	require.Zero(t, status)
+
+	c = start(t, dir, "--port", "0", "--admin-port", port, "--key-load-delay", "10000")
+	c.eventually(t, func() bool { status, _ := page(t, port, "/healthz"); return status == 200 }, "the admin port")
+	status, text = page(t, port, "/readyz")
+	require.Equal(t, 503, status)
+	require.Equal(t, "loading the data\n", text)
+	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Zero(t, c.exit(t))
+}
+
+// TestAdminPortThatCannotBeHad keeps the server from starting, as any other address does.
+func TestAdminPortThatCannotBeHad(t *testing.T) {
+	c := start(t, t.TempDir(), "--port", "0", "--admin-port", freePort(t), "--admin-bind", "192.0.2.1")
+	require.Equal(t, 1, c.exit(t))
+	require.Contains(t, c.stdout.String(), "admin-port: listen tcp 192.0.2.1:")
+}

@@ -1,0 +1,33 @@
+package tidy
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhoEmbedsGetsNoAdminPort: what only the program needs is no dependency of package server, nor of
+// anything but cmd/.
+func TestWhoEmbedsGetsNoAdminPort(t *testing.T) {
+	out, err := exec.Command("go", "list", "-deps", module+"/server").Output()
+	require.NoError(t, err)
+	deps := strings.Fields(string(out))
+	require.Contains(t, deps, module+"/commands")
+	for _, dep := range deps {
+		require.NotEqual(t, "admin", layer(dep), dep)
+		require.False(t, strings.HasPrefix(dep, "github.com/prometheus/"), dep)
+	}
+	require.NotContains(t, deps, "net/http")
+	for _, s := range sources(t) {
+		from := layer(s.pkg)
+		if from == "admin" || from == "cmd" || slices.Contains(generators, s.pkg) {
+			continue
+		}
+		for _, path := range s.imports() {
+			require.NotEqual(t, "admin", layer(path), "%s imports %s", s.path, path)
+		}
+	}
+}
