@@ -42,7 +42,7 @@ const (
 	exitBroken
 )
 
-// exitPanicked is what the runtime of Go exits with when nothing contains a panic, whose goroutines it prints.
+// exitPanicked is what the runtime of Go exits with when nothing contains a panic.
 const exitPanicked = 2
 
 // Found ends a hunt that was successful: it says what was found, and the process is over.
