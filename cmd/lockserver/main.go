@@ -15,15 +15,10 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"runtime"
-	"runtime/debug"
 
 	"lockserver/internal/config"
 	"lockserver/server"
 )
-
-// version is what --version, INFO and HELLO call this build.
-const version = "0.1.0"
 
 func main() {
 	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
@@ -100,21 +95,6 @@ func checkSystem(stdout io.Writer) int {
 	}
 	fmt.Fprintln(stdout, "[open-files]...OK")
 	return 0
-}
-
-// versionLines are the answer to --version: a line in the form of redis-server's, for what goes by the
-// version of Redis, and one with the release, the commit it was built from if known, and the toolchain.
-func versionLines() string {
-	commit := "unknown"
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "vcs.revision" && len(s.Value) >= 12 {
-				commit = s.Value[:12]
-			}
-		}
-	}
-	return fmt.Sprintf("Redis server v=%s sha=%.8s:0 malloc=go bits=64 build=lockserver-%s\nlockserver v=%s commit=%s %s %s/%s",
-		server.RedisVersion(), commit, version, version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 const usage = `Usage: lockserver [redis.conf] [--directive value ...] [-]

@@ -167,7 +167,7 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, flag := range []string{"--version", "-v"} {
 		c := start(t, t.TempDir(), flag)
 		require.Zero(t, c.exit(t))
-		require.Regexp(t, `^Redis server v=7\.4\.1 sha=\w+:0 malloc=go bits=64 build=\S+\nlockserver v=\d+\.\d+\.\d+ commit=\w+ go\S+ \w+/\w+\n$`, c.stdout.String())
+		require.Regexp(t, `^Redis server v=7\.4\.1 sha=\w+:0 malloc=go bits=64 build=\S+\nlockserver v=\d+\.\d+\.\d+ commit=[\w-]+ date=\S+ go\S+ \w+/\w+\n$`, c.stdout.String())
 	}
 }
 
