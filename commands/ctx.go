@@ -78,6 +78,9 @@ type Host interface {
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
+	// TellFirst lets the client hear of what the running command has changed before the reply, which must not
+	// have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
+	TellFirst(c *Ctx)
 	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
 	KeyEvent(db *store.DB, event string, key []byte)
 	// AnyoneListens reports whether anyone is subscribed to anything: if not, a

@@ -7,34 +7,30 @@ func dbsize(c *Ctx) error {
 }
 
 func flushdb(c *Ctx) error {
-	if err := readFlushMode(c); err != nil {
-		return err
-	}
-	c.DB.Flush()
-	c.Out.OK()
-	return nil
+	return empty(c, func() { c.DB.Flush() })
 }
 
 func flushall(c *Ctx) error {
-	if err := readFlushMode(c); err != nil {
-		return err
-	}
-	c.DB.Store().FlushAll()
-	c.Out.OK()
-	return nil
+	return empty(c, func() { c.DB.Store().FlushAll() })
 }
 
-// readFlushMode reads ASYNC or SYNC, which make no difference: a database is dropped at once and its
-// memory is given back by the collector.
-func readFlushMode(c *Ctx) error {
+// empty runs what empties databases. ASYNC makes no difference to the data: a database is dropped at once,
+// and its memory is given back by the collector. Without it the client hears first of what is gone.
+func empty(c *Ctx, flush func()) error {
 	a := c.Args()
-	if a.More() {
-		a.Option()
-	}
+	async := a.More() && a.Option() == "ASYNC"
 	if a.More() {
 		a.Syntax()
 	}
-	return a.Err()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	flush()
+	if !async && c.MayBlock {
+		c.Host.TellFirst(c)
+	}
+	c.Out.OK()
+	return nil
 }
 
 func swapdb(c *Ctx) error {

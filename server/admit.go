@@ -75,6 +75,9 @@ func (s *session) admitFull(row *commands.Row, flags commands.Flags) error {
 		return nil
 	}
 	room := s.executor.evict()
+	if len(s.inbox) > 0 && !s.condemned { // what it may hear of the keys that went comes before the reply
+		s.takeInbox()
+	}
 	switch {
 	case s.condemned: // by the events of what was evicted: its last command has been run
 		return commands.ErrOutOfMemory

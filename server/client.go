@@ -121,7 +121,7 @@ func (s *session) leave() {
 	}
 	s.discard()
 	s.unsubscribeAll()
-	ex.stopTracking(s)
+	ex.leaveTracking(s)
 	s.stopMonitoring()
 	ex.timers.stop(&s.soft.timer)
 	ex.watchdog.forget(s)

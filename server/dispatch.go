@@ -31,8 +31,8 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
-	mark := s.out.Mark()
 	err := s.admitPlain(row, argv)
+	mark := s.out.Mark() // it may have been told of what was evicted
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {
@@ -150,7 +150,6 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
-	mark := s.out.Mark()
 	if err == nil {
 		if err = s.admit(row, argv); err != nil {
 			ex.stats.Commands[row.Index()].Rejected++
@@ -158,6 +157,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	} else if called := ex.table.Called(argv); called != nil {
 		ex.stats.Commands[called.Index()].Rejected++
 	}
+	mark := s.out.Mark() // it may have been told of what was evicted
 	queued := false
 	if s.multi != nil || err != nil {
 		queued, err = s.intercept(row, argv, err)

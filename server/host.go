@@ -39,6 +39,9 @@ func (ex *executor) Publish(channel, message []byte) int64 { return ex.publish(c
 // AnyoneListens implements commands.Host.
 func (ex *executor) AnyoneListens() bool { return ex.pubsub.Subscribers() > 0 }
 
+// TellFirst implements commands.Host.
+func (ex *executor) TellFirst(c *commands.Ctx) { ex.tellFirst(sessionOf(c)) }
+
 // KeyEvent implements commands.Host.
 func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
 	ex.publishEvent(db, event, key)

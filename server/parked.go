@@ -185,7 +185,7 @@ func (ex *executor) try(w *waiter) bool {
 	mark := c.Out.Mark()
 	done := false
 	ex.parking.serving = w
-	ex.tracking.actor = w.session                        // not whoever made the key ready
+	ex.tracking.act(w.session)                           // not whoever made the key ready
 	err := w.session.permit(w.row, w.argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
@@ -200,7 +200,9 @@ func (ex *executor) try(w *waiter) bool {
 			w.took += time.Since(start)
 		}
 	}
-	ex.parking.serving, ex.tracking.actor = nil, nil
+	ex.parking.serving = nil
+	ex.tellOwn()
+	ex.tracking.act(nil)
 	ex.spareCtx(c)
 	if err != nil {
 		w.session.out.Rollback(mark)

@@ -33,7 +33,7 @@ func (ex *executor) applyConfig() {
 	}
 	ex.followEvents()
 	ex.users.Configure(c.ACLPubSubDefault == "allchannels", c.ACLLogMaxLen)
-	ex.tracking.most = c.TrackingTableMaxKeys
+	ex.boundTracking(c.TrackingTableMaxKeys)
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
 	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)

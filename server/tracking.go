@@ -11,8 +11,8 @@ import (
 // The store tells of every change, as it does for WATCH (observer.go), so a lock that is taken, a key
 // that expires and one that is evicted need nothing of their own. Messages travel in inboxes, as
 // those of publish and subscribe do: whoever tracks hears of its own changes after the reply of the
-// command, or of the whole transaction. Those of BCAST are gathered until the slice ends, so that a
-// pipeline makes one message of many keys.
+// command, or of the whole transaction, and after what else that tells it. Those of BCAST are gathered
+// until the slice ends, so that a pipeline makes one message of many keys.
 
 // trackers are the clients that track. It is only touched under the executor.
 type trackers struct {
@@ -20,9 +20,19 @@ type trackers struct {
 	sweep timer
 	most  int64    // tracking-table-max-keys; 0: no bound
 	actor *session // whose command is running, nil if nobody's
+	// writer is the same for those who listen to prefixes. As in Redis what a script changes is nobody's to
+	// them.
+	writer *session
+	own    []ownNews // what the running command is to tell actor
 	// flushed: the running command has emptied a database, which was told; it may empty many.
 	flushed bool
 	found   []int // room for places of keys
+}
+
+// ownNews is a message to the session whose command is running.
+type ownNews struct {
+	to      *tracker
+	message *tracking.Invalidation
 }
 
 // tracker is a session that tracks.
@@ -46,12 +56,20 @@ func (ex *executor) startTracking(s *session) *tracker {
 
 // stopTracking ends it; it does nothing if s does not track.
 func (ex *executor) stopTracking(s *session) {
-	tr, t := s.tracker, &ex.tracking
-	if tr == nil {
+	if s.tracker != nil {
+		ex.tracking.Stop(s.tracker)
+		s.tracker = nil
+	}
+}
+
+// leaveTracking ends it for good: s goes, and what it has read is forgotten.
+func (ex *executor) leaveTracking(s *session) {
+	t := &ex.tracking
+	if !t.InUse() {
 		return
 	}
-	s.tracker = nil
-	if t.Stop(tr) {
+	ex.stopTracking(s)
+	if t.Leave(s) {
 		t.fire(ex)
 	}
 	if !t.InUse() {
@@ -60,21 +78,44 @@ func (ex *executor) stopTracking(s *session) {
 	}
 }
 
-// fire implements firer: it forgets some of what those have read who have left.
+// fire implements firer: it forgets some of what those have read who have left, and of what is above the
+// bound.
 func (t *trackers) fire(ex *executor) {
-	if t.Sweep(sweepMost) {
+	more := t.Sweep(sweepMost)
+	if ex.evictTracked(spareEvictions) || more {
 		t.sweep.Of = t
 		ex.timers.set(&t.sweep, ex.store.NowMS()+1)
 	}
 }
 
+// boundTracking sets how many keys are remembered. The ticker does what that takes.
+func (ex *executor) boundTracking(most int64) {
+	t := &ex.tracking
+	if t.most = most; t.isOver() {
+		t.sweep.Of = t
+		ex.timers.set(&t.sweep, ex.store.NowMS()+1)
+	}
+}
+
+// act says whose command runs now; nil: nobody's.
+func (t *trackers) act(s *session) { t.actor, t.writer = s, s }
+
+// isOver reports whether more keys are remembered than tracking-table-max-keys allows.
+func (t *trackers) isOver() bool { return t.most > 0 && int64(t.Keys()) > t.most }
+
 // runTracked runs a handler while somebody tracks: what changes is the client's doing,
 // and what it reads is remembered.
 func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
-	outer := ex.tracking.actor
-	ex.tracking.actor, ex.tracking.flushed = s, false
+	t := &ex.tracking
+	actor, writer := t.actor, t.writer
+	if t.actor, t.writer, t.flushed = s, s, false; c.FromScript {
+		t.writer = nil
+	}
 	err := c.Row.Run(c)
-	ex.tracking.actor = outer
+	if actor == nil {
+		ex.tellOwn()
+	}
+	t.actor, t.writer = actor, writer
 	if tr := s.tracker; tr != nil && tr.Remembers() && c.Row.Flags.Has(commands.ReadOnly) && c.Row.Group != commands.Scripting {
 		ex.noteReads(tr, c.Row, c.Argv)
 	}
@@ -94,25 +135,26 @@ func (ex *executor) noteReads(tr *tracker, row *commands.Row, argv [][]byte) {
 			evictions++
 		}
 	}
-	if t.most > 0 {
+	if t.isOver() {
 		ex.evictTracked(evictions)
 	}
 }
 
 // evictTracked tells of keys by chance, as if they had changed, until there are no more than
-// tracking-table-max-keys; at most so many.
-func (ex *executor) evictTracked(most int) {
+// tracking-table-max-keys; at most so many. It reports whether there are more.
+func (ex *executor) evictTracked(most int) (more bool) {
 	t := &ex.tracking
-	for ; most > 0 && int64(t.Keys()) > t.most; most-- {
+	for ; t.isOver() && most > 0; most-- {
 		ex.invalidate(t.KeyAt(ex.rand.IntN(t.Keys())), nil)
 	}
+	return t.isOver()
 }
 
 // trackedKeyChanged tells those who have read the key, or listen to its prefix.
 func (ex *executor) trackedKeyChanged(key []byte) {
 	t := &ex.tracking
 	if len(t.Prefixes()) > 0 {
-		t.NoteChange(key, t.actor)
+		t.NoteChange(key, t.writer)
 	}
 	if k := t.Key(key); k != nil {
 		ex.invalidate(k, t.actor)
@@ -124,7 +166,7 @@ func (ex *executor) invalidate(k *tracking.Key[*session], actor *session) {
 	m := tracking.Invalidation{Keys: []string{k.Name}}
 	for _, r := range k.Readers {
 		if r.By.Hears(actor) {
-			ex.tell(r.By, &m)
+			ex.tellOrKeep(r.By, &m)
 		}
 	}
 	ex.tracking.Forget(k)
@@ -139,9 +181,36 @@ func (ex *executor) trackedFlushed() {
 	t.flushed = true
 	var m tracking.Invalidation
 	for tr := range t.Trackers() {
-		ex.tell(tr, &m)
+		ex.tellOrKeep(tr, &m)
 	}
 	t.ForgetAll()
+}
+
+// tellOrKeep tells a tracker, but keeps what is for the client whose command is running: see tellOwn.
+func (ex *executor) tellOrKeep(tr *tracker, m *tracking.Invalidation) {
+	if t := &ex.tracking; tr.Of == t.actor {
+		t.own = append(t.own, ownNews{tr, m})
+		return
+	}
+	ex.tell(tr, m)
+}
+
+// tellOwn tells the client whose command has run of what that has changed.
+func (ex *executor) tellOwn() {
+	t := &ex.tracking
+	for _, news := range t.own {
+		ex.tell(news.to, news.message)
+	}
+	clear(t.own)
+	t.own = t.own[:0]
+}
+
+// tellFirst is tellOwn for a command that is to be answered only then. Nothing has been answered yet.
+func (ex *executor) tellFirst(s *session) {
+	if ex.tracking.InUse() && !s.replies.isMuted() {
+		ex.tellOwn()
+		s.takeInbox()
+	}
 }
 
 // tell sends a tracker a message, or whom it has named instead. Version 2 of the protocol has no messages but
@@ -198,7 +267,6 @@ func (s *session) endCaching(row *commands.Row) {
 // ended, which may change more keys.
 func (ex *executor) endTracking() {
 	for {
-		ex.tracking.actor = nil
 		ex.broadcast()
 		if len(ex.condemned) == 0 {
 			return

@@ -20,8 +20,9 @@ func (t *Table[C]) Check() error {
 			if r.place != j || r.key != k || r.By.reads[k.Name] != r {
 				return fmt.Errorf("reader %d of %q: place %d, of %q", j, k.Name, r.place, r.key.Name)
 			}
-			if _, tracks := t.trackers[r.By]; tracks == r.By.left || r.By.left != slices.Contains(t.leaving, r.By) {
-				return fmt.Errorf("reader %d of %q: tracks %t, left %t", j, k.Name, tracks, r.By.left)
+			if _, ok := t.trackers[r.By]; ok != (r.By.state == tracks) || (t.resting[r.By.Of] == r.By) != (r.By.state == rests) ||
+				slices.Contains(t.leaving, r.By) != (r.By.state == left) {
+				return fmt.Errorf("reader %d of %q: its state is %d", j, k.Name, r.By.state)
 			}
 		}
 		readings += len(k.Readers)
@@ -34,6 +35,12 @@ func (t *Table[C]) Check() error {
 				return fmt.Errorf("a tracker is no member of its prefix %q", p.Name)
 			}
 		}
+	}
+	for _, tr := range t.resting {
+		if len(tr.reads) == 0 {
+			return fmt.Errorf("one who rests has read nothing")
+		}
+		of += len(tr.reads)
 	}
 	for _, tr := range t.leaving {
 		of += len(tr.reads)

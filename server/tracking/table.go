@@ -20,8 +20,11 @@ type Table[C comparable] struct {
 	order    []*Key[C] // the same, for drawing one by chance
 	readings int       // of all keys together
 	names    int       // bytes of the names of keys
-	// leaving have stopped to track, but still stand with the keys that they read: those are forgotten bit by
-	// bit, by Sweep.
+	// resting are those who have stopped to track, but stay: what they have read is told of if they track
+	// again by then. Each has read something.
+	resting map[C]*Tracker[C]
+	// leaving have gone, but still stand with the keys that they read: those are forgotten bit by bit, by
+	// Sweep.
 	leaving  []*Tracker[C]
 	prefixes []*Prefix[C] // by name
 }
@@ -41,10 +44,19 @@ type Tracker[C comparable] struct {
 	Options
 	Broken   bool // Redirect was found to be gone
 	Caching  bool // CLIENT CACHING was said for the next command
-	left     bool // it no longer tracks
+	state    state
 	reads    map[string]*Reading[C]
 	prefixes []*Prefix[C] // by name
 }
+
+// state is where a tracker stands: in Table.trackers, resting or leaving.
+type state uint8
+
+const (
+	tracks state = iota
+	rests
+	left
+)
 
 // Key is a key that somebody has read; there is none without a reader. It is only changed by its table.
 type Key[C comparable] struct {
@@ -66,10 +78,12 @@ func (tr *Tracker[C]) Remembers() bool {
 }
 
 // Hears reports whether the client is to be told of a key that it has read and actor has changed.
-func (tr *Tracker[C]) Hears(actor C) bool { return !tr.left && !(tr.NoLoop && tr.Of == actor) }
+func (tr *Tracker[C]) Hears(actor C) bool {
+	return tr.state == tracks && !tr.BCast && !(tr.NoLoop && tr.Of == actor)
+}
 
-// InUse reports whether anybody tracks.
-func (t *Table[C]) InUse() bool { return len(t.trackers) > 0 }
+// InUse reports whether anybody tracks, or has read what it would be told of if it did so again.
+func (t *Table[C]) InUse() bool { return len(t.trackers)+len(t.resting) > 0 }
 
 // Trackers returns those who track, in no order. The map is the table's.
 func (t *Table[C]) Trackers() map[*Tracker[C]]struct{} { return t.trackers }
@@ -101,24 +115,46 @@ func (t *Table[C]) Start(client C) *Tracker[C] {
 	if t.trackers == nil {
 		t.trackers = map[*Tracker[C]]struct{}{}
 	}
-	tr := &Tracker[C]{Of: client}
+	tr := t.resting[client]
+	if tr == nil {
+		tr = new(Tracker[C])
+	}
+	delete(t.resting, client)
+	*tr = Tracker[C]{Of: client, reads: tr.reads}
 	t.trackers[tr] = struct{}{}
 	return tr
 }
 
-// Stop ends what Start began. What a client has read may be a million keys, which are not forgotten all at
-// once: sweep says that Sweep is to do it.
-func (t *Table[C]) Stop(tr *Tracker[C]) (sweep bool) {
-	tr.left = true
+// Stop ends what Start began. What the client has read is kept, for it may start again.
+func (t *Table[C]) Stop(tr *Tracker[C]) {
 	for _, p := range tr.prefixes {
 		t.leavePrefix(tr, p)
 	}
 	delete(t.trackers, tr)
+	if len(tr.reads) == 0 {
+		tr.state = left
+		return
+	}
+	if t.resting == nil {
+		t.resting = map[C]*Tracker[C]{}
+	}
+	tr.state, tr.prefixes = rests, nil
+	t.resting[tr.Of] = tr
+}
+
+// Leave forgets a client that has stopped. What it has read may be a million keys, which are not forgotten
+// all at once: sweep says that Sweep is to do it.
+func (t *Table[C]) Leave(client C) (sweep bool) {
+	tr := t.resting[client]
+	if tr != nil {
+		delete(t.resting, client)
+		tr.state = left
+	}
 	if !t.InUse() {
 		t.ForgetAll()
 		return false
 	}
-	if len(tr.reads) == 0 {
+	if tr == nil {
 		return false
 	}
 	t.leaving = append(t.leaving, tr)
@@ -171,7 +207,7 @@ func (t *Table[C]) Remember(tr *Tracker[C], key []byte) (fresh bool) {
 // forgetReading ends what Remember began, for one reader.
 func (t *Table[C]) forgetReading(r *Reading[C]) {
 	k := r.key
-	delete(r.By.reads, k.Name)
+	t.unread(r)
 	last := len(k.Readers) - 1
 	k.Readers[r.place] = k.Readers[last]
 	k.Readers[r.place].place = r.place
@@ -183,10 +219,19 @@ func (t *Table[C]) forgetReading(r *Reading[C]) {
 	}
 }
 
+// unread takes a reading from its reader.
+func (t *Table[C]) unread(r *Reading[C]) {
+	delete(r.By.reads, r.key.Name)
+	if len(r.By.reads) == 0 && r.By.state == rests {
+		r.By.state = left
+		delete(t.resting, r.By.Of)
+	}
+}
+
 // Forget takes a key with all its readers out of the table.
 func (t *Table[C]) Forget(k *Key[C]) {
 	for _, r := range k.Readers {
-		delete(r.By.reads, k.Name)
+		t.unread(r)
 	}
 	t.readings -= len(k.Readers)
 	delete(t.keys, k.Name)
@@ -201,6 +246,10 @@ func (t *Table[C]) Forget(k *Key[C]) {
 // ForgetAll empties the table of keys.
 func (t *Table[C]) ForgetAll() {
 	t.keys, t.order, t.readings, t.names, t.leaving = nil, nil, 0, 0, nil
+	for _, tr := range t.resting {
+		tr.state, tr.reads = left, nil
+	}
+	t.resting = nil
 	for tr := range t.trackers {
 		tr.reads = nil
 	}

@@ -24,8 +24,16 @@ func TestTableModel(t *testing.T) {
 	for step := range 20_000 {
 		i, key := r.IntN(clients), strconv.Itoa(r.IntN(keys))
 		switch n := r.IntN(1000); {
+		case trackers[i] == nil && n < 100: // it goes
+			before := table.Readings()
+			sweep := table.Leave(i)
+			require.Equal(t, len(reads[i]) > 0 && table.InUse(), sweep)
+			require.True(t, sweep || table.InUse() || table.Readings() == 0, "%d of %d", table.Readings(), before)
+			reads[i] = nil
 		case trackers[i] == nil:
-			trackers[i], reads[i] = table.Start(i), map[string]bool{}
+			if trackers[i] = table.Start(i); reads[i] == nil {
+				reads[i] = map[string]bool{}
+			}
 			trackers[i].NoLoop = r.IntN(2) == 0
 		case n < 700:
 			fresh := true
@@ -49,15 +57,13 @@ func TestTableModel(t *testing.T) {
 				table.Forget(k)
 			}
 			for j := range clients {
-				want := reads[j][key] && !(j == i && trackers[j].NoLoop)
+				want := reads[j][key] && trackers[j] != nil && !(j == i && trackers[j].NoLoop)
 				require.Equal(t, want, told[j], "step %d: client %d, key %s", step, j, key)
 				delete(reads[j], key)
 			}
 		case n < 960:
-			had := len(reads[i]) > 0
-			sweep := table.Stop(trackers[i])
-			require.Equal(t, had && table.InUse(), sweep)
-			trackers[i], reads[i] = nil, nil
+			table.Stop(trackers[i])
+			trackers[i] = nil // what it has read stays
 		case n < 998:
 			before := table.Readings()
 			more := table.Sweep(3)
@@ -81,7 +87,8 @@ func TestSweep(t *testing.T) {
 		table.Remember(leaves, []byte(strconv.Itoa(i)))
 	}
 	table.Remember(stays, []byte("0"))
-	require.True(t, table.Stop(leaves))
+	table.Stop(leaves)
+	require.True(t, table.Leave(2))
 	require.Equal(t, 11, table.Readings())
 	require.True(t, table.Sweep(9))
 	require.Equal(t, 2, table.Readings())
@@ -89,7 +96,15 @@ func TestSweep(t *testing.T) {
 	require.Equal(t, 1, table.Readings())
 	require.Equal(t, 1, table.Keys())
 	require.Equal(t, "0", table.KeyAt(0).Name)
-	require.False(t, table.Stop(stays), "nobody is left, so nothing needs to be kept")
+	table.Stop(stays)
+	require.True(t, table.InUse(), "it may go on")
+	require.Equal(t, 1, table.Readings())
+	require.Equal(t, stays, table.Start(1))
+	require.True(t, stays.Hears(2))
+	stays.BCast = true
+	require.False(t, stays.Hears(2), "what was read before is of no interest")
+	table.Stop(stays)
+	require.False(t, table.Leave(1), "nobody is left, so nothing needs to be kept")
 	require.Zero(t, table.Keys())
 	require.NoError(t, table.Check())
 }
@@ -145,7 +160,8 @@ func TestPrefixes(t *testing.T) {
 	require.Nil(t, users.Changed())
 	require.NotNil(t, all.Changed())
 
-	require.False(t, table.Stop(a))
+	table.Stop(a)
+	require.False(t, table.Leave(1))
 	require.Equal(t, []*Prefix[int]{users}, table.Prefixes())
 	require.NoError(t, table.Check())
 	table.Stop(b)

@@ -113,6 +113,70 @@ func trackingOptionCases() []blockingCase {
 // version 2 check that nothing is.
 func trackedKeyCases() []blockingCase {
 	return []blockingCase{
+		{"what was read before it was switched off", `
+			A= 3
+			A CLIENT TRACKING ON
+			A MGET a b c
+			A CLIENT TRACKING OFF
+			B SET a 1
+			A PING
+			A CLIENT TRACKING ON
+			B SET a 1
+			A PING
+			B SET b 1
+			A<
+			A CLIENT TRACKING OFF
+			A CLIENT TRACKING ON BCAST PREFIX x
+			B SET c 1
+			A CLIENT TRACKING OFF
+			A CLIENT TRACKING ON
+			B SET c 1
+			A PING
+			A GET c
+			A RESET
+			A= 3
+			A CLIENT TRACKING ON NOLOOP
+			B SET c 1
+			A<
+		`},
+		{"one's own messages come first", `
+			A= 3
+			B CONFIG SET notify-keyspace-events KEA
+			A CLIENT TRACKING ON
+			A SUBSCRIBE c __keyspace@0__:k
+			A<
+			A MGET k l
+			A SET k 1
+			A<
+			A<
+			A MULTI
+			A SET l 1
+			A PUBLISH c m
+			A EXEC
+			A<
+			A<
+			A GET k
+			B SET k 1
+			A<
+			A<
+			A GET k
+			A EVAL "redis.call('SET', 'k', 1) redis.call('PUBLISH', 'c', 'm') return 1" 0
+			A<
+			A<
+			A<
+			B CONFIG SET notify-keyspace-events ""
+		`},
+		{"evicted before the command", `
+			A= 3
+			A CONFIG SET maxmemory-policy allkeys-random
+			A CLIENT TRACKING ON
+			A SET k 1
+			A GET k
+			A CONFIG SET maxmemory 1
+			A~ GET k
+			A CONFIG SET maxmemory 0
+			A CONFIG SET maxmemory-policy noeviction
+		`},
 		{"a key that was read, once", `
 			A= 3
 			A CLIENT TRACKING ON
@@ -307,8 +371,21 @@ func trackedKeyCases() []blockingCase {
 			C<
 			B SET k 1
 			A PING
-			A% D114 FLUSHALL
+			A~ FLUSHALL
 			C<
+			A~ FLUSHDB SYNC
+			C<
+			A~ FLUSHALL ASYNC
+			C<
+			A~ EVAL "return redis.call('FLUSHALL')" 0
+			C<
+			A+ EVAL "redis.call('FLUSHDB') return redis.call('FLUSHALL')" 0
+			A<
+			A<
+			A<
+			C<
+			C<
+			A FLUSHALL x
 			A MULTI
 			A FLUSHALL
 			A SET k 2

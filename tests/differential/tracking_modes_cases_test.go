@@ -156,6 +156,15 @@ func broadcastCases() []blockingCase {
 			A MSET a 1 b 1
 			B<
 			A PING
+			A MULTI
+			A SET k 1
+			A EXEC
+			B<
+			A PING
+			A EVAL "redis.call('SET', 'k', 1) return redis.call('SET', 'l', 1)" 0
+			A<
+			B<
+			A PING
 		`},
 		{"a transaction is one message", `
 			A= 3
