@@ -230,6 +230,7 @@ func (k boolKind) get(c *Config) string {
 }
 func (k boolKind) lines(c, _ *Config) []string { return []string{k.get(c)} }
 func (k boolKind) shape() shape                { return oneWord }
+func (k boolKind) choices() []string           { return []string{"yes", "no"} }
 
 type enumKind[T ~string] struct {
 	field func(*Config) *T
@@ -254,6 +255,14 @@ func (k enumKind[T]) set(c *Config, args []string, _ bool) error {
 func (k enumKind[T]) get(c *Config) string        { return string(*k.field(c)) }
 func (k enumKind[T]) lines(c, _ *Config) []string { return []string{k.get(c)} }
 func (k enumKind[T]) shape() shape                { return oneWord }
+
+func (k enumKind[T]) choices() []string {
+	var list []string
+	for _, w := range k.words {
+		list = append(list, string(w))
+	}
+	return list
+}
 
 type textKind struct {
 	field func(*Config) *string

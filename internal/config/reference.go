@@ -15,6 +15,8 @@ type Entry struct {
 	Redis   string   // how Redis differs: its default, or that it has no such directive; empty: it does not
 	Changes string   // when it may be given besides the file and the command line; empty: not at all
 	Doc     string
+	Words   []string // what the value can be, if it is one of a few words
+	Hidden  bool     // it is for tests
 }
 
 // Reference is what the page says about all directives that there are.
@@ -56,7 +58,10 @@ func NewReference() Reference {
 }
 
 func (d directive) entry() Entry {
-	e := Entry{Names: append([]string{d.Name}, d.Aliases...), Default: d.Default, Doc: d.Doc, Redis: d.Redis}
+	e := Entry{Names: append([]string{d.Name}, d.Aliases...), Default: d.Default, Doc: d.Doc, Redis: d.Redis, Hidden: d.Hidden}
+	if choice, ok := d.Kind.(interface{ choices() []string }); ok {
+		e.Words = choice.choices()
+	}
 	if d.Redis != "" && d.Redis != notInRedis {
 		e.Redis = "Redis: " + d.Redis
 	}

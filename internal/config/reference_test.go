@@ -34,3 +34,18 @@ func TestEveryDirectiveIsExplained(t *testing.T) {
 	require.Len(t, directives, seen+len(r.Accepted))
 	require.NotEmpty(t, r.Accepted)
 }
+
+// TestChoicesAreTaken: each of the words that a directive can be is one that it takes.
+func TestChoicesAreTaken(t *testing.T) {
+	seen := 0
+	for _, s := range NewReference().Sections {
+		for _, e := range s.Entries {
+			for _, word := range e.Words {
+				_, err := Parse("f", []byte(e.Names[0]+" "+word), Files{})
+				require.NoError(t, err, "%s %s", e.Names[0], word)
+				seen++
+			}
+		}
+	}
+	require.Greater(t, seen, 50)
+}
