@@ -1,0 +1,178 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// program is the command line as the program itself explains it: what --help prints is the only place that
+// states it, so that is what is read here.
+type program struct {
+	server   command   // the text of lockserver --help
+	commands []command // those of lockserver COMMAND --help, in the order in which the server's text names them
+}
+
+// command is one such text.
+type command struct {
+	name     string // empty: the server
+	summary  string // what the server's text says about it
+	synopsis []string
+	blocks   []block
+}
+
+// block is a paragraph, or else a list.
+type block struct {
+	paragraph string
+	items     []item
+}
+
+// item is an entry of a list: an option or a call, and what it is for.
+type item struct{ tag, text string }
+
+// option is what a list says about one: its name with the hyphens, whether a value follows, and what it does.
+type option struct {
+	name  string
+	value bool
+	text  string
+}
+
+const (
+	usagePrefix = "Usage: lockserver"
+	callPrefix  = "lockserver "
+)
+
+// readProgram reads the texts out of the string constants of the packages in a directory.
+func readProgram(dir string) (program, error) {
+	texts, err := usageTexts(dir)
+	if err != nil {
+		return program{}, err
+	}
+	byName := make(map[string]command)
+	for _, text := range texts {
+		c := parseUsage(text)
+		if _, twice := byName[c.name]; twice {
+			return program{}, fmt.Errorf("two texts explain lockserver %s", c.name)
+		}
+		byName[c.name] = c
+	}
+	p := program{server: byName[""]}
+	for _, call := range p.server.items() {
+		name := commandName(strings.TrimPrefix(call.tag+" ", callPrefix))
+		c, explained := byName[name]
+		if name == "" || slices.ContainsFunc(p.commands, func(other command) bool { return other.name == name }) {
+			continue
+		}
+		if !explained {
+			return program{}, fmt.Errorf("no text explains lockserver %s", name)
+		}
+		c.summary = call.text
+		p.commands = append(p.commands, c)
+	}
+	if p.server.blocks == nil || len(p.commands) != len(byName)-1 {
+		return program{}, errors.New("the text of lockserver --help does not name every command")
+	}
+	return p, nil
+}
+
+// usageTexts are the string constants that begin as an explanation of the command line does.
+func usageTexts(dir string) (texts []string, err error) {
+	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				text, _ := strconv.Unquote(literal.Value)
+				if strings.HasPrefix(text, usagePrefix) && strings.Contains(text, "\n\n") {
+					texts = append(texts, text)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	return texts, err
+}
+
+// isCommand is a word that is the name of a command; commands are typed first.
+var isCommand = regexp.MustCompile(`^[a-z]+$`)
+
+// commandName is the first word of what stands behind the program's name, if it is a command's.
+func commandName(words string) string {
+	first, _, _ := strings.Cut(strings.TrimSpace(words), " ")
+	if isCommand.MatchString(first) {
+		return first
+	}
+	return ""
+}
+
+// isItem is a line of a list: two blanks, what is explained, and behind two blanks or more the explanation.
+var isItem = regexp.MustCompile(`^  (\S.*?)(?: {2,}(.*))?$`)
+
+// parseUsage takes a text apart: the lines of "Usage:", then paragraphs and lists with blank lines between
+// them. What is indented further belongs to the entry above.
+func parseUsage(text string) command {
+	head, rest, _ := strings.Cut(text, "\n\n")
+	c := command{name: commandName(strings.TrimPrefix(strings.Split(head, "\n")[0], usagePrefix))}
+	for line := range strings.Lines(head) {
+		c.synopsis = append(c.synopsis, strings.TrimSpace(strings.TrimPrefix(line, "Usage:")))
+	}
+	for part := range strings.SplitSeq(strings.TrimSpace(rest), "\n\n") {
+		var b block
+		for line := range strings.Lines(part) {
+			line = strings.TrimRight(line, "\n")
+			words := strings.TrimSpace(line)
+			m := isItem.FindStringSubmatch(line)
+			switch {
+			case m != nil && !strings.HasPrefix(line, "   "):
+				b.items = append(b.items, item{m[1], m[2]})
+			case len(b.items) > 0:
+				last := &b.items[len(b.items)-1]
+				last.text = strings.TrimSpace(last.text + " " + words)
+			default:
+				b.paragraph = strings.TrimSpace(b.paragraph + " " + words)
+			}
+		}
+		c.blocks = append(c.blocks, b)
+	}
+	return c
+}
+
+// items are the entries of all lists.
+func (c *command) items() (list []item) {
+	for _, b := range c.blocks {
+		list = append(list, b.items...)
+	}
+	return list
+}
+
+// options are those that the lists explain, also where a call shows them.
+func (c *command) options() (list []option) {
+	for _, it := range c.items() {
+		tag := strings.TrimPrefix(it.tag, callPrefix)
+		if !strings.HasPrefix(tag, "-") {
+			continue
+		}
+		for name := range strings.SplitSeq(tag, " | ") {
+			name, value, _ := strings.Cut(strings.TrimSpace(name), " ")
+			name = strings.TrimSuffix(name, ",")
+			if name != "-" {
+				list = append(list, option{name, value != "", it.text})
+			}
+		}
+	}
+	return list
+}
