@@ -15,15 +15,6 @@ type containerScan struct {
 	noValues bool
 }
 
-// scanCursor reads a cursor.
-func scanCursor(a *Scanner) uint64 {
-	cursor, ok := parseCursor(a.Bytes())
-	if !ok {
-		a.Fail(ErrCursor)
-	}
-	return cursor
-}
-
 // containerScanOptions reads what follows the cursor. The commands call it only when they have found the key:
 // for a missing one Redis does not look at the options.
 func containerScanOptions(a *Scanner) (s containerScan, err error) {

@@ -42,10 +42,7 @@ const scanDefaultCount = 10
 
 func scan(c *Ctx) error {
 	a := c.Args()
-	cursor, ok := parseCursor(a.Bytes())
-	if !ok {
-		a.Fail(ErrCursor)
-	}
+	cursor := a.Cursor()
 	f, count := keyFilter{pattern: []byte("*")}, int64(scanDefaultCount)
 	for a.More() {
 		switch scanOption(a) {
@@ -68,9 +65,7 @@ func scan(c *Ctx) error {
 			found = append(found, key)
 		}
 	})
-	c.Out.Array(2)
-	c.Out.Bulk(strconv.AppendUint(c.Scratch(), cursor, 10))
-	c.Out.Array(len(found))
+	c.WritePiece(cursor, len(found))
 	for _, key := range found {
 		c.Out.BulkString(key)
 	}
@@ -79,6 +74,33 @@ func scan(c *Ctx) error {
 
 // parseCursor reads a cursor as Redis does, which works on C strings: a zero byte ends it.
 func parseCursor(b []byte) (uint64, bool) { return parseUint(clip(b, len(b))) }
+
+// Cursor reads the argument that is a cursor.
+func (s *Scanner) Cursor() uint64 {
+	cursor, ok := parseCursor(s.Bytes())
+	if !ok {
+		s.Fail(ErrCursor)
+	}
+	return cursor
+}
+
+// PieceOf is how many entries a command looks at that lists in pieces and has no limit from Redis: as many as
+// COUNT says (-1: it was not given), but none that would take longer than a millisecond.
+func PieceOf(count int64) int {
+	const most = 1000
+	if count < 0 {
+		return scanDefaultCount
+	}
+	return int(min(count, most))
+}
+
+// WritePiece begins the reply of a command that lists in pieces: the next cursor, and n elements, which
+// follow.
+func (c *Ctx) WritePiece(next uint64, n int) {
+	c.Out.Array(2)
+	c.Out.Bulk(strconv.AppendUint(c.Scratch(), next, 10))
+	c.Out.Array(n)
+}
 
 // parseUint reads a cursor, or one half of a stream's ID: an integer as strict as everywhere, or else what
 // C's strtoull takes for one: blanks, a sign and zeros may precede it, and with a '-' it counts down from

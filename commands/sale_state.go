@@ -13,7 +13,7 @@ import (
 // a sale on bare keys; a sale made with SECKILL.CREATE has the others, too.
 // docs/decisions/0010-sales.md says why these.
 const (
-	stockPrefix  = "seckill:stock:"  // a string: the pieces that are left
+	stockPrefix  = store.StockPrefix // a string: the pieces that are left
 	buyersPrefix = "seckill:order:"  // a set: the users who have a piece
 	salePrefix   = "seckill:sale:"   // a hash: the settings and the sums, see sale
 	ordersPrefix = "seckill:orders:" // a hash: what became of each order, see orderRecord

@@ -534,3 +534,21 @@ func BenchmarkRefusal(b *testing.B) {
 		})
 	}
 }
+
+func TestSalesAreListedInPieces(t *testing.T) {
+	f := newSaleFixture(t)
+	f.play(
+		[2]string{"SECKILL.LIST 0", `["0" []]`},
+		[2]string{"SET seckill:stock:10 5", `+OK`},
+		[2]string{"SET other 5", `+OK`},
+		[2]string{"SECKILL.CREATE shoes STOCK 3", `+OK`},
+		[2]string{"SECKILL.LIST 0", `["0" ["shoes" "10"]]`},
+		[2]string{"SECKILL.LIST 0 MATCH s*", `["0" ["shoes"]]`},
+		[2]string{"SECKILL.LIST 0 COUNT 1", `["2" ["shoes"]]`},
+		[2]string{"SECKILL.LIST 2 COUNT 1", `["0" ["10"]]`},
+		[2]string{"DEL seckill:stock:10", `1`},
+		[2]string{"SECKILL.LIST 0", `["0" ["shoes"]]`},
+		[2]string{"SECKILL.LIST x", `-` + string(ErrCursor)},
+		[2]string{"SECKILL.LIST 0 COUNT 0", `-` + string(ErrNotPositive)},
+	)
+}

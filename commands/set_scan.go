@@ -2,7 +2,7 @@ package commands
 
 func sscan(c *Ctx) error {
 	a := c.Args()
-	key, cursor := a.Key(), scanCursor(a)
+	key, cursor := a.Key(), a.Cursor()
 	if err := a.Err(); err != nil {
 		return err
 	}

@@ -4,7 +4,7 @@ import "lockserver/store/zset"
 
 func zscan(c *Ctx) error {
 	a := c.Args()
-	key, cursor := a.Key(), scanCursor(a)
+	key, cursor := a.Key(), a.Cursor()
 	if err := a.Err(); err != nil {
 		return err
 	}

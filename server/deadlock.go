@@ -2,6 +2,7 @@ package server
 
 import (
 	"slices"
+	"strings"
 
 	"lockserver/commands"
 )
@@ -156,13 +157,43 @@ func (s *search) circle() (links []link) {
 	return slices.Concat(links[youngest:], links[:youngest])
 }
 
-// errCircle spells a circle out.
-func errCircle(links []link) error {
+// refusal is a circle that a wait would have closed.
+type refusal struct {
+	atMS   int64
+	db     int
+	words  []string // as in the error: an owner, the lock it waits for, the owner that holds that, and so on
+	cut    bool     // a word, or the circle, is longer
+	client clientInfo
+	id     int64
+}
+
+// refusals are the circles that were refused lately.
+type refusals struct {
+	total uint64
+	last  [64]refusal // that of number i, from 0 on, at i modulo their number
+}
+
+// refuseCircle notes a circle, and spells it out.
+func (ex *executor) refuseCircle(links []link) error {
 	var words []string
 	for _, l := range links {
 		words = append(words, l.waiter.claimant.name, l.key)
 	}
-	return commands.ErrDeadlock(append(words, words[0]))
+	words = append(words, words[0])
+	err, w := commands.ErrDeadlock(words), links[0].waiter
+	r := refusal{atMS: ex.store.NowMS(), db: w.db.ID(), client: w.session.info, id: w.session.id}
+	const mostWords, mostBytes = 33, 128
+	if r.cut = len(words) > mostWords; r.cut {
+		words = words[:mostWords]
+	}
+	for _, word := range words {
+		r.cut = r.cut || len(word) > mostBytes
+		r.words = append(r.words, strings.Clone(word[:min(len(word), mostBytes)]))
+	}
+	p := ex.parking
+	p.refused.last[p.refused.total%uint64(len(p.refused.last))] = r
+	p.refused.total++
+	return err
 }
 
 // breakCircles follows the suspects, and refuses the youngest wait of a circle. Whoever stood behind it has
@@ -177,7 +208,7 @@ func (ex *executor) breakCircles(looked *int) (more bool) {
 		*looked += 1 + s.looked
 		if links != nil {
 			w := links[0].waiter
-			ex.answer(w, func(*commands.Ctx) error { return errCircle(links) })
+			ex.answer(w, func(*commands.Ctx) error { return ex.refuseCircle(links) })
 			return true // the suspect may stand in another
 		}
 		p.suspects[last], p.suspects = nil, p.suspects[:last]

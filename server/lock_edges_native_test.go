@@ -178,6 +178,16 @@ var nativeEdges = []edgeScript{
 		A LOCK.LIST -> []
 		A SWAPDB 0 1 -> +OK
 		A LOCK.LIST COUNT 1 -> [["key" "b:2" "owner" "y" "holds" 1 "token" 1750000000000003 "ttl" 1000]]`},
+	{"LOCK.LIST: in pieces", `
+		A LOCK a x PX 2000 -> 1750000000000000
+		A LOCK b y PX 3000 -> 1750000000000001
+		A LOCK c x PX 4000 -> 1750000000000002
+		A LOCK.LIST CURSOR 0 COUNT 1 -> ["2" [["key" "c" "owner" "x" "holds" 1 "token" 1750000000000002 "ttl" 4000]]]
+		A LOCK.LIST CURSOR 2 COUNT 1 OWNER x -> ["1" []]
+		A LOCK.LIST COUNT 9 CURSOR 1 -> ["0" [["key" "a" "owner" "x" "holds" 1 "token" 1750000000000000 "ttl" 2000]]]
+		A LOCK.LIST CURSOR 18446744073709551615 MATCH b -> ["0" [["key" "b" "owner" "y" "holds" 1 "token" 1750000000000001 "ttl" 3000]]]
+		A LOCK.LIST CURSOR x -> -ERR invalid cursor
+		A LOCK.LIST CURSOR 0 COUNT 0 -> -ERR value is out of range, must be positive`},
 	{"LOCK.LIST: what is no lock any more, and what is not held", `
 		A LOCK k a -> 1750000000000000
 		A LOCK l a -> 1750000000000001

@@ -1,21 +1,51 @@
 package server
 
 import (
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/acl"
 )
 
 func lockRows() []commands.Row {
 	return []commands.Row{
 		{Name: "lock.info", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockInfo,
 			Summary:    "Tells who holds a lock, since when and for how long, and who waits for it.",
-			Complexity: "O(N) where N is the number of waiters",
-			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
+			Complexity: "O(N) where N is the number of waiters that it shows",
+			Args: []commands.Arg{commands.Key("key", commands.RO|commands.Access),
+				commands.Opt(commands.Int("count").After("COUNT"))}},
+		{Name: "lock.waiters", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockWaiters,
+			Summary:    "Tells who waits for locks, those who have waited longest first, and who holds what they wait for.",
+			Complexity: "O(N) where N is the number of waiters it looks at",
+			Args:       []commands.Arg{commands.Opt(commands.Int("count").After("COUNT"))}},
+		{Name: "lock.deadlocks", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockDeadlocks,
+			Summary:    "Tells the circles of owners that were refused lately, the latest first.",
+			Complexity: "O(N) where N is the number of circles",
+			Args:       []commands.Arg{commands.Opt(commands.Int("count").After("COUNT"))}},
 	}
 }
 
+// countOption reads the one option that these commands have; -1: it was not given.
+func countOption(a *commands.Scanner) (n int64, err error) {
+	n = -1
+	for a.More() {
+		if a.Option() == "COUNT" {
+			if n = a.IntOr(commands.ErrNotPositive); n < 1 {
+				a.Fail(commands.ErrNotPositive)
+			}
+		}
+	}
+	return n, a.Err()
+}
+
 func lockInfo(c *commands.Ctx) error {
-	key := c.Args().Key()
+	a := c.Args()
+	key := a.Key()
+	most, err := countOption(a)
+	if err != nil {
+		return err
+	}
 	l, err := commands.FindLock(c.DB, key)
 	if err != nil {
 		return err
@@ -32,7 +62,11 @@ func lockInfo(c *commands.Ctx) error {
 		holder = r.session
 	}
 	out := c.Out
-	out.Map(8)
+	fields := 8
+	if most >= 0 {
+		fields++
+	}
+	out.Map(fields)
 	out.BulkString("owner")
 	out.Bulk(l.Owner)
 	out.BulkString("holds")
@@ -44,8 +78,12 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
-	out.BulkString("waiters")
-	ex.writeWaiters(c, key)
+	q := ex.parking.queues[c.DB.ID()][string(key)]
+	if most >= 0 {
+		out.BulkString("waiting")
+		out.Int(int64(q.numClaims()))
+	}
+	writeWaiters(c, q, most)
 	return nil
 }
 
@@ -66,33 +104,143 @@ func writeClient(out *resp.Writer, s *session) {
 		out.Null()
 		return
 	}
-	out.Map(3)
-	out.BulkString("id")
-	out.Int(s.id)
-	out.BulkString("address")
-	out.BulkString(s.info.addr)
-	out.BulkString("name")
-	out.BulkString(s.info.name)
+	writeClientInfo(out, s.id, &s.info)
 }
 
-// writeWaiters writes who stands in the key's queue, in order.
-func (ex *executor) writeWaiters(c *commands.Ctx, key []byte) {
-	list := c.Out.DeferArray()
-	n := 0
-	if q := ex.parking.queues[c.DB.ID()][string(key)]; q != nil {
-		for pl := q.first; pl != nil; pl = pl.next {
-			w := pl.waiter
-			if w.claimant == nil {
-				continue // it waits for something else than a lock
-			}
-			c.Out.Map(4)
-			c.Out.BulkString("owner")
-			c.Out.Bulk(w.wait.Owner)
-			writeClient(c.Out, w.session)
-			writeKnown(c.Out, "waiting-since", w.sinceMS)
-			writeKnown(c.Out, "deadline", w.wait.DeadlineMS)
-			n++
+func writeClientInfo(out *resp.Writer, id int64, info *clientInfo) {
+	out.Map(3)
+	out.BulkString("id")
+	out.Int(id)
+	out.BulkString("address")
+	out.BulkString(info.addr)
+	out.BulkString("name")
+	out.BulkString(info.name)
+}
+
+// numClaims is how many stand in a queue for a lock; nil: there is no queue.
+func (q *queue) numClaims() int {
+	if q == nil {
+		return 0
+	}
+	return q.claims
+}
+
+// writeWaiters writes those who stand in a queue for a lock, in order: all of them, or the first.
+func writeWaiters(c *commands.Ctx, q *queue, most int64) {
+	n := int64(q.numClaims())
+	if most >= 0 {
+		n = min(n, most)
+	}
+	c.Out.BulkString("waiters")
+	c.Out.Array(int(n))
+	if n == 0 {
+		return
+	}
+	for pl := q.first; n > 0; pl = pl.next {
+		w := pl.waiter
+		if w.claimant == nil {
+			continue // it waits for something else than a lock
+		}
+		c.Out.Map(4)
+		w.write(c.Out)
+		n--
+	}
+}
+
+// write writes the four fields that tell of a waiter.
+func (w *waiter) write(out *resp.Writer) {
+	out.BulkString("owner")
+	out.Bulk(w.wait.Owner)
+	writeClient(out, w.session)
+	writeKnown(out, "waiting-since", w.sinceMS)
+	writeKnown(out, "deadline", w.wait.DeadlineMS)
+}
+
+// lockWaiters tells of those who wait for locks of the database that the client may read. It looks at no
+// more than searchLimit of them.
+func lockWaiters(c *commands.Ctx) error {
+	most, err := countOption(c.Args())
+	if err != nil {
+		return err
+	}
+	n, user := commands.PieceOf(most), sessionOf(c).user
+	var found []*waiter
+	w, looked := sessionOf(c).executor.parking.longest, 0
+	for ; w != nil && len(found) < n && looked < searchLimit; w = w.behind {
+		looked += len(w.places)
+		if w.db == c.DB && !slices.ContainsFunc(w.places, func(pl *place) bool { return !user.MayRead([]byte(pl.queue.key)) }) {
+			found = append(found, w)
 		}
 	}
-	c.Out.SetArray(list, n)
+	c.Out.Array(len(found))
+	for _, w := range found {
+		c.Out.Map(5)
+		w.write(c.Out)
+		c.Out.BulkString("locks")
+		w.writeLocks(c)
+	}
+	return nil
+}
+
+// writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free.
+func (w *waiter) writeLocks(c *commands.Ctx) {
+	const most = 64
+	places := w.places[:min(len(w.places), most)]
+	c.Out.Array(len(places))
+	for _, pl := range places {
+		c.Out.Array(2)
+		c.Out.BulkString(pl.queue.key)
+		if l, err := commands.FindLock(c.DB, []byte(pl.queue.key)); err == nil && l.Holds > 0 {
+			c.Out.Bulk(l.Owner)
+		} else {
+			c.Out.Null()
+		}
+	}
+}
+
+// lockDeadlocks tells of the circles whose locks the client may read.
+func lockDeadlocks(c *commands.Ctx) error {
+	most, err := countOption(c.Args())
+	if err != nil {
+		return err
+	}
+	refused, user := &sessionOf(c).executor.parking.refused, sessionOf(c).user
+	var found []*refusal
+	for i := range min(refused.total, uint64(len(refused.last))) {
+		r := &refused.last[(refused.total-1-i)%uint64(len(refused.last))]
+		if len(found) < commands.PieceOf(most) && r.readable(user) {
+			found = append(found, r)
+		}
+	}
+	out := c.Out
+	out.Array(len(found))
+	for _, r := range found {
+		out.Map(5)
+		writeKnown(out, "time", r.atMS)
+		out.BulkString("db")
+		out.Int(int64(r.db))
+		out.BulkString("client")
+		writeClientInfo(out, r.id, &r.client)
+		out.BulkString("cut")
+		out.Bool(r.cut)
+		out.BulkString("circle")
+		out.Array(len(r.words))
+		for _, word := range r.words {
+			out.BulkString(word)
+		}
+	}
+	return nil
+}
+
+// readable reports whether a user may read all locks of a circle. Of one that is cut that is not known.
+func (r *refusal) readable(u *acl.User) bool {
+	if u.Unrestricted {
+		return true
+	}
+	for i := 1; i < len(r.words); i += 2 {
+		if !u.MayRead([]byte(r.words[i])) {
+			return false
+		}
+	}
+	return !r.cut
 }

@@ -227,3 +227,88 @@ func TestGuardOfAPanic(t *testing.T) {
 	<-srv.Done()
 	require.Equal(t, 1, srv.ExitCode())
 }
+
+func TestLockInfoShowsSomeOfManyWaiters(t *testing.T) {
+	srv := start(t, Options{})
+	a := testkit.Dial(t, srv.Dial)
+	a.Do("LOCK", "k", "a")
+	for i := range 5 {
+		testkit.Dial(t, srv.Dial).Send("LOCK", "k", fmt.Sprintf("w%d", i), "WAIT", "0")
+		eventually(t, func() bool { return entries(t, a.Do("LOCK.INFO", "k", "COUNT", "1"))["waiting"].Int == int64(i+1) }, "%d", i)
+	}
+	i := entries(t, a.Do("LOCK.INFO", "k", "COUNT", "2"))
+	require.EqualValues(t, 5, i["waiting"].Int)
+	require.Len(t, i["waiters"].Elems, 2)
+	require.Equal(t, "w1", entries(t, i["waiters"].Elems[1])["owner"].Str)
+	require.Len(t, lockInfoOf(t, a, "k")["waiters"].Elems, 5)
+	require.True(t, a.Do("LOCK.INFO", "k", "COUNT", "0").IsError())
+}
+
+func TestWaitersOfAllLocks(t *testing.T) {
+	srv := start(t, Options{})
+	a := testkit.Dial(t, srv.Dial)
+	a.Do("LOCK", "k1", "a")
+	a.Do("LOCK", "k2", "b")
+	a.Do("ACL", "SETUSER", "half", "on", "nopass", "+@all", "~k1")
+	waits := func(call ...string) *testkit.Client {
+		c := testkit.Dial(t, srv.Dial)
+		before := len(a.Do("LOCK.WAITERS").Elems)
+		c.Send(call...)
+		eventually(t, func() bool { return len(a.Do("LOCK.WAITERS").Elems) == before+1 }, "%v", call)
+		return c
+	}
+	waits("LOCK", "k1", "x", "WAIT", "0")
+	middle := waits("MLOCK", "2", "k2", "free", "y", "WAIT", "60000")
+	waits("LOCK", "k1", "z", "WAIT", "0")
+	owners := func(list resp.Value) (names []string) {
+		for _, e := range list.Elems {
+			names = append(names, entries(t, e)["owner"].Str)
+		}
+		return names
+	}
+	require.Equal(t, []string{"x", "y", "z"}, owners(a.Do("LOCK.WAITERS")))
+	require.Equal(t, []string{"x", "y"}, owners(a.Do("LOCK.WAITERS", "COUNT", "2")))
+	y := entries(t, a.Do("LOCK.WAITERS").Elems[1])
+	require.Equal(t, `[["k2" "b"] ["free" $nil]]`, y["locks"].String())
+	require.Positive(t, y["deadline"].Int)
+
+	half := testkit.Dial(t, srv.Dial)
+	half.Do("AUTH", "half", "any")
+	require.Equal(t, []string{"x", "z"}, owners(half.Do("LOCK.WAITERS")), "who waits for what one may not read is not told")
+	half.Do("SELECT", "1")
+	require.Empty(t, half.Do("LOCK.WAITERS").Elems)
+
+	middle.Close()
+	eventually(t, func() bool { return len(a.Do("LOCK.WAITERS").Elems) == 2 }, "it has left")
+	require.Equal(t, []string{"x", "z"}, owners(a.Do("LOCK.WAITERS")))
+	a.Do("UNLOCK", "k1", "a")
+	require.Equal(t, []string{"z"}, owners(a.Do("LOCK.WAITERS")))
+	a.Do("LOCK.FORCE", "k1")
+	require.Empty(t, a.Do("LOCK.WAITERS").Elems)
+	waits("LOCK", "k1", "last", "WAIT", "0")
+}
+
+func TestLockDeadlocks(t *testing.T) {
+	srv := start(t, Options{})
+	a, b := testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
+	require.Empty(t, a.Do("LOCK.DEADLOCKS").Elems)
+	b.Do("CLIENT", "SETNAME", "bee")
+	a.Do("LOCK", "k1", "a")
+	b.Do("LOCK", "k2", "b")
+	a.Send("LOCK", "k2", "a", "WAIT", "0")
+	eventually(t, func() bool { return len(b.Do("LOCK.WAITERS").Elems) == 1 }, "it waits")
+	for range 70 {
+		require.Contains(t, b.Do("LOCK", "k1", "b", "WAIT", "0").Str, "DEADLOCK")
+	}
+	require.Len(t, b.Do("LOCK.DEADLOCKS").Elems, 10)
+	require.Len(t, b.Do("LOCK.DEADLOCKS", "COUNT", "1000").Elems, 64)
+	circle := entries(t, b.Do("LOCK.DEADLOCKS", "COUNT", "1").Elems[0])
+	require.Equal(t, `["b" "k1" "a" "k2" "b"]`, circle["circle"].String())
+	require.Equal(t, "bee", entries(t, circle["client"])["name"].Str)
+	require.Zero(t, circle["cut"].Int)
+
+	b.Do("ACL", "SETUSER", "half", "on", "nopass", "+@all", "~k1")
+	half := testkit.Dial(t, srv.Dial)
+	half.Do("AUTH", "half", "any")
+	require.Empty(t, half.Do("LOCK.DEADLOCKS").Elems)
+}

@@ -29,7 +29,7 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	if w.claimant != nil {
 		if circle := ex.circleFrom(w); circle != nil {
 			ex.parking.leave(w)
-			return errCircle(circle)
+			return ex.refuseCircle(circle)
 		}
 	}
 	s.waiter = w

@@ -27,6 +27,7 @@ type waiter struct {
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so
 	older, younger *waiter   // the claimant's others
+	before, behind *waiter   // those that wait for locks, in the order in which they began
 	timed          bool      // what its attempts take is measured
 	took           time.Duration
 	granted        bool // it leaves its queues because it got what it waited for
@@ -47,6 +48,7 @@ type queue struct {
 	db          int
 	key         string
 	first, last *place
+	claims      int    // how many of them wait for a lock
 	branches    *place // those that wait for more than this key, in no order
 	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
 	ready       bool   // stands in parking.ready
@@ -64,15 +66,18 @@ type parking struct {
 	queues    []map[string]*queue // a database each
 	claimants map[string]*claimant
 	count     int
-	timed     int    // those of them whose wait has an end
-	ofGroups  int    // those that wait for a group's entries of a stream (XREADGROUP)
-	ofLocks   int    // those of them that wait in the queues of locks
-	entered   uint64 // how many have ever been parked
-	ready     []*queue
-	serving   *waiter     // whose turn it is
-	suspects  []*claimant // may stand in a circle since this unit
-	goOn      timer       // for suspects that a unit had no time for
-	timers    *timers
+	timed     int // those of them whose wait has an end
+	ofGroups  int // those that wait for a group's entries of a stream (XREADGROUP)
+	ofLocks   int // those of them that wait in the queues of locks
+	// longest and latest are the ends of the list of those that wait for locks, by waiter.number.
+	longest, latest *waiter
+	refused         refusals // the circles that waits would have closed
+	entered         uint64   // how many have ever been parked
+	ready           []*queue
+	serving         *waiter     // whose turn it is
+	suspects        []*claimant // may stand in a circle since this unit
+	goOn            timer       // for suspects that a unit had no time for
+	timers          *timers
 }
 
 func newParking(databases int, ts *timers) *parking {
@@ -234,6 +239,15 @@ func (p *parking) claim(w *waiter) {
 	}
 	c.last = w
 	c.n++
+	for _, pl := range w.places {
+		pl.queue.claims++
+	}
+	if w.before = p.latest; w.before != nil {
+		w.before.behind = w
+	} else {
+		p.longest = w
+	}
+	p.latest = w
 	switch {
 	case c.n == 2:
 		c.first.branch()
@@ -256,8 +270,19 @@ func (p *parking) disclaim(w *waiter) {
 	} else {
 		c.last = w.older
 	}
-	w.older, w.younger = nil, nil
+	if w.before != nil {
+		w.before.behind = w.behind
+	} else {
+		p.longest = w.behind
+	}
+	if w.behind != nil {
+		w.behind.before = w.before
+	} else {
+		p.latest = w.before
+	}
+	w.older, w.younger, w.before, w.behind = nil, nil, nil, nil
 	for _, pl := range w.places {
+		pl.queue.claims--
 		pl.unbranch()
 	}
 	if c.n--; c.n == 0 {

@@ -131,3 +131,17 @@ func TestUsersInTheConfiguration(t *testing.T) {
 	_, err = New(Options{Directives: map[string]string{"rename-command": "get set"}})
 	require.ErrorContains(t, err, "Target command name already exists")
 }
+
+func TestPermitsSaysWhatAUserMayRun(t *testing.T) {
+	srv := start(t, Options{})
+	c := testkit.Dial(t, srv.Dial)
+	c.Do("ACL", "SETUSER", "half", "on", "nopass", "+lock.info", "+client|id", "~k*")
+	require.True(t, srv.Permits("default", "LOCK.FORCE", "x"))
+	require.True(t, srv.Permits("half", "LOCK.INFO", "k1"))
+	require.True(t, srv.Permits("half", "CLIENT", "ID"))
+	for _, command := range [][]string{{"LOCK.INFO", "x"}, {"LOCK.FORCE", "k1"}, {"CLIENT", "LIST"}, {"NONE"}, {"LOCK.INFO"}, {}} {
+		require.False(t, srv.Permits("half", command...), command)
+	}
+	require.False(t, srv.Permits("nobody", "LOCK.INFO", "k1"))
+	require.Empty(t, c.Do("ACL", "LOG").Elems)
+}

@@ -121,6 +121,26 @@ func (ex *executor) loadUsers() error {
 	return err
 }
 
+// Permits reports whether a user may run a command on database 0, which the user does not hear of, nor the
+// ACL log: it is ACL DRYRUN for the program around the server. A command that there is not, nobody may run.
+func (srv *Server) Permits(user string, command ...string) bool {
+	if len(command) == 0 {
+		return false
+	}
+	ex := &srv.executor
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	argv := make([][]byte, len(command))
+	for i, word := range command {
+		argv[i] = []byte(word)
+	}
+	u, row := ex.users.Find([]byte(user)), ex.table.Called(argv)
+	if u == nil || row == nil || !row.Accepts(len(argv)) {
+		return false
+	}
+	return ex.rights.Check(u, ex.store.DB(0), row, argv).Reason == acl.Allowed
+}
+
 // withUsers is the configuration as CONFIG REWRITE writes it: with the users, unless they have a file.
 func (ex *executor) withUsers() *config.Config {
 	c := ex.config.Clone()

@@ -1,8 +1,15 @@
 package store
 
-// What the store knows of locks, so that they can be listed without a walk through the keyspace, and so that
-// what Redisson keeps beside a lock costs nothing where there is none of it: which hashes have a token, and
-// how many keys are named like Redisson's companions of a lock.
+import (
+	"math"
+
+	"lockserver/store/marks"
+)
+
+// What the store knows of locks and sales, so that they can be listed without a walk through the keyspace,
+// and so that what Redisson keeps beside a lock costs nothing where there is none of it: which hashes have
+// a token, which keys are named like the stock of a sale, and how many like Redisson's companions of a
+// lock.
 
 const (
 	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
@@ -10,6 +17,9 @@ const (
 	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
 	// queue, the timeouts of those who queue.
 	CompanionPrefix = "redisson_lock_"
+	// StockPrefix begins the names of the keys that make a sale: that of the stock, with the voucher behind
+	// it.
+	StockPrefix = "seckill:stock:"
 )
 
 // IsCompanion reports whether a key is named like a companion of a lock.
@@ -26,7 +36,15 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 		sp.companions++
 	}
 	sp.charge(keyBytes + rounded(len(key)) + v.size())
-	return sp.keys.Insert(h, key, v)
+	slot = sp.keys.Insert(h, key, v)
+	if isStock(key) {
+		sp.stocks.Add(slot)
+	}
+	return slot
+}
+
+func isStock(key []byte) bool {
+	return len(key) >= len(StockPrefix) && key[0] == StockPrefix[0] && string(key[:len(StockPrefix)]) == StockPrefix
 }
 
 // delete takes the key of a slot out of the space.
@@ -38,6 +56,7 @@ func (sp *space) delete(h uint64, slot int) {
 	}
 	sp.forgetHolds(name)
 	sp.tokens.Moved(slot, sp.keys.Len()-1)
+	sp.stocks.Moved(slot, sp.keys.Len()-1)
 	sp.keys.Delete(h, slot)
 }
 
@@ -72,6 +91,50 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 			return
 		}
 	}
+}
+
+// TokensBelow visits what EachToken does in pieces, the keys that came last first: those below a cursor,
+// most of them at most. It returns the cursor of those that are left, 0 at the end, which is also where to
+// begin. A key that is there from the first piece to the last is visited, perhaps twice: a slot that
+// becomes free gets the key of the last one.
+func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)) (next uint64) {
+	sp := db.space
+	return below(&sp.tokens, cursor, most, func(slot int) {
+		name, v := sp.keys.At(slot)
+		if !v.hasToken() {
+			sp.tokens.Remove(slot)
+		} else if db.live(v) {
+			visit(name, Ref{v})
+		}
+	})
+}
+
+// StocksBelow is TokensBelow for the keys whose names begin with StockPrefix, whatever they hold.
+func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
+	sp := db.space
+	return below(&sp.stocks, cursor, most, func(slot int) {
+		if name, v := sp.keys.At(slot); db.live(v) {
+			visit(name)
+		}
+	})
+}
+
+// below visits the marked slots below a cursor in falling order.
+func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next uint64) {
+	slot := math.MaxInt
+	if cursor > 0 && cursor < math.MaxInt {
+		slot = int(cursor)
+	}
+	for range most {
+		if slot = of.Prev(slot); slot < 0 {
+			return 0
+		}
+		visit(slot)
+	}
+	if of.Prev(slot) < 0 {
+		return 0
+	}
+	return uint64(slot)
 }
 
 // Tokens returns the number of keys that EachToken may visit.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -39,6 +40,28 @@ func requireTokens(t *testing.T, s *Store) {
 		})
 		slices.Sort(got)
 		require.Equal(t, want, got, "database %d", db.id)
+		var inPieces, stocks, wantStocks []string
+		for cursor := uint64(0); ; {
+			cursor = db.TokensBelow(cursor, 3, func(key string, r Ref) { inPieces = append(inPieces, key) })
+			if cursor == 0 {
+				break
+			}
+		}
+		slices.Sort(inPieces)
+		require.Equal(t, want, inPieces)
+		for cursor := uint64(0); ; {
+			cursor = db.StocksBelow(cursor, 2, func(key string) { stocks = append(stocks, key) })
+			if cursor == 0 {
+				break
+			}
+		}
+		db.space.keys.Each(func(key string, v *value) bool {
+			if strings.HasPrefix(key, StockPrefix) && db.live(v) {
+				wantStocks = append(wantStocks, key)
+			}
+			return true
+		})
+		require.ElementsMatch(t, wantStocks, stocks)
 		require.Equal(t, companions, db.space.companions, "database %d", db.id)
 		require.Equal(t, companions > 0, db.HasCompanions())
 	}
@@ -54,6 +77,9 @@ func TestTokensFollowTheirKeys(t *testing.T) {
 	key := func() []byte {
 		if random.IntN(4) == 0 {
 			return fmt.Appendf(nil, "redisson_lock_queue:{%d}", random.IntN(5))
+		}
+		if random.IntN(6) == 0 {
+			return fmt.Appendf(nil, "seckill:stock:%d", random.IntN(9))
 		}
 		return fmt.Appendf(nil, "k%d", random.IntN(40))
 	}
@@ -110,6 +136,44 @@ func TestTokensFollowTheirKeys(t *testing.T) {
 		}
 	}
 	requireTokens(t, s)
+}
+
+// Whatever goes and comes between two pieces, a lock that stays is in one of them.
+func TestPiecesMissNothingThatStays(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range 200 {
+		s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
+		s.SetNow(1_000_000)
+		db := s.DB(0)
+		lock := func(key string) {
+			e := db.EditHash([]byte(key))
+			e.SetInt([]byte(TokenField), 1)
+		}
+		missing := map[string]bool{}
+		for i := range 60 {
+			name := fmt.Sprint("passes", i)
+			if random.IntN(2) == 0 {
+				name = fmt.Sprint("stays", i)
+				missing[name] = true
+			}
+			lock(name)
+		}
+		for cursor := uint64(0); ; {
+			cursor = db.TokensBelow(cursor, 1+random.IntN(5), func(key string, _ Ref) { delete(missing, key) })
+			if cursor == 0 {
+				break
+			}
+			for range random.IntN(5) {
+				db.Delete(fmt.Appendf(nil, "passes%d", random.IntN(60)))
+			}
+			if random.IntN(3) == 0 {
+				lock(fmt.Sprint("new", random.IntN(9)))
+			}
+		}
+		require.Empty(t, missing)
+	}
 }
 
 func TestTokensOfALoadedHash(t *testing.T) {

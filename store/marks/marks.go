@@ -115,3 +115,26 @@ func (s *Set) Next(i int) int {
 	}
 	return i
 }
+
+// Prev returns the greatest number of the set that is below i, or -1.
+func (s *Set) Prev(i int) int {
+	if len(s.levels) == 0 {
+		return -1
+	}
+	i = min(i, len(s.levels[0])<<wordBits) - 1
+	level := 0
+	for ; ; level++ { // up, to a word with a bit at i or before it
+		if i < 0 || level == len(s.levels) {
+			return -1
+		}
+		if rest := s.levels[level][i>>wordBits] << (wordMask - i&wordMask); rest != 0 {
+			i -= bits.LeadingZeros64(rest)
+			break
+		}
+		i = i>>wordBits - 1
+	}
+	for ; level > 0; level-- { // and down again, along the last bits
+		i = i<<wordBits + wordMask - bits.LeadingZeros64(s.levels[level-1][i])
+	}
+	return i
+}

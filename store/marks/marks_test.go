@@ -2,6 +2,7 @@ package marks
 
 import (
 	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -19,6 +20,12 @@ func check(t *testing.T, s *Set, want map[int]bool) {
 		got = append(got, i)
 	}
 	require.Equal(t, slices.Sorted(maps.Keys(want)), got)
+	var back []int
+	for i := s.Prev(math.MaxInt); i >= 0; i = s.Prev(i) {
+		back = append(back, i)
+	}
+	slices.Reverse(back)
+	require.Equal(t, got, back)
 	for level := range s.levels {
 		for i, word := range s.levels[level] {
 			if level+1 < len(s.levels) {
@@ -36,6 +43,7 @@ func TestEmpty(t *testing.T) {
 	var s Set
 	require.False(t, s.Has(0))
 	require.Equal(t, -1, s.Next(0))
+	require.Equal(t, -1, s.Prev(9))
 	s.Remove(5)
 	s.Moved(1, 2)
 	check(t, &s, nil)
