@@ -53,16 +53,20 @@ func bitfield(c *Ctx) error {
 	}
 	need := int(end-1)>>3 + 1
 	grows := len(r.Bytes()) < need
+	was := c.DB.Store().Dirty()
 	if grows {
 		c.DB.Lengthen(key, need)
 	}
-	changed, told := false, false
+	changes, told := 0, false
 	c.Out.Array(len(ops))
 	for i := range ops {
 		set, differs := ops[i].run(c, key)
-		changed, told = changed || differs || set && grows, told || differs
+		if differs || set && grows {
+			changes++
+		}
+		told = told || differs
 	}
-	if changed {
+	if changes > 0 {
 		if !told { // zeros have been written behind the end
 			c.DB.Changed(key)
 		}
@@ -70,6 +74,7 @@ func bitfield(c *Ctx) error {
 	} else {
 		c.DB.MakeRaw(key)
 	}
+	c.DB.Store().Recount(was, changes)
 	return nil
 }
 

@@ -375,7 +375,9 @@ func (s *geoSearch) store(hits []geoHit) {
 		}
 		z.Set(st.Limits().ZSet, hits[i].member, score)
 	}
+	was := st.Dirty()
 	c.DB.ReplaceZSet(s.storeKey, z)
+	st.Recount(was, len(hits))
 	event := "geosearchstore"
 	if s.older {
 		event = "georadiusstore"

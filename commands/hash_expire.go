@@ -165,6 +165,7 @@ func hpersist(c *Ctx) error {
 		return err
 	}
 	c.Out.Array(len(fields))
+	was := c.DB.Store().Dirty()
 	var done fieldEvents
 	for _, field := range fields {
 		switch h := e.Hash(); {
@@ -176,6 +177,9 @@ func hpersist(c *Ctx) error {
 		default:
 			c.Out.Int(noFieldTime)
 		}
+	}
+	if done.persisted {
+		c.DB.Store().Recount(was, 1)
 	}
 	done.notify(c, c.Argv[1], false)
 	return nil

@@ -89,10 +89,12 @@ func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	if !ok {
 		return false, ErrWrongType
 	}
+	was := c.DB.Store().Dirty()
 	var element []byte
 	source.Pop(m.from, 1, func(v list.Value) { element = v.Append(nil) })
 	c.Out.Bulk(element)
 	destination.Push(m.to, element)
+	c.DB.Store().Recount(was, 1)
 	m.notify(c, source.List() == nil)
 	return true, nil
 }

@@ -61,12 +61,15 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		}
 		return
 	}
-	c.Out.Set(s.Len())
+	n := s.Len()
+	c.Out.Set(n)
 	s.Each(func(member []byte) bool {
 		c.Out.Bulk(member)
 		return true
 	})
+	was := c.DB.Store().Dirty()
 	c.DB.Delete(key)
+	c.DB.Store().Recount(was, n)
 	c.NotifyTaken(keyevent.Set, "spop", key, true)
 }
 

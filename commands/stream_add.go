@@ -42,8 +42,12 @@ func xadd(c *Ctx) error {
 	edit := c.DB.EditStream(call.key)
 	edit.Add(id, call.fields)
 	c.Notify(keyevent.Stream, "xadd", call.key)
-	if call.trim.given && edit.Trim(call.trim.Strategy) > 0 {
-		c.Notify(keyevent.Stream, "xtrim", call.key)
+	if call.trim.given {
+		was := c.DB.Store().Dirty()
+		if edit.Trim(call.trim.Strategy) > 0 {
+			c.Notify(keyevent.Stream, "xtrim", call.key)
+		}
+		c.DB.Store().Recount(was, 0) // an XADD is one change
 	}
 	c.Out.Bulk(id.AppendTo(c.Scratch()))
 	return nil

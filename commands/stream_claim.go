@@ -36,10 +36,12 @@ func xclaim(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if g.Group().LastID().Less(call.lastID) {
+	moved := g.Group().LastID().Less(call.lastID)
+	if moved {
 		g.SetID(call.lastID, g.Group().EntriesRead())
 	}
 	call.see(c, g)
+	was := c.DB.Store().Dirty()
 	list, n := c.Out.DeferArray(), 0
 	for _, id := range call.ids {
 		if call.claim(c, g, id) {
@@ -48,6 +50,9 @@ func xclaim(c *Ctx) error {
 		}
 	}
 	c.Out.SetArray(list, n)
+	if now := c.DB.Store().Dirty(); moved && now > was {
+		c.DB.Store().Recount(now, -1) // LASTID is a change by itself only
+	}
 	return nil
 }
 

@@ -106,10 +106,13 @@ func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
 		c.Out.Array(2)
 	}
 	c.Out.Bulk(r.key)
+	was := c.DB.Store().Dirty()
 	if r.history {
 		writeHistory(c, &g, consumer, r.after, x.count)
+		c.DB.Store().Recount(was, 0)
 	} else {
 		x.deliver(c, &g, consumer, idle)
+		c.DB.Store().Recount(was, 1)
 	}
 	return true
 }

@@ -88,7 +88,7 @@ func (db *DB) Holds(key []byte) bool {
 // expire removes a key whose time has come.
 func (db *DB) expire(key string) {
 	b := []byte(key)
-	if db.remove(b) {
+	if db.lose(b) {
 		db.store.stats.Expired++
 		if db.store.witness != nil {
 			db.store.witness.KeyExpired(db, b)
@@ -96,25 +96,35 @@ func (db *DB) expire(key string) {
 	}
 }
 
-// remove takes a key out, records it and reports it; it does not look at the key's time.
+// remove takes a key out, which is a change; it does not look at the key's time.
 func (db *DB) remove(key []byte) bool {
+	gone := db.lose(key)
+	if gone {
+		db.store.dirty++
+	}
+	return gone
+}
+
+// lose takes a key out, records it and reports it, and counts nothing: the key goes by itself, or it is a
+// part of a change.
+func (db *DB) lose(key []byte) bool {
 	keys := db.space.keys
 	h := keys.Hash(key)
 	slot := keys.Find(h, key)
 	if slot < 0 {
 		return false
 	}
-	db.removeAt(h, slot, key)
+	db.loseAt(h, slot, key)
 	return true
 }
 
-// removeAt is remove for a key whose place is known.
-func (db *DB) removeAt(h uint64, slot int, key []byte) {
+// loseAt is lose for a key whose place is known.
+func (db *DB) loseAt(h uint64, slot int, key []byte) {
 	_, v := db.space.keys.At(slot)
 	db.space.forget(v)
 	db.space.delete(h, slot)
 	db.store.record(db, "DEL", key)
-	db.changed(key)
+	db.tell(key)
 }
 
 // put inserts a key that is known to be absent, and returns where.
@@ -135,23 +145,12 @@ func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 
 // replace puts v in the place of whatever key holds, without a deadline.
 func (db *DB) replace(key []byte, v value) {
-	if db.Delete(key) {
+	if db.find(key) >= 0 && db.lose(key) {
 		db.putAgain(key, v)
 	} else {
 		db.put(key, v)
 	}
 }
-
-// changed is the end of every mutation.
-func (db *DB) changed(key []byte) {
-	db.store.dirty++
-	if db.store.observer != nil {
-		db.store.observer.KeyChanged(db.id, key)
-	}
-}
-
-// Changed says that key has been written to, where its bytes are what they were.
-func (db *DB) Changed(key []byte) { db.changed(key) }
 
 // Delete removes a live key and says whether there was one. Memory is given back in the background by
 // the collector, so UNLINK is the same.

@@ -112,7 +112,7 @@ func (s *Store) Evict(budget int) (removed int) {
 			return removed
 		}
 		b := []byte(key)
-		sp.db.remove(b)
+		sp.db.lose(b)
 		s.stats.Evicted++
 		if s.witness != nil {
 			s.witness.KeyEvicted(sp.db, b)

@@ -127,6 +127,7 @@ func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {
 	keys := e.db.space.keys
-	e.db.removeAt(keys.Hash(e.key), e.slot, e.key)
+	e.db.loseAt(keys.Hash(e.key), e.slot, e.key)
+	e.db.store.dirty++
 	e.h = nil
 }

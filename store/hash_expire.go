@@ -112,12 +112,12 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		db.space.charge(h.Size() - was)
 		db.store.stats.ExpiredFields++
 		if h.Len() == 0 {
-			db.removeAt(db.space.keys.Hash(key), slot, key)
+			db.loseAt(db.space.keys.Hash(key), slot, key)
 			gone = true
 			break
 		}
 		db.store.recordMember(db, "HDEL", key, b)
-		db.changed(key)
+		db.tell(key)
 	}
 	if !gone {
 		db.space.watchFields(name, h)

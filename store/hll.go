@@ -9,6 +9,10 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	g := db.hyperLogLog(key, &changed)
 	was := g.size()
 	args := [][]byte{key}
+	changes := 0
+	if changed {
+		changes++ // there is one now
+	}
 	for _, element := range elements {
 		var grew bool
 		if g.b, grew, err = hll.Add(db.store.limits.HLL, g.b, element); err != nil {
@@ -16,6 +20,7 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 		}
 		if grew {
 			changed = true
+			changes++
 			args = append(args, element)
 		}
 	}
@@ -23,7 +28,7 @@ func (db *DB) PFAdd(key []byte, elements [][]byte) (changed bool, err error) {
 	if changed {
 		hll.Invalidate(g.b)
 		db.store.record(db, "PFADD", args...)
-		db.changed(key)
+		db.changedBy(key, changes)
 	}
 	return changed, err
 }

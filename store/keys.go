@@ -13,7 +13,7 @@ func (db *DB) Rename(key, newKey []byte) {
 	if db.store.follower != nil {
 		db.store.follower.KeyMoved(db.id, key, db.id, newKey)
 	}
-	db.changed(key)
+	db.tell(key)
 	db.changed(newKey)
 }
 
@@ -29,7 +29,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	if db.store.follower != nil {
 		db.store.follower.KeyMoved(db.id, key, to.id, key)
 	}
-	db.changed(key)
+	db.tell(key)
 	to.changed(key)
 	return true
 }

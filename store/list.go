@@ -51,7 +51,7 @@ func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 		// when the same elements come at once.
 		e.db.store.record(e.db, name, append([][]byte{e.key}, elements...)...)
 	}
-	e.db.changed(e.key)
+	e.db.changedBy(e.key, len(elements))
 }
 
 // Pop takes n elements from one end, or as many as there are, and calls visit for each before they go. The
@@ -83,9 +83,11 @@ func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 // With its only element the list does not go meanwhile, nor does its deadline.
 func (e *ListEdit) Rotate(from, to list.Side) {
 	if e.Len() > 1 && from != to {
+		was := e.db.store.Dirty()
 		var element []byte
 		e.Pop(from, 1, func(v list.Value) { element = v.Append(nil) })
 		e.Push(to, element)
+		e.db.store.Recount(was, 1)
 		return
 	}
 	e.db.changed(e.key)
@@ -95,14 +97,20 @@ func (e *ListEdit) Rotate(from, to list.Side) {
 // the caller, unless the key goes.
 func (e *ListEdit) remove(i, n int) {
 	if n == e.l.Len() {
-		e.l = nil
-		e.db.remove(e.key)
+		e.gone(n)
 		return
 	}
 	was := e.l.Size()
 	e.l.Remove(e.db.store.limits.List, i, n)
 	e.charge(was)
-	e.db.changed(e.key)
+	e.db.changedBy(e.key, n)
+}
+
+// gone removes the key, with which the last n elements go.
+func (e *ListEdit) gone(n int) {
+	e.l = nil
+	e.db.lose(e.key)
+	e.db.store.dirty += int64(n)
 }
 
 // Set puts an element in the place of number i, which must exist and is at least 0.
@@ -163,8 +171,7 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 	case removed == 0:
 		return 0
 	case e.l.Len() == 0:
-		e.l = nil
-		e.db.remove(e.key)
+		e.gone(removed)
 		return removed
 	}
 	if e.db.store.effects != nil {
@@ -174,7 +181,7 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 		}
 		e.db.store.record(e.db, "LREM", e.key, appendInt(nil, count), element)
 	}
-	e.db.changed(e.key)
+	e.db.changedBy(e.key, removed)
 	return removed
 }
 
@@ -187,7 +194,7 @@ func (e *ListEdit) Trim(i, n int) {
 		e.remove(0, length)
 		return
 	case n == length:
-		e.db.changed(e.key)
+		e.db.tell(e.key)
 		return
 	}
 	lim := e.db.store.limits.List
@@ -198,5 +205,5 @@ func (e *ListEdit) Trim(i, n int) {
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LTRIM", e.key, appendInt(nil, int64(i)), appendInt(nil, int64(i+n-1)))
 	}
-	e.db.changed(e.key)
+	e.db.changedBy(e.key, length-n)
 }

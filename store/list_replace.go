@@ -18,5 +18,5 @@ func (db *DB) ReplaceList(key []byte, l *list.List) {
 			return true
 		})
 	}
-	db.changed(key)
+	db.changedBy(key, l.Len())
 }

@@ -75,7 +75,7 @@ type Store struct {
 	observer     Observer  // nil: nobody is waiting or watching
 	follower     Follower  // nil: nobody follows
 	witness      Witness   // nil: nobody wants to know
-	dirty        int64
+	dirty        int64     // see changes.go
 	stats        Stats
 	noTouch      bool
 	prefetched   uint64 // what Prefetch read: kept so that it does read
@@ -164,9 +164,6 @@ func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
 // Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing is.
 func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime }
 
-// Dirty returns the number of changes since the store was made.
-func (s *Store) Dirty() int64 { return s.dirty }
-
 // Stats returns the counts since the last ResetStats.
 func (s *Store) Stats() Stats { return s.stats }
 
@@ -186,6 +183,7 @@ func (s *Store) FlushAll() int {
 
 // SwapDB exchanges the contents of two databases.
 func (s *Store) SwapDB(a, b *DB) {
+	s.dirty++
 	if a == b {
 		return
 	}
@@ -193,7 +191,6 @@ func (s *Store) SwapDB(a, b *DB) {
 	a.attach(sb)
 	b.attach(sa)
 	s.record(a, "SWAPDB", appendInt(nil, int64(a.id)), appendInt(nil, int64(b.id)))
-	s.dirty++
 	if s.follower != nil {
 		s.follower.DatabasesSwapped(a.id, b.id)
 	}

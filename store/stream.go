@@ -76,10 +76,8 @@ func (e *StreamEdit) Trim(t stream.Strategy) int {
 		by, threshold := exactTrim(e.s, t)
 		e.db.store.record(e.db, "XTRIM", e.key, []byte(by), threshold)
 	}
-	if n == 0 {
-		e.db.store.dirty++ // only what was deleted before is gone: nothing to see for those who watch the key
-	} else {
-		e.db.changed(e.key)
+	if n > 0 { // or else only what was deleted before is gone: nothing to see for those who watch the key
+		e.db.changedBy(e.key, n)
 	}
 	return n
 }

@@ -46,7 +46,7 @@ func (e *StreamEdit) CreateGroup(name []byte, last stream.ID, read int64) bool {
 	e.db.space.charge(e.s.Group(name).Size())
 	e.recordGroup("CREATE", name, last.AppendTo(nil), []byte("MKSTREAM"), []byte("ENTRIESREAD"), appendInt(nil, read))
 	if made {
-		e.db.changed(e.key)
+		e.db.tell(e.key)
 	}
 	return true
 }

@@ -122,7 +122,8 @@ func (e *ZSetEdit) RemoveRange(from, to int) int {
 	}
 	if to-from == e.z.Len() {
 		e.z = nil
-		e.db.remove(e.key)
+		e.db.lose(e.key)
+		e.db.store.dirty += int64(to - from)
 		return to - from
 	}
 	var bytes []byte

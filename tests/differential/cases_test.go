@@ -62,6 +62,7 @@ func allCases() []family {
 // play plays a case and compares the data at its end.
 func (p *pair) play(version int, text lines) {
 	p.t.Helper()
+	p.forgetChanges()
 	for number, l := range strings.Split(string(text), "\n") {
 		l = strings.TrimSpace(l)
 		if l == "" || l[0] == '#' {
@@ -85,6 +86,9 @@ func (p *pair) play(version int, text lines) {
 			p.t.Errorf("version %d, line %d: %s\n  %s", version, number, l, wrong)
 		case deviation != "" && wrong == "":
 			p.t.Errorf("version %d, line %d: %s: no difference, but it cites %s", version, number, l, deviation)
+		}
+		if counts := p.compareChanges(); counts != "" && deviation == "" && !oneSided[rowName(args)] {
+			p.t.Errorf("version %d, line %d: %s\n  %s", version, number, l, counts)
 		}
 	}
 	if diff := p.diff(); len(diff) > 0 {

@@ -49,8 +49,9 @@ type failure struct {
 	what string
 }
 
-// inData is the name of a difference in the data that no reply showed.
-const inData = "data"
+// inData is the name of a difference in the data that no reply showed, inCount of one in the number of
+// changes.
+const inData, inCount = "data", "count"
 
 // play plays steps and returns what went wrong first; nil: nothing.
 func (s *sequence) play(steps []step) *failure {
@@ -58,8 +59,17 @@ func (s *sequence) play(steps []step) *failure {
 	s.begin(s.version)
 	s.forget()
 	s.open, s.queued = false, nil
+	s.forgetChanges()
 	for i, step := range steps {
+		if oneSided[step.name] {
+			if wrong := s.compareChanges(); wrong != "" {
+				return &failure{i, inCount, wrong}
+			}
+		}
 		wrong := s.step(step)
+		if oneSided[step.name] {
+			s.forgetChanges()
+		}
 		if wrong == "" && s.after != nil {
 			wrong = s.after(step)
 		}
@@ -69,6 +79,9 @@ func (s *sequence) play(steps []step) *failure {
 	}
 	if diff := s.settledDiff(); len(diff) > 0 {
 		return &failure{len(steps), inData, "the data differs (lockserver | redis):\n  " + strings.Join(diff, "\n  ")}
+	}
+	if wrong := s.compareChanges(); wrong != "" {
+		return &failure{len(steps), inCount, wrong}
 	}
 	return nil
 }
@@ -188,7 +201,7 @@ func (s *sequence) describe(r shrink.Result[step], smallest *failure) string {
 func (s *sequence) context(f *failure) string {
 	var lines []string
 	for i, step := range s.steps[:min(f.at+1, len(s.steps))] {
-		if f.name == inData || i == f.at || related(step.args, s.steps[f.at].args) {
+		if f.name == inData || f.name == inCount || i == f.at || related(step.args, s.steps[f.at].args) {
 			lines = append(lines, fmt.Sprintf("  %3d  %s", i, shortLine(step.args)))
 		}
 	}

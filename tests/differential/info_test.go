@@ -149,6 +149,67 @@ func TestInfoFigures(t *testing.T) {
 	})
 }
 
+// TestChangesOfThoseWhoWait compares how much counts as changed when commands wait, when keys die, and in
+// transactions and scripts. What else the commands count TestCases and TestGenerated compare.
+func TestChangesOfThoseWhoWait(t *testing.T) {
+	playFigures(t, `
+		B* BLPOP l m 0
+		A RPUSH l 1 2 3
+		B<
+		B* BLMPOP 0 1 k LEFT COUNT 2
+		A RPUSH k 1 2 3
+		B<
+		B* BLMOVE x l LEFT LEFT 0
+		A RPUSH x 1 2
+		B<
+		B* BRPOPLPUSH y y 0
+		A RPUSH y 1 2
+		B<
+		B* BZPOPMIN z 0
+		A ZADD z 1 a 2 b 3 c
+		B<
+		B* BZMPOP 0 1 zz MIN COUNT 2
+		A ZADD zz 1 a 2 b 3 c
+		B<
+		A XGROUP CREATE s g $ MKSTREAM
+		B* XREADGROUP GROUP g c BLOCK 0 STREAMS s >
+		A XADD s 1-1 f v
+		B<
+		B* XREAD BLOCK 0 STREAMS s $
+		A XADD s 2-1 f v
+		B<
+		A SET gone y PX 1
+		sleep 30
+		A GET gone
+		A HSET h f v g w
+		A HPEXPIRE h 1 FIELDS 1 f
+		sleep 30
+		A HGETALL h
+		A MULTI
+		A SET k v
+		A LPUSH x 1 2 3
+		A NOSUCH
+		A EXEC
+		A MULTI
+		A SET k v
+		A LPUSH x 1 2 3
+		A LPUSH k 1
+		A EXEC
+		A EVAL "redis.call('set', KEYS[1], 1) redis.call('rpush', KEYS[2], 1, 2) return redis.pcall('lpush', KEYS[1], 1)" 2 k l
+		A FUNCTION LOAD "#!lua name=x\nredis.register_function('f', function() return 1 end)"
+		A FUNCTION DELETE x
+		A FLUSHDB
+		A FLUSHALL
+		A CONFIG SET maxmemory-policy allkeys-random
+		A SET k v
+		A CONFIG SET maxmemory 1
+		A CONFIG SET maxmemory 0
+		A SET k v
+		A SWAPDB 0 1
+		A SWAPDB 1 1
+	`, true, []string{"rdb_changes_since_last_save"})
+}
+
 // playFigures plays lines on fresh servers, and compares figures: after each line, or at the end.
 func playFigures(t *testing.T, lines string, each bool, figures []string) {
 	p := startPair(t, "")

@@ -35,6 +35,7 @@ type pair struct {
 	t           *testing.T
 	ours, redis side
 	server      *server.Server
+	counted     changeCount
 }
 
 // startPair starts both servers for the length of the test. password, if not empty, is asked for by both.
