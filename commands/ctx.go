@@ -104,6 +104,9 @@ type Host interface {
 	// HolderNote returns what a lock that this session acquires now remembers of that:
 	// see store.HashEdit.SetNote.
 	HolderNote(c *Ctx) uint64
+	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
+	// lock.
+	StaleToken(c *Ctx)
 }
 
 // Wait is what a command that cannot be answered yet waits for. Nothing in it may point into Argv.

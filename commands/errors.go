@@ -202,7 +202,7 @@ const (
 	ErrSaveFailed        Error = "ERR"
 	ErrMaxAge            Error = "ERR maxage should be greater than 0"
 	ErrMaxAgeNotInteger  Error = "ERR maxage is not an integer or out of range"
-	ErrCommandlogType    Error = "ERR type should be one of the following: slow, large-request, large-reply"
+	ErrCommandlogType    Error = "ERR type should be one of the following: slow, large-request, large-reply, lock-wait"
 	ErrSlowlogCount      Error = "ERR count should be greater than or equal to -1"
 	ErrMonitorDenied     Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
 	ErrReplicaKeyspace   Error = "ERR Replica can't interact with the keyspace"

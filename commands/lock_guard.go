@@ -20,6 +20,7 @@ func guard(c *Ctx) error {
 		return err
 	}
 	if l.Holds == 0 || l.Token != token {
+		c.Host.StaleToken(c)
 		return ErrStaleToken
 	}
 	return c.Host.Nested(c, row, argv)

@@ -40,6 +40,9 @@ func unlock(c *Ctx) error {
 		return err
 	}
 	if held.holds == 0 || token != 0 && token != held.token {
+		if token != 0 {
+			c.Host.StaleToken(c)
+		}
 		c.Out.Null()
 		return nil
 	}

@@ -34,6 +34,9 @@ func renew(c *Ctx) error {
 		return err
 	}
 	if held.holds == 0 || token != 0 && token != held.token {
+		if token != 0 {
+			c.Host.StaleToken(c)
+		}
 		c.Out.Int(0)
 		return nil
 	}

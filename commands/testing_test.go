@@ -321,6 +321,8 @@ type fakeHost struct {
 	restricted bool
 	retries    []string // "key milliseconds", oldest first
 	events     []string // "event key", oldest first
+	// staleTokens is how many commands had a token that was not the lock's.
+	staleTokens int
 }
 
 type renewal struct {
@@ -396,6 +398,7 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
+func (h *fakeHost) StaleToken(*Ctx)          { h.staleTokens++ }
 func (h *fakeHost) HolderNote(c *Ctx) uint64 { return uint64(c.Session.ID()) }
 
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }

@@ -193,6 +193,7 @@ func (ex *executor) refuseCircle(links []link) error {
 	p := ex.parking
 	p.refused.last[p.refused.total%uint64(len(p.refused.last))] = r
 	p.refused.total++
+	ex.stats.LocksOf(r.db).Deadlocks++
 	return err
 }
 

@@ -61,6 +61,9 @@ func (ex *executor) ReadsEverything(c *commands.Ctx) bool {
 // MayRead implements commands.Host.
 func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool { return sessionOf(c).user.MayRead(key) }
 
+// StaleToken implements commands.Host.
+func (ex *executor) StaleToken(c *commands.Ctx) { ex.stats.LocksOf(c.DB.ID()).StaleTokens++ }
+
 // RisingSecond implements commands.Host.
 func (ex *executor) RisingSecond(nowS int64) int64 {
 	ex.idSecond = max(ex.idSecond, nowS)

@@ -1,12 +1,16 @@
 package server
 
 import (
+	"maps"
 	"slices"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
+	"lockserver/server/stats"
 )
+
+// What is told of locks: of each, of those who wait, and of all together (LOCK.STATS).
 
 func lockRows() []commands.Row {
 	return []commands.Row{
@@ -23,6 +27,9 @@ func lockRows() []commands.Row {
 			Summary:    "Tells the circles of owners that were refused lately, the latest first.",
 			Complexity: "O(N) where N is the number of circles",
 			Args:       []commands.Arg{commands.Opt(commands.Int("count").After("COUNT"))}},
+		{Name: "lock.stats", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockStats,
+			Summary:    "Tells how many locks are held and waited for, how long waits took, and what went wrong.",
+			Complexity: "O(N) where N is the number of databases"},
 	}
 }
 
@@ -243,4 +250,73 @@ func (r *refusal) readable(u *acl.User) bool {
 		}
 	}
 	return !r.cut
+}
+
+// noteLockWait counts a wait for a lock that ends, and keeps it if it was long, for LATENCY and COMMANDLOG.
+func (ex *executor) noteLockWait(w *waiter) {
+	us := ex.store.NowUS() - w.sinceUS
+	ex.stats.LocksOf(w.db.ID()).Waits.Add(us)
+	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
+	if us >= ex.gauge.LockWaitUS {
+		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.argv))
+	}
+}
+
+// lockFigures are the figures of each database that has any.
+func (ex *executor) lockFigures() map[int]*stats.LockFigures {
+	all := make(map[int]*stats.LockFigures)
+	for id := range ex.store.Len() {
+		db := ex.store.DB(id)
+		f := ex.stats.NewLockFigures(id, int64(db.Tokens()), int64(ex.parking.locks[id]), db.LeasesExpired())
+		if f.Any() {
+			all[id] = &f
+		}
+	}
+	return all
+}
+
+// lockStats tells of all databases together, and of each that has something to tell.
+func lockStats(c *commands.Ctx) error {
+	figures := sessionOf(c).executor.lockFigures()
+	var sum stats.LockFigures
+	for _, f := range figures {
+		sum.Merge(f)
+	}
+	c.Out.Map(lockFigureFields + 1)
+	writeLockFigures(c.Out, &sum)
+	c.Out.BulkString("databases")
+	c.Out.Map(len(figures))
+	for _, id := range slices.Sorted(maps.Keys(figures)) {
+		c.Out.BulkInt(int64(id))
+		c.Out.Map(lockFigureFields)
+		writeLockFigures(c.Out, figures[id])
+	}
+	return nil
+}
+
+// lockFigureFields is how many fields writeLockFigures writes.
+const lockFigureFields = 10
+
+func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
+	for _, count := range []struct {
+		name string
+		n    int64
+	}{{"held", f.Held}, {"waiting", f.Waiting}, {"handoffs", f.Handoffs}, {"waits", f.Waits.Count}} {
+		out.BulkString(count.name)
+		out.Int(count.n)
+	}
+	for _, wait := range []struct {
+		name string
+		us   int64
+	}{{"wait-p50", f.Waits.Percentile(50)}, {"wait-p99", f.Waits.Percentile(99)}, {"wait-max", f.Waits.MaxUS}} {
+		out.BulkString(wait.name)
+		out.Double(float64(wait.us) / 1000)
+	}
+	for _, count := range []struct {
+		name string
+		n    int64
+	}{{"expired", f.Expired}, {"deadlocks", f.Deadlocks}, {"stale-tokens", f.StaleTokens}} {
+		out.BulkString(count.name)
+		out.Int(count.n)
+	}
 }

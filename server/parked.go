@@ -23,7 +23,8 @@ import (
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
 	w := &waiter{session: s, row: c.Row, argv: commands.CloneAll(c.Argv), bytes: textBytes(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
-		muted: s.replies.isMuted()}
+		sinceUS: ex.store.NowUS(),
+		muted:   s.replies.isMuted()}
 	w.timer.Of = w
 	ex.parking.enter(w)
 	if w.claimant != nil {
@@ -52,6 +53,9 @@ func (ex *executor) unpark(w *waiter) {
 		ex.observe()
 	}
 	ex.timers.stop(&w.timer)
+	if w.wait.Owner != nil {
+		ex.noteLockWait(w)
+	}
 	if len(ex.syncing.waiters) > 0 {
 		ex.syncing.forget(w)
 	}
@@ -214,6 +218,9 @@ func (ex *executor) try(w *waiter) bool {
 	}
 	ex.countWaited(w, err != nil)
 	w.granted = err == nil
+	if w.granted && w.wait.Owner != nil {
+		ex.stats.LocksOf(w.db.ID()).Handoffs++
+	}
 	if w.wait.Undo != nil && err == nil {
 		w.session.granted = w
 		w.session.pulse.granted(ex)

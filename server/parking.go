@@ -21,8 +21,9 @@ type waiter struct {
 	places  []*place
 	timer   timer
 	sinceMS int64
-	bytes   int  // of argv
-	muted   bool // CLIENT REPLY OFF or SKIP was in force when the command came
+	sinceUS int64 // the same
+	bytes   int   // of argv
+	muted   bool  // CLIENT REPLY OFF or SKIP was in force when the command came
 
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so
@@ -66,9 +67,10 @@ type parking struct {
 	queues    []map[string]*queue // a database each
 	claimants map[string]*claimant
 	count     int
-	timed     int // those of them whose wait has an end
-	ofGroups  int // those that wait for a group's entries of a stream (XREADGROUP)
-	ofLocks   int // those of them that wait in the queues of locks
+	timed     int   // those of them whose wait has an end
+	ofGroups  int   // those that wait for a group's entries of a stream (XREADGROUP)
+	ofLocks   int   // those of them that wait in the queues of locks
+	locks     []int // the same by database
 	// longest and latest are the ends of the list of those that wait for locks, by waiter.number.
 	longest, latest *waiter
 	refused         refusals // the circles that waits would have closed
@@ -81,7 +83,7 @@ type parking struct {
 }
 
 func newParking(databases int, ts *timers) *parking {
-	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant)}
+	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant), locks: make([]int, databases)}
 	for i := range p.queues {
 		p.queues[i] = make(map[string]*queue)
 	}
@@ -141,6 +143,7 @@ func (p *parking) enter(w *waiter) {
 	p.entered++
 	if w.number = p.entered; w.wait.Owner != nil {
 		p.ofLocks++
+		p.locks[w.db.ID()]++
 		p.claim(w)
 	}
 }
@@ -149,6 +152,7 @@ func (p *parking) enter(w *waiter) {
 func (p *parking) leave(w *waiter) {
 	if w.claimant != nil {
 		p.ofLocks--
+		p.locks[w.db.ID()]--
 		if !w.granted && w.younger != nil {
 			p.leftBehind(w)
 		}

@@ -41,8 +41,9 @@ func (ex *executor) applyConfig() {
 	for _, p := range c.LatencyPercentiles {
 		ex.stats.Percentiles = append(ex.stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})
 	}
-	ex.gauge.ConfigureSizes(c.CommandlogRequestLargerThan, c.CommandlogReplyLargerThan)
+	ex.gauge.ConfigureLogs(c.CommandlogRequestLargerThan, c.CommandlogReplyLargerThan, c.CommandlogLockWaitLongerThanUS)
 	ex.stats.Requests.Most, ex.stats.Replies.Most = c.CommandlogLargeRequestMaxLen, c.CommandlogLargeReplyMaxLen
+	ex.stats.Waits.Most = c.CommandlogLockWaitMaxLen
 	ex.stats.Slow.Most, ex.stats.Events.ThresholdMS = c.SlowlogMaxLen, c.LatencyMonitorThresholdMS
 	ex.store.SetLimits(store.Limits{
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},

@@ -12,6 +12,8 @@ type DB struct {
 	id    int
 	store *Store
 	space *space
+	// leasesExpired is told by LeasesExpired. It stays with the number: what moves are the keys.
+	leasesExpired int64
 }
 
 func (db *DB) attach(sp *space) { db.space, sp.db = sp, db }
@@ -88,7 +90,11 @@ func (db *DB) Holds(key []byte) bool {
 // expire removes a key whose time has come.
 func (db *DB) expire(key string) {
 	b := []byte(key)
-	if db.lose(b) {
+	keys := db.space.keys
+	h := keys.Hash(b)
+	if slot := keys.Find(h, b); slot >= 0 {
+		db.noteLease(slot)
+		db.loseAt(h, slot, b)
 		db.store.stats.Expired++
 		if db.store.witness != nil {
 			db.store.witness.KeyExpired(db, b)

@@ -168,7 +168,12 @@ func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime 
 func (s *Store) Stats() Stats { return s.stats }
 
 // ResetStats sets every count to zero.
-func (s *Store) ResetStats() { s.stats = Stats{} }
+func (s *Store) ResetStats() {
+	s.stats = Stats{}
+	for _, db := range s.dbs {
+		db.leasesExpired = 0
+	}
+}
 
 // FlushAll removes every key of every database and returns how many there were.
 func (s *Store) FlushAll() int {

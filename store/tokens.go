@@ -140,6 +140,20 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 // Tokens returns the number of keys that EachToken may visit.
 func (db *DB) Tokens() int { return db.space.tokens.Len() }
 
+// noteLease counts the key of a slot, whose time has come, if it is a lock that is held.
+func (db *DB) noteLease(slot int) {
+	if !db.space.tokens.Has(slot) {
+		return
+	}
+	if _, v := db.space.keys.At(slot); v.hasToken() && v.hash().Len() > 1 {
+		db.leasesExpired++
+	}
+}
+
+// LeasesExpired returns how many locks with a token were held when their time had come: since the start, or
+// the last ResetStats.
+func (db *DB) LeasesExpired() int64 { return db.leasesExpired }
+
 // SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and
 // with the process, and nobody but Ref.Note reads them.
 func (e *HashEdit) SetNote(note uint64) {

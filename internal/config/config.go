@@ -162,6 +162,10 @@ type Config struct {
 	CommandlogLargeRequestMaxLen int64
 	CommandlogReplyLargerThan    int64
 	CommandlogLargeReplyMaxLen   int64
+	// CommandlogLockWaitLongerThanUS is from how long on COMMANDLOG keeps a wait for a lock; negative: none.
+	// CommandlogLockWaitMaxLen is how many.
+	CommandlogLockWaitLongerThanUS int64
+	CommandlogLockWaitMaxLen       int64
 	// LatencyMonitorThresholdMS is how long something takes at least that LATENCY keeps; 0: nothing is kept.
 	LatencyMonitorThresholdMS int64
 	// LatencyTracking tells how the calls of commands are spread over time.

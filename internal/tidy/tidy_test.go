@@ -149,7 +149,7 @@ var rooms = map[string][]string{
 	"server/pubsub":     {"internal/resp"},
 	"server/script":     {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/standalone": {"commands", "internal/ascii", "internal/decimal", "server/info"},
-	"server/stats":      {"commands", "server/info"},
+	"server/stats":      {"commands", "internal/histogram", "server/info"},
 	"server/tlsconf":    {"internal/config"},
 	"server/tracking":   {"internal/resp"},
 	"server/transport":  {},

@@ -125,6 +125,8 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l comman
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l commandlog-large-request-max-len -x -d 'how many it keeps'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l commandlog-reply-larger-than -x -d 'bytes of a reply from which on COMMANDLOG keeps its command'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l commandlog-large-reply-max-len -x -d 'how many it keeps'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l commandlog-lock-wait-longer-than -x -d 'microseconds from which on COMMANDLOG GET n lock-wait keeps a wait for a lock'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l commandlog-lock-wait-max-len -x -d 'how many it keeps'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l latency-monitor-threshold -x -d 'milliseconds from which on LATENCY keeps an event'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l latency-tracking -x -a 'yes no' -d 'tell how the calls of commands are spread over time'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check' -l latency-tracking-info-percentiles -x -d 'which percentiles INFO latencystats tells'

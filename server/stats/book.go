@@ -26,12 +26,15 @@ type Book struct {
 	Tracking bool      // latency-tracking: how calls are spread over time is told
 	// Percentiles are those that INFO tells of it.
 	Percentiles []Percentile
+	Waits       SlowLog // waits for locks that took long
+	locks       map[int]*Locks
 }
 
 // ForgetCounts sets all that is counted to zero.
 func (b *Book) ForgetCounts() {
 	clear(b.Commands)
 	b.Errors, b.Traffic, b.Rates = Errors{}, Traffic{}, Rates{}
+	b.locks = nil
 }
 
 // handler is a command of this package.

@@ -7,7 +7,8 @@ import (
 )
 
 // commandlogRow is COMMANDLOG, from Valkey 8.1: the slow log, which SLOWLOG shows as well, and those of large
-// requests and replies.
+// requests and replies. That of long waits for locks is ours: a wait keeps nobody else from being served, so
+// it has no place among what took long to run.
 func commandlogRow(on binding) commands.Row {
 	admin := commands.Admin | commands.Loading | commands.Stale
 	kind := commands.Str("type")
@@ -36,6 +37,8 @@ func (b *Book) readLog(a *commands.Scanner) *SlowLog {
 		return &b.Requests
 	case "large-reply":
 		return &b.Replies
+	case "lock-wait":
+		return &b.Waits
 	}
 	a.Fail(commands.ErrCommandlogType)
 	return nil

@@ -25,11 +25,16 @@ type Gauge struct {
 
 	RequestBytes int // from how many on the log of large requests keeps one; math.MaxInt: never
 	ReplyBytes   int // the same of replies
+
+	LockWaitUS int64 // from how long on the log of waits for locks keeps one; math.MaxInt64: never
 }
 
-// ConfigureSizes follows the directives about the logs of large requests and replies.
-func (g *Gauge) ConfigureSizes(requestBytes, replyBytes int64) {
-	g.RequestBytes, g.ReplyBytes = math.MaxInt, math.MaxInt
+// ConfigureLogs follows the directives about the logs of large requests and replies, and of long waits.
+func (g *Gauge) ConfigureLogs(requestBytes, replyBytes, lockWaitUS int64) {
+	g.RequestBytes, g.ReplyBytes, g.LockWaitUS = math.MaxInt, math.MaxInt, math.MaxInt64
+	if lockWaitUS >= 0 {
+		g.LockWaitUS = lockWaitUS
+	}
 	if requestBytes >= 0 {
 		g.RequestBytes = int(requestBytes)
 	}

@@ -148,6 +148,10 @@ var advice = map[string]string{
 		"large scripts) can be split up.",
 	"fast-command": "these commands take little by themselves: look whether the machine is short of CPU or memory, or " +
 		"the values are very large.",
+	"lock-wait": "LOCK.STATS tells how long waits are in all, COMMANDLOG GET 10 lock-wait which were, LOCK.INFO who holds a lock now: " +
+		"hold locks for less time, or lock less at a time.",
+	"aof-sync":     "the disk is slow, or busy with something else; with appendfsync always every reply to a write waits for it.",
+	"gc":           "the collector of Go has stopped everything: look whether the machine is short of CPU.",
 	"expire-cycle": "many keys die at the same time: add a little chance to their lifetimes.",
 }
 

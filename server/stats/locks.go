@@ -1,0 +1,104 @@
+package stats
+
+import (
+	"time"
+
+	"lockserver/internal/histogram"
+)
+
+// Locks is what has happened to the locks of one database.
+type Locks struct {
+	Handoffs    int64 // locks that were granted to who had waited for them
+	Deadlocks   int64 // waits that were refused because they closed a circle
+	StaleTokens int64 // commands with a token that was not, or no longer, that of the lock
+	Waits       Waits
+}
+
+// Waits is how long clients have waited for locks, however their waits ended.
+type Waits struct {
+	histogram.Histogram
+	spread *Spread // in microseconds instead of nanoseconds: it reaches 18 minutes; nil: there was none
+}
+
+// Add counts a wait.
+func (w *Waits) Add(us int64) {
+	w.Histogram.Add(us)
+	if w.spread == nil {
+		w.spread = new(Spread)
+	}
+	w.spread.add(time.Duration(us), 1)
+}
+
+// Percentile returns a time in microseconds that so many of a hundred waits did not exceed, to an eighth of
+// itself; 0: there was no wait.
+func (w *Waits) Percentile(p float64) int64 {
+	if w.spread == nil {
+		return 0
+	}
+	return min(int64(w.spread.Percentile(p)*1000), w.MaxUS)
+}
+
+// merge adds what others have counted; w has a spread of its own.
+func (w *Waits) merge(o *Waits) {
+	w.Histogram.Merge(&o.Histogram)
+	if o.spread == nil {
+		return
+	}
+	if w.spread == nil {
+		w.spread = new(Spread)
+	}
+	w.spread.Calls += o.spread.Calls
+	for i, n := range o.spread.buckets {
+		w.spread.buckets[i] += n
+	}
+}
+
+// LocksOf is what is counted of the locks of a database.
+func (b *Book) LocksOf(db int) *Locks {
+	if b.locks == nil {
+		b.locks = make(map[int]*Locks)
+	}
+	l := b.locks[db]
+	if l == nil {
+		l = new(Locks)
+		b.locks[db] = l
+	}
+	return l
+}
+
+// LockFigures is what there is to tell of the locks of a database, or of several.
+type LockFigures struct {
+	Held    int64 // as LOCK.LIST lists them
+	Waiting int64
+	Expired int64 // locks whose lease ended while they were held
+	Locks
+}
+
+// NewLockFigures adds what is counted of a database to how its locks stand. The result is a copy.
+func (b *Book) NewLockFigures(db int, held, waiting, expired int64) LockFigures {
+	f := LockFigures{Held: held, Waiting: waiting, Expired: expired}
+	if l := b.locks[db]; l != nil {
+		f.add(l)
+	}
+	return f
+}
+
+// Any reports whether there is anything to tell.
+func (f *LockFigures) Any() bool {
+	return f.Held|f.Waiting|f.Expired|f.Handoffs|f.Deadlocks|f.StaleTokens|f.Waits.Count != 0
+}
+
+// Merge adds the figures of another database.
+func (f *LockFigures) Merge(o *LockFigures) {
+	f.Held += o.Held
+	f.Waiting += o.Waiting
+	f.Expired += o.Expired
+	f.add(&o.Locks)
+}
+
+func (l *Locks) add(o *Locks) {
+	l.Handoffs += o.Handoffs
+	l.Deadlocks += o.Deadlocks
+	l.StaleTokens += o.StaleTokens
+	l.Waits.merge(&o.Waits)
+}
