@@ -22,7 +22,7 @@ func lockRows() []commands.Row {
 		{Name: "lock.waiters", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockWaiters,
 			Summary:    "Tells who waits for locks, those who have waited longest first, and who holds what they wait for.",
 			Complexity: "O(N) where N is the number of waiters it looks at",
-			Args:       []commands.Arg{commands.Opt(commands.Int("count").After("COUNT"))}},
+			Args:       []commands.Arg{commands.Opt(commands.Str("owner").After("OWNER")), commands.Opt(commands.Int("count").After("COUNT"))}},
 		{Name: "lock.deadlocks", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockDeadlocks,
 			Summary:    "Tells the circles of owners that were refused lately, the latest first.",
 			Complexity: "O(N) where N is the number of circles",
@@ -163,17 +163,30 @@ func (w *waiter) write(out *resp.Writer) {
 	writeKnown(out, "deadline", w.wait.DeadlineMS)
 }
 
-// lockWaiters tells of those who wait for locks of the database that the client may read. It looks at no
-// more than searchLimit of them.
+// lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
+// owner. It looks at no more than searchLimit of them.
 func lockWaiters(c *commands.Ctx) error {
-	most, err := countOption(c.Args())
-	if err != nil {
-		return err
+	p, user := sessionOf(c).executor.parking, sessionOf(c).user
+	w, next := p.longest, func(w *waiter) *waiter { return w.behind }
+	most := int64(-1)
+	for a := c.Args(); a.More(); {
+		switch a.Option() {
+		case "OWNER":
+			w, next = nil, func(w *waiter) *waiter { return w.younger }
+			if of := p.claimants[string(a.Bytes())]; of != nil {
+				w = of.first
+			}
+		case "COUNT":
+			if most = a.IntOr(commands.ErrNotPositive); most < 1 {
+				a.Fail(commands.ErrNotPositive)
+			}
+		}
+		if err := a.Err(); err != nil {
+			return err
+		}
 	}
-	n, user := commands.PieceOf(most), sessionOf(c).user
 	var found []*waiter
-	w, looked := sessionOf(c).executor.parking.longest, 0
-	for ; w != nil && len(found) < n && looked < searchLimit; w = w.behind {
+	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < searchLimit; w = next(w) {
 		looked += len(w.places)
 		if w.db == c.DB && !slices.ContainsFunc(w.places, func(pl *place) bool { return !user.MayRead([]byte(pl.queue.key)) }) {
 			found = append(found, w)

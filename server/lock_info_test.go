@@ -268,6 +268,8 @@ func TestWaitersOfAllLocks(t *testing.T) {
 	}
 	require.Equal(t, []string{"x", "y", "z"}, owners(a.Do("LOCK.WAITERS")))
 	require.Equal(t, []string{"x", "y"}, owners(a.Do("LOCK.WAITERS", "COUNT", "2")))
+	require.Equal(t, []string{"y"}, owners(a.Do("LOCK.WAITERS", "OWNER", "y", "COUNT", "5")))
+	require.Empty(t, a.Do("LOCK.WAITERS", "OWNER", "nobody").Elems)
 	y := entries(t, a.Do("LOCK.WAITERS").Elems[1])
 	require.Equal(t, `[["k2" "b"] ["free" $nil]]`, y["locks"].String())
 	require.Positive(t, y["deadline"].Int)
