@@ -13,6 +13,11 @@ const (
 	pendingBytes  = 100
 	// timeBytes is what a pending entry takes besides in a group that has the order by time.
 	timeBytes = 40
+	// producersBytes is what comes with the first producer, producerBytes and messageBytes are what each of
+	// them and of the messages takes beside the bytes of its name; a message stands in three trees.
+	producersBytes = 800
+	producerBytes  = 48
+	messageBytes   = 132
 )
 
 // Size returns about how many bytes the stream takes, its groups included: O(number of groups).
@@ -21,10 +26,10 @@ func (s *Stream) Size() int {
 	for _, g := range s.groups {
 		n += g.Size()
 	}
-	return n
+	return n + s.producers.Size()
 }
 
-// EntriesSize is Size without the groups: O(1).
+// EntriesSize is Size without the groups and producers: O(1).
 func (s *Stream) EntriesSize() int { return headerBytes + s.bytes }
 
 // Size returns about how many bytes the group takes: O(1).
@@ -34,6 +39,15 @@ func (g *Group) Size() int {
 		n += timeBytes * g.byTime.Len()
 	}
 	return n
+}
+
+// Size returns about how many bytes the producers take: O(1).
+func (p *Producers) Size() int {
+	if p == nil {
+		return 0
+	}
+	producers, messages := p.Tracked()
+	return producersBytes + p.bytes + producerBytes*producers + messageBytes*messages
 }
 
 // size returns what a node weighs in the stream.

@@ -43,7 +43,8 @@ type Stream struct {
 	maxDeleted ID  // the highest ever given to Delete; trimming does not count
 	added      uint64
 
-	groups []*Group // by name
+	groups    []*Group   // by name
+	producers *Producers // nil: it never had any
 }
 
 // slot is a node in the index. The ID stands beside the pointer so that a search
@@ -74,6 +75,7 @@ func (s *Stream) Clone() *Stream {
 	c.stamp = s.epoch.Now()
 	c.nodes = s.nodes.Copy()
 	c.groups = slices.Clone(s.groups)
+	c.producers = s.producers.clone()
 	return &c
 }
 
@@ -89,6 +91,9 @@ func (s *Stream) Copy() *Stream {
 	})
 	for _, g := range s.groups {
 		d.groups = append(d.groups, g.clone())
+	}
+	if d.producers = s.producers.clone(); d.producers != nil {
+		d.producers.alarm = nil
 	}
 	return d
 }

@@ -1,0 +1,230 @@
+package stream
+
+import (
+	"cmp"
+
+	"github.com/tidwall/btree"
+)
+
+// What a stream remembers of those who add to it idempotently (XADD IDMP): which message of which producer
+// became which entry, so that a message that is sent again is not added again. Each is remembered for some
+// time, and of a producer only so many. It is independent of the entries: one that was deleted is remembered
+// none the less.
+
+// ProducerLimits say for how long messages are remembered, and how many of one producer: what XCFGSET sets,
+// and for a stream that was never asked the directives stream-idmp-duration and stream-idmp-maxsize.
+type ProducerLimits struct {
+	DurationS int
+	MaxSize   int
+}
+
+// The bounds of ProducerLimits; the least is 1.
+const (
+	MaxProducerDurationS = 86400
+	MaxProducerSize      = 10000
+)
+
+// DefaultProducerLimits returns Redis' defaults.
+func DefaultProducerLimits() ProducerLimits { return ProducerLimits{DurationS: 100, MaxSize: 100} }
+
+// Valid reports whether the limits are within their bounds.
+func (l ProducerLimits) Valid() bool {
+	return 1 <= l.DurationS && l.DurationS <= MaxProducerDurationS && 1 <= l.MaxSize && l.MaxSize <= MaxProducerSize
+}
+
+// Message is one that a producer has added.
+type Message struct {
+	Producer, Name string // what XADD calls pid and iid
+	ID             ID     // of the entry
+	AtMS           int64  // when it was added, in milliseconds since 1970
+}
+
+// remembered is a message in the trees, which share it. It never changes.
+type remembered struct {
+	Message
+	turn uint64 // rises with each message
+}
+
+// tally is how many messages of a producer are remembered; there is none with zero.
+type tally struct {
+	producer string
+	n        int
+}
+
+// Producers is what a stream remembers of its producers. It belongs to the stream's header: the trees are
+// copied lazily when a cut shares that. The three trees of messages hold the same ones.
+type Producers struct {
+	limits            ProducerLimits
+	added, duplicates uint64
+	turn              uint64
+	byName            *btree.BTreeG[*remembered] // by producer and name
+	byTurn            *btree.BTreeG[*remembered] // by producer and turn
+	byAge             *btree.BTreeG[*remembered] // by time, then turn
+	tallies           *btree.BTreeG[tally]       // by producer
+	bytes             int                        // of the names of messages and producers
+	alarm             any
+}
+
+func nameLess(a, b *remembered) bool {
+	if c := cmp.Compare(a.Producer, b.Producer); c != 0 {
+		return c < 0
+	}
+	return a.Name < b.Name
+}
+
+func turnLess(a, b *remembered) bool {
+	if c := cmp.Compare(a.Producer, b.Producer); c != 0 {
+		return c < 0
+	}
+	return a.turn < b.turn
+}
+
+func ageLess(a, b *remembered) bool {
+	if c := cmp.Compare(a.AtMS, b.AtMS); c != 0 {
+		return c < 0
+	}
+	return a.turn < b.turn
+}
+
+// Producers returns what is remembered of producers, nil if the stream never had anything to do with them.
+func (s *Stream) Producers() *Producers { return s.producers }
+
+// LimitProducers sets for how long and how much is remembered, and reports whether that is new. If other
+// limits held before, all messages are forgotten.
+func (s *Stream) LimitProducers(l ProducerLimits) bool {
+	p := s.producers
+	if p != nil && p.limits == l {
+		return false
+	}
+	if p == nil {
+		p = &Producers{}
+		s.producers = p
+	}
+	p.limits = l
+	p.forgetAll()
+	return true
+}
+
+func (p *Producers) forgetAll() {
+	p.byName, p.byTurn, p.byAge = newTree(nameLess), newTree(turnLess), newTree(ageLess)
+	p.tallies = newTree(func(a, b tally) bool { return a.producer < b.producer })
+	p.bytes = 0
+}
+
+// clone returns a copy to write to; p may be read on.
+func (p *Producers) clone() *Producers {
+	if p == nil {
+		return nil
+	}
+	c := *p
+	c.byName, c.byTurn, c.byAge, c.tallies = p.byName.Copy(), p.byTurn.Copy(), p.byAge.Copy(), p.tallies.Copy()
+	return &c
+}
+
+// Limits returns for how long and how much is remembered.
+func (p *Producers) Limits() ProducerLimits { return p.limits }
+
+// Counts returns how many messages were ever added, and how many were refused as duplicates.
+func (p *Producers) Counts() (added, duplicates uint64) { return p.added, p.duplicates }
+
+// SetCounts sets what Counts returns, as a file says.
+func (p *Producers) SetCounts(added, duplicates uint64) { p.added, p.duplicates = added, duplicates }
+
+// Refused counts a duplicate.
+func (p *Producers) Refused() { p.duplicates++ }
+
+// Tracked returns how many producers have messages that are remembered, and how many those are.
+func (p *Producers) Tracked() (producers, messages int) { return p.tallies.Len(), p.byName.Len() }
+
+// Find returns the entry that a message became, if that is remembered and not overdue.
+func (p *Producers) Find(producer, name []byte, nowMS int64) (id ID, ok bool) {
+	m, ok := p.byName.Get(&remembered{Message: Message{Producer: string(producer), Name: string(name)}})
+	if !ok || p.endMS(m) <= nowMS {
+		return ID{}, false
+	}
+	return m.ID, true
+}
+
+// endMS is when a message is forgotten.
+func (p *Producers) endMS(m *remembered) int64 { return m.AtMS + int64(p.limits.DurationS)*1000 }
+
+// Added counts a message and remembers it, whatever was remembered of that name. Of a producer with too many
+// the first are forgotten.
+func (p *Producers) Added(m Message) {
+	p.added++
+	p.Remember(m)
+}
+
+// Remember is Added for a message that was counted before.
+func (p *Producers) Remember(m Message) {
+	p.turn++
+	r := &remembered{Message: m, turn: p.turn}
+	if old, ok := p.byName.Get(r); ok {
+		p.forget(old)
+	}
+	t, _ := p.tallies.Get(tally{producer: m.Producer})
+	if t.n == 0 {
+		t.producer = m.Producer
+		p.bytes += len(m.Producer)
+	}
+	r.Producer = t.producer // one copy for all of them
+	t.n++
+	p.tallies.Set(t)
+	p.byName.Set(r)
+	p.byTurn.Set(r)
+	p.byAge.Set(r)
+	p.bytes += len(m.Name)
+	for ; t.n > p.limits.MaxSize; t.n-- {
+		p.forget(p.oldest(t.producer))
+	}
+}
+
+// oldest returns the message of a producer that was remembered first. There has to be one.
+func (p *Producers) oldest(producer string) (first *remembered) {
+	p.byTurn.Ascend(&remembered{Message: Message{Producer: producer}}, func(r *remembered) bool {
+		first = r
+		return false
+	})
+	return first
+}
+
+func (p *Producers) forget(r *remembered) {
+	p.byName.Delete(r)
+	p.byTurn.Delete(r)
+	p.byAge.Delete(r)
+	p.bytes -= len(r.Name)
+	t, _ := p.tallies.Get(tally{producer: r.Producer})
+	if t.n--; t.n > 0 {
+		p.tallies.Set(t)
+		return
+	}
+	p.tallies.Delete(t)
+	p.bytes -= len(r.Producer)
+}
+
+// FirstEndMS returns when the first message is to be forgotten, false if none is remembered.
+func (p *Producers) FirstEndMS() (int64, bool) {
+	first, ok := p.byAge.Min()
+	if !ok {
+		return 0, false
+	}
+	return p.endMS(first), true
+}
+
+// ForgetFirst forgets the message that FirstEndMS tells of.
+func (p *Producers) ForgetFirst() {
+	if first, ok := p.byAge.Min(); ok {
+		p.forget(first)
+	}
+}
+
+// Each visits what is remembered, those of one producer in their order, until visit returns false.
+func (p *Producers) Each(visit func(Message) bool) {
+	p.byTurn.Scan(func(r *remembered) bool { return visit(r.Message) })
+}
+
+// Alarm returns what SetAlarm has hung on the producers, nil if nothing.
+func (p *Producers) Alarm() any { return p.alarm }
+
+// SetAlarm hangs something of the owner's on the producers. A copy of the stream does not get it.
+func (p *Producers) SetAlarm(a any) { p.alarm = a }
