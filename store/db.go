@@ -230,6 +230,12 @@ func (db *DB) drop() int {
 	case old.timedHashes > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
+	switch q := &db.store.remembered; {
+	case old.remembering == q.Len():
+		*q = due.Queue[timedKey]{}
+	case old.remembering > 0:
+		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
+	}
 	old.forgetAllHolds()
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {

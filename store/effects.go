@@ -3,8 +3,8 @@ package store
 import "strconv"
 
 // Effect is one absolute, deterministic change, written as a command that a plain Redis
-// understands; those of Bloom filters are for one that has the module RedisBloom, because without
-// it no Redis has such a value. The closed list:
+// understands; those of Bloom filters are for one that has the module RedisBloom, and those of producers for
+// Redis 8.8, because without it no Redis has such a value. The closed list:
 //
 //	SET key value [PXAT ms | KEEPTTL]   APPEND key value        SETRANGE key offset value
 //	DEL key                             PEXPIREAT key ms        PERSIST key
@@ -22,6 +22,7 @@ import "strconv"
 //	ZADD key score member [...]         ZREM key member [...]
 //	XADD key id field value [...]    XDEL key id [...]       XTRIM key MAXLEN n | MINID id
 //	XSETID key id [ENTRIESADDED n] [MAXDELETEDID id]
+//	XCFGSET key IDMP-DURATION s IDMP-MAXSIZE n       XIDMPRECORD key pid iid id [TIME ms]
 //	XGROUP CREATE key group id MKSTREAM ENTRIESREAD n           XGROUP DESTROY key group
 //	XGROUP SETID key group id ENTRIESREAD n
 //	XGROUP CREATECONSUMER key group consumer                    XGROUP DELCONSUMER key group consumer

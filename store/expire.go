@@ -18,17 +18,20 @@ type timedKey struct {
 }
 
 // NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
-// dies, and false if none ever does.
+// dies and no stream forgets a message, and false if none ever does.
 func (s *Store) NextDeadlineMS() (int64, bool) {
 	atMS, ok := s.deadlines.NextMS()
 	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
-		return fieldMS, true
+		atMS, ok = fieldMS, true
+	}
+	if messageMS, has := s.remembered.NextMS(); has && (!ok || messageMS < atMS) {
+		atMS, ok = messageMS, true
 	}
 	return atMS, ok
 }
 
-// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes,
-// and says whether there may be more.
+// ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes and
+// what streams are to forget, and says whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
 	for budget > 0 {
 		d := s.deadlines.Peek(s.nowMS, &budget)
@@ -39,6 +42,7 @@ func (s *Store) ExpireDue(budget int) (more bool) {
 		budget--
 	}
 	s.expireDueFields(&budget)
+	s.forgetDue(&budget)
 	return budget == 0
 }
 

@@ -42,18 +42,29 @@ func (sp *space) unwatchFields(h *hash.Hash) {
 	}
 }
 
-// forget takes a value that is about to go, or to move, out of both queues.
+// forget takes a value that is about to go, or to move, out of the queues.
 func (sp *space) forget(v *value) {
 	sp.dropDeadline(v)
-	if v.tag() == Hash {
+	sp.unwatch(v)
+}
+
+// unwatch takes a value that is about to go out of the queues of fields and messages.
+func (sp *space) unwatch(v *value) {
+	switch v.tag() {
+	case Hash:
 		sp.unwatchFields(v.hash())
+	case Stream:
+		sp.unwatchProducers(v.stream())
 	}
 }
 
-// remember is the opposite of forget, for the fields of a hash.
+// remember is the opposite of unwatch.
 func (sp *space) remember(key string, v *value) {
-	if v.tag() == Hash && v.hash().Timed() > 0 {
+	switch {
+	case v.tag() == Hash && v.hash().Timed() > 0:
 		sp.watchFields(key, v.hash())
+	case v.tag() == Stream:
+		sp.watchProducers(key, v.stream())
 	}
 }
 

@@ -39,9 +39,38 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 			return true
 		})
 		require.Equal(t, used, db.space.used, format, args)
+		requireQueued(t, db.space)
 		total += used
 	}
 	require.Equal(t, total, s.Used(), format, args)
+}
+
+// requireQueued says that each stream that remembers anything stands in the queue, for its first message, and
+// no other.
+func requireQueued(t *testing.T, sp *space) {
+	t.Helper()
+	n := 0
+	sp.keys.Each(func(key string, v *value) bool {
+		if v.tag() != Stream || v.stream().Producers() == nil {
+			return true
+		}
+		if endMS, ok := v.stream().Producers().FirstEndMS(); ok {
+			item := producersAlarm(v.stream().Producers())
+			require.True(t, item.Queued())
+			require.Equal(t, timedKey{space: sp, key: key}, item.Of)
+			require.Equal(t, endMS, item.AtMS())
+			n++
+		}
+		return true
+	})
+	require.Equal(t, n, sp.remembering)
+	if sp.db.id == sp.store.Len()-1 {
+		sum := 0
+		for _, db := range sp.store.dbs {
+			sum += db.space.remembering
+		}
+		require.Equal(t, sum, sp.store.remembered.Len())
+	}
 }
 
 // memoryWorld does random things to a store.
@@ -215,6 +244,14 @@ func (w *memoryWorld) stream(db *DB, key []byte) string {
 	if w.rng.IntN(5) == 0 {
 		e.DestroyGroup([]byte("g"))
 	}
+	if w.rng.IntN(2) == 0 {
+		if _, ok := e.Produced(w.word(3), w.word(9)); !ok {
+			e.Remember(w.word(3), w.word(9), stream.ID{MS: w.id}, w.s.NowMS())
+		}
+		if w.rng.IntN(20) == 0 {
+			e.LimitProducers(stream.ProducerLimits{DurationS: 1, MaxSize: 1 + w.rng.IntN(3)})
+		}
+	}
 	e.Delete(stream.ID{MS: w.id - uint64(w.rng.IntN(9))})
 	if w.rng.IntN(3) == 0 {
 		e.Trim(stream.Strategy{By: stream.ByMaxLen, MaxLen: w.rng.IntN(10), Approx: w.rng.IntN(2) == 0})
@@ -298,6 +335,14 @@ func TestUsedIsNearTheHeap(t *testing.T) {
 		{"a large stream", 300_000, func(db *DB, i int) {
 			e := db.EditStream([]byte("x"))
 			e.Add(stream.ID{MS: uint64(i + 1)}, [][]byte{[]byte("field"), fmt.Append(nil, "value", i)})
+		}},
+		{"a stream with a producer's messages", 100_000, func(db *DB, i int) {
+			e := db.EditStream([]byte("x"))
+			if i == 0 {
+				e.Create()
+				e.LimitProducers(stream.ProducerLimits{DurationS: 100, MaxSize: stream.MaxProducerSize})
+			}
+			e.Remember(fmt.Append(nil, "producer", i/9000), fmt.Append(nil, "message:", i), stream.ID{MS: uint64(i + 1)}, int64(i))
 		}},
 		{"small streams", 20_000, func(db *DB, i int) {
 			e := db.EditStream(fmt.Append(nil, "x", i))

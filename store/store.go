@@ -24,6 +24,8 @@ type Limits struct {
 	ZSet   zset.Limits
 	Stream stream.Limits
 	HLL    hll.Limits
+	// Producers are the limits of streams that were given none; zero stands for Redis' own.
+	Producers stream.ProducerLimits
 }
 
 // Observer hears of every changed key while it is attached. It is called in the middle of a mutation: it may
@@ -65,6 +67,7 @@ type Store struct {
 	deadlines    due.Queue[timedKey]
 	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
 	holds        due.Queue[timedKey] // lists of holds, by their first one: see holds.go
+	remembered   due.Queue[timedKey] // streams, by what they are to forget first of their producers
 	epoch        cow.Epoch
 	seed         maphash.Seed
 	zsets        zset.Common
@@ -108,6 +111,7 @@ type space struct {
 	used        int // bytes of the store's used that are in this space
 	// timedHashes is how many hashes of this space stand in the store's queue of fields.
 	timedHashes int
+	remembering int       // the same for streams and their producers
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	stocks      marks.Set // slots of the keys that begin with StockPrefix
 	companions  int       // keys whose names begin with CompanionPrefix

@@ -47,8 +47,8 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 	} else {
 		v = keys.Mut(slot)
 		db.store.touch(v)
-		if v.tag() == Hash {
-			db.space.unwatchFields(v.hash())
+		if v.tag() > String {
+			db.space.unwatch(v)
 		}
 	}
 	was := v.size()

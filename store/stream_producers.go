@@ -1,0 +1,168 @@
+package store
+
+import (
+	"lockserver/store/stream"
+)
+
+// What streams remember of their producers (XADD IDMP) is forgotten when its time has come. In a queue of the
+// store a stream stands for the message that goes first, as hashes do for their fields, so that renaming or
+// moving it costs nothing. Forgetting is no change of the data: nobody who watches or follows a key is told.
+
+// producersAlarm returns a stream's item in the queue, nil if it never had one.
+func producersAlarm(p *stream.Producers) *deadline {
+	item, _ := p.Alarm().(*deadline)
+	return item
+}
+
+// watchProducers makes s stand in the queue if it remembers anything. key is the keyspace's own.
+func (sp *space) watchProducers(key string, s *stream.Stream) {
+	p := s.Producers()
+	if p == nil {
+		return
+	}
+	endMS, ok := p.FirstEndMS()
+	if !ok {
+		sp.unwatchProducers(s)
+		return
+	}
+	item := producersAlarm(p)
+	if item == nil || !item.Queued() {
+		item = &deadline{Of: timedKey{space: sp, key: key}}
+		p.SetAlarm(item)
+		sp.remembering++
+	}
+	sp.store.remembered.Set(item, endMS)
+}
+
+// unwatchProducers takes s out of the queue.
+func (sp *space) unwatchProducers(s *stream.Stream) {
+	if s.Producers() == nil {
+		return
+	}
+	if item := producersAlarm(s.Producers()); item != nil && item.Queued() {
+		sp.store.remembered.Remove(item)
+		sp.remembering--
+	}
+}
+
+// forgetDue forgets at most budget messages whose time has come, those first that have been overdue longest.
+func (s *Store) forgetDue(budget *int) {
+	for *budget > 0 {
+		d := s.remembered.Peek(s.nowMS, budget)
+		if d == nil {
+			return
+		}
+		sp := d.Of.space
+		slot := sp.keys.FindString(sp.keys.HashString(d.Of.key), d.Of.key)
+		v := sp.keys.Mut(slot)
+		v.own(s)
+		p := v.stream().Producers()
+		was := p.Size()
+		for endMS, ok := p.FirstEndMS(); ok && endMS <= s.nowMS && *budget > 0; endMS, ok = p.FirstEndMS() {
+			p.ForgetFirst()
+			*budget--
+		}
+		sp.charge(p.Size() - was)
+		sp.watchProducers(d.Of.key, v.stream())
+	}
+}
+
+// Produced looks for the entry that a producer's message became. One that there is counts as a duplicate,
+// which changes nothing else: as when a consumer was last seen, the count is not recorded.
+func (e *StreamEdit) Produced(producer, name []byte) (id stream.ID, ok bool) {
+	if e.s == nil || e.s.Producers() == nil {
+		return stream.ID{}, false
+	}
+	if id, ok = e.s.Producers().Find(producer, name, e.db.store.nowMS); ok {
+		e.s.Producers().Refused()
+	}
+	return id, ok
+}
+
+// Recorded returns the entry that a producer's message became, if that is remembered. While a log is read
+// nothing is: its word counts.
+func (e *StreamEdit) Recorded(producer, name []byte) (id stream.ID, ok bool) {
+	if e.s.Producers() == nil || e.db.store.frozenTime {
+		return stream.ID{}, false
+	}
+	return e.s.Producers().Find(producer, name, e.db.store.nowMS)
+}
+
+// ProducerLimits returns for how long, and how many messages of a producer, the stream remembers; what is
+// said of new streams if nothing was said of this one.
+func (e *StreamEdit) ProducerLimits() stream.ProducerLimits {
+	if e.s.Producers() != nil {
+		return e.s.Producers().Limits()
+	}
+	if l := e.db.store.limits.Producers; l != (stream.ProducerLimits{}) {
+		return l
+	}
+	return stream.DefaultProducerLimits()
+}
+
+// Remember notes that a producer's message has become the entry id, at atMS. The stream must exist. Limits
+// that were never set are those of new streams.
+func (e *StreamEdit) Remember(producer, name []byte, id stream.ID, atMS int64) {
+	e.LimitProducers(e.ProducerLimits())
+	p := e.s.Producers()
+	was := p.Size()
+	p.Added(stream.Message{Producer: string(producer), Name: string(name), ID: id, AtMS: atMS})
+	e.db.space.charge(p.Size() - was)
+	e.watchProducers()
+	e.db.store.dirty++
+	if e.db.store.effects == nil {
+		return
+	}
+	args := [][]byte{e.key, producer, name, id.AppendTo(nil)}
+	if uint64(atMS) != id.MS { // the stream's last ID is ahead of the clock
+		args = append(args, []byte("TIME"), appendInt(nil, atMS))
+	}
+	e.db.store.record(e.db, "XIDMPRECORD", args...)
+}
+
+// watchProducers follows a change of what is remembered.
+func (e *StreamEdit) watchProducers() {
+	name, _ := e.db.space.keys.At(e.db.find(e.key))
+	e.db.space.watchProducers(name, e.s)
+}
+
+// LimitProducers sets for how long, and how many messages of a producer, the stream remembers. Other limits
+// than before make it forget all of them. The stream must exist.
+func (e *StreamEdit) LimitProducers(l stream.ProducerLimits) {
+	was := e.s.Producers().Size()
+	if !e.s.LimitProducers(l) {
+		return
+	}
+	e.db.space.charge(e.s.Producers().Size() - was)
+	e.watchProducers()
+	if e.db.store.effects != nil {
+		e.db.store.record(e.db, "XCFGSET", e.key, []byte("IDMP-DURATION"), appendInt(nil, int64(l.DurationS)),
+			[]byte("IDMP-MAXSIZE"), appendInt(nil, int64(l.MaxSize)))
+	}
+	e.db.changed(e.key)
+}
+
+// LoadedProducers are what a file says of a stream's producers, or a part of it: the limits and counts stand
+// in each.
+type LoadedProducers struct {
+	Limits            stream.ProducerLimits
+	Added, Duplicates uint64
+	Messages          []stream.Message
+}
+
+// LoadProducers adds to what a stream that was just loaded remembers.
+func (db *DB) LoadProducers(key []byte, l LoadedProducers) {
+	slot := db.space.keys.Find(db.space.keys.Hash(key), key)
+	name, _ := db.space.keys.At(slot)
+	v := db.space.keys.Mut(slot)
+	v.own(db.store)
+	s := v.stream()
+	was := s.Producers().Size()
+	s.LimitProducers(l.Limits)
+	for _, m := range l.Messages {
+		s.Producers().Remember(m)
+	}
+	s.Producers().SetCounts(l.Added, l.Duplicates)
+	db.space.charge(s.Producers().Size() - was)
+	db.space.watchProducers(name, s)
+}
