@@ -44,7 +44,8 @@ type LoadOptions struct {
 // be thrown away. A reader that has a method Size, like bytes.Reader's, lets the file's word on how many keys
 // there are be trusted that far.
 func Load(r io.Reader, st *store.Store, o LoadOptions) (got Loaded, err error) {
-	l := loader{in: rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len()}), st: st, o: o, db: -1}
+	l := loader{st: st, o: o, db: -1}
+	l.in = rdb.NewReader(r, rdb.ReaderOptions{NoChecksum: o.NoChecksum, Databases: st.Len(), Producers: l.producers})
 	if sized, ok := r.(interface{ Size() int64 }); ok {
 		l.reservable = uint64(max(sized.Size(), 0)) / leastKeyBytes
 	}
@@ -65,6 +66,7 @@ type loader struct {
 	reservable uint64 // keys: those that the input has room for, less those that room was reserved for
 	db         int    // of the last entry, -1: there was none
 	ahead      stringsAhead
+	stream     bool // the last entry is a stream, and was put into the store
 }
 
 func (l *loader) load() error {
@@ -113,6 +115,7 @@ func (l *loader) handOnFunctions() error {
 
 // entry puts an entry into the store, a string perhaps later.
 func (l *loader) entry(e *rdb.Entry) error {
+	l.stream = false
 	if err := l.handOnFunctions(); err != nil {
 		return err
 	}
@@ -155,11 +158,20 @@ func (l *loader) entry(e *rdb.Entry) error {
 		return l.in.DuplicateKey()
 	default:
 		l.got.Keys++
+		l.stream = e.Kind == rdb.Stream
 		if e.IdleSec >= 0 || e.Freq >= 0 {
 			db.LoadUse(e.Key, e.IdleSec, e.Freq)
 		}
 	}
 	return nil
+}
+
+// producers adds what a field says to the stream before it.
+func (l *loader) producers(db int, key, field []byte) error {
+	if !l.stream {
+		return nil
+	}
+	return loadProducers(l.in, l.st.DB(db), key, field)
 }
 
 // input is where an entry comes from: a file or a payload.

@@ -37,6 +37,9 @@ func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
 	p.Key = apartKey
 	_, err = loadKey(p, apart, &p.Entry)
 	overdue := errors.Is(err, errExpired)
+	if err == nil {
+		err = loadBehind(p, apart)
+	}
 	if err == nil || overdue {
 		err = p.Finish()
 	}
@@ -45,4 +48,17 @@ func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
 		return nil, err
 	}
 	return apart.TakeLoose(apartKey), nil
+}
+
+// loadBehind reads what stands behind a stream.
+func loadBehind(p *rdb.Payload, apart *store.DB) error {
+	for {
+		field, ok, err := p.NextProducers()
+		if !ok || err != nil {
+			return err
+		}
+		if err := loadProducers(p, apart, apartKey, field); err != nil {
+			return err
+		}
+	}
 }

@@ -46,6 +46,12 @@ func everyValue(db *store.DB) {
 			x.Add(stream.ID{MS: uint64(i + 1)}, [][]byte{word, word})
 		}
 		timed.ExpireField([]byte("member01"), payloadNowMS+1000)
+		produced := db.EditStream(key("produced"))
+		for i := range n {
+			word := append([]byte("message"), byte('0'+i/10), byte('0'+i%10))
+			produced.Add(stream.ID{MS: uint64(i + 1)}, [][]byte{word, word})
+			produced.Remember(word[7:8], word, stream.ID{MS: uint64(i + 1)}, payloadNowMS-int64(i))
+		}
 	}
 }
 
@@ -61,7 +67,7 @@ func sealPayload(version uint16, body []byte) []byte {
 func TestPayloadsComeBack(t *testing.T) {
 	st, to := payloadStore(), payloadStore()
 	everyValue(st.DB(0))
-	require.Equal(t, 16, st.DB(0).Len())
+	require.Equal(t, 18, st.DB(0).Len())
 	st.DB(0).Each(func(key string, r store.Ref) bool {
 		for _, compress := range []bool{false, true} {
 			p := Dump([]byte("kept"), r, compress)

@@ -200,6 +200,7 @@ func saveStream(out *rdb.Writer, s *stream.Stream) {
 	for _, g := range s.Groups() {
 		out.Group(fileGroup(g))
 	}
+	saveProducers(out, s.Producers())
 }
 
 // fileGroup is a consumer group as a file holds it.

@@ -75,6 +75,25 @@ func payloadBody(p []byte) ([]byte, error) {
 	return body, nil
 }
 
+// NextProducers gives the value of the next AuxProducers behind a stream, of which what was not pulled is
+// read past; false: there is none.
+func (p *Payload) NextProducers() (value []byte, ok bool, err error) {
+	if err := p.drain(); err != nil || p.Kind != Stream {
+		return nil, false, err
+	}
+	src := &p.d.src
+	if src.pos >= src.end || src.buf[src.pos] != opAux {
+		return nil, false, nil
+	}
+	src.pos++
+	at := src.offset()
+	name, value, err := p.d.pair()
+	if err == nil && string(name) != AuxProducers {
+		err = p.d.corrupt(at, "field %.64q behind the value", name)
+	}
+	return value, err == nil, err
+}
+
 // Finish reads past what was not pulled and tells whether the value ended where the payload does.
 func (p *Payload) Finish() error {
 	if err := p.drain(); err != nil {

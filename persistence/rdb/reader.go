@@ -25,6 +25,9 @@ type ReaderOptions struct {
 	Databases int
 	// SkipModuleKeys reads past keys that hold a module's value, instead of failing with ErrUnsupported.
 	SkipModuleKeys bool
+	// Producers, if not nil, is given the value of each AuxProducers, with the key before it. Its error ends
+	// the reading. The slices are valid during the call.
+	Producers func(db int, key, value []byte) error
 }
 
 // Entry is one key and its value. It is valid until the next call of Next, with every slice in it.
@@ -306,9 +309,15 @@ func (r *Reader) selectDB(at int64) error {
 	return nil
 }
 
-// auxField reads a fact about the file.
+// auxField reads a fact about the file, or about the key before it.
 func (r *Reader) auxField() error {
 	name, value, err := r.d.pair()
+	if err == nil && string(name) == AuxProducers {
+		if r.opts.Producers == nil {
+			return nil
+		}
+		return r.opts.Producers(r.entry.DB, r.entry.Key, value)
+	}
 	if err == nil && len(r.aux) < maxAux {
 		r.aux = append(r.aux, AuxField{Name: string(name), Value: string(value)})
 	}
