@@ -37,6 +37,22 @@ const (
 	ErrXSetIDBelowDeleted   Error = "ERR The ID specified in XSETID is smaller than current max_deleted_entry_id"
 )
 
+// Of producers, which 7.4 does not have.
+const (
+	ErrProduceTwice        Error = "ERR IDMP/IDMPAUTO specified multiple times"
+	ErrProduceID           Error = "ERR IDMP/IDMPAUTO can be used only with auto-generated IDs"
+	ErrProduceProducer     Error = "ERR IDMP requires a non-empty producer ID"
+	ErrProduceName         Error = "ERR IDMP requires a non-empty idempotent ID"
+	ErrProduceAutoProducer Error = "ERR IDMPAUTO requires a non-empty producer ID"
+	ErrCfgNothing          Error = "ERR At least one parameter must be specified"
+	ErrCfgDuration         Error = "ERR IDMP-DURATION must be between 1 and 86400 seconds"
+	ErrCfgDurationTwice    Error = "ERR IDMP-DURATION specified multiple times"
+	ErrCfgMaxSize          Error = "ERR IDMP-MAXSIZE must be between 1 and 10000 entries"
+	ErrCfgMaxSizeTwice     Error = "ERR IDMP-MAXSIZE specified multiple times"
+	ErrRecordEntry         Error = "ERR No entry of the stream has this ID"
+	ErrRecordOther         Error = "ERR The producer's message is another entry of the stream"
+)
+
 // ErrStreamsUnbalanced says that XREAD, or XREADGROUP if grouped, has not as many IDs as keys.
 func ErrStreamsUnbalanced(grouped bool) Error {
 	name, id := "xread", "$"

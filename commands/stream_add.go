@@ -14,6 +14,7 @@ type addCall struct {
 	autoSeq  bool // ms-* for the ID
 	id       stream.ID
 	trim     trimCall
+	produce  produceCall
 	fields   [][]byte // alternating field and value
 	entryLen int
 }
@@ -35,12 +36,23 @@ func xadd(c *Ctx) error {
 		c.Out.Null()
 		return nil
 	}
+	if call.produce.given && s != nil {
+		edit := c.DB.EditStream(call.key)
+		if id, ok := edit.Produced(call.produce.producer, call.produce.name); ok {
+			c.Out.Bulk(id.AppendTo(c.Scratch()))
+			return nil
+		}
+		s = edit.Stream()
+	}
 	id, err := call.nextID(c, s)
 	if err != nil {
 		return err
 	}
 	edit := c.DB.EditStream(call.key)
 	edit.Add(id, call.fields)
+	if call.produce.given {
+		edit.Remember(call.produce.producer, call.produce.name, id, c.DB.Store().NowMS())
+	}
 	c.Notify(keyevent.Stream, "xadd", call.key)
 	if call.trim.given {
 		was := c.DB.Store().Dirty()
@@ -74,6 +86,7 @@ func (x *addCall) readOptions(a *Scanner) {
 		case a.IsNext("NOMKSTREAM"):
 			x.onlyOld = true
 		case x.trim.refs.readNext(a):
+		case x.produce.readNext(a):
 		case a.Left() > 1 && x.trim.readNext(a):
 		default:
 			ok := false
@@ -93,6 +106,12 @@ func (x *addCall) readFields(a *Scanner) {
 	}
 	if !x.auto && !x.autoSeq && x.id.IsZero() {
 		a.Fail(ErrStreamIDZero)
+	}
+	if x.produce.given && !x.auto {
+		a.Fail(ErrProduceID)
+	}
+	if a.Err() == nil {
+		x.produce.finish(x.fields)
 	}
 	for _, b := range x.fields {
 		x.entryLen += len(b)

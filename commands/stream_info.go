@@ -17,8 +17,7 @@ func xinfoStream(c *Ctx) error {
 		return ErrNoSuchKey
 	}
 	if !a.More() {
-		c.Out.Map(10)
-		writeStreamNumbers(c, s)
+		writeStreamNumbers(c, s, 10)
 		writeStreamEnds(c, s)
 		return nil
 	}
@@ -36,8 +35,7 @@ func xinfoStream(c *Ctx) error {
 	if count < 0 {
 		count = infoCount
 	}
-	c.Out.Map(9)
-	writeStreamNumbers(c, s)
+	writeStreamNumbers(c, s, 9)
 	c.Out.BulkString("entries")
 	writeEntries(c, s, stream.ID{}, stream.MaxID(), false, count)
 	c.Out.BulkString("groups")
@@ -48,8 +46,14 @@ func xinfoStream(c *Ctx) error {
 	return nil
 }
 
-// writeStreamNumbers writes the seven pairs that both forms begin with.
-func writeStreamNumbers(c *Ctx, s *stream.Stream) {
+// writeStreamNumbers writes the seven pairs that both forms begin with, of so many that there are, and six
+// more if the stream has to do with producers.
+func writeStreamNumbers(c *Ctx, s *stream.Stream, pairs int) {
+	p := s.Producers()
+	if p != nil {
+		pairs += 6
+	}
+	c.Out.Map(pairs)
 	number := func(name string, n int64) {
 		c.Out.BulkString(name)
 		c.Out.Int(n)
@@ -65,6 +69,17 @@ func writeStreamNumbers(c *Ctx, s *stream.Stream) {
 	id("max-deleted-entry-id", s.MaxDeletedID())
 	number("entries-added", int64(s.EntriesAdded()))
 	id("recorded-first-entry-id", s.FirstID())
+	if p == nil {
+		return
+	}
+	producers, messages := p.Tracked()
+	added, duplicates := p.Counts()
+	number("idmp-duration", int64(p.Limits().DurationS))
+	number("idmp-maxsize", int64(p.Limits().MaxSize))
+	number("pids-tracked", int64(producers))
+	number("iids-tracked", int64(messages))
+	number("iids-added", int64(added))
+	number("iids-duplicates", int64(duplicates))
 }
 
 // writeStreamEnds writes the three pairs that the short form ends with.

@@ -20,7 +20,7 @@ func streamWriteRows() []Row {
 			Complexity: "O(1), and O(N) for N entries that are trimmed",
 			Tips:       []string{"nondeterministic_output"},
 			Args: []Arg{Key("key", RW|Update), Opt(Flag("NOMKSTREAM")).From("6.2.0"),
-				refsArg(), Opt(Block("trim", trim...)),
+				refsArg(), produceArg(), Opt(Block("trim", trim...)),
 				OneOf("id-selector", Flag("*").Named("auto-id"), Str("id")),
 				Block("data", Str("field"), Str("value")).Many()}},
 		{Name: "xdel", Group: Stream, Since: "5.0.0", Flags: Write | Fast, Run: xdel,
@@ -42,7 +42,23 @@ func streamWriteRows() []Row {
 			Args: []Arg{Key("key", RW|Update), Str("last-id"),
 				Opt(Int("entries-added").After("ENTRIESADDED")).From("7.0.0"),
 				Opt(Str("max-deleted-id").After("MAXDELETEDID")).From("7.0.0")}},
+		{Name: "xcfgset", Group: Stream, Since: "8.6.0", Flags: Write | Fast, Run: xcfgset,
+			Summary:    "Sets for how long a stream remembers what producers have added, and how much of each.",
+			Complexity: "O(1)",
+			Args: []Arg{Key("key", RW|Update), Opt(Int("idmp-duration").After("IDMP-DURATION")),
+				Opt(Int("idmp-maxsize").After("IDMP-MAXSIZE"))}},
+		{Name: "xidmprecord", Group: Stream, Since: "8.8.0", Flags: Write | DenyOOM | Fast, Run: xidmprecord,
+			Summary:    "Makes a stream remember that a producer's message is an entry; for logs.",
+			Complexity: "O(1)",
+			Args: []Arg{Key("key", RW|Update), Str("pid"), Str("iid"), Str("stream-id"),
+				Opt(Int("unix-time-milliseconds").After("TIME"))}},
 	}
+}
+
+// produceArg is the grammar of who has produced an entry.
+func produceArg() Arg {
+	return Opt(OneOf("idmp", Block("idmpauto-with-pid", Flag("IDMPAUTO").Named("idmpauto-token"), Str("pid")),
+		Block("idmp-with-pid-iid", Flag("IDMP").Named("idmp-token"), Str("pid"), Str("iid")))).From("8.6.0")
 }
 
 func streamReadRows() []Row {

@@ -23,7 +23,7 @@ func everyKind(t testing.TB, c *testkit.Client) {
 	t.Helper()
 	for _, line := range []string{
 		"SET s v", "SET t 1 PX 100000000", "APPEND s more", "INCR t", "HSET h a 1 b 2", "RPUSH l a b c", "LPOP l", "SADD set 1 2 x", "ZADD z 1 a 2.5 b",
-		"XADD x 1-1 f v", "XADD x * f w", "XGROUP CREATE x g 0", "XREADGROUP GROUP g me STREAMS x >", "PFADD p a b",
+		"XADD x 1-1 f v", "XADD x * f w", "XADD x IDMP me 1 * f v", "XADD x IDMP me 1 * f v", "XADD y 1 f v", "XCFGSET y IDMP-MAXSIZE 7", "XADD y IDMP me 1 * f v", "XGROUP CREATE x g 0", "XREADGROUP GROUP g me STREAMS x >", "PFADD p a b",
 		"LOCK lock owner PX 100000000", "SETBIT bits 100 1", "GEOADD geo 13.3 38.1 place", "SELECT 5", "SET elsewhere 1", "MOVE elsewhere 0",
 		"SET here 1", "EXPIRE here 10000", "SELECT 0", "DEL bits", "RENAME s u",
 	} {

@@ -49,10 +49,11 @@ func (ex *executor) applyConfig() {
 		Hash: hash.Limits{Entries: int(c.HashMaxListpackEntries), Value: int(c.HashMaxListpackValue)},
 		Set: set.Limits{IntsetEntries: int(c.SetMaxIntsetEntries), Entries: int(c.SetMaxListpackEntries),
 			Value: int(c.SetMaxListpackValue)},
-		ZSet:   zset.Limits{Entries: int(c.ZSetMaxListpackEntries), Value: int(c.ZSetMaxListpackValue)},
-		List:   list.Limits{Fill: c.ListMaxListpackSize},
-		HLL:    hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
-		Stream: stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
+		ZSet:      zset.Limits{Entries: int(c.ZSetMaxListpackEntries), Value: int(c.ZSetMaxListpackValue)},
+		List:      list.Limits{Fill: c.ListMaxListpackSize},
+		HLL:       hll.Limits{SparseBytes: int(c.HLLSparseMaxBytes)},
+		Stream:    stream.Limits{NodeMaxBytes: int(c.StreamNodeMaxBytes), NodeMaxEntries: int(c.StreamNodeMaxEntries)},
+		Producers: stream.ProducerLimits{DurationS: c.StreamIdmpDuration, MaxSize: c.StreamIdmpMaxSize},
 	})
 	ex.coalesceUS.Store(c.IOCoalesceUS)
 	ex.decoderLimits.Store(&resp.Limits{MaxBulk: c.ProtoMaxBulkLen, MaxQuery: c.ClientQueryBufferLimit})

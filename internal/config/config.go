@@ -143,6 +143,9 @@ type Config struct {
 	// StreamNodeMaxBytes and StreamNodeMaxEntries bound one node of a stream; 0 is no bound.
 	StreamNodeMaxBytes   int64
 	StreamNodeMaxEntries int64
+	// StreamIdmpDuration is for how many seconds, and StreamIdmpMaxSize how many messages of a producer, a
+	// stream remembers that was not told otherwise.
+	StreamIdmpDuration, StreamIdmpMaxSize int
 	// HLLSparseMaxBytes is the most that a sparse HyperLogLog takes, its header included.
 	HLLSparseMaxBytes int64
 

@@ -83,9 +83,10 @@ type recording struct {
 	loses   func(e store.Effect) bool // of its journal
 }
 
-// record lets random clients loose on a server. Fields of hashes get deadlines only if the effects are not
-// for a Redis 7.0. Effects that loses names are lost, if it is set.
-func record(t *testing.T, seed uint64, fieldTimes bool, loses func(e store.Effect) bool) *recording {
+// record lets random clients loose on a server. Fields of hashes get deadlines, and streams producers, only
+// if newer: the effects are not for a Redis that does not know them. Effects that loses names are lost, if it
+// is set.
+func record(t *testing.T, seed uint64, newer bool, loses func(e store.Effect) bool) *recording {
 	t.Helper()
 	clock := server.NewManualClock(start())
 	journal := &collector{loses: loses}
@@ -103,7 +104,7 @@ func record(t *testing.T, seed uint64, fieldTimes bool, loses func(e store.Effec
 	var all sync.WaitGroup
 	for i := range workers {
 		w := &worker{name: fmt.Sprint("owner", i), rand: rand.New(rand.NewPCG(seed, uint64(i))), unique: &unique,
-			startMS: start().UnixMilli(), fieldTimes: fieldTimes, note: note}
+			startMS: start().UnixMilli(), fieldTimes: newer, producers: newer, note: note}
 		all.Go(func() {
 			errs[i] = w.run(func() (*testkit.Client, error) {
 				conn, err := srv.Dial()
@@ -216,7 +217,7 @@ func TestReplayGivesTheSameData(t *testing.T) {
 		"SET", "APPEND", "SETRANGE", "DEL", "PEXPIREAT", "PERSIST", "RENAME", "MOVE", "COPY", "HSET", "HDEL", "SADD", "SREM",
 		"HPEXPIREAT", "HPERSIST",
 		"RPUSH", "LPUSH", "RPOP", "LPOP", "LSET", "LINSERT", "LREM", "LTRIM", "ZADD", "ZREM",
-		"XADD", "XDEL", "XTRIM", "XSETID", "XGROUP", "XCLAIM", "XACK", "SWAPDB", "FLUSHDB", "RESTORE",
+		"XADD", "XCFGSET", "XIDMPRECORD", "XDEL", "XTRIM", "XSETID", "XGROUP", "XCLAIM", "XACK", "SWAPDB", "FLUSHDB", "RESTORE",
 	} {
 		require.Contains(t, kinds, name, "the workload never made this effect: %v", slices.Sorted(maps.Keys(kinds)))
 	}

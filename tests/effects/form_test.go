@@ -73,6 +73,10 @@ func isListed(args []string) bool {
 			rest = rest[2:]
 		}
 		return n >= 3 && (len(rest) == 0 || len(rest) == 2 && rest[0] == "MAXDELETEDID")
+	case "XCFGSET":
+		return n == 6 && args[2] == "IDMP-DURATION" && isInt(args[3]) && args[4] == "IDMP-MAXSIZE" && isInt(args[5])
+	case "XIDMPRECORD":
+		return n == 5 || n == 7 && args[5] == "TIME" && isInt(args[6])
 	case "XGROUP":
 		return n >= 4 && isListedGroup(args[1], args[4:])
 	case "XCLAIM":

@@ -17,8 +17,8 @@ type worker struct {
 	unique *atomic.Int64 // shared: values that were not there before
 	// startMS is the time at which the server's clock began.
 	startMS int64
-	// fieldTimes: fields of hashes get deadlines.
-	fieldTimes bool
+	// fieldTimes: fields of hashes get deadlines. producers: entries of streams have them.
+	fieldTimes, producers bool
 	// added is the stream entry that this client added last: key and id.
 	added [2]string
 	// payload is what this client dumped last; empty: nothing yet.
@@ -280,6 +280,13 @@ func (w *worker) onStream() []string {
 		{"XCLAIM", w.added[0], "g0", w.name, "0", w.added[1], "FORCE", "IDLE", "1000", "RETRYCOUNT", "7", "LASTID", w.added[1]},
 		{"XAUTOCLAIM", key, w.group(), w.name, "0", "0", "COUNT", "3"}, {"XAUTOCLAIM", key, w.group(), w.name, "0", "0"},
 		{"XSETID", key, strconv.FormatInt(w.startMS+200_000, 10) + "-" + w.n(100), "ENTRIESADDED", "100000", "MAXDELETEDID", "5-5"},
+	}
+	if w.producers {
+		options = append(options,
+			[]string{"XADD", key, "IDMP", "p" + w.n(3), "m" + w.n(30), "*", "f", w.value()},
+			[]string{"XADD", key, "MAXLEN", w.n(9), "IDMP", "p" + w.n(3), "m" + w.n(30), "*", "f", w.value()},
+			[]string{"XADD", key, "IDMPAUTO", "p" + w.n(3), "*", "f", w.n(30)},
+			[]string{"XCFGSET", key, "IDMP-DURATION", "86400", "IDMP-MAXSIZE", "1" + w.n(9)})
 	}
 	return options[w.rand.IntN(len(options))]
 }
