@@ -62,7 +62,17 @@ func derive(r *Row) {
 		r.Flags |= MovableKeys
 	}
 	r.cats = categoriesOf(r)
+	r.ownDB = usesOwnDB(r)
 	checkPlaces(r)
+}
+
+// usesOwnDB reports whether a call uses keys of the connection's database, or lists or removes them.
+func usesOwnDB(r *Row) bool {
+	if r.Databases.NotOwn || r.Databases.All {
+		return false
+	}
+	onData := r.Flags&(Write|ReadOnly) != 0 && r.Group != Server && r.Group != Scripting
+	return onData || r.takesKeys() || r.Implied != nil || r.cats&CatKeyspace != 0
 }
 
 // arityOf counts the words that a call needs.

@@ -8,6 +8,7 @@ const (
 	ErrACLSave             Error = "ERR There was an error trying to save the ACLs. Please check the server logs for more information"
 	ErrNoKeyPermission     Error = "NOPERM No permissions to access a key"
 	ErrNoChannelPermission Error = "NOPERM No permissions to access a channel"
+	ErrNoDBPermission      Error = "NOPERM No permissions to access database"
 	ErrSortByDenied        Error = "ERR BY option of SORT denied due to insufficient ACL permissions."
 	ErrSortGetDenied       Error = "ERR GET option of SORT denied due to insufficient ACL permissions."
 )

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math"
 
+	"lockserver/internal/ascii"
 	"lockserver/internal/keyevent"
 	"lockserver/store"
 )
@@ -71,6 +72,17 @@ func readDB(c *Ctx, a *Scanner) *store.DB {
 		a.Fail(ErrDBIndex)
 	}
 	return db
+}
+
+// copyDBs are the places of the databases that a COPY names: the last of them counts, all are looked at.
+func copyDBs(args [][]byte, dst []int) []int {
+	for i := 3; i+1 < len(args); i++ {
+		if ascii.EqualFold(args[i], "DB") {
+			i++
+			dst = append(dst, i)
+		}
+	}
+	return dst
 }
 
 func copyKey(c *Ctx) error {

@@ -115,13 +115,15 @@ func renameRows() []Row {
 
 		{Name: "move", Group: Generic, Since: "1.0.0", Flags: Write | Fast, Run: move,
 			Summary: "Moves a key to another database, if it is not there yet.", Complexity: "O(1)",
-			Args: []Arg{Key("key", RW|Access|Update), Int("db")}},
+			Args:      []Arg{Key("key", RW|Access|Update), Int("db")},
+			Databases: Databases{Named: func(_ [][]byte, dst []int) []int { return append(dst, 2) }}},
 
 		{Name: "copy", Group: Generic, Since: "6.2.0", Flags: Write | DenyOOM, Run: copyKey,
 			Summary:    "Puts a copy of a key's value, with its deadline, at another key.",
 			Complexity: "O(N) for N elements, O(1) for a string",
 			Args: []Arg{Key("source", RO|Access), Key("destination", OW|Update),
-				Opt(Int("destination-db").After("DB")), Opt(Flag("REPLACE"))}},
+				Opt(Int("destination-db").After("DB")), Opt(Flag("REPLACE"))},
+			Databases: Databases{Named: copyDBs}},
 	}
 }
 

@@ -17,12 +17,13 @@ func KeyspaceRows() []Row {
 		{Name: "flushall", Group: Server, Since: "1.0.0", Flags: Write | TouchesArbitraryKeys,
 			Cats: CatKeyspace | CatDangerous, Run: flushall,
 			Summary: "Removes all keys of all databases.", Complexity: "O(N) for N keys with a deadline",
-			Tips: flushTips, Args: []Arg{mode}},
+			Tips: flushTips, Args: []Arg{mode}, Databases: Databases{All: true}},
 
 		{Name: "swapdb", Group: Server, Since: "4.0.0", Flags: Write | Fast | TouchesArbitraryKeys,
 			Cats: CatKeyspace | CatDangerous, Run: swapdb,
 			Summary:    "Exchanges the contents of two databases.",
 			Complexity: "O(N) for N clients that wait for or watch keys of the two",
-			Args:       []Arg{Int("index1"), Int("index2")}},
+			Args:       []Arg{Int("index1"), Int("index2")},
+			Databases:  Databases{NotOwn: true, Named: func(_ [][]byte, dst []int) []int { return append(dst, 1, 2) }}},
 	}
 }

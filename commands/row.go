@@ -48,6 +48,8 @@ type Row struct {
 	FindKeys func(args [][]byte, dst []KeyRef) ([]KeyRef, bool)
 	// Channels says which words of a call are names of channels, for those who may use some of them only.
 	Channels Channels
+	// Databases are those that a call uses, for those who may use some of them only.
+	Databases Databases
 	// Implied, if not nil, calls visit for each key that a call uses without naming it, in any order, until
 	// visit returns false: SECKILL's follow from the voucher. A key is valid during the call of visit only.
 	Implied func(db *store.DB, args [][]byte, visit func(key []byte, use KeyFlags) bool)
@@ -77,6 +79,17 @@ type Channels struct {
 	Pattern bool // they are patterns (PSUBSCRIBE)
 }
 
+// Databases are the databases that a call uses. One on keys, or on a keyspace, uses that of the connection.
+type Databases struct {
+	// Named, if not nil, reports the places of the words of a call that are numbers of databases (MOVE). It
+	// appends to dst.
+	Named func(args [][]byte, dst []int) []int
+	// All: it uses all that there are (FLUSHALL).
+	All bool
+	// NotOwn: it does not use the connection's, though it changes a keyspace (SWAPDB).
+	NotOwn bool
+}
+
 // derived is what the table works out for a row. Arity follows Redis' convention: the exact number of words,
 // command and subcommand included, or, negative, the least number.
 type derived struct {
@@ -92,6 +105,7 @@ type derived struct {
 	first    int // place of the first key among the words of every call, 0: the row alone does not tell
 	member   int // of the first member or field behind the only key, 0: there is none
 	removes  bool
+	ownDB    bool // it uses the connection's database
 }
 
 // Redact hides the passwords in a call. It copies argv only if there are any.
@@ -125,6 +139,9 @@ func (r *Row) Arity() int { return r.arity }
 
 // Keys are the derived key specifications. The slice belongs to the table and must not be changed.
 func (r *Row) Keys() []KeySpec { return r.keys }
+
+// UsesOwnDB reports whether a call uses the database of the connection that makes it.
+func (r *Row) UsesOwnDB() bool { return r.ownDB }
 
 // Categories are all ACL categories of the command.
 func (r *Row) Categories() Category { return r.cats }

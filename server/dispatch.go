@@ -354,6 +354,9 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 	}
 	if !tx.aborted { // what will not run is not worth the memory
 		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
+		if row.Flags.Has(commands.InLog) {
+			tx.choose(s.executor.store, argv)
+		}
 	}
 	s.out.Simple("QUEUED")
 	return true, nil

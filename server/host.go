@@ -59,7 +59,9 @@ func (ex *executor) ReadsEverything(c *commands.Ctx) bool {
 }
 
 // MayRead implements commands.Host.
-func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool { return sessionOf(c).user.MayRead(key) }
+func (ex *executor) MayRead(c *commands.Ctx, key []byte) bool {
+	return sessionOf(c).user.MayRead(c.DB.ID(), key)
+}
 
 // StaleToken implements commands.Host.
 func (ex *executor) StaleToken(c *commands.Ctx) { ex.stats.LocksOf(c.DB.ID()).StaleTokens++ }

@@ -188,7 +188,7 @@ func lockWaiters(c *commands.Ctx) error {
 	var found []*waiter
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < searchLimit; w = next(w) {
 		looked += len(w.places)
-		if w.db == c.DB && !slices.ContainsFunc(w.places, func(pl *place) bool { return !user.MayRead([]byte(pl.queue.key)) }) {
+		if w.db == c.DB && !slices.ContainsFunc(w.places, func(pl *place) bool { return !user.MayRead(pl.queue.db, []byte(pl.queue.key)) }) {
 			found = append(found, w)
 		}
 	}
@@ -258,7 +258,7 @@ func (r *refusal) readable(u *acl.User) bool {
 		return true
 	}
 	for i := 1; i < len(r.words); i += 2 {
-		if !u.MayRead([]byte(r.words[i])) {
+		if !u.MayRead(r.db, []byte(r.words[i])) {
 			return false
 		}
 	}

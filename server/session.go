@@ -313,6 +313,7 @@ type transaction struct {
 	room    []byte         // where their bytes do
 	flags   commands.Flags // of all queued commands together
 	aborted bool           // a command was refused: EXEC will run nothing
+	db      *store.DB      // what a queued SELECT has chosen for those behind it; nil: nothing
 }
 
 // queuedCommand is a command that waits for EXEC.

@@ -1,6 +1,10 @@
 package server
 
-import "lockserver/commands"
+import (
+	"lockserver/commands"
+	"lockserver/internal/decimal"
+	"lockserver/store"
+)
 
 func transactionRows() []commands.Row {
 	easy := whenever | commands.Fast | commands.AllowBusy | commands.Immediate
@@ -102,6 +106,13 @@ func (ex *executor) runQueued(c *commands.Ctx, s *session, q queuedCommand) {
 	}
 	if err != nil {
 		ex.refuse(s, mark, err)
+	}
+}
+
+// choose notes the database that a queued SELECT will choose: users may have rights to some of them only.
+func (tx *transaction) choose(st *store.Store, argv [][]byte) {
+	if id, ok := decimal.ParseInt(argv[1]); ok && st.DB(int(id)) != nil {
+		tx.db = st.DB(int(id))
 	}
 }
 

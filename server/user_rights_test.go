@@ -145,3 +145,58 @@ func TestPermitsSaysWhatAUserMayRun(t *testing.T) {
 	require.False(t, srv.Permits("nobody", "LOCK.INFO", "k1"))
 	require.Empty(t, c.Do("ACL", "LOG").Elems)
 }
+
+// A user may have rights to some databases only: where it is, or where a transaction or a script has gone.
+func TestSomeDatabases(t *testing.T) {
+	srv := start(t, Options{})
+	admin := client(t, srv)
+	ann := as(t, srv, "ann", "~*", "&*", "+@all", "db=1,2")
+	const denied = "-NOPERM No permissions to access database"
+	ask := func(want string, words ...string) {
+		t.Helper()
+		require.Equal(t, want, ann.Do(words...).String(), words)
+	}
+	ask("+PONG", "PING")
+	ask(denied, "GET", "k")
+	ask(denied, "SELECT", "0")
+	ask("-ERR DB index is out of range", "SELECT", "99")
+	ask("+OK", "SELECT", "1")
+	ask("+OK", "SET", "k", "v")
+	ask(denied, "MOVE", "k", "0")
+	ask("1", "MOVE", "k", "2")
+
+	ask("+OK", "MULTI")
+	ask("+QUEUED", "SELECT", "2")
+	ask("+QUEUED", "GET", "k")
+	ask(`[+OK "v"]`, "EXEC")
+	ask("+OK", "SELECT", "1")
+	ask("+OK", "MULTI")
+	ask(denied, "SELECT", "3")
+	require.Contains(t, ann.Do("EXEC").String(), "-EXECABORT")
+	ask("+OK", "MULTI")
+	ask("+QUEUED", "SELECT", "2")
+	ask("+QUEUED", "GET", "k")
+	admin.Do("ACL", "SETUSER", "ann", "db=1")
+	require.Contains(t, ann.Do("EXEC").String(), "no permission to access the database")
+	admin.Do("ACL", "SETUSER", "ann", "db=1,2")
+
+	require.Contains(t, ann.Do("EVAL", "redis.call('select', 0)", "0").String(), "-ERR ACL failure in script: No permissions to access database")
+	ask(`"v"`, "EVAL", "redis.call('select', 2) return redis.call('get', 'k')", "0")
+	admin.Do("ACL", "LOG", "RESET")
+	ask(denied, "COPY", "k", "l", "DB", "0")
+	entry := admin.Do("ACL", "LOG").Elems[0]
+	require.Equal(t, "database", entry.Elems[3].Str)
+	require.Equal(t, "0", entry.Elems[7].Str)
+	require.Contains(t, admin.Do("INFO", "stats").Str, "acl_access_denied_db:7\r\n")
+
+	ann.Send("LOCK", "lock", "ann", "WAIT", "0")
+	require.Positive(t, ann.Receive().Int)
+	require.Len(t, ann.Do("LOCK.LIST").Elems, 1)
+	bob := as(t, srv, "bob", "~*", "+@all", "db=1")
+	bob.Do("SELECT", "1")
+	bob.Send("LOCK", "lock", "bob", "WAIT", "0")
+	awaitParked(t, srv, 1)
+	admin.Do("ACL", "SETUSER", "bob", "resetdbs")
+	require.Equal(t, "1", ann.Do("UNLOCK", "lock", "ann").String())
+	require.Equal(t, denied, bob.Receive().String())
+}

@@ -22,8 +22,11 @@ func (s *session) permit(row *commands.Row, argv [][]byte, where acl.Context) er
 	if s.user.Unrestricted {
 		return nil
 	}
-	ex := s.executor
-	d := ex.rights.Check(s.user, s.db, row, argv)
+	ex, db := s.executor, s.db
+	if s.multi != nil && s.multi.db != nil {
+		db = s.multi.db
+	}
+	d := ex.rights.Check(s.user, db, row, argv)
 	if d.Reason == acl.Allowed {
 		return nil
 	}

@@ -28,7 +28,7 @@ type house struct {
 }
 
 func newHouse() *house {
-	h := &house{db: store.New(1, store.Limits{}).DB(0)}
+	h := &house{db: store.New(4, store.Limits{}).DB(0)}
 	publish := commands.Row{Name: "publish", Group: commands.PubSub, Since: "2.0.0", Flags: commands.UsesPubSub, Summary: "S.", Complexity: "O(1)",
 		Channels: commands.Channels{First: 1}, Run: func(*commands.Ctx) error { return nil },
 		Args: []commands.Arg{commands.Str("channel"), commands.Str("message")}}
@@ -103,6 +103,17 @@ func TestRules(t *testing.T) {
 		"on ~* +@all (+get) reset":       fresh,
 		"skip-sanitize-payload":          "off skip-sanitize-payload resetchannels -@all",
 		"+@lock +@sale":                  "off sanitize-payload resetchannels -@all +@lock +@sale",
+		"~a db=1,0,1":                    "off sanitize-payload ~a resetchannels db=0,1 -@all",
+		"DB=9 &x db=2 (+get DB=3)":       "off sanitize-payload resetchannels &x db=2 -@all (resetchannels db=3 -@all +get)",
+		"resetdbs (+get) +@all":          "off sanitize-payload resetchannels resetdbs +@all (resetchannels -@all +get)",
+		"db=1 AllDBs":                    fresh,
+		"db=1 reset":                     fresh,
+		"db=2147483647":                  "off sanitize-payload resetchannels db=2147483647 -@all",
+		"db=2147483648":                  "-ERR Error in ACL SETUSER modifier 'db=2147483648': The provided database ID is out of range",
+		"db=-1":                          "-ERR Error in ACL SETUSER modifier 'db=-1': The provided database ID is out of range",
+		"db=":                            "-ERR Error in ACL SETUSER modifier 'db=': Syntax error",
+		"db=0,":                          "-ERR Error in ACL SETUSER modifier 'db=0,': Syntax error",
+		"db=a":                           "-ERR Error in ACL SETUSER modifier 'db=a': Syntax error",
 		"nosuch":                         "-ERR Error in ACL SETUSER modifier 'nosuch': Syntax error",
 		"%R":                             "off sanitize-payload %R~ resetchannels -@all",
 		"%":                              "-ERR Error in ACL SETUSER modifier '%': Syntax error",
@@ -145,6 +156,15 @@ func TestGetUser(t *testing.T) {
 		`"channels":"&c" "selectors":[{"commands":"-@all +set" "keys":"~d" "channels":""}]}`, h.ask(t, "ACL", "GETUSER", "u"))
 }
 
+// Who has a rule about databases is told of them, everybody else as by Redis 7.4.
+func TestGetUserOfSomeDatabases(t *testing.T) {
+	h := newHouse()
+	h.ask(t, "ACL", "SETUSER", "u", "db=1,2", "(+set ~d)", "(resetdbs)")
+	require.Equal(t, `{"flags":~["off" "sanitize-payload"] "passwords":[] "commands":"-@all" "keys":"" "channels":"" "databases":"db=1,2" `+
+		`"selectors":[{"commands":"-@all +set" "keys":"~d" "channels":"" "databases":"alldbs"} `+
+		`{"commands":"-@all" "keys":"" "channels":"" "databases":""}]}`, h.ask(t, "ACL", "GETUSER", "u"))
+}
+
 // dry is what ACL DRYRUN says of a user with these rules.
 func dry(t *testing.T, rules, command string) string {
 	h := newHouse()
@@ -155,6 +175,7 @@ func dry(t *testing.T, rules, command string) string {
 func TestWhatAUserMayRun(t *testing.T) {
 	command := func(name string) string { return `"User u has no permissions to run the '` + name + `' command"` }
 	key := func(name string) string { return `"User u has no permissions to access the '` + name + `' key"` }
+	database := func(name string) string { return `"User u has no permissions to access database ` + name + `"` }
 	channel := func(name string) string { return `"User u has no permissions to access the '` + name + `' channel"` }
 	for _, c := range []struct{ rules, command, want string }{
 		{"+@all ~*", "GET k", "+OK"},
@@ -193,6 +214,33 @@ func TestWhatAUserMayRun(t *testing.T) {
 		{"+publish &c*", "PUBLISH d x", channel("d")},
 		{"+psubscribe &c*", "PSUBSCRIBE c*", "+OK"},
 		{"+psubscribe &c*", "PSUBSCRIBE c* cd", channel("cd")},
+		{"+@all ~* db=0,1", "GET k", "+OK"},
+		{"+@all ~* db=1", "Get k", database("Get")},
+		{"+@all ~* resetdbs", "EXISTS k l", database("EXISTS")},
+		{"+@all ~* db=1", "PUBLISH c x", channel("c")},
+		{"+@all ~* db=1", "ACL WHOAMI", "+OK"},
+		{"+@all ~* db=1", "DBSIZE", database("DBSIZE")},
+		{"+@all ~* db=1", "SCAN 0", database("SCAN")},
+		{"+@all ~* db=1", "FLUSHDB", database("FLUSHDB")},
+		{"+@all ~* db=1", "LOCK.LIST", database("LOCK.LIST")},
+		{"+@all ~* db=1", "SECKILL v u o", database("SECKILL")},
+		{"+@all ~* db=0,1,2,3", "FLUSHALL", database("FLUSHALL")},
+		{"+@all ~* db=0,1", "SWAPDB 0 1", "+OK"},
+		{"+@all ~* db=1,2", "SWAPDB 1 2", "+OK"},
+		{"+@all ~* db=0,1", "SWAPDB 0 2", database("2")},
+		{"+@all ~* db=0,1", "SWAPDB 3 2", database("3")},
+		{"+@all ~* db=0,1", "MOVE k 1", "+OK"},
+		{"+@all ~* db=0,1", "MOVE k 2", database("2")},
+		{"+@all ~* db=1", "MOVE k 1", database("MOVE")},
+		{"+@all ~* db=0,1", "COPY k l DB 1", "+OK"},
+		{"+@all ~* db=0,1", "COPY k l DB 1 REPLACE db 2", database("2")},
+		{"+@all ~* db=0,1", "COPY k l DB 2 DB 1", database("2")},
+		{"+@all ~* db=1", "COPY k l", database("COPY")},
+		{"+@all ~* db=0", "MOVE k 99", "+OK"}, // is refused as everybody's
+		{"+@all ~* db=0", "GUARD k 1 MOVE k 1", database("1")},
+		{"+@all ~* db=1 (+get ~k)", "GET k", "+OK"},
+		{"+@all ~* db=1 (+get ~k)", "SET k v", command("set")},
+		{"+@all ~* db=1 (+@all ~k)", "SET l v", key("l")},
 		{"+@all", "NOSUCH", "-ERR Command 'NOSUCH' not found"},
 		{"+@all", "GET", "-ERR wrong number of arguments for 'get' command"},
 	} {
@@ -204,6 +252,7 @@ func TestWhatAUserMayRun(t *testing.T) {
 func TestUnrestricted(t *testing.T) {
 	for rules, want := range map[string]bool{
 		"+@all ~* &*": true, "+@all -get +get ~* &*": true, "+@all ~*": false, "+@all -get ~* &*": false, "+@all -acl|list ~* &*": false,
+		"+@all ~* &* db=0,1,2,3": false, "+@all ~* &* db=0 (+@all ~* &*)": true, "+@all ~* &* db=0 alldbs": true,
 		"(+@all ~* &*)": true, "+@all (~* &*)": false,
 	} {
 		h := newHouse()

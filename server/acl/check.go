@@ -3,15 +3,17 @@ package acl
 import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
+	"lockserver/internal/decimal"
 	"lockserver/store"
 )
 
 // Reason is what about a command was refused. Of several selectors, the reason of the highest number is told.
 type Reason uint8
 
-// The reasons, in Redis' order.
+// The reasons, in the order of Redis and Valkey.
 const (
-	Allowed Reason = iota
+	Allowed        Reason = iota
+	DeniedDatabase        // as in Valkey 9.1
 	DeniedCommand
 	DeniedKey
 	DeniedAuth // a failed login
@@ -22,7 +24,7 @@ const (
 type Denial struct {
 	Reason Reason
 	Row    *commands.Row // of the command, or of the one inside of it (GUARD)
-	Object []byte        // the key or channel; valid as long as the call's words
+	Object []byte        // the key, channel or number of a database; valid as long as the call's words
 }
 
 // Error is what the client is told.
@@ -32,6 +34,8 @@ func (d *Denial) Error(u *User) error {
 		return commands.ErrNoKeyPermission
 	case DeniedChannel:
 		return commands.ErrNoChannelPermission
+	case DeniedDatabase:
+		return commands.ErrNoDBPermission
 	}
 	return commands.ErrNoCommandPermission(u.name, d.Row.FullName())
 }
@@ -49,6 +53,7 @@ func (d *Denial) subject() string {
 type Checker struct {
 	table *commands.Table
 	refs  []commands.KeyRef
+	named []int
 }
 
 // NewChecker returns one for a table, in which commands inside of others (GUARD) are looked up.
@@ -118,13 +123,13 @@ func (s *selector) readsEverything() bool {
 	return false
 }
 
-// MayRead reports whether the user may read a key, by whatever selector.
-func (u *User) MayRead(key []byte) bool {
+// MayRead reports whether the user may read a key of the database with a number, by whatever selector.
+func (u *User) MayRead(db int, key []byte) bool {
 	if u.Unrestricted {
 		return true
 	}
 	for _, s := range u.rules.selectors {
-		if s.allowsKey(key, reads) {
+		if s.allowsDB(db) && s.allowsKey(key, reads) {
 			return true
 		}
 	}
@@ -149,6 +154,11 @@ type verdict struct {
 }
 
 func (c *call) judge(s *selector) verdict {
+	if s.someDBs {
+		if v := c.judgeDatabases(s); v.reason != Allowed {
+			return v
+		}
+	}
 	if !s.runs(c.row, c.argv) {
 		return verdict{reason: DeniedCommand}
 	}
@@ -159,6 +169,26 @@ func (c *call) judge(s *selector) verdict {
 	}
 	if first := c.row.Channels.First; first > 0 && !s.allChannels {
 		return c.judgeChannels(s, first)
+	}
+	return verdict{}
+}
+
+// judgeDatabases looks at the databases that the call uses. A number of which there is no database is left to
+// whoever runs the command.
+func (c *call) judgeDatabases(s *selector) verdict {
+	of := &c.row.Databases
+	if of.All || c.row.UsesOwnDB() && !s.allowsDB(c.db.ID()) {
+		return verdict{DeniedDatabase, 0, c.argv[0]}
+	}
+	if of.Named == nil {
+		return verdict{}
+	}
+	c.checker.named = of.Named(c.argv, c.checker.named[:0])
+	for _, at := range c.checker.named {
+		id, ok := decimal.ParseInt(c.argv[at])
+		if ok && c.db.Store().DB(int(id)) != nil && !s.allowsDB(int(id)) {
+			return verdict{DeniedDatabase, at, c.argv[at]}
+		}
 	}
 	return verdict{}
 }
@@ -259,6 +289,8 @@ func (d *Denial) Lost() string {
 		return "no permission to touch the specified keys"
 	case DeniedChannel:
 		return "no permission to access one of the channels used as arguments"
+	case DeniedDatabase:
+		return "no permission to access the database"
 	}
 	return "no permission to execute the command or subcommand"
 }

@@ -1,6 +1,11 @@
 package acl
 
-import "strings"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+)
 
 // How users are written: the words that make them again.
 
@@ -47,6 +52,9 @@ func (s *selector) String() string {
 	if channels := s.channelWords(); channels != "" {
 		words = append(words, channels)
 	}
+	if s.someDBs {
+		words = append(words, cmp.Or(s.databaseWord(), "resetdbs"))
+	}
 	return strings.Join(append(words, s.commandWords()), " ")
 }
 
@@ -88,4 +96,24 @@ func (s *selector) channelWords() string {
 		words = append(words, "&"+p.text)
 	}
 	return strings.Join(words, " ")
+}
+
+// databaseWord is the rule about databases; empty: there is none that may be used.
+func (s *selector) databaseWord() string {
+	if !s.someDBs {
+		return "alldbs"
+	}
+	var ids []string
+	for _, id := range s.dbs {
+		ids = append(ids, strconv.Itoa(id))
+	}
+	if ids == nil {
+		return ""
+	}
+	return "db=" + strings.Join(ids, ",")
+}
+
+// namesDatabases reports whether there is a rule about databases: only those who have one are told of it.
+func (r *rules) namesDatabases() bool {
+	return slices.ContainsFunc(r.selectors, func(s *selector) bool { return s.someDBs })
 }

@@ -9,7 +9,8 @@ import (
 
 // FuzzRules: rules that are taken can be written down, and make the same user again.
 func FuzzRules(f *testing.F) {
-	for _, rules := range []string{"on >pw ~a %R~b &c +@all -get +select|0", "(+get ~a) (-@all", "nopass +@read (%W~x &y +acl|cat)", "#", "%", "!x", "(\"", "~a\x00b", "(&)) "} {
+	for _, rules := range []string{"on >pw ~a %R~b &c +@all -get +select|0", "(+get ~a) (-@all", "nopass +@read (%W~x &y +acl|cat)", "#", "%", "!x", "(\"", "~a\x00b", "(&)) ",
+		"db=0,1 (db=2 +get) (resetdbs)", "db=", "db=1,,2", "alldbs"} {
 		f.Add(rules)
 	}
 	h := newHouse()

@@ -14,7 +14,7 @@ const (
 
 var contextNames = [...]string{TopLevel: "toplevel", InMulti: "multi", InScript: "lua"}
 
-var reasonNames = [...]string{DeniedCommand: "command", DeniedKey: "key", DeniedAuth: "auth", DeniedChannel: "channel"}
+var reasonNames = [...]string{DeniedCommand: "command", DeniedKey: "key", DeniedAuth: "auth", DeniedChannel: "channel", DeniedDatabase: "database"}
 
 // logEntry is something that was refused, once or several times within a minute.
 type logEntry struct {
@@ -92,7 +92,7 @@ func (l *Log) Info(t *info.Text) {
 	for _, reason := range []struct {
 		name string
 		of   Reason
-	}{{"auth", DeniedAuth}, {"cmd", DeniedCommand}, {"key", DeniedKey}, {"channel", DeniedChannel}} {
+	}{{"auth", DeniedAuth}, {"cmd", DeniedCommand}, {"key", DeniedKey}, {"channel", DeniedChannel}, {"db", DeniedDatabase}} {
 		t.Line("acl_access_denied_"+reason.name, l.Denied[reason.of])
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 
 	"lockserver/commands"
 	"lockserver/internal/ascii"
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
 
@@ -23,6 +25,7 @@ var (
 	errNoSuchPassword = errors.New("The password you are trying to remove from the user does not exist")
 	errPasswordHash   = errors.New("The password hash must be exactly 64 characters and contain only lowercase hexadecimal characters")
 	errFirstArg       = errors.New("Allowing first-arg of a subcommand is not supported")
+	errDBRange        = errors.New("The provided database ID is out of range")
 	errDuplicateUser  = errors.New("Duplicate user found. A user can only be defined once in config files")
 )
 
@@ -160,6 +163,12 @@ func (m *ruleMaker) applyTo(s *selector, rule string) error {
 		s.allowAll(true)
 	case is(word, "nocommands", "-@all"):
 		s.allowAll(false)
+	case is(word, "alldbs"):
+		s.someDBs, s.dbs = false, nil
+	case is(word, "resetdbs"):
+		s.someDBs, s.dbs = true, nil
+	case len(word) >= 3 && is(word[:3], "db="):
+		return s.setDatabases(word[3:])
 	case word == "":
 		return errRuleSyntax
 	case word[0] == '~' || word[0] == '%':
@@ -228,6 +237,24 @@ func (s *selector) addChannels(rule string) error {
 	if !slices.ContainsFunc(s.channels, func(p pattern) bool { return p.text == text }) {
 		s.channels = append(s.channels, newPattern(text))
 	}
+	return nil
+}
+
+// setDatabases obeys db=0,1: these and no others.
+func (s *selector) setDatabases(list string) error {
+	var dbs []int
+	for _, word := range strings.Split(list, ",") {
+		id, ok := decimal.ParseInt([]byte(word))
+		switch {
+		case !ok:
+			return errRuleSyntax
+		case id < 0 || id > math.MaxInt32:
+			return errDBRange
+		}
+		dbs = append(dbs, int(id))
+	}
+	slices.Sort(dbs)
+	s.someDBs, s.dbs = true, slices.Compact(dbs)
 	return nil
 }
 

@@ -62,6 +62,9 @@ type selector struct {
 	keys        []keyPattern
 	allChannels bool
 	channels    []pattern
+	// someDBs: only the databases with these numbers, in order, may be used.
+	someDBs bool
+	dbs     []int
 }
 
 // keyPattern is what may be done with the keys that match a pattern.
@@ -74,7 +77,7 @@ func (s *selector) clone() *selector {
 	n := *s
 	n.allowed = slices.Clone(s.allowed)
 	n.rules = slices.Clone(s.rules)
-	n.keys, n.channels = slices.Clone(s.keys), slices.Clone(s.channels)
+	n.keys, n.channels, n.dbs = slices.Clone(s.keys), slices.Clone(s.channels), slices.Clone(s.dbs)
 	n.firstArgs = nil
 	for i, words := range s.firstArgs {
 		n.allowFirstArgs(i, words...)
@@ -143,7 +146,7 @@ func (s *selector) note(rule string, on bool) {
 
 // everything reports whether the selector allows all that there is.
 func (s *selector) everything(table *commands.Table) bool {
-	if !s.allKeys || !s.allChannels {
+	if !s.allKeys || !s.allChannels || s.someDBs {
 		return false
 	}
 	for _, row := range table.Rows() {
@@ -153,6 +156,9 @@ func (s *selector) everything(table *commands.Table) bool {
 	}
 	return true
 }
+
+// allowsDB reports whether the database with that number may be used.
+func (s *selector) allowsDB(id int) bool { return !s.someDBs || slices.Contains(s.dbs, id) }
 
 // lower is a text with its ASCII letters in lower case.
 func lower(text string) string {

@@ -49,7 +49,12 @@ func getUser(c *commands.Ctx, h Host) error {
 		return nil
 	}
 	out, r := c.Out, u.rules
-	out.Map(6)
+	withDBs := r.namesDatabases()
+	fields := 3 // of each selector
+	if withDBs {
+		fields++
+	}
+	out.Map(3 + fields)
 	out.BulkString("flags")
 	flags := r.flags()
 	out.Set(len(flags))
@@ -58,20 +63,24 @@ func getUser(c *commands.Ctx, h Host) error {
 	}
 	out.BulkString("passwords")
 	writeWords(out, r.passwords)
-	r.selectors[0].write(out)
+	r.selectors[0].write(out, withDBs)
 	out.BulkString("selectors")
 	out.Array(len(r.selectors) - 1)
 	for _, s := range r.selectors[1:] {
-		out.Map(3)
-		s.write(out)
+		out.Map(fields)
+		s.write(out, withDBs)
 	}
 	return nil
 }
 
-// write writes the three fields of ACL GETUSER about a selector.
-func (s *selector) write(out *resp.Writer) {
+// write writes the fields of ACL GETUSER about a selector.
+func (s *selector) write(out *resp.Writer, withDBs bool) {
 	for _, text := range []string{"commands", s.commandWords(), "keys", s.keyWords(), "channels", s.channelWords()} {
 		out.BulkString(text)
+	}
+	if withDBs {
+		out.BulkString("databases")
+		out.BulkString(s.databaseWord())
 	}
 }
 
@@ -161,6 +170,8 @@ func dryRun(c *commands.Ctx, h Host) error {
 		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to access the '%s' key", u.name, d.Object))
 	case DeniedChannel:
 		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to access the '%s' channel", u.name, d.Object))
+	case DeniedDatabase:
+		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to access database %s", u.name, d.Object))
 	default:
 		c.Out.BulkString(fmt.Sprintf("User %s has no permissions to run the '%s' command", u.name, d.Row.FullName()))
 	}

@@ -14,7 +14,8 @@ import (
 )
 
 // Rules are words drawn from these: most of them good, some odd. Names of commands and categories are such as
-// both servers have, with the same commands in them.
+// both servers have, with the same commands in them. Rules about databases (D15) are not among them:
+// the oracle has none.
 var (
 	ruleWords = []string{"on", "off", "nopass", "resetpass", "reset", "allkeys", "resetkeys", "allchannels", "resetchannels", "allcommands", "nocommands",
 		"clearselectors", "sanitize-payload", "skip-sanitize-payload", "ON", "", ">pw", ">other", "<pw", "<other", "!x", "#x", "~", "~*", "~a*", "~b", "~a?[bc]",

@@ -29,18 +29,27 @@ var (
 	rightsCalls = flag.Int("rights-calls", 2, "calls of each row that TestRights makes, in each way")
 )
 
-// rightsOf are rules about keys that a user may have; patterns are what the secret keys do not match.
+// rightsOf are rules about keys that a user may have; patterns are what the secret keys do not match, nil:
+// none is secret, but those of secretDB. With keyspace it may run what lists, moves and removes whatever is
+// in a database.
 var rightsOf = []struct {
 	rules    string
 	patterns []string
+	keyspace bool
 }{
-	{"~?1", []string{"?1"}},
-	{"~k* ~s*", []string{"k*", "s*"}},
-	{"%R~?1 %W~?2", []string{"?1", "?2"}},
-	{"%RW~[a-m]*", []string{"[a-m]*"}},
-	{"~seckill:*:v1 ~stream.orders* ~x1 ~k1", []string{"seckill:*:v1", "stream.orders*", "x1", "k1"}},
-	{"~nothing", []string{"nothing"}},
+	{"~?1", []string{"?1"}, false},
+	{"~k* ~s*", []string{"k*", "s*"}, false},
+	{"%R~?1 %W~?2", []string{"?1", "?2"}, false},
+	{"%RW~[a-m]*", []string{"[a-m]*"}, false},
+	{"~seckill:*:v1 ~stream.orders* ~x1 ~k1", []string{"seckill:*:v1", "stream.orders*", "x1", "k1"}, false},
+	{"~nothing", []string{"nothing"}, false},
+	{"~* db=0,2", nil, true},
+	{"~?1 db=2,0", []string{"?1"}, false},
 }
+
+// secretDB has as many keys as the one in which the user begins, and none that it may see where there are
+// rules about databases.
+const secretDB = "1"
 
 // companions belong to the lock whose name they have.
 const companions = "redisson_*"
@@ -51,7 +60,7 @@ type world struct {
 	token       string // of the lock k1
 }
 
-func newWorld(t *testing.T, rules string, secret func(key string) bool) *world {
+func newWorld(t *testing.T, rules string, commands []string, secret func(db, key string) bool) *world {
 	t.Helper()
 	clock := server.NewManualClock(time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC))
 	srv, err := server.New(server.Options{Clock: clock, Seed: 7})
@@ -61,16 +70,19 @@ func newWorld(t *testing.T, rules string, secret func(key string) bool) *world {
 	w := &world{user: testkit.Dial(t, srv.Dial)}
 	w.user.Do("PING") // so that it is the first
 	w.admin = testkit.Dial(t, srv.Dial)
-	for _, l := range fillings {
-		w.do(t, w.admin, strings.Fields(l))
-	}
-	w.token = w.admin.Do("LOCK", "k1", "o1", "PX", "1000000").String()
-	for _, k := range w.admin.Do("KEYS", "*").Elems {
-		if secret(k.Str) {
-			w.admin.Do("DEL", k.Str)
+	for _, db := range []string{secretDB, "0"} {
+		w.admin.Do("SELECT", db)
+		for _, l := range fillings {
+			w.do(t, w.admin, strings.Fields(l))
+		}
+		w.token = w.admin.Do("LOCK", "k1", "o1", "PX", "1000000").String()
+		for _, k := range w.admin.Do("KEYS", "*").Elems {
+			if secret(db, k.Str) {
+				w.admin.Do("DEL", k.Str)
+			}
 		}
 	}
-	w.do(t, w.admin, append([]string{"ACL", "SETUSER", "ann", "on", "nopass", "&*", "-@all"}, append(strings.Fields(rules), withKeys()...)...))
+	w.do(t, w.admin, slices.Concat([]string{"ACL", "SETUSER", "ann", "on", "nopass", "&*", "-@all"}, strings.Fields(rules), commands))
 	require.Equal(t, "+OK", w.user.Do("AUTH", "ann", "x").String())
 	return w
 }
@@ -87,21 +99,21 @@ var fillings = []string{"SET s1 text", "SET s2 5", "SET n1 10", "SETBIT bits 7 1
 	"GEOADD g1 13 38 a 15 37 b", "GEOADD g2 2 48 c", "PFADD p1 a b", "PFADD p2 b c", "BF.ADD f1 a", "BF.ADD f2 b", "LOCK k2 o2 PX 1000000", "LOCK k3 o3 PX 1000000",
 	"SET due v PX 100000", "SET {a}1 v", "SECKILL.CREATE v1 STOCK 5 LIMIT 2 HOLD 1000", "SECKILL.CREATE v2 STOCK 5"}
 
-// withKeys allows every command on keys that the call tells, those that run others, and LOCK.LIST, which
-// shows only what one may read.
-func withKeys() []string {
+// allowing allows commands, those that run others, and LOCK.LIST, which shows only what one may read.
+func allowing(rows []*commands.Row) []string {
 	rules := []string{"+multi", "+exec", "+discard", "+lock.list"}
-	for _, r := range keyedRows() {
+	for _, r := range rows {
 		rules = append(rules, "+"+r.FullName())
 	}
 	return rules
 }
 
-// keyedRows are the rows that use keys and tell which.
-func keyedRows() []*commands.Row {
+// keyedRows are the rows that use keys and tell which, and with keyspace those that use a database as a
+// whole, or choose one.
+func keyedRows(keyspace bool) []*commands.Row {
 	var rows []*commands.Row
 	add := func(r *commands.Row) {
-		if len(r.Keys()) > 0 && r.Channels.First == 0 || r.FindKeys != nil || r.Implied != nil || r.Inner > 0 {
+		if keyspace && (r.UsesOwnDB() || r.Databases.All || r.Databases.Named != nil) || len(r.Keys()) > 0 && r.Channels.First == 0 || r.FindKeys != nil || r.Implied != nil || r.Inner > 0 {
 			rows = append(rows, r)
 		}
 	}
@@ -139,11 +151,15 @@ func TestRights(t *testing.T) {
 	}
 	for i, right := range rightsOf {
 		t.Run(right.rules, func(t *testing.T) {
-			secret := func(key string) bool {
-				return !slices.ContainsFunc(append([]string{companions}, right.patterns...), func(p string) bool { return glob.Match([]byte(p), []byte(key), false) })
+			secret := func(db, key string) bool {
+				if strings.Contains(right.rules, " db=") && db == secretDB {
+					return true
+				}
+				return right.patterns != nil && !slices.ContainsFunc(append([]string{companions}, right.patterns...), func(p string) bool { return glob.Match([]byte(p), []byte(key), false) })
 			}
-			with := newWorld(t, right.rules, func(string) bool { return false })
-			without := newWorld(t, right.rules, secret)
+			rows := keyedRows(right.keyspace)
+			with := newWorld(t, right.rules, allowing(rows), func(string, string) bool { return false })
+			without := newWorld(t, right.rules, allowing(rows), secret)
 			g := newGenerator()
 			g.rand = rand.New(rand.NewPCG(seed, uint64(i)))
 			for _, key := range []string{"s2", "l2", "h2", "z2"} {
@@ -151,7 +167,7 @@ func TestRights(t *testing.T) {
 			}
 			before := with.secrets(secret)
 			for range *rightsCalls {
-				for _, row := range keyedRows() {
+				for _, row := range rows {
 					sendBoth(t, g, row, with, without, seed)
 				}
 			}
@@ -189,12 +205,12 @@ func sortedWords(text string) string {
 }
 
 // secrets are the secret keys with their values.
-func (w *world) secrets(secret func(string) bool) map[string]string {
+func (w *world) secrets(secret func(db, key string) bool) map[string]string {
 	values := map[string]string{}
 	for _, db := range []string{"0", "1", "2"} {
 		w.admin.Do("SELECT", db)
 		for _, k := range w.admin.Do("KEYS", "*").Elems {
-			if secret(k.Str) {
+			if secret(db, k.Str) {
 				values[db+" "+k.Str] = w.admin.Do("DUMP", k.Str).String() + w.admin.Do("PTTL", k.Str).String()
 			}
 		}
