@@ -85,7 +85,12 @@ func xinfoConsumers(c *Ctx) error {
 // writeGroupFull writes a group for XINFO STREAM FULL, with at most count pending entries, and as many
 // of each consumer, unless count is 0.
 func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
-	c.Out.Map(7)
+	given := givenBack(g)
+	if given > 0 {
+		c.Out.Map(8)
+	} else {
+		c.Out.Map(7)
+	}
 	c.Out.BulkString("name")
 	c.Out.BulkString(g.Name())
 	writeGroupProgress(c, s, g)
@@ -108,6 +113,23 @@ func writeGroupFull(c *Ctx, s *stream.Stream, g *stream.Group, count int64) {
 		c.Out.BulkString("pending")
 		writePending(c, count, func(visit func(stream.Pending) bool) { g.PendingOf(one, stream.ID{}, visit) }, nil)
 	}
+	if given > 0 {
+		c.Out.BulkString("nacked-count")
+		c.Out.Int(given)
+	}
+}
+
+// givenBack counts what XNACK has given back and nobody has claimed since.
+func givenBack(g *stream.Group) (n int64) {
+	if nobody := g.Consumer(nil); nobody != nil {
+		g.PendingOf(nobody, stream.ID{}, func(p stream.Pending) bool {
+			if p.DeliveredMS == 0 {
+				n++
+			}
+			return true
+		})
+	}
+	return n
 }
 
 // writePending writes an array of pending entries; owners, if not nil, is the group whose

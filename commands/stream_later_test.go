@@ -136,3 +136,20 @@ func TestOrderByTime(t *testing.T) {
 		require.Equal(t, g.PendingLen(), n)
 	}
 }
+
+// From redis.io/commands/xinfo-stream: "nacked-count: the number of entries currently in the nacked zone.
+// Added in Redis 8.8." Groups without any show what 7.4 shows.
+func TestNackedAreCounted(t *testing.T) {
+	f := newFixture(t, StreamRows)
+	f.do("XADD", "s", "1", "f", "v")
+	f.do("XADD", "s", "2", "f", "v")
+	f.do("XGROUP", "CREATE", "s", "g", "0")
+	f.do("XREADGROUP", "GROUP", "g", "", "COUNT", "1", "STREAMS", "s", ">") // who has this name holds it
+	f.do("XREADGROUP", "GROUP", "g", "c", "STREAMS", "s", ">")
+	full := func() string { return f.do("XINFO", "STREAM", "s", "FULL").String() }
+	require.NotContains(t, full(), "nacked-count")
+	f.want("1", "XNACK", "s", "g", "FAIL", "IDS", "1", "2")
+	require.Contains(t, full(), `"nacked-count" 1]`)
+	f.do("XCLAIM", "s", "g", "c", "0", "2")
+	require.NotContains(t, full(), "nacked-count")
+}
