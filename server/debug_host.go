@@ -25,6 +25,23 @@ func (h debugHost) Allowed() bool { return h.session.mayDebug() }
 // SetActiveExpiry implements debug.Host.
 func (h debugHost) SetActiveExpiry(on bool) { h.session.executor.expiryPaused = !on }
 
+// LetScriptsDebug implements debug.Host.
+func (h debugHost) LetScriptsDebug(on bool) { h.session.executor.debugScripts = on }
+
+// EachEvictable implements debug.Host.
+func (h debugHost) EachEvictable(f func(bytes int)) bool {
+	ex := h.session.executor
+	if ex.memory.clientLimit == 0 {
+		return false
+	}
+	for _, s := range ex.clients {
+		if !s.noEvict {
+			f(s.memory.counted)
+		}
+	}
+	return true
+}
+
 // Log implements debug.Host.
 func (h debugHost) Log(text string) { h.session.executor.log.Warn(text) }
 

@@ -79,6 +79,7 @@ type executor struct {
 	durable      durability.Storage // what is kept on disk
 	syncing      syncWaiters
 	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
+	debugScripts bool // DEBUG SET-DISABLE-DENY-SCRIPTS 1
 	housePaused  bool // DEBUG PAUSE-CRON 1
 	housekeeping timer
 

@@ -9,6 +9,7 @@ import (
 	"lockserver/commands"
 	"lockserver/persistence/rdb"
 	"lockserver/server/acl"
+	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/script"
@@ -80,6 +81,11 @@ func (h scriptHost) End(c *commands.Ctx, stopped bool) {
 	if stopped || h.executor.failed != nil {
 		h.executor.store.TakeEffects() // a unit that was cut off leaves no trace in the journal
 	}
+}
+
+// Lifts implements script.Host.
+func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
+	return h.executor.debugScripts && row.Name == "debug" && debug.FitForScripts(argv)
 }
 
 // RefusesWrites implements script.Host.

@@ -15,6 +15,11 @@ type Host interface {
 	Allowed() bool
 	// SetActiveExpiry says whether keys go by themselves when their time has come.
 	SetActiveExpiry(on bool)
+	// LetScriptsDebug says whether scripts may call what is FitForScripts.
+	LetScriptsDebug(on bool)
+	// EachEvictable calls f with what each client takes that maxmemory-clients may evict; false: there is no
+	// bound.
+	EachEvictable(f func(bytes int)) bool
 	// Log writes a line into the server's log.
 	Log(text string)
 	// Compresses reports whether the server's files are compressed (rdbcompression).
@@ -97,6 +102,7 @@ func run(c *call, all []subcommand) error {
 func subcommands() []subcommand {
 	const any = 1 << 30
 	return slices.Concat(switches(), []subcommand{
+		{"client-eviction", 0, 0, clientSizes, []string{"CLIENT-EVICTION", "Tells how many clients take how much, with maxmemory-clients."}},
 		{"digest", 0, 0, digestOf, []string{"DIGEST", "Returns the digest of all data."}},
 		{"digest-value", 0, any, digestValues, []string{"DIGEST-VALUE [<key> ...]", "Returns the digest of each key's value."}},
 		{"error", 1, 1, replyError, []string{"ERROR <string>", "Replies with an error of these words."}},

@@ -36,6 +36,8 @@ func switches() []subcommand {
 		{"replybuffer", 2, 2, replyBuffer, inside("REPLYBUFFER <PEAK-RESET-TIME|RESIZING> <value>")},
 		{"set-active-expire", 1, 1, with(Host.SetActiveExpiry), []string{"SET-ACTIVE-EXPIRE <0|1>",
 			"Says whether keys go by themselves when their time has come."}},
+		{"set-disable-deny-scripts", 1, 1, with(Host.LetScriptsDebug), []string{"SET-DISABLE-DENY-SCRIPTS <0|1>",
+			"Lets scripts call DEBUG PROTOCOL and SLEEP."}},
 		{"set-skip-checksum-validation", 1, 1, with(Host.TrustChecksums), []string{"SET-SKIP-CHECKSUM-VALIDATION <0|1>",
 			"Takes snapshots and payloads whatever their checksum says."}},
 		{"structsize", 0, 0, structSize, inside("STRUCTSIZE")},

@@ -128,13 +128,13 @@ func (e *Engine) admitCall(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	switch {
 	case !row.Accepts(len(argv)):
 		return commands.ErrCallArity
-	case row.Flags&commands.NoScript != 0:
+	case row.Flags&commands.NoScript != 0 && !e.host.Lifts(row, argv):
 		return commands.ErrNoScript
 	}
 	if err := e.host.Permit(c, row, argv); err != nil {
 		return err
 	}
-	return e.Admit(row)
+	return e.admitEffect(row)
 }
 
 // rowOf returns the row of a command, nil if there is no such command.

@@ -72,10 +72,16 @@ func (e *Engine) Stop() { e.stop.Store(true) }
 
 // Admit says whether the running script may call a command, and notes that it is going to write.
 func (e *Engine) Admit(row *commands.Row) error {
+	if row.Flags&commands.NoScript != 0 {
+		return commands.ErrNoScript
+	}
+	return e.admitEffect(row)
+}
+
+// admitEffect is Admit without the question whether scripts may call the command at all.
+func (e *Engine) admitEffect(row *commands.Row) error {
 	run, flags := e.running, row.Flags
 	switch {
-	case flags&commands.NoScript != 0:
-		return commands.ErrNoScript
 	case run.readOnly && flags&(commands.Write|commands.MayReplicate) != 0:
 		return commands.ErrCallReadOnly
 	case run.wrote: // it goes on writing, whatever happens, so that it is never left half done

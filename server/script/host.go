@@ -28,6 +28,9 @@ type Host interface {
 	// Permitted reports whether it may, and logs nothing.
 	Permitted(c *commands.Ctx, row *commands.Row, argv [][]byte) bool
 
+	// Lifts reports whether scripts may call a command for now that its row keeps from them.
+	Lifts(row *commands.Row, argv [][]byte) bool
+
 	// RefusesWrites returns what keeps everybody from writing, nil if nothing does.
 	RefusesWrites() error
 	// Full reports whether memory was full, and no room could be made, when the client's command began.

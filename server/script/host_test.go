@@ -81,6 +81,9 @@ func (h *testHost) Permit(*commands.Ctx, *commands.Row, [][]byte) error { return
 func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { return true }
 
 // RefusesWrites implements Host.
+func (*testHost) Lifts(*commands.Row, [][]byte) bool { return false }
+
+// RefusesWrites implements Host.
 func (h *testHost) RefusesWrites() error { return h.refusal }
 
 // CountError implements Host.

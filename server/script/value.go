@@ -91,6 +91,11 @@ func (r *replyReader) value() lua.LValue {
 		return r.pairs()
 	case '~':
 		return r.set()
+	case '|': // attributes say something of the value behind them, which is the reply
+		for range 2 * r.count() {
+			r.value()
+		}
+		return r.value()
 	}
 	panic("script: a command has written a reply of type " + strconv.Quote(string(kind)))
 }

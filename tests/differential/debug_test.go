@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 
@@ -131,4 +132,44 @@ func TestDebug(t *testing.T) {
 			require.Empty(t, testkit.ReadDataset(ours).Diff(testkit.ReadDataset(redis), 5000))
 		})
 	}
+}
+
+// TestScriptsDebug: with SET-DISABLE-DENY-SCRIPTS scripts read replies of every type, in both versions of the
+// protocol.
+func TestScriptsDebug(t *testing.T) {
+	srv, err := server.New(server.Options{Directives: map[string]string{"enable-debug-command": "yes"}})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	ours := testkit.Dial(t, srv.Dial)
+	redis := testkit.StartRedis(t, "--enable-debug-command", "yes").Client(t)
+	same := func(args ...string) {
+		t.Helper()
+		require.Equal(t, redis.Do(args...).String(), ours.Do(args...).String(), "%q", args)
+	}
+	call := func(version, what string) {
+		same("EVAL", "redis.setresp("+version+"); return redis.call('debug', 'protocol', '"+what+"')", "0")
+	}
+	call("2", "string")
+	for _, on := range []string{"1", "0", "x", "2"} {
+		same("DEBUG", "SET-DISABLE-DENY-SCRIPTS", on)
+		for _, client := range []string{"2", "3"} {
+			require.False(t, redis.Do("HELLO", client).IsError() || ours.Do("HELLO", client).IsError())
+			for _, version := range []string{"2", "3"} {
+				for _, what := range strings.Fields("string integer double bignum null array set map attrib verbatim true false nosuch") {
+					call(version, what)
+				}
+			}
+		}
+		same("EVAL", "return redis.call('debug', 'sleep', '0')", "0")
+		same("EVAL", "return redis.pcall('debug', 'sleep').err", "0")
+	}
+	same("DEBUG", "SET-DISABLE-DENY-SCRIPTS")
+	same("DEBUG", "CLIENT-EVICTION")
+	same("DEBUG", "CLIENT-EVICTION", "x")
+	same("CONFIG", "SET", "maxmemory-clients", "100mb")
+	figure := regexp.MustCompile(`tot-mem: *\d+`)
+	require.Equal(t, figure.ReplaceAllString(redis.Do("DEBUG", "CLIENT-EVICTION").String(), ""),
+		figure.ReplaceAllString(ours.Do("DEBUG", "CLIENT-EVICTION").String(), ""))
+	same("DEBUG", "MALLCTL")
 }
