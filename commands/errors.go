@@ -205,6 +205,7 @@ const (
 	ErrCommandlogType    Error = "ERR type should be one of the following: slow, large-request, large-reply, lock-wait"
 	ErrSlowlogCount      Error = "ERR count should be greater than or equal to -1"
 	ErrMonitorDenied     Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
+	ErrSSubscribeDenied  Error = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"
 	ErrReplicaKeyspace   Error = "ERR Replica can't interact with the keyspace"
 	ErrDebugDisabled     Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 	ErrMisconf           Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."

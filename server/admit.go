@@ -1,6 +1,8 @@
 package server
 
 import (
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/server/acl"
 )
@@ -125,7 +127,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
-		!s.executor.durable.Loading() && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil
+		!s.executor.durable.Loading() && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -147,10 +149,13 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 	return nil
 }
 
-// pause holds commands until a time, or longer and more of them if that is in force already.
+// pause holds commands until a time, or longer and more of them if that is in force already; 0: no longer.
 func (ex *executor) pause(untilMS int64, all bool) {
 	p := &ex.pausing
-	p.untilMS, p.all = max(p.untilMS, untilMS), p.all || all
+	if p.untilMS = max(p.untilMS, untilMS); p.untilMS == 0 {
+		return
+	}
+	p.all = p.all || all
 	p.timer.Of = p
 	ex.timers.set(&p.timer, p.untilMS)
 }
@@ -173,18 +178,14 @@ func (ex *executor) unpause() {
 	p.held = nil
 }
 
-// holds reports whether the session's next command must wait for the end of the pause. What would be
-// refused anyhow need not; row may be nil.
-func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
-	if row == nil {
-		var err error
-		if row, err = ex.table.Resolve(argv); err != nil {
-			return false
+// holds reports whether the session's next command must wait for the end of the pause. As in Redis what is
+// refused, with err, need not.
+func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
+	if err != nil || !ex.pauses(s, row, argv) {
+		if s.held { // it had to wait before, and is refused by now
+			s.held = false
+			ex.pausing.held = slices.DeleteFunc(ex.pausing.held, func(other *session) bool { return other == s })
 		}
-	}
-	const writing = commands.Write | commands.MayReplicate
-	writes := ex.scripts.Flags(row, argv)&writing != 0 || row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
-	if !s.authenticated || !ex.pausing.all && !writes || ex.rights.Check(s.user, s.db, row, argv).Reason != acl.Allowed {
 		return false
 	}
 	if !s.held {
@@ -192,4 +193,14 @@ func (ex *executor) holds(s *session, row *commands.Row, argv [][]byte) bool {
 		ex.pausing.held = append(ex.pausing.held, s)
 	}
 	return true
+}
+
+// pauses reports whether the pause is for this command.
+func (ex *executor) pauses(s *session, row *commands.Row, argv [][]byte) bool {
+	if ex.busy.on || ex.pausing.untilMS == 0 {
+		return false
+	}
+	const writing = commands.Write | commands.MayReplicate
+	return ex.pausing.all || ex.scripts.Flags(row, argv)&writing != 0 ||
+		row.Flags.Has(commands.RunsQueue) && s.multi != nil && s.multi.flags&writing != 0
 }

@@ -63,6 +63,7 @@ func (f *killFilter) kill(me *session) (n int64) {
 			s.closing = true // after the reply
 		} else {
 			s.executor.condemn(s)
+			s.unsubscribeAll() // nobody counts it among those whom a message reaches
 		}
 	}
 	return n

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,8 +103,8 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		cmd = s.lastRow.FullName()
 	}
 	queued, queuedBytes := -1, 0
-	if s.multi != nil {
-		queued, queuedBytes = len(s.multi.queued), len(s.multi.room)
+	if tx := cmp.Or(s.multi, s.running); tx != nil {
+		queued, queuedBytes = len(tx.queued), len(tx.room)
 	}
 	var listens [pubsub.Kinds]int
 	if s.subs != nil {
@@ -139,8 +140,8 @@ func (s *session) flags() string {
 	}{
 		{"O", s.monitors},
 		{"P", s.subs != nil},
-		{"x", s.multi != nil},
-		{"b", s.waiter != nil},
+		{"x", s.multi != nil || s.running != nil},
+		{"b", s.waiter != nil || s.held},
 		{"t", s.tracker != nil},
 		{"R", s.tracker != nil && s.tracker.Broken},
 		{"B", s.tracker != nil && s.tracker.BCast},

@@ -54,9 +54,7 @@ func clientPause(c *commands.Ctx) error {
 	if err := timeout.Err(); err != nil {
 		return err
 	}
-	if untilMS > 0 {
-		sessionOf(c).executor.pause(untilMS, all)
-	}
+	sessionOf(c).executor.pause(untilMS, all)
 	c.Out.OK()
 	return nil
 }

@@ -11,18 +11,20 @@ import (
 // How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called and
 // counted, and its unit is ended.
 
-// run executes one command of a session as a unit. row may be nil: it is then looked up.
-func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) {
+// run executes one command of a session as a unit. row may be nil: it is then looked up. held says that the
+// command has to wait for the end of CLIENT PAUSE instead.
+func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool) {
 	var err error
 	if row == nil {
 		row, err = ex.table.Resolve(argv)
 	}
 	if ex.fastPath && err == nil && ex.plain[row.Index()] != notPlain {
 		ex.runPlain(s, row, argv)
-		return
+		return false
 	}
-	ex.runAny(s, row, err, argv)
+	held = ex.runAny(s, row, err, argv)
 	ex.fastPath = s.takesFastPath()
+	return held
 }
 
 // runPlain is runAny for a plain command of a session that takes the fast path.
@@ -145,7 +147,7 @@ func (ex *executor) refuse(s *session, mark int, err error) {
 }
 
 // runAny is run for whatever command in whatever state; err is why there is no row.
-func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) {
+func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) (held bool) {
 	s.lastRow = row
 	if len(s.inbox) > 0 {
 		s.takeInbox()
@@ -156,6 +158,10 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		}
 	} else if called := ex.table.Called(argv); called != nil {
 		ex.stats.Commands[called.Index()].Rejected++
+		s.lastRow = called
+	}
+	if (ex.pausing.untilMS != 0 || s.held) && ex.holds(s, row, err, argv) {
+		return true
 	}
 	mark := s.out.Mark() // it may have been told of what was evicted
 	queued := false
@@ -188,7 +194,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		s.endCaching(row)
 	}
 	if ex.busy.on {
-		return // in the middle of the unit of another session's script
+		return false // in the middle of the unit of another session's script
 	}
 	ex.endUnit()
 	if ex.busy.later != nil {
@@ -197,6 +203,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if log := ex.durable.Log(); log != nil {
 		log.Credit(&s.mark)
 	}
+	return false
 }
 
 // call runs a handler and contains its panic.
@@ -352,7 +359,7 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 		}
 		return false, err
 	}
-	if !tx.aborted { // what will not run is not worth the memory
+	if !tx.aborted && !s.watchedChanged { // what will not run is not worth the memory
 		tx.add(row, s.executor.scripts.Flags(row, argv), argv)
 		if row.Flags.Has(commands.InLog) {
 			tx.choose(s.executor.store, argv)

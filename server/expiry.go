@@ -60,7 +60,12 @@ func (ex *executor) expireDue(budget int) (more bool) {
 
 // evict makes room for one slice's time, as a unit of its own: whoever waits for a key that went is served.
 // It reports whether memory is within its bound or may soon be; the ticker goes on with what a slice leaves.
+// As in Redis nothing goes under CLIENT PAUSE.
 func (ex *executor) evict() bool {
+	if ex.pausing.untilMS != 0 {
+		ex.evicting = false
+		return true
+	}
 	defer ex.damaging()
 	most := ex.memory.mostEvictions
 	removed := ex.store.Evict(most)

@@ -300,16 +300,15 @@ func (s *session) runAll(ex *executor, b *batch, todo [][][]byte) int {
 			s.closing = s.closing || ex.failed != nil
 			return i
 		}
-		if ex.pausing.untilMS != 0 && !ex.busy.on && ex.holds(s, rows[i], argv) {
-			return i
-		}
 		if b.ahead && rows[i] != nil {
 			if _, ok := rows[i].FirstKeyIn(argv); ok { // those whose keys were prefetched, in their order
 				s.db.Expect(b.slots[next])
 				next++
 			}
 		}
-		ex.run(s, rows[i], argv)
+		if ex.run(s, rows[i], argv) {
+			return i
+		}
 	}
 	return len(todo)
 }

@@ -57,7 +57,7 @@ func (ex *executor) tellMonitors(s *session, row *commands.Row, db int, argv [][
 	}
 	w.Buf = append(w.Buf, "\r\n"...)
 	for _, m := range ex.monitors {
-		if m.replies&replyOff == 0 {
+		if !m.replies.isMuted() {
 			ex.deliver(m, w.Buf)
 		}
 	}

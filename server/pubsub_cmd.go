@@ -74,6 +74,9 @@ func pubsubRow() commands.Row {
 func subscribeCmd(kind pubsub.Kind, word string) func(*commands.Ctx) error {
 	return func(c *commands.Ctx) error {
 		s := sessionOf(c)
+		if kind == pubsub.Shard && !c.MayBlock { // Redis allows only the others in a transaction
+			return commands.ErrSSubscribeDenied
+		}
 		for _, name := range c.Args().Rest() {
 			s.subscribe(kind, name)
 			s.confirm(c, kind, word, name)

@@ -60,7 +60,6 @@ type session struct {
 	user          *acl.User
 	authenticated bool
 	loggedIn      bool
-	inExec        bool // the running command stands in a transaction
 	noTouch       bool
 	noEvict       bool
 	replies       replyMode
@@ -73,6 +72,7 @@ type session struct {
 	// lastRow is the row of the running or last command, nil if there was no such command.
 	lastRow *commands.Row
 	multi   *transaction // since MULTI, nil outside
+	running *transaction // that of EXEC, nil outside
 	spare   *transaction // an ended one, for the next MULTI
 	// watched are the keys of WATCH; watchedChanged says that one of them is no longer as it was.
 	watched        []*watch

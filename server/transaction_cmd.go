@@ -64,15 +64,16 @@ func execCmd(c *commands.Ctx) error {
 		start = whole
 	}
 	var inner commands.Ctx
-	s.inExec = true
-	defer func() { s.inExec = false }()
+	s.running = tx
+	defer func() { s.running = nil }()
 	for _, q := range tx.queued {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
 			return commands.ErrInternal
 		}
-		mark := c.Out.Mark()
+		mark, over := c.Out.Mark(), s.closing
 		ex.runQueued(&inner, s, q)
-		if s.replies.isMuted() { // from CLIENT REPLY OFF to ON, whatever the array's length says, as in Redis
+		// From CLIENT REPLY OFF to ON, and behind CLIENT KILL, whatever the array's length says, as in Redis.
+		if s.replies.isMuted() || over {
 			c.Out.Rollback(mark)
 		}
 		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not

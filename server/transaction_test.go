@@ -121,8 +121,15 @@ var transactionScripts = []struct{ name, text string }{
 		A CLIENT SETNAME me -> +OK
 		A MULTI -> +OK
 		A CLIENT KILL TYPE normal SKIPME no -> +QUEUED
+		A PUBLISH c m -> +QUEUED
+		B SUBSCRIBE c -> ["subscribe" "c" 1]
+		A sends EXEC # whose reply ends behind the first, as in Redis
+		B <- ["message" "c" "m"]`},
+	{"who kills itself at the end has its reply", `
+		A MULTI -> +OK
 		A SET k 1 -> +QUEUED
-		A EXEC -> [1 +OK]
+		A CLIENT KILL TYPE normal SKIPME no -> +QUEUED
+		A EXEC -> [+OK 1]
 		A <- closed
 		B GET k -> "1"`},
 }

@@ -88,7 +88,7 @@ func (s *session) logIn(name, password, command []byte) error {
 	u := ex.users.LogIn(name, password)
 	if u == nil {
 		where := acl.TopLevel
-		if s.inExec {
+		if s.running != nil {
 			where = acl.InMulti
 		}
 		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)

@@ -15,11 +15,22 @@ func newWatching(databases int) watching {
 	return w
 }
 
-// keyChanged makes the transactions of those who watch the key fail.
+// keyChanged makes the transactions of those who watch the key fail. What else they watch no longer matters.
 func (w *watching) keyChanged(db int, key []byte) {
-	for _, watch := range w.watches[db][string(key)] {
-		watch.session.watchedChanged = true
+	for list := w.watches[db][string(key)]; len(list) > 0; list = w.watches[db][string(key)] {
+		s := list[len(list)-1].session
+		s.watchedChanged = true
+		w.forget(s)
 	}
+}
+
+// forget ends the watches of a session, which has some.
+func (w *watching) forget(s *session) {
+	for _, one := range s.watched {
+		w.remove(one)
+	}
+	s.watched = nil
+	w.clients--
 }
 
 // databaseChanged is keyChanged for every key of a database that was there before or is there now.
@@ -78,13 +89,8 @@ func (s *session) unwatch() {
 	if len(s.watched) == 0 {
 		return
 	}
-	ex := s.executor
-	for _, one := range s.watched {
-		ex.watching.remove(one)
-	}
-	s.watched = nil
-	ex.watching.clients--
-	ex.observe()
+	s.executor.watching.forget(s)
+	s.executor.observe()
 }
 
 // discard leaves a transaction and forgets the watched keys.
