@@ -5,7 +5,7 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # How long each fuzz target runs, and how many of them at a time.
 FUZZTIME ?= 60s
 FUZZJOBS ?= 2
-# SEED replays a run of diff or snapshots, N is how many commands diff generates.
+# SEED replays a run of diff or snapshots, N is how many commands diff generates; a fourth of it are steps of conversations.
 SEED ?=
 N ?=
 # BUSY are the packages that measure time or need the machine for themselves.

@@ -44,3 +44,25 @@ func TestAPlantedDifferenceIsShrunk(t *testing.T) {
 	}
 	require.Fail(t, "LINSERT is never played")
 }
+
+// TestAPlantedMessageIsShrunk plants a message in conversations, behind each SET, which only a subscriber
+// receives.
+func TestAPlantedMessageIsShrunk(t *testing.T) {
+	c := startConversations(t)
+	c.after = func(step talkStep) {
+		if strings.HasPrefix(step.commands[0], "SET ") {
+			c.ours.control.Do("PUBLISH", "c1", "planted")
+		}
+	}
+	for i := range uint64(100) {
+		if report := c.converse(newTalk(1, i, talkers).steps(talkLength)); report != "" {
+			t.Log(report)
+			require.Regexp(t, `^[2-4] of \d+ steps`, report)
+			require.Contains(t, report, "SUBSCRIBE")
+			require.Contains(t, report, "SET")
+			require.Contains(t, report, `"planted"`)
+			return
+		}
+	}
+	require.Fail(t, "nobody subscribes")
+}
