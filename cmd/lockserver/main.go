@@ -34,6 +34,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 	if len(args) > 0 && args[0] == "check" {
 		return runCheck(args[1:], stdout, stderr)
 	}
+	if i, ok := findInspection(args); ok {
+		return i.start(args[1:], stdout, stderr)
+	}
 	files := config.OSFiles()
 	var input []byte // what was read from standard input
 	files.Stdin = func() (_ []byte, err error) {
@@ -107,6 +110,9 @@ A Redis-protocol server with native locks (LOCK, UNLOCK, RENEW) and flash sales 
   lockserver -                        read the directives from standard input
   lockserver demo                     play a flash sale; see lockserver demo --help
   lockserver check PATH ...           verify snapshots and append-only files; see lockserver check --help
+  lockserver top                      what a running server does, once a second; see lockserver top --help
+  lockserver locks                    the locks that are held; see lockserver locks --help
+  lockserver why KEY                  why a lock is not free; see lockserver why --help
   lockserver -v | --version           print the version
   lockserver -h | --help              print this
   lockserver --check-system           tell whether the system gives what a server needs

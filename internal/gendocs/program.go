@@ -7,6 +7,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -83,8 +84,10 @@ func readProgram(dir string) (program, error) {
 	return p, nil
 }
 
-// usageTexts are the string constants that begin as an explanation of the command line does.
+// usageTexts are the string constants that begin as an explanation of the command line does. A constant may
+// be put together of literals and other constants.
 func usageTexts(dir string) (texts []string, err error) {
+	constants := map[string]ast.Expr{}
 	err = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -94,17 +97,39 @@ func usageTexts(dir string) (texts []string, err error) {
 			return err
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
-			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
-				text, _ := strconv.Unquote(literal.Value)
-				if strings.HasPrefix(text, usagePrefix) && strings.Contains(text, "\n\n") {
-					texts = append(texts, text)
+			if spec, ok := n.(*ast.ValueSpec); ok && len(spec.Values) == len(spec.Names) {
+				for i, name := range spec.Names {
+					constants[name.Name] = spec.Values[i]
 				}
 			}
 			return true
 		})
 		return nil
 	})
+	for _, name := range slices.Sorted(maps.Keys(constants)) {
+		text := constantText(constants[name], constants)
+		if strings.HasPrefix(text, usagePrefix) && strings.Contains(text, "\n\n") {
+			texts = append(texts, text)
+		}
+	}
 	return texts, err
+}
+
+// constantText is the value of an expression of string literals, constants by their names, and sums of such;
+// of anything else it is empty.
+func constantText(e ast.Expr, constants map[string]ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.BasicLit:
+		text, _ := strconv.Unquote(e.Value)
+		return text
+	case *ast.Ident:
+		if of, ok := constants[e.Name]; ok {
+			return constantText(of, constants)
+		}
+	case *ast.BinaryExpr:
+		return constantText(e.X, constants) + constantText(e.Y, constants)
+	}
+	return ""
 }
 
 // isCommand is a word that is the name of a command; commands are typed first.

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"lockserver/internal/inspect"
+)
+
+// inspection is one of the commands that look into a running server: top, locks and why.
+type inspection struct {
+	name, usage string
+	// flags adds those that only it has.
+	flags func(f *flag.FlagSet)
+	// arguments is how many words it takes behind the flags.
+	arguments int
+	run       func(ctx context.Context, s *inspect.Server, words []string, stdout io.Writer) error
+}
+
+// inspections are all of them, with the flags of one command line.
+func inspections() []inspection {
+	var by inspect.Filter
+	var asJSON, once bool
+	interval := time.Second
+	return []inspection{
+		{name: "top", usage: topUsage,
+			flags: func(f *flag.FlagSet) {
+				f.BoolVar(&once, "once", false, "")
+				f.DurationVar(&interval, "interval", interval, "")
+			},
+			run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) error {
+				if interval < 100*time.Millisecond {
+					return errors.New("--interval is 100ms at least")
+				}
+				if once || !isTerminal(stdout) {
+					return s.TopOnce(ctx, stdout, interval)
+				}
+				return s.Top(ctx, os.Stdin, stdout, interval)
+			}},
+		{name: "locks", usage: locksUsage,
+			flags: func(f *flag.FlagSet) {
+				f.StringVar(&by.Owner, "owner", "", "")
+				f.StringVar(&by.Match, "match", "", "")
+				f.BoolVar(&asJSON, "json", false, "")
+			},
+			run: func(ctx context.Context, s *inspect.Server, _ []string, stdout io.Writer) error {
+				return s.PrintLocks(ctx, stdout, by, asJSON)
+			}},
+		{name: "why", usage: whyUsage, arguments: 1,
+			flags: func(f *flag.FlagSet) { f.BoolVar(&asJSON, "json", false, "") },
+			run: func(ctx context.Context, s *inspect.Server, words []string, stdout io.Writer) error {
+				reason, err := s.Why(ctx, words[0])
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					return reason.PrintJSON(stdout)
+				}
+				reason.Print(stdout, time.Now())
+				return nil
+			}},
+	}
+}
+
+// findInspection returns the one that a command line asks for.
+func findInspection(args []string) (i inspection, ok bool) {
+	for _, i := range inspections() {
+		if len(args) > 0 && args[0] == i.name {
+			return i, true
+		}
+	}
+	return i, false
+}
+
+// start is the command from its arguments, without its name, to its exit code.
+func (i inspection) start(args []string, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	logging.Disable() // of go-redis, which would write into the screen what is returned, too
+	err := i.connectAndRun(ctx, args, stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		fmt.Fprint(stdout, i.usage)
+		return 0
+	}
+	if err != nil {
+		fmt.Fprintf(stderr, "lockserver %s: %v\n", i.name, err)
+		return 1
+	}
+	return 0
+}
+
+func (i inspection) connectAndRun(ctx context.Context, args []string, stdout io.Writer) error {
+	var r remote
+	f := flag.NewFlagSet(i.name, flag.ContinueOnError)
+	f.SetOutput(io.Discard)
+	r.flags(f)
+	i.flags(f)
+	if err := f.Parse(args); err != nil {
+		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
+			err = fmt.Errorf("unknown flag --%s; try: lockserver %s --help", name, i.name)
+		}
+		return err // flag.ErrHelp, too
+	}
+	if f.NArg() != i.arguments {
+		return fmt.Errorf("try: lockserver %s --help", i.name)
+	}
+	o, err := r.options()
+	if err != nil {
+		return err
+	}
+	s, err := inspect.Connect(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.Close() }()
+	return i.run(ctx, s, f.Args(), stdout)
+}
+
+// remote is what a command line says of the server that it is about, in the words of redis-cli.
+type remote struct {
+	inspect.Options
+	tls, insecure          bool
+	caFile, cert, key, sni string
+}
+
+func (r *remote) flags(f *flag.FlagSet) {
+	f.StringVar(&r.Addr, "addr", "127.0.0.1:6379", "")
+	f.StringVar(&r.User, "user", "", "")
+	f.StringVar(&r.Password, "password", os.Getenv("REDISCLI_AUTH"), "")
+	f.IntVar(&r.DB, "n", 0, "")
+	f.BoolVar(&r.tls, "tls", false, "")
+	f.BoolVar(&r.insecure, "insecure", false, "")
+	f.StringVar(&r.caFile, "cacert", "", "")
+	f.StringVar(&r.cert, "cert", "", "")
+	f.StringVar(&r.key, "key", "", "")
+	f.StringVar(&r.sni, "sni", "", "")
+}
+
+// options reads the files that the flags name.
+func (r *remote) options() (inspect.Options, error) {
+	if !r.tls {
+		if r.insecure || r.caFile+r.cert+r.key+r.sni != "" {
+			return r.Options, errors.New("--insecure, --cacert, --cert, --key and --sni need --tls")
+		}
+		return r.Options, nil
+	}
+	r.TLS = &tls.Config{InsecureSkipVerify: r.insecure, ServerName: r.sni, MinVersion: tls.VersionTLS12}
+	if r.caFile != "" {
+		text, err := os.ReadFile(r.caFile)
+		if err != nil {
+			return r.Options, err
+		}
+		r.TLS.RootCAs = x509.NewCertPool()
+		if !r.TLS.RootCAs.AppendCertsFromPEM(text) {
+			return r.Options, fmt.Errorf("%s holds no certificate", r.caFile)
+		}
+	}
+	if r.cert != "" || r.key != "" {
+		pair, err := tls.LoadX509KeyPair(r.cert, r.key)
+		if err != nil {
+			return r.Options, err
+		}
+		r.TLS.Certificates = []tls.Certificate{pair}
+	}
+	return r.Options, nil
+}
+
+const topUsage = `Usage: lockserver top [--flag value ...]
+
+Shows once a second what a running server does: its locks, those first that others wait for, its sales, and its rates.
+Enter tells why the chosen lock is not free. Without a terminal it prints one look and ends.
+
+  --interval 1s      how often it looks
+  --once             print one look, and end
+` + remoteUsage
+
+const locksUsage = `Usage: lockserver locks [--flag value ...]
+
+Lists the locks that are held, in no order, a piece at a time, so that nobody waits for a long list.
+
+  --owner worker-1   only those of an owner
+  --match order:*    only keys that match a pattern
+  --json             one object a line: key, owner, holds, token, ttl_ms (-1: without end)
+` + remoteUsage
+
+const whyUsage = `Usage: lockserver why [--flag value ...] KEY
+
+Tells why a lock is not free: who holds it, since when and for how long, who waits, and what the holder waits for
+itself.
+
+  --json             the same as an object
+` + remoteUsage
+
+const remoteUsage = `
+Which server, in the words of redis-cli:
+
+  --addr host:port   127.0.0.1:6379, or the path of a unix socket
+  --user name        log in as a user; it sees what that user may read
+  --password secret  REDISCLI_AUTH in the environment does the same
+  -n 0               the database
+  --tls              encrypted
+  --cacert ca.crt    who signs the server's certificate; without it, whom the system trusts
+  --cert me.crt      a certificate for the server
+  --key me.key       its key
+  --sni name         the name that the server's certificate has to be for
+  --insecure         take any certificate
+
+Exit codes: 0; 1 if the server could not be asked.
+`

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/tls"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// inspected runs one of the commands that look into a server to its end.
+func inspected(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	c := start(t, t.TempDir(), args...)
+	code = c.exit(t)
+	return code, c.stdout.String(), c.stderr.String()
+}
+
+// TestInspection looks at a server that runs, by each of the commands.
+func TestInspection(t *testing.T) {
+	_, addr := startReady(t, t.TempDir(), "--save", "")
+	require.Len(t, ask(t, addr, "LOCK order:1 alice PX 60000", "LOCK order:2 bob PX 60000"), 2)
+	code, out, _ := inspected(t, "locks", "--addr", addr, "--owner", "alice")
+	require.Zero(t, code)
+	require.Regexp(t, `^KEY .*\norder:1  alice  1 .*\n$`, out)
+	code, out, _ = inspected(t, "why", "--addr", addr, "order:2")
+	require.Zero(t, code)
+	require.Contains(t, out, "order:2 is held by bob\n")
+	code, out, _ = inspected(t, "why", "--addr", addr, "--json", "free")
+	require.Zero(t, code)
+	require.JSONEq(t, `{"key": "free", "lock": null}`, out)
+	code, out, _ = inspected(t, "top", "--addr", addr, "--interval", "100ms")
+	require.Zero(t, code)
+	require.Contains(t, out, "order:1")
+	require.NotContains(t, out, "\x1b", "a pipe is no terminal")
+}
+
+// TestInspectionOverTLS logs in as a user, over TLS.
+func TestInspectionOverTLS(t *testing.T) {
+	authority := testkit.NewAuthority(t)
+	own, me := authority.Issue("localhost", time.Now().Add(time.Hour)), authority.Issue("me", time.Now().Add(time.Hour))
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{own.Certificate},
+		ClientCAs: authority.Pool(), ClientAuth: tls.RequireAndVerifyClientCert})
+	require.NoError(t, err)
+	srv, err := server.New(server.Options{Listener: l, Directives: map[string]string{"user": "ops on >pw +@all ~order:*"}})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	defer func() { _ = srv.Close() }()
+	c := testkit.Dial(t, srv.Dial)
+	defer c.Close()
+	c.Do("LOCK", "order:1", "alice", "PX", "60000")
+	c.Do("LOCK", "other", "bob", "PX", "60000")
+	locks := func(args ...string) (int, string, string) {
+		var out, stderr strings.Builder
+		code := run(append([]string{"locks", "--addr", l.Addr().String(), "--user", "ops"}, args...), &out, &stderr)
+		return code, out.String(), stderr.String()
+	}
+	safe := []string{"--password", "pw", "--tls", "--cacert", authority.File, "--cert", me.CertFile, "--key", me.KeyFile}
+	code, out, _ := locks(safe...)
+	require.Zero(t, code)
+	require.Contains(t, out, "order:1")
+	require.NotContains(t, out, "other", "that user may not see it")
+	code, _, stderr := locks(append(safe, "--sni", "elsewhere")...)
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "elsewhere")
+	code, _, stderr = locks("--password", "pw", "--tls")
+	require.Equal(t, 1, code)
+	require.Contains(t, stderr, "unknown authority")
+	code, _, _ = locks("--password", "pw", "--tls", "--insecure", "--cert", me.CertFile, "--key", me.KeyFile)
+	require.Zero(t, code)
+}
+
+// TestInspectionRefuses what it cannot do, in one line.
+func TestInspectionRefuses(t *testing.T) {
+	for _, c := range []struct{ args, want string }{
+		{"why", "lockserver why: try: lockserver why --help\n"},
+		{"why a b", "lockserver why: try: lockserver why --help\n"},
+		{"locks --owners x", "lockserver locks: unknown flag --owners; try: lockserver locks --help\n"},
+		{"top --addr here", "lockserver top: the address is host:port, or the path of a unix socket: address here: missing port in address\n"},
+		{"locks --cacert ca.pem", "lockserver locks: --insecure, --cacert, --cert, --key and --sni need --tls\n"},
+		{"locks --tls --cacert missing.pem", "lockserver locks: open missing.pem: no such file or directory\n"},
+	} {
+		code, out, stderr := inspected(t, strings.Fields(c.args)...)
+		require.Equal(t, 1, code, c.args)
+		require.Empty(t, out)
+		require.Equal(t, c.want, stderr)
+	}
+	for _, name := range []string{"top", "locks", "why"} {
+		code, out, _ := inspected(t, name, "--help")
+		require.Zero(t, code)
+		require.Contains(t, out, "Usage: lockserver "+name)
+		require.Contains(t, out, "--addr host:port")
+	}
+}

@@ -1,0 +1,157 @@
+package inspect
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/charmbracelet/lipgloss"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// column is one of a list.
+type column struct {
+	title string
+	width int  // of the cells
+	right bool // numbers stand to the right
+}
+
+// row is a line of cells, each cut or filled to the width of its column.
+func row(columns []column, cells []string) string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		text := ansi.Truncate(cells[i], c.width, "…")
+		room := strings.Repeat(" ", max(0, c.width-lipgloss.Width(text)))
+		if out[i] = text + room; c.right {
+			out[i] = room + text
+		}
+	}
+	return strings.Join(out, "  ")
+}
+
+func titles(columns []column) string {
+	cells := make([]string, len(columns))
+	for i, c := range columns {
+		cells[i] = c.title
+	}
+	return labelStyle.Render(row(columns, cells))
+}
+
+// writeLocks writes the locks, those around the chosen one, into a number of lines; less than 1: all of them.
+func (s *screen) writeLocks(line func(string), width, lines int) {
+	locks := s.locks()
+	title := titleStyle.Render("Locks")
+	if s.find.Value() != "" || s.finding {
+		title += "  " + s.find.View()
+	} else if rest := s.sample.Stats.Held - int64(len(locks)); rest > 0 {
+		title += labelStyle.Render(fmt.Sprintf("  and %s more", count(rest)))
+	}
+	line(title)
+	if len(locks) == 0 {
+		line(labelStyle.Render("nobody holds one"))
+		return
+	}
+	left := max(24, width-7-10-8-3*2-2*2)
+	columns := []column{{"KEY", left * 4 / 9, false}, {"OWNER", left * 3 / 9, false}, {"CLIENT", left - left*4/9 - left*3/9, false},
+		{"HOLDS", 5, true}, {"WAITING", 7, true}, {"LEASE", 10, true}}
+	line(titles(columns))
+	from, to := 0, len(locks)
+	if lines > 0 {
+		shown := max(1, lines-2)
+		from = max(0, min(s.at-shown/2, len(locks)-shown))
+		to = min(len(locks), from+shown)
+	}
+	for i, l := range locks[from:to] {
+		text := row(columns, []string{printable(l.Key), printable(l.Owner), printable(l.Client.String()), count(l.Holds), waiting(&l), leaseLeft(&l)})
+		switch {
+		case from+i == s.at && s.height > 0:
+			text = chosenStyle.Render(text)
+		case l.Waiting > 0:
+			text = alarmStyle.Render(text)
+		}
+		line(text)
+	}
+}
+
+func waiting(l *Lock) string {
+	if l.Waiting == 0 {
+		return ""
+	}
+	return count(l.Waiting)
+}
+
+func leaseLeft(l *Lock) string {
+	if l.TTLMS < 0 {
+		return "no end"
+	}
+	return millis(l.TTLMS)
+}
+
+// writeSales writes some of the sales; those that are open come first.
+func (s *screen) writeSales(line func(string), lines int) {
+	if len(s.sample.Sales) == 0 {
+		return
+	}
+	var r Rates
+	if s.before != nil {
+		r = s.sample.Since(s.before)
+	}
+	sales := slices.Clone(s.sample.Sales)
+	slices.SortStableFunc(sales, func(a, b Sale) int { return strings.Compare(a.order(), b.order()) })
+	title := titleStyle.Render("Sales")
+	if rest := len(sales) - lines; rest > 0 {
+		title += labelStyle.Render(fmt.Sprintf("  and %d more", rest))
+	}
+	line(title)
+	columns := []column{{"VOUCHER", 20, false}, {"STATE", 8, false}, {"STOCK", 11, true}, {"SOLD", 11, true}, {"SOLD/S", 9, true},
+		{"HELD", 9, true}, {"LAG", 9, true}, {"ENDS IN", 8, true}}
+	line(titles(columns))
+	for _, sale := range sales[:lines] {
+		lag, ends := "", ""
+		if sale.Lag >= 0 {
+			lag = count(sale.Lag)
+		}
+		if sale.EndMS > 0 {
+			ends = millis(sale.EndMS - s.sample.At.UnixMilli())
+		}
+		line(row(columns, []string{printable(sale.Voucher), sale.State, count(sale.Stock), count(sale.Sold), rate(r.Sold[sale.Voucher]),
+			count(sale.Held), lag, ends}))
+	}
+	line("")
+}
+
+// order is what sales are sorted by: open ones first, then by name.
+func (s *Sale) order() string {
+	if s.State == "open" {
+		return "0" + s.Voucher
+	}
+	return "1" + s.Voucher
+}
+
+// writeReason writes why the chosen lock is not free.
+func (s *screen) writeReason(line func(string)) {
+	line(titleStyle.Render("Why " + printable(s.asked)))
+	switch {
+	case s.reasonErr != nil:
+		line(alarmStyle.Render(s.reasonErr.Error()))
+	case s.reason == nil:
+		line("looking ...")
+	default:
+		var b strings.Builder
+		s.reason.Print(&b, s.sample.At)
+		for text := range strings.Lines(b.String()) {
+			line(strings.TrimRight(text, "\n"))
+		}
+	}
+}
+
+// foot says what the keys do.
+func (s *screen) foot() string {
+	switch {
+	case s.finding:
+		return labelStyle.Render("enter find  esc all")
+	case s.asked != "":
+		return labelStyle.Render("esc back  q quit")
+	}
+	return labelStyle.Render("↑↓ choose  enter why  / find  space pause  q quit")
+}

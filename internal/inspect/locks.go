@@ -1,0 +1,52 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"text/tabwriter"
+)
+
+// PrintLocks lists the locks that are held: a table, or one object of JSON a line. Both are written as the
+// pieces come, so that a million locks take no memory.
+func (s *Server) PrintLocks(ctx context.Context, w io.Writer, by Filter, asJSON bool) error {
+	if asJSON {
+		e := json.NewEncoder(w)
+		return s.EachLock(ctx, by, func(l Lock) error { return e.Encode(listed{l.Key, l.Owner, l.Holds, l.Token, l.TTLMS}) })
+	}
+	table := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	n := int64(0)
+	err := s.EachLock(ctx, by, func(l Lock) error {
+		if n == 0 {
+			fmt.Fprintln(table, "KEY\tOWNER\tHOLDS\tTOKEN\tLEASE")
+		}
+		left := "without end"
+		if l.TTLMS >= 0 {
+			left = millis(l.TTLMS)
+		}
+		if n++; n%piece == 0 {
+			if err := table.Flush(); err != nil {
+				return err
+			}
+		}
+		_, err := fmt.Fprintf(table, "%s\t%s\t%d\t%d\t%s\n", printable(l.Key), printable(l.Owner), l.Holds, l.Token, left)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		fmt.Fprintln(table, "no lock is held")
+	}
+	return table.Flush()
+}
+
+// listed is a lock as the list has it.
+type listed struct {
+	Key   string `json:"key"`
+	Owner string `json:"owner"`
+	Holds int64  `json:"holds"`
+	Token int64  `json:"token"`
+	TTLMS int64  `json:"ttl_ms"` // -1: without end
+}

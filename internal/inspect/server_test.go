@@ -1,0 +1,203 @@
+package inspect
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// world is a server, what looks at it, and a client that makes it worth it.
+type world struct {
+	srv  *server.Server
+	seen *Server
+	*testkit.Client
+}
+
+func newWorld(t *testing.T) world {
+	t.Helper()
+	srv, err := server.New(server.Options{Version: "9.8.7"})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	return world{srv, connect(t, srv, "", ""), client(t, srv)}
+}
+
+func connect(t *testing.T, srv *server.Server, user, password string) *Server {
+	t.Helper()
+	s, err := Connect(t.Context(), Options{Addr: srv.Addr().String(), User: user, Password: password})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func client(t *testing.T, srv *server.Server) *testkit.Client {
+	t.Helper()
+	c := testkit.Dial(t, srv.Dial)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// wait makes an owner wait for a lock, and returns when it does.
+func (w world) wait(t *testing.T, key, owner, ms string) {
+	t.Helper()
+	before := w.waiting(t)
+	client(t, w.srv).Send("LOCK", key, owner, "WAIT", ms)
+	require.Eventually(t, func() bool { return w.waiting(t) == before+1 }, 5*time.Second, time.Millisecond)
+}
+
+func (w world) waiting(t *testing.T) int64 {
+	t.Helper()
+	sample, err := w.seen.Sample(t.Context())
+	require.NoError(t, err)
+	return sample.Stats.Waiting
+}
+
+// TestWhy follows a holder that waits for another one.
+func TestWhy(t *testing.T) {
+	w := newWorld(t)
+	w.Do("CLIENT", "SETNAME", "till")
+	w.Do("LOCK", "order:1", "alice")
+	w.Do("LOCK", "order:1", "alice")
+	w.Do("LOCK", "stock", "bob", "PX", "60000")
+	w.wait(t, "stock", "alice", "0")
+	w.wait(t, "order:1", "carol", "30000")
+	reason, err := w.seen.Why(t.Context(), "order:1")
+	require.NoError(t, err)
+	var out strings.Builder
+	reason.Print(&out, time.Now())
+	require.Regexp(t, `^order:1 is held by alice, 2 times
+  client    till at \S+ \(id \d+\)
+  since     20\S+Z \(\d+m?s\)
+  lease     \S+ left, renewed by the server as long as the client lives
+  token     \d+
+  waiting   1
+     1\. carol, for \S+, gives up in (30.0|29.\d)s, \S+ \(id \d+\)
+  alice waits for
+    stock is held by bob
+      client    till at \S+ \(id \d+\)
+      since     20\S+Z \(\S+\)
+      lease     \S+ left
+      token     \d+
+      waiting   1
+         1\. alice, for \S+, without limit, \S+ \(id \d+\)
+$`, out.String())
+
+	var text bytes.Buffer
+	require.NoError(t, reason.PrintJSON(&text))
+	var again Reason
+	require.NoError(t, json.Unmarshal(text.Bytes(), &again))
+	require.Equal(t, "bob", again.Behind[0].Lock.Owner)
+
+	free, err := w.seen.Why(t.Context(), "nobody\x1b's")
+	require.NoError(t, err)
+	out.Reset()
+	free.Print(&out, time.Now())
+	require.Equal(t, `nobody\x1b's is free: nobody holds it`+"\n", out.String())
+
+	w.Do("SET", "text", "1")
+	_, err = w.seen.Why(t.Context(), "text")
+	require.ErrorContains(t, err, "WRONGTYPE")
+}
+
+// TestLocks lists more locks than come at a time.
+func TestLocks(t *testing.T) {
+	w := newWorld(t)
+	var out strings.Builder
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &out, Filter{}, false))
+	require.Equal(t, "no lock is held\n", out.String())
+	const n = 2500
+	for i := range n {
+		w.Do("LOCK", fmt.Sprint("order:", i), fmt.Sprint("worker-", i%2), "PX", "3600000")
+	}
+	out.Reset()
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &out, Filter{}, false))
+	require.Equal(t, n+1, strings.Count(out.String(), "\n"))
+	out.Reset()
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &out, Filter{Owner: "worker-1", Match: "order:1?"}, false))
+	require.Regexp(t, `^KEY +OWNER +HOLDS +TOKEN +LEASE\n(order:1[13579]  worker-1  1      \d+  59m59s\n){5}$`, out.String())
+
+	out.Reset()
+	require.NoError(t, w.seen.PrintLocks(t.Context(), &out, Filter{}, true))
+	keys := map[string]bool{}
+	for line := range strings.Lines(out.String()) {
+		var l listed
+		require.NoError(t, json.Unmarshal([]byte(line), &l))
+		require.NotZero(t, l.Token)
+		keys[l.Key] = true
+	}
+	require.Len(t, keys, n)
+}
+
+// TestSample sees what there is to see, and what happens between two looks.
+func TestSample(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "quiet", "q", "PX", "60000")
+	w.Do("LOCK", "busy", "a", "PX", "60000")
+	w.Do("LOCK", "busier", "a", "PX", "60000")
+	w.wait(t, "busy", "b", "0")
+	w.wait(t, "busier", "b", "0")
+	w.wait(t, "busier", "c", "0")
+	w.Do("SECKILL.CREATE", "10", "STOCK", "5")
+	w.Do("XGROUP", "CREATE", "stream.orders", "g", "0", "MKSTREAM")
+	w.Do("SECKILL", "10", "u1", "o1")
+	before, err := w.seen.Sample(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, "9.8.7", before.Version)
+	require.Equal(t, []string{"busier", "busy"}, []string{before.Contended[0].Key, before.Contended[1].Key})
+	require.Equal(t, int64(2), before.Contended[0].Waiting)
+	require.Len(t, before.Contended[0].Waiters, 1)
+	require.Equal(t, "quiet", before.Held[0].Key)
+	require.Equal(t, int64(3), before.Stats.Held)
+	require.Equal(t, Sale{Voucher: "10", State: "open", Stock: 4, Sold: 1, Lag: 1}, before.Sales[0])
+
+	w.Do("SECKILL", "10", "u2", "o2")
+	w.Do("UNLOCK", "busy", "a")
+	after, err := w.seen.Sample(t.Context())
+	require.NoError(t, err)
+	after.At = before.At.Add(2 * time.Second)
+	r := after.Since(before)
+	require.Equal(t, 0.5, r.Sold["10"])
+	require.Equal(t, 0.5, r.Handoffs)
+	require.Greater(t, r.Commands, 1.0)
+	require.Zero(t, before.Since(after).Commands, "time does not run backwards")
+}
+
+// TestWhatAUserMayNotSee is not shown, and does not end the rest.
+func TestWhatAUserMayNotSee(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "mine:1", "a")
+	w.Do("LOCK", "theirs:1", "a")
+	w.wait(t, "theirs:1", "b", "0")
+	w.Do("ACL", "SETUSER", "ops", "on", ">pw", "+@all", "~mine:*")
+	s := connect(t, w.srv, "ops", "pw")
+	sample, err := s.Sample(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, sample.Contended)
+	require.Len(t, sample.Held, 1)
+	_, err = s.Why(t.Context(), "theirs:1")
+	require.ErrorContains(t, err, "NOPERM")
+
+	_, err = Connect(t.Context(), Options{Addr: w.srv.Addr().String(), User: "ops", Password: "wrong"})
+	require.ErrorContains(t, err, "WRONGPASS")
+}
+
+func TestConnectToNothing(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	addr := l.Addr().String()
+	require.NoError(t, l.Close())
+	_, err = Connect(context.Background(), Options{Addr: addr})
+	require.ErrorContains(t, err, "refused")
+	_, err = Connect(context.Background(), Options{Addr: "nowhere"})
+	require.ErrorContains(t, err, "host:port")
+}

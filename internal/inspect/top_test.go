@@ -1,0 +1,140 @@
+package inspect
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	tea "github.com/charmbracelet/bubbletea"
+	"github.com/charmbracelet/lipgloss"
+	"github.com/stretchr/testify/require"
+)
+
+// full is a sample with more of everything than a small terminal has room for.
+func full() *Sample {
+	s := &Sample{At: time.UnixMilli(1_700_000_000_000), Addr: "127.0.0.1:6379", Version: "0.1.0", Uptime: 90 * time.Minute,
+		Clients: 12, MemoryBytes: 5 << 20, Commands: 1000, Stats: Stats{Held: 1_000_000, Waiting: 3, Deadlocks: 1, WaitP50MS: 0.4, WaitMaxMS: 1500}}
+	for i := range 5 {
+		s.Contended = append(s.Contended, Lock{Key: fmt.Sprint("order:", i), Owner: "worker-with-a-very-long-name-that-no-column-holds", Holds: 1,
+			TTLMS: 30000, Waiting: int64(5 - i), Client: &Client{ID: 7, Address: "10.0.0.1:5000", Name: "till"}})
+	}
+	for i := range 60 {
+		s.Held = append(s.Held, Lock{Key: fmt.Sprintf("日本語\x1b[31m:%d", i), Owner: "w", Holds: 2, TTLMS: -1})
+	}
+	for i := range 15 {
+		s.Sales = append(s.Sales, Sale{Voucher: fmt.Sprint(i), State: "open", Stock: 100, Sold: int64(i), Lag: -1})
+	}
+	return s
+}
+
+// shown is a screen of a size on which a sample has arrived.
+func shown(t *testing.T, width, height int) *screen {
+	t.Helper()
+	s := newScreen(time.Second, func() (*Sample, error) { return full(), nil }, func(key string) (*Reason, error) {
+		return &Reason{Key: key, Lock: &Lock{Key: key, Owner: "w", Holds: 1, TTLMS: 5000}}, nil
+	})
+	s.Update(tea.WindowSizeMsg{Width: width, Height: height})
+	require.Contains(t, s.View(), "looking")
+	s.Update(s.Init()())
+	return s
+}
+
+func press(s *screen, keys ...string) {
+	special := map[string]tea.KeyType{"enter": tea.KeyEnter, "esc": tea.KeyEsc, "down": tea.KeyDown, "up": tea.KeyUp, "end": tea.KeyEnd, "pgdown": tea.KeyPgDown}
+	for _, k := range keys {
+		msg := tea.KeyMsg{Type: tea.KeyRunes, Runes: []rune(k)}
+		if kind, ok := special[k]; ok {
+			msg = tea.KeyMsg{Type: kind}
+		}
+		_, cmd := s.Update(msg)
+		if cmd != nil && s.asked != "" {
+			if answer, ok := cmd().(told); ok {
+				s.Update(answer)
+			}
+		}
+	}
+}
+
+// TestNothingLeavesTheScreen: whatever the size, each line fits, and there are as many as the terminal has.
+func TestNothingLeavesTheScreen(t *testing.T) {
+	for _, width := range []int{1, 20, 40, 80, 200} {
+		for _, height := range []int{1, 8, 24, 100} {
+			s := shown(t, width, height)
+			for _, keys := range [][]string{nil, {"end"}, {"enter"}, {"esc", "/", "order"}} {
+				press(s, keys...)
+				lines := strings.Split(s.View(), "\n")
+				require.Len(t, lines, height, "%dx%d after %v", width, height, keys)
+				for _, l := range lines {
+					require.LessOrEqual(t, lipgloss.Width(l), width, "%dx%d after %v: %q", width, height, keys, l)
+					require.NotContains(t, l, "\x1b[31m", "a key moves no cursor")
+				}
+			}
+		}
+	}
+}
+
+func TestKeys(t *testing.T) {
+	s := shown(t, 120, 30)
+	require.Contains(t, s.View(), "order:0")
+	require.Contains(t, s.View(), "1,000,000")
+	press(s, "down", "down", "enter")
+	require.Contains(t, s.View(), "Why order:2")
+	require.Contains(t, s.View(), "order:2 is held by w")
+	press(s, "esc", "end")
+	require.Equal(t, 64, s.at)
+	press(s, "pgdown", "j")
+	require.Equal(t, 64, s.at, "there is nothing behind the last")
+	press(s, "/", "o", "r", "d", "e", "r", ":", "3", "enter")
+	require.Len(t, s.locks(), 1)
+	require.Zero(t, s.at)
+	press(s, "esc")
+	require.Len(t, s.locks(), 65)
+	press(s, "/", "q", "enter")
+	require.Contains(t, s.View(), "nobody holds one", "q is a letter while one types")
+	press(s, "enter")
+	require.Empty(t, s.asked, "there is no lock to ask about")
+}
+
+// TestALookThatFails leaves what was seen before, and says so until one succeeds.
+func TestALookThatFails(t *testing.T) {
+	s := shown(t, 120, 30)
+	_, again := s.Update(looked{nil, errors.New("connection refused")})
+	require.NotNil(t, again, "it looks on")
+	require.Contains(t, s.View(), "connection refused")
+	require.Contains(t, s.View(), "order:0")
+	press(s, " ")
+	s.Update(looked{&Sample{At: time.Now()}, nil})
+	require.Contains(t, s.View(), "paused")
+	require.Contains(t, s.View(), "order:0", "it is the picture from before the pause")
+	press(s, " ")
+	s.Update(looked{&Sample{At: time.Now()}, nil})
+	require.Contains(t, s.View(), "nobody holds one")
+}
+
+// TestTopOnce prints one look at a server, without a terminal's codes.
+func TestTopOnce(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "order:1", "alice")
+	w.wait(t, "order:1", "bob", "0")
+	w.Do("SECKILL.CREATE", "summer", "STOCK", "50")
+	var out strings.Builder
+	require.NoError(t, w.seen.TopOnce(t.Context(), &out, 10*time.Millisecond))
+	require.NotContains(t, out.String(), "\x1b")
+	require.Regexp(t, `(?m)^order:1 +alice +\S+ +1 +1 +29\.\ds$`, out.String())
+	require.Regexp(t, `(?m)^summer +open +50 +0 +0 +0 +$`, out.String())
+}
+
+// TestTop runs it as at a terminal: it begins, shows, and ends when asked to.
+func TestTop(t *testing.T) {
+	w := newWorld(t)
+	w.Do("LOCK", "order:1", "alice")
+	keys, terminal := newPipe(), newPipe()
+	over := make(chan error, 1)
+	go func() { over <- w.seen.Top(t.Context(), keys, terminal, 10*time.Millisecond) }()
+	require.Eventually(t, func() bool { return strings.Contains(terminal.String(), "\x1b[?1049h") }, 5*time.Second, time.Millisecond)
+	keys.write("q")
+	require.NoError(t, <-over)
+	require.Contains(t, terminal.String(), "\x1b[?1049l", "it gives the screen back")
+}

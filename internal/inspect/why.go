@@ -1,0 +1,133 @@
+package inspect
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"time"
+)
+
+// chainLimit is how far `why` follows holders that wait themselves.
+const chainLimit = 16
+
+// Reason is a lock with those locks behind it that keep its holder waiting.
+type Reason struct {
+	Lock   *Lock    `json:"lock"` // nil: nobody holds it
+	Key    string   `json:"key"`
+	Behind []Reason `json:"holder_waits_for,omitempty"`
+}
+
+// Why finds out why a lock is not free: who holds it, who waits, and what the holder waits for, and so on.
+func (s *Server) Why(ctx context.Context, key string) (*Reason, error) {
+	seen := map[string]bool{}
+	return s.reason(ctx, key, seen)
+}
+
+func (s *Server) reason(ctx context.Context, key string, seen map[string]bool) (*Reason, error) {
+	seen[key] = true
+	l, err := s.Lock(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reason{Key: key, Lock: l}
+	if l == nil {
+		return r, nil
+	}
+	waits, err := s.waits(ctx, "OWNER", l.Owner)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range waits {
+		l.WaitsFor = append(l.WaitsFor, w.keys...)
+	}
+	for _, next := range l.WaitsFor {
+		if seen[next] || len(seen) == chainLimit {
+			continue
+		}
+		behind, err := s.reason(ctx, next, seen)
+		if err != nil {
+			return nil, err
+		}
+		r.Behind = append(r.Behind, *behind)
+	}
+	return r, nil
+}
+
+// PrintJSON writes the reason as one object.
+func (r *Reason) PrintJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	return e.Encode(r)
+}
+
+// Print writes the reason for a person to read; now is what ages are told from.
+func (r *Reason) Print(w io.Writer, now time.Time) { r.print(w, now, "") }
+
+func (r *Reason) print(w io.Writer, now time.Time, indent string) {
+	l := r.Lock
+	if l == nil {
+		fmt.Fprintf(w, "%s%s is free: nobody holds it\n", indent, printable(r.Key))
+		return
+	}
+	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), times(l.Holds))
+	in := indent + "  "
+	if l.Client != nil {
+		fmt.Fprintf(w, "%sclient    %s\n", in, describe(l.Client))
+	} else {
+		fmt.Fprintf(w, "%sclient    unknown: its connection is gone, or the lock was not taken by LOCK\n", in)
+	}
+	if l.Since != nil {
+		fmt.Fprintf(w, "%ssince     %s (%s)\n", in, l.Since.UTC().Format(time.RFC3339), span(now.Sub(*l.Since)))
+	}
+	fmt.Fprintf(w, "%slease     %s\n", in, lease(l))
+	if l.Token != 0 {
+		fmt.Fprintf(w, "%stoken     %d\n", in, l.Token)
+	}
+	switch len(l.Waiters) {
+	case 0:
+		fmt.Fprintf(w, "%swaiting   nobody\n", in)
+	default:
+		fmt.Fprintf(w, "%swaiting   %d\n", in, len(l.Waiters))
+	}
+	for i, waiter := range l.Waiters {
+		until := "without limit"
+		if waiter.Deadline != nil {
+			until = "gives up in " + span(waiter.Deadline.Sub(now))
+		}
+		fmt.Fprintf(w, "%s  %2d. %s, for %s, %s", in, i+1, printable(waiter.Owner), span(now.Sub(waiter.Since)), until)
+		if waiter.Client != nil {
+			fmt.Fprintf(w, ", %s", describe(waiter.Client))
+		}
+		fmt.Fprintln(w)
+	}
+	for i := range r.Behind {
+		fmt.Fprintf(w, "%s%s waits for\n", in, printable(l.Owner))
+		r.Behind[i].print(w, now, in+"  ")
+	}
+}
+
+// lease says how long a lock lasts, and who sees to that.
+func lease(l *Lock) string {
+	switch {
+	case l.Watchdog:
+		return fmt.Sprintf("%s left, renewed by the server as long as the client lives", millis(l.TTLMS))
+	case l.TTLMS < 0:
+		return "without end"
+	}
+	return millis(l.TTLMS) + " left"
+}
+
+func times(holds int64) string {
+	if holds == 1 {
+		return ""
+	}
+	return fmt.Sprintf(", %d times", holds)
+}
+
+func describe(c *Client) string {
+	if c.Name == "" {
+		return fmt.Sprintf("%s (id %d)", printable(c.Address), c.ID)
+	}
+	return fmt.Sprintf("%s at %s (id %d)", printable(c.Name), printable(c.Address), c.ID)
+}
