@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"lockserver/admin/console"
 )
 
 // Source is the server that a port tells of. *server.Server is one.
@@ -17,6 +19,8 @@ type Source interface {
 	Ready() error
 	// Dial returns a new connection for commands, that of a client which has not logged in.
 	Dial() (net.Conn, error)
+	// Permits reports whether a user of the ACL may run a command.
+	Permits(user string, command ...string) bool
 }
 
 // Options say where a port listens.
@@ -87,6 +91,7 @@ func (p *Port) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
+	mux.Handle("/", console.New(p.source, p.log))
 	return bounded(mux)
 }
 

@@ -15,8 +15,9 @@ import (
 // fakeSource is a server that is as a test wants it.
 type fakeSource struct{ reason error }
 
-func (f *fakeSource) Ready() error            { return f.reason }
-func (f *fakeSource) Dial() (net.Conn, error) { return nil, errors.New("no server") }
+func (f *fakeSource) Ready() error                   { return f.reason }
+func (f *fakeSource) Dial() (net.Conn, error)        { return nil, errors.New("no server") }
+func (f *fakeSource) Permits(string, ...string) bool { return false }
 
 func open(t *testing.T, source Source) *Port {
 	t.Helper()
@@ -56,7 +57,7 @@ func TestHealthAndReadiness(t *testing.T) {
 	reply, err := http.Post("http://"+p.Addr().String()+"/healthz", "text/plain", nil)
 	require.NoError(t, err)
 	require.NoError(t, reply.Body.Close())
-	require.Equal(t, 405, reply.StatusCode)
+	require.Equal(t, 404, reply.StatusCode)
 }
 
 // TestAPortThatIsTaken: the error names the directive.

@@ -1,0 +1,216 @@
+package console
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"html/template"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+//go:embed templates/*.html
+var templates embed.FS
+
+//go:embed static
+var static embed.FS
+
+// Backend is the server that a console shows. *server.Server is one.
+type Backend interface {
+	// Dial returns a new connection for commands, that of a client which has not logged in.
+	Dial() (net.Conn, error)
+	// Permits reports whether a user of the ACL may run a command.
+	Permits(user string, command ...string) bool
+}
+
+// Console is the handler of all pages of the console. It runs nothing of its own: what is over is cleaned
+// up by the next request.
+type Console struct {
+	backend  Backend
+	log      *slog.Logger
+	sessions sessions
+	attempts attempts
+	pages    *template.Template
+	version  string // of what is embedded: browsers keep it for as long as that is the same
+	mux      *http.ServeMux
+}
+
+// New returns a console. It stands at the root of a server of its own.
+func New(b Backend, log *slog.Logger) *Console {
+	c := &Console{backend: b, log: log, version: staticVersion(), mux: http.NewServeMux(),
+		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
+	c.pages = template.Must(template.New("").Funcs(c.functions()).ParseFS(templates, "templates/*.html"))
+	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/locks", http.StatusSeeOther) })
+	c.mux.HandleFunc("GET /static/{version}/{file}", c.serveStatic)
+	c.mux.HandleFunc("GET /login", c.showLogin)
+	c.mux.HandleFunc("POST /login", c.takeLogin)
+	c.mux.HandleFunc("POST /logout", c.posted(c.takeLogout))
+	c.mux.HandleFunc("POST /lock/release", c.posted(c.takeRelease))
+	for _, v := range c.views() {
+		c.mux.HandleFunc("GET "+v.path, c.page(v))
+		c.mux.HandleFunc("GET "+v.path+"/live", c.stream(v))
+	}
+	return c
+}
+
+// views are the pages.
+func (c *Console) views() []view {
+	return []view{
+		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLocks},
+		{path: "/graph", title: "Who waits for whom", template: "graph.html", needs: []string{"LOCK.WAITERS"}, every: 500 * time.Millisecond, load: c.loadGraph},
+		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLock},
+		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, every: time.Second, load: c.loadSales, points: salePoints},
+		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: c.loadServer, points: serverPoints},
+	}
+}
+
+// policy lets a page load and run only what stands in files of the console.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// ServeHTTP implements http.Handler.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cache-Control", "no-store")
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		http.Error(w, err.Error(), http.StatusForbidden)
+		return
+	}
+	c.mux.ServeHTTP(w, r)
+}
+
+// posted is a handler of a form, which carries the token of the session.
+func (c *Console) posted(handle func(http.ResponseWriter, *http.Request, *session)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		r.Body = http.MaxBytesReader(w, r.Body, mostForm)
+		s := c.sessions.find(r)
+		if s == nil || !s.ownsToken(r.PostFormValue("token")) {
+			http.Error(w, "The form is not one of this session. Go back, load the page anew, and try again.", http.StatusForbidden)
+			return
+		}
+		handle(w, r, s)
+	}
+}
+
+// mostForm bounds what a form may bring, in bytes.
+const mostForm = 64 << 10
+
+// frame is what every page shows, around its Body.
+type frame struct {
+	Title, Path string
+	Asked       bool // the user logged in
+	User        string
+	Token       string
+	Pages       []link
+	Live        string // where the events of the page come from
+	NowMS       int64
+	Body        any
+}
+
+// link is an entry of the navigation.
+type link struct {
+	Path, Name, Key string
+	Here            bool
+}
+
+// navigation has the pages that a user may see.
+func (c *Console) navigation(s *session, path string) (links []link) {
+	for _, v := range c.views() {
+		if v.path != "/lock" && c.backend.Permits(s.user, v.needs...) {
+			name := v.title
+			if v.path == "/graph" {
+				name = "Graph"
+			}
+			links = append(links, link{Path: v.path, Name: name, Key: name[:1], Here: v.path == path || v.path == "/locks" && path == "/lock"})
+		}
+	}
+	return links
+}
+
+// page serves a view as a whole page.
+func (c *Console) page(v view) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s, err := c.current(w, r)
+		switch {
+		case err != nil:
+			c.fail(w, http.StatusServiceUnavailable, "The server does not answer", err.Error())
+			return
+		case s == nil:
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+			return
+		}
+		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path),
+			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: time.Now().UnixMilli()}
+		if !c.backend.Permits(s.user, v.needs...) {
+			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.Join(v.needs, " ") + "."}
+			c.render(w, http.StatusForbidden, "problem.html", f)
+			return
+		}
+		f.Body, err = v.load(s, r)
+		var refused replyError
+		switch {
+		case errors.Is(err, errLost):
+			c.sessions.end(s)
+			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
+		case errors.As(err, &refused):
+			f.Body = problem{"The server says no", refused.Error()}
+			c.render(w, http.StatusOK, "problem.html", f)
+		default:
+			c.render(w, http.StatusOK, v.template, f)
+		}
+	}
+}
+
+// problem is what a page shows that cannot be shown.
+type problem struct{ Title, Text string }
+
+func (c *Console) fail(w http.ResponseWriter, status int, title, text string) {
+	c.render(w, status, "problem.html", frame{Title: title, Body: problem{title, text}})
+}
+
+// render writes a page.
+func (c *Console) render(w http.ResponseWriter, status int, name string, f frame) {
+	body, err := c.execute(name, &f)
+	if err != nil {
+		c.log.Error("console: a page cannot be written", "page", name, "cause", err)
+		http.Error(w, "The page cannot be written; the log says why.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write(body)
+}
+
+func (c *Console) execute(name string, data any) ([]byte, error) {
+	var b bytes.Buffer
+	err := c.pages.ExecuteTemplate(&b, name, data)
+	return b.Bytes(), err
+}
+
+// staticVersion is a hash of what is embedded.
+func staticVersion() string {
+	sum := sha256.New()
+	entries, _ := static.ReadDir("static")
+	for _, e := range entries {
+		data, _ := static.ReadFile("static/" + e.Name())
+		sum.Write(data)
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:6])
+}
+
+// serveStatic serves what is embedded, for ever, because its path has the version.
+func (c *Console) serveStatic(w http.ResponseWriter, r *http.Request) {
+	if r.PathValue("version") == c.version {
+		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	http.ServeFileFS(w, r, static, "static/"+r.PathValue("file"))
+}

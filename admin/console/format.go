@@ -1,0 +1,84 @@
+package console
+
+import (
+	"fmt"
+	"html/template"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+)
+
+// functions are what templates call.
+func (c *Console) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset":    func(name string) string { return "/static/" + c.version + "/" + name },
+		"count":    count,
+		"bytes":    bytesText,
+		"lockLink": lockLink,
+		"shown":    shown,
+		"short":    func(text string) string { return shorten(text, 18) },
+		"number":   number,
+		"percent":  percent,
+		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
+		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 1, 64) },
+		"micro":    func(us float64) string { return strconv.FormatFloat(us, 'f', 1, 64) },
+		"add":      func(a, b int) int { return a + b },
+	}
+}
+
+// count writes a number with its thousands apart.
+func count(n int64) string {
+	text := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, digit := range text {
+		if i > 0 && (len(text)-i)%3 == 0 && text[i-1] != '-' {
+			b.WriteByte(',')
+		}
+		b.WriteRune(digit)
+	}
+	return b.String()
+}
+
+// bytesText writes a number of bytes.
+func bytesText(n int64) string {
+	size, unit := float64(n), 0
+	units := []string{"B", "KB", "MB", "GB", "TB"}
+	for size >= 1024 && unit < len(units)-1 {
+		size /= 1024
+		unit++
+	}
+	if unit == 0 {
+		return fmt.Sprintf("%d B", n)
+	}
+	return fmt.Sprintf("%.1f %s", size, units[unit])
+}
+
+// shown is a name as it can be read: names are bytes, and need be no text.
+func shown(name string) string {
+	if name == "" {
+		return `""`
+	}
+	if utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
+		return name
+	}
+	return strconv.Quote(name)
+}
+
+// shorten leaves out the end of a long name.
+func shorten(text string, most int) string {
+	runes := []rune(shown(text))
+	if len(runes) <= most {
+		return string(runes)
+	}
+	return string(runes[:most-1]) + "…"
+}
+
+// percent is a part of a whole, from 0 to 100.
+func percent(part, whole int64) int64 {
+	if whole <= 0 {
+		return 0
+	}
+	return min(100, max(0, part*100/whole))
+}

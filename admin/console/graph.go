@@ -1,0 +1,163 @@
+package console
+
+import (
+	"net/http"
+	"strconv"
+
+	"lockserver/internal/resp"
+)
+
+// The graph of who waits for whom: owners and locks by turns, from those that hold and do not wait, on the
+// left, to those that wait and hold nothing, on the right. What is drawn is nearly always a forest, because
+// nobody waits for two locks but with MLOCK, and a circle is refused; so it is laid out as one, and what is
+// no tree gets a line across.
+
+// The limits and measures of the picture, which is in units of a pixel.
+const (
+	mostDrawn   = 60 // waits
+	nodeWidth   = 148
+	nodeHeight  = 40
+	columnWidth = 208
+	rowHeight   = 54
+	margin      = 12
+)
+
+// graphPage is the page with the graph.
+type graphPage struct {
+	DB            int
+	Waits         int
+	More          bool // there are more than are drawn
+	Width, Height int
+	Nodes         []*graphNode
+	Edges         []graphEdge
+	Deadlock      []circleView
+}
+
+// graphNode is an owner or a lock.
+type graphNode struct {
+	Name   string
+	IsLock bool
+	Free   bool // a lock that nobody holds
+	Link   string
+	X, Y   int
+	Waits  bool // an owner who waits
+	behind []*graphNode
+	placed bool
+	before int // how many nodes lead to it
+}
+
+// graphEdge leads from who waits to a lock, or from a lock to its owner.
+type graphEdge struct {
+	X1, Y1, X2, Y2, Middle int
+	Held                   bool
+}
+
+// MiddleY is where text stands within a node.
+func (n *graphNode) MiddleY() int { return n.Y + nodeHeight/2 }
+
+// loadGraph is the page with the graph.
+func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
+	p := &graphPage{DB: database(r)}
+	replies, err := s.conn.call([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
+	if err == nil {
+		err = failure(replies...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	waits := replies[1].Elems
+	if p.Waits = len(waits); p.Waits > mostDrawn {
+		p.More, waits = true, waits[:mostDrawn]
+	}
+	p.draw(waits)
+	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
+		p.Deadlock, err = readCircles(s.conn, 20)
+	}
+	return p, err
+}
+
+// draw makes the picture of waits.
+func (p *graphPage) draw(waits []resp.Value) {
+	owners, locks := make(map[string]*graphNode), make(map[string]*graphNode)
+	find := func(of map[string]*graphNode, name string) (*graphNode, bool) {
+		n, known := of[name]
+		if !known {
+			n = &graphNode{Name: name}
+			of[name] = n
+			p.Nodes = append(p.Nodes, n)
+		}
+		return n, !known
+	}
+	var pairs [][2]*graphNode // what is behind whom
+	for _, w := range waits {
+		f := fieldsOf(w)
+		waiter, _ := find(owners, f.text("owner"))
+		waiter.Waits = true
+		for _, pair := range f["locks"].Elems {
+			lock, isNew := find(locks, pair.Elems[0].Str)
+			if isNew {
+				lock.IsLock, lock.Link, lock.Free = true, lockLink(p.DB, lock.Name), pair.Elems[1].IsNull()
+				if !lock.Free {
+					holder, _ := find(owners, pair.Elems[1].Str)
+					holder.add(lock)
+					pairs = append(pairs, [2]*graphNode{holder, lock})
+				}
+			}
+			lock.add(waiter)
+			pairs = append(pairs, [2]*graphNode{lock, waiter})
+		}
+	}
+	p.place()
+	for _, pair := range pairs {
+		front, back := pair[0], pair[1]
+		e := graphEdge{X1: back.X, Y1: back.MiddleY(), X2: front.X + nodeWidth, Y2: front.MiddleY(), Held: back.IsLock}
+		e.Middle = (e.X1 + e.X2) / 2
+		p.Edges = append(p.Edges, e)
+	}
+}
+
+func (n *graphNode) add(behind *graphNode) {
+	n.behind = append(n.behind, behind)
+	behind.before++
+}
+
+// place gives every node its place: a tree from each that waits for nothing, and then from what is left,
+// which a circle would be that has not been found.
+func (p *graphPage) place() {
+	row := 0
+	for _, n := range p.Nodes {
+		if n.before == 0 {
+			row = n.placeTree(0, row, p)
+		}
+	}
+	for _, n := range p.Nodes {
+		if !n.placed {
+			row = n.placeTree(0, row, p)
+		}
+	}
+	p.Height = row*rowHeight - (rowHeight - nodeHeight) + 2*margin
+}
+
+// placeTree places a node and what is behind it, from a row on, and returns the next free row.
+func (n *graphNode) placeTree(column, row int, p *graphPage) (next int) {
+	n.placed = true
+	n.X = margin + column*columnWidth
+	p.Width = max(p.Width, n.X+nodeWidth+margin)
+	next = row
+	first, last := -1, -1
+	for _, b := range n.behind {
+		if b.placed {
+			continue
+		}
+		next = b.placeTree(column+1, next, p)
+		if last = b.Y; first < 0 {
+			first = b.Y
+		}
+	}
+	if first < 0 {
+		n.Y = margin + row*rowHeight
+		return row + 1
+	}
+	n.Y = (first + last) / 2
+	return next
+}

@@ -1,0 +1,91 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// lockDetail is the page of one lock.
+type lockDetail struct {
+	Key      string
+	DB       int
+	Lock     *lockView // nil: nobody holds it
+	MayForce bool
+	Problem  string
+	Done     bool // it has just been released from here
+}
+
+func lockLink(db int, key string) string { return "/lock?" + lockQuery(db, key) }
+
+func lockQuery(db int, key string) string {
+	return url.Values{"db": {strconv.Itoa(db)}, "key": {key}}.Encode()
+}
+
+// Query names the lock in an address, which can hold any bytes, as a field of a form cannot.
+func (d *lockDetail) Query() string { return lockQuery(d.DB, d.Key) }
+
+// loadLock is the page of a lock.
+func (c *Console) loadLock(s *session, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	d := &lockDetail{Key: q.Get("key"), DB: database(r), Done: q.Get("released") == "1", Problem: releaseProblems(q.Get("problem"))}
+	locks, err := readLocks(s.conn, d.DB, []string{d.Key}, waitersOfLock)
+	if err != nil {
+		return nil, err
+	}
+	if len(locks) > 0 {
+		d.Lock = &locks[0]
+	}
+	d.MayForce = c.backend.Permits(s.user, "LOCK.FORCE", d.Key) && c.backend.Permits(s.user, "GUARD", d.Key, "1", "LOCK.FORCE", d.Key)
+	return d, nil
+}
+
+// releaseProblems are why a lock was not released, by the words that stand in addresses.
+func releaseProblems(word string) string {
+	switch word {
+	case "name":
+		return "What you typed is not the name of this lock. Nothing was released."
+	case "changed":
+		return "Somebody else holds the lock by now. Nothing was released: look again."
+	case "refused":
+		return "The server refused to release the lock."
+	}
+	return ""
+}
+
+// takeRelease releases a lock by force: the one whose name was typed, if it is still held as it was when
+// the page was made.
+func (c *Console) takeRelease(w http.ResponseWriter, r *http.Request, s *session) {
+	key, db := r.URL.Query().Get("key"), database(r)
+	outcome := release(s, db, key, r.PostFormValue("lock"), r.PostFormValue("name"))
+	args := []any{"key", key, "db", db, "user", s.user, "addr", r.RemoteAddr}
+	if outcome == "" {
+		c.log.Warn("console: a lock was released by force", args...)
+		http.Redirect(w, r, lockLink(db, key)+"&released=1", http.StatusSeeOther)
+		return
+	}
+	c.log.Warn("console: a lock was not released by force", append(args, "why", outcome)...)
+	http.Redirect(w, r, lockLink(db, key)+"&problem="+outcome, http.StatusSeeOther)
+}
+
+// release does so, and says why not.
+func release(s *session, db int, key, token, typed string) (problem string) {
+	if typed != shown(key) {
+		return "name"
+	}
+	commands := [][]string{{"SELECT", strconv.Itoa(db)}, {"LOCK.FORCE", key}}
+	if number(token) > 0 { // what only Redisson's scripts took has none
+		commands[1] = []string{"GUARD", key, token, "LOCK.FORCE", key}
+	}
+	replies, err := s.conn.call(commands...)
+	switch {
+	case err != nil || replies[0].IsError():
+		return "refused"
+	case replies[1].IsError() && strings.HasPrefix(replies[1].Str, "STALETOKEN"), replies[1].Int == 0 && !replies[1].IsError():
+		return "changed"
+	case replies[1].IsError():
+		return "refused"
+	}
+	return ""
+}

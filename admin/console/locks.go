@@ -1,0 +1,246 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// What a page of locks shows, and how far one search looks before it lets the reader decide.
+const (
+	locksAPage    = 50
+	searchPiece   = 1000 // locks that the server looks at in one go, which takes less than a millisecond
+	searchPieces  = 25
+	waitersARow   = 3
+	waitersOfLock = 100
+)
+
+// lockView is one lock.
+type lockView struct {
+	Key, Owner string
+	DB         int
+	Client     clientView
+	Holds      int64
+	Token      int64
+	EndsMS     int64 // when the lease ends; 0: never
+	SinceMS    int64
+	Watchdog   bool
+	Waiting    int64
+	Waiters    []waiterView
+}
+
+// clientView is who acquired a lock, or waits.
+type clientView struct {
+	ID            int64
+	Name, Address string
+}
+
+// waiterView is one who stands in a queue.
+type waiterView struct {
+	Place               int
+	Owner               string
+	Client              clientView
+	SinceMS, DeadlineMS int64
+}
+
+// lockPage is the list of locks.
+type lockPage struct {
+	DB       int
+	DBs      []int
+	Query    string
+	By       string // key or owner: what Query is looked for in
+	Locks    []lockView
+	Next     string // the cursor of what follows; empty: there is no more
+	First    bool
+	Looked   int // locks that were looked at
+	Deadlock []circleView
+	Waiters  int
+}
+
+// circleView is a circle that was refused.
+type circleView struct {
+	AtMS   int64
+	Client clientView
+	Links  []circleLink
+}
+
+// circleLink is an owner of a circle, and the lock it waits for.
+type circleLink struct{ Owner, Lock string }
+
+// PageLink is the address of the page that begins at a cursor.
+func (p *lockPage) PageLink(cursor string) string {
+	q := url.Values{"db": {strconv.Itoa(p.DB)}}
+	if p.Query != "" {
+		q.Set("q", p.Query)
+		q.Set("by", p.By)
+	}
+	if cursor != "" {
+		q.Set("cursor", cursor)
+	}
+	return "/locks?" + q.Encode()
+}
+
+// database reads which database a page shows.
+func database(r *http.Request) int {
+	db, err := strconv.Atoi(r.URL.Query().Get("db"))
+	if err != nil || db < 0 {
+		return 0
+	}
+	return db
+}
+
+// loadLocks is the page of locks, the latest first.
+func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	p := &lockPage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), By: q.Get("by"), First: q.Get("cursor") == ""}
+	if p.By != "owner" {
+		p.By = "key"
+	}
+	keys, err := p.search(s.conn, q.Get("cursor"))
+	if err != nil {
+		return nil, err
+	}
+	if p.Locks, err = readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
+		return nil, err
+	}
+	p.DBs = c.databases(s)
+	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
+		p.Deadlock, err = readCircles(s.conn, 5)
+	}
+	return p, err
+}
+
+// search returns the keys of the locks to be shown. A lock of exactly the name that is looked for comes
+// first, wherever it stands.
+func (p *lockPage) search(c *conn, cursor string) (keys []string, err error) {
+	words := []string{"COUNT", strconv.Itoa(locksAPage)}
+	pieces := 1
+	if p.Query != "" {
+		words = []string{"COUNT", strconv.Itoa(searchPiece)}
+		pieces = searchPieces
+		if p.By == "owner" {
+			words = append(words, "OWNER", p.Query)
+		} else {
+			words = append(words, "MATCH", pattern(p.Query))
+			keys = append(keys, p.Query)
+		}
+	}
+	if cursor == "" {
+		cursor = "0"
+	}
+	for piece := 0; piece < pieces && len(keys) < locksAPage; piece++ {
+		replies, err := c.call([]string{"SELECT", strconv.Itoa(p.DB)}, append([]string{"LOCK.LIST", "CURSOR", cursor}, words...))
+		if err == nil {
+			err = failure(replies...)
+		}
+		if err != nil {
+			return nil, err
+		}
+		cursor = replies[1].Elems[0].Str
+		for _, lock := range replies[1].Elems[1].Elems {
+			if key := fieldsOf(lock).text("key"); p.Query == "" || p.By == "owner" || key != p.Query {
+				keys = append(keys, key)
+			}
+		}
+		if p.Looked += searchPiece; cursor == "0" {
+			return keys, nil
+		}
+	}
+	p.Next = cursor
+	return keys, nil
+}
+
+// pattern is what is looked for anywhere in a name, unless it says itself where.
+func pattern(query string) string {
+	if strings.ContainsAny(query, "*?[") {
+		return query
+	}
+	return "*" + strings.ReplaceAll(query, `\`, `\\`) + "*"
+}
+
+// readLocks asks for locks. Those that have gone meanwhile are left out, as are those that the user may not
+// read.
+func readLocks(c *conn, db int, keys []string, waiters int) (locks []lockView, err error) {
+	commands := [][]string{{"SELECT", strconv.Itoa(db)}}
+	for _, key := range keys {
+		commands = append(commands, []string{"LOCK.INFO", key, "COUNT", strconv.Itoa(waiters)})
+	}
+	replies, err := c.call(commands...)
+	if err != nil {
+		return nil, err
+	}
+	if err := failure(replies[0]); err != nil {
+		return nil, err
+	}
+	nowMS := time.Now().UnixMilli()
+	for i, v := range replies[1:] {
+		if v.Kind == resp.Map {
+			locks = append(locks, newLockView(keys[i], db, fieldsOf(v), nowMS))
+		}
+	}
+	return locks, nil
+}
+
+func newLockView(key string, db int, f fields, nowMS int64) lockView {
+	l := lockView{Key: key, DB: db, Owner: f.text("owner"), Client: newClientView(f["client"]), Holds: f.int("holds"), Token: f.int("token"),
+		SinceMS: f.int("held-since"), Watchdog: f["watchdog"].Bool, Waiting: f.int("waiting")}
+	if ttl := f.int("ttl"); ttl >= 0 {
+		// To a twentieth of a second: what takes its way at each look is no news.
+		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
+	}
+	for i, w := range f["waiters"].Elems {
+		f := fieldsOf(w)
+		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.text("owner"), Client: newClientView(f["client"]),
+			SinceMS: f.int("waiting-since"), DeadlineMS: f.int("deadline")})
+	}
+	return l
+}
+
+func newClientView(v resp.Value) clientView {
+	f := fieldsOf(v)
+	return clientView{ID: f.int("id"), Name: f.text("name"), Address: f.text("address")}
+}
+
+// databases returns those that hold anything, if the user may know.
+func (c *Console) databases(s *session) (dbs []int) {
+	if !c.backend.Permits(s.user, "INFO", "keyspace") {
+		return nil
+	}
+	v, err := s.conn.ask("INFO", "keyspace")
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(strings.TrimPrefix(v.Str, "txt:")) {
+		name, _, ok := strings.Cut(line, ":")
+		if n, isDB := strings.CutPrefix(name, "db"); ok && isDB {
+			dbs = append(dbs, int(number(n)))
+		}
+	}
+	return dbs
+}
+
+// readCircles asks for the circles that were refused lately.
+func readCircles(c *conn, most int) (circles []circleView, err error) {
+	v, err := c.ask("LOCK.DEADLOCKS", "COUNT", strconv.Itoa(most))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range v.Elems {
+		f := fieldsOf(e)
+		view := circleView{AtMS: f.int("time"), Client: newClientView(f["client"])}
+		words := f["circle"].Elems
+		for i := 0; i < len(words); i += 2 {
+			l := circleLink{Owner: words[i].Str}
+			if i+1 < len(words) {
+				l.Lock = words[i+1].Str
+			}
+			view.Links = append(view.Links, l)
+		}
+		circles = append(circles, view)
+	}
+	return circles, nil
+}

@@ -1,0 +1,148 @@
+package console
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+)
+
+// The limits of logins: so many may fail within loginWindow, from one address and from all.
+const (
+	failuresEach = 5
+	failuresAll  = 50
+	loginWindow  = time.Minute
+)
+
+// attempts counts logins that failed.
+type attempts struct {
+	now   func() time.Time
+	mu    sync.Mutex
+	begun time.Time
+	all   int
+	from  map[netip.Addr]int // failuresAll at most
+}
+
+// blocked says how long an address has to wait; 0: it may try.
+func (a *attempts) blocked(from netip.Addr) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	now := a.now()
+	if now.Sub(a.begun) > loginWindow {
+		a.begun, a.all, a.from = now, 0, make(map[netip.Addr]int)
+	}
+	if a.all >= failuresAll || a.from[from] >= failuresEach {
+		return a.begun.Add(loginWindow).Sub(now)
+	}
+	return 0
+}
+
+// failed notes that a login from an address failed.
+func (a *attempts) failed(from netip.Addr) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all++
+	a.from[from]++
+}
+
+// loginCookie has the token of the form by which one logs in: there is no session yet that could have it.
+const loginCookie = "lockserver_login"
+
+// loginForm is what the page of the login shows.
+type loginForm struct {
+	Token, User, Problem, Next string
+}
+
+// showLogin shows the form.
+func (c *Console) showLogin(w http.ResponseWriter, r *http.Request) {
+	c.writeLogin(w, http.StatusOK, loginForm{Next: r.URL.Query().Get("next")})
+}
+
+func (c *Console) writeLogin(w http.ResponseWriter, status int, form loginForm) {
+	form.Token, form.Next = rand.Text(), ownPath(form.Next)
+	setCookie(w, loginCookie, form.Token)
+	c.render(w, status, "login.html", frame{Title: "Log in", Body: form})
+}
+
+// ownPath lets nobody be led elsewhere after a login.
+func ownPath(path string) string {
+	if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") || strings.ContainsAny(path, "\\\r\n") {
+		return "/locks"
+	}
+	return path
+}
+
+// takeLogin logs a user of the ACL in.
+func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
+	form := loginForm{User: cmp.Or(r.PostFormValue("user"), "default"), Next: r.PostFormValue("next")}
+	token, err := r.Cookie(loginCookie)
+	if err != nil || subtle.ConstantTimeCompare([]byte(token.Value), []byte(r.PostFormValue("token"))) != 1 {
+		form.Problem = "This form was too old. Please try again."
+		c.writeLogin(w, http.StatusForbidden, form)
+		return
+	}
+	peer, _ := netip.ParseAddrPort(r.RemoteAddr)
+	from := peer.Addr()
+	if wait := c.attempts.blocked(from); wait > 0 {
+		w.Header().Set("Retry-After", "60")
+		form.Problem = "Too many logins have failed. Please wait a minute."
+		c.writeLogin(w, http.StatusTooManyRequests, form)
+		return
+	}
+	conn, err := c.authenticate(r, form.User, r.PostFormValue("password"))
+	var refused replyError
+	switch {
+	case errors.As(err, &refused):
+		c.attempts.failed(from)
+		c.log.Warn("console: a login was refused", "user", form.User, "addr", from.String())
+		form.Problem = loginProblem(refused)
+		c.writeLogin(w, http.StatusUnauthorized, form)
+		return
+	case err != nil:
+		form.Problem = "The server does not answer."
+		c.writeLogin(w, http.StatusServiceUnavailable, form)
+		return
+	}
+	if old := c.sessions.find(r); old != nil {
+		c.sessions.end(old)
+	}
+	s := c.sessions.begin(conn, form.User, true)
+	setCookie(w, sessionCookie, s.id)
+	setCookie(w, loginCookie, "")
+	http.Redirect(w, r, ownPath(form.Next), http.StatusSeeOther)
+}
+
+// errProtected is what the server says to other hosts in protected mode.
+const errProtected replyError = "the user default has no password, and may log in only on the server's own machine"
+
+// authenticate logs in. The user default without a password is nobody's who comes from elsewhere, as in
+// protected mode.
+func (c *Console) authenticate(r *http.Request, user, password string) (*conn, error) {
+	if user == "default" && !isLocal(r) {
+		open, err := logIn(c.backend, "", "")
+		if err == nil {
+			open.close()
+			return nil, errProtected
+		}
+	}
+	return logIn(c.backend, user, password)
+}
+
+func loginProblem(refused replyError) string {
+	if strings.HasPrefix(string(refused), "WRONGPASS") {
+		return "The name or the password is wrong, or the user is disabled."
+	}
+	return "The server says: " + string(refused)
+}
+
+// takeLogout ends the session.
+func (c *Console) takeLogout(w http.ResponseWriter, r *http.Request, s *session) {
+	c.sessions.end(s)
+	setCookie(w, sessionCookie, "")
+	http.Redirect(w, r, "/login", http.StatusSeeOther)
+}

@@ -1,0 +1,310 @@
+package console
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// world is a server with a console, and somebody at a browser.
+type world struct {
+	t       *testing.T
+	srv     *server.Server
+	console *Console
+	log     bytes.Buffer
+	client  *testkit.Client
+	cookies map[string]string
+	remote  string // where the browser is
+	host    string
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	srv, err := server.New(server.Options{})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	w := &world{t: t, srv: srv, client: testkit.Dial(t, srv.Dial), cookies: map[string]string{}, remote: "127.0.0.1:5000", host: "localhost:9000"}
+	w.console = New(srv, slog.New(slog.NewTextHandler(&w.log, nil)))
+	return w
+}
+
+// send sends a request, keeping cookies.
+func (w *world) send(r *http.Request) *httptest.ResponseRecorder {
+	w.t.Helper()
+	r.RemoteAddr, r.Host = w.remote, w.host
+	for name, value := range w.cookies {
+		r.AddCookie(&http.Cookie{Name: name, Value: value})
+	}
+	reply := httptest.NewRecorder()
+	w.console.ServeHTTP(reply, r)
+	for _, cookie := range reply.Result().Cookies() {
+		require.True(w.t, cookie.HttpOnly)
+		require.Equal(w.t, http.SameSiteStrictMode, cookie.SameSite)
+		if w.cookies[cookie.Name] = cookie.Value; cookie.MaxAge < 0 {
+			delete(w.cookies, cookie.Name)
+		}
+	}
+	return reply
+}
+
+func (w *world) get(path string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	return w.send(httptest.NewRequest(http.MethodGet, path, nil))
+}
+
+func (w *world) post(path string, form url.Values) *httptest.ResponseRecorder {
+	w.t.Helper()
+	r := httptest.NewRequest(http.MethodPost, path, strings.NewReader(form.Encode()))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return w.send(r)
+}
+
+// token is the one of a form on a page.
+func (w *world) token(page string) string {
+	w.t.Helper()
+	found := regexp.MustCompile(`name="token" value="([^"]+)"`).FindStringSubmatch(page)
+	require.NotNil(w.t, found, page)
+	return found[1]
+}
+
+// logIn logs a user in through the form.
+func (w *world) logIn(user, password string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	token := w.token(w.get("/login").Body.String())
+	return w.post("/login", url.Values{"user": {user}, "password": {password}, "token": {token}, "next": {"/sales"}})
+}
+
+func TestEveryPageEmptyAndFull(t *testing.T) {
+	w := newWorld(t)
+	pages := []string{"/locks", "/locks?q=x", "/locks?cursor=1", "/graph", "/lock?key=a", "/sales", "/sales?q=x", "/server"}
+	for _, path := range pages {
+		reply := w.get(path)
+		require.Equal(t, http.StatusOK, reply.Code, "%s: %s%s", path, reply.Body, w.log.String())
+		require.Contains(t, reply.Body.String(), "</html>", path)
+	}
+	w.client.Do("LOCK", "a", "ann", "PX", "60000")
+	w.client.Do("LOCK", `<b>"&`, "eve\xff", "EX", "60")
+	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
+	w.client.Do("SECKILL", "shoes", "ann", "1")
+	waits := testkit.Dial(t, w.srv.Dial)
+	waits.Send("LOCK", "a", "bob", "WAIT", "0")
+	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 1 }, 5*time.Second, time.Millisecond)
+	for path, want := range map[string][]string{
+		"/locks":                {">a</a>", "ann", "bob", "&lt;b&gt;", `eve\xff`},
+		"/locks?q=a":            {">a</a>"},
+		"/locks?q=ann&by=owner": {">a</a>"},
+		"/graph":                {">ann</text>", ">bob</text>", ">a</text>"},
+		"/lock?key=a":           {"ann", "bob", "Release by force"},
+		"/sales":                {"shoes", "10 % of 10 sold, 1 buyers"},
+		"/server":               {"LOCK", "lockserver-console", "default"},
+	} {
+		reply := w.get(path)
+		require.Equal(t, http.StatusOK, reply.Code, "%s: %s", path, w.log.String())
+		for _, text := range want {
+			require.Contains(t, reply.Body.String(), text, path)
+		}
+		require.NotContains(t, reply.Body.String(), "<b>\"", path)
+		require.NotContains(t, reply.Body.String(), "style=", path)
+	}
+	require.Empty(t, w.log.String())
+}
+
+func TestOnlyTheLockThatWasLookedAtIsReleased(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("LOCK", "door", "ann", "PX", "60000")
+	page := w.get("/lock?db=0&key=door").Body.String()
+	lock := regexp.MustCompile(`name="lock" value="(\d+)"`).FindStringSubmatch(page)[1]
+	form := url.Values{"token": {w.token(page)}, "lock": {lock}, "name": {"dor"}}
+	const path = "/lock/release?db=0&key=door"
+
+	reply := w.post(path, form)
+	require.Contains(t, reply.Header().Get("Location"), "problem=name")
+	form.Set("name", "door")
+	stolen := url.Values{"token": {"other"}, "lock": {lock}, "name": {"door"}}
+	require.Equal(t, http.StatusForbidden, w.post(path, stolen).Code)
+	w.client.Do("UNLOCK", "door", "ann")
+	w.client.Do("LOCK", "door", "bob", "PX", "60000")
+	require.Contains(t, w.post(path, form).Header().Get("Location"), "problem=changed")
+	require.Equal(t, "bob", fieldsOf(w.client.Do("LOCK.INFO", "door")).text("owner"))
+
+	page = w.get("/lock?db=0&key=door").Body.String()
+	form.Set("lock", regexp.MustCompile(`name="lock" value="(\d+)"`).FindStringSubmatch(page)[1])
+	require.Contains(t, w.post(path, form).Header().Get("Location"), "released=1")
+	require.True(t, w.client.Do("LOCK.INFO", "door").IsNull())
+	require.Contains(t, w.log.String(), "a lock was released by force")
+	require.Contains(t, w.log.String(), "user=default")
+}
+
+func TestWhatAUserMayNotRunIsNotOffered(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("ACL", "SETUSER", "viewer", "on", ">secret", "~k*", "+lock.list", "+lock.info", "+select", "+ping")
+	w.client.Do("LOCK", "k1", "ann")
+	w.client.Do("LOCK", "unseen", "ann")
+	require.Equal(t, "/sales", w.logIn("viewer", "secret").Header().Get("Location"))
+	page := w.get("/locks").Body.String()
+	require.Contains(t, page, "k1")
+	require.NotContains(t, page, "unseen")
+	require.NotContains(t, page, `href="/sales"`)
+	require.NotContains(t, page, `href="/server"`)
+	require.Equal(t, http.StatusForbidden, w.get("/sales").Code)
+	require.Equal(t, http.StatusForbidden, w.get("/server/live").Code)
+	page = w.get("/lock?key=k1").Body.String()
+	require.Contains(t, page, "ann")
+	require.NotContains(t, page, "Release by force")
+	w.post("/lock/release?key=k1", url.Values{"token": {w.token(page)}, "name": {"k1"}, "lock": {"1"}})
+	require.False(t, w.client.Do("LOCK.INFO", "k1").IsNull())
+	require.NotContains(t, w.get("/lock?key=unseen").Body.String(), "ann")
+}
+
+func TestLogins(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("CONFIG", "SET", "requirepass", "secret")
+	w.client.Do("AUTH", "secret")
+	require.Equal(t, "/login?next=%2Flocks", w.get("/locks").Header().Get("Location"))
+	require.Equal(t, http.StatusForbidden, w.post("/login", url.Values{"user": {"default"}, "password": {"secret"}}).Code)
+	require.Equal(t, http.StatusUnauthorized, w.logIn("default", "wrong").Code)
+	reply := w.logIn("", "secret")
+	require.Equal(t, http.StatusSeeOther, reply.Code)
+	first := w.cookies[sessionCookie]
+	page := w.get("/locks")
+	require.Equal(t, http.StatusOK, page.Code)
+
+	require.Equal(t, http.StatusSeeOther, w.logIn("default", "secret").Code)
+	second := w.cookies[sessionCookie]
+	require.NotEqual(t, first, second)
+	w.cookies[sessionCookie] = first
+	require.Equal(t, http.StatusSeeOther, w.get("/locks").Code, "the session before has ended")
+	w.cookies[sessionCookie] = second
+	page = w.get("/locks")
+	require.Equal(t, http.StatusForbidden, w.post("/logout", nil).Code)
+	w.post("/logout", url.Values{"token": {w.token(page.Body.String())}})
+	w.cookies[sessionCookie] = second
+	require.Equal(t, http.StatusSeeOther, w.get("/locks").Code)
+
+	for range failuresEach - 1 {
+		require.Equal(t, http.StatusUnauthorized, w.logIn("default", "wrong").Code)
+	}
+	require.Equal(t, http.StatusTooManyRequests, w.logIn("default", "secret").Code)
+	w.console.attempts.now = func() time.Time { return time.Now().Add(2 * loginWindow) }
+	require.Equal(t, http.StatusSeeOther, w.logIn("default", "secret").Code)
+	require.NotContains(t, w.log.String(), "wrong")
+}
+
+func TestTheUserDefaultNeedsNoLoginOnThisMachineOnly(t *testing.T) {
+	for name, change := range map[string]func(w *world){
+		"another machine":   func(w *world) { w.remote = "192.0.2.1:5000" },
+		"a name of another": func(w *world) { w.host = "rebound.example" },
+	} {
+		w := newWorld(t)
+		require.Equal(t, http.StatusOK, w.get("/locks").Code)
+		w.cookies = map[string]string{}
+		change(w)
+		require.Equal(t, http.StatusSeeOther, w.get("/locks").Code, name)
+		require.Equal(t, http.StatusUnauthorized, w.logIn("default", "any").Code, name)
+		require.NotContains(t, w.cookies, sessionCookie)
+		w.client.Do("ACL", "SETUSER", "ann", "on", ">secret", "+@all", "~*")
+		require.Equal(t, http.StatusSeeOther, w.logIn("ann", "secret").Code, name)
+		require.Equal(t, http.StatusOK, w.get("/locks").Code, name)
+	}
+	w := newWorld(t)
+	r := httptest.NewRequest(http.MethodGet, "/locks", nil)
+	r.Header.Set("X-Forwarded-For", "192.0.2.1")
+	require.Equal(t, http.StatusSeeOther, w.send(r).Code, "a proxy stands between")
+}
+
+func TestSessionsHaveLimits(t *testing.T) {
+	w := newWorld(t)
+	for range mostSessions + 10 {
+		w.cookies = map[string]string{}
+		require.Equal(t, http.StatusOK, w.get("/locks").Code)
+	}
+	require.Len(t, w.console.sessions.of, mostSessions)
+	w.client.Do("CONFIG", "SET", "requirepass", "secret") // nobody gets another session
+	require.Equal(t, http.StatusOK, w.get("/locks").Code)
+	w.console.sessions.now = func() time.Time { return time.Now().Add(idleLimit + time.Minute) }
+	require.Equal(t, http.StatusSeeOther, w.get("/locks").Code)
+	require.Empty(t, w.console.sessions.of)
+}
+
+func TestForeignPagesCannotPost(t *testing.T) {
+	w := newWorld(t)
+	w.client.Do("LOCK", "door", "ann")
+	page := w.get("/lock?key=door").Body.String()
+	r := httptest.NewRequest(http.MethodPost, "/logout", strings.NewReader("token="+w.token(page)))
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "cross-site")
+	require.Equal(t, http.StatusForbidden, w.send(r).Code)
+	require.Contains(t, w.get("/locks").Header().Get("Content-Security-Policy"), "default-src 'none'")
+	require.Equal(t, "/locks", ownPath("//evil.example"))
+	require.Equal(t, "/locks", ownPath(`/\evil.example`))
+	require.Equal(t, "/sales?q=1", ownPath("/sales?q=1"))
+}
+
+func TestASearchSaysHowFarItHasLooked(t *testing.T) {
+	w := newWorld(t)
+	const n = searchPiece*searchPieces + 2000
+	var calls [][]string
+	for i := range n {
+		calls = append(calls, []string{"LOCK", "k" + string(rune('a'+i%26)) + strings.Repeat("x", i/26%7) + count(int64(i)), "o"})
+	}
+	c, err := logIn(w.srv, "", "")
+	require.NoError(t, err)
+	defer c.close()
+	_, err = c.call(append([][]string{{"LOCK", "first", "o"}}, calls...)...)
+	require.NoError(t, err)
+	require.Contains(t, w.get("/locks?q=first").Body.String(), ">first</a>", "an exact name is found wherever it is")
+	page := w.get("/locks?q=irst*").Body.String()
+	require.Contains(t, page, "No such lock")
+	page = w.get("/locks?q=f%3Frst").Body.String()
+	require.Contains(t, page, "Search on")
+	next := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page)[1]
+	require.Contains(t, w.get(strings.ReplaceAll(next, "&amp;", "&")).Body.String(), ">first</a>")
+
+	seen := 0
+	for path := "/locks"; path != ""; {
+		page := w.get(path).Body.String()
+		seen += strings.Count(page, `<tr id="lock-`)
+		path = ""
+		if found := regexp.MustCompile(`href="([^"]+)" rel="next"`).FindStringSubmatch(page); found != nil && seen < 500 {
+			path = strings.ReplaceAll(found[1], "&amp;", "&")
+		}
+	}
+	require.GreaterOrEqual(t, seen, 500)
+}
+
+func TestAStreamSendsWhatChanges(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(w.console)
+	defer server.Close()
+	w.remote, w.host = server.Listener.Addr().String(), server.Listener.Addr().String()
+	require.Equal(t, http.StatusOK, w.get("/locks").Code)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/locks/live", nil)
+	require.NoError(t, err)
+	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: w.cookies[sessionCookie]})
+	reply, err := http.DefaultClient.Do(r)
+	require.NoError(t, err)
+	defer func() { _ = reply.Body.Close() }()
+	require.Equal(t, "text/event-stream", reply.Header.Get("Content-Type"))
+	w.client.Do("LOCK", "appears", "ann")
+	var got strings.Builder
+	piece := make([]byte, 4096)
+	for begun := time.Now(); !strings.Contains(got.String(), "appears"); {
+		require.Less(t, time.Since(begun), 5*time.Second, got.String())
+		n, err := reply.Body.Read(piece)
+		require.NoError(t, err)
+		got.Write(piece[:n])
+	}
+	require.NotContains(t, got.String(), "</html>")
+}

@@ -1,0 +1,108 @@
+package console
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+const salesAPage = "24"
+
+// salePage is the list of sales.
+type salePage struct {
+	DB    int
+	Query string
+	Sales []saleView
+	Next  string
+	First bool
+}
+
+// saleView is one sale, in pieces.
+type saleView struct {
+	Voucher, State                      string
+	Stock, Total, Sold, Held, Confirmed int64
+	Buyers, Limit                       int64
+	StartMS, EndMS                      int64
+	Stream                              string
+	StreamLength                        int64
+	Groups                              []groupView
+	Problem                             string // why nothing is known of it
+}
+
+// groupView is who reads the orders.
+type groupView struct {
+	Name         string
+	Pending, Lag int64
+	LagKnown     bool
+}
+
+// NextLink is the address of what follows.
+func (p *salePage) NextLink() string {
+	return "/sales?" + url.Values{"cursor": {p.Next}, "q": {p.Query}}.Encode()
+}
+
+// loadSales is the page of sales of database 0.
+func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
+	q := r.URL.Query()
+	cursor := q.Get("cursor")
+	p := &salePage{Query: strings.TrimSpace(q.Get("q")), First: cursor == ""}
+	if cursor == "" {
+		cursor = "0"
+	}
+	list := []string{"SECKILL.LIST", cursor, "COUNT", salesAPage}
+	if p.Query != "" {
+		list = []string{"SECKILL.LIST", cursor, "COUNT", "1000", "MATCH", pattern(p.Query)}
+	}
+	replies, err := s.conn.call([]string{"SELECT", "0"}, list)
+	if err == nil {
+		err = failure(replies...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.Next = replies[1].Elems[0].Str; p.Next == "0" {
+		p.Next = ""
+	}
+	var commands [][]string
+	for _, voucher := range replies[1].Elems[1].Elems {
+		commands = append(commands, []string{"SECKILL.INFO", voucher.Str})
+	}
+	infos, err := s.conn.call(commands...)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range infos {
+		p.Sales = append(p.Sales, newSaleView(commands[i][1], v))
+	}
+	return p, nil
+}
+
+func newSaleView(voucher string, v resp.Value) saleView {
+	if v.IsError() {
+		return saleView{Voucher: voucher, State: "unknown", Problem: v.Str}
+	}
+	f := fieldsOf(v)
+	s := saleView{Voucher: voucher, State: f.text("state"), Stock: f.int("stock"), Total: f.int("total"), Sold: f.int("sold"),
+		Held: f.int("held"), Confirmed: f.int("confirmed"), Buyers: f.int("buyers"), Limit: f.int("limit"),
+		StartMS: f.int("start"), EndMS: f.int("end"), Stream: f.text("stream"), StreamLength: f.int("stream-length")}
+	for _, g := range f["groups"].Elems {
+		f := fieldsOf(g)
+		s.Groups = append(s.Groups, groupView{Name: f.text("name"), Pending: f.int("pending"), Lag: f.int("lag"), LagKnown: !f["lag"].IsNull()})
+	}
+	return s
+}
+
+// salePoints are what the charts of sales get each second: the time, stock, sold, held and confirmed.
+func salePoints(body any) map[string][]float64 {
+	now := float64(time.Now().UnixMilli()) / 1000
+	points := make(map[string][]float64)
+	for _, s := range body.(*salePage).Sales {
+		if s.Problem == "" {
+			points["sale:"+s.Voucher] = []float64{now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed)}
+		}
+	}
+	return points
+}

@@ -1,0 +1,213 @@
+package console
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+)
+
+// The limits of sessions. Whoever comes when there are mostSessions takes the place of the one that has not
+// been used for longest.
+const (
+	mostSessions = 64
+	mostStreams  = 8 // of a session at a time
+	idleLimit    = 30 * time.Minute
+	ageLimit     = 12 * time.Hour
+)
+
+const sessionCookie = "lockserver_console"
+
+// session is one browser that is logged in.
+type session struct {
+	id, token string // of the cookie, and of forms
+	user      string
+	asked     bool // the user logged in, and may log out
+	conn      *conn
+	begun     time.Time
+	// used and streams are guarded by sessions.mu.
+	used    time.Time
+	streams int
+}
+
+// ownsToken says whether a form that was posted is the session's own.
+func (s *session) ownsToken(token string) bool {
+	return subtle.ConstantTimeCompare([]byte(token), []byte(s.token)) == 1
+}
+
+// sessions are all of a console.
+type sessions struct {
+	now func() time.Time
+	mu  sync.Mutex
+	of  map[string]*session // by their ids
+}
+
+// begin makes a session of a connection that is logged in.
+func (ss *sessions) begin(c *conn, user string, asked bool) *session {
+	now := ss.now()
+	s := &session{id: rand.Text(), token: rand.Text(), user: user, asked: asked, conn: c, begun: now, used: now}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.expire(now)
+	if len(ss.of) >= mostSessions {
+		var oldest *session
+		for _, other := range ss.of {
+			if oldest == nil || other.used.Before(oldest.used) {
+				oldest = other
+			}
+		}
+		ss.drop(oldest)
+	}
+	ss.of[s.id] = s
+	return s
+}
+
+// expire ends the sessions whose time is over.
+func (ss *sessions) expire(now time.Time) {
+	for _, s := range ss.of {
+		if now.Sub(s.used) > idleLimit || now.Sub(s.begun) > ageLimit {
+			ss.drop(s)
+		}
+	}
+}
+
+func (ss *sessions) drop(s *session) {
+	delete(ss.of, s.id)
+	s.conn.close()
+}
+
+// end ends a session.
+func (ss *sessions) end(s *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.drop(s)
+}
+
+// find returns the session of a request, nil if there is none.
+func (ss *sessions) find(r *http.Request) *session {
+	cookie, err := r.Cookie(sessionCookie)
+	if err != nil {
+		return nil
+	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.expire(ss.now())
+	s := ss.of[cookie.Value]
+	if s != nil {
+		s.used = ss.now()
+	}
+	return s
+}
+
+// stream counts a stream of a session until the function that it returns is called; false: there are too
+// many.
+func (ss *sessions) stream(s *session) (end func(), ok bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if s.streams >= mostStreams {
+		return nil, false
+	}
+	s.streams++
+	return func() {
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		s.streams--
+	}, true
+}
+
+// alive says whether a session has not ended; somebody looks at it.
+func (ss *sessions) alive(s *session) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	now := ss.now()
+	s.used = now
+	ss.expire(now)
+	return ss.of[s.id] == s
+}
+
+// logIn logs a connection in. Who gives no name is the user default as a client is that has not logged in,
+// which works if that user needs no password.
+func logIn(b Backend, name, password string) (*conn, error) {
+	c, err := connect(b)
+	if err != nil {
+		return nil, err
+	}
+	hello := []string{"HELLO", "3"}
+	if name != "" {
+		hello = append(hello, "AUTH", name, password)
+	}
+	if _, err := c.ask(hello...); err != nil {
+		c.close()
+		return nil, err
+	}
+	// Whether the user may name the connection does not matter.
+	if _, err := c.call([]string{"CLIENT", "SETNAME", "console"}, []string{"CLIENT", "SETINFO", "LIB-NAME", "lockserver-console"}); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// isLocal says whether a request comes from this machine, and from a page of its own: a name of another
+// host would mean that somebody else's page has led the browser here, and a proxy that somebody else stands
+// behind it.
+func isLocal(r *http.Request) bool {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !peer.Addr().Unmap().IsLoopback() {
+		return false
+	}
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip", "Via"} {
+		if r.Header.Get(name) != "" {
+			return false
+		}
+	}
+	host := r.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if host == "localhost" {
+		return true
+	}
+	addr, err := netip.ParseAddr(trimBrackets(host))
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
+func trimBrackets(host string) string {
+	if len(host) > 2 && host[0] == '[' {
+		return host[1 : len(host)-1]
+	}
+	return host
+}
+
+// current returns the session of a request. Who comes from this machine and has none gets one as the user
+// default, if that has no password, as redis-cli does. nil: a login is needed.
+func (c *Console) current(w http.ResponseWriter, r *http.Request) (*session, error) {
+	if s := c.sessions.find(r); s != nil {
+		return s, nil
+	}
+	if !isLocal(r) {
+		return nil, nil
+	}
+	conn, err := logIn(c.backend, "", "")
+	var refused replyError
+	switch {
+	case errors.As(err, &refused):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	s := c.sessions.begin(conn, "default", false)
+	setCookie(w, sessionCookie, s.id)
+	return s, nil
+}
+
+func setCookie(w http.ResponseWriter, name, value string) {
+	cookie := http.Cookie{Name: name, Value: value, Path: "/", HttpOnly: true, SameSite: http.SameSiteStrictMode}
+	if value == "" {
+		cookie.MaxAge = -1
+	}
+	http.SetCookie(w, &cookie)
+}

@@ -1,0 +1,88 @@
+package console
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// view is a page: how it is loaded, and what shows it.
+type view struct {
+	path, title, template string
+	needs                 []string // the command without which the page is not offered
+	every                 time.Duration
+	load                  func(s *session, r *http.Request) (any, error)
+	// points are the values that its charts get each time; nil: it has none.
+	points func(body any) map[string][]float64
+}
+
+// stream sends the part of a page that changes, whenever it has, until the browser goes or the session ends.
+func (c *Console) stream(v view) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		s := c.sessions.find(r)
+		if s == nil || !c.backend.Permits(s.user, v.needs...) {
+			http.Error(w, "log in first", http.StatusForbidden)
+			return
+		}
+		end, ok := c.sessions.stream(s)
+		if !ok {
+			http.Error(w, "too many pages of this session are open", http.StatusTooManyRequests)
+			return
+		}
+		defer end()
+		w.Header().Set("Content-Type", "text/event-stream")
+		out := http.NewResponseController(w)
+		_ = out.SetReadDeadline(time.Time{}) // the port's, whose end would end the request as well
+		tick := time.NewTicker(v.every)
+		defer tick.Stop()
+		var last []byte
+		for beat := 0; c.sessions.alive(s); beat++ {
+			_ = out.SetWriteDeadline(time.Now().Add(replyTimeout))
+			body, err := v.load(s, r)
+			if err != nil {
+				return // the browser comes again, and the page says what is wrong
+			}
+			f := frame{Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Body: body}
+			part, err := c.execute(v.template+":live", &f)
+			if err != nil {
+				c.log.Error("console: a part of a page cannot be written", "page", v.template, "cause", err)
+				return
+			}
+			if !bytes.Equal(part, last) {
+				writeEvent(w, "", part)
+				last = part
+			} else if beat%10 == 0 {
+				fmt.Fprint(w, ": still here\n\n")
+			}
+			if v.points != nil {
+				data, _ := json.Marshal(v.points(body))
+				writeEvent(w, "points", data)
+			}
+			if out.Flush() != nil {
+				return
+			}
+			select {
+			case <-r.Context().Done():
+				return
+			case <-tick.C:
+			}
+		}
+	}
+}
+
+// writeEvent writes a server-sent event.
+func writeEvent(w http.ResponseWriter, name string, data []byte) {
+	var b bytes.Buffer
+	if name != "" {
+		fmt.Fprintf(&b, "event: %s\n", name)
+	}
+	for line := range bytes.Lines(data) {
+		b.WriteString("data: ")
+		b.Write(bytes.TrimRight(line, "\r\n"))
+		b.WriteByte('\n')
+	}
+	b.WriteByte('\n')
+	_, _ = w.Write(b.Bytes())
+}
