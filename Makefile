@@ -30,7 +30,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -78,7 +78,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK and Maven (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc and systemd (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -105,7 +105,8 @@ $(ORACLE_CACHE)/%/src/redis-server:
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
-	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven
+	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
+	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux
 # COMPILER is what building Redis needs.
 COMPILER = cc:build-essential
 
@@ -239,6 +240,21 @@ docs: ## write what follows from tables and data: docs/commands.md, the directiv
 
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
+
+# PLATFORMS release makes files for; empty: for all.
+PLATFORMS ?=
+release: ## archives, packages (.deb, .rpm), container images and checksums of the commit, in dist/ (PLATFORMS="linux/amd64 ...")
+	cd packaging && $(GO) run ./release $(if $(PLATFORMS),-platforms "$(PLATFORMS)")
+
+.PHONY: need-packages
+need-packages: need-redis
+	@for p in dpkg rpm zsh fish man mandoc systemd-analyze ip unshare; do \
+		command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+	@[ "$$(id -u)" = 0 ] || { echo "installing packages in a root of their own needs root: run it with sudo"; exit 1; }
+
+release-check: need-packages ## what release has made, installed and run in a root of its own, as root; packaging/ is a module of its own
+	cd packaging && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	cd packaging && $(GO) test -count=1 -v -exec 'unshare --mount --net --pid --fork --kill-child --mount-proc' ./check
 
 ci: ## everything that continuous integration runs
 	bash .ci/run

@@ -1,0 +1,79 @@
+package check
+
+import (
+	"archive/tar"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"github.com/stretchr/testify/require"
+)
+
+// TestImage runs the image as far as that goes without what runs containers: its files are all that there
+// is, and the server is started as the image says, by its user and on its volume.
+func TestImage(t *testing.T) {
+	dir := t.TempDir()
+	command(t, "tar", "-C", dir, "-xf", made(t, fmt.Sprintf("lockserver_*_linux_%s.oci.tar", runtime.GOARCH)))
+	index, err := layout.ImageIndexFromPath(dir)
+	require.NoError(t, err)
+	require.NoError(t, validate.Index(index))
+	manifest, err := index.IndexManifest()
+	require.NoError(t, err)
+	require.Len(t, manifest.Manifests, 1)
+	image, err := index.Image(manifest.Manifests[0].Digest)
+	require.NoError(t, err)
+	file, err := image.ConfigFile()
+	require.NoError(t, err)
+	require.Equal(t, "linux/"+runtime.GOARCH, file.Platform().String())
+	config := file.Config
+	require.Contains(t, config.ExposedPorts, "6379/tcp")
+	require.Regexp(t, `^[1-9]\d*:[1-9]\d*$`, config.User, "not root")
+
+	s := newBareSystem(t)
+	require.NoError(t, os.Chmod(s.dir, 0o755))
+	s.unpack(image)
+	s.run(config.Entrypoint[0], "--version")
+	p := s.start(config.User, append(config.Entrypoint, "--supervised", "systemd")...)
+	require.Equal(t, "PONG", cli(t, "PING"))
+	require.Equal(t, "dir\n"+config.WorkingDir, cli(t, "CONFIG", "GET", "dir"))
+	require.Equal(t, "OK", cli(t, "SET", "key", "value"))
+	p.shutdown()
+	require.FileExists(t, s.path(config.WorkingDir, "dump.rdb"))
+}
+
+// unpack lays the files of an image into the root.
+func (s *system) unpack(image v1.Image) {
+	s.t.Helper()
+	files := mutate.Extract(image)
+	defer func() { require.NoError(s.t, files.Close()) }()
+	var names []string
+	for r := tar.NewReader(files); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		require.NoError(s.t, err)
+		names = append(names, strings.TrimSuffix(header.Name, "/"))
+		path := s.path(header.Name)
+		if header.Typeflag == tar.TypeDir {
+			require.NoError(s.t, os.MkdirAll(path, 0o755))
+		} else {
+			data, err := io.ReadAll(r)
+			require.NoError(s.t, err)
+			require.NoError(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+			require.NoError(s.t, os.WriteFile(path, data, 0o600))
+		}
+		require.NoError(s.t, os.Chmod(path, os.FileMode(header.Mode)))
+		require.NoError(s.t, os.Chown(path, header.Uid, header.Gid))
+	}
+	require.ElementsMatch(s.t, []string{"etc", "etc/lockserver", "usr", "usr/bin", "data", "etc/lockserver/lockserver.conf", "usr/bin/lockserver"}, names)
+}

@@ -1,0 +1,93 @@
+// Command release makes what is handed out: for each platform an archive with the static binary, the manual
+// pages and what shells complete; for Linux packages (.deb, .rpm) and a container image as well; and
+// SHA256SUMS.
+//
+// It owns how these are put together. What a package holds and does stands in ../nfpm.yaml and ../scripts;
+// pages, completions and the configuration file are internal/gendocs'. The same commit gives the same bytes,
+// wherever and whenever it is built: every time in them is that of the commit, and nothing of the machine
+// gets in. To add a form, add it to release.platform, and what it has to be true of to ../check.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+)
+
+func main() {
+	var (
+		root      = flag.String("root", "..", "the tree")
+		out       = flag.String("out", "../dist", "where the files go; those of an earlier run are removed")
+		platforms = flag.String("platforms", "linux/amd64,linux/arm64,darwin/amd64,darwin/arm64,windows/amd64,windows/arm64", "for which")
+	)
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, *root, *out, strings.FieldsFunc(*platforms, func(r rune) bool { return r == ',' || r == ' ' })); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+// run makes everything.
+func run(ctx context.Context, root, out string, platforms []string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	if out, err = filepath.Abs(out); err != nil {
+		return err
+	}
+	r := release{root: root, out: out}
+	if r.identity, err = identify(ctx, root); err != nil {
+		return err
+	}
+	if r.stage, err = os.MkdirTemp("", "release-"); err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(r.stage) }()
+	if err := r.clear(); err != nil {
+		return err
+	}
+	if err := r.pages(); err != nil {
+		return err
+	}
+	for _, name := range platforms {
+		if err := r.platform(ctx, name); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+	}
+	return r.sums()
+}
+
+// release is one run.
+type release struct {
+	identity
+	root, out string // absolute
+	stage     string // what is built, before it is put together; gone afterwards
+}
+
+// platform makes all for one.
+func (r *release) platform(ctx context.Context, name string) error {
+	system, arch, ok := strings.Cut(name, "/")
+	if !ok {
+		return fmt.Errorf("a platform is system/architecture")
+	}
+	binary, err := r.build(ctx, system, arch)
+	if err != nil {
+		return err
+	}
+	if err := r.archive(binary, system, arch); err != nil || system != "linux" {
+		return err
+	}
+	for _, format := range []string{"deb", "rpm"} {
+		if err := r.pack(format, filepath.Dir(binary), arch); err != nil {
+			return fmt.Errorf("%s: %w", format, err)
+		}
+	}
+	return r.image(binary, arch)
+}
