@@ -152,7 +152,7 @@ func (c *Ctx) keysOf(args [][]byte) ([]KeyRef, error) {
 	switch {
 	case row == nil:
 		return nil, ErrCommandInvalid
-	case !row.takesKeys():
+	case !row.TakesKeys():
 		return nil, ErrCommandNoKeys
 	case !row.Accepts(len(args)):
 		return nil, ErrCommandArity

@@ -72,7 +72,7 @@ func usesOwnDB(r *Row) bool {
 		return false
 	}
 	onData := r.Flags&(Write|ReadOnly) != 0 && r.Group != Server && r.Group != Scripting
-	return onData || r.takesKeys() || r.Implied != nil || r.cats&CatKeyspace != 0
+	return onData || r.TakesKeys() || r.Implied != nil || r.cats&CatKeyspace != 0
 }
 
 // arityOf counts the words that a call needs.

@@ -222,8 +222,24 @@ func (r *Row) OnlyKey() (pos int, use KeyFlags, ok bool) {
 	return s.Index, s.Flags, true
 }
 
-// takesKeys reports whether calls of this command can have keys.
-func (r *Row) takesKeys() bool {
+// SoleKey is where the only key of every call stands, and all that a call may do with it; ok is false if
+// there may be others, or it is not always there.
+func (r *Row) SoleKey() (pos int, most KeyFlags, ok bool) {
+	if r.FindKeys == nil {
+		return r.OnlyKey()
+	}
+	if len(r.keys) != 1 || r.Inner > 0 {
+		return 0, 0, false
+	}
+	s := &r.keys[0]
+	if s.Flags&VariableFlags == 0 || !s.plainRange() || s.LastKey != 0 { // FindKeys says more than what is done with it
+		return 0, 0, false
+	}
+	return s.Index, s.Flags | Access | Update, true
+}
+
+// TakesKeys reports whether calls of this command can have keys.
+func (r *Row) TakesKeys() bool {
 	if r.FindKeys != nil {
 		return true
 	}

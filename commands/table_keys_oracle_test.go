@@ -23,7 +23,7 @@ func TestKeysAgainstRedis(t *testing.T) {
 	var names []string
 	for _, r := range table.Rows() {
 		for _, r := range append(slices.Clone(r.Subcommands()), r) {
-			if r.takesKeys() && !slices.Contains(guessed, r.Name) {
+			if r.TakesKeys() && !slices.Contains(guessed, r.Name) {
 				names = append(names, r.FullName())
 			}
 		}

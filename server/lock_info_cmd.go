@@ -29,7 +29,7 @@ func lockRows() []commands.Row {
 			Args:       []commands.Arg{commands.Opt(commands.Int("count").After("COUNT"))}},
 		{Name: "lock.stats", Group: commands.Lock, Since: "0.1.0", Flags: commands.ReadOnly, Run: lockStats,
 			Summary:    "Tells how many locks are held and waited for, how long waits took, and what went wrong.",
-			Complexity: "O(N) where N is the number of databases"},
+			Complexity: "O(N) where N is the number of databases", Databases: commands.Databases{All: true}},
 	}
 }
 

@@ -2,6 +2,7 @@ package acl
 
 import (
 	"errors"
+	"math/rand/v2"
 	"regexp"
 	"strings"
 	"testing"
@@ -247,6 +248,32 @@ func TestWhatAUserMayRun(t *testing.T) {
 		require.Equal(t, c.want, dry(t, c.rules, c.command), "%s: %s", c.rules, c.command)
 	}
 	require.Equal(t, "-ERR User 'eve' not found", newHouse().ask(t, "ACL", "DRYRUN", "eve", "GET", "k"))
+}
+
+// What a shortcut lets pass Check allows, whatever the command and its words.
+func TestShortcuts(t *testing.T) {
+	chance := rand.New(rand.NewPCG(15, 15))
+	words := []string{"a", "ab", "b", "bc", "abcdefgh", "abcdefghi", "", "GET", "STORE", "1", "0", "IFEQ"}
+	for _, rules := range []string{"+@all ~a* ~b", "+@all %R~a* %W~b*", "+get +set ~abcdefgh* (+@write ~b) (+@read %R~a ~abcdefghi)", "+@all ~* -get &a",
+		"+@all ~a*c ~?b* &a*", "+@all ~* (&a)", "+@read ~[a]* ~abcdefg\\h*", "-@all", "+@all ~a* db=0"} {
+		h := newHouse()
+		h.ask(t, append([]string{"ACL", "SETUSER", "u"}, strings.Fields(rules)...)...)
+		u := h.users.Find([]byte("u"))
+		passed := 0
+		for _, row := range h.table.Rows() {
+			for range 40 {
+				argv := [][]byte{[]byte(row.Name)}
+				for n := max(row.Arity(), -row.Arity()) + chance.IntN(3); len(argv) < n; {
+					argv = append(argv, []byte(words[chance.IntN(len(words))]))
+				}
+				if row.Accepts(len(argv)) && u.Passes(row, argv) {
+					passed++
+					require.Zero(t, h.checker.Check(u, h.db, row, argv).Reason, "%s: %q", rules, argv)
+				}
+			}
+		}
+		require.Equal(t, rules != "-@all" && !strings.Contains(rules, "db="), passed > 0, rules)
+	}
 }
 
 func TestUnrestricted(t *testing.T) {

@@ -252,8 +252,9 @@ func (s *selector) allowsKey(key []byte, need access) bool {
 	if s.allKeys {
 		return true
 	}
+	head := headOf(key)
 	for i := range s.keys {
-		if k := &s.keys[i]; k.access&need == need && k.matches(key) {
+		if k := &s.keys[i]; head&k.mask == k.head && k.access&need == need && k.matches(key) {
 			return true
 		}
 	}

@@ -2,6 +2,7 @@ package acl
 
 import (
 	"bytes"
+	"encoding/binary"
 
 	"lockserver/internal/glob"
 )
@@ -14,6 +15,9 @@ type pattern struct {
 	// matches.
 	prefix      string
 	exact, rest bool
+	// head&mask are the first bytes of a match, as headOf has them: that is where most names differ from most
+	// patterns.
+	head, mask uint64
 }
 
 func newPattern(text string) pattern {
@@ -21,7 +25,20 @@ func newPattern(text string) pattern {
 	p := pattern{text: text, prefix: string(prefix), exact: exact}
 	behind := text[min(len(prefix), len(text)):]
 	p.rest = !exact && behind == "*" && text[:len(prefix)] == p.prefix
+	p.head = headOf(prefix)
+	p.mask = headOf(bytes.Repeat([]byte{0xff}, len(prefix)))
 	return p
+}
+
+// headOf is the first eight bytes of a name as one number, with zeros behind one that is shorter.
+func headOf(n []byte) (head uint64) {
+	if len(n) >= 8 {
+		return binary.LittleEndian.Uint64(n)
+	}
+	for i := len(n) - 1; i >= 0; i-- {
+		head = head<<8 | uint64(n[i])
+	}
+	return head
 }
 
 // matches reports whether a name matches.

@@ -29,6 +29,7 @@ type rules struct {
 	skipSanitize bool     // accepted and shown: RESTORE always checks the whole value
 	passwords    []string // hashes, in the order in which they came
 	selectors    []*selector
+	shortcuts    []shortcut // by the number of a row; they follow from the selectors
 }
 
 func (r *rules) clone() *rules {
@@ -53,6 +54,7 @@ func (u *User) NoPass() bool { return u.rules.noPass }
 
 // obey gives the user other rules.
 func (u *User) obey(r *rules, table *commands.Table) {
+	r.prepare(table)
 	u.rules = r
 	u.Unrestricted = slices.ContainsFunc(r.selectors, func(s *selector) bool { return s.everything(table) })
 }

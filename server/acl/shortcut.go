@@ -1,0 +1,58 @@
+package acl
+
+import (
+	"math"
+
+	"lockserver/commands"
+)
+
+// Most commands of a user who may not do everything have one key, or none, and are allowed. For those the
+// answer is prepared when the rules are: what is left is to look for the key among the patterns.
+
+// shortcut is how a row is answered: by which selector, counted from 1, and the place of the key, 0 if none
+// has to be looked at. Without a selector Check decides. A user has as many of them as there are rows.
+type shortcut struct {
+	selector, pos uint8
+	need          access // for all that a call may do with the key
+}
+
+// Passes reports whether that is all it takes to see that the user may run a command. If not, Check decides.
+func (u *User) Passes(row *commands.Row, argv [][]byte) bool {
+	c := u.rules.shortcuts[row.Index()]
+	switch {
+	case c.selector == 0:
+		return false
+	case c.pos == 0:
+		return true
+	}
+	return int(c.pos) < len(argv) && u.rules.selectors[c.selector-1].allowsKey(argv[c.pos], c.need)
+}
+
+// prepare works the shortcuts out.
+func (r *rules) prepare(table *commands.Table) {
+	r.shortcuts = make([]shortcut, table.Size())
+	for _, row := range table.Rows() {
+		r.shortcuts[row.Index()] = r.shortcutOf(row)
+		for _, sub := range row.Subcommands() {
+			r.shortcuts[sub.Index()] = r.shortcutOf(sub)
+		}
+	}
+}
+
+func (r *rules) shortcutOf(row *commands.Row) shortcut {
+	if row.Inner > 0 {
+		return shortcut{}
+	}
+	for i, s := range r.selectors[:min(len(r.selectors), math.MaxUint8)] {
+		if !s.allowed.has(row) || s.someDBs || row.Channels.First > 0 && !s.allChannels {
+			continue
+		}
+		if s.allKeys || !row.TakesKeys() && row.Implied == nil {
+			return shortcut{selector: uint8(i + 1)}
+		}
+		if pos, most, ok := row.SoleKey(); ok && pos <= math.MaxUint8 && row.Implied == nil {
+			return shortcut{uint8(i + 1), uint8(pos), accessOf(most)}
+		}
+	}
+	return shortcut{}
+}
