@@ -234,7 +234,7 @@ fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 			else echo "FAILED  $$0 $$1"; echo "$$out"; \
 				find "$$0/testdata/fuzz/$$1" -type f -mmin -2 -exec tail -n +1 {} + 2>/dev/null; exit 255; fi'
 
-docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, manual pages and completions, docs/BENCHMARKS.md
+docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md
 	$(GO) run ./internal/gendocs
 	$(GO) run ./tests/figures -render
 

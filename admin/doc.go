@@ -12,5 +12,8 @@
 // interface of its own, and has a function that returns an http.Handler, which stands in Port.routes under
 // the path that all of its pages have in common. A handler that writes for longer than writeTimeout, as
 // server-sent events do, moves its own deadline with http.ResponseController. A figure that no command tells
-// is a field in package server/figures, which the server fills in.
+// is a field of server.Figures; one that takes a walk is told in pieces, as Server.EachSale does.
+//
+// To add a metric: a row in fields if it is a field of INFO, otherwise a variable beside the others, a place
+// in commandMetrics or nativeMetrics, and the line that sends it. docs/METRICS.md follows (make docs).
 package admin

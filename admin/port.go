@@ -11,12 +11,18 @@ import (
 	"time"
 
 	"lockserver/admin/console"
+	"lockserver/commands"
+	"lockserver/server"
 )
 
 // Source is the server that a port tells of. *server.Server is one.
 type Source interface {
 	// Ready returns nil if clients are served, and otherwise why they are not, in one line.
 	Ready() error
+	// Figures returns what the server tells of itself.
+	Figures() server.Figures
+	// EachSale visits the sales, until visit returns false.
+	EachSale(visit func(db int, s *commands.SaleFigures) bool)
 	// Dial returns a new connection for commands, that of a client which has not logged in.
 	Dial() (net.Conn, error)
 	// Permits reports whether a user of the ACL may run a command.
@@ -92,6 +98,7 @@ func (p *Port) routes() http.Handler {
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
 	mux.Handle("/", console.New(p.source, p.log))
+	mux.Handle("GET /metrics", metricsHandler(p.source, p.log))
 	return bounded(mux)
 }
 

@@ -10,14 +10,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/server"
 )
 
 // fakeSource is a server that is as a test wants it.
 type fakeSource struct{ reason error }
 
-func (f *fakeSource) Ready() error                   { return f.reason }
-func (f *fakeSource) Dial() (net.Conn, error)        { return nil, errors.New("no server") }
-func (f *fakeSource) Permits(string, ...string) bool { return false }
+func (f *fakeSource) Ready() error                                   { return f.reason }
+func (f *fakeSource) Figures() server.Figures                        { return server.Figures{} }
+func (f *fakeSource) EachSale(func(int, *commands.SaleFigures) bool) {}
+func (f *fakeSource) Dial() (net.Conn, error)                        { return nil, errors.New("no server") }
+func (f *fakeSource) Permits(string, ...string) bool                 { return false }
 
 func open(t *testing.T, source Source) *Port {
 	t.Helper()

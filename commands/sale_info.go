@@ -1,6 +1,7 @@
 package commands
 
 import (
+	"lockserver/internal/decimal"
 	"lockserver/store"
 	"lockserver/store/stream"
 )
@@ -89,4 +90,55 @@ func writeReading(c *Ctx, s *stream.Stream) {
 			c.Out.Null()
 		}
 	}
+}
+
+// SaleFigures is how a sale stands.
+type SaleFigures struct {
+	Voucher                      string
+	Stock, Sold, Held, Confirmed int64 // pieces
+	Groups                       []SaleGroup
+}
+
+// SaleGroup is one of the groups that read the orders of a sale.
+type SaleGroup struct {
+	Name    string
+	Pending int64
+	Lag     int64 // orders that it has not been given; -1: not known
+}
+
+// FindSale returns how the sale of a voucher stands; false: what its keys hold is no sale. It counts as
+// nobody's look-up.
+func FindSale(db *store.DB, voucher string) (f SaleFigures, ok bool) {
+	c := Ctx{DB: db}
+	name := []byte(voucher)
+	r := db.Peek(saleKey(&c, stockPrefix, name))
+	if !r.OK() || !r.Is(store.String) {
+		return f, false
+	}
+	stock, ok := decimal.ParseInt(r.Bytes())
+	if !ok {
+		return f, false
+	}
+	s, err := findSale(&c, name)
+	if err != nil {
+		return f, false
+	}
+	if !s.made {
+		if buyers := db.Peek(saleKey(&c, buyersPrefix, name)); buyers.OK() && buyers.Is(store.Set) {
+			s.sold = int64(buyers.Set().Len())
+		}
+	}
+	f = SaleFigures{Voucher: voucher, Stock: stock, Sold: s.sold, Held: s.held, Confirmed: s.confirmed}
+	orders := db.Peek(s.streamKey(nil))
+	if !orders.OK() || !orders.Is(store.Stream) {
+		return f, true
+	}
+	for _, g := range orders.Stream().Groups() {
+		group := SaleGroup{Name: g.Name(), Pending: int64(g.PendingLen()), Lag: -1}
+		if lag, known := g.Lag(orders.Stream()); known {
+			group.Lag = lag
+		}
+		f.Groups = append(f.Groups, group)
+	}
+	return f, true
 }

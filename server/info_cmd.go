@@ -11,11 +11,13 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
+	"lockserver/internal/histogram"
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
+	"lockserver/store"
 )
 
 func infoRows() []commands.Row {
@@ -210,6 +212,9 @@ func infoCPU(t *info.Text) {
 	t.Line("used_cpu_user", fmt.Sprintf("%.6f", user))
 	t.Line("used_cpu_sys_children", "0.000000")
 	t.Line("used_cpu_user_children", "0.000000")
+	// Commands run on whatever thread has read them: the main thread is all of them.
+	t.Line("used_cpu_sys_main_thread", fmt.Sprintf("%.6f", sys))
+	t.Line("used_cpu_user_main_thread", fmt.Sprintf("%.6f", user))
 }
 
 // infoLocks is ours.
@@ -235,4 +240,109 @@ func (ex *executor) infoKeyspace(t *info.Text) {
 				db.Len(), db.Timed(), db.MeanTTL(), db.TimedHashes()))
 		}
 	}
+}
+
+// Figures is what a server tells of itself to the program around it, all of it of one moment.
+type Figures struct {
+	// Info is what INFO EVERYTHING replies.
+	Info string
+	// Locks is what LOCK.STATS replies, by database: of the first, and of those that have anything to tell.
+	Locks map[int]*stats.LockFigures
+	// Watchdogs is how many locks' leases the server renews.
+	Watchdogs int
+	// Sales is how many keys there are that make a sale: see Server.EachSale.
+	Sales int
+	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
+	Syncs *histogram.Histogram
+	// SlowLen is how many entries SLOWLOG has, SlowLastID the number of the latest, of those that are kept,
+	// and SlowLastUS how long that ran; 0: there is none.
+	SlowLen                int
+	SlowLastID, SlowLastUS int64
+	// Events are those of LATENCY LATEST.
+	Events []Event
+	// MaxClients, MaxMemory and IOThreads are the directives.
+	MaxClients, IOThreads int
+	MaxMemory             int64
+}
+
+// Event is what LATENCY LATEST tells of an event.
+type Event struct {
+	Name      string
+	AtS, MS   int64 // its latest sample
+	HighestMS int64 // ever
+}
+
+// Figures returns the figures. They are kept as things happen, so that it takes about as long as an INFO,
+// however many keys, locks and sales there are.
+func (srv *Server) Figures() (f Figures) {
+	ex := &srv.executor
+	ex.look(func() {
+		c := ex.config
+		f = Figures{Info: info.All(ex.infoSections()), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
+			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
+			Watchdogs: ex.watchdog.count}
+		for id := range ex.store.Len() {
+			f.Sales += ex.store.DB(id).Stocks()
+		}
+		if f.Locks[0] == nil {
+			f.Locks[0] = new(stats.LockFigures)
+		}
+		if f.SlowLen > 0 {
+			latest := ex.stats.Slow.Latest(0)
+			f.SlowLastID, f.SlowLastUS = latest.ID, latest.Figure
+		}
+		for _, name := range ex.stats.Events.Names() {
+			e := ex.stats.Events.Of(name)
+			latest := e.Samples[len(e.Samples)-1]
+			f.Events = append(f.Events, Event{Name: name, AtS: latest.AtS, MS: latest.MS, HighestMS: e.WorstMS})
+		}
+	})
+	return f
+}
+
+// salesAtATime is how many sales EachSale looks at before others have their turn: well below a millisecond.
+const salesAtATime = 64
+
+// EachSale visits the sales of all databases, the latest first, until visit returns false. It looks at a few
+// at a time, between which clients are served; while a script keeps the server busy it visits none.
+func (srv *Server) EachSale(visit func(db int, s *commands.SaleFigures) bool) {
+	ex := &srv.executor
+	for id := range ex.store.Len() {
+		for cursor := uint64(0); ; {
+			var piece []commands.SaleFigures
+			ex.look(func() {
+				if ex.busy.on {
+					cursor = 0
+					return
+				}
+				db := ex.store.DB(id)
+				cursor = db.StocksBelow(cursor, salesAtATime, func(key string) {
+					if s, ok := commands.FindSale(db, key[len(store.StockPrefix):]); ok {
+						piece = append(piece, s)
+					}
+				})
+			})
+			for i := range piece {
+				if !visit(id, &piece[i]) {
+					return
+				}
+			}
+			if cursor == 0 {
+				break
+			}
+		}
+	}
+}
+
+// look runs f, which changes nothing, under the executor's lock, also in the middle of a script that keeps
+// the server busy: then f may not look at the data.
+func (ex *executor) look(f func()) {
+	ex.mu.Lock()
+	if ex.busy.on {
+		defer ex.mu.Unlock()
+		f()
+		return
+	}
+	defer ex.damaging()
+	ex.unlockUnit(f)
 }

@@ -109,6 +109,9 @@ func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)
 	})
 }
 
+// Stocks returns the number of keys whose names begin with StockPrefix.
+func (db *DB) Stocks() int { return db.space.stocks.Len() }
+
 // StocksBelow is TokensBelow for the keys whose names begin with StockPrefix, whatever they hold.
 func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
 	sp := db.space

@@ -88,7 +88,7 @@ var topics = []topic{
 	}},
 	{"The admin port", []directive{
 		{Name: "admin-port", Default: "0", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.AdminPort }),
-			Doc: "port of `/healthz` and `/readyz`, by HTTP; 0: none", Redis: notInRedis},
+			Doc: "port of `/metrics`, `/healthz` and `/readyz`, by HTTP, see [METRICS.md](METRICS.md); 0: none", Redis: notInRedis},
 		{Name: "admin-bind", Default: "127.0.0.1", When: atStart, Kind: text(func(c *Config) *string { return &c.AdminBind }),
 			Doc: "the address that it listens on; who reaches it reads the figures without a password", Redis: notInRedis},
 	}},

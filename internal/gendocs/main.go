@@ -1,7 +1,7 @@
 // Command gendocs writes the parts of the documentation that follow from tables in the code: docs/commands.md
 // from the command table; from that of the directives the tables of docs/CONFIGURATION.md, between their
 // marks, and in packaging/ the configuration file; from the directives and what --help says the manual pages
-// and what shells complete.
+// and what shells complete; from what a scrape may have the table of docs/METRICS.md.
 //
 // It owns the layout of these and nothing else: what a command is called, takes and promises stands in its
 // row, in package commands or server; what a directive does stands in its row, in package config; the
@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"lockserver/admin"
 	"lockserver/internal/config"
 	"lockserver/internal/marked"
 	"lockserver/server"
@@ -37,21 +38,37 @@ func main() {
 	}
 }
 
-// directivesMark is the name of the marks around the tables of directives.
-const directivesMark = "directives"
+// The names of the marks around the tables of directives and of metrics.
+const (
+	directivesMark = "directives"
+	metricsMark    = "metrics"
+)
+
+// withPart is the text of a page with another part between its marks.
+func withPart(path, mark, part string) (string, error) {
+	old, err := os.ReadFile(path)
+	if err != nil {
+		return "", err
+	}
+	text := strings.ReplaceAll(string(old), "\r\n", "\n") // as Windows may check it out
+	if text, err = marked.Replace(text, mark, part); err != nil {
+		return "", fmt.Errorf("%s: %w", path, err)
+	}
+	return text, nil
+}
 
 // parts makes the files that are generated, or generated in part, by their path from the root of the tree,
 // which has their other parts.
 func parts(root string) (map[string]string, error) {
-	const configuration = "docs/CONFIGURATION.md"
-	old, err := os.ReadFile(filepath.Join(root, configuration))
+	const configuration, figures = "docs/CONFIGURATION.md", "docs/METRICS.md"
+	ref := config.NewReference()
+	text, err := withPart(filepath.Join(root, configuration), directivesMark, directives(ref))
 	if err != nil {
 		return nil, err
 	}
-	ref := config.NewReference()
-	text := strings.ReplaceAll(string(old), "\r\n", "\n") // as Windows may check it out
-	if text, err = marked.Replace(text, directivesMark, directives(ref)); err != nil {
-		return nil, fmt.Errorf("%s: %w", configuration, err)
+	withMetrics, err := withPart(filepath.Join(root, figures), metricsMark, metrics(admin.Metrics()))
+	if err != nil {
+		return nil, err
 	}
 	program, err := readProgram(filepath.Join(root, "cmd"))
 	if err != nil {
@@ -60,6 +77,7 @@ func parts(root string) (map[string]string, error) {
 	return map[string]string{
 		"docs/commands.md":                      string(page(server.Table().Rows())),
 		configuration:                           text,
+		figures:                                 withMetrics,
 		"packaging/lockserver.conf":             configurationFile(ref),
 		"packaging/man/lockserver.1":            programManual(program),
 		"packaging/man/lockserver.conf.5":       directivesManual(ref),

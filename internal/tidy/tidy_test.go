@@ -92,7 +92,7 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 // missing may import anything (tests, examples).
 var layers = map[string][]string{
 	"cmd":         {"admin", "server", "internal"},
-	"admin":       {"server", "internal"},
+	"admin":       {"server", "commands", "internal"},
 	"server":      {"commands", "persistence", "store", "internal"},
 	"commands":    {"store", "internal"},
 	"persistence": {"store", "internal"},
@@ -140,7 +140,7 @@ var rooms = map[string][]string{
 	"server/clock": {},
 	"server/debug": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/glob", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},
-	"server/durability": {"commands", "internal/background", "internal/config", "internal/resp", "persistence", "persistence/aof",
+	"server/durability": {"commands", "internal/background", "internal/config", "internal/histogram", "internal/resp", "persistence", "persistence/aof",
 		"persistence/disk", "server/clock", "server/gate", "server/info", "store"},
 	"server/dump":       {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
 	"server/gate":       {},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 
+	"lockserver/internal/histogram"
 	"lockserver/persistence/disk"
 )
 
@@ -25,6 +26,7 @@ type sizes struct {
 	current int64 // of all files now
 	syncing bool
 	delayed int64
+	syncs   histogram.Histogram
 }
 
 // Stats gives the figures of the log.
@@ -34,6 +36,13 @@ func (l *Log) Stats() Stats {
 	pending := max(0, l.end-l.wrote)
 	return Stats{Bytes: l.sizes.current + pending, StartBytes: l.sizes.start, Pending: pending,
 		Syncing: l.sizes.syncing, Delayed: l.sizes.delayed}
+}
+
+// SyncTimes is how long the syncs of the log took.
+func (l *Log) SyncTimes() histogram.Histogram {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.sizes.syncs
 }
 
 // Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base

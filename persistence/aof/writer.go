@@ -213,6 +213,7 @@ func (l *Log) trySync() (ok bool, failed error) {
 	if !usable || done >= upTo {
 		return usable, nil
 	}
+	begun := time.Now()
 	if err := l.file.Sync(); err != nil {
 		if l.latch(err) {
 			failed = err
@@ -222,6 +223,7 @@ func (l *Log) trySync() (ok bool, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fsynced = max(l.fsynced, upTo)
+	l.sizes.syncs.Add(time.Since(begun).Microseconds())
 	l.move()
 	return true, nil
 }

@@ -1,6 +1,7 @@
 package durability
 
 import (
+	"lockserver/internal/histogram"
 	"lockserver/persistence/aof"
 	"lockserver/server/info"
 )
@@ -87,6 +88,15 @@ type TokenInfo struct {
 // TokenInfo tells how the tokens stand.
 func (s *Storage) TokenInfo() TokenInfo {
 	return TokenInfo{Last: s.tokens.last, Kept: s.tokens.path != "", Err: s.tokens.err}
+}
+
+// SyncTimes is how long the syncs of the log took since it was opened; nil: there is no log.
+func (s *Storage) SyncTimes() *histogram.Histogram {
+	if s.log == nil {
+		return nil
+	}
+	h := s.log.log.SyncTimes()
+	return &h
 }
 
 // ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).

@@ -28,6 +28,9 @@ func Rows(sectionsOf func(c *commands.Ctx) []Section) []commands.Row {
 		Args: []commands.Arg{commands.Opt(commands.Str("section").Many())}}}
 }
 
+// All is what INFO EVERYTHING replies.
+func All(sections []Section) string { return write(sections, [][]byte{[]byte("everything")}) }
+
 // write writes the sections that words ask for.
 func write(sections []Section, asked [][]byte) string {
 	var t Text

@@ -16,10 +16,8 @@ import (
 
 // withoutMeaning are the fields of Redis' INFO that are left out, with the reason (D21).
 var withoutMeaning = map[string]string{
-	"atomicvar_api":             "Go's own",
-	"gcc_version":               "go_version",
-	"used_cpu_sys_main_thread":  "goroutines have no thread of their own",
-	"used_cpu_user_main_thread": "as used_cpu_sys_main_thread",
+	"atomicvar_api": "Go's own",
+	"gcc_version":   "go_version",
 }
 
 // ourFields are those that Redis does not have.

@@ -1,0 +1,85 @@
+package admin
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"lockserver/commands"
+	"lockserver/server"
+)
+
+// mostSales is how many sales have metrics of their own: each costs a few series, for as long as Prometheus
+// keeps them.
+const mostSales = 2000
+
+// What only this server has. A database is a label, because databases share no names.
+var (
+	locksHeld   = gauge("lockserver_locks_held", "Locks that are held, as LOCK.LIST shows them.", "db")
+	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks.", "db")
+	lockWaits   = metric{"lockserver_lock_wait_seconds", prometheus.UntypedValue,
+		"How long commands waited for locks, however their waits ended.", []string{"db"}}
+	handoffs      = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
+	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
+	deadlocks     = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a circle.", "db")
+	staleTokens   = counter("lockserver_stale_tokens_total", "Commands with a token that was not, or no longer, that of the lock.", "db")
+	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
+	salesCount    = gauge("lockserver_sales", "Sales, of which "+strconv.Itoa(mostSales)+" have metrics of their own: the latest.")
+	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
+	saleSold      = counter("lockserver_sale_sold_total", "Pieces that are sold; it falls when an order is taken back.", "db", "voucher")
+	saleHeld      = gauge("lockserver_sale_held", "Pieces that are sold and not yet confirmed.", "db", "voucher")
+	saleConfirmed = gauge("lockserver_sale_confirmed", "Pieces whose orders are confirmed.", "db", "voucher")
+	saleLag       = gauge("lockserver_sale_lag", "Orders that a group of consumers has not been given.", "db", "voucher", "group")
+	salePending   = gauge("lockserver_sale_pending", "Orders that it has been given and has not acknowledged.", "db", "voucher", "group")
+	syncSeconds   = metric{"lockserver_aof_sync_seconds", prometheus.UntypedValue, "How long syncs of the append-only log took.", nil}
+)
+
+func nativeMetrics() []*metric {
+	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
+		&saleStock, &saleSold, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
+}
+
+// dbName is how redis_exporter names a database.
+func dbName(id int) string { return "db" + strconv.Itoa(id) }
+
+// locks tells of the locks, and of the log. Database 0 is always told of, so that there is something to draw.
+func (s *scrape) locks(f *server.Figures) {
+	ids := slices.Sorted(maps.Keys(f.Locks))
+	for _, id := range ids {
+		l, db := f.Locks[id], dbName(id)
+		s.send(&locksHeld, float64(l.Held), db)
+		s.send(&lockWaiters, float64(l.Waiting), db)
+		s.send(&handoffs, float64(l.Handoffs), db)
+		s.send(&leasesExpired, float64(l.Expired), db)
+		s.send(&deadlocks, float64(l.Deadlocks), db)
+		s.send(&staleTokens, float64(l.StaleTokens), db)
+		s.sendTimes(&lockWaits, &l.Waits.Histogram, db)
+	}
+	s.send(&watchdogs, float64(f.Watchdogs))
+	if f.Syncs != nil {
+		s.sendTimes(&syncSeconds, f.Syncs)
+	}
+}
+
+// sales tells of the sales.
+func (s *scrape) sales(f *server.Figures) {
+	s.send(&salesCount, float64(f.Sales))
+	told := 0
+	s.source.EachSale(func(id int, sale *commands.SaleFigures) bool {
+		db := dbName(id)
+		s.send(&saleStock, float64(sale.Stock), db, sale.Voucher)
+		s.send(&saleSold, float64(sale.Sold), db, sale.Voucher)
+		s.send(&saleHeld, float64(sale.Held), db, sale.Voucher)
+		s.send(&saleConfirmed, float64(sale.Confirmed), db, sale.Voucher)
+		for _, g := range sale.Groups {
+			s.send(&salePending, float64(g.Pending), db, sale.Voucher, g.Name)
+			if g.Lag >= 0 {
+				s.send(&saleLag, float64(g.Lag), db, sale.Voucher, g.Name)
+			}
+		}
+		told++
+		return told < mostSales
+	})
+}

@@ -1,0 +1,104 @@
+package admin
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+// served is a server with a port, and a client of it.
+func served(t *testing.T, o server.Options) (*Port, *testkit.Client) {
+	t.Helper()
+	srv, err := server.New(o)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	return open(t, srv), testkit.Dial(t, srv.Dial)
+}
+
+// metricsOf scrapes a port.
+func metricsOf(t *testing.T, p *Port) string {
+	t.Helper()
+	status, text := get(t, p, "/metrics")
+	require.Equal(t, 200, status, text)
+	return text
+}
+
+func TestMetrics(t *testing.T) {
+	p, c := served(t, server.Options{Dir: t.TempDir(), AppendOnly: true, AppendFsync: "always",
+		Directives: map[string]string{"latency-monitor-threshold": "1", "lock-watchdog-timeout": "60000"}})
+	text := metricsOf(t, p)
+	for _, line := range []string{`lockserver_locks_held{db="db0"} 0`, `lockserver_sales 0`, "redis_up 1", "redis_aof_enabled 1"} {
+		require.Contains(t, text, "\n"+line+"\n", "what has not happened yet is drawn, too")
+	}
+	c.Do("SELECT", "3")
+	c.Do("LOCK", "k", "a")
+	c.Do("LOCK", "j", "a", "PX", "60000")
+	c.Do("SECKILL.CREATE", "10", "STOCK", "5", "HOLD", "60000", "STREAM", "orders")
+	c.Do("XGROUP", "CREATE", "orders", "workers", "0", "MKSTREAM")
+	c.Do("SECKILL", "10", "user", "order", "QTY", "1")
+	c.Do("SET", "seckill:stock:bare", "7")
+	c.Do("SET", "seckill:stock:none", "many")
+	c.Do("GET", "nothing")
+	text = metricsOf(t, p)
+	for _, line := range []string{
+		`lockserver_locks_held{db="db3"} 2`, `lockserver_lock_watchdogs 1`, `lockserver_sales 3`,
+		`lockserver_lock_wait_seconds_bucket{db="db3",le="+Inf"} 0`,
+		`lockserver_sale_stock{db="db3",voucher="10"} 4`, `lockserver_sale_sold_total{db="db3",voucher="10"} 1`,
+		`lockserver_sale_held{db="db3",voucher="10"} 1`, `lockserver_sale_lag{db="db3",group="workers",voucher="10"} 1`,
+		`lockserver_sale_stock{db="db3",voucher="bare"} 7`,
+		`redis_commands_total{cmd="xgroup|create"} 1`, `redis_keyspace_misses_total 1`, `redis_config_maxclients 10000`,
+	} {
+		require.Contains(t, text, "\n"+line+"\n")
+	}
+	require.NotContains(t, text, `voucher="none"`)
+	require.Regexp(t, `\nlockserver_aof_sync_seconds_count [1-9]`, text)
+	require.Regexp(t, `\nredis_instance_info\{[^\n]*redis_version="7\.4\.1"[^\n]*\} 1\n`, text)
+	require.Regexp(t, `\nredis_latency_percentiles_usec\{cmd="lock",quantile="99\.9"\} \d`, text)
+	require.Regexp(t, `\nredis_start_time_seconds 1\.\d+e\+09\n`, text)
+}
+
+// TestNamesThatClientsMakeUp spoil no scrape: they need not be text, and may be the same once they are.
+func TestNamesThatClientsMakeUp(t *testing.T) {
+	p, c := served(t, server.Options{})
+	for _, name := range []string{"\xff", "\xfe", "a\"b\\\n", ""} {
+		c.Do("SET", "seckill:stock:"+name, "1")
+	}
+	c.Do("EVAL", "return redis.error_reply('\xff\xfe text')", "0")
+	text := metricsOf(t, p)
+	require.Equal(t, 3, strings.Count(text, "\nlockserver_sale_stock{"))
+	require.Contains(t, text, "\nredis_errors_total{err=\"\uFFFD\"} 1\n")
+}
+
+// TestOfMoreSalesThanMetrics: the number of series has a bound.
+func TestOfMoreSalesThanMetrics(t *testing.T) {
+	p, c := served(t, server.Options{})
+	c.Do("EVAL", "for i = 1, 2100 do redis.call('SET', 'seckill:stock:' .. i, i) end", "0")
+	text := metricsOf(t, p)
+	require.Equal(t, mostSales, strings.Count(text, "\nlockserver_sale_stock{"))
+	require.Contains(t, text, "\nlockserver_sales 2100\n")
+	require.Contains(t, text, `voucher="2100"`, "the latest")
+}
+
+// TestEveryMetricIsDescribed: no metric has two meanings, and a scrape has none that is not described.
+func TestEveryMetricIsDescribed(t *testing.T) {
+	p, c := served(t, server.Options{})
+	c.Do("PING")
+	described := make(map[string]bool)
+	for _, d := range Metrics() {
+		require.False(t, described[d.Name], d.Name)
+		require.NotEmpty(t, d.Help, d.Name)
+		require.NotEmpty(t, d.Type, d.Name)
+		described[d.Name] = true
+	}
+	require.Len(t, described, len(allMetrics()))
+	for line := range strings.Lines(metricsOf(t, p)) {
+		if words := strings.Fields(line); words[0] == "#" && words[1] == "TYPE" {
+			require.True(t, described[words[2]], words[2])
+		}
+	}
+}
