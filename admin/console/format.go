@@ -22,7 +22,7 @@ func (c *Console) functions() template.FuncMap {
 		"number":   number,
 		"percent":  percent,
 		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
-		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 1, 64) },
+		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
 		"micro":    func(us float64) string { return strconv.FormatFloat(us, 'f', 1, 64) },
 		"add":      func(a, b int) int { return a + b },
 	}

@@ -50,7 +50,7 @@
     const kind = e.dataset.kind;
     const axis = { stroke: style('--dim'), grid: { stroke: style('--line'), width: 1 }, ticks: { show: false }, font: '11px system-ui, sans-serif' };
     return new uPlot({
-      width: e.clientWidth, height: e.clientHeight, legend: { show: false }, cursor: { show: false }, padding: [8, 4, 0, 0],
+      width: e.clientWidth, height: e.clientHeight, legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
       scales: { y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
         { ...axis, grid: { show: false }, size: 22, space: 60, values: (u, list) => list.map((v) => { const d = new Date(v * 1000); return pad(d.getHours()) + ':' + pad(d.getMinutes()) + ':' + pad(d.getSeconds()); }) },
