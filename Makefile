@@ -30,7 +30,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples console need-chromium release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -78,7 +78,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc and systemd (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd and Chromium (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -106,7 +106,7 @@ REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
 	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
-	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux
+	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux chromium:chromium
 # COMPILER is what building Redis needs.
 COMPILER = cc:build-essential
 
@@ -237,6 +237,13 @@ fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
 docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md
 	$(GO) run ./internal/gendocs
 	$(GO) run ./tests/figures -render
+
+need-chromium:
+	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "chromium is missing: run 'make deps', or name one (CHROMIUM=path)"; exit 1; }
+
+console: build need-chromium ## the console in Chromium: every page, a release by force, logins, keys (PICTURE=docs/console.png takes its picture)
+	cd tests/console && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	cd tests/console && PICTURE=$(if $(PICTURE),$(abspath $(PICTURE))) $(GO) test -count=1 .
 
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...

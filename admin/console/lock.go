@@ -23,8 +23,8 @@ func lockQuery(db int, key string) string {
 	return url.Values{"db": {strconv.Itoa(db)}, "key": {key}}.Encode()
 }
 
-// Query names the lock in an address, which can hold any bytes, as a field of a form cannot.
-func (d *lockDetail) Query() string { return lockQuery(d.DB, d.Key) }
+// ReleaseLink names the lock in an address, which can hold any bytes, as a field of a form cannot.
+func (d *lockDetail) ReleaseLink() string { return "/lock/release?" + lockQuery(d.DB, d.Key) }
 
 // loadLock is the page of a lock.
 func (c *Console) loadLock(s *session, r *http.Request) (any, error) {

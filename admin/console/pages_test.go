@@ -127,7 +127,8 @@ func TestOnlyTheLockThatWasLookedAtIsReleased(t *testing.T) {
 	page := w.get("/lock?db=0&key=door").Body.String()
 	lock := regexp.MustCompile(`name="lock" value="(\d+)"`).FindStringSubmatch(page)[1]
 	form := url.Values{"token": {w.token(page)}, "lock": {lock}, "name": {"dor"}}
-	const path = "/lock/release?db=0&key=door"
+	action := regexp.MustCompile(`action="([^"]+)" class="force"`).FindStringSubmatch(page)[1]
+	path := strings.ReplaceAll(action, "&amp;", "&")
 
 	reply := w.post(path, form)
 	require.Contains(t, reply.Header().Get("Location"), "problem=name")

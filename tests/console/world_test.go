@@ -1,0 +1,216 @@
+package console
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+)
+
+// patience is how long a page may take on a busy machine.
+const patience = 20 * time.Second
+
+// server is a lockserver with an admin port.
+type server struct {
+	t           *testing.T
+	addr, admin string
+	logFile     string
+}
+
+func program() string {
+	if name := os.Getenv("LOCKSERVER"); name != "" {
+		return name
+	}
+	return filepath.Join("..", "..", "bin", "lockserver")
+}
+
+// freePort is a port that nobody listens on.
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func startServer(t *testing.T) *server {
+	t.Helper()
+	dir := t.TempDir()
+	s := &server{t: t, logFile: filepath.Join(dir, "log"), admin: "http://127.0.0.1:" + freePort(t)}
+	cmd := exec.Command(program(), "--port", "0", "--admin-port", s.admin[strings.LastIndex(s.admin, ":")+1:], "--dir", dir, "--save", "",
+		"--logfile", s.logFile)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	ready := regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)`)
+	require.Eventually(t, func() bool {
+		if found := ready.FindStringSubmatch(s.log()); found != nil {
+			s.addr = found[1]
+		}
+		return s.addr != ""
+	}, patience, 10*time.Millisecond)
+	return s
+}
+
+func (s *server) log() string {
+	text, _ := os.ReadFile(s.logFile)
+	return string(text)
+}
+
+// client is a connection that stays until the end of the test.
+type client struct {
+	t  *testing.T
+	nc net.Conn
+	in *bufio.Reader
+}
+
+func (s *server) client(name string) *client {
+	s.t.Helper()
+	nc, err := net.Dial("tcp", s.addr)
+	require.NoError(s.t, err)
+	s.t.Cleanup(func() { _ = nc.Close() })
+	c := &client{s.t, nc, bufio.NewReader(nc)}
+	c.do("CLIENT", "SETNAME", name)
+	return c
+}
+
+func (c *client) send(words ...string) {
+	c.t.Helper()
+	var b strings.Builder
+	fmt.Fprintf(&b, "*%d\r\n", len(words))
+	for _, w := range words {
+		fmt.Fprintf(&b, "$%d\r\n%s\r\n", len(w), w)
+	}
+	_, err := c.nc.Write([]byte(b.String()))
+	require.NoError(c.t, err)
+}
+
+// do returns the first line of a reply.
+func (c *client) do(words ...string) string {
+	c.t.Helper()
+	c.send(words...)
+	line, err := c.in.ReadString('\n')
+	require.NoError(c.t, err)
+	return strings.TrimSpace(line)
+}
+
+// browser is one that nobody has used yet. What it complains about fails the test.
+type browser struct {
+	t          *testing.T
+	ctx        context.Context
+	mu         sync.Mutex
+	complaints []string
+}
+
+func chromium(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv("CHROMIUM"), "chromium", "chromium-browser", "google-chrome"} {
+		if path, err := exec.LookPath(name); name != "" && err == nil {
+			return path
+		}
+	}
+	t.Fatal("there is no Chromium: run 'make deps', or name one (CHROMIUM=path)")
+	return ""
+}
+
+func openBrowser(t *testing.T) *browser {
+	t.Helper()
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(chromium(t)), chromedp.NoSandbox)
+	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
+	t.Cleanup(cancel)
+	ctx, cancel = chromedp.NewContext(ctx)
+	t.Cleanup(cancel)
+	b := &browser{t: t, ctx: ctx}
+	chromedp.ListenTarget(ctx, func(event any) {
+		switch e := event.(type) {
+		case *runtime.EventConsoleAPICalled:
+			if e.Type == runtime.APITypeError || e.Type == runtime.APITypeWarning {
+				b.complain(fmt.Sprint(e.Type, e.Args))
+			}
+		case *runtime.EventExceptionThrown:
+			b.complain(e.ExceptionDetails.Error())
+		case *log.EventEntryAdded: // what the content security policy refuses is told so
+			b.complain(e.Entry.Text + " " + e.Entry.URL)
+		}
+	})
+	require.NoError(t, chromedp.Run(ctx, log.Enable())) // which starts the browser: its context must last
+	t.Cleanup(func() { require.Empty(t, b.told(), "the browser complains") })
+	return b
+}
+
+func (b *browser) complain(text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.complaints = append(b.complaints, text)
+}
+
+// told returns what the browser has complained about, and forgets it.
+func (b *browser) told() []string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := b.complaints
+	b.complaints = nil
+	return list
+}
+
+func (b *browser) run(actions ...chromedp.Action) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	require.NoError(b.t, chromedp.Run(ctx, actions...))
+}
+
+// size makes the window so wide, and the system dark or light.
+func (b *browser) size(width int64, theme string) {
+	b.t.Helper()
+	b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+}
+
+// is evaluates an expression until it is true.
+func (b *browser) is(expression string) {
+	b.t.Helper()
+	b.within(patience, expression)
+}
+
+func (b *browser) within(limit time.Duration, expression string) {
+	b.t.Helper()
+	for begun := time.Now(); ; time.Sleep(10 * time.Millisecond) {
+		var yes bool
+		ctx, cancel := context.WithTimeout(b.ctx, limit)
+		err := chromedp.Run(ctx, chromedp.Evaluate(expression, &yes)) // fails between two pages
+		cancel()
+		if err == nil && yes {
+			return
+		}
+		if time.Since(begun) > limit {
+			var text string
+			b.run(chromedp.Evaluate(`document.body.innerText`, &text))
+			require.Fail(b.t, "it does not become true: "+expression, text)
+		}
+	}
+}
+
+// shows waits for a text on the page.
+func (b *browser) shows(text string) {
+	b.t.Helper()
+	b.is(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
+}
