@@ -80,7 +80,7 @@ func (h *testHost) Permit(*commands.Ctx, *commands.Row, [][]byte) error { return
 // Permitted implements Host.
 func (h *testHost) Permitted(*commands.Ctx, *commands.Row, [][]byte) bool { return true }
 
-// RefusesWrites implements Host.
+// Lifts implements Host.
 func (*testHost) Lifts(*commands.Row, [][]byte) bool { return false }
 
 // RefusesWrites implements Host.
