@@ -9,9 +9,19 @@ func (l *List) toNodes() {
 	}
 }
 
-// toSmall turns a list with nodes back into a small one if it has become one, and
+// Spread gives an empty list the form with nodes, however little is pushed: for one that is made element by
+// element, of which nobody knows how long it gets. Compact ends that.
+func (l *List) Spread() { l.toNodes() }
+
+// Compact turns a list that Spread was called for into a small one, if it is one node, within the limits.
+func (l *List) Compact(lim Limits) { l.toOne(lim, 1) }
+
+// toSmall turns a list with nodes back into a small one if it has become one, of half the limits, and
 // an empty one in any case.
-func (l *List) toSmall(lim Limits) {
+func (l *List) toSmall(lim Limits) { l.toOne(lim, 2) }
+
+// toOne turns a list with nodes into a small one if it is a single node within that part of the limits.
+func (l *List) toOne(lim Limits, part int) {
 	d := l.nodes
 	if d.length == 0 {
 		l.nodes = nil
@@ -21,7 +31,7 @@ func (l *List) toSmall(lim Limits) {
 		return
 	}
 	n := d.segs[0].nodes[0]
-	if n.plain || lim.Fill < 0 && len(n.lp) > lim.bytes()/2 || lim.Fill >= 0 && n.len() > lim.count()/2 {
+	if n.plain || lim.Fill < 0 && len(n.lp) > lim.bytes()/part || lim.Fill >= 0 && n.len() > lim.count()/part {
 		return
 	}
 	l.nodes, l.small = nil, n.lp
@@ -56,17 +66,6 @@ func (l *List) mergeAround(lim Limits, most int, p place) {
 	l.merge(lim, most, p)
 	if q, ok := l.nodes.next(p, Left); ok {
 		l.merge(lim, most, q)
-	}
-}
-
-// mergeAll joins small neighbours everywhere.
-func (l *List) mergeAll(lim Limits) {
-	if l.nodes.length == 0 {
-		return
-	}
-	for p, ok := (place{}), true; ok; p, ok = l.nodes.next(p, Right) {
-		for l.merge(lim, lim.bytes()/2, p) {
-		}
 	}
 }
 

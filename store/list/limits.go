@@ -8,7 +8,7 @@ type Limits struct {
 	// most bytes (4, 8, 16, 32, 64 KB). Below -5 is -5, and 0 is one element.
 	Fill int
 	// Large is from how many bytes on an element stands alone and plain; 0 for
-	// the largest that Redis puts into a listpack. Tests set it.
+	// more than a node has room for, as in Redis from 7.4 on. Tests set it.
 	Large int
 }
 
@@ -16,9 +16,6 @@ type Limits struct {
 func DefaultLimits() Limits { return Limits{Fill: -2} }
 
 const (
-	// maxPacked bounds an element of a listpack, whose own size field has 32 bits.
-	// It is the bound of Redis.
-	maxPacked = 1 << 30
 	// safeBytes bounds a listpack of several elements where the limit is a number
 	// of elements.
 	safeBytes = 8192
@@ -53,13 +50,12 @@ func (l Limits) fits(bytes, count int) bool {
 	return bytes <= l.bytes() && (l.Fill < 0 || count <= l.count())
 }
 
-// isLarge reports whether an element cannot be in a listpack.
+// isLarge reports whether an element stands alone and plain.
 func (l Limits) isLarge(element []byte) bool {
-	large := l.Large
-	if large == 0 {
-		large = maxPacked
+	if l.Large == 0 {
+		return len(element) > l.bytes()
 	}
-	return len(element) >= large
+	return len(element) >= l.Large
 }
 
 // takes reports whether a node may have one more element.

@@ -77,7 +77,6 @@ func (l *List) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int)
 		}
 	}
 	if removed > 0 {
-		l.mergeAll(lim)
 		l.toSmall(lim)
 	}
 	return removed
