@@ -234,7 +234,9 @@ func (s *sortCall) reply(c *Ctx, elements [][]byte) {
 func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	st := c.DB.Store()
 	result := st.NewList()
+	result.Spread()
 	s.each(c, elements, func(e []byte) { result.Push(st.Limits().List, list.Right, e) })
+	result.Compact(st.Limits().List)
 	n := result.Len()
 	existed := n == 0 && c.DB.Peek(s.destination).OK()
 	c.DB.ReplaceList(s.destination, result)
