@@ -41,20 +41,26 @@ type pair struct {
 // startPair starts both servers for the length of the test. password, if not empty, is asked for by both.
 func startPair(t *testing.T, password string) *pair {
 	t.Helper()
-	p := &pair{t: t}
-	srv, err := server.New(server.Options{Directives: configOf(password).Directives(), Seed: 1})
-	require.NoError(t, err)
-	require.NoError(t, srv.Start())
-	t.Cleanup(func() { require.NoError(t, srv.Close()) })
-	p.server = srv
 	var args []string
 	if password != "" {
 		args = []string{"--requirepass", password}
 	}
+	return startPairOf(t, configOf(password), args...)
+}
+
+// startPairOf is startPair with a configuration of ours, and the arguments that give Redis the same.
+func startPairOf(t *testing.T, conf *config.Config, args ...string) *pair {
+	t.Helper()
+	p := &pair{t: t}
+	srv, err := server.New(server.Options{Directives: conf.Directives(), Seed: 1})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { require.NoError(t, srv.Close()) })
+	p.server = srv
 	redis := testkit.StartRedis(t, args...)
 	p.ours.dial, p.redis.dial = srv.Dial, redis.Dial
 	p.reconnect()
-	if password == "" {
+	if conf.RequirePass == "" {
 		require.Contains(t, p.redis.Do("INFO", "server").Str, "redis_version:7.4.", "the oracle must be a Redis 7.4")
 	}
 	return p
