@@ -123,6 +123,8 @@ type Wait struct {
 	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
 	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind
+	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
+	EndsWithKey bool
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either
 	// answers (reply written or error returned) and returns true, or returns false having done nothing.
 	Try func(c *Ctx) (bool, error)

@@ -173,7 +173,7 @@ func (x *readCall) waitGroup(c *Ctx, ids [][]byte) {
 	own := *x
 	own.keys, own.group, own.consumer = CloneAll(x.keys), Clone(x.group), Clone(x.consumer)
 	ids = CloneAll(ids)
-	c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(x.timeoutMS),
+	c.Block(Wait{Keys: own.keys, EndsWithKey: true, DeadlineMS: c.WaitEndMS(x.timeoutMS),
 		Try:      func(c *Ctx) (bool, error) { return own.retryGroup(c, ids) },
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 	if c.MayBlock {

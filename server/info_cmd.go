@@ -123,7 +123,7 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("clients_in_timeout_table", ex.parking.timed)
 	t.Line("total_watched_keys", lengths(ex.watching.watches))
 	t.Line("total_blocking_keys", lengths(ex.parking.queues))
-	t.Line("total_blocking_keys_on_nokey", ex.parking.keysOfGroups())
+	t.Line("total_blocking_keys_on_nokey", ex.parking.keysThatEnd())
 }
 
 // lengths is how many entries maps have together.

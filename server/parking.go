@@ -67,10 +67,11 @@ type parking struct {
 	queues    []map[string]*queue // a database each
 	claimants map[string]*claimant
 	count     int
-	timed     int   // those of them whose wait has an end
-	ofGroups  int   // those that wait for a group's entries of a stream (XREADGROUP)
-	ofLocks   int   // those of them that wait in the queues of locks
-	locks     []int // the same by database
+	timed     int // those of them whose wait has an end
+	// endingWithKey are those that also end when the key goes (XREADGROUP).
+	endingWithKey int
+	ofLocks       int   // those of them that wait in the queues of locks
+	locks         []int // the same by database
 	// longest and latest are the ends of the list of those that wait for locks, by waiter.number.
 	longest, latest *waiter
 	refused         refusals // the circles that waits would have closed
@@ -189,23 +190,20 @@ func (p *parking) tally(w *waiter, n int) {
 	if w.wait.DeadlineMS != 0 {
 		p.timed += n
 	}
-	if w.readsGroup() {
-		p.ofGroups += n
+	if w.wait.EndsWithKey {
+		p.endingWithKey += n
 	}
 }
 
-// readsGroup reports whether the wait is one that also ends when the key goes.
-func (w *waiter) readsGroup() bool { return w.row.Name == "xreadgroup" }
-
-// keysOfGroups is how many keys somebody waits for in XREADGROUP.
-func (p *parking) keysOfGroups() (n int) {
-	if p.ofGroups == 0 {
+// keysThatEnd is for how many keys somebody waits whose wait also ends when the key goes.
+func (p *parking) keysThatEnd() (n int) {
+	if p.endingWithKey == 0 {
 		return 0
 	}
 	for _, queues := range p.queues {
 		for _, q := range queues {
 			for pl := q.first; pl != nil; pl = pl.next {
-				if pl.waiter.readsGroup() {
+				if pl.waiter.wait.EndsWithKey {
 					n++
 					break
 				}
