@@ -182,10 +182,7 @@ func (ex *executor) unpause() {
 // refused, with err, need not.
 func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byte) bool {
 	if err != nil || !ex.pauses(s, row, argv) {
-		if s.held { // it had to wait before, and is refused by now
-			s.held = false
-			ex.pausing.held = slices.DeleteFunc(ex.pausing.held, func(other *session) bool { return other == s })
-		}
+		ex.letGo(s)
 		return false
 	}
 	if !s.held {
@@ -193,6 +190,14 @@ func (ex *executor) holds(s *session, row *commands.Row, err error, argv [][]byt
 		ex.pausing.held = append(ex.pausing.held, s)
 	}
 	return true
+}
+
+// letGo ends that a session is held; it does nothing if it is not.
+func (ex *executor) letGo(s *session) {
+	if s.held {
+		s.held = false
+		ex.pausing.held = slices.DeleteFunc(ex.pausing.held, func(other *session) bool { return other == s })
+	}
 }
 
 // pauses reports whether the pause is for this command.

@@ -123,6 +123,7 @@ func (s *session) leave() {
 	s.unsubscribeAll()
 	ex.leaveTracking(s)
 	s.stopMonitoring()
+	ex.letGo(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.watchdog.forget(s)
 	if s.pulse != nil {

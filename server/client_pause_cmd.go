@@ -23,11 +23,15 @@ func clientUnblock(c *commands.Ctx) error {
 	}
 	ex := sessionOf(c).executor
 	other := ex.clients[id]
-	if other == nil || other.waiter == nil {
+	if other == nil || other.waiter == nil && !(other.held && asError) { // Redis ends if it is held, and not asError
 		c.Out.Int(0)
 		return nil
 	}
-	if asError {
+	if other.held {
+		ex.letGo(other)
+		other.unblocked = true
+		ex.touch(other)
+	} else if asError {
 		ex.answer(other.waiter, func(*commands.Ctx) error { return commands.ErrUnblocked })
 	} else {
 		ex.timeOut(other.waiter)

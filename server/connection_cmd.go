@@ -51,11 +51,15 @@ func authSecrets(args [][]byte, dst []int) []int {
 	return dst
 }
 
-// helloSecrets are the two words behind AUTH.
+// helloSecrets are the two words behind AUTH. SETNAME may be followed by the word AUTH, as a name.
 func helloSecrets(args [][]byte, dst []int) []int {
 	for i := 2; i+2 < len(args); i++ {
-		if ascii.EqualFold(args[i], "auth") {
-			return append(dst, i+1, i+2)
+		switch {
+		case ascii.EqualFold(args[i], "auth"):
+			dst = append(dst, i+1, i+2)
+			i += 2
+		case ascii.EqualFold(args[i], "setname"):
+			i++
 		}
 	}
 	return dst

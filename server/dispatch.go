@@ -152,6 +152,13 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
+	if s.unblocked {
+		s.unblocked = false
+		mark := s.out.Mark()
+		ex.refuse(s, mark, commands.ErrUnblocked)
+		s.afterReply(mark)
+		return false
+	}
 	if err == nil {
 		if err = s.admit(row, argv); err != nil {
 			ex.stats.Commands[row.Index()].Rejected++

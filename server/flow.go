@@ -172,13 +172,20 @@ func (s *session) afterReply(mark int) {
 	s.checkOutput()
 }
 
+// dropReply takes a reply back that the client does not want, but for what it is told all the same.
+func (s *session) dropReply(mark int) {
+	s.out.Rollback(mark)
+	s.out.Raw(s.confirmed)
+	s.confirmed = nil
+}
+
 // muteReply drops a reply that the client does not want.
 func (s *session) muteReply(mark int) {
 	if s.replies == 0 {
 		return
 	}
 	if s.replies.isMuted() && s.replies&replySettled == 0 {
-		s.out.Rollback(mark)
+		s.dropReply(mark)
 	}
 	next := s.replies & replyOff
 	if s.replies&replySkipNext != 0 {

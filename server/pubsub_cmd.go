@@ -138,7 +138,7 @@ func (s *session) confirm(c *commands.Ctx, kind pubsub.Kind, word string, name [
 	}
 	w.Int(int64(n))
 	if mute {
-		s.executor.deliver(s, w.Buf)
+		s.confirmed = append(s.confirmed, w.Buf...)
 	}
 }
 

@@ -47,8 +47,10 @@ type session struct {
 	touched bool            // stands in executor.touched
 	mark    durability.Mark // what the log knows of the session
 
-	held    bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
-	closing bool // no further command runs; the owner closes the connection when the output is out
+	held bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
+	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
+	unblocked bool
+	closing   bool // no further command runs; the owner closes the connection when the output is out
 	// condemned: the server has ended the session, or does so when the unit is over. It is
 	// closing, and sent nothing more.
 	condemned bool
@@ -79,8 +81,10 @@ type session struct {
 	watchedChanged bool
 	// subs is what the session is subscribed to; nil: nothing. inbox are messages that
 	// are still to be taken into out.
-	subs       *pubsub.Subscriptions[*session]
-	inbox      [][]byte
+	subs  *pubsub.Subscriptions[*session]
+	inbox [][]byte
+	// confirmed is told of subscriptions although replies are switched off.
+	confirmed  []byte
 	inboxBytes int
 	class      clientClass
 	monitors   bool     // MONITOR

@@ -66,6 +66,13 @@ func execCmd(c *commands.Ctx) error {
 	var inner commands.Ctx
 	s.running = tx
 	defer func() { s.running = nil }()
+	if ex.tracking.actor == nil { // nobody tracked before: what the transaction changes is told of at its end all the same
+		ex.tracking.act(s)
+		defer func() {
+			ex.tellOwn()
+			ex.tracking.act(nil)
+		}()
+	}
 	for _, q := range tx.queued {
 		if ex.failed != nil { // a command before it panicked: the data can no longer be trusted
 			return commands.ErrInternal
@@ -74,7 +81,7 @@ func execCmd(c *commands.Ctx) error {
 		ex.runQueued(&inner, s, q)
 		// From CLIENT REPLY OFF to ON, and behind CLIENT KILL, whatever the array's length says, as in Redis.
 		if s.replies.isMuted() || over {
-			c.Out.Rollback(mark)
+			s.dropReply(mark)
 		}
 		if s.checkOutput(); s.condemned { // the transaction goes on, its client does not
 			c.Out.Rollback(start)

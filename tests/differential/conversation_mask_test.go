@@ -3,6 +3,7 @@
 package differential
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,10 @@ import (
 //   - of INFO all but the figures that tell what connections do (talkFigures),
 //   - the socket's path,
 //   - the null of an invalidation, which is of one protocol or the other (D59),
-//   - the order in which UNSUBSCRIBE without names goes through them, which is chance in Redis.
+//   - the order in which UNSUBSCRIBE without names goes through them, and PUBLISH through patterns, which is
+//     chance in Redis,
+//   - the flag u, which Redis shows until its round is over, of who no longer waits,
+//   - what MONITOR shows where CLIENT PAUSE was said (D132).
 
 // unlikeFields are those of CLIENT LIST that are each server's own.
 var unlikeFields = []string{"fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem",
@@ -44,6 +48,7 @@ func maskAll(values []resp.Value, socket string) []resp.Value {
 		}
 		list = append(list, mask(v, socket))
 	}
+	sortPatterns(list)
 	var names []*string
 	for i := range list {
 		names = namesLeft(&list[i], names)
@@ -90,6 +95,10 @@ func maskClients(text string) string {
 			name, _, _ := strings.Cut(field, "=")
 			return slices.Contains(unlikeFields, name)
 		}), " ")
+		if before, after, found := strings.Cut(lines[i], " flags="); found {
+			flags, after, _ := strings.Cut(after, " ")
+			lines[i] = before + " flags=" + cmp.Or(strings.ReplaceAll(flags, "u", ""), "N") + " " + after
+		}
 	}
 	slices.Sort(lines) // Redis goes round among its clients
 	return strings.Join(lines, "\n")
@@ -105,6 +114,27 @@ func maskInfo(text string) string {
 		}
 	}
 	return strings.Join(lines, "\n")
+}
+
+// sortPatterns sorts the messages that follow each other because several patterns match one channel.
+func sortPatterns(list []resp.Value) {
+	same := func(a, b resp.Value) bool {
+		return len(a.Elems) == 4 && len(b.Elems) == 4 && a.Elems[0].Str == "pmessage" && b.Elems[0].Str == "pmessage" &&
+			slices.EqualFunc(a.Elems[2:], b.Elems[2:], resp.Value.Equal)
+	}
+	for from := 0; from < len(list); {
+		to := from + 1
+		for to < len(list) && same(list[from], list[to]) {
+			to++
+		}
+		slices.SortStableFunc(list[from:to], func(a, b resp.Value) int { return strings.Compare(a.Elems[1].Str, b.Elems[1].Str) })
+		from = to
+	}
+}
+
+// withoutMonitored leaves out what MONITOR showed.
+func withoutMonitored(values []resp.Value) []resp.Value {
+	return slices.DeleteFunc(values, func(v resp.Value) bool { return v.Kind == resp.Simple && strings.HasPrefix(v.Str, "T [") })
 }
 
 // namesLeft collects the names in what tells of subscriptions that ended.

@@ -280,7 +280,7 @@ func (c *conversations) compare() (wrong string) {
 		ours, redis := c.ours.talkers[who], c.redis.talkers[who]
 		a, b := maskAll(ours.got, c.ours.socket), maskAll(redis.got, c.redis.socket)
 		if c.paused {
-			a, b = joinInvalidations(a), joinInvalidations(b)
+			a, b = joinInvalidations(withoutMonitored(a)), joinInvalidations(withoutMonitored(b))
 		}
 		if slices.EqualFunc(a, b, resp.Value.Equal) && ours.closed == redis.closed && (len(ours.in) > 0) == (len(redis.in) > 0) {
 			continue

@@ -86,6 +86,51 @@ func TestMonitor(t *testing.T) {
 		SCRIPT LOAD "return 1"
 		FCALL nosuch 0
 		EVAL_RO "return redis.call('get', 'k')" 0
+		EVAL "#!lua flags=no-writes\nreturn redis.call('get', 'k')" 0
+		EVAL "#!lua flags=nosuch\nreturn 1" 0
+		EVAL "return redis.call('set', 'k', 'a\r\n\"\\\\b')" 0
+		EVAL "return redis.call('blpop', 'nosuch', 0)" 0
+		EVAL "return redis.call('config', 'get', 'x')" 0
+		FUNCTION LOAD "#!lua name=l\nredis.register_function('f', function(k, a) return redis.call('set', k[1], a[1]) end)"
+		FCALL f 1 k v
+		FCALL_RO f 1 k v
+		FUNCTION FLUSH
+		MULTI
+		EVAL "return redis.call('get', 'k')" 0
+		SUBSCRIBE c
+		UNSUBSCRIBE c
+		EXEC
+		CLIENT SETINFO LIB-NAME x
+		CLIENT SETNAME me
+		CLIENT SETNAME "a b"
+		CLIENT NO-TOUCH ON
+		CLIENT TRACKING ON
+		CLIENT CACHING YES
+		CLIENT TRACKING OFF
+		ACL SETUSER u on >secret ~* +@all
+		ACL WHOAMI
+		AUTH u wrong
+		AUTH u secret
+		ACL GETUSER u
+		HELLO 2 AUTH u secret
+		HELLO 2 AUTH u
+		HELLO 2 AUTH u secret NOSUCH AUTH u
+		HELLO 2 AUTH u secret AUTH u secret
+		HELLO 2 SETNAME AUTH AUTH u secret
+		AUTH default x
+		ACL DELUSER u
+		WATCH k
+		UNWATCH
+		"" x
+		ECHO "\x7f\x80\xc3\xa9 \x1b"
+		OBJECT ENCODING k
+		COMMAND COUNT
+		LATENCY LATEST
+		SLOWLOG LEN
+		SCRIPT EXISTS x
+		PUBSUB NUMPAT
+		RESTORE k 0 x
+		MIGRATE
 		FLUSHALL
 	`, "\n") {
 		if l = strings.TrimSpace(l); l == "" {
