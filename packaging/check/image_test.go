@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -45,9 +46,13 @@ func TestImage(t *testing.T) {
 	p := s.start(config.User, append(config.Entrypoint, "--supervised", "systemd")...)
 	require.Equal(t, "PONG", cli(t, "PING"))
 	require.Equal(t, "dir\n"+config.WorkingDir, cli(t, "CONFIG", "GET", "dir"))
+	require.Equal(t, "CMD", config.Healthcheck.Test[0])
+	health := append([]string{"--userspec=" + config.User, s.dir}, config.Healthcheck.Test[1:]...)
+	require.Equal(t, "ok", command(t, "chroot", health...))
 	require.Equal(t, "OK", cli(t, "SET", "key", "value"))
 	p.shutdown()
 	require.FileExists(t, s.path(config.WorkingDir, "dump.rdb"))
+	require.Error(t, exec.Command("chroot", health...).Run(), "nobody is there")
 }
 
 // unpack lays the files of an image into the root.
