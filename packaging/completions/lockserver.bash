@@ -10,6 +10,7 @@ _lockserver() {
 	top) options='--interval --once --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	locks) options='--owner --match --json --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	why) options='--json --addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
+	health) options='--addr --user --password -n --tls --cacert --cert --key --sni --insecure --help' ;;
 	*)
 		options='--port --bind --unixsocket --unixsocketperm --protected-mode --tcp-backlog --tcp-keepalive --timeout --auth-timeout --maxclients --io-threads --io-coalesce-usec --admin-port --admin-bind --tls-port --tls-cert-file --tls-key-file --tls-key-file-pass --tls-ca-cert-file --tls-ca-cert-dir --tls-auth-clients --tls-auth-clients-user --tls-protocols --tls-ciphers --tls-ciphersuites --tls-prefer-server-ciphers --tls-session-caching --tls-session-cache-size --tls-session-cache-timeout --tls-client-cert-file --tls-client-key-file --tls-client-key-file-pass --tls-dh-params-file --daemonize --supervised --pidfile --loglevel --logfile --syslog-enabled --hz --shutdown-timeout --shutdown-on-sigint --shutdown-on-sigterm --cluster-enabled --requirepass --enable-debug-command --enable-protected-configs --enable-module-command --user --aclfile --acl-pubsub-default --acllog-max-len --rename-command --databases --dir --dbfilename --save --rdbcompression --rdbchecksum --stop-writes-on-bgsave-error --appendonly --appendfsync --appenddirname --appendfilename --auto-aof-rewrite-percentage --auto-aof-rewrite-min-size --aof-use-rdb-preamble --aof-load-truncated --aof-timestamp-enabled --no-appendfsync-on-rewrite --maxmemory --maxmemory-clients --maxmemory-policy --maxmemory-samples --maxmemory-eviction-tenacity --lfu-log-factor --lfu-decay-time --proto-max-bulk-len --client-query-buffer-limit --client-output-buffer-limit --hash-max-listpack-entries --hash-max-ziplist-entries --hash-max-listpack-value --hash-max-ziplist-value --set-max-intset-entries --set-max-listpack-entries --set-max-listpack-value --zset-max-listpack-entries --zset-max-ziplist-entries --zset-max-listpack-value --zset-max-ziplist-value --list-max-listpack-size --list-max-ziplist-size --list-compress-depth --stream-node-max-bytes --stream-node-max-entries --stream-idmp-duration --stream-idmp-maxsize --hll-sparse-max-bytes --notify-keyspace-events --tracking-table-max-keys --slowlog-log-slower-than --commandlog-execution-slower-than --slowlog-max-len --commandlog-slow-execution-max-len --commandlog-request-larger-than --commandlog-large-request-max-len --commandlog-reply-larger-than --commandlog-large-reply-max-len --commandlog-lock-wait-longer-than --commandlog-lock-wait-max-len --latency-monitor-threshold --latency-tracking --latency-tracking-info-percentiles --busy-reply-threshold --lua-time-limit --lock-watchdog-timeout'
 		case ${COMP_WORDS[COMP_CWORD - 1]} in
@@ -27,7 +28,7 @@ _lockserver() {
 	esac
 	if ((COMP_CWORD == 1)); then
 		options+=' -v --version -h --help --check-system'
-		[[ $cur == -* ]] || options='demo check top locks why'
+		[[ $cur == -* ]] || options='demo check top locks why health'
 	elif [[ $cur != -* ]]; then
 		options=
 	fi
