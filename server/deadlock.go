@@ -173,14 +173,23 @@ type refusals struct {
 	last  [64]refusal // that of number i, from 0 on, at i modulo their number
 }
 
-// refuseCircle notes a circle, and spells it out.
+// hiddenLock stands for a lock of a circle that whoever is refused may not read.
+const hiddenLock = "?"
+
+// refuseCircle notes a circle, and spells it out for the client that is refused.
 func (ex *executor) refuseCircle(links []link) error {
-	var words []string
+	w := links[0].waiter
+	var words, told []string
 	for _, l := range links {
-		words = append(words, l.waiter.claimant.name, l.key)
+		owner, key := l.waiter.claimant.name, l.key
+		words = append(words, owner, key)
+		if !w.session.user.MayRead(l.waiter.db.ID(), []byte(key)) {
+			key = hiddenLock
+		}
+		told = append(told, owner, key)
 	}
 	words = append(words, words[0])
-	err, w := commands.ErrDeadlock(words), links[0].waiter
+	err := commands.ErrDeadlock(append(told, words[0]))
 	r := refusal{atMS: ex.store.NowMS(), db: w.db.ID(), client: w.session.info, id: w.session.id}
 	const mostWords, mostBytes = 33, 128
 	if r.cut = len(words) > mostWords; r.cut {

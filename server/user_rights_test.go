@@ -200,3 +200,23 @@ func TestSomeDatabases(t *testing.T) {
 	require.Equal(t, "1", ann.Do("UNLOCK", "lock", "ann").String())
 	require.Equal(t, denied, bob.Receive().String())
 }
+
+// A circle is spelt out without the names of locks that the user may not read.
+func TestHiddenLocksOfACircle(t *testing.T) {
+	srv := start(t, Options{})
+	admin := client(t, srv)
+	ann := as(t, srv, "ann", "~open:*", "+@lock")
+	ann.Do("LOCK", "open:1", "a")
+	admin.Do("LOCK", "hidden", "b")
+	admin.Do("LOCK", "open:2", "c")
+	waits := func(c *testkit.Client, key, owner string, waiting int) {
+		c.Send("LOCK", key, owner, "WAIT", "0")
+		awaitParked(t, srv, waiting)
+	}
+	waits(admin, "open:1", "b", 1)
+	waits(client(t, srv), "hidden", "c", 2)
+	require.Equal(t, "-DEADLOCK a -> open:2 -> c -> ? -> b -> open:1 -> a", ann.Do("LOCK", "open:2", "a", "WAIT", "0").String())
+	require.Equal(t, "[]", ann.Do("LOCK.DEADLOCKS").String())
+	circle := client(t, srv).Do("LOCK.DEADLOCKS").Elems[0].Elems[9].String()
+	require.Equal(t, `["a" "open:2" "c" "hidden" "b" "open:1" "a"]`, circle)
+}
