@@ -19,6 +19,8 @@ ORACLE_CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/lockserver-oracle
 ORACLE_BUILT = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))/src/redis-server
 ORACLE ?= $(ORACLE_BUILT)
 export ORACLE
+# ORACLE_TLS is the same with TLS: bench looks for it beside ORACLE, in a directory of that name.
+ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
 ONLY ?=
 QUICK ?=
@@ -30,7 +32,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle fuzz docs examples console need-chromium release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -99,8 +101,10 @@ $(ORACLE_CACHE)/%/src/redis-server:
 	@mkdir -p "$(ORACLE_CACHE)"
 	@dir=$$(mktemp -d "$(ORACLE_CACHE)/build.XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
 	echo "building $* in $(ORACLE_CACHE)" && tar -xzf "$(ORACLE_TARBALL)" -C "$$dir" && \
-	{ env -u MAKEFLAGS make -C "$$dir/$*" -j "$$(nproc)" BUILD_TLS=no >"$$dir/log" 2>&1 || { tail -n 30 "$$dir/log"; exit 1; }; } && \
-	{ mv -T "$$dir/$*" "$(ORACLE_CACHE)/$*" || test -x "$@"; } && "$@" --version
+	{ env -u MAKEFLAGS make -C "$$dir/$(*:-tls=)" -j "$$(nproc)" BUILD_TLS=$(if $(filter %-tls,$*),yes,no) >"$$dir/log" 2>&1 || { tail -n 30 "$$dir/log"; exit 1; }; } && \
+	{ mv -T "$$dir/$(*:-tls=)" "$(ORACLE_CACHE)/$*" || test -x "$@"; } && "$@" --version
+
+oracle-tls: $(ORACLE_TLS) ## build it with TLS, too, which bench measures beside; this needs libssl-dev
 
 REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
@@ -211,7 +215,10 @@ crash: ## crash the log at each of its operations, and kill servers under load, 
 hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))
 
-bench: need-oracle ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
+# NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
+NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))
+
+bench: need-oracle $(NEEDS_TLS) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
 	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
 
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,10 +32,17 @@ func setKeys() benchkit.Traffic {
 // run has redis-benchmark send a command and returns its requests per second. keys
 // is the range of __rand_int__.
 func (t tools) run(ctx context.Context, s *server, command []string, requests, pipeline, keys int) (float64, error) {
-	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(s.Port), "-c", strconv.Itoa(clients),
+	port, how := s.Port, []string(nil)
+	if s.product.securePort != 0 {
+		port, how = s.product.securePort, []string{"--tls", "--insecure"}
+	}
+	if s.product.user != "" {
+		how = append(how, "--user", s.product.user, "-a", "any")
+	}
+	args := []string{"-h", "127.0.0.1", "-p", strconv.Itoa(port), "-c", strconv.Itoa(clients),
 		"-n", strconv.Itoa(requests), "-P", strconv.Itoa(pipeline), "-r", strconv.Itoa(keys), "--csv"}
 	var stdout, stderr strings.Builder
-	cmd := exec.CommandContext(ctx, t.benchmark, append(args, command...)...)
+	cmd := exec.CommandContext(ctx, t.benchmark, slices.Concat(how, args, command)...)
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr
 	if err := cmd.Run(); err != nil {
 		return 0, fmt.Errorf("redis-benchmark %s: %w: %s", command[0], err, strings.TrimSpace(stderr.String()+stdout.String()))

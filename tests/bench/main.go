@@ -108,6 +108,8 @@ type section struct {
 func sections() []section {
 	return []section{
 		{cpuSection, (*bench).cpu},
+		{"tls", (*bench).encrypted},
+		{"rights", (*bench).rights},
 		{"memory", (*bench).memory},
 		{"snapshot", (*bench).snapshot},
 		{"bgsave", (*bench).bgsave},

@@ -77,3 +77,7 @@ func TestLoadTimeFromLogs(t *testing.T) {
 	_, ok = parseLoadTime("1:M * Ready\n")
 	require.False(t, ok)
 }
+
+func TestTheRedisWithTLSLiesBesideTheOther(t *testing.T) {
+	require.Equal(t, "/c/redis-7.4.1-tls/src/redis-server", besideWithTLS("/c/redis-7.4.1/src/redis-server"))
+}

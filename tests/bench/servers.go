@@ -24,6 +24,9 @@ func findTools(oracle string) (t tools, err error) {
 type product struct {
 	benchkit.Product
 	native bool // it has LOCK, UNLOCK and SECKILL as commands
+	// securePort is where connections are encrypted, to which redis-benchmark then talks; 0: there is none.
+	securePort int
+	user       string // as whom redis-benchmark logs in; empty: it does not
 }
 
 // loadedLine is how both servers log that they have loaded a snapshot.
