@@ -38,7 +38,7 @@ help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
 
 build: ## build bin/lockserver
-	$(GO) build -trimpath -o bin/lockserver ./cmd/lockserver
+	$(GO) build -trimpath -ldflags="-s -w" -o bin/lockserver ./cmd/lockserver
 
 run: ## start the server on 127.0.0.1:6379
 	$(GO) run ./cmd/lockserver

@@ -14,8 +14,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9/logging"
-
 	"lockserver/internal/inspect"
 )
 
@@ -60,8 +58,8 @@ func inspections() []inspection {
 			}},
 		{name: "why", usage: whyUsage, arguments: 1,
 			flags: func(f *flag.FlagSet) { f.BoolVar(&asJSON, "json", false, "") },
-			run: func(ctx context.Context, s *inspect.Server, words []string, stdout io.Writer) error {
-				reason, err := s.Why(ctx, words[0])
+			run: func(_ context.Context, s *inspect.Server, words []string, stdout io.Writer) error {
+				reason, err := s.Why(words[0])
 				if err != nil {
 					return err
 				}
@@ -88,7 +86,6 @@ func findInspection(args []string) (i inspection, ok bool) {
 func (i inspection) start(args []string, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	logging.Disable() // of go-redis, which would write into the screen what is returned, too
 	err := i.connectAndRun(ctx, args, stdout)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, i.usage)
@@ -124,7 +121,7 @@ func (i inspection) connectAndRun(ctx context.Context, args []string, stdout io.
 	if err != nil {
 		return err
 	}
-	defer func() { _ = s.Close() }()
+	defer s.Close()
 	return i.run(ctx, s, f.Args(), stdout)
 }
 

@@ -2,15 +2,14 @@ package inspect
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"lockserver/internal/call"
+	"lockserver/internal/resp"
 )
 
 // How much `top` asks for at a look: what fits on a large screen, and lets nobody wait.
@@ -22,23 +21,23 @@ const (
 )
 
 // Sample looks at the server.
-func (s *Server) Sample(ctx context.Context) (*Sample, error) {
+func (s *Server) Sample() (*Sample, error) {
 	sample := &Sample{Addr: s.addr, At: time.Now()}
-	for _, part := range []func(context.Context, *Sample) error{s.lookAtServer, s.lookAtStats, s.lookAtQueues, s.lookAtLocks, s.lookAtSales} {
-		if err := part(ctx, sample); err != nil {
+	for _, part := range []func(*Sample) error{s.lookAtServer, s.lookAtStats, s.lookAtQueues, s.lookAtLocks, s.lookAtSales} {
+		if err := part(sample); err != nil {
 			return nil, err
 		}
 	}
 	return sample, nil
 }
 
-func (s *Server) lookAtServer(ctx context.Context, sample *Sample) error {
-	text, err := s.rdb.Info(ctx, "server", "clients", "memory", "stats", "cpu").Result()
+func (s *Server) lookAtServer(sample *Sample) error {
+	text, err := s.conn.Do("INFO", "server", "clients", "memory", "stats", "cpu")
 	if err != nil {
 		return err
 	}
 	info := map[string]string{}
-	for line := range strings.Lines(text) {
+	for line := range strings.Lines(text.Str) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			info[name] = value
 		}
@@ -59,20 +58,18 @@ func (s *Server) lookAtServer(ctx context.Context, sample *Sample) error {
 	return nil
 }
 
-func (s *Server) lookAtStats(ctx context.Context, sample *Sample) error {
-	f, err := fieldsOf(s.rdb.Do(ctx, "LOCK.STATS"))
-	if err != nil {
-		return err
-	}
-	sample.Stats = Stats{Held: f.integer("held"), Waiting: f.integer("waiting"), Handoffs: f.integer("handoffs"),
-		Expired: f.integer("expired"), Deadlocks: f.integer("deadlocks"), StaleTokens: f.integer("stale-tokens"),
-		WaitP50MS: f.number("wait-p50"), WaitP99MS: f.number("wait-p99"), WaitMaxMS: f.number("wait-max")}
-	return nil
+func (s *Server) lookAtStats(sample *Sample) error {
+	v, err := s.conn.Do("LOCK.STATS")
+	f := call.FieldsOf(v)
+	sample.Stats = Stats{Held: f.Int("held"), Waiting: f.Int("waiting"), Handoffs: f.Int("handoffs"),
+		Expired: f.Int("expired"), Deadlocks: f.Int("deadlocks"), StaleTokens: f.Int("stale-tokens"),
+		WaitP50MS: f.Number("wait-p50"), WaitP99MS: f.Number("wait-p99"), WaitMaxMS: f.Number("wait-max")}
+	return err
 }
 
 // lookAtQueues finds the locks that are waited for: those of the clients that have waited longest.
-func (s *Server) lookAtQueues(ctx context.Context, sample *Sample) error {
-	waits, err := s.waits(ctx, "COUNT", waitersSeen)
+func (s *Server) lookAtQueues(sample *Sample) error {
+	waits, err := s.waits("COUNT", strconv.Itoa(waitersSeen))
 	if err != nil {
 		return err
 	}
@@ -86,82 +83,61 @@ func (s *Server) lookAtQueues(ctx context.Context, sample *Sample) error {
 		return cmp.Or(cmp.Compare(at[b], at[a]), strings.Compare(a, b))
 	})
 	keys = keys[:min(len(keys), queuesSeen)]
-	replies, err := s.each(ctx, keys, func(key string) []any { return []any{"LOCK.INFO", key, "COUNT", 1} })
-	if err != nil {
-		return err
-	}
+	replies, err := s.each(keys, func(key string) []string { return []string{"LOCK.INFO", key, "COUNT", "1"} })
 	for i, reply := range replies {
 		// One that is free again, or no lock any more, is left out.
-		if l, err := lockOf(keys[i], reply); err == nil && l != nil {
+		if l := lockOf(keys[i], reply); l != nil {
 			sample.Contended = append(sample.Contended, *l)
 		}
 	}
-	return nil
+	return err
 }
 
-// each sends a command for each of some names at once. An error is one of the connection.
-func (s *Server) each(ctx context.Context, names []string, command func(name string) []any) (replies []*redis.Cmd, err error) {
-	if len(names) == 0 {
-		return nil, nil
+// each sends a command for each of some names at once, and returns the replies, errors among them.
+func (s *Server) each(names []string, command func(name string) []string) ([]resp.Value, error) {
+	commands := make([][]string, len(names))
+	for i, name := range names {
+		commands[i] = command(name)
 	}
-	_, err = s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for _, name := range names {
-			replies = append(replies, p.Do(ctx, command(name)...))
-		}
-		return nil
-	})
-	var refused redis.Error
-	if errors.As(err, &refused) {
-		err = nil // it is that of a command, which has it, too
-	}
-	return replies, err
+	return s.conn.All(commands...)
 }
 
 // lookAtLocks takes some of the locks that nobody waits for.
-func (s *Server) lookAtLocks(ctx context.Context, sample *Sample) error {
-	_, locks, err := s.lockPiece(ctx, Filter{}, "0", locksSeen)
-	if err != nil {
-		return err
-	}
+func (s *Server) lookAtLocks(sample *Sample) error {
+	_, locks, err := s.lockPiece(Filter{}, "0", locksSeen)
 	for _, l := range locks {
 		if !slices.ContainsFunc(sample.Contended, func(c Lock) bool { return c.Key == l.Key }) {
 			sample.Held = append(sample.Held, l)
 		}
 	}
 	slices.SortFunc(sample.Held, func(a, b Lock) int { return strings.Compare(a.Key, b.Key) })
-	return nil
+	return err
 }
 
-func (s *Server) lookAtSales(ctx context.Context, sample *Sample) error {
-	reply, err := s.rdb.Do(ctx, "SECKILL.LIST", "0", "COUNT", salesSeen).Slice()
+func (s *Server) lookAtSales(sample *Sample) error {
+	v, err := s.conn.Do("SECKILL.LIST", "0", "COUNT", strconv.Itoa(salesSeen))
 	if err != nil {
 		return err
 	}
-	_, vouchers, err := pieceOf(reply)
-	if err != nil {
-		return err
+	_, found := call.Piece(v)
+	names := make([]string, len(found))
+	for i, v := range found {
+		names[i] = v.Str
 	}
-	names := make([]string, len(vouchers))
-	for i, v := range vouchers {
-		names[i], _ = v.(string)
-	}
-	replies, err := s.each(ctx, names, func(name string) []any { return []any{"SECKILL.INFO", name} })
-	if err != nil {
-		return err
-	}
+	replies, err := s.each(names, func(name string) []string { return []string{"SECKILL.INFO", name} })
 	for i, reply := range replies {
-		f, err := fieldsOf(reply)
-		if err != nil {
+		if reply.Kind != resp.Map {
 			continue // it has just been removed, or its keys are not a sale's
 		}
-		sale := Sale{Voucher: names[i], State: f.text("state"), Stock: f.integer("stock"), Sold: f.integer("sold"), Held: f.integer("held"),
-			Confirmed: f.integer("confirmed"), EndMS: f.integer("end"), Lag: -1}
-		for _, g := range f.maps("groups") {
-			if lag, known := g["lag"].(int64); known {
-				sale.Lag = max(sale.Lag, lag)
+		f := call.FieldsOf(reply)
+		sale := Sale{Voucher: names[i], State: f.Text("state"), Stock: f.Int("stock"), Sold: f.Int("sold"), Held: f.Int("held"),
+			Confirmed: f.Int("confirmed"), EndMS: f.Int("end"), Lag: -1}
+		for _, g := range f.List("groups") {
+			if lag := call.FieldsOf(g)["lag"]; !lag.IsNull() {
+				sale.Lag = max(sale.Lag, lag.Int)
 			}
 		}
 		sample.Sales = append(sample.Sales, sale)
 	}
-	return nil
+	return err
 }

@@ -1,15 +1,17 @@
 package inspect
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
+	"lockserver/internal/call"
+	"lockserver/internal/resp"
 )
 
 // Options say which server to look at, and as whom.
@@ -23,40 +25,63 @@ type Options struct {
 
 // Server is a connection to a server.
 type Server struct {
-	rdb  *redis.Client
+	conn *call.Conn
 	addr string
 }
 
 // patience is how long a connection and a reply may take.
 const patience = 5 * time.Second
 
-// Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has
-// no locks.
+// Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has no
+// locks.
 func Connect(ctx context.Context, o Options) (*Server, error) {
+	nc, err := dial(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{conn: call.New(nc, patience), addr: o.Addr}
+	if err := s.greet(o); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func dial(ctx context.Context, o Options) (net.Conn, error) {
 	network := "tcp"
 	if strings.HasPrefix(o.Addr, "/") {
 		network = "unix"
 	} else if _, _, err := net.SplitHostPort(o.Addr); err != nil {
 		return nil, fmt.Errorf("the address is host:port, or the path of a unix socket: %w", err)
 	}
-	s := &Server{addr: o.Addr, rdb: redis.NewClient(&redis.Options{
-		Network: network, Addr: o.Addr, Username: o.User, Password: o.Password, DB: o.DB, TLSConfig: o.TLS,
-		Protocol: 3, ClientName: "lockserver-inspect", PoolSize: 1, MaxRetries: -1,
-		DialTimeout: patience, ReadTimeout: patience, WriteTimeout: patience,
-	})}
-	known, err := s.rdb.Do(ctx, "COMMAND", "INFO", "lock.info").Slice()
-	if err == nil && (len(known) == 0 || known[0] == nil) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if o.TLS != nil {
+		return (&tls.Dialer{Config: o.TLS}).DialContext(ctx, network, o.Addr)
+	}
+	return new(net.Dialer).DialContext(ctx, network, o.Addr)
+}
+
+// greet logs in, and makes sure that there is something to look at.
+func (s *Server) greet(o Options) error {
+	hello := []string{"HELLO", "3"}
+	if o.User != "" || o.Password != "" {
+		hello = append(hello, "AUTH", cmp.Or(o.User, "default"), o.Password)
+	}
+	for _, words := range [][]string{append(hello, "SETNAME", "lockserver-inspect"), {"SELECT", strconv.Itoa(o.DB)}} {
+		if _, err := s.conn.Do(words...); err != nil {
+			return err
+		}
+	}
+	known, err := s.conn.Do("COMMAND", "INFO", "lock.info")
+	if err == nil && (len(known.Elems) == 0 || known.Elems[0].IsNull()) {
 		err = fmt.Errorf("the server at %s has no LOCK: it is no lockserver", o.Addr)
 	}
-	if err != nil {
-		_ = s.rdb.Close()
-		return nil, err
-	}
-	return s, nil
+	return err
 }
 
 // Close ends the connection.
-func (s *Server) Close() error { return s.rdb.Close() }
+func (s *Server) Close() { s.conn.Close() }
 
 // Client is a connection of the server's.
 type Client struct {
@@ -101,51 +126,66 @@ type Lock struct {
 }
 
 // Lock tells of a lock with all who wait for it; nil if nobody holds it.
-func (s *Server) Lock(ctx context.Context, key string) (*Lock, error) {
-	return lockOf(key, s.rdb.Do(ctx, "LOCK.INFO", key))
-}
-
-// lockOf is the reply of LOCK.INFO.
-func lockOf(key string, cmd *redis.Cmd) (*Lock, error) {
-	f, err := fieldsOf(cmd)
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
+func (s *Server) Lock(key string) (*Lock, error) {
+	v, err := s.conn.Do("LOCK.INFO", key)
 	if err != nil {
 		return nil, err
 	}
-	l := &Lock{Key: key, Owner: f.text("owner"), Holds: f.integer("holds"), Token: f.integer("token"), TTLMS: f.integer("ttl"),
-		Watchdog: f.flag("watchdog"), Client: f.client(), Since: f.moment("held-since"), Waiting: f.integer("waiting"), Waiters: []Waiter{}}
-	for _, w := range f.maps("waiters") {
-		l.Waiters = append(l.Waiters, w.waiter())
+	return lockOf(key, v), nil
+}
+
+// lockOf is the reply of LOCK.INFO; nil: nobody holds the lock, or it is an error.
+func lockOf(key string, v resp.Value) *Lock {
+	if v.Kind != resp.Map {
+		return nil
+	}
+	f := call.FieldsOf(v)
+	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
+		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
+	for _, w := range f.List("waiters") {
+		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
 	}
 	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // of all of them it is not told how many they are
-	return l, nil
+	return l
 }
 
-// waits returns who waits for locks, as LOCK.WAITERS with some options tells of them.
-func (s *Server) waits(ctx context.Context, options ...any) (list []wait, err error) {
-	reply, err := s.rdb.Do(ctx, append([]any{"LOCK.WAITERS"}, options...)...).Slice()
-	if err != nil {
-		return nil, err
+// clientOf is the client that a map tells of; nil: it is gone, or not known.
+func clientOf(f call.Fields) *Client {
+	if f["client"].Kind != resp.Map {
+		return nil
 	}
-	for _, w := range mapsOf(reply) {
-		one := wait{Waiter: w.waiter()}
-		for _, v := range w.list("locks") {
-			if lock, ok := v.([]any); ok && len(lock) > 0 {
-				key, _ := lock[0].(string)
-				one.keys = append(one.keys, key)
-			}
-		}
-		list = append(list, one)
+	of := call.FieldsOf(f["client"])
+	return &Client{ID: of.Int("id"), Address: of.Text("address"), Name: of.Text("name")}
+}
+
+func waiterOf(f call.Fields) Waiter {
+	w := Waiter{Owner: f.Text("owner"), Client: clientOf(f), Deadline: f.Moment("deadline")}
+	if since := f.Moment("waiting-since"); since != nil {
+		w.Since = *since
 	}
-	return list, nil
+	return w
 }
 
 // wait is a waiter with the keys of the locks that it waits for.
 type wait struct {
 	Waiter
 	keys []string
+}
+
+// waits returns who waits for locks, as LOCK.WAITERS with some options tells of them.
+func (s *Server) waits(options ...string) (list []wait, err error) {
+	reply, err := s.conn.Do(append([]string{"LOCK.WAITERS"}, options...)...)
+	for _, v := range reply.Elems {
+		f := call.FieldsOf(v)
+		w := wait{Waiter: waiterOf(f)}
+		for _, lock := range f.List("locks") {
+			if len(lock.Elems) > 0 {
+				w.keys = append(w.keys, lock.Elems[0].Str)
+			}
+		}
+		list = append(list, w)
+	}
+	return list, err
 }
 
 // Filter says which locks are listed; empty: all.
@@ -157,11 +197,14 @@ type Filter struct {
 // piece is how many locks are asked for at a time, so that nobody waits for a long list.
 const piece = 1000
 
-// EachLock calls f with every lock that is held, in no order, without its client and waiters. One that is
-// taken or released meanwhile may be missing.
+// EachLock calls f with every lock that is held, in no order, without its client and waiters, until ctx ends.
+// One that is taken or released meanwhile may be missing.
 func (s *Server) EachLock(ctx context.Context, by Filter, f func(Lock) error) error {
 	for next := "0"; ; {
-		after, found, err := s.lockPiece(ctx, by, next, piece)
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		after, found, err := s.lockPiece(by, next, piece)
 		if err != nil {
 			return err
 		}
@@ -178,21 +221,22 @@ func (s *Server) EachLock(ctx context.Context, by Filter, f func(Lock) error) er
 }
 
 // lockPiece returns locks of those that the server looks at from a cursor on, and the cursor behind them.
-func (s *Server) lockPiece(ctx context.Context, by Filter, cursor string, looked int) (next string, list []Lock, err error) {
-	args := []any{"LOCK.LIST", "CURSOR", cursor, "COUNT", looked}
+func (s *Server) lockPiece(by Filter, cursor string, looked int) (next string, list []Lock, err error) {
+	words := []string{"LOCK.LIST", "CURSOR", cursor, "COUNT", strconv.Itoa(looked)}
 	if by.Match != "" {
-		args = append(args, "MATCH", by.Match)
+		words = append(words, "MATCH", by.Match)
 	}
 	if by.Owner != "" {
-		args = append(args, "OWNER", by.Owner)
+		words = append(words, "OWNER", by.Owner)
 	}
-	reply, err := s.rdb.Do(ctx, args...).Slice()
+	v, err := s.conn.Do(words...)
 	if err != nil {
 		return "", nil, err
 	}
-	next, found, err := pieceOf(reply)
-	for _, l := range mapsOf(found) {
-		list = append(list, Lock{Key: l.text("key"), Owner: l.text("owner"), Holds: l.integer("holds"), Token: l.integer("token"), TTLMS: l.integer("ttl")})
+	next, found := call.Piece(v)
+	for _, v := range found {
+		l := call.FieldsOf(v)
+		list = append(list, Lock{Key: l.Text("key"), Owner: l.Text("owner"), Holds: l.Int("holds"), Token: l.Int("token"), TTLMS: l.Int("ttl")})
 	}
-	return next, list, err
+	return next, list, nil
 }

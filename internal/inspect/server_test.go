@@ -36,7 +36,7 @@ func connect(t *testing.T, srv *server.Server, user, password string) *Server {
 	t.Helper()
 	s, err := Connect(t.Context(), Options{Addr: srv.Addr().String(), User: user, Password: password})
 	require.NoError(t, err)
-	t.Cleanup(func() { _ = s.Close() })
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -57,7 +57,7 @@ func (w world) wait(t *testing.T, key, owner, ms string) {
 
 func (w world) waiting(t *testing.T) int64 {
 	t.Helper()
-	sample, err := w.seen.Sample(t.Context())
+	sample, err := w.seen.Sample()
 	require.NoError(t, err)
 	return sample.Stats.Waiting
 }
@@ -71,7 +71,7 @@ func TestWhy(t *testing.T) {
 	w.Do("LOCK", "stock", "bob", "PX", "60000")
 	w.wait(t, "stock", "alice", "0")
 	w.wait(t, "order:1", "carol", "30000")
-	reason, err := w.seen.Why(t.Context(), "order:1")
+	reason, err := w.seen.Why("order:1")
 	require.NoError(t, err)
 	var out strings.Builder
 	reason.Print(&out, time.Now())
@@ -98,14 +98,14 @@ $`, out.String())
 	require.NoError(t, json.Unmarshal(text.Bytes(), &again))
 	require.Equal(t, "bob", again.Behind[0].Lock.Owner)
 
-	free, err := w.seen.Why(t.Context(), "nobody\x1b's")
+	free, err := w.seen.Why("nobody\x1b's")
 	require.NoError(t, err)
 	out.Reset()
 	free.Print(&out, time.Now())
 	require.Equal(t, `nobody\x1b's is free: nobody holds it`+"\n", out.String())
 
 	w.Do("SET", "text", "1")
-	_, err = w.seen.Why(t.Context(), "text")
+	_, err = w.seen.Why("text")
 	require.ErrorContains(t, err, "WRONGTYPE")
 }
 
@@ -150,7 +150,7 @@ func TestSample(t *testing.T) {
 	w.Do("SECKILL.CREATE", "10", "STOCK", "5")
 	w.Do("XGROUP", "CREATE", "stream.orders", "g", "0", "MKSTREAM")
 	w.Do("SECKILL", "10", "u1", "o1")
-	before, err := w.seen.Sample(t.Context())
+	before, err := w.seen.Sample()
 	require.NoError(t, err)
 	require.Equal(t, "9.8.7", before.Version)
 	require.Equal(t, []string{"busier", "busy"}, []string{before.Contended[0].Key, before.Contended[1].Key})
@@ -162,7 +162,7 @@ func TestSample(t *testing.T) {
 
 	w.Do("SECKILL", "10", "u2", "o2")
 	w.Do("UNLOCK", "busy", "a")
-	after, err := w.seen.Sample(t.Context())
+	after, err := w.seen.Sample()
 	require.NoError(t, err)
 	after.At = before.At.Add(2 * time.Second)
 	r := after.Since(before)
@@ -180,11 +180,11 @@ func TestWhatAUserMayNotSee(t *testing.T) {
 	w.wait(t, "theirs:1", "b", "0")
 	w.Do("ACL", "SETUSER", "ops", "on", ">pw", "+@all", "~mine:*")
 	s := connect(t, w.srv, "ops", "pw")
-	sample, err := s.Sample(t.Context())
+	sample, err := s.Sample()
 	require.NoError(t, err)
 	require.Empty(t, sample.Contended)
 	require.Len(t, sample.Held, 1)
-	_, err = s.Why(t.Context(), "theirs:1")
+	_, err = s.Why("theirs:1")
 	require.ErrorContains(t, err, "NOPERM")
 
 	_, err = Connect(t.Context(), Options{Addr: w.srv.Addr().String(), User: "ops", Password: "wrong"})

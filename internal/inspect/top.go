@@ -15,8 +15,7 @@ import (
 
 // Top shows the server once a second until the user leaves it or ctx ends. in and out are a terminal.
 func (s *Server) Top(ctx context.Context, in io.Reader, out io.Writer, interval time.Duration) error {
-	screen := newScreen(interval, func() (*Sample, error) { return s.Sample(ctx) },
-		func(key string) (*Reason, error) { return s.Why(ctx, key) })
+	screen := newScreen(interval, s.Sample, s.Why)
 	_, err := tea.NewProgram(screen, tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithAltScreen()).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		return nil // a signal is a way to leave
@@ -26,9 +25,9 @@ func (s *Server) Top(ctx context.Context, in io.Reader, out io.Writer, interval 
 
 // TopOnce writes what Top shows, once, for what is no terminal. Rates are those of an interval.
 func (s *Server) TopOnce(ctx context.Context, out io.Writer, interval time.Duration) error {
-	screen := newScreen(interval, func() (*Sample, error) { return s.Sample(ctx) }, nil)
+	screen := newScreen(interval, s.Sample, nil)
 	for range 2 {
-		sample, err := s.Sample(ctx)
+		sample, err := s.Sample()
 		if err != nil {
 			return err
 		}

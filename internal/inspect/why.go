@@ -1,7 +1,6 @@
 package inspect
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -19,14 +18,14 @@ type Reason struct {
 }
 
 // Why finds out why a lock is not free: who holds it, who waits, and what the holder waits for, and so on.
-func (s *Server) Why(ctx context.Context, key string) (*Reason, error) {
+func (s *Server) Why(key string) (*Reason, error) {
 	seen := map[string]bool{}
-	return s.reason(ctx, key, seen)
+	return s.reason(key, seen)
 }
 
-func (s *Server) reason(ctx context.Context, key string, seen map[string]bool) (*Reason, error) {
+func (s *Server) reason(key string, seen map[string]bool) (*Reason, error) {
 	seen[key] = true
-	l, err := s.Lock(ctx, key)
+	l, err := s.Lock(key)
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +33,7 @@ func (s *Server) reason(ctx context.Context, key string, seen map[string]bool) (
 	if l == nil {
 		return r, nil
 	}
-	waits, err := s.waits(ctx, "OWNER", l.Owner)
+	waits, err := s.waits("OWNER", l.Owner)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +44,7 @@ func (s *Server) reason(ctx context.Context, key string, seen map[string]bool) (
 		if seen[next] || len(seen) == chainLimit {
 			continue
 		}
-		behind, err := s.reason(ctx, next, seen)
+		behind, err := s.reason(next, seen)
 		if err != nil {
 			return nil, err
 		}
