@@ -212,7 +212,7 @@ func resetCmd(c *commands.Ctx) error {
 	s := sessionOf(c)
 	s.db = s.executor.store.DB(0)
 	s.info.name = ""
-	s.replies = 0
+	s.replies &= replySkip // its own reply is dropped if that was said
 	s.noTouch, s.noEvict = false, false
 	s.discard()
 	s.unsubscribeAll()

@@ -111,7 +111,9 @@ func (g *talk) steps(n int) []talkStep {
 		if g.rand.IntN(60) > 0 {
 			s.commands = append(s.commands, g.command())
 			for g.rand.IntN(6) == 0 && !mayWait(s.commands[len(s.commands)-1]) {
-				s.commands = append(s.commands, g.command())
+				if next := g.command(); !looksAround(next) {
+					s.commands = append(s.commands, next)
+				}
 			}
 		}
 		list = append(list, s)
@@ -119,10 +121,17 @@ func (g *talk) steps(n int) []talkStep {
 	return list
 }
 
-// mayWait reports whether a command may wait. Nothing is said behind it: Redis runs that in the same round
-// as what ends the wait, and makes one message to BCAST of both.
+// looksAround reports whether a command tells what others do. It is not said behind another: whom that serves
+// shows as waiting until Redis' round is over.
+func looksAround(command string) bool {
+	return strings.HasPrefix(command, "INFO") || strings.HasPrefix(command, "CLIENT LIST")
+}
+
+// mayWait reports whether a command may wait, as an emptied database does for a thread of Redis. Nothing is
+// said behind it: Redis runs that in the same round as what ends the wait, or in another, which is seen by
+// what becomes one message to BCAST.
 func mayWait(command string) bool {
-	return strings.HasPrefix(command, "BL") || strings.HasPrefix(command, "BR") || strings.HasPrefix(command, "BZ") ||
+	return command == "FLUSHALL" || command == "FLUSHDB" || strings.HasPrefix(command, "BL") || strings.HasPrefix(command, "BR") || strings.HasPrefix(command, "BZ") ||
 		strings.Contains(command, " BLOCK ")
 }
 
