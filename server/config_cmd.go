@@ -9,6 +9,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/ascii"
 	"lockserver/internal/config"
+	"lockserver/server/transport"
 )
 
 func configRows() []commands.Row {
@@ -82,7 +83,12 @@ func configSet(c *commands.Ctx) error {
 	if err != nil {
 		return configError(err)
 	}
+	back, err := ex.listenAnew(next, names)
+	if err != nil {
+		return configError(err)
+	}
 	if err := ex.durable.Reconfigure(next, names); err != nil {
+		back()
 		return configError(err)
 	}
 	ex.config = next
@@ -121,6 +127,62 @@ func (ex *executor) encryptAnew(next *config.Config, names []string) error {
 		return &config.SetError{Name: names[i], Reason: "Unable to update TLS configuration. Check server logs."}
 	}
 	return nil
+}
+
+// listening are the directives that say where clients come from.
+var listening = []string{"port", "bind", "tls-port"}
+
+// named is the first of some names that was given; empty: none.
+func named(names []string, some ...string) string {
+	if i := slices.IndexFunc(names, func(name string) bool { return slices.Contains(some, name) }); i >= 0 {
+		return names[i]
+	}
+	return ""
+}
+
+// listenAnew listens where the directives say, if one was given that does; connections stay. back takes it
+// back. The error is a *config.SetError; the log has the reason. An embedded server stays where the program
+// has put it.
+func (ex *executor) listenAnew(next *config.Config, names []string) (back func(), err error) {
+	back = func() { _ = ex.encryptAnew(ex.config, names) }
+	if named(names, listening...) == "" {
+		return back, nil
+	}
+	if !ex.opts.EventLoops {
+		return back, &config.SetError{Name: named(names, listening...), Reason: "can't set immutable config"}
+	}
+	was := ex.host.port()
+	port := next.Port
+	if port == 0 && !slices.Contains(names, "port") { // it is a free one
+		port = was
+	}
+	if err := ex.host.move(next.Bind, port, ex.secure(next)); err != nil {
+		back()
+		return back, ex.couldNotListen(err, names)
+	}
+	return func() {
+		if err := ex.host.move(ex.config.Bind, was, ex.secure(ex.config)); err != nil {
+			ex.log.Error("could not listen again where it was", "cause", err)
+		}
+		_ = ex.encryptAnew(ex.config, names)
+	}, nil
+}
+
+// couldNotListen is what the client is told of an error of transport.Endpoint.Move.
+func (ex *executor) couldNotListen(err error, names []string) error {
+	name, reason := named(names, "port", "bind"), "Unable to listen on this port. Check server logs."
+	if failed := (*transport.MoveError)(nil); errors.As(err, &failed) && failed.Secure {
+		name = named(names, "tls-port", "bind")
+	}
+	switch {
+	case errors.Is(err, transport.ErrFixed):
+		reason = "can't set immutable config"
+	case name == "bind":
+		reason = "Failed to bind to specified addresses."
+	}
+	ex.log.Warn("Warning: " + err.Error())
+	ex.log.Warn("Failed applying new configuration. Possibly related to new " + name + " setting. Restoring previous settings.")
+	return &config.SetError{Name: name, Reason: reason}
 }
 
 // configError turns a refusal into what the client sees.

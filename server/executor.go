@@ -124,6 +124,10 @@ type host interface {
 	multiplexing() string
 	// port is that of the first TCP listener; 0: there is none.
 	port() int
+	// places are where clients come from.
+	places() [3]transport.Place
+	// move listens elsewhere: see transport.Endpoint.
+	move(bind []string, port int, secure *transport.Secure) error
 }
 
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.

@@ -17,6 +17,7 @@ import (
 	"lockserver/server/pubsub"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
+	"lockserver/server/transport"
 	"lockserver/store"
 )
 
@@ -91,7 +92,7 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Line("process_id", os.Getpid())
 	t.Line("process_supervised", cmp.Or(ex.opts.Supervisor, "no"))
 	t.Line("run_id", ex.runID)
-	t.Line("tcp_port", ex.host.port())
+	t.Line("tcp_port", cmp.Or(c.Port, ex.host.port())) // 0: a free one
 	t.Line("server_time_usec", nowUS)
 	t.Line("uptime_in_seconds", up)
 	t.Line("uptime_in_days", up/86400)
@@ -101,12 +102,24 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Line("executable", executable)
 	t.Line("config_file", ex.opts.ConfigFile)
 	t.Flag("io_threads_active", c.IOThreads > 1)
-	if c.ListensTCP() {
-		t.Line("listener0", "name=tcp,bind="+strings.Join(c.Bind, ",bind=")+",port="+strconv.Itoa(ex.host.port()))
+	for i, p := range ex.host.places() {
+		if p.Name != "" {
+			infoListener(t, i, p)
+		}
 	}
-	if c.UnixSocket != "" {
-		t.Line("listener1", "name=unix,bind="+c.UnixSocket)
+}
+
+// infoListener writes where clients come from.
+func infoListener(t *info.Text, number int, p transport.Place) {
+	var line strings.Builder
+	line.WriteString("name=" + p.Name)
+	for _, at := range p.Bind {
+		line.WriteString(",bind=" + at)
 	}
+	if p.Port != 0 {
+		line.WriteString(",port=" + strconv.Itoa(p.Port))
+	}
+	t.Line("listener"+strconv.Itoa(number), line.String())
 }
 
 func (ex *executor) infoClients(t *info.Text) {

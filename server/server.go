@@ -153,7 +153,8 @@ func (srv *Server) bind() error {
 // addresses are where the directives and the options say that clients come from. The error says what is
 // wrong with a certificate.
 func (srv *Server) addresses() (transport.Addresses, error) {
-	c, o := srv.executor.config, &srv.executor.opts
+	ex := &srv.executor
+	c, o := ex.config, &ex.opts
 	a := transport.Addresses{Port: c.Port, UnixSocket: c.UnixSocket, UnixSocketPerm: c.UnixSocketPerm, Listener: o.Listener}
 	if c.ListensTCP() {
 		a.Bind = c.Bind
@@ -161,14 +162,21 @@ func (srv *Server) addresses() (transport.Addresses, error) {
 	if o.EventLoops {
 		a.Loops = c.IOThreads
 	}
-	if c.TLS.Port == 0 {
-		return a, nil
+	if c.TLS.Port != 0 {
+		if err := ex.encryption.Configure(&c.TLS); err != nil {
+			return a, fmt.Errorf("could not encrypt port %d: %w", c.TLS.Port, err)
+		}
 	}
-	if err := srv.executor.encryption.Configure(&c.TLS); err != nil {
-		return a, fmt.Errorf("could not encrypt port %d: %w", c.TLS.Port, err)
-	}
-	a.Secure = &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: srv.executor.encryption.Config}
+	a.Secure = ex.secure(c)
 	return a, nil
+}
+
+// secure is the port that is encrypted; nil: there is none.
+func (ex *executor) secure(c *config.Config) *transport.Secure {
+	if c.TLS.Port == 0 {
+		return nil
+	}
+	return &transport.Secure{Bind: c.Bind, Port: c.TLS.Port, Config: ex.encryption.Config}
 }
 
 // startTime lets deadlines fall due: on a goroutine, or when the test moves its clock.
@@ -305,6 +313,14 @@ func (srv *Server) port() int {
 		return tcp.Port
 	}
 	return 0
+}
+
+// places implements host.
+func (srv *Server) places() [3]transport.Place { return srv.endpoint.Places() }
+
+// move implements host.
+func (srv *Server) move(bind []string, port int, secure *transport.Secure) error {
+	return srv.endpoint.Move(bind, port, secure)
 }
 
 // requestStop implements host.

@@ -58,10 +58,9 @@ const (
 // ranges and defaults are those of Redis 7.4 where both have the thing; the exceptions say so.
 var topics = []topic{
 	{"Network", []directive{
-		// Redis rebinds on CONFIG SET port / bind; here they are fixed at start.
-		{Name: "port", Default: "6379", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.Port }),
-			Doc: "TCP port; 0 picks a free one, and the log says which. 0 beside a `unixsocket` or `tls-port`: only those"},
-		{Name: "bind", Default: "127.0.0.1", When: atStart, Kind: addresses{},
+		{Name: "port", Default: "6379", Kind: integer(0, 65535, func(c *Config) *int { return &c.Port }),
+			Doc: "TCP port; 0 picks a free one, and the log says which. 0 beside a `unixsocket` or `tls-port`, or by `CONFIG SET`: none"},
+		{Name: "bind", Default: "127.0.0.1", Kind: addresses{},
 			Doc: "addresses to listen on: `0.0.0.0` or `*` for all of IPv4, `::` for all of IPv6, several; one with a `-` " +
 				"before it may be unavailable", Redis: "`* -::*`"},
 		{Name: "unixsocket", When: atStart, Kind: text(func(c *Config) *string { return &c.UnixSocket }),

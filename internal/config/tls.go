@@ -34,7 +34,7 @@ type TLS struct {
 
 // tlsTopic are the rows of TLS.
 var tlsTopic = topic{"TLS", []directive{
-	{Name: "tls-port", Default: "0", When: atStart, Kind: integer(0, 65535, func(c *Config) *int { return &c.TLS.Port }),
+	{Name: "tls-port", Default: "0", Kind: integer(0, 65535, func(c *Config) *int { return &c.TLS.Port }),
 		Doc: "port on which connections are encrypted, on the addresses of `bind`; 0: none. See [SECURITY.md](SECURITY.md)"},
 	{Name: "tls-cert-file", Kind: text(func(c *Config) *string { return &c.TLS.CertFile }),
 		Doc: "the server's certificate in PEM, followed by those between it and its authority"},

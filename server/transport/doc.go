@@ -13,6 +13,8 @@
 // The host's lock is the one under which it opens and closes sessions. What is said to be called under it, of
 // a session that is not closed, finds the descriptor open: a connection closes its session first.
 //
+// Endpoint.Move listens elsewhere while connections stay (move.go).
+//
 // Another kind of listener, one that encrypts say, is one more net.Listener in Endpoint.listen; a connection
 // that is dialled instead of accepted goes to Endpoint.serve like those. Another system's event loop is a
 // loopDriver and a loopConn in files of its own.

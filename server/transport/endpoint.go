@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -23,15 +24,18 @@ type Endpoint struct {
 	once       sync.Once     // of Close
 	group      sync.WaitGroup
 	refusals   refusals // has its own lock
-	secure     *Secure  // of Listen; nil: nothing is encrypted
 	// handshakes has its own lock.
 	handshakes handshakes
 
 	mu         sync.Mutex
 	phase      phase
 	loops      *loops
-	unixSocket string // the path of the one that the loops serve
-	listeners  []net.Listener
+	unixSocket string         // the path of the one that the loops serve
+	listeners  []net.Listener // those that are not on an event loop
+	given      bool           // Addresses.Listener is the first one
+	plain      front
+	secure     front
+	unix       Place
 	conns      map[net.Conn]struct{} // those that are not on an event loop
 }
 
@@ -102,8 +106,9 @@ func (e *Endpoint) Close() {
 	})
 }
 
-// accept has serve serve what a listener accepts until it is closed. The caller holds mu.
-func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) {
+// accept has serve serve what a listener accepts until it is closed, and returns what closes it. The caller
+// holds mu, there too.
+func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) (closer func()) {
 	e.listeners = append(e.listeners, ln)
 	e.group.Go(func() {
 		for {
@@ -124,6 +129,10 @@ func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) {
 			}
 		}
 	})
+	return func() {
+		_ = ln.Close()
+		e.listeners = slices.DeleteFunc(e.listeners, func(l net.Listener) bool { return l == ln })
+	}
 }
 
 // serve serves a connection on goroutines of its own; false if the endpoint is not open.

@@ -63,6 +63,7 @@ func (e *Endpoint) Listen(a Addresses) error {
 // for those of event loops, which are last.
 func (e *Endpoint) listen(a Addresses) error {
 	if a.Listener != nil {
+		e.given = true
 		addr := a.Listener.Addr()
 		e.addr.Store(&addr)
 		e.accept(a.Listener, e.serve)
@@ -72,7 +73,7 @@ func (e *Endpoint) listen(a Addresses) error {
 			return err
 		}
 	}
-	lns, err := e.listenTCP(a.Bind, a.Port)
+	doors, lns, err := e.listenTCP(a.Bind, a.Port)
 	if err != nil {
 		return err
 	}
@@ -99,11 +100,17 @@ func (e *Endpoint) listen(a Addresses) error {
 		closeAll(lns)
 		return err
 	}
+	e.plain = front{bind: a.Bind, port: a.Port, doors: doors, used: len(doors) > 0}
+	if a.UnixSocket != "" {
+		e.unix = Place{Name: "unix", Bind: []string{a.UnixSocket}}
+	}
 	if a.Loops > 0 && (len(lns) > 0 || a.Secure != nil) {
 		return e.startLoops(lns, a)
 	}
-	for _, ln := range lns {
-		e.accept(ln, e.serve)
+	for i, ln := range lns {
+		if closer := e.accept(ln, e.serve); i < len(doors) {
+			doors[i].close = closer
+		}
 	}
 	return nil
 }
@@ -113,18 +120,17 @@ func (e *Endpoint) listenSecure(s *Secure) error {
 	if s == nil {
 		return nil
 	}
-	lns, err := e.listenTCP(s.Bind, s.Port)
+	doors, lns, err := e.listenTCP(s.Bind, s.Port)
 	if err != nil {
 		return err
 	}
 	if len(lns) == 0 {
 		return fmt.Errorf("could not listen: this machine has none of the addresses of bind (%s)", strings.Join(s.Bind, " "))
 	}
-	e.secure = s
-	addr := lns[0].Addr()
-	e.secureAddr.Store(&addr)
-	for _, ln := range lns {
-		e.accept(ln, e.serveSecure)
+	e.secure = front{bind: s.Bind, port: s.Port, doors: doors, used: true}
+	e.secureAddr.Store(&doors[0].addr)
+	for i, ln := range lns {
+		doors[i].close = e.accept(ln, e.serveSecure(s.Config))
 	}
 	return nil
 }
@@ -140,6 +146,11 @@ func (e *Endpoint) startLoops(lns []net.Listener, a Addresses) error {
 		return err
 	}
 	e.loops, e.unixSocket = loops, a.UnixSocket
+	if loops != nil && len(loops.closers) >= len(e.plain.doors) {
+		for i := range e.plain.doors {
+			e.plain.doors[i].close = loops.closers[i]
+		}
+	}
 	return socketMode(a) // again: some loops bind the socket anew
 }
 
@@ -157,28 +168,39 @@ func socketMode(a Addresses) error {
 	return nil
 }
 
-// listenTCP binds the addresses of the directive bind. As in Redis an address that this machine
-// does not have is passed over if it is optional, and one of a family that it does not know in any
-// case. No other error is excused.
-func (e *Endpoint) listenTCP(words []string, port int) (lns []net.Listener, err error) {
+// listenTCP binds the addresses of the directive bind. The doors have nothing yet that closes them.
+func (e *Endpoint) listenTCP(words []string, port int) (doors []door, lns []net.Listener, err error) {
 	for _, word := range words {
-		network, host, optional := bindAddress(word)
-		if host == "" { // which would mean every address there is
+		ln, err := e.listenAt(word, port)
+		if err != nil {
 			closeAll(lns)
-			return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
+			return nil, nil, err
 		}
-		ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
-		switch {
-		case err == nil:
-			lns = append(lns, ln)
-		case optional && errors.Is(err, syscall.EADDRNOTAVAIL), isFamilyUnknown(err):
-			e.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
-		default:
-			closeAll(lns)
-			return nil, listenError(err)
+		if ln != nil {
+			doors, lns = append(doors, door{word: word, addr: ln.Addr()}), append(lns, ln)
 		}
 	}
-	return lns, nil
+	return doors, lns, nil
+}
+
+// listenAt binds one address. As in Redis one that this machine does not have is passed over if it is
+// optional, and one of a family that it does not know in any case: then there is no listener. No other error
+// is excused.
+func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
+	network, host, optional := bindAddress(word)
+	if host == "" { // which would mean every address there is
+		return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
+	}
+	ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+	switch {
+	case err == nil:
+		return ln, nil
+	case optional && errors.Is(err, syscall.EADDRNOTAVAIL), isFamilyUnknown(err):
+		e.log.Warn("an address of bind is not there, and is passed over", "address", host, "cause", err)
+		return nil, nil
+	default:
+		return nil, listenError(err)
+	}
 }
 
 // bindAddress is what a word of the directive bind means: an address with a colon is one of IPv6,

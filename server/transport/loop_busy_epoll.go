@@ -86,14 +86,17 @@ func (l *Loop) releaseOthers(running *loopConn) {
 func (l *Loop) answerBellWhileBusy(running *loopConn) {
 	d := &l.driver
 	d.mu.Lock()
-	kicked, arrived := d.kicked, d.arrived
-	d.kicked, d.arrived = nil, nil
+	kicked, arrived, opened := d.kicked, d.arrived, d.opened
+	d.kicked, d.arrived, d.opened = nil, nil, nil
 	if !d.ended {
 		var count [8]byte
 		_, _ = unix.Read(d.bell, count[:])
 		d.rung = false
 	}
 	d.mu.Unlock()
+	for _, fd := range opened {
+		d.watchListener(fd)
+	}
 	for _, c := range arrived {
 		l.register(c)
 	}

@@ -41,6 +41,7 @@ type loops struct {
 	loops    []*Loop
 	next     atomic.Uint32 // picks the loop that gets the next connection
 	group    sync.WaitGroup
+	closers  []func() // of the listeners that they began with
 }
 
 // loopDriver is what one loop waits with.
@@ -68,6 +69,7 @@ type loopDriver struct {
 	mu      sync.Mutex
 	kicked  []*loopConn
 	arrived []*loopConn
+	opened  []int // listeners of TCP that are to be watched
 	rung    bool
 	ended   bool
 }
@@ -87,6 +89,7 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 		fd, err := takeDescriptor(ln)
 		if err == nil {
 			ls.loops[0].driver.listeners[fd] = ln.Addr().Network()
+			ls.closers = append(ls.closers, closerOf(fd))
 			err = ls.loops[0].driver.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
 		}
 		if err != nil {
@@ -98,6 +101,24 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 		ls.group.Go(l.run)
 	}
 	return ls, nil
+}
+
+// closerOf returns what ends a listener: nobody can connect from then on, and its address is free. The loop
+// is told of it by the system, and closes the descriptor, which nobody else may do while it accepts.
+func closerOf(fd int) func() { return func() { _ = unix.Shutdown(fd, unix.SHUT_RDWR) } }
+
+// take serves one more listener, which it takes over, and returns what closes it.
+func (ls *loops) take(ln net.Listener) (closer func(), err error) {
+	fd, err := takeDescriptor(ln)
+	if err != nil {
+		return nil, err
+	}
+	d := &ls.loops[0].driver
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.opened = append(d.opened, fd)
+	d.ring()
+	return closerOf(fd), nil
 }
 
 // takeDescriptor returns a listener's socket and closes the listener, so that the
@@ -175,6 +196,9 @@ func (l *Loop) close() {
 		c.close()
 	}
 	for fd := range d.listeners {
+		_ = unix.Close(fd)
+	}
+	for _, fd := range d.opened {
 		_ = unix.Close(fd)
 	}
 	d.mu.Lock()
@@ -323,12 +347,24 @@ func (d *loopDriver) listen(events uint32) {
 	}
 }
 
+// watchListener waits for connections at one more listener of TCP.
+func (d *loopDriver) watchListener(fd int) {
+	d.listeners[fd] = "tcp"
+	var events uint32 = unix.EPOLLIN
+	if d.pausing {
+		events = 0
+	}
+	if err := d.control(unix.EPOLL_CTL_ADD, fd, events); err != nil {
+		d.owner.endpoint.log.Error("could not watch a listener", "cause", err)
+	}
+}
+
 // answerBell does what others have left for the loop and says whether it is to end.
 func (l *Loop) answerBell() (ended bool) {
 	d := &l.driver
 	d.mu.Lock()
-	kicked, arrived := d.kicked, d.arrived
-	d.kicked, d.arrived = nil, nil
+	kicked, arrived, opened := d.kicked, d.arrived, d.opened
+	d.kicked, d.arrived, d.opened = nil, nil, nil
 	if len(kicked) > mostKicked {
 		kicked, d.kicked = kicked[:mostKicked], kicked[mostKicked:] // the bell rings on
 	} else {
@@ -338,6 +374,9 @@ func (l *Loop) answerBell() (ended bool) {
 	}
 	ended = d.ended
 	d.mu.Unlock()
+	for _, fd := range opened {
+		d.watchListener(fd)
+	}
 	for _, c := range arrived {
 		l.register(c)
 	}
@@ -358,6 +397,10 @@ func (l *Loop) accept(listener int) {
 			l.welcome(fd, d.listeners[listener])
 		case isAborted(err):
 		case err == unix.EAGAIN:
+			return
+		case err == unix.EINVAL: // it was closed: see closerOf
+			delete(d.listeners, listener)
+			_ = unix.Close(listener)
 			return
 		default: // descriptors or memory are short
 			d.owner.endpoint.refusals.note(d.owner.endpoint.log, err)

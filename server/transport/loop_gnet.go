@@ -29,6 +29,7 @@ type loops struct {
 	engine   gnet.Engine
 	booted   chan struct{}
 	done     chan error
+	closers  []func() // none: see take
 
 	mu    sync.Mutex
 	loops map[gnet.EventLoop]*Loop
@@ -63,6 +64,9 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 		return ls, nil
 	}
 }
+
+// take takes no listener: gnet's are those that it began with.
+func (ls *loops) take(net.Listener) (closer func(), err error) { return nil, ErrFixed }
 
 // adopt takes no connection: gnet serves those that it has accepted.
 func (ls *loops) adopt(*tls.Conn, *carriage) bool { return false }

@@ -71,13 +71,18 @@ func (h *handshakes) failed(log *slog.Logger, peer net.Addr, err error) {
 	h.silent = 0
 }
 
-// serveSecure does the handshake of a connection, and serves it; false if the endpoint is not open.
-func (e *Endpoint) serveSecure(nc net.Conn) bool { return e.carry(nc, e.shakeAndServe) }
+// serveSecure returns what does the handshake of a connection, and serves it; false if the endpoint is not
+// open.
+func (e *Endpoint) serveSecure(config func() *tls.Config) func(net.Conn) bool {
+	return func(nc net.Conn) bool {
+		return e.carry(nc, func(nc net.Conn) { e.shakeAndServe(nc, config()) })
+	}
+}
 
 // shakeAndServe is the goroutine of an encrypted connection, until an event loop has it, or to its end.
-func (e *Endpoint) shakeAndServe(nc net.Conn) {
+func (e *Endpoint) shakeAndServe(nc net.Conn, config *tls.Config) {
 	c := &carriage{Conn: nc}
-	tc := tls.Server(c, e.secure.Config())
+	tc := tls.Server(c, config)
 	place := e.handshakes.begin(nc)
 	_ = nc.SetDeadline(time.Now().Add(handshakeTime))
 	err := shake(tc)
