@@ -13,6 +13,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
+
+	"lockserver/internal/call"
 )
 
 //go:embed templates/*.html
@@ -156,9 +158,9 @@ func (c *Console) page(v view) http.HandlerFunc {
 			return
 		}
 		f.Body, err = v.load(s, r)
-		var refused replyError
+		var refused call.Error
 		switch {
-		case errors.Is(err, errLost):
+		case errors.Is(err, call.ErrLost):
 			c.sessions.end(s)
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 		case errors.As(err, &refused):

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
+	"lockserver/internal/call"
 	"lockserver/internal/resp"
 )
 
@@ -58,9 +59,9 @@ func (n *graphNode) MiddleY() int { return n.Y + nodeHeight/2 }
 // loadGraph is the page with the graph.
 func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
 	p := &graphPage{DB: database(r)}
-	replies, err := s.conn.call([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
+	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, []string{"LOCK.WAITERS", "COUNT", strconv.Itoa(mostDrawn + 1)})
 	if err == nil {
-		err = failure(replies...)
+		err = call.Failure(replies...)
 	}
 	if err != nil {
 		return nil, err
@@ -90,8 +91,8 @@ func (p *graphPage) draw(waits []resp.Value) {
 	}
 	var pairs [][2]*graphNode // what is behind whom
 	for _, w := range waits {
-		f := fieldsOf(w)
-		waiter, _ := find(owners, f.text("owner"))
+		f := call.FieldsOf(w)
+		waiter, _ := find(owners, f.Text("owner"))
 		waiter.Waits = true
 		for _, pair := range f["locks"].Elems {
 			lock, isNew := find(locks, pair.Elems[0].Str)

@@ -78,7 +78,7 @@ func release(s *session, db int, key, token, typed string) (problem string) {
 	if number(token) > 0 { // what only Redisson's scripts took has none
 		commands[1] = []string{"GUARD", key, token, "LOCK.FORCE", key}
 	}
-	replies, err := s.conn.call(commands...)
+	replies, err := s.conn.All(commands...)
 	switch {
 	case err != nil || replies[0].IsError():
 		return "refused"

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"lockserver/internal/call"
 	"lockserver/internal/resp"
 )
 
@@ -116,7 +117,7 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 
 // search returns the keys of the locks to be shown. A lock of exactly the name that is looked for comes
 // first, wherever it stands.
-func (p *lockPage) search(c *conn, cursor string) (keys []string, err error) {
+func (p *lockPage) search(c *call.Conn, cursor string) (keys []string, err error) {
 	words := []string{"COUNT", strconv.Itoa(locksAPage)}
 	pieces := 1
 	if p.Query != "" {
@@ -133,16 +134,16 @@ func (p *lockPage) search(c *conn, cursor string) (keys []string, err error) {
 		cursor = "0"
 	}
 	for piece := 0; piece < pieces && len(keys) < locksAPage; piece++ {
-		replies, err := c.call([]string{"SELECT", strconv.Itoa(p.DB)}, append([]string{"LOCK.LIST", "CURSOR", cursor}, words...))
+		replies, err := c.All([]string{"SELECT", strconv.Itoa(p.DB)}, append([]string{"LOCK.LIST", "CURSOR", cursor}, words...))
 		if err == nil {
-			err = failure(replies...)
+			err = call.Failure(replies...)
 		}
 		if err != nil {
 			return nil, err
 		}
 		cursor = replies[1].Elems[0].Str
 		for _, lock := range replies[1].Elems[1].Elems {
-			if key := fieldsOf(lock).text("key"); p.Query == "" || p.By == "owner" || key != p.Query {
+			if key := call.FieldsOf(lock).Text("key"); p.Query == "" || p.By == "owner" || key != p.Query {
 				keys = append(keys, key)
 			}
 		}
@@ -164,45 +165,45 @@ func pattern(query string) string {
 
 // readLocks asks for locks. Those that have gone meanwhile are left out, as are those that the user may not
 // read.
-func readLocks(c *conn, db int, keys []string, waiters int) (locks []lockView, err error) {
+func readLocks(c *call.Conn, db int, keys []string, waiters int) (locks []lockView, err error) {
 	commands := [][]string{{"SELECT", strconv.Itoa(db)}}
 	for _, key := range keys {
 		commands = append(commands, []string{"LOCK.INFO", key, "COUNT", strconv.Itoa(waiters)})
 	}
-	replies, err := c.call(commands...)
+	replies, err := c.All(commands...)
 	if err != nil {
 		return nil, err
 	}
-	if err := failure(replies[0]); err != nil {
+	if err := call.Failure(replies[0]); err != nil {
 		return nil, err
 	}
 	nowMS := time.Now().UnixMilli()
 	for i, v := range replies[1:] {
 		if v.Kind == resp.Map {
-			locks = append(locks, newLockView(keys[i], db, fieldsOf(v), nowMS))
+			locks = append(locks, newLockView(keys[i], db, call.FieldsOf(v), nowMS))
 		}
 	}
 	return locks, nil
 }
 
-func newLockView(key string, db int, f fields, nowMS int64) lockView {
-	l := lockView{Key: key, DB: db, Owner: f.text("owner"), Client: newClientView(f["client"]), Holds: f.int("holds"), Token: f.int("token"),
-		SinceMS: f.int("held-since"), Watchdog: f["watchdog"].Bool, Waiting: f.int("waiting")}
-	if ttl := f.int("ttl"); ttl >= 0 {
+func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
+	l := lockView{Key: key, DB: db, Owner: f.Text("owner"), Client: newClientView(f["client"]), Holds: f.Int("holds"), Token: f.Int("token"),
+		SinceMS: f.Int("held-since"), Watchdog: f.Flag("watchdog"), Waiting: f.Int("waiting")}
+	if ttl := f.Int("ttl"); ttl >= 0 {
 		// To a twentieth of a second: what takes its way at each look is no news.
 		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
 	}
 	for i, w := range f["waiters"].Elems {
-		f := fieldsOf(w)
-		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.text("owner"), Client: newClientView(f["client"]),
-			SinceMS: f.int("waiting-since"), DeadlineMS: f.int("deadline")})
+		f := call.FieldsOf(w)
+		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.Text("owner"), Client: newClientView(f["client"]),
+			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline")})
 	}
 	return l
 }
 
 func newClientView(v resp.Value) clientView {
-	f := fieldsOf(v)
-	return clientView{ID: f.int("id"), Name: f.text("name"), Address: f.text("address")}
+	f := call.FieldsOf(v)
+	return clientView{ID: f.Int("id"), Name: f.Text("name"), Address: f.Text("address")}
 }
 
 // databases returns those that hold anything, if the user may know.
@@ -210,7 +211,7 @@ func (c *Console) databases(s *session) (dbs []int) {
 	if !c.backend.Permits(s.user, "INFO", "keyspace") {
 		return nil
 	}
-	v, err := s.conn.ask("INFO", "keyspace")
+	v, err := s.conn.Do("INFO", "keyspace")
 	if err != nil {
 		return nil
 	}
@@ -224,14 +225,14 @@ func (c *Console) databases(s *session) (dbs []int) {
 }
 
 // readCircles asks for the circles that were refused lately.
-func readCircles(c *conn, most int) (circles []circleView, err error) {
-	v, err := c.ask("LOCK.DEADLOCKS", "COUNT", strconv.Itoa(most))
+func readCircles(c *call.Conn, most int) (circles []circleView, err error) {
+	v, err := c.Do("LOCK.DEADLOCKS", "COUNT", strconv.Itoa(most))
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range v.Elems {
-		f := fieldsOf(e)
-		view := circleView{AtMS: f.int("time"), Client: newClientView(f["client"])}
+		f := call.FieldsOf(e)
+		view := circleView{AtMS: f.Int("time"), Client: newClientView(f["client"])}
 		words := f["circle"].Elems
 		for i := 0; i < len(words); i += 2 {
 			l := circleLink{Owner: words[i].Str}

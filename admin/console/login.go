@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"lockserver/internal/call"
 )
 
 // The limits of logins: so many may fail within loginWindow, from one address and from all.
@@ -95,7 +97,7 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	conn, err := c.authenticate(r, form.User, r.PostFormValue("password"))
-	var refused replyError
+	var refused call.Error
 	switch {
 	case errors.As(err, &refused):
 		c.attempts.failed(from)
@@ -118,22 +120,22 @@ func (c *Console) takeLogin(w http.ResponseWriter, r *http.Request) {
 }
 
 // errProtected is what the server says to other hosts in protected mode.
-const errProtected replyError = "the user default has no password, and may log in only on the server's own machine"
+const errProtected call.Error = "the user default has no password, and may log in only on the server's own machine"
 
 // authenticate logs in. The user default without a password is nobody's who comes from elsewhere, as in
 // protected mode.
-func (c *Console) authenticate(r *http.Request, user, password string) (*conn, error) {
+func (c *Console) authenticate(r *http.Request, user, password string) (*call.Conn, error) {
 	if user == "default" && !isLocal(r) {
 		open, err := logIn(c.backend, "", "")
 		if err == nil {
-			open.close()
+			open.Close()
 			return nil, errProtected
 		}
 	}
 	return logIn(c.backend, user, password)
 }
 
-func loginProblem(refused replyError) string {
+func loginProblem(refused call.Error) string {
 	if strings.HasPrefix(string(refused), "WRONGPASS") {
 		return "The name or the password is wrong, or the user is disabled."
 	}

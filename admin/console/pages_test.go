@@ -15,6 +15,8 @@ import (
 
 	"lockserver/internal/testkit"
 	"lockserver/server"
+
+	"lockserver/internal/call"
 )
 
 // world is a server with a console, and somebody at a browser.
@@ -138,7 +140,7 @@ func TestOnlyTheLockThatWasLookedAtIsReleased(t *testing.T) {
 	w.client.Do("UNLOCK", "door", "ann")
 	w.client.Do("LOCK", "door", "bob", "PX", "60000")
 	require.Contains(t, w.post(path, form).Header().Get("Location"), "problem=changed")
-	require.Equal(t, "bob", fieldsOf(w.client.Do("LOCK.INFO", "door")).text("owner"))
+	require.Equal(t, "bob", call.FieldsOf(w.client.Do("LOCK.INFO", "door")).Text("owner"))
 
 	page = w.get("/lock?db=0&key=door").Body.String()
 	form.Set("lock", regexp.MustCompile(`name="lock" value="(\d+)"`).FindStringSubmatch(page)[1])
@@ -262,8 +264,8 @@ func TestASearchSaysHowFarItHasLooked(t *testing.T) {
 	}
 	c, err := logIn(w.srv, "", "")
 	require.NoError(t, err)
-	defer c.close()
-	_, err = c.call(append([][]string{{"LOCK", "first", "o"}}, calls...)...)
+	defer c.Close()
+	_, err = c.All(append([][]string{{"LOCK", "first", "o"}}, calls...)...)
 	require.NoError(t, err)
 	require.Contains(t, w.get("/locks?q=first").Body.String(), ">first</a>", "an exact name is found wherever it is")
 	page := w.get("/locks?q=irst*").Body.String()

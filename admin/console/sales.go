@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"lockserver/internal/call"
 	"lockserver/internal/resp"
 )
 
@@ -56,9 +57,9 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	if p.Query != "" {
 		list = []string{"SECKILL.LIST", cursor, "COUNT", "1000", "MATCH", pattern(p.Query)}
 	}
-	replies, err := s.conn.call([]string{"SELECT", "0"}, list)
+	replies, err := s.conn.All([]string{"SELECT", "0"}, list)
 	if err == nil {
-		err = failure(replies...)
+		err = call.Failure(replies...)
 	}
 	if err != nil {
 		return nil, err
@@ -70,7 +71,7 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	for _, voucher := range replies[1].Elems[1].Elems {
 		commands = append(commands, []string{"SECKILL.INFO", voucher.Str})
 	}
-	infos, err := s.conn.call(commands...)
+	infos, err := s.conn.All(commands...)
 	if err != nil {
 		return nil, err
 	}
@@ -84,13 +85,13 @@ func newSaleView(voucher string, v resp.Value) saleView {
 	if v.IsError() {
 		return saleView{Voucher: voucher, State: "unknown", Problem: v.Str}
 	}
-	f := fieldsOf(v)
-	s := saleView{Voucher: voucher, State: f.text("state"), Stock: f.int("stock"), Total: f.int("total"), Sold: f.int("sold"),
-		Held: f.int("held"), Confirmed: f.int("confirmed"), Buyers: f.int("buyers"), Limit: f.int("limit"),
-		StartMS: f.int("start"), EndMS: f.int("end"), Stream: f.text("stream"), StreamLength: f.int("stream-length")}
+	f := call.FieldsOf(v)
+	s := saleView{Voucher: voucher, State: f.Text("state"), Stock: f.Int("stock"), Total: f.Int("total"), Sold: f.Int("sold"),
+		Held: f.Int("held"), Confirmed: f.Int("confirmed"), Buyers: f.Int("buyers"), Limit: f.Int("limit"),
+		StartMS: f.Int("start"), EndMS: f.Int("end"), Stream: f.Text("stream"), StreamLength: f.Int("stream-length")}
 	for _, g := range f["groups"].Elems {
-		f := fieldsOf(g)
-		s.Groups = append(s.Groups, groupView{Name: f.text("name"), Pending: f.int("pending"), Lag: f.int("lag"), LagKnown: !f["lag"].IsNull()})
+		f := call.FieldsOf(g)
+		s.Groups = append(s.Groups, groupView{Name: f.Text("name"), Pending: f.Int("pending"), Lag: f.Int("lag"), LagKnown: !f["lag"].IsNull()})
 	}
 	return s
 }

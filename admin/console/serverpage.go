@@ -22,7 +22,7 @@ const (
 
 // serverPage is the page of the server itself.
 type serverPage struct {
-	Info        map[string]string // the fields of INFO
+	Info        map[string]string // the call.Fields of INFO
 	Commands    []commandView
 	Clients     []clientLine
 	MoreClients int64  // not shown
@@ -54,7 +54,7 @@ type slowView struct {
 
 // loadServer is the page of the server.
 func (c *Console) loadServer(s *session, _ *http.Request) (any, error) {
-	v, err := s.conn.ask("INFO", "everything")
+	v, err := s.conn.Do("INFO", "everything")
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (p *serverPage) readClients(c *Console, s *session) {
 		p.NoClients = "There are too many clients for a list. CLIENT LIST in redis-cli shows them."
 		return
 	}
-	v, err := s.conn.ask("CLIENT", "LIST")
+	v, err := s.conn.Do("CLIENT", "LIST")
 	if err != nil {
 		p.NoClients = err.Error()
 		return
@@ -140,7 +140,7 @@ func (p *serverPage) readSlow(c *Console, s *session) {
 		p.NoSlow = "The ACL does not let " + s.user + " run SLOWLOG GET."
 		return
 	}
-	v, err := s.conn.ask("SLOWLOG", "GET", strconv.Itoa(slowShown))
+	v, err := s.conn.Do("SLOWLOG", "GET", strconv.Itoa(slowShown))
 	if err != nil {
 		p.NoSlow = err.Error()
 		return

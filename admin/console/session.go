@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"lockserver/internal/call"
 )
 
 // The limits of sessions. Whoever comes when there are mostSessions takes the place of the one that has not
@@ -27,7 +29,7 @@ type session struct {
 	id, token string // of the cookie, and of forms
 	user      string
 	asked     bool // the user logged in, and may log out
-	conn      *conn
+	conn      *call.Conn
 	begun     time.Time
 	// used and streams are guarded by sessions.mu.
 	used    time.Time
@@ -47,7 +49,7 @@ type sessions struct {
 }
 
 // begin makes a session of a connection that is logged in.
-func (ss *sessions) begin(c *conn, user string, asked bool) *session {
+func (ss *sessions) begin(c *call.Conn, user string, asked bool) *session {
 	now := ss.now()
 	s := &session{id: rand.Text(), token: rand.Text(), user: user, asked: asked, conn: c, begun: now, used: now}
 	ss.mu.Lock()
@@ -77,7 +79,7 @@ func (ss *sessions) expire(now time.Time) {
 
 func (ss *sessions) drop(s *session) {
 	delete(ss.of, s.id)
-	s.conn.close()
+	s.conn.Close()
 }
 
 // end ends a session.
@@ -131,7 +133,7 @@ func (ss *sessions) alive(s *session) bool {
 
 // logIn logs a connection in. Who gives no name is the user default as a client is that has not logged in,
 // which works if that user needs no password.
-func logIn(b Backend, name, password string) (*conn, error) {
+func logIn(b Backend, name, password string) (*call.Conn, error) {
 	c, err := connect(b)
 	if err != nil {
 		return nil, err
@@ -140,12 +142,12 @@ func logIn(b Backend, name, password string) (*conn, error) {
 	if name != "" {
 		hello = append(hello, "AUTH", name, password)
 	}
-	if _, err := c.ask(hello...); err != nil {
-		c.close()
+	if _, err := c.Do(hello...); err != nil {
+		c.Close()
 		return nil, err
 	}
 	// Whether the user may name the connection does not matter.
-	if _, err := c.call([]string{"CLIENT", "SETNAME", "console"}, []string{"CLIENT", "SETINFO", "LIB-NAME", "lockserver-console"}); err != nil {
+	if _, err := c.All([]string{"CLIENT", "SETNAME", "console"}, []string{"CLIENT", "SETINFO", "LIB-NAME", "lockserver-console"}); err != nil {
 		return nil, err
 	}
 	return c, nil
@@ -192,7 +194,7 @@ func (c *Console) current(w http.ResponseWriter, r *http.Request) (*session, err
 		return nil, nil
 	}
 	conn, err := logIn(c.backend, "", "")
-	var refused replyError
+	var refused call.Error
 	switch {
 	case errors.As(err, &refused):
 		return nil, nil

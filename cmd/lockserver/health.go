@@ -1,17 +1,16 @@
 package main
 
 import (
-	"bufio"
-	"crypto/tls"
+	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"strings"
 	"time"
 
-	"lockserver/internal/resp"
+	"lockserver/internal/call"
+	"lockserver/internal/inspect"
 )
 
 // healthTimeout is how long a server has to answer that it is well.
@@ -50,62 +49,31 @@ func (r *remote) askHealth() error {
 	if err != nil {
 		return err
 	}
-	conn, err := dialHealth(o.Addr, o.TLS)
+	ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+	defer cancel()
+	nc, err := inspect.Dial(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(healthTimeout)); err != nil {
-		return err
-	}
-	replies := bufio.NewReader(conn)
+	c := call.New(nc, healthTimeout)
+	defer c.Close()
 	if o.Password != "" {
 		words := []string{"AUTH", o.User, o.Password}
 		if o.User == "" {
 			words = []string{"AUTH", o.Password}
 		}
-		if err := askLine(conn, replies, "+OK", words...); err != nil {
+		if _, err := c.Do(words...); err != nil {
 			return err
 		}
 	}
-	err = askLine(conn, replies, "+PONG", "PING")
-	if o.Password == "" && err != nil && strings.HasPrefix(err.Error(), "NOAUTH ") {
+	pong, err := c.Do("PING")
+	switch {
+	case err != nil && o.Password == "" && strings.HasPrefix(err.Error(), "NOAUTH "):
 		return nil
+	case err == nil && pong.Str != "PONG":
+		return fmt.Errorf("PING was answered with %s", pong)
 	}
 	return err
-}
-
-// dialHealth connects to host:port, or to the path of a unix socket.
-func dialHealth(addr string, secure *tls.Config) (net.Conn, error) {
-	network := "tcp"
-	if strings.Contains(addr, "/") {
-		network = "unix"
-	}
-	dialer := &net.Dialer{Timeout: healthTimeout}
-	if secure != nil {
-		return tls.DialWithDialer(dialer, network, addr, secure)
-	}
-	return dialer.Dial(network, addr)
-}
-
-// askLine sends a command whose reply is one line, and returns an error that is the reply if it is not the
-// one that is wanted.
-func askLine(conn io.Writer, replies *bufio.Reader, want string, words ...string) error {
-	request := fmt.Appendf(nil, "*%d\r\n", len(words))
-	for _, word := range words {
-		request = resp.AppendBulk(request, word)
-	}
-	if _, err := conn.Write(request); err != nil {
-		return err
-	}
-	line, err := replies.ReadString('\n')
-	if err != nil {
-		return err
-	}
-	if line = strings.TrimRight(line, "\r\n"); line != want {
-		return errors.New(strings.TrimPrefix(line, "-"))
-	}
-	return nil
 }
 
 const healthUsage = `Usage: lockserver health [--flag value ...]

@@ -35,7 +35,9 @@ const patience = 5 * time.Second
 // Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has no
 // locks.
 func Connect(ctx context.Context, o Options) (*Server, error) {
-	nc, err := dial(ctx, o)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	nc, err := Dial(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -47,15 +49,14 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 	return s, nil
 }
 
-func dial(ctx context.Context, o Options) (net.Conn, error) {
+// Dial opens a connection as the options say, without logging in.
+func Dial(ctx context.Context, o Options) (net.Conn, error) {
 	network := "tcp"
-	if strings.HasPrefix(o.Addr, "/") {
+	if strings.Contains(o.Addr, "/") {
 		network = "unix"
 	} else if _, _, err := net.SplitHostPort(o.Addr); err != nil {
 		return nil, fmt.Errorf("the address is host:port, or the path of a unix socket: %w", err)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	if o.TLS != nil {
 		return (&tls.Dialer{Config: o.TLS}).DialContext(ctx, network, o.Addr)
 	}
