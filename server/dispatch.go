@@ -197,7 +197,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.noteReply(s, row, argv, mark)
 	}
 	s.afterReply(mark)
-	if s.tracker != nil && s.tracker.Caching {
+	if s.tracker != nil && s.tracker.Caching && s.waiter == nil {
 		s.endCaching(row)
 	}
 	if ex.busy.on {

@@ -60,6 +60,9 @@ func (ex *executor) unpark(w *waiter) {
 		ex.syncing.forget(w)
 	}
 	w.session.waiter = nil
+	if tr := w.session.tracker; tr != nil && tr.Caching {
+		w.session.endCaching(w.row)
+	}
 	w.session.info.lastUS = ex.store.NowUS() // it was not idle, and now begins to be
 	ex.served.Add(1)
 	ex.touch(w.session)
@@ -203,6 +206,7 @@ func (ex *executor) try(w *waiter) bool {
 		if w.timed {
 			w.took += time.Since(start)
 		}
+		ex.noteReads(w.session, w.row, w.argv)
 	}
 	ex.parking.serving = nil
 	ex.tellOwn()

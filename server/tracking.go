@@ -116,15 +116,17 @@ func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 		ex.tellOwn()
 	}
 	t.actor, t.writer = actor, writer
-	if tr := s.tracker; tr != nil && tr.Remembers() && c.Row.Flags.Has(commands.ReadOnly) && c.Row.Group != commands.Scripting {
-		ex.noteReads(tr, c.Row, c.Argv)
-	}
+	ex.noteReads(s, c.Row, c.Argv)
 	return err
 }
 
-// noteReads remembers the keys that a command has read, whatever came of it.
-func (ex *executor) noteReads(tr *tracker, row *commands.Row, argv [][]byte) {
-	t := &ex.tracking
+// noteReads remembers the keys that a client's command has read, whatever came of it, if the client tracks. A
+// command that waits reads each time that it is tried.
+func (ex *executor) noteReads(s *session, row *commands.Row, argv [][]byte) {
+	t, tr := &ex.tracking, s.tracker
+	if tr == nil || !tr.Remembers() || !row.Flags.Has(commands.ReadOnly) || row.Group == commands.Scripting {
+		return
+	}
 	var err error
 	if t.found, err = ex.table.KeyPositions(row, argv, t.found[:0]); err != nil {
 		return
@@ -255,8 +257,8 @@ func (ex *executor) broadcast() {
 	}
 }
 
-// endCaching ends what CLIENT CACHING said: it is for the next command, or
-// transaction, that is not about clients.
+// endCaching ends what CLIENT CACHING said: it is for the next command, or transaction, that is not about
+// clients. A command that waits has not ended.
 func (s *session) endCaching(row *commands.Row) {
 	if s.multi == nil && (row == nil || row.Parent() == nil || !row.Parent().Flags.Has(commands.KeepsCaching)) {
 		s.tracker.Caching = false

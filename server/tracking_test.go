@@ -207,6 +207,44 @@ func TestTrackedGuard(t *testing.T) {
 	require.Equal(t, `>["invalidate" ["k"]]`, a.Receive().String())
 }
 
+// A command that waits reads when it begins and each time that it is tried; what CLIENT CACHING said holds
+// until it has been answered.
+func TestTrackedWait(t *testing.T) {
+	for _, options := range [][]string{nil, {"OPTIN"}, {"OPTOUT"}} {
+		srv := start(t, Options{})
+		a, c := follower(t, srv.Dial, options...), client(t, srv)
+		if options != nil && options[0] == "OPTIN" {
+			a.Do("CLIENT", "CACHING", "YES")
+		}
+		a.Send("XREAD", "BLOCK", "0", "STREAMS", "x", "5-5")
+		awaitParked(t, srv, 1)
+		for _, id := range []string{"1-1", "1-2", "6-1"} { // only the last is what it waits for
+			c.Do("XADD", "x", id, "f", "v")
+			require.Equal(t, `>["invalidate" ["x"]]`, a.Receive().String())
+		}
+		require.Equal(t, `{"x":[["6-1" ["f" "v"]]]}`, a.Receive().String())
+		c.Do("XADD", "x", "6-2", "f", "v")
+		require.Equal(t, `>["invalidate" ["x"]]`, a.Receive().String())
+		c.Do("XADD", "x", "6-3", "f", "v")
+		require.Equal(t, "+PONG", a.Do("PING").String(), "it has read the key once since")
+
+		// What takes does not read.
+		a.Send("BLPOP", "l", "0")
+		awaitParked(t, srv, 1)
+		c.Do("RPUSH", "l", "1", "2")
+		require.Equal(t, `["l" "1"]`, a.Receive().String())
+		c.Do("RPUSH", "l", "3")
+		require.Equal(t, "+PONG", a.Do("PING").String())
+
+		if options != nil { // the word is spent
+			a.Do("GET", "k")
+			c.Do("SET", "k", "v")
+			heard := options[0] == "OPTOUT"
+			require.Equal(t, heard, a.Do("PING").String() != "+PONG")
+		}
+	}
+}
+
 func TestTrackingTableMaxKeys(t *testing.T) {
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := startWith(t, Options{Seed: 7, Clock: clock}, func(c *config.Config) { c.TrackingTableMaxKeys = 10 })

@@ -244,6 +244,70 @@ func trackedKeyCases() []blockingCase {
 			B ZADD z 1 m
 			A PING
 		`},
+		{"what a waiting command reads", `
+			A= 3
+			A CLIENT TRACKING ON
+			A* XREAD BLOCK 0 STREAMS x y $ $
+			B XADD x 1-1 f v
+			A<
+			A<
+			B XADD y 1-1 f v
+			A<
+			B XADD x 1-2 f v
+			A<
+			B XADD x 1-3 f v
+			A PING
+			A* BLPOP l 0
+			B RPUSH l 1 2
+			A<
+			B RPUSH l 3
+			A PING
+		`},
+		{"a waiting command that is not served", `
+			A= 3
+			A CLIENT TRACKING ON
+			A* XREAD BLOCK 0 STREAMS x 5-5
+			B XADD x 1-1 f v
+			A<
+			B XADD x 1-2 f v
+			A<
+			B SET other 1
+			A?
+			B XADD x 6-1 f v
+			A<
+			A<
+			B DEL x
+			A<
+			A PING
+		`},
+		{"what a waiting command reads at its option", `
+			A= 3
+			A CLIENT TRACKING ON OPTIN
+			A* XREAD BLOCK 0 STREAMS x $
+			B XADD x 1-1 f v
+			A<
+			B XADD x 1-2 f v
+			A CLIENT CACHING YES
+			A* XREAD BLOCK 0 STREAMS x $
+			B XADD x 1-3 f v
+			A<
+			A<
+			B XADD x 1-4 f v
+			A<
+			A GET other
+			B SET other 1
+			A PING
+			A CLIENT TRACKING OFF
+			A CLIENT TRACKING ON OPTOUT
+			A CLIENT CACHING NO
+			A* XREAD BLOCK 0 STREAMS x $
+			B XADD x 1-5 f v
+			A<
+			B XADD x 1-6 f v
+			A GET other
+			B SET other 2
+			A<
+		`},
 		{"what changes", `
 			A= 3
 			A CLIENT TRACKING ON
