@@ -59,7 +59,10 @@ func TestRules(t *testing.T) {
 		p.begin(2 + chance.IntN(2))
 		for range 20 {
 			n += changeUser(p, chance, same)
+			same("AUTH", "u", "any")
 			n += tryCommands(p, chance, same)
+			same("AUTH", "default", "any")
+			n += compareLogs(p, same)
 		}
 	}
 }
@@ -81,20 +84,25 @@ func changeUser(p *pair, chance *rand.Rand, same func(...string) resp.Value) int
 	return 5
 }
 
-// tryCommands sends commands as the user, over connections of its own.
+// aclCall is one of aclCalls with names in it.
+func aclCall(chance *rand.Rand) []string {
+	args := strings.Fields(word(chance, aclCalls))
+	for i, a := range args {
+		switch a {
+		case "K":
+			args[i] = word(chance, aclKeys)
+		case "C":
+			args[i] = word(chance, aclChannels)
+		}
+	}
+	return args
+}
+
+// tryCommands sends commands as who is logged in.
 func tryCommands(p *pair, chance *rand.Rand, same func(...string) resp.Value) int {
-	same("AUTH", "u", "any")
 	n := 0
 	for ; n < 40; n++ {
-		args := strings.Fields(word(chance, aclCalls))
-		for i, a := range args {
-			switch a {
-			case "K":
-				args[i] = word(chance, aclKeys)
-			case "C":
-				args[i] = word(chance, aclChannels)
-			}
-		}
+		args := aclCall(chance)
 		switch chance.IntN(8) {
 		case 0:
 			for _, s := range p.sides() {
@@ -110,7 +118,11 @@ func tryCommands(p *pair, chance *rand.Rand, same func(...string) resp.Value) in
 			same(args...)
 		}
 	}
-	same("AUTH", "default", "any")
+	return n
+}
+
+// compareLogs compares what was refused, and begins a new log. The user default is logged in.
+func compareLogs(p *pair, same func(...string) resp.Value) int {
 	same("SELECT", "0")
 	same("UNWATCH")
 	var logs [2]string
@@ -119,7 +131,7 @@ func tryCommands(p *pair, chance *rand.Rand, same func(...string) resp.Value) in
 		s.watch.Do("ACL", "LOG", "RESET")
 	}
 	require.Equal(p.t, logs[1], logs[0])
-	return n + 8
+	return 8
 }
 
 // aclLog is ACL LOG without times, numbers and addresses.
