@@ -218,7 +218,10 @@ func TestStrangersMayNotSendMuch(t *testing.T) {
 		c = testkit.Dial(t, dial)
 		require.Equal(t, "-ERR Protocol error: unauthenticated bulk length", raw(t, c, "*1\r\n$16385\r\n"))
 		awaitClosed(t, c.Conn())
-		c = testkit.Dial(t, dial) // D120: for all of a command, too
+		c = testkit.Dial(t, dial) // D120: in a typed line, too
+		require.Equal(t, "-ERR Protocol error: unauthenticated multibulk length", raw(t, c, "PING 1 2 3 4 5 6 7 8 9 10\r\n"))
+		awaitClosed(t, c.Conn())
+		c = testkit.Dial(t, dial) // and for all of a command
 		require.Equal(t, "-ERR Protocol error: unauthenticated bulk length",
 			raw(t, c, "*3\r\n$4\r\nAUTH\r\n$9000\r\n"+strings.Repeat("x", 9000)+"\r\n$9000\r\n"))
 		awaitClosed(t, c.Conn())

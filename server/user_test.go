@@ -10,6 +10,28 @@ import (
 	"lockserver/internal/config"
 )
 
+// Failed logins of all kinds are counted, and listed with the name that was tried.
+func TestFailedLogins(t *testing.T) {
+	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })
+	stranger, admin := client(t, srv), client(t, srv)
+	for _, words := range [][]string{{"AUTH", "wrong"}, {"AUTH", "nobody", "secret"}, {"AUTH", "default", "secre"}, {"HELLO", "3", "AUTH", "eve", "x"}} {
+		require.Contains(t, stranger.Do(words...).String(), "-WRONGPASS", words)
+	}
+	require.Equal(t, "+OK", admin.Do("AUTH", "secret").String())
+	require.Contains(t, admin.Do("INFO", "stats").Str, "acl_access_denied_auth:4\r\n")
+	var listed []string
+	for _, e := range admin.Do("ACL", "LOG").Elems {
+		fields := make(map[string]string)
+		for i := 0; i < len(e.Elems); i += 2 {
+			fields[e.Elems[i].Str] = e.Elems[i+1].String()
+		}
+		listed = append(listed, fields["count"]+" "+fields["reason"]+" "+fields["object"]+" "+fields["username"])
+	}
+	require.Equal(t, []string{`1 "auth" "HELLO" "eve"`, `2 "auth" "AUTH" "default"`, `1 "auth" "AUTH" "nobody"`}, listed)
+	admin.Do("ACL", "LOG", "RESET")
+	require.Contains(t, admin.Do("INFO", "stats").Str, "acl_access_denied_auth:4\r\n", "the count does not forget")
+}
+
 // ACL tells of the password by its hash alone, at once when it changes; whoever is
 // not logged in hears nothing.
 func TestUser(t *testing.T) {

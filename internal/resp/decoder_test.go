@@ -76,7 +76,8 @@ func TestBeforeLogin(t *testing.T) {
 		{"*2\r\n$16385\r\n", resp.ErrUnauthBulk},
 		{"*2\r\n$-1\r\n", resp.ErrBulkLength},
 		{"*2\r\n$536870913\r\n", resp.ErrBulkLength},
-		{"ECHO 1 2 3 4 5 6 7 8 9 10 11 12\r\n", nil},
+		{"NOSUCH 1 2 3 4 5 6 7 8 9\r\n", nil},
+		{"NOSUCH 1 2 3 4 5 6 7 8 9 10\r\n", resp.ErrUnauthMultibulk}, // D120
 		{"*1\r\n$16385\r\n" + strings.Repeat("x", 16385) + "\r\n", resp.ErrUnauthBulk},
 		{"*11\r\n" + strings.Repeat("$1\r\nx\r\n", 11), resp.ErrUnauthMultibulk},
 	} {

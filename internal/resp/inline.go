@@ -13,9 +13,13 @@ func (d *Decoder) inline(p *partial, b []byte, args [][]byte) ([][]byte, int, er
 	if end > 0 && line[end-1] == '\r' {
 		line = line[:end-1]
 	}
+	before := len(args)
 	args, ok := SplitWords(args, line)
-	if !ok {
+	switch {
+	case !ok:
 		return args, 0, ErrUnbalancedQuotes
+	case d.unauth && len(args)-before > unauthMaxArgs:
+		return args, 0, ErrUnauthMultibulk // D120: 16 KB of short words take many times that
 	}
 	return args, end + 1, nil
 }
