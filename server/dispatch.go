@@ -265,7 +265,7 @@ func (ex *executor) measure(row *commands.Row, run func() error) (took time.Dura
 	start := time.Now()
 	err = run()
 	took = time.Since(start)
-	ex.gauge.MeasuredUS += took.Microseconds()
+	ex.gauge.Took(row, took.Microseconds())
 	event := "command"
 	if row.Flags.Has(commands.Fast) {
 		event = "fast-command"
@@ -320,15 +320,23 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 	if s.mostInput >= g.RequestBytes {
 		ex.noteRequests(s, batch)
 	}
+	if us >= stats.HeldUS {
+		ex.reportHeld(s, batch, us)
+	}
 	if us -= g.MeasuredUS; !g.Together || us < g.SlowUS {
 		return
 	}
-	var largest [][]byte
-	var of *commands.Row
+	if of, largest := ex.largestUntimed(batch); largest != nil {
+		ex.noteSlow(s, of, largest, time.Duration(us)*time.Microsecond)
+	}
+}
+
+// largestUntimed is the command of a batch that has the most data, among those that were not timed.
+func (ex *executor) largestUntimed(batch [][][]byte) (of *commands.Row, largest [][]byte) {
 	most := -1
 	for _, argv := range batch {
 		row, err := ex.table.Resolve(argv)
-		if err != nil || g.Timed[row.Index()] || row.Flags.Has(commands.SkipSlowlog) {
+		if err != nil || ex.gauge.Timed[row.Index()] || row.Flags.Has(commands.SkipSlowlog) {
 			continue
 		}
 		bytes := 0
@@ -339,9 +347,28 @@ func (ex *executor) endBatch(s *session, batch [][][]byte) {
 			largest, of, most = argv, row, bytes
 		}
 	}
-	if largest != nil {
-		ex.noteSlow(s, of, largest, time.Duration(us)*time.Microsecond)
+	return of, largest
+}
+
+// reportHeld logs that a batch kept everybody else waiting for so long. Of what a client sent the log gets no
+// values: the command is the one that took longest if it was timed, or else, as for SLOWLOG, the largest.
+func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
+	silent, due := ex.stats.Held.Due(ex.clock.NowUS())
+	if !due {
+		return
 	}
+	of := ex.gauge.Longest
+	if ex.gauge.MeasuredUS < us/2 {
+		if row, _ := ex.largestUntimed(batch); row != nil {
+			of = row
+		}
+	}
+	command := ""
+	if of != nil {
+		command = of.FullName()
+	}
+	ex.log.Warn("one client's commands have kept all others waiting", "ms", us/1000, "command", command, "commands", len(batch),
+		"id", s.id, "address", s.info.addr, "name", s.info.name, "lib", s.info.libName, "not-logged-before", silent)
 }
 
 // intercept is what becomes of a command between MULTI and EXEC: refused, queued, or, if it is

@@ -116,6 +116,9 @@ func (ex *executor) keepHouse() {
 		return
 	}
 	ex.durable.Tick()
+	nowS := ex.store.NowUS() / 1_000_000
+	ex.stats.Events.Add("aof-sync", nowS, ex.durable.SlowestSync().Milliseconds())
+	ex.stats.Events.Add("gc", nowS, ex.stats.Pauses.Longest().Milliseconds())
 	ex.askUnsent()
 	ex.stats.Buffers.Tick()
 	ex.closeIdle()

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"io"
+	"time"
 
 	"lockserver/internal/histogram"
 	"lockserver/persistence/disk"
@@ -27,6 +28,7 @@ type sizes struct {
 	syncing bool
 	delayed int64
 	syncs   histogram.Histogram
+	slowest int64 // microseconds: the longest sync since SlowestSync was called
 }
 
 // Stats gives the figures of the log.
@@ -43,6 +45,15 @@ func (l *Log) SyncTimes() histogram.Histogram {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.sizes.syncs
+}
+
+// SlowestSync is how long the longest sync took since the last call.
+func (l *Log) SlowestSync() time.Duration {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	us := l.sizes.slowest
+	l.sizes.slowest = 0
+	return time.Duration(us) * time.Microsecond
 }
 
 // Continue goes on with the log that Load has read. If there is none, it makes one whose base is what base

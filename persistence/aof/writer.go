@@ -223,7 +223,9 @@ func (l *Log) trySync() (ok bool, failed error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fsynced = max(l.fsynced, upTo)
-	l.sizes.syncs.Add(time.Since(begun).Microseconds())
+	us := time.Since(begun).Microseconds()
+	l.sizes.syncs.Add(us)
+	l.sizes.slowest = max(l.sizes.slowest, us)
 	l.move()
 	return true, nil
 }

@@ -1,6 +1,8 @@
 package durability
 
 import (
+	"time"
+
 	"lockserver/internal/histogram"
 	"lockserver/persistence/aof"
 	"lockserver/server/info"
@@ -97,6 +99,14 @@ func (s *Storage) SyncTimes() *histogram.Histogram {
 	}
 	h := s.log.log.SyncTimes()
 	return &h
+}
+
+// SlowestSync is how long the longest sync of the log took since the last call.
+func (s *Storage) SlowestSync() time.Duration {
+	if s.log == nil {
+		return 0
+	}
+	return s.log.log.SlowestSync()
 }
 
 // ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).

@@ -27,6 +27,8 @@ type Book struct {
 	// Percentiles are those that INFO tells of it.
 	Percentiles []Percentile
 	Waits       SlowLog // waits for locks that took long
+	Pauses      Pauses
+	Held        Held
 	locks       map[int]*Locks
 }
 

@@ -22,6 +22,8 @@ type Gauge struct {
 	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
 	Together   bool   // commands that are not timed are measured a batch at a time
 	MeasuredUS int64  // of this batch: what the timed commands took
+	LongestUS  int64  // of this batch: what Longest took, the timed command that took longest
+	Longest    *commands.Row
 
 	RequestBytes int // from how many on the log of large requests keeps one; math.MaxInt: never
 	ReplyBytes   int // the same of replies
@@ -66,4 +68,12 @@ func isShort(row *commands.Row) bool {
 }
 
 // BeginBatch begins to measure commands together.
-func (g *Gauge) BeginBatch() { g.MeasuredUS = 0 }
+func (g *Gauge) BeginBatch() { g.MeasuredUS, g.LongestUS, g.Longest = 0, 0, nil }
+
+// Took notes what a timed command took.
+func (g *Gauge) Took(row *commands.Row, us int64) {
+	g.MeasuredUS += us
+	if us > g.LongestUS {
+		g.LongestUS, g.Longest = us, row
+	}
+}
