@@ -2,11 +2,16 @@ package commands
 
 import "lockserver/internal/keyevent"
 
-// del is UNLINK as well: the collector gives memory back beside the commands in either case.
-func del(c *Ctx) error {
+// del and unlink differ in what counts as freed beside the commands: the collector gives memory back so in
+// either case.
+func del(c *Ctx) error { return removeKeys(c, c.DB.Store().Lazy().UserDel) }
+
+func unlink(c *Ctx) error { return removeKeys(c, true) }
+
+func removeKeys(c *Ctx, lazy bool) error {
 	n := 0
 	for _, key := range c.Argv[1:] {
-		if c.DB.Delete(key) {
+		if c.DB.Unlink(key, lazy) {
 			c.Notify(keyevent.Generic, "del", key)
 			n++
 		}

@@ -17,7 +17,7 @@ func presenceRows() []Row {
 			Summary: "Removes keys and counts those that there were.", Complexity: "O(N) for N keys",
 			Tips: tips, Args: []Arg{Key("key", RM|Delete).Many()}},
 
-		{Name: "unlink", Group: Generic, Since: "4.0.0", Flags: Write | Fast, Run: del,
+		{Name: "unlink", Group: Generic, Since: "4.0.0", Flags: Write | Fast, Run: unlink,
 			Summary: "Removes keys and counts those that there were, as DEL does.", Complexity: "O(N) for N keys",
 			Tips: tips, Args: []Arg{Key("key", RM|Delete).Many()}},
 

@@ -7,25 +7,33 @@ func dbsize(c *Ctx) error {
 }
 
 func flushdb(c *Ctx) error {
-	return empty(c, func() { c.DB.Flush() })
+	return empty(c, c.DB.Flush)
 }
 
 func flushall(c *Ctx) error {
-	return empty(c, func() { c.DB.Store().FlushAll() })
+	return empty(c, c.DB.Store().FlushAll)
 }
 
-// empty runs what empties databases. ASYNC makes no difference to the data: a database is dropped at once,
-// and its memory is given back by the collector. Without it the client hears first of what is gone.
-func empty(c *Ctx, flush func()) error {
+// empty runs what empties databases, and returns how many keys there were. ASYNC makes no difference to the
+// data: a database is dropped at once, and its memory is given back by the collector. Without it the client
+// hears first of what is gone. The keys count as freed beside the commands, but for those of a SYNC that may
+// not wait.
+func empty(c *Ctx, flush func() int) error {
 	a := c.Args()
-	async := a.More() && a.Option() == "ASYNC"
+	async := c.DB.Store().Lazy().UserFlush
+	if a.More() {
+		async = a.Option() == "ASYNC"
+	}
 	if a.More() {
 		a.Syntax()
 	}
 	if err := a.Err(); err != nil {
 		return err
 	}
-	flush()
+	n := flush()
+	if async || c.MayBlock {
+		c.DB.Store().CountFreed(n)
+	}
 	if !async && c.MayBlock {
 		c.Host.TellFirst(c)
 	}

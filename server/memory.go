@@ -139,7 +139,7 @@ func (ex *executor) memoryUsage() *memory.Usage {
 	counts := ex.scripts.Counts()
 	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used(), Peak: ex.memory.peak, Scripts: counts.Scripts,
 		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,
-		Policy: ex.config.MaxMemoryPolicy, Full: ex.store.Full(), Purger: &ex.memory.purger}
+		Policy: ex.config.MaxMemoryPolicy, LazyFreed: ex.store.Stats().Freed, Full: ex.store.Full(), Purger: &ex.memory.purger}
 	if i := ex.durable.Info(); i.LogOn {
 		u.Log = int(i.Log.Pending)
 	}

@@ -67,6 +67,8 @@ func (ex *executor) boundMemory() {
 	c := ex.config
 	ex.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
+	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
+		UserFlush: c.LazyUserFlush})
 	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
 	ex.memory.clientLimit = clientLimitOf(c)
 	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)

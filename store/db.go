@@ -94,6 +94,7 @@ func (db *DB) expire(key string) {
 	h := keys.Hash(b)
 	if slot := keys.Find(h, b); slot >= 0 {
 		db.noteLease(slot)
+		db.freeingKey(db.store.lazy.Expire, b)
 		db.loseAt(h, slot, b)
 		db.store.stats.Expired++
 		if db.store.witness != nil {
@@ -151,17 +152,27 @@ func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 
 // replace puts v in the place of whatever key holds, without a deadline.
 func (db *DB) replace(key []byte, v value) {
-	if db.find(key) >= 0 && db.lose(key) {
+	if db.find(key) >= 0 {
+		db.freeingKey(db.store.lazy.ServerDel, key)
+		db.lose(key)
 		db.putAgain(key, v)
 	} else {
 		db.put(key, v)
 	}
 }
 
-// Delete removes a live key and says whether there was one. Memory is given back in the background by
-// the collector, so UNLINK is the same.
-func (db *DB) Delete(key []byte) bool {
-	return db.find(key) >= 0 && db.remove(key)
+// Delete removes a live key and says whether there was one: another value takes its place, or a command that
+// is not about keys leaves none.
+func (db *DB) Delete(key []byte) bool { return db.Unlink(key, db.store.lazy.ServerDel) }
+
+// Unlink is Delete for who asks for a key's removal. lazy says that a large value counts as freed beside the
+// commands; the collector does so with all of them.
+func (db *DB) Unlink(key []byte, lazy bool) bool {
+	if db.find(key) < 0 {
+		return false
+	}
+	db.freeingKey(lazy, key)
+	return db.remove(key)
 }
 
 // Expire makes key die at atMS (milliseconds since 1970), at once if that is past, and
@@ -172,6 +183,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 		return false
 	}
 	if atMS <= db.store.nowMS && !db.store.frozenTime {
+		db.freeingKey(db.store.lazy.Expire, key)
 		return db.remove(key)
 	}
 	db.expireAt(slot, key, atMS)

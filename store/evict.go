@@ -112,6 +112,7 @@ func (s *Store) Evict(budget int) (removed int) {
 			return removed
 		}
 		b := []byte(key)
+		sp.db.freeingKey(s.lazy.Eviction, b)
 		sp.db.lose(b)
 		s.stats.Evicted++
 		if s.witness != nil {

@@ -7,7 +7,7 @@ import (
 // Rename gives key's value and deadline to newKey, whatever that held. key must exist.
 func (db *DB) Rename(key, newKey []byte) {
 	v, atMS := db.take(key)
-	db.discard(newKey)
+	db.displace(newKey)
 	db.place(newKey, v, atMS)
 	db.store.record(db, "RENAME", key, newKey)
 	if db.store.follower != nil {
@@ -39,7 +39,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
 	v, atMS := from.copy(db.store), from.deadlineMS()
-	to.discard(newKey)
+	to.displace(newKey)
 	to.place(newKey, v, atMS)
 	if db.store.effects != nil {
 		db.store.record(db, "COPY", key, newKey, []byte("DB"), appendInt(nil, int64(to.id)), []byte("REPLACE"))
@@ -66,6 +66,12 @@ func (db *DB) discard(key []byte) {
 	if keys.Find(keys.Hash(key), key) >= 0 {
 		db.take(key)
 	}
+}
+
+// displace is discard for a key whose place another value takes.
+func (db *DB) displace(key []byte) {
+	db.freeingKey(db.store.lazy.ServerDel, key)
+	db.discard(key)
 }
 
 func (db *DB) place(key []byte, v value, atMS int64) {

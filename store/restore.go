@@ -41,7 +41,7 @@ type Restoring struct {
 // Restore makes key hold a loose value, whatever it held before.
 func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
 	if db.find(key) >= 0 {
-		db.discard(key)
+		db.displace(key)
 	}
 	l.v.access = db.store.accessOf(r.IdleS, r.Freq)
 	db.place(key, l.v, r.AtMS)

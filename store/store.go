@@ -57,6 +57,7 @@ type Stats struct {
 	Evicted       int64 // keys removed because memory was full
 	Hits          int64 // look-ups by reading commands that found a key
 	Misses        int64
+	Freed         int64 // objects that Redis would have freed beside its commands: see Lazy
 }
 
 // Store is the data of one server.
@@ -74,6 +75,7 @@ type Store struct {
 	limits       Limits
 	used         int // bytes: see memory.go
 	eviction     eviction
+	lazy         Lazy
 	effects      *recorder // nil: nobody keeps a journal
 	observer     Observer  // nil: nobody is waiting or watching
 	follower     Follower  // nil: nobody follows

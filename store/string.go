@@ -48,6 +48,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 		v = keys.Mut(slot)
 		db.store.touch(v)
 		if v.tag() > String {
+			db.store.freeing(db.store.lazy.ServerDel, v)
 			db.space.unwatch(v)
 		}
 	}

@@ -199,6 +199,9 @@ type Config struct {
 	LFULogFactor    int
 	LFUDecayMinutes int
 
+	// LazyEviction and what follows it say which values that go INFO counts as freed beside the commands.
+	LazyEviction, LazyExpire, LazyServerDel, LazyUserDel, LazyUserFlush bool
+
 	// ShutdownTimeoutMS is how long a shutdown waits for replicas.
 	ShutdownTimeoutMS int64
 	// ShutdownOnSIGINT and ShutdownOnSIGTERM say how these signals end the server.

@@ -96,11 +96,6 @@ const keptTable = `
 	ignore-warnings                        - text
 	io-threads-do-reads                    - bool/s                no
 	jemalloc-bg-thread                     - bool                  yes
-	lazyfree-lazy-eviction                 - bool                  no
-	lazyfree-lazy-expire                   - bool                  no
-	lazyfree-lazy-server-del               - bool                  no
-	lazyfree-lazy-user-del                 - bool                  no
-	lazyfree-lazy-user-flush               - bool                  no
 	loading-process-events-interval-bytes  - int:1024:int/h        2097152
 	masterauth                             - text
 	masteruser                             - text

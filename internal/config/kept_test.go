@@ -10,17 +10,17 @@ import (
 // TestWhatIsKeptIsCheckedAndWritten: nothing goes by these directives, and all else is as with the others.
 func TestWhatIsKeptIsCheckedAndWritten(t *testing.T) {
 	c := Default()
-	names, err := c.Set([]string{"Slave-Read-Only", "no", "repl-backlog-size", "1", "oom-score-adj-values", "1 2 3", "lazyfree-lazy-expire", "YES"}, false)
+	names, err := c.Set([]string{"Slave-Read-Only", "no", "repl-backlog-size", "1", "oom-score-adj-values", "1 2 3", "activedefrag", "YES"}, false)
 	require.NoError(t, err)
-	require.Equal(t, []string{"replica-read-only", "repl-backlog-size", "oom-score-adj-values", "lazyfree-lazy-expire"}, names)
+	require.Equal(t, []string{"replica-read-only", "repl-backlog-size", "oom-score-adj-values", "activedefrag"}, names)
 	require.Equal(t, []string{"replica-read-only", "no", "slave-read-only", "no"}, c.Get("*-read-only"))
 	require.Equal(t, []string{"repl-backlog-size", "16384"}, c.Get("repl-backlog-*ze"), "as little as Redis has at least")
 	text := string(c.Rewrite([]byte("replica-read-only yes\n")))
-	require.Equal(t, "replica-read-only no\n"+signature+"\nlazyfree-lazy-expire yes\noom-score-adj-values 1 2 3\nrepl-backlog-size 16kb\n", text)
+	require.Equal(t, "replica-read-only no\n"+signature+"\nactivedefrag yes\noom-score-adj-values 1 2 3\nrepl-backlog-size 16kb\n", text)
 	again, err := Parse("a.conf", []byte(text), Files{})
 	require.NoError(t, err)
 	require.Equal(t, c.kept, again.kept)
-	require.Equal(t, []string{"replica-read-only", "lazyfree-lazy-expire", "oom-score-adj-values", "repl-backlog-size"}, again.Ignored())
+	require.Equal(t, []string{"replica-read-only", "activedefrag", "oom-score-adj-values", "repl-backlog-size"}, again.Ignored())
 
 	clone := c.Clone()
 	_, err = clone.Set([]string{"active-expire-effort", "5"}, false)

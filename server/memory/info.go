@@ -38,7 +38,7 @@ func (u *Usage) WriteInfo(t *info.Text) {
 	t.Line("mem_aof_buffer", u.Log)
 	t.Line("mem_allocator", "go")
 	t.Zeros("mem_overhead_db_hashtable_rehashing", "active_defrag_running")
-	t.Line("lazyfree_pending_objects", u.LazyPending)
+	t.Zeros("lazyfree_pending_objects")
 	t.Line("lazyfreed_objects", u.LazyFreed)
 }
 

@@ -126,7 +126,7 @@ func TestStats(t *testing.T) {
 // TestInfo: the lines are Redis' in their order, and say what MEMORY STATS does.
 func TestInfo(t *testing.T) {
 	u := Usage{Parts: Parts{Clients: 1, ScriptVM: 1000, FunctionVM: 1048, ScriptCache: 5, Libraries: 6}, Data: 5000, Log: 7,
-		MaxBytes: 3 << 20, Policy: "noeviction", LazyPending: 8, LazyFreed: 9}
+		MaxBytes: 3 << 20, Policy: "noeviction", LazyFreed: 9}
 	lines := map[string]string{}
 	var names []string
 	var text info.Text

@@ -44,8 +44,8 @@ type Usage struct {
 	Keyspaces []Keyspace // of the databases that have keys, in their order
 	Peak      int        // the most that Used has been, as far as that was noted
 
-	Scripts, Functions, FunctionLibraries int // how many there are
-	LazyPending, LazyFreed                int64
+	Scripts, Functions, FunctionLibraries int   // how many there are
+	LazyFreed                             int64 // objects that were freed beside the commands; none is pending: a collector frees them
 
 	MaxBytes int64 // maxmemory
 	Policy   string

@@ -1,0 +1,67 @@
+package store
+
+// Lazy says for which reasons a large value that goes is one that Redis frees beside its commands: the
+// directives lazyfree-lazy-*. Here the collector frees everything so, and they decide what is counted.
+type Lazy struct {
+	Eviction, Expire bool
+	ServerDel        bool // another value takes its place
+	UserDel          bool // DEL
+	UserFlush        bool // FLUSHDB and FLUSHALL that say neither SYNC nor ASYNC
+}
+
+// lazyEffort is how many parts a value has at most that Redis frees at once (LAZYFREE_THRESHOLD).
+const lazyEffort = 64
+
+// SetLazy sets what is counted as freed beside the commands.
+func (s *Store) SetLazy(l Lazy) { s.lazy = l }
+
+// Lazy returns what SetLazy set.
+func (s *Store) Lazy() Lazy { return s.lazy }
+
+// CountFreed counts n objects as freed beside the commands: those of a database, of which each key is one.
+func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
+
+// freeing is called for a value that goes, and counts it if it is large and lazy says that it counts.
+func (s *Store) freeing(lazy bool, v *value) {
+	if lazy && v.large() {
+		s.stats.Freed++
+	}
+}
+
+// freeingKey is freeing for the value of a key, if there is one.
+func (db *DB) freeingKey(lazy bool, key []byte) {
+	if !lazy {
+		return
+	}
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		_, v := keys.At(slot)
+		db.store.freeing(true, v)
+	}
+}
+
+// large reports whether Redis would take more than lazyEffort for freeing the value: a table's elements, a
+// list's nodes, what a stream's index and groups are made of; anything else is one part. Its time is bounded.
+func (v *value) large() bool {
+	switch v.tag() {
+	case Hash:
+		return v.hash().Encoding() == "hashtable" && v.hash().Len() > lazyEffort
+	case Set:
+		return v.set().Encoding() == "hashtable" && v.set().Len() > lazyEffort
+	case ZSet:
+		return v.zset().Encoding() == "skiplist" && v.zset().Len() > lazyEffort
+	case List:
+		return v.list().NodeCount() > lazyEffort
+	case Stream:
+		s := v.stream()
+		if s.NodeCount() > lazyEffort { // the index has a leaf for each, and is walked only if there are few
+			return true
+		}
+		effort := s.RadixNodes()
+		if groups := s.Groups(); len(groups) > 0 { // the first stands for all
+			effort += len(groups) * (1 + groups[0].PendingLen())
+		}
+		return effort > lazyEffort
+	}
+	return false
+}
