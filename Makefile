@@ -126,8 +126,9 @@ need-strace:
 need-oracle:
 	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or name another redis-server (ORACLE=path)"; exit 1; }
 
-diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared (SEED=n N=n ORACLE=path)
+diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared, and the same configuration files (SEED=n N=n ORACLE=path)
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run StockFiles
 
 # The tests of client libraries start bin/lockserver, or what LOCKSERVER names. LOCKSERVER=redis-server stands for ORACLE:
 # there all but the tests of native commands are expected to be the same.
