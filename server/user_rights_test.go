@@ -97,18 +97,20 @@ func TestUsersInFiles(t *testing.T) {
 	require.NoError(t, os.Remove(file))
 	require.Equal(t, "-ERR Error loading ACLs, opening file 'users.acl': No such file or directory", admin.Do("ACL", "LOAD").String())
 
-	srv, err = New(Options{Directives: map[string]string{"aclfile": "x", "user": "ann on"}})
+	srv, err = New(Options{Directives: map[string]string{"dir": dir, "aclfile": "x", "user": "ann on"}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "there is an aclfile as well")
-	srv, err = New(Options{Directives: map[string]string{"user": "ann +nosuch"}})
+	srv, err = New(Options{Directives: map[string]string{"dir": dir, "user": "ann +nosuch"}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "Error loading ACL rule '+nosuch' for the user named 'ann'")
 }
 
 func TestUsersInTheConfiguration(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "lock.conf")
+	dir := t.TempDir()
+	file := filepath.Join(dir, "lock.conf")
 	require.NoError(t, os.WriteFile(file, []byte("user ann on nopass ~a +get\nuser default on >pw ~* &* +@all\n"), 0o644))
 	srv := startWith(t, Options{ConfigFile: file}, func(c *config.Config) {
+		c.Dir = dir
 		c.Users = [][]string{{"ann", "on", "nopass", "~a", "+get"}, {"default", "on", ">pw", "~*", "&*", "+@all"}}
 		c.Renames = [][]string{{"FLUSHALL", ""}, {"GET", "fetch"}}
 	})
