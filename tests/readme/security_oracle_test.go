@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestSecurity: whoever types what docs/SECURITY.md says has an encrypted connection, and a lock over it.
+// TestSecurity: whoever types what docs/SECURITY.md says has three users with certificates, and a lock.
 func TestSecurity(t *testing.T) {
 	for _, tool := range []string{"openssl", "redis-cli"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -25,8 +25,14 @@ func TestSecurity(t *testing.T) {
 	}
 	shell := exec.Command("sh", "-eu", "-c", "trap 'kill $!' EXIT\n"+script.String())
 	shell.Dir = t.TempDir()
+	users := blocksOf(t, "text users")[0].text
+	require.NoError(t, os.WriteFile(filepath.Join(shell.Dir, "users"), []byte(users), 0o600))
 	shell.Env = append(os.Environ(), "PATH="+filepath.Dir(binary)+string(os.PathListSeparator)+os.Getenv("PATH"))
 	out, err := shell.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	require.Regexp(t, `\n\d{16}\n$`, string(out))
+	require.Regexp(t, `(?s)(OK\n){4}\n?OK\nadmin\n\d{16}\nowner\nworker-1\n`, string(out))
+	saved, err := os.ReadFile(filepath.Join(shell.Dir, "users.acl"))
+	require.NoError(t, err)
+	require.Contains(t, string(saved), "user default off")
+	require.NotContains(t, string(saved), "secret")
 }
