@@ -1,0 +1,206 @@
+//go:build oracle
+
+package differential
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// situation is something that a client does which CLIENT LIST shows.
+type situation struct {
+	name string
+	// say are its commands; raw goes behind them, and nothing of what that brings is read.
+	say []string
+	raw string
+	// rises is about how much figures, or sums of them, are above an idle client's.
+	rises map[string]int
+}
+
+// situations are those that CLIENT LIST is compared in.
+func situations() []situation {
+	half := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$200000\r\n" + strings.Repeat("v", 150_000)
+	halfOfMany := "*4\r\n$4\r\nMGET\r\n$5000\r\n" + strings.Repeat("k", 5000) + "\r\n$9000\r\n" + strings.Repeat("l", 5000)
+	blocked := "*3\r\n$5\r\nBLPOP\r\n$200000\r\n" + strings.Repeat("k", 200_000) + "\r\n$1\r\n0\r\n"
+	return []situation{
+		{name: "idle"},
+		{name: "half of a big word", raw: half, rises: map[string]int{"qbuf": 150_000, "qbuf+qbuf-free": 200_000, "tot-mem": 200_000, "INFO": 200_000}},
+		{name: "some words of a command", raw: halfOfMany, rises: map[string]int{"qbuf+argv-mem": 10_000}},
+		{name: "waiting", raw: blocked, rises: map[string]int{"argv-mem": 200_000, "tot-mem": 200_000}},
+		{name: "waiting for a stream", raw: "XREAD BLOCK 0 STREAMS s $\r\n", rises: map[string]int{"argv-mem": 20}},
+		{name: "a transaction", say: []string{"MULTI", "SET k " + strings.Repeat("v", 100_000), "SET k " + strings.Repeat("w", 50_000), "GET k"},
+			rises: map[string]int{"multi-mem": 150_000, "tot-mem": 150_000, "INFO": 150_000}},
+		{name: "an empty transaction", say: []string{"WATCH a b", "MULTI"}},
+		{name: "a transaction that will fail", say: []string{"MULTI", "NOSUCH"}},
+		{name: "unread replies", say: []string{"SET big " + strings.Repeat("v", 100_000)}, raw: strings.Repeat("GET big\r\n", 20),
+			rises: map[string]int{"obl+omem": 1_900_000, "tot-mem": 1_900_000, "INFO": 1_900_000}},
+		{name: "watching", say: []string{"WATCH a b c"}},
+		{name: "a listener", say: []string{"SUBSCRIBE a", "SUBSCRIBE b", "PSUBSCRIBE p*", "SSUBSCRIBE s"}},
+		{name: "a listener in version 3", say: []string{"HELLO 3", "SUBSCRIBE a"}},
+		{name: "named", say: []string{"HELLO 3 SETNAME n", "CLIENT SETINFO LIB-NAME lib", "CLIENT SETINFO LIB-VER 1.2", "SELECT 3"}},
+		{name: "a user", say: []string{"ACL SETUSER u on nopass +@all", "AUTH u x", "GET k"}},
+		{name: "tracking", say: []string{"HELLO 3", "CLIENT TRACKING ON"}},
+		{name: "tracking prefixes", say: []string{"HELLO 3", "CLIENT TRACKING ON BCAST"}},
+		{name: "monitoring", say: []string{"MONITOR"}},
+		{name: "exempt", say: []string{"CLIENT NO-EVICT ON", "CLIENT NO-TOUCH ON"}},
+		{name: "a subcommand", say: []string{"CONFIG GET port"}},
+		{name: "an unknown command", say: []string{"PING", "NOSUCH"}},
+	}
+}
+
+// eachServersOwn are the fields of CLIENT LIST whose values are not compared, but bounded by situations.
+var eachServersOwn = []string{"id", "addr", "laddr", "fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl",
+	"oll", "omem", "tot-mem"}
+
+// clientFields are the fields of a client's line: their names in order, and their values.
+func clientFields(line string) (names []string, values map[string]string) {
+	values = map[string]string{}
+	for _, field := range strings.Split(strings.TrimSpace(line), " ") {
+		name, value, _ := strings.Cut(field, "=")
+		names, values[name] = append(names, name), value
+	}
+	values["flags"] = strings.Replace(values["flags"], "U", "", 1) // only one of the two has a unix socket
+	if values["flags"] == "" {
+		values["flags"] = "N"
+	}
+	return names, values
+}
+
+// seen is what a side shows of a client.
+type seen struct {
+	names  []string
+	values map[string]string
+	info   map[string]string
+}
+
+// look asks for the line of a client, and for INFO.
+func (s *side) look(id int64) seen {
+	var now seen
+	now.names, now.values = clientFields(s.watch.Do("CLIENT", "LIST", "ID", strconv.FormatInt(id, 10)).Str)
+	now.info = infoFields(s.watch.Do("INFO").Str)
+	return now
+}
+
+// figure is a sum of fields, or what INFO says of all clients.
+func (v seen) figure(t *testing.T, sum string) (n int) {
+	t.Helper()
+	texts := []string{v.info["mem_clients_normal"]}
+	if sum != "INFO" {
+		texts = texts[:0]
+		for _, name := range strings.Split(sum, "+") {
+			texts = append(texts, v.values[name])
+		}
+	}
+	for _, text := range texts {
+		part, err := strconv.Atoi(text)
+		require.NoError(t, err, sum)
+		n += part
+	}
+	return n
+}
+
+// wrong tells which figures have not risen by about what they should, compared with before.
+func (v seen) wrong(t *testing.T, before seen, rises map[string]int) (texts []string) {
+	for sum, want := range rises {
+		if got := v.figure(t, sum) - before.figure(t, sum); 3*got < 2*want || 2*got > 3*want {
+			texts = append(texts, fmt.Sprintf("%s has risen by %d instead of about %d", sum, got, want))
+		}
+	}
+	return texts
+}
+
+// unlike tells what is not as in Redis.
+func (v seen) unlike(redis seen) (texts []string) {
+	if !slices.Equal(v.names, redis.names) {
+		return []string{"the names of fields, or their order"}
+	}
+	for _, name := range redis.names {
+		if !slices.Contains(eachServersOwn, name) && v.values[name] != redis.values[name] {
+			texts = append(texts, name)
+		}
+	}
+	return texts
+}
+
+// TestClientList compares the lines of clients in all kinds of situations: the fields and their order, what
+// they say, and about how much the memory of a client, and that of all in INFO, has risen.
+func TestClientList(t *testing.T) {
+	p := startPair(t, "")
+	for _, sit := range situations() {
+		t.Run(sit.name, func(t *testing.T) {
+			var ids [2]int64
+			var before [2]seen
+			for i, s := range p.sides() {
+				c := testkit.Dial(t, s.dial)
+				ids[i] = c.Do("CLIENT", "ID").Int
+				before[i] = s.look(ids[i])
+				for _, words := range sit.say {
+					c.Do(strings.Fields(words)...)
+				}
+				_, err := c.Conn().Write([]byte(sit.raw))
+				require.NoError(t, err)
+			}
+			for end := time.Now().Add(5 * time.Second); ; time.Sleep(10 * time.Millisecond) { // what is not read takes a moment
+				ours, redis := p.ours.look(ids[0]), p.redis.look(ids[1])
+				wrong := slices.Concat(ours.wrong(t, before[0], sit.rises), redis.wrong(t, before[1], sit.rises), ours.unlike(redis))
+				if len(wrong) == 0 {
+					break
+				}
+				require.True(t, time.Now().Before(end), "%q\nours: %v\nRedis: %v", wrong, ours.values, redis.values)
+			}
+		})
+	}
+}
+
+// TestUsedMemory compares by how much used_memory rises with data: by no more than twice as much as in Redis,
+// and no less than half.
+func TestUsedMemory(t *testing.T) {
+	p := startPair(t, "")
+	word := strings.Repeat("v", 100)
+	for name, command := range map[string]func(i string) []string{
+		"strings":  func(i string) []string { return []string{"SET", "key:" + i, word} },
+		"numbers":  func(i string) []string { return []string{"SET", "key:" + i, i} },
+		"expiring": func(i string) []string { return []string{"SET", "key:" + i, word, "EX", "1000"} },
+		"a hash":   func(i string) []string { return []string{"HSET", "h", "f" + i, word} },
+		"hashes":   func(i string) []string { return []string{"HSET", "h" + i, "f1", word, "f2", word, "f3", word} },
+		"a list":   func(i string) []string { return []string{"RPUSH", "l", word + i} },
+		"lists":    func(i string) []string { return []string{"RPUSH", "l" + i, word, word, word} },
+		"a set":    func(i string) []string { return []string{"SADD", "s", word + i} },
+		"a zset":   func(i string) []string { return []string{"ZADD", "z", i, word + i} },
+		"a stream": func(i string) []string { return []string{"XADD", "x", i + "-1", "f", word} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			const keys = 4000
+			commands := make([][]string, 0, keys)
+			for i := range keys {
+				commands = append(commands, command(strconv.Itoa(1_000_000+i)))
+			}
+			var rises [2]int
+			for i, s := range p.sides() {
+				used := func() int {
+					n, err := strconv.Atoi(infoFields(s.watch.Do("INFO", "memory").Str)["used_memory"])
+					require.NoError(t, err)
+					return n
+				}
+				require.Equal(t, "+OK", s.watch.Do("FLUSHALL").String())
+				before := used()
+				for of := range slices.Chunk(commands, 500) {
+					s.Pipeline(of)
+				}
+				rises[i] = used() - before
+			}
+			t.Logf("%d, in Redis %d", rises[0], rises[1])
+			require.Greater(t, rises[1], 100_000)
+			require.Less(t, rises[0], 2*rises[1])
+			require.Greater(t, rises[0], rises[1]/2)
+		})
+	}
+}
