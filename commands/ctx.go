@@ -81,6 +81,9 @@ type Host interface {
 	// TellFirst lets the client hear of what the running command has changed before the reply, which must not
 	// have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
 	TellFirst(c *Ctx)
+	// Emptied is told that the running command has removed all keys of all databases: what is on disk must
+	// not bring them back.
+	Emptied()
 	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
 	KeyEvent(db *store.DB, event string, key []byte)
 	// AnyoneListens reports whether anyone is subscribed to anything: if not, a

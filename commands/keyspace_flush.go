@@ -11,7 +11,11 @@ func flushdb(c *Ctx) error {
 }
 
 func flushall(c *Ctx) error {
-	return empty(c, c.DB.Store().FlushAll)
+	return empty(c, func() int {
+		n := c.DB.Store().FlushAll()
+		c.Host.Emptied()
+		return n
+	})
 }
 
 // empty runs what empties databases, and returns how many keys there were. ASYNC makes no difference to the

@@ -376,6 +376,8 @@ func (h *fakeHost) Publish(channel, message []byte) int64 {
 // TryAgainAt only remembers: what a fixture's waiters wait for changes by commands.
 func (h *fakeHost) TellFirst(*Ctx) {}
 
+func (h *fakeHost) Emptied() {}
+
 func (h *fakeHost) TryAgainAt(_ *Ctx, key []byte, atMS int64) {
 	h.retries = append(h.retries, fmt.Sprint(string(key), " ", atMS))
 }

@@ -42,6 +42,9 @@ func (ex *executor) AnyoneListens() bool { return ex.pubsub.Subscribers() > 0 }
 // TellFirst implements commands.Host.
 func (ex *executor) TellFirst(c *commands.Ctx) { ex.tellFirst(sessionOf(c)) }
 
+// Emptied implements commands.Host.
+func (ex *executor) Emptied() { ex.durable.Emptied() }
+
 // KeyEvent implements commands.Host.
 func (ex *executor) KeyEvent(db *store.DB, event string, key []byte) {
 	ex.publishEvent(db, event, key)

@@ -121,6 +121,7 @@ func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
 	require.Equal(t, "1", infoField(t, c, "aof_rewrite_in_progress"))
 	release()
 	eventually(t, func() bool { return saves(srv) == 1 }, "the save that was scheduled")
+	awaitSaved(t, srv)
 	require.Equal(t, "1", infoField(t, c, "aof_rewrites"))
 	release = holdBackground(t, srv)
 	require.Equal(t, "+Background saving started", c.Do("BGSAVE").String())

@@ -91,10 +91,11 @@ func TestOneSaveAtATime(t *testing.T) {
 	require.Equal(t, "+Background saving scheduled", c.Do("BGSAVE", "SCHEDULE").String())
 	require.Equal(t, "1", infoField(t, c, "rdb_bgsave_in_progress"))
 	release()
-	eventually(t, func() bool { return saves(srv) == 2 }, "the scheduled save ends")
+	eventually(t, func() bool { return saves(srv) == 2 }, "the scheduled save begins")
+	awaitSaved(t, srv)
 }
 
-// saves is how many snapshots have been written.
+// saves is how many snapshots have been begun.
 func saves(srv *Server) int64 {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()

@@ -1,7 +1,6 @@
 package durability
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -21,7 +20,7 @@ type snapshots struct {
 	durationMS   int64           // of the last one; -1: none yet
 	dirtyAtSave  int64           // changes that the last successful one holds
 	startedDirty int64           // changes at the cut of the running one
-	saves        int64
+	saves        int64           // that SAVE, BGSAVE and save points have begun, as Redis counts
 }
 
 // Saving reports whether a snapshot is being written in the background.
@@ -74,6 +73,7 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 func (s *Storage) StartSave() {
 	sn := &s.snapshots
 	sn.running = true
+	sn.saves++
 	s.followPolicy(s.config)
 	sn.startedDirty = s.store.Dirty()
 	sn.lastTryMS = s.store.NowMS()
@@ -95,7 +95,7 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 	s.releaseLeft()
 	s.followPolicy(s.config)
 	defer func() { s.startScheduled(s.store.NowMS()) }()
-	if errors.Is(err, errCalledOff) {
+	if sn.background.off.Load() { // perhaps too late, but something newer has replaced its file
 		s.logger.Info("the background save was called off")
 		return
 	}
@@ -113,7 +113,6 @@ func (s *Storage) endSave(snap *store.Snapshot, bytes int64, err error) {
 func (s *Storage) noteSave(dirty, bytes int64) {
 	sn := &s.snapshots
 	sn.lastErr = nil
-	sn.saves++
 	sn.dirtyAtSave = dirty
 	sn.lastSaveS = s.store.NowMS() / 1000
 	s.logger.Info("DB saved on disk", "file", s.snapshotPath(), "bytes", bytes)
@@ -121,6 +120,12 @@ func (s *Storage) noteSave(dirty, bytes int64) {
 
 // Save writes a snapshot while everything else waits. An error has been logged.
 func (s *Storage) Save() error {
+	s.snapshots.saves++
+	return s.saveNow()
+}
+
+// saveNow is Save that nobody has asked for, and that does not count.
+func (s *Storage) saveNow() error {
 	err := s.OwnDir()
 	var bytes int64
 	if err == nil {
@@ -139,9 +144,29 @@ func (s *Storage) Save() error {
 // SaveLast writes a snapshot that none replaces: a background save that runs is called off, and waited for
 // until it cannot replace the file any more. An error has been logged.
 func (s *Storage) SaveLast() error {
+	s.endBackgroundSave()
+	return s.saveNow()
+}
+
+// endBackgroundSave calls a background save off that runs, and waits until it cannot replace the file any
+// more.
+func (s *Storage) endBackgroundSave() {
 	if s.snapshots.running {
 		s.snapshots.callOff()
 		<-s.snapshots.background.written
 	}
-	return s.Save()
+}
+
+// Emptied makes what is on disk forget what FLUSHALL has removed, as in Redis: a background save that runs is
+// called off, and with save points an empty snapshot replaces the one that is there. That it could not is
+// logged, and the data is gone all the same. While a log is loaded nothing is written: a FLUSHALL in it is
+// history.
+func (s *Storage) Emptied() {
+	if s.loading != nil {
+		return
+	}
+	s.endBackgroundSave()
+	if len(s.config.Save) > 0 && s.config.DBFilename != "" {
+		_ = s.saveNow() // it has been logged
+	}
 }
