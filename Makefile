@@ -32,7 +32,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -80,7 +80,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd and Chromium (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, Chromium, Prometheus and redis_exporter (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -110,7 +110,9 @@ REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
 	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
-	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux chromium:chromium
+	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux chromium:chromium \
+	$(PROMETHEUS)
+PROMETHEUS = prometheus:prometheus promtool:prometheus prometheus-redis-exporter:prometheus-redis-exporter
 # COMPILER is what building Redis needs.
 COMPILER = cc:build-essential
 
@@ -252,6 +254,12 @@ need-chromium:
 console: build need-chromium ## the console in Chromium: every page, a release by force, logins, keys (PICTURE=docs/console.png takes its picture)
 	cd tests/console && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/console && PICTURE=$(if $(PICTURE),$(abspath $(PICTURE))) $(GO) test -count=1 .
+
+need-prometheus:
+	@for p in $(PROMETHEUS); do command -v $${p%:*} >/dev/null || { echo "$${p%:*} is missing: run 'make deps'"; exit 1; }; done
+
+metrics: build need-oracle need-prometheus ## what redis_exporter finds here and at ORACLE, the dashboard and the rules in a real Prometheus, the time of a scrape
+	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/metrics
 
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...

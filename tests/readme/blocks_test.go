@@ -40,7 +40,7 @@ var pages = []page{
 var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
-	"docs/METRICS.md":              "a piece of Prometheus' configuration, which names a port and nothing else of ours",
+	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
 	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",

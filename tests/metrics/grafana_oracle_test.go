@@ -1,0 +1,111 @@
+//go:build oracle
+
+package metrics
+
+import (
+	"encoding/json"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+const (
+	dashboardFile = "../../docs/grafana/lockserver.json"
+	alertsFile    = "../../docs/grafana/alerts.yml"
+)
+
+// TestAlerts: each rule can be read, and fires when testdata/alerts_test.yml says that it does.
+func TestAlerts(t *testing.T) {
+	for _, args := range [][]string{{"check", "rules", alertsFile}, {"test", "rules", "testdata/alerts_test.yml"}} {
+		output, err := exec.Command("promtool", args...).CombinedOutput()
+		require.NoError(t, err, "%s", output)
+	}
+	rules, err := os.ReadFile(alertsFile)
+	require.NoError(t, err)
+	tests, err := os.ReadFile("testdata/alerts_test.yml")
+	require.NoError(t, err)
+	for _, m := range regexp.MustCompile(`alert: (\S+)`).FindAllStringSubmatch(string(rules), -1) {
+		require.Contains(t, string(tests), "alertname: "+m[1]+"\n", "it has no test")
+	}
+}
+
+// expressions are those of the dashboard, with what Grafana puts in for its variables.
+func expressions(t *testing.T) []string {
+	t.Helper()
+	data, err := os.ReadFile(dashboardFile)
+	require.NoError(t, err)
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	require.NoError(t, json.Unmarshal(data, &dashboard))
+	var all []string
+	for _, p := range dashboard.Panels {
+		require.NotEmpty(t, p.Targets, p.Title)
+		for _, target := range p.Targets {
+			all = append(all, strings.NewReplacer("$instance", ".*", "$__rate_interval", "1m").Replace(target.Expr))
+		}
+	}
+	require.NotEmpty(t, all)
+	return all
+}
+
+// TestPrometheusScrapes by the configuration that docs/METRICS.md shows: every expression of the dashboard
+// then has something to draw, and every metric of it and of the rules is there.
+func TestPrometheusScrapes(t *testing.T) {
+	s := lockserver(t, "--appendonly", "yes", "--appendfsync", "always")
+	s.Do("LOCK", "k", "a")
+	s.Do("SECKILL.CREATE", "shoes", "STOCK", "5", "HOLD", "60000", "STREAM", "orders")
+	s.Do("XGROUP", "CREATE", "orders", "workers", "0", "MKSTREAM")
+	s.Do("NOSUCH")
+	page, err := os.ReadFile("../../docs/METRICS.md")
+	require.NoError(t, err)
+	shown := regexp.MustCompile("(?s)```yaml\n(.*?)```").FindStringSubmatch(string(page))
+	require.NotNil(t, shown)
+	config := filepath.Join(t.TempDir(), "prometheus.yml")
+	text := "global: {scrape_interval: 1s}\n" + strings.Replace(shown[1], "127.0.0.1:9121", s.admin, 1)
+	require.Contains(t, text, s.admin)
+	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
+	address := freeAddress(t)
+	run(t, "http://"+address+"/-/ready", "prometheus", "--config.file="+config, "--storage.tsdb.path="+t.TempDir(), "--web.listen-address="+address)
+
+	waiting := expressions(t)
+	for deadline := time.Now().Add(patience); len(waiting) > 0; {
+		require.True(t, time.Now().Before(deadline), "nothing to draw: %q", waiting)
+		s.Do("PING") // so that there is something to count
+		var answer struct {
+			Status string
+			Data   struct{ Result []any }
+		}
+		require.NoError(t, json.Unmarshal([]byte(get(t, "http://"+address+"/api/v1/query?query="+url.QueryEscape(waiting[0]))), &answer))
+		require.Equal(t, "success", answer.Status, waiting[0])
+		if len(answer.Data.Result) > 0 {
+			waiting = waiting[1:]
+		} else {
+			time.Sleep(100 * time.Millisecond)
+		}
+	}
+	there := make(map[string]bool)
+	for series := range scraped(t, s.scrape(t)) {
+		name, _, _ := strings.Cut(series, " ")
+		there[name] = true
+	}
+	for _, file := range []string{dashboardFile, alertsFile} {
+		data, err := os.ReadFile(file)
+		require.NoError(t, err)
+		named := regexp.MustCompile(`\b(?:redis|lockserver)_[a-z_]+`).FindAllString(string(data), -1)
+		require.NotEmpty(t, named)
+		for _, name := range named {
+			require.True(t, there[name], "%s names %s", file, name)
+		}
+	}
+}
