@@ -81,6 +81,7 @@ func TestRedisOwnHarnessFindsItsWay(t *testing.T) {
 
 	c = start(t, dir, filepath.Join(dir, "redis.conf"))
 	c.startedAsRedis(t)
+	require.Regexp(t, `DB loaded from base file appendonly\.aof\.\d+\.base\.rdb: \d+\.\d{3} seconds`, c.stdout.String())
 	require.Regexp(t, `DB loaded from append only file: \d+\.\d{3} seconds`, c.stdout.String())
 	require.Equal(t, digest, ask(t, socket, "DEBUG DIGEST"))
 	ask(t, socket, "DEBUG LOG ###mark###")

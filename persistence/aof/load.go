@@ -107,10 +107,15 @@ func (l *loading) file(e Entry, size int64, last bool) error {
 		return err
 	}
 	l.done += size
-	if tear == nil {
-		return nil
+	if tear != nil {
+		if err := l.cut(path, size, tear, last); err != nil {
+			return err
+		}
 	}
-	return l.cut(path, size, tear, last)
+	if l.o.FileLoaded != nil {
+		l.o.FileLoaded(e)
+	}
+	return nil
 }
 
 // snapshot reads the snapshot at the beginning of a file, if one is there, and returns where it ends.

@@ -101,6 +101,8 @@ type LoadOptions struct {
 	CutTorn bool
 	// Annotation is given the text of each line that begins with '#', without that; may be nil.
 	Annotation func(text []byte)
+	// FileLoaded is told of each file that has been loaded and was not empty; may be nil.
+	FileLoaded func(Entry)
 	// Progress is called about every 64 KB of input; may be nil. An error ends the load.
 	Progress func(Progress) error
 }

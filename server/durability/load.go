@@ -295,7 +295,17 @@ func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, erro
 
 // replayOptions are how a log is read.
 func (s *Storage) replayOptions() aof.LoadOptions {
-	return aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, Progress: func(p aof.Progress) error {
+	began := s.opts.Clock.NowUS()
+	loaded := func(e aof.Entry) {
+		kind := "incr"
+		if e.Type == 'b' {
+			kind = "base"
+		}
+		now := s.opts.Clock.NowUS()
+		s.logger.Info(fmt.Sprintf("DB loaded from %s file %s: %.3f seconds", kind, e.Name, float64(now-began)/1e6))
+		began = now
+	}
+	return aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, FileLoaded: loaded, Progress: func(p aof.Progress) error {
 		s.loading.done, s.loading.total = p.Bytes, p.TotalBytes
 		return s.rest()
 	}, Annotation: func(text []byte) { s.seeTokenLimit(aof.TokenLimit(text)) }}
