@@ -45,17 +45,17 @@ func infoNumber(t *testing.T, c *testkit.Client, name string) int64 {
 func TestFullMemory(t *testing.T) {
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
-		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 10_000)).String())
+		require.Equal(t, "+OK", c.Do("SET", "k", strings.Repeat("v", 100_000)).String())
 		held := c.Do("LOCK", "held", "me", "PX", "600000").String()
 		require.Equal(t, "+QUEUED", inMulti(c, "SET", "l", "v"))
 		other := testkit.Dial(t, dial)
-		limit := fmt.Sprint(infoNumber(t, other, "used_memory") - 5000)
+		limit := fmt.Sprint(infoNumber(t, other, "used_memory") - 50_000) // far more than buffers come and go with
 		require.Equal(t, "+OK", other.Do("CONFIG", "SET", "maxmemory", limit).String())
 		require.Equal(t, "EXECABORT Transaction discarded because of: "+oom, c.Do("EXEC").Str)
 		for _, refused := range []string{"SET k w", "APPEND k w", "LPUSH m w", "LOCK lock a PX 1000", "INCR n", "XADD x * f v"} {
 			require.Equal(t, oom, c.Do(strings.Fields(refused)...).Str, refused)
 		}
-		require.Len(t, c.Do("GET", "k").Str, 10_000)
+		require.Equal(t, "vvv", c.Do("GETRANGE", "k", "0", "2").Str)
 		require.Equal(t, oom, c.Do("GUARD", "held", held, "SET", "k", "w").Str)
 		require.Equal(t, "1", c.Do("GUARD", "held", held, "EXISTS", "k").String())
 		require.Equal(t, "+QUEUED", inMulti(c, "DISCARD"), "nothing is refused that ends a transaction")

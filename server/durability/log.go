@@ -130,6 +130,17 @@ func (l *Log) breakDown(err error) {
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 
+// noticeFailure is breakDown if the log has failed. Who tells of a failure may come late, when a rewrite has
+// made the log whole again: that one is over.
+func (l *Log) noticeFailure() {
+	if l.storage.log != l {
+		return
+	}
+	if err := l.log.Err(); err != nil {
+		l.breakDown(err)
+	}
+}
+
 // renew lets positions go on above those that were lost, also that of who has written nothing since. The log
 // is about to be rewritten: it tells nobody of positions.
 func (l *Log) renew() {

@@ -26,11 +26,9 @@ func (s *Storage) newLog() (*Log, aof.Options) {
 			}
 		},
 		Synced: func(int64) { s.host.Synced() },
-		Failed: func(err error) {
-			go s.host.Do(func() { l.breakDown(err) })
-		},
-		Warn:  func(err error) { s.logger.Warn("the append-only file", "cause", err) },
-		NowMS: func() int64 { return s.store.NowMS() },
+		Failed: func(error) { go s.host.Do(l.noticeFailure) },
+		Warn:   func(err error) { s.logger.Warn("the append-only file", "cause", err) },
+		NowMS:  func() int64 { return s.store.NowMS() },
 	}
 }
 

@@ -93,6 +93,7 @@ func (s *Storage) StartRewrite() error {
 	}
 	s.host.HandOn() // what happened before the cut belongs to the old files
 	if s.log != nil {
+		s.log.noticeFailure() // what is lost is lost before anything is made whole
 		s.log.renew()
 	}
 	run, err := log.BeginRewrite(s.config.AOFUseRDBPreamble)
