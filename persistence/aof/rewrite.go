@@ -209,6 +209,9 @@ func (rw *Rewrite) activate() error {
 		l.sizes.start, l.sizes.current = sum, sum
 	}
 	l.active, l.err = true, nil
+	// The base has what was dropped when the log failed. A reply that comes before anything is written again
+	// depends on that, and asks (Write).
+	l.written.Store(max(l.written.Load(), l.wrote))
 	l.setDue()
 	return nil
 }
