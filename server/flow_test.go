@@ -181,7 +181,11 @@ func TestFlowEnds(t *testing.T) {
 	for name, end := range map[string]func(t *testing.T, srv *Server, conn net.Conn){
 		"kill": func(t *testing.T, srv *Server, _ net.Conn) {
 			admin := client(t, srv)
-			list := admin.Do("CLIENT", "LIST").Str
+			var list string
+			eventually(t, func() bool { // what it has sent encrypted may still be on its way
+				list = admin.Do("CLIENT", "LIST").Str
+				return strings.Contains(list, "name=stalled ")
+			}, "it has said its name")
 			var id int
 			for line := range strings.Lines(list) {
 				if strings.Contains(line, "name=stalled ") {
