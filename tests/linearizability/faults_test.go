@@ -6,7 +6,7 @@ import "lockserver/internal/plant"
 // so that it says something that it is found.
 var faults = []plant.Fault{
 	plant.New("UNLOCK skips the owner check", plant.Before("commands/lock_release.go",
-		"\tif held.holds == 0 || token != 0 && token != held.token {\n\t\tc.Out.Null()", `
+		"\tif held.holds == 0 || token != 0 && token != held.token {\n\t\tif token != 0 {", `
 	if planted("UNLOCK skips the owner check") && held.taken && held.holds == 0 {
 		remove(c, key, edit)
 		c.Out.Int(1)
