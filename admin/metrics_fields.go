@@ -1,6 +1,6 @@
 package admin
 
-import "github.com/prometheus/client_golang/prometheus"
+import dto "github.com/prometheus/client_model/go"
 
 // field is a metric that is a field of INFO, under the name that redis_exporter has for it.
 type field struct {
@@ -124,9 +124,9 @@ var fields = []field{
 }
 
 func gauge(name, help string, labels ...string) metric {
-	return metric{name, prometheus.GaugeValue, help, labels}
+	return metric{name, dto.MetricType_GAUGE, help, labels}
 }
 
 func counter(name, help string, labels ...string) metric {
-	return metric{name, prometheus.CounterValue, help, labels}
+	return metric{name, dto.MetricType_COUNTER, help, labels}
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"lockserver/commands"
 	"lockserver/server"
@@ -19,7 +19,7 @@ const mostSales = 2000
 var (
 	locksHeld   = gauge("lockserver_locks_held", "Locks that are held, as LOCK.LIST shows them.", "db")
 	lockWaiters = gauge("lockserver_lock_waiters", "Commands that wait for locks.", "db")
-	lockWaits   = metric{"lockserver_lock_wait_seconds", prometheus.UntypedValue,
+	lockWaits   = metric{"lockserver_lock_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks, however their waits ended.", []string{"db"}}
 	handoffs      = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
 	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
@@ -31,9 +31,9 @@ var (
 	saleSold      = counter("lockserver_sale_sold_total", "Pieces that are sold; it falls when an order is taken back.", "db", "voucher")
 	saleHeld      = gauge("lockserver_sale_held", "Pieces that are sold and not yet confirmed.", "db", "voucher")
 	saleConfirmed = gauge("lockserver_sale_confirmed", "Pieces whose orders are confirmed.", "db", "voucher")
-	saleLag       = gauge("lockserver_sale_lag", "Orders that a group of consumers has not been given.", "db", "voucher", "group")
-	salePending   = gauge("lockserver_sale_pending", "Orders that it has been given and has not acknowledged.", "db", "voucher", "group")
-	syncSeconds   = metric{"lockserver_aof_sync_seconds", prometheus.UntypedValue, "How long syncs of the append-only log took.", nil}
+	saleLag       = gauge("lockserver_sale_lag", "Orders that a group of consumers has not been given.", "db", "group", "voucher")
+	salePending   = gauge("lockserver_sale_pending", "Orders that it has been given and has not acknowledged.", "db", "group", "voucher")
+	syncSeconds   = metric{"lockserver_aof_sync_seconds", dto.MetricType_HISTOGRAM, "How long syncs of the append-only log took.", nil}
 )
 
 func nativeMetrics() []*metric {
@@ -69,14 +69,22 @@ func (s *scrape) sales(f *server.Figures) {
 	told := 0
 	s.source.EachSale(func(id int, sale *commands.SaleFigures) bool {
 		db := dbName(id)
-		s.send(&saleStock, float64(sale.Stock), db, sale.Voucher)
-		s.send(&saleSold, float64(sale.Sold), db, sale.Voucher)
-		s.send(&saleHeld, float64(sale.Held), db, sale.Voucher)
-		s.send(&saleConfirmed, float64(sale.Confirmed), db, sale.Voucher)
+		pairs, isNew := s.label(&saleStock, db, sale.Voucher)
+		if !isNew {
+			return true
+		}
+		s.sendTo(&saleStock, float64(sale.Stock), pairs)
+		s.sendTo(&saleSold, float64(sale.Sold), pairs)
+		s.sendTo(&saleHeld, float64(sale.Held), pairs)
+		s.sendTo(&saleConfirmed, float64(sale.Confirmed), pairs)
 		for _, g := range sale.Groups {
-			s.send(&salePending, float64(g.Pending), db, sale.Voucher, g.Name)
+			pairs, isNew := s.label(&salePending, db, g.Name, sale.Voucher)
+			if !isNew {
+				continue
+			}
+			s.sendTo(&salePending, float64(g.Pending), pairs)
 			if g.Lag >= 0 {
-				s.send(&saleLag, float64(g.Lag), db, sale.Voucher, g.Name)
+				s.sendTo(&saleLag, float64(g.Lag), pairs)
 			}
 		}
 		told++

@@ -1,10 +1,12 @@
 package admin
 
 import (
+	"cmp"
+	"slices"
 	"strconv"
 	"strings"
 
-	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 
 	"lockserver/server"
 )
@@ -18,7 +20,7 @@ var (
 	callSeconds  = counter("redis_commands_duration_seconds_total", "How long the calls of a command took.", "cmd")
 	callsRefused = counter("redis_commands_rejected_calls_total", "Calls that were refused before they ran.", "cmd")
 	callsFailed  = counter("redis_commands_failed_calls_total", "Calls whose reply was an error.", "cmd")
-	latencies    = metric{"redis_latency_percentiles_usec", prometheus.UntypedValue, "How long the calls of a command took, in microseconds.",
+	latencies    = metric{"redis_latency_percentiles_usec", dto.MetricType_SUMMARY, "How long the calls of a command took, in microseconds.",
 		[]string{"cmd"}}
 	errorsByCode  = counter("redis_errors_total", "Replies that were errors, by their first word.", "err")
 	keys          = gauge("redis_db_keys", "Keys of a database.", "db")
@@ -36,8 +38,8 @@ var (
 )
 
 // instanceLabels are fields of INFO.
-var instanceLabels = []string{"role", "redis_version", "redis_build_id", "redis_mode", "os", "maxmemory_policy", "tcp_port", "run_id",
-	"process_id"}
+var instanceLabels = []string{"maxmemory_policy", "os", "process_id", "redis_build_id", "redis_mode", "redis_version", "role", "run_id",
+	"tcp_port"}
 
 func commandMetrics() []*metric {
 	return []*metric{&up, &startTime, &instance, &calls, &callSeconds, &callsRefused, &callsFailed, &latencies, &errorsByCode, &keys,
@@ -108,15 +110,19 @@ func (s *scrape) infoLine(name, value string, info map[string]string) {
 // percentiles tells how the calls of a command are spread over time. The quantiles are of a hundred, as
 // redis_exporter has them.
 func (s *scrape) percentiles(cmd string, times, stat map[string]float64) {
-	quantiles := make(map[float64]float64)
+	pairs, isNew := s.label(&latencies, cmd)
+	if !isNew {
+		return
+	}
+	count, sum := uint64(stat["calls"]), stat["usec"]
+	told := &dto.Summary{SampleCount: &count, SampleSum: &sum}
 	for name, us := range times {
 		if p, ok := number(strings.TrimPrefix(name, "p")); ok {
-			quantiles[p] = us
+			told.Quantile = append(told.Quantile, &dto.Quantile{Quantile: &p, Value: &us})
 		}
 	}
-	if s.take(&latencies, []string{cmd}) {
-		s.out <- prometheus.MustNewConstSummary(s.descs[latencies.name], uint64(stat["calls"]), stat["usec"], quantiles, cmd)
-	}
+	slices.SortFunc(told.Quantile, func(a, b *dto.Quantile) int { return cmp.Compare(a.GetQuantile(), b.GetQuantile()) })
+	s.add(&latencies, &dto.Metric{Label: pairs, Summary: told})
 }
 
 // parts reads "a=1,b=2.5".

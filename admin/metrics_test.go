@@ -1,9 +1,11 @@
 package admin
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
@@ -20,9 +22,12 @@ func served(t *testing.T, o server.Options) (*Port, *testkit.Client) {
 	return open(t, srv), testkit.Dial(t, srv.Dial)
 }
 
-// metricsOf scrapes a port.
+// metricsOf scrapes a port, and has client_golang check what a registry would: that each series is there
+// once, with the labels and the kind of value of its metric.
 func metricsOf(t *testing.T, p *Port) string {
 	t.Helper()
+	_, err := prometheus.Gatherers{gatherer{p.source}}.Gather()
+	require.NoError(t, err)
 	status, text := get(t, p, "/metrics")
 	require.Equal(t, 200, status, text)
 	return text
@@ -93,6 +98,7 @@ func TestEveryMetricIsDescribed(t *testing.T) {
 		require.False(t, described[d.Name], d.Name)
 		require.NotEmpty(t, d.Help, d.Name)
 		require.NotEmpty(t, d.Type, d.Name)
+		require.True(t, slices.IsSorted(d.Labels), d.Name)
 		described[d.Name] = true
 	}
 	require.Len(t, described, len(allMetrics()))

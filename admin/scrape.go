@@ -1,0 +1,116 @@
+package admin
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"lockserver/internal/histogram"
+)
+
+// gatherer makes the metrics of a scrape from the figures of its moment. It is no prometheus.Registry: that
+// checks and sorts the series of a thousand sales anew each time, which takes longer than all the rest. What
+// it would check, a test does.
+type gatherer struct{ source Source }
+
+// Gather implements prometheus.Gatherer.
+func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
+	s := &scrape{source: g.source, families: make(map[*metric]*dto.MetricFamily), seen: make(map[string]struct{})}
+	f := g.source.Figures()
+	s.redis(&f)
+	s.locks(&f)
+	s.sales(&f)
+	all := make([]*dto.MetricFamily, 0, len(s.families))
+	for _, family := range s.families {
+		all = append(all, family)
+	}
+	slices.SortFunc(all, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return all, nil
+}
+
+// scrape is one answer.
+type scrape struct {
+	source   Source
+	families map[*metric]*dto.MetricFamily
+	seen     map[string]struct{} // by label
+}
+
+// add puts a series into the family of its metric.
+func (s *scrape) add(m *metric, series *dto.Metric) {
+	family := s.families[m]
+	if family == nil {
+		family = &dto.MetricFamily{Name: &m.name, Help: &m.help, Type: &m.kind}
+		s.families[m] = family
+	}
+	family.Metric = append(family.Metric, series)
+}
+
+// label returns the labels of a series; false: there has been one with them. They are names of keys and
+// errors, which clients make up. What is no UTF-8 is spelled otherwise, and what would then be there twice is
+// left out, for it would spoil the whole answer.
+func (s *scrape) label(m *metric, values ...string) (pairs []*dto.LabelPair, isNew bool) {
+	if len(values) == 0 {
+		return nil, true
+	}
+	for i := range values {
+		if !utf8.ValidString(values[i]) {
+			values[i] = strings.ToValidUTF8(values[i], string(utf8.RuneError))
+		}
+	}
+	key := m.name + "\x00" + strings.Join(values, "\x00")
+	if _, twice := s.seen[key]; twice {
+		return nil, false
+	}
+	s.seen[key] = struct{}{}
+	pairs = make([]*dto.LabelPair, len(values))
+	for i := range values {
+		pairs[i] = &dto.LabelPair{Name: &m.labels[i], Value: &values[i]}
+	}
+	return pairs, true
+}
+
+// send tells a value.
+func (s *scrape) send(m *metric, value float64, labels ...string) {
+	if pairs, isNew := s.label(m, labels...); isNew {
+		s.sendTo(m, value, pairs)
+	}
+}
+
+// sendTo tells a value of a series whose labels are known.
+func (s *scrape) sendTo(m *metric, value float64, pairs []*dto.LabelPair) {
+	// One allocation for all of it.
+	if m.kind == dto.MetricType_COUNTER {
+		series := new(struct {
+			dto.Metric
+			counter dto.Counter
+			value   float64
+		})
+		series.value, series.counter.Value, series.Counter, series.Label = value, &series.value, &series.counter, pairs
+		s.add(m, &series.Metric)
+		return
+	}
+	series := new(struct {
+		dto.Metric
+		gauge dto.Gauge
+		value float64
+	})
+	series.value, series.gauge.Value, series.Gauge, series.Label = value, &series.value, &series.gauge, pairs
+	s.add(m, &series.Metric)
+}
+
+// sendTimes tells a histogram of times in seconds.
+func (s *scrape) sendTimes(m *metric, h *histogram.Histogram, labels ...string) {
+	pairs, isNew := s.label(m, labels...)
+	if !isNew {
+		return
+	}
+	count, sum := uint64(h.Count), float64(h.SumUS)/1e6
+	told := &dto.Histogram{SampleCount: &count, SampleSum: &sum}
+	h.Each(func(boundUS, count int64) {
+		bound, upTo := float64(boundUS)/1e6, uint64(count)
+		told.Bucket = append(told.Bucket, &dto.Bucket{UpperBound: &bound, CumulativeCount: &upTo})
+	})
+	s.add(m, &dto.Metric{Label: pairs, Histogram: told})
+}
