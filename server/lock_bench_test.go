@@ -23,7 +23,7 @@ func (nowhere) Attach(transport.Session)        {}
 func (nowhere) WhileBusy()                      {}
 func (nowhere) PeerGone() bool                  { return false }
 func (nowhere) AwaitDrain(int) bool             { return false }
-func (nowhere) LimitReads(int)                  {}
+func (nowhere) SetStranger(int)                 {}
 
 // toNowhere is a session whose replies are dropped.
 func toNowhere(b *testing.B) *session {

@@ -92,4 +92,4 @@ func (nobody) Attach(transport.Session)        {}
 func (nobody) WhileBusy()                      {}
 func (nobody) PeerGone() bool                  { return false }
 func (nobody) AwaitDrain(int) bool             { return false }
-func (nobody) LimitReads(int)                  {}
+func (nobody) SetStranger(int)                 {}

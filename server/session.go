@@ -136,9 +136,11 @@ func (s *session) setAuthenticated(ok bool) {
 	}
 	s.authenticated = ok
 	s.decoder.SetAuthenticated(ok)
-	if s.conn.LimitReads(0); !ok {
-		s.conn.LimitReads(strangerInput)
+	most := 0
+	if !ok {
+		most = strangerInput
 	}
+	s.conn.SetStranger(most)
 }
 
 // peerText is a client's address as CLIENT LIST writes it. A unix socket's peer has none

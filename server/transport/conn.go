@@ -100,9 +100,9 @@ type Conn interface {
 	// PeerGone reports whether the client has closed its end: what is sent now will not be
 	// read. Only the owner calls it.
 	PeerGone() bool
-	// LimitReads says how much one read takes from the client at most; 0: as much as its owner likes.
-	// Host.Open calls it, or the owner.
-	LimitReads(bytes int)
+	// SetStranger says that the client has yet to log in: one read takes at most so many bytes, and where
+	// many wait for their turn the others come first. 0: it has. Host.Open calls it, or the owner.
+	SetStranger(readBytes int)
 	// AwaitDrain makes the owner feed the session once Buffered has fallen to low; false: it has
 	// already. Only the owner calls it.
 	AwaitDrain(low int) bool

@@ -59,6 +59,8 @@ func (l *Loop) handleWhileBusy(events []unix.EpollEvent, running *loopConn) {
 			}
 		case fd == d.bell:
 			l.answerBellWhileBusy(running)
+		case fd == d.strangers:
+			l.serveStrangers(running)
 		case d.listeners[fd] != "":
 			l.accept(fd)
 		}
@@ -84,22 +86,7 @@ func (l *Loop) releaseOthers(running *loopConn) {
 
 // answerBellWhileBusy does what others have left for the loop. The bell rings on if the loop is to end.
 func (l *Loop) answerBellWhileBusy(running *loopConn) {
-	d := &l.driver
-	d.mu.Lock()
-	kicked, arrived, opened := d.kicked, d.arrived, d.opened
-	d.kicked, d.arrived, d.opened = nil, nil, nil
-	if !d.ended {
-		var count [8]byte
-		_, _ = unix.Read(d.bell, count[:])
-		d.rung = false
-	}
-	d.mu.Unlock()
-	for _, fd := range opened {
-		d.watchListener(fd)
-	}
-	for _, c := range arrived {
-		l.register(c)
-	}
+	kicked, _ := l.takeLeft()
 	for _, c := range kicked {
 		if c == running {
 			l.queue = append(l.queue, c)

@@ -24,6 +24,9 @@ type loopConn struct {
 	drains  bool   // the session is to be fed when pending has fallen to drainTo
 	drainTo int
 	epoch   uint32 // of coalescing, when it was counted last
+	watched bool   // by epoll
+	// stranger: its client has yet to log in. It changes under the driver's mu.
+	stranger bool
 }
 
 // over are the events of a connection of which at least one end is closed.
@@ -40,7 +43,7 @@ func (c *loopConn) watch(op int) error {
 	if len(c.pending) > 0 {
 		events |= unix.EPOLLOUT
 	}
-	return c.loop.driver.control(op, c.fd, events)
+	return control(c.epoll(), op, c.fd, events)
 }
 
 // ready does what an event asks for. What may be left in the socket brings another event, in
@@ -281,7 +284,11 @@ func (c *loopConn) close() {
 func (c *loopConn) wake() {
 	d := &c.loop.driver
 	d.mu.Lock()
-	d.kicked = append(d.kicked, c)
+	if c.stranger {
+		d.kickedStrangers = append(d.kickedStrangers, c)
+	} else {
+		d.kicked = append(d.kicked, c)
+	}
 	d.ring()
 	d.mu.Unlock()
 }
@@ -315,6 +322,5 @@ func (c *loopConn) Unsent() int        { return len(c.held) + c.missing(0) }
 func (c *loopConn) Unacked() int       { return len(c.held) + c.missing(socketUnacked(c.socket)) }
 func (c *loopConn) GuardPeer(ms int64) { guardSocket(c.socket, ms) }
 func (c *loopConn) Heard() Silence     { return socketHeard(c.socket) }
-func (c *loopConn) LimitReads(n int)   { c.most = min(n, loopReadBytes) }
 func (c *loopConn) Attach(s Session)   { c.session = s }
 func (c *loopConn) PeerGone() bool     { return c.fd < 0 || socketPeerGone(c.fd) }

@@ -31,6 +31,8 @@ const (
 	// mostKicked is how many of those who were kicked have their turn in one round: thousands that have more
 	// to do than one turn takes must not keep the others waiting.
 	mostKicked = 256
+	// mostAccepted is how many connections one listener brings in a round.
+	mostAccepted = 64
 	// loopYield is how long a loop keeps its processor before it offers it to others.
 	loopYield = 8 * time.Millisecond
 )
@@ -48,6 +50,7 @@ type loops struct {
 type loopDriver struct {
 	owner     *loops
 	epoll     int
+	strangers int // an epoll of its own, which epoll watches: see strangers_epoll.go
 	bell      int // an eventfd: rung when there is something in kicked or arrived, or at the end
 	listeners map[int]string
 	conns     []*loopConn // by descriptor
@@ -70,8 +73,10 @@ type loopDriver struct {
 	kicked  []*loopConn
 	arrived []*loopConn
 	opened  []int // listeners of TCP that are to be watched
-	rung    bool
-	ended   bool
+	// kickedStrangers have a queue of their own, in which they wait for each other.
+	kickedStrangers []*loopConn
+	rung            bool
+	ended           bool
 }
 
 // listenLoops serves listeners, which it takes over, on n event loops.
@@ -90,7 +95,7 @@ func listenLoops(e *Endpoint, lns []net.Listener, n int) (*loops, error) {
 		if err == nil {
 			ls.loops[0].driver.listeners[fd] = ln.Addr().Network()
 			ls.closers = append(ls.closers, closerOf(fd))
-			err = ls.loops[0].driver.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
+			err = control(ls.loops[0].driver.epoll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN)
 		}
 		if err != nil {
 			ls.stop()
@@ -174,14 +179,17 @@ func (ls *loops) newScratch() Scratch { return ls.endpoint.host.NewScratch(true)
 func (d *loopDriver) open(owner *loops) (err error) {
 	d.owner, d.listeners = owner, make(map[int]string)
 	d.buf = make([]byte, loopReadBytes)
-	d.bell = -1
+	d.bell, d.strangers = -1, -1
 	if d.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
 	if d.bell, err = unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC); err != nil {
 		return os.NewSyscallError("eventfd", err)
 	}
-	return d.control(unix.EPOLL_CTL_ADD, d.bell, unix.EPOLLIN)
+	if err = control(d.epoll, unix.EPOLL_CTL_ADD, d.bell, unix.EPOLLIN); err != nil {
+		return err
+	}
+	return d.openStrangers()
 }
 
 // close closes everything that an ended loop holds.
@@ -205,11 +213,12 @@ func (l *Loop) close() {
 	d.rung = true // nobody rings a bell whose descriptor may be another file by then
 	d.mu.Unlock()
 	_ = unix.Close(d.bell)
+	_ = unix.Close(d.strangers)
 	_ = unix.Close(d.epoll)
 }
 
-func (d *loopDriver) control(op, fd int, events uint32) error {
-	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(d.epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
+func control(epoll, op, fd int, events uint32) error {
+	return os.NewSyscallError("epoll_ctl", unix.EpollCtl(epoll, op, fd, &unix.EpollEvent{Events: events, Fd: int32(fd)}))
 }
 
 // ring wakes the loop; the caller holds mu.
@@ -244,6 +253,8 @@ func (l *Loop) run() {
 				if l.answerBell() {
 					return
 				}
+			case fd == d.strangers:
+				l.serveStrangers(nil)
 			case d.listeners[fd] != "":
 				l.accept(fd)
 			}
@@ -343,7 +354,7 @@ func (d *loopDriver) resume() {
 // listen says what is waited for at the listeners.
 func (d *loopDriver) listen(events uint32) {
 	for fd := range d.listeners {
-		_ = d.control(unix.EPOLL_CTL_MOD, fd, events)
+		_ = control(d.epoll, unix.EPOLL_CTL_MOD, fd, events)
 	}
 }
 
@@ -354,32 +365,14 @@ func (d *loopDriver) watchListener(fd int) {
 	if d.pausing {
 		events = 0
 	}
-	if err := d.control(unix.EPOLL_CTL_ADD, fd, events); err != nil {
+	if err := control(d.epoll, unix.EPOLL_CTL_ADD, fd, events); err != nil {
 		d.owner.endpoint.log.Error("could not watch a listener", "cause", err)
 	}
 }
 
 // answerBell does what others have left for the loop and says whether it is to end.
 func (l *Loop) answerBell() (ended bool) {
-	d := &l.driver
-	d.mu.Lock()
-	kicked, arrived, opened := d.kicked, d.arrived, d.opened
-	d.kicked, d.arrived, d.opened = nil, nil, nil
-	if len(kicked) > mostKicked {
-		kicked, d.kicked = kicked[:mostKicked], kicked[mostKicked:] // the bell rings on
-	} else {
-		var count [8]byte
-		_, _ = unix.Read(d.bell, count[:])
-		d.rung = false
-	}
-	ended = d.ended
-	d.mu.Unlock()
-	for _, fd := range opened {
-		d.watchListener(fd)
-	}
-	for _, c := range arrived {
-		l.register(c)
-	}
+	kicked, ended := l.takeLeft()
 	for _, c := range kicked {
 		c.kicked()
 	}
@@ -387,10 +380,43 @@ func (l *Loop) answerBell() (ended bool) {
 	return ended
 }
 
-// accept takes every connection that waits at a listener.
+// takeLeft takes what others have left for the loop: listeners and connections that are new, and those who
+// were kicked, of whom it returns some. The bell rings on if there are more, or if the loop is to end.
+func (l *Loop) takeLeft() (kicked []*loopConn, ended bool) {
+	d := &l.driver
+	d.mu.Lock()
+	arrived, opened := d.arrived, d.opened
+	d.arrived, d.opened = nil, nil
+	kicked, d.kicked = some(d.kicked, mostKicked)
+	strangers, rest := some(d.kickedStrangers, strangersARound)
+	kicked, d.kickedStrangers = append(kicked, strangers...), rest
+	if ended = d.ended; !ended && len(d.kicked)+len(rest) == 0 {
+		var count [8]byte
+		_, _ = unix.Read(d.bell, count[:])
+		d.rung = false
+	}
+	d.mu.Unlock()
+	for _, fd := range opened {
+		d.watchListener(fd)
+	}
+	for _, c := range arrived {
+		l.register(c)
+	}
+	return kicked, ended
+}
+
+// some returns at most so many of the first, which may be appended to, and the rest.
+func some(all []*loopConn, most int) (first, rest []*loopConn) {
+	if len(all) <= most {
+		return all, nil
+	}
+	return all[:most:most], all[most:]
+}
+
+// accept takes connections that wait at a listener; epoll tells again of those it leaves.
 func (l *Loop) accept(listener int) {
 	d := &l.driver
-	for {
+	for range mostAccepted {
 		fd, _, err := unix.Accept4(listener, unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
 		switch {
 		case err == nil:
@@ -449,6 +475,7 @@ func (l *Loop) register(c *loopConn) {
 		c.close()
 		return
 	}
+	c.watched = true
 	c.registered()
 }
 

@@ -31,14 +31,31 @@ func turn(t *testing.T, l *Loop) {
 	n, err := unix.EpollWait(l.driver.epoll, l.driver.events[:], 0)
 	require.NoError(t, err)
 	for _, ev := range l.driver.events[:n] {
-		if int(ev.Fd) == l.driver.bell {
+		switch int(ev.Fd) {
+		case l.driver.bell:
 			l.answerBell()
-		} else {
+		case l.driver.strangers:
+			l.serveStrangers(nil)
+		default:
 			l.driver.conns[ev.Fd].ready(ev.Events)
 		}
 	}
 	l.flush()
 	l.release()
+}
+
+// welcomed is a new connection of a loop: its descriptor there, and its other end.
+func welcomed(t *testing.T, l *Loop) (fd int, peer net.Conn) {
+	t.Helper()
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
+	require.NoError(t, err)
+	l.welcome(pair[0], "unix")
+	f := os.NewFile(uintptr(pair[1]), "peer")
+	peer, err = net.FileConn(f)
+	require.NoError(t, err)
+	require.NoError(t, f.Close())
+	t.Cleanup(func() { _ = peer.Close() })
+	return pair[0], peer
 }
 
 // release lets out what was withheld.
@@ -56,30 +73,24 @@ func (h *pongs) release() {
 func TestEndOfInputIsReadBeforeItIsTold(t *testing.T) {
 	h := newPongs()
 	l := byHand(t, h)
-	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
-	require.NoError(t, err)
-	l.welcome(pair[0], "unix")
-	f := os.NewFile(uintptr(pair[1]), "peer")
-	peer, err := net.FileConn(f)
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
+	fd, peer := welcomed(t, l)
 	c := testkit.NewClient(t, peer)
 
 	h.withholds.Store(true)
 	c.Send("SET", "k", "v")
 	turn(t, l)
-	require.EqualValues(t, 1, l.driver.conns[pair[0]].session.(*pongSession).requests.Load())
+	require.EqualValues(t, 1, l.driver.conns[fd].session.(*pongSession).requests.Load())
 	require.NoError(t, peer.(*net.UnixConn).CloseWrite())
-	l.driver.conns[pair[0]].ready(unix.EPOLLIN) // an event from before
+	l.driver.conns[fd].ready(unix.EPOLLIN) // an event from before
 	turn(t, l)
-	require.NotNil(t, l.driver.conns[pair[0]], "it is owed a reply")
+	require.NotNil(t, l.driver.conns[fd], "it is owed a reply")
 	h.release()
 	require.Eventually(t, func() bool {
 		turn(t, l)
-		return l.driver.conns[pair[0]] == nil
+		return l.driver.conns[fd] == nil
 	}, soon, time.Millisecond, "it gets its reply and is closed")
 	require.Equal(t, "+PONG", c.Receive().String())
-	_, err = peer.Read(make([]byte, 1))
+	_, err := peer.Read(make([]byte, 1))
 	require.Error(t, err)
 }
 
@@ -93,11 +104,11 @@ func TestBusyLoopResumesAccepting(t *testing.T) {
 	fd, err := takeDescriptor(ln)
 	require.NoError(t, err)
 	d.listeners[fd] = "tcp"
-	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN))
+	require.NoError(t, control(d.epoll, unix.EPOLL_CTL_ADD, fd, unix.EPOLLIN))
 	busy, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(busy) })
-	require.NoError(t, d.control(unix.EPOLL_CTL_ADD, busy, unix.EPOLLIN))
+	require.NoError(t, control(d.epoll, unix.EPOLL_CTL_ADD, busy, unix.EPOLLIN))
 
 	d.pause()
 	conn, err := net.Dial("tcp", addr)

@@ -175,8 +175,8 @@ func (t *loopConn) contain() {
 // what it has written.
 const drainGlance = 2 * time.Millisecond
 
-// LimitReads implements Conn. gnet has read already what it hands out.
-func (t *loopConn) LimitReads(int) {}
+// SetStranger implements Conn. gnet has read already what it hands out, and serves all alike.
+func (t *loopConn) SetStranger(int) {}
 
 // AwaitDrain implements Conn.
 func (t *loopConn) AwaitDrain(low int) bool {

@@ -347,7 +347,7 @@ func (t *streamConn) HangUp() {
 
 func (t *streamConn) GuardPeer(ms int64) { guardNetConn(carrier(t.conn), ms) }
 func (t *streamConn) Heard() Silence     { return netConnHeard(carrier(t.conn)) }
-func (t *streamConn) LimitReads(int)     {} // they are small
+func (t *streamConn) SetStranger(int)    {} // reads are small, and nobody waits for another's
 func (t *streamConn) Attach(s Session)   { t.session = s }
 
 // PeerGone implements Conn.
