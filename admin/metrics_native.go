@@ -28,7 +28,8 @@ var (
 	watchdogs     = gauge("lockserver_lock_watchdogs", "Locks whose lease the server renews.")
 	salesCount    = gauge("lockserver_sales", "Sales, of which "+strconv.Itoa(mostSales)+" have metrics of their own: the latest.")
 	saleStock     = gauge("lockserver_sale_stock", "Pieces that are left.", "db", "voucher")
-	saleSold      = counter("lockserver_sale_sold_total", "Pieces that are sold; it falls when an order is taken back.", "db", "voucher")
+	saleSold      = counter("lockserver_sale_sold_total", "Pieces that were sold, those that were taken back later among them.", "db", "voucher")
+	saleReturned  = counter("lockserver_sale_returned_total", "Pieces whose orders were taken back: cancelled, or not confirmed in time.", "db", "voucher")
 	saleHeld      = gauge("lockserver_sale_held", "Pieces that are sold and not yet confirmed.", "db", "voucher")
 	saleConfirmed = gauge("lockserver_sale_confirmed", "Pieces whose orders are confirmed.", "db", "voucher")
 	saleLag       = gauge("lockserver_sale_lag", "Orders that a group of consumers has not been given.", "db", "group", "voucher")
@@ -38,7 +39,7 @@ var (
 
 func nativeMetrics() []*metric {
 	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
-		&saleStock, &saleSold, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
+		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
 }
 
 // dbName is how redis_exporter names a database.
@@ -74,7 +75,8 @@ func (s *scrape) sales(f *server.Figures) {
 			return true
 		}
 		s.sendTo(&saleStock, float64(sale.Stock), pairs)
-		s.sendTo(&saleSold, float64(sale.Sold), pairs)
+		s.sendTo(&saleSold, float64(sale.Sold)+float64(sale.Returned), pairs)
+		s.sendTo(&saleReturned, float64(sale.Returned), pairs)
 		s.sendTo(&saleHeld, float64(sale.Held), pairs)
 		s.sendTo(&saleConfirmed, float64(sale.Confirmed), pairs)
 		for _, g := range sale.Groups {

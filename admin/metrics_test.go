@@ -60,6 +60,11 @@ func TestMetrics(t *testing.T) {
 	} {
 		require.Contains(t, text, "\n"+line+"\n")
 	}
+	c.Do("SECKILL.CANCEL", "10", "user", "order")
+	for _, line := range []string{`lockserver_sale_stock{db="db3",voucher="10"} 5`, `lockserver_sale_held{db="db3",voucher="10"} 0`,
+		`lockserver_sale_returned_total{db="db3",voucher="10"} 1`, `lockserver_sale_sold_total{db="db3",voucher="10"} 1`} {
+		require.Contains(t, metricsOf(t, p), "\n"+line+"\n", "a counter never falls")
+	}
 	require.NotContains(t, text, `voucher="none"`)
 	require.Regexp(t, `\nlockserver_aof_sync_seconds_count [1-9]`, text)
 	require.Regexp(t, `\nredis_instance_info\{[^\n]*redis_version="7\.4\.1"[^\n]*\} 1\n`, text)

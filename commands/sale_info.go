@@ -96,6 +96,7 @@ func writeReading(c *Ctx, s *stream.Stream) {
 type SaleFigures struct {
 	Voucher                      string
 	Stock, Sold, Held, Confirmed int64 // pieces
+	Returned                     int64 // those that were ever taken back, and are not in Sold any more
 	Groups                       []SaleGroup
 }
 
@@ -128,7 +129,7 @@ func FindSale(db *store.DB, voucher string) (f SaleFigures, ok bool) {
 			s.sold = int64(buyers.Set().Len())
 		}
 	}
-	f = SaleFigures{Voucher: voucher, Stock: stock, Sold: s.sold, Held: s.held, Confirmed: s.confirmed}
+	f = SaleFigures{Voucher: voucher, Stock: stock, Sold: s.sold, Held: s.held, Confirmed: s.confirmed, Returned: s.returned}
 	orders := db.Peek(s.streamKey(nil))
 	if !orders.OK() || !orders.Is(store.Stream) {
 		return f, true

@@ -126,6 +126,7 @@ func (t *settlement) finish(c *Ctx, state orderState) {
 		sums.SetInt(confirmedField, t.sale.confirmed+qty)
 	} else {
 		sums.SetInt(soldField, t.sale.sold-qty)
+		sums.SetInt(returnedField, min(t.sale.returned, math.MaxInt64-qty)+qty)
 	}
 	c.Notify(keyevent.Hash, "hset", key)
 }

@@ -46,6 +46,7 @@ var (
 	soldField      = []byte("sold")      // pieces: sold and not taken back
 	heldField      = []byte("held")      // pieces: of those sold, not yet confirmed, with a hold
 	confirmedField = []byte("confirmed") // pieces: of those sold
+	returnedField  = []byte("returned")  // pieces: ever taken back; not there as long as that is none
 )
 
 // sale is what the hash of a sale says. On bare keys it has the values that a sale has by default.
@@ -62,6 +63,7 @@ type sale struct {
 	sold           int64
 	held           int64
 	confirmed      int64
+	returned       int64
 }
 
 // findSale reads the hash of a sale.
@@ -134,6 +136,8 @@ func (s *sale) take(field []byte, value listpack.Value) bool {
 		number, least = &s.held, math.MinInt64
 	case "confirmed":
 		number, least = &s.confirmed, math.MinInt64
+	case "returned":
+		number = &s.returned
 	default:
 		return true
 	}

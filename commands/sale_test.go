@@ -189,7 +189,7 @@ func TestHold(t *testing.T) {
 		[2]string{"49 SECKILL.CANCEL v ann o4", `1`},
 		[2]string{"1000 XRANGE s:cancelled - +", `[["1700000000050-0" ["userId" "ann" "voucherId" "v" "id" "o1" "qty" "1" "reason" "expired"]] ` +
 			`["1700000000108-0" ["userId" "ann" "voucherId" "v" "id" "o4" "qty" "1" "reason" "cancelled"]]]`},
-		[2]string{"HGETALL seckill:sale:v", `["stream" "s" "limit" "1" "hold" "50" "total" "2" "sold" "1" "held" "0" "confirmed" "1"]`},
+		[2]string{"HGETALL seckill:sale:v", `["stream" "s" "limit" "1" "hold" "50" "total" "2" "sold" "1" "held" "0" "confirmed" "1" "returned" "2"]`},
 		[2]string{"SMEMBERS seckill:order:v", `["ben"]`},
 		[2]string{"EXISTS seckill:holds:v", `0`},
 	)

@@ -1,6 +1,7 @@
 package sales
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,6 +14,7 @@ import (
 // books are all keys of a sale, read while nobody does anything.
 type books struct {
 	stock, total, sold, held, confirmed int
+	returned                            int
 	orders                              map[string]order
 	buyers                              []string
 	pieces                              map[string]string
@@ -57,6 +59,7 @@ func readBooks(do func(args ...string) (resp.Value, error)) (b books, err error)
 	b.stock = number(ask("GET", "seckill:stock:"+voucher).Str)
 	sums := pairs(ask("HGETALL", "seckill:sale:"+voucher))
 	b.total, b.sold, b.held, b.confirmed = number(sums["total"]), number(sums["sold"]), number(sums["held"]), number(sums["confirmed"])
+	b.returned = number(cmp.Or(sums["returned"], "0"))
 	for _, v := range ask("SMEMBERS", "seckill:order:"+voucher).Elems {
 		b.buyers = append(b.buyers, v.Str)
 	}
@@ -106,6 +109,8 @@ func (b *books) check() error {
 		return fmt.Errorf("a stock of %d and orders of %v are not the %d that were created and restocked", b.stock, sums, b.total)
 	case b.sold != sums["held"]+sums["sold"]+sums["paid"] || b.held != sums["held"] || b.confirmed != sums["paid"]:
 		return fmt.Errorf("the sums %d, %d, %d are not those of the orders: %v", b.sold, b.held, b.confirmed, sums)
+	case b.returned != sums["gone"]:
+		return fmt.Errorf("%d pieces were taken back, and not those of the orders: %v", b.returned, sums)
 	case !slices.Equal(b.buyers, slices.Sorted(maps.Keys(pieces))):
 		return fmt.Errorf("the buyers %q are not the users of the orders: %v", b.buyers, pieces)
 	case !maps.Equal(many, b.pieces):
