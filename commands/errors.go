@@ -214,7 +214,7 @@ const (
 
 	// Locks and sales: ours.
 	ErrOwnerEmpty    Error = "ERR lock owner must not be empty"
-	ErrOwnerReserved Error = "ERR lock owner must not be '$token' or 'mode', these fields are reserved"
+	ErrOwnerReserved Error = "ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved"
 	ErrStaleToken    Error = "STALETOKEN the lock is not held with this token"
 	ErrTokenRange    Error = "ERR the lock's fencing token cannot rise any further"
 	ErrStock         Error = "ERR seckill stock is not an integer or out of range"

@@ -160,6 +160,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 		token = c.Host.NextToken(max(token, floor))
 		edit.SetInt(tokenField, token)
 	}
+	l.lease.mark(held, edit)
 	endMS, _ := l.lease.endMS(c) // checked before
 	edit.Expire(endMS)
 	if held.holds == 0 {

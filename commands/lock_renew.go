@@ -43,6 +43,7 @@ func renew(c *Ctx) error {
 	edit.Expire(endMS)
 	c.Notify(keyevent.Generic, "renew", key)
 	if l.unit != "" {
+		l.mark(held, edit)
 		c.Host.StopRenewing(c, key)
 	}
 	c.Out.Int(1)

@@ -9,12 +9,14 @@ import (
 )
 
 // A lock is the hash that Redisson's RLock keeps: the owner's name is the field, the number of its
-// holds the value, and the key's deadline the lease. One more field holds the fencing token;
-// Redisson's scripts never look at it.
+// holds the value, and the key's deadline the lease. Two more fields, which Redisson's scripts never look at,
+// are the fencing token, and the mark of a lock whose lease the server renews.
 var (
-	tokenField = []byte(store.TokenField)
+	tokenField    = []byte(store.TokenField)
+	watchdogField = []byte(store.WatchdogField)
 	// modeField marks Redisson's read-write lock, whose other fields mean something else.
 	modeField = []byte("mode")
+	oneText   = []byte("1") // of watchdogField
 )
 
 // MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
@@ -34,9 +36,10 @@ func TokenCanRise(nowUS, token int64) bool {
 
 // heldLock is what an owner has of a lock.
 type heldLock struct {
-	taken bool  // somebody holds the lock
-	holds int64 // of the owner that was asked for; 0: it holds nothing
-	token int64 // 0: none, as Redisson's own locks have
+	taken   bool  // somebody holds the lock
+	watched bool  // the hash has watchdogField
+	holds   int64 // of the owner that was asked for; 0: it holds nothing
+	token   int64 // 0: none, as Redisson's own locks have
 }
 
 // LockState is a held lock as anybody sees it. Owner is valid until the next change of the store.
@@ -62,7 +65,7 @@ func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err == nil && held.taken {
 		l.Token, l.DeadlineMS = held.token, r.DeadlineMS()
-		l.Owner, l.Holds = holder(r.Hash(), nil)
+		l.Owner, l.Holds, _ = holder(r.Hash(), nil)
 	}
 	return l, err
 }
@@ -105,42 +108,50 @@ func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
 	if has {
 		others--
 	}
+	if others == 2 && h.Has(watchdogField) {
+		l.watched = true
+		others--
+	}
 	if has && (!isInt || token <= 0 || token >= MaxToken) || others > 1 || h.Has(modeField) {
-		return l, ErrWrongType
+		return heldLock{}, ErrWrongType
 	}
 	l.token = token
 	if others == 0 { // a token that nobody holds
 		return l, nil
 	}
-	l.taken = true
 	holds, isInt, held := h.GetInt(owner)
 	if held && isInt && holds > 0 {
-		l.holds = holds
+		l.taken, l.holds = true, holds
 		return l, nil
 	}
 	if held {
 		return heldLock{}, ErrWrongType
 	}
 	var space [48]byte
-	if _, holds := holder(h, space[:0]); holds <= 0 {
+	_, holds, l.taken = holder(h, space[:0])
+	switch {
+	case !l.taken: // its owner was removed by hand
+		l.watched = true
+	case holds <= 0:
 		return heldLock{}, ErrWrongType
 	}
 	return l, nil
 }
 
-// holder returns the one field beside the token, and how many holds it counts; 0 or less if it is no such
+// holder returns the one field that is an owner, and how many holds it counts; 0 or less if it is no such
 // count. dst is scratch for an owner that is a number.
-func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64) {
+func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	for i := range h.Len() {
-		if owner, _ = h.At(i, dst); string(owner) != store.TokenField {
-			break
+		owner, _ = h.At(i, dst)
+		if string(owner) == store.TokenField || string(owner) == store.WatchdogField {
+			continue
 		}
+		if holds, isInt, _ := h.GetInt(owner); isInt {
+			return owner, holds, true
+		}
+		return owner, 0, true
 	}
-	holds, isInt, _ := h.GetInt(owner)
-	if !isInt {
-		return owner, 0
-	}
-	return owner, holds
+	return nil, 0, false
 }
 
 // checkOwner refuses the names that mean something else in the lock's hash.
@@ -148,7 +159,7 @@ func checkOwner(owner []byte) error {
 	switch {
 	case len(owner) == 0:
 		return ErrOwnerEmpty
-	case string(owner) == string(tokenField), string(owner) == string(modeField):
+	case string(owner) == string(tokenField), string(owner) == string(watchdogField), string(owner) == string(modeField):
 		return ErrOwnerReserved
 	}
 	return nil
@@ -177,6 +188,16 @@ func (l *lease) read(c *Ctx, a *Scanner, unit string) {
 		n *= 1000
 	}
 	l.unit, l.ms = unit, n
+}
+
+// mark makes a lock's hash say whether the server renews its lease from now on.
+func (l *lease) mark(held heldLock, edit store.HashEdit) {
+	switch renewed := l.unit == ""; {
+	case renewed && !held.watched:
+		edit.Set(watchdogField, oneText)
+	case !renewed && held.watched:
+		edit.Delete(watchdogField)
+	}
 }
 
 // endMS returns when a lease that begins now ends.

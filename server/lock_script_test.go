@@ -24,6 +24,38 @@ var lockScripts = []struct{ name, text string }{
 		A LOCK k a EX 7 -> token=1
 		A HGET k a -> "2"
 		A PTTL k -> 7000`},
+	{"$watchdog comes and goes with the kind of the lease", `
+		A LOCK k a -> token=1
+		A HGET k $watchdog -> "1"
+		A HLEN k -> 3
+		A HGET k a -> "1"
+		A LOCK k a PX 5000 -> token=1
+		A HEXISTS k $watchdog -> 0
+		A LOCK k a -> token=1
+		A HGET k $watchdog -> "1"
+		A RENEW k a -> 1
+		A HGET k $watchdog -> "1"
+		B UNLOCK k b -> $nil
+		B RENEW k b PX 5000 -> 0
+		A HGET k $watchdog -> "1"
+		A RENEW k a PX 5000 -> 1
+		A HEXISTS k $watchdog -> 0
+		A RENEW k a -> 1
+		A HEXISTS k $watchdog -> 0
+		A UNLOCK k a -> 0
+		A HDEL k a -> 1
+		A LOCK k a -> token=2
+		A HDEL k $token -> 1
+		B LOCK k b -> $nil
+		A LOCK k a -> token=3
+		A HLEN k -> 3
+		A HDEL k a -> 1
+		B LOCK k b PX 100 -> token=4
+		B HLEN k -> 2
+		B MLOCK 2 k l b -> tokens=4,5
+		B HGET k $watchdog -> "1"
+		B HSET k x 1 -> 1
+		B UNLOCK k b -> -WRONGTYPE Operation against a key holding the wrong kind of value`},
 	{"a lease that makes no deadline", `
 		A LOCK k a PX 0 -> -ERR invalid expire time in 'lock' command
 		A LOCK k a PX -1 -> -ERR invalid expire time in 'lock' command
@@ -53,10 +85,11 @@ var lockScripts = []struct{ name, text string }{
 		A EXISTS k -> 0`},
 	{"owners", `
 		A LOCK k "" -> -ERR lock owner must not be empty
-		A LOCK k $token -> -ERR lock owner must not be '$token' or 'mode', these fields are reserved
-		A LOCK k mode -> -ERR lock owner must not be '$token' or 'mode', these fields are reserved
+		A LOCK k $token -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A LOCK k $watchdog -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
 		A UNLOCK k "" -> -ERR lock owner must not be empty
-		A RENEW k mode -> -ERR lock owner must not be '$token' or 'mode', these fields are reserved
+		A RENEW k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
 		A EXISTS k -> 0`},
 	{"a key of another type", `
 		A SET k v -> +OK
@@ -317,7 +350,7 @@ var lockScripts = []struct{ name, text string }{
 		B LOCK k b WAIT 0 -> waits
 		A HDEL k a -> 1
 		B <- token>1
-		B HLEN k -> 2`},
+		B HLEN k -> 3`},
 	{"the key is overwritten under waiters", `
 		A LOCK k a -> token
 		B LOCK k b WAIT 0 -> waits

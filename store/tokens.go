@@ -14,6 +14,8 @@ import (
 const (
 	// TokenField is the field of a hash that makes it one of EachToken's: a native lock's fencing token.
 	TokenField = "$token"
+	// WatchdogField is the field of a lock whose lease the server renews.
+	WatchdogField = "$watchdog"
 	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
 	// queue, the timeouts of those who queue.
 	CompanionPrefix = "redisson_lock_"
@@ -148,7 +150,15 @@ func (db *DB) noteLease(slot int) {
 	if !db.space.tokens.Has(slot) {
 		return
 	}
-	if _, v := db.space.keys.At(slot); v.hasToken() && v.hash().Len() > 1 {
+	_, v := db.space.keys.At(slot)
+	if !v.hasToken() {
+		return
+	}
+	owners := v.hash().Len() - 1
+	if owners > 0 && v.hash().Has([]byte(WatchdogField)) {
+		owners--
+	}
+	if owners > 0 {
 		db.leasesExpired++
 	}
 }

@@ -177,8 +177,11 @@ func (op *operation) answerLook(v resp.Value, wrong error) error {
 		if err != nil {
 			return wrong
 		}
-		if field == "$token" {
+		switch field {
+		case "$token":
 			op.values = []int64{n}
+			continue
+		case "$watchdog":
 			continue
 		}
 		number, found := strings.CutPrefix(field, "owner-")
