@@ -105,8 +105,8 @@ type Host interface {
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
 	// HolderNote returns what a lock that this session acquires now remembers of that:
-	// see store.HashEdit.SetNote.
-	HolderNote(c *Ctx) uint64
+	// see store.HashEdit.SetNote. was is the note of the hold that is confirmed to it; 0: it is a new one.
+	HolderNote(c *Ctx, was uint64) uint64
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)

@@ -14,9 +14,17 @@ type lockCall struct {
 	owner  []byte
 	lease  lease
 	many   bool // MLOCK: the reply is an array
+	once   bool // a lock that the owner holds already is not counted once more
 	waits  bool
 	waitMS int64   // 0: without limit
-	tokens []int64 // of the keys, once they are locked; kept after a wait only
+	grants []grant // of the keys, once they are locked; kept after a wait only
+}
+
+// grant is what a call was given of one key.
+type grant struct {
+	token   int64
+	counted bool   // it is a hold more
+	note    uint64 // HolderNote: another one if the hold was confirmed to somebody since
 }
 
 // read takes what follows the keys and checks it.
@@ -34,6 +42,11 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 			if l.waitMS < 0 {
 				a.Fail(ErrTimeoutSign)
 			}
+		case "ONCE":
+			if l.once {
+				a.Syntax()
+			}
+			l.once = true
 		}
 	}
 	if err := a.Err(); err != nil {
@@ -152,10 +165,15 @@ func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 	return token
 }
 
-// take gives the owner one hold more. A new token is above floor.
+// counts reports whether the call gives the owner one hold more.
+func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.once }
+
+// take gives the owner one hold more, or confirms the one that it has. A new token is above floor.
 func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
 	token = held.token
-	edit.SetInt(l.owner, held.holds+1)
+	if l.counts(held) {
+		edit.SetInt(l.owner, held.holds+1)
+	}
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
 		token = c.Host.NextToken(max(token, floor))
 		edit.SetInt(tokenField, token)
@@ -164,7 +182,9 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	endMS, _ := l.lease.endMS(c) // checked before
 	edit.Expire(endMS)
 	if held.holds == 0 {
-		edit.SetNote(c.Host.HolderNote(c))
+		edit.SetNote(c.Host.HolderNote(c, 0))
+	} else if l.once {
+		edit.SetNote(c.Host.HolderNote(c, c.DB.Peek(key).Note()))
 	}
 	if l.lease.unit == "" {
 		c.Host.Renew(c, key, l.owner, token)
@@ -204,11 +224,17 @@ func (l *lockCall) try(c *Ctx) (bool, error) {
 	return ok, err
 }
 
-// giveBack releases locks whose grant never reached the client, unless they have been released since.
+// giveBack releases locks whose grant never reached the client, unless they have been released since, or the
+// owner was told again that it holds them: a LOCK ... ONCE that it has sent twice, over two connections. If
+// the second of those is lost as well, the lock ends with its lease.
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
+		g := l.grants[i]
+		if note := c.DB.Peek(key).Note(); !g.counted || note != g.note && note != 0 {
+			continue
+		}
 		held, edit, err := openLock(c.DB, key, l.owner)
-		if err == nil && held.holds > 0 && held.token == l.tokens[i] {
+		if err == nil && held.holds > 0 && held.token == g.token {
 			release(c, key, l.owner, held, edit)
 		}
 	}

@@ -2,7 +2,7 @@ package commands
 
 // MLOCK is LOCK of several keys that become the owner's in one moment or not at all. While it waits
 // it holds none of them and stands in the queue of each. The same key twice is two holds, which
-// MUNLOCK of the same keys gives back.
+// MUNLOCK of the same keys gives back; with ONCE it is one.
 //
 // Nobody barges: a free key goes to the first of its queue and to nobody else, even if that is an MLOCK
 // whose other keys are still taken. So two that wait for each other's place would wait for ever. They
@@ -44,13 +44,15 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	if !all {
 		return false, nil
 	}
-	l.tokens = make([]int64, len(l.keys))
+	l.grants = make([]grant, len(l.keys))
 	if l.many {
 		c.Out.Array(len(l.keys))
 	}
 	for i, key := range l.keys {
-		l.tokens[i] = l.takeAt(c, key)
-		c.Out.Int(l.tokens[i])
+		held, _, _ := peekLock(c.DB, key, l.owner)
+		token := l.takeAt(c, key)
+		l.grants[i] = grant{token, l.counts(held), c.DB.Peek(key).Note()}
+		c.Out.Int(token)
 	}
 	return true, nil
 }

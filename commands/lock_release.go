@@ -72,14 +72,27 @@ func readTokenNumber(a *Scanner) int64 {
 	return token
 }
 
+// readTokens reads TOKENS and a token for each of n keys, if that is what follows.
+func readTokens(a *Scanner, n int) (tokens []int64) {
+	for a.More() {
+		if a.Option() != "TOKENS" || tokens != nil {
+			a.Syntax()
+			break
+		}
+		tokens = make([]int64, n)
+		for i := range tokens {
+			tokens[i] = readTokenNumber(a)
+		}
+	}
+	return tokens
+}
+
 // munlock gives back one hold of each key. A key that is no lock keeps it from doing anything.
 func munlock(c *Ctx) error {
 	a := c.Args()
 	keys := lockKeys(a)
 	owner := a.Bytes()
-	if a.More() {
-		a.Syntax()
-	}
+	tokens := readTokens(a, len(keys))
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -92,13 +105,17 @@ func munlock(c *Ctx) error {
 		}
 	}
 	c.Out.Array(len(keys))
-	for _, key := range keys {
+	for i, key := range keys {
 		held, edit, _ := openLock(c.DB, key, owner)
-		if held.holds == 0 {
-			c.Out.Null()
-		} else {
+		stale := tokens != nil && tokens[i] != held.token
+		switch {
+		case held.holds > 0 && !stale:
 			c.Out.Int(release(c, key, owner, held, edit))
+			continue
+		case tokens != nil:
+			c.Host.StaleToken(c)
 		}
+		c.Out.Null()
 	}
 	return nil
 }

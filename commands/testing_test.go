@@ -400,8 +400,8 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
-func (h *fakeHost) StaleToken(*Ctx)          { h.staleTokens++ }
-func (h *fakeHost) HolderNote(c *Ctx) uint64 { return uint64(c.Session.ID()) }
+func (h *fakeHost) StaleToken(*Ctx)                    { h.staleTokens++ }
+func (h *fakeHost) HolderNote(c *Ctx, _ uint64) uint64 { return uint64(c.Session.ID()) }
 
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 

@@ -31,7 +31,7 @@ func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {
 func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }
 
 // HolderNote implements commands.Host.
-func (ex *executor) HolderNote(c *commands.Ctx) uint64 { return ex.holderNote(c) }
+func (ex *executor) HolderNote(c *commands.Ctx, was uint64) uint64 { return ex.holderNote(c, was) }
 
 // Publish implements commands.Host.
 func (ex *executor) Publish(channel, message []byte) int64 { return ex.publish(channel, message) }

@@ -184,13 +184,16 @@ const (
 	noteIDs      = 1 << (64 - noteTimeBits)
 )
 
-// holderNote is the note of a lock that is acquired now.
-func (ex *executor) holderNote(c *commands.Ctx) uint64 {
-	now := c.NowMS()
-	if now <= 0 || now > noteTimeMask {
+// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
+func (ex *executor) holderNote(c *commands.Ctx, was uint64) uint64 {
+	since := c.NowMS()
+	if was != 0 {
+		since = int64(was & noteTimeMask)
+	}
+	if since <= 0 || since > noteTimeMask {
 		return 0
 	}
-	return uint64(c.Session.ID())<<noteTimeBits | uint64(now)
+	return uint64(c.Session.ID())<<noteTimeBits | uint64(since)
 }
 
 // holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client

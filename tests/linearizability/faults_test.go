@@ -116,7 +116,7 @@ var faults = []plant.Fault{
 		}
 	}
 `)),
-	plant.New("MUNLOCK gives back only the first", plant.Instead("commands/lock_release.go", "\tfor _, key := range keys {\n\t\theld, edit, _ := openLock(c.DB, key, owner)\n", `
+	plant.New("MUNLOCK gives back only the first", plant.Instead("commands/lock_release.go", "\tfor i, key := range keys {\n\t\theld, edit, _ := openLock(c.DB, key, owner)\n", `
 	for i, key := range keys {
 		held, edit, _ := openLock(c.DB, key, owner)
 		if held.holds > 0 && i > 0 && planted("MUNLOCK gives back only the first") {
