@@ -54,7 +54,7 @@ func pfadd(c *Ctx) error {
 func pfcount(c *Ctx) error {
 	keys := c.Argv[1:]
 	if len(keys) > 1 {
-		merged, err := mergeHLLs(c, keys)
+		merged, err := mergeHLLs(c.DB.Find, keys)
 		if err != nil {
 			return err
 		}
@@ -80,11 +80,11 @@ func pfcount(c *Ctx) error {
 	return nil
 }
 
-// mergeHLLs merges what is at keys. The error is that of the first key which is not as it should be.
-func mergeHLLs(c *Ctx, keys [][]byte) (*hll.Registers, error) {
+// mergeHLLs merges what look finds at keys. The error is that of the first key which is not as it should be.
+func mergeHLLs(look func(key []byte) store.Ref, keys [][]byte) (*hll.Registers, error) {
 	merged := new(hll.Registers)
 	for _, key := range keys {
-		b, err := hyperLogLog(c.DB.Find(key))
+		b, err := hyperLogLog(look(key))
 		if err != nil {
 			return nil, err
 		}
@@ -100,10 +100,11 @@ func mergeHLLs(c *Ctx, keys [][]byte) (*hll.Registers, error) {
 func pfmerge(c *Ctx) error {
 	for _, key := range c.Argv[1:] {
 		if _, err := hyperLogLog(c.DB.Find(key)); err != nil {
-			_, err = mergeHLLs(c, c.Argv[1:]) // a key before it may be damaged
+			_, err = mergeHLLs(c.DB.Peek, c.Argv[1:]) // a key before it may be damaged
 			return err
 		}
 	}
+	c.DB.FindToWrite(c.Argv[1])
 	if err := c.DB.PFMerge(c.Argv[1], c.Argv[2:]); err != nil {
 		return hllError(err)
 	}
@@ -115,7 +116,7 @@ func pfmerge(c *Ctx) error {
 // pfdebug looks at the bytes of a HyperLogLog; GETREG makes it dense, as in Redis.
 func pfdebug(c *Ctx) error {
 	what, key := c.Argv[1], c.Argv[2]
-	b, err := hyperLogLog(c.DB.Find(key))
+	b, err := hyperLogLog(c.DB.FindToWrite(key))
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (cond expireCond) allows(oldMS, newMS int64) bool {
 }
 
 func persist(c *Ctx) error {
-	if c.DB.Persist(c.Argv[1]) {
+	if c.DB.FindToWrite(c.Argv[1]).OK() && c.DB.Persist(c.Argv[1]) {
 		c.Notify(keyevent.Generic, "persist", c.Argv[1])
 		c.Out.Int(1)
 	} else {

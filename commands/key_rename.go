@@ -103,7 +103,7 @@ func copyKey(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if !c.DB.Find(key).OK() || to.Peek(newKey).OK() && !replace {
+	if !c.DB.Find(key).OK() || to.FindToWrite(newKey).OK() && !replace {
 		c.Out.Int(0)
 		return nil
 	}

@@ -2,6 +2,7 @@ package commands
 
 import (
 	"bytes"
+	"slices"
 	"strconv"
 
 	"lockserver/internal/ascii"
@@ -11,10 +12,10 @@ import (
 )
 
 func keys(c *Ctx) error {
-	f := keyFilter{pattern: c.Argv[1]}
+	pattern := c.Argv[1]
 	list, n := c.Out.DeferArray(), 0
 	c.DB.Each(func(key string, r store.Ref) bool {
-		if f.takes(key, r) {
+		if matchesKey(pattern, key) {
 			c.Out.BulkString(key)
 			n++
 		}
@@ -24,18 +25,9 @@ func keys(c *Ctx) error {
 	return nil
 }
 
-// keyFilter is what KEYS and SCAN ask of a key. Its zero value takes none.
-type keyFilter struct {
-	pattern []byte
-	kind    []byte // as TYPE answers it, in any case; nil: every type
-}
-
-// takes asks for the pattern "*" itself because no pattern matches the empty key.
-func (f *keyFilter) takes(key string, r store.Ref) bool {
-	if f.kind != nil && !ascii.EqualFold(f.kind, r.Kind().String()) {
-		return false
-	}
-	return string(f.pattern) == "*" || glob.Match(f.pattern, []byte(key), false)
+// matchesKey asks for the pattern "*" itself because no pattern matches the empty key.
+func matchesKey(pattern []byte, key string) bool {
+	return string(pattern) == "*" || glob.Match(pattern, []byte(key), false)
 }
 
 const scanDefaultCount = 10
@@ -43,13 +35,14 @@ const scanDefaultCount = 10
 func scan(c *Ctx) error {
 	a := c.Args()
 	cursor := a.Cursor()
-	f, count := keyFilter{pattern: []byte("*")}, int64(scanDefaultCount)
+	pattern, count := []byte("*"), int64(scanDefaultCount)
+	var kind []byte // as TYPE answers it, in any case; nil: every type
 	for a.More() {
 		switch scanOption(a) {
 		case "MATCH":
-			f.pattern = a.Bytes()
+			pattern = a.Bytes()
 		case "TYPE":
-			f.kind = a.Bytes()
+			kind = a.Bytes()
 		case "COUNT":
 			if count = a.Int(); count < 1 {
 				a.Syntax()
@@ -61,10 +54,15 @@ func scan(c *Ctx) error {
 	}
 	var found []string
 	cursor = c.DB.Scan(cursor, int(count), func(key string, r store.Ref) {
-		if f.takes(key, r) {
+		if matchesKey(pattern, key) {
 			found = append(found, key)
 		}
 	})
+	if kind != nil {
+		found = slices.DeleteFunc(found, func(key string) bool { // each is a hit, as in Redis
+			return !ascii.EqualFold(kind, c.DB.LookQuietly([]byte(key)).Kind().String())
+		})
+	}
 	c.WritePiece(cursor, len(found))
 	for _, key := range found {
 		c.Out.BulkString(key)

@@ -10,6 +10,7 @@ import (
 type moveCall struct {
 	source, destination []byte
 	from, to            list.Side
+	waits               bool // it would, which Redis finds out in a look-up of its own
 }
 
 func lmove(c *Ctx) error {
@@ -49,6 +50,7 @@ func (m *moveCall) runOrNull(c *Ctx, a *Scanner) error {
 
 // runOrWait moves an element, or makes the client wait until it can; the timeout is still to be read from a.
 func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
+	m.waits = true
 	deadlineMS := a.Deadline(c.NowMS())
 	if err := a.Err(); err != nil {
 		return err
@@ -60,7 +62,7 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 		c.Out.Null()
 		return nil
 	}
-	own := moveCall{source: Clone(m.source), destination: Clone(m.destination), from: m.from, to: m.to}
+	own := moveCall{source: Clone(m.source), destination: Clone(m.destination), from: m.from, to: m.to, waits: true}
 	return c.Block(Wait{Keys: [][]byte{own.source}, Kind: store.List, DeadlineMS: deadlineMS, Try: own.run,
 		TimedOut: func(c *Ctx) { c.Out.NullArray() }})
 }
@@ -69,12 +71,16 @@ func (m *moveCall) runOrWait(c *Ctx, a *Scanner) error {
 // destination of another type ends a wait with an error, and the element stays.
 func (m *moveCall) run(c *Ctx) (done bool, err error) {
 	source, ok := c.DB.OpenList(m.source)
+	if m.waits && ok {
+		c.DB.FindToWrite(m.source)
+	}
 	switch {
 	case !ok:
 		return false, ErrWrongType
 	case source.List() == nil:
 		return false, nil
 	case string(m.source) == string(m.destination):
+		c.DB.FindToWrite(m.destination) // in Redis, too, that is another use
 		i := 0
 		if m.from == list.Right {
 			i = -1

@@ -9,6 +9,7 @@ type popCall struct {
 	keys  [][]byte
 	last  bool  // from a list's right end, or the highest of a sorted set
 	count int64 // most elements, written as an array; 0: one, written alone
+	waits bool  // the command would wait, which Redis finds out in a look-up of its own
 }
 
 // popFirst is LMPOP and ZMPOP.
@@ -29,7 +30,7 @@ func popFirst(c *Ctx, kind store.Kind) error {
 // popOneOrWait is BLPOP, BRPOP, BZPOPMIN and BZPOPMAX.
 func popOneOrWait(c *Ctx, kind store.Kind, last bool) error {
 	a := c.Args()
-	p := popCall{kind: kind, keys: a.Take(a.Left() - 1), last: last}
+	p := popCall{kind: kind, keys: a.Take(a.Left() - 1), last: last, waits: true}
 	deadlineMS := a.Deadline(c.NowMS())
 	if err := a.Err(); err != nil {
 		return err
@@ -42,7 +43,7 @@ func popFirstOrWait(c *Ctx, kind store.Kind) error {
 	a := c.Args()
 	timeout := *a
 	a.Bytes()
-	p := popCall{kind: kind}
+	p := popCall{kind: kind, waits: true}
 	p.read(a)
 	if err := a.Err(); err != nil {
 		return err

@@ -53,19 +53,13 @@ func smove(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	from, ok := c.DB.OpenSet(source)
-	if !ok {
-		return ErrWrongType
-	}
-	if from.Set() == nil {
-		c.Out.Int(0)
-		return nil
-	}
-	to, ok := c.DB.OpenSet(destination)
-	if !ok {
-		return ErrWrongType
-	}
+	from, fromOK := c.DB.OpenSet(source)
+	to, toOK := c.DB.OpenSet(destination)
 	switch {
+	case fromOK && from.Set() == nil:
+		c.Out.Int(0)
+	case !fromOK || !toOK:
+		return ErrWrongType
 	case from.Set() == to.Set():
 		c.Out.Int(memberCount(from.Set(), member))
 	case from.Remove(member):

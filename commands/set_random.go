@@ -61,6 +61,7 @@ func popMany(c *Ctx, key []byte, e *store.SetEdit, count int64) {
 		}
 		return
 	}
+	c.DB.Look(key) // a hit, as in Redis, for which this is a SUNION
 	n := s.Len()
 	c.Out.Set(n)
 	s.Each(func(member []byte) bool {

@@ -35,13 +35,16 @@ func sortElements(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	r := c.DB.Find(s.key)
-	switch r.Kind() {
-	case store.None, store.List:
-	case store.ZSet:
+	r := c.DB.Look(s.key)
+	if r.Kind() == store.ZSet {
 		e := c.DB.EditZSet(s.key)
 		e.Expand() // for good, as Redis
 		r = c.DB.Peek(s.key)
+	} else {
+		c.DB.FindToWrite(s.key) // EditZSet is a use, too
+	}
+	switch r.Kind() {
+	case store.None, store.List, store.ZSet:
 	case store.Set:
 		// What is stored, or a script goes by, must not depend on the order in a table.
 		if s.unsorted && (s.destination != nil || c.FromScript) {

@@ -22,7 +22,6 @@ type claimCall struct {
 func xclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1}
-	c.DB.Look(call.key)
 	e, g, err := openGroup(c, call.key, call.name)
 	if err != nil {
 		return err
@@ -156,7 +155,7 @@ const (
 func xautoclaim(c *Ctx) error {
 	a := c.Args()
 	call := claimCall{key: a.Key(), name: a.Bytes(), consumer: a.Bytes(), retryCount: -1, deliveredMS: c.NowMS()}
-	c.DB.Look(call.key)
+	r := c.DB.Find(call.key)
 	call.minIdleMS = max(a.IntOr(ErrClaimMinIdle("XAUTOCLAIM")), 0)
 	if a.Err() != nil {
 		return a.Err()
@@ -181,7 +180,7 @@ func xautoclaim(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	e, g, err := openGroup(c, call.key, call.name)
+	e, g, err := openGroupOf(c, r, call.key, call.name)
 	if err != nil {
 		return err
 	}

@@ -216,7 +216,6 @@ func countIf(done bool) int64 {
 func xack(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
-	c.DB.Look(key)
 	e, g, err := openGroup(c, key, name)
 	if err != nil {
 		return err
@@ -237,14 +236,18 @@ func xack(c *Ctx) error {
 	return nil
 }
 
-// openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the
-// like have looked the key up before, as if to read it, because Redis does so and says so to
-// whoever wants to hear of misses.
+// openGroup opens a group for writing; e is nil if there is no such key or group. XACK and the like look the
+// key up as if to read it, as in Redis: whoever wants to hear of misses hears of it.
 func openGroup(c *Ctx, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
-	edit, ok := c.DB.OpenStream(key)
-	if !ok {
+	return openGroupOf(c, c.DB.Find(key), key, name)
+}
+
+// openGroupOf is openGroup for a key that was found to be r.
+func openGroupOf(c *Ctx, r store.Ref, key, name []byte) (e *store.StreamEdit, g *store.GroupEdit, err error) {
+	if !r.Is(store.Stream) {
 		return nil, nil, ErrWrongType
 	}
+	edit := c.DB.EditStream(key)
 	group, ok := edit.EditGroup(name)
 	if !ok {
 		return nil, nil, nil

@@ -25,7 +25,6 @@ func xnack(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	c.DB.Look(key)
 	e, g, err := openGroup(c, key, name)
 	if err != nil {
 		return err

@@ -91,7 +91,8 @@ func (x *readCall) resolveGroup(c *Ctx, ids [][]byte) ([]groupRead, error) {
 // readGroup writes what one stream has for the consumer, which is made if it is not there, and reports
 // whether that is anything.
 func (x *readCall) readGroup(c *Ctx, r *groupRead) bool {
-	e, _ := c.DB.OpenStream(r.key)
+	c.DB.Find(r.key) // in Redis, too, that is another hit
+	e := c.DB.EditStream(r.key)
 	g, _ := e.EditGroup(x.group)
 	consumer, _ := consumerOf(c, &g, r.key, x.consumer)
 	consumer.SeenMS = c.NowMS()
@@ -189,11 +190,14 @@ func (x *readCall) retryGroup(c *Ctx, ids [][]byte) (bool, error) {
 	}
 	ready := false
 	for i := range reads {
-		s := c.DB.Find(reads[i].key).Stream()
+		s := c.DB.Peek(reads[i].key).Stream()
 		ready = ready || hasNews(s, s.Group(x.group)) || x.idleSinceMS(c, reads[i].key) <= c.NowMS()
 	}
 	if ready && x.readGroups(c, reads) {
 		return true, nil
+	}
+	for i := range reads {
+		c.DB.Find(reads[i].key) // as readGroups would have
 	}
 	x.awaitIdle(c)
 	return false, nil

@@ -63,7 +63,7 @@ func (x *readCall) idleSinceMS(c *Ctx, key []byte) int64 {
 	if !x.claim {
 		return atMS
 	}
-	e, _ := c.DB.OpenStream(key)
+	e := c.DB.EditStream(key)
 	g, _ := e.EditGroup(x.group)
 	g.ByTime()
 	g.Group().EachByTime(func(p stream.Pending) bool {

@@ -163,7 +163,6 @@ func xdelex(c *Ctx) error {
 func xackdel(c *Ctx) error {
 	a := c.Args()
 	key, name := a.Key(), a.Bytes()
-	c.DB.Look(key)
 	e, g, err := openGroup(c, key, name)
 	if err != nil {
 		return err

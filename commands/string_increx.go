@@ -83,7 +83,7 @@ func (x *increxCall) ttl(c *Ctx, r store.Ref) (store.TTL, error) {
 // set puts the new number at the key, and tells of it.
 func (x *increxCall) set(c *Ctx, r store.Ref, text []byte, ttl store.TTL, event string) {
 	persisted := ttl == store.NoTTL && r.DeadlineMS() != 0
-	c.DB.SetString(x.key, text, ttl)
+	c.DB.UpdateString(x.key, text, ttl)
 	c.Notify(keyevent.String, event, x.key)
 	switch {
 	case ttl > 0:

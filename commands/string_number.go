@@ -55,7 +55,7 @@ func addInt(c *Ctx, key []byte, n int64) error {
 	}
 	var room [20]byte
 	text := strconv.AppendInt(room[:0], sum, 10)
-	c.DB.SetString(key, text, store.KeepTTL)
+	c.DB.UpdateString(key, text, store.KeepTTL)
 	c.Notify(keyevent.String, "incrby", key) // DECR, too
 	c.Out.Digits(text)
 	return nil

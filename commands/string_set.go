@@ -39,6 +39,7 @@ func setString(c *Ctx) error {
 		}
 	}
 	if ok, err := maySet(c, key, &cond); !ok || err != nil {
+		c.DB.FindToWrite(key) // a refused write is a use of the key, too
 		if !giveOld {
 			c.Out.Null()
 		}
@@ -52,13 +53,13 @@ func setString(c *Ctx) error {
 	return nil
 }
 
-// maySet reports whether the condition of a SET holds. A missing key is equal to nothing: it fails IFEQ and
-// IFDEQ and satisfies IFNE and IFDNE, and then nobody looks at the operand.
+// maySet reports whether the condition of a SET holds, without using the key. A missing key is equal to
+// nothing: it fails IFEQ and IFDEQ and satisfies IFNE and IFDNE, and then nobody looks at the operand.
 func maySet(c *Ctx, key []byte, cond *comparison) (bool, error) {
 	if cond.word == "" {
 		return true, nil
 	}
-	r := c.DB.FindToWrite(key)
+	r := c.DB.Peek(key)
 	switch cond.word {
 	case "NX":
 		return !r.OK(), nil
@@ -124,7 +125,10 @@ func mset(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	setAll(c, pairs)
+	for i := 0; i < len(pairs); i += 2 {
+		c.DB.SetString(pairs[i], pairs[i+1], store.NoTTL)
+		c.notifySet(pairs[i], store.NoTTL)
+	}
 	c.Out.OK()
 	return nil
 }
@@ -140,7 +144,10 @@ func msetnx(c *Ctx) error {
 			return nil
 		}
 	}
-	setAll(c, pairs)
+	for i := 0; i < len(pairs); i += 2 {
+		c.DB.UpdateString(pairs[i], pairs[i+1], store.NoTTL)
+		c.notifySet(pairs[i], store.NoTTL)
+	}
 	c.Out.Int(1)
 	return nil
 }
@@ -153,11 +160,4 @@ func keyValues(c *Ctx) ([][]byte, error) {
 		a.Arity()
 	}
 	return a.Rest(), a.Err()
-}
-
-func setAll(c *Ctx, pairs [][]byte) {
-	for i := 0; i < len(pairs); i += 2 {
-		c.DB.SetString(pairs[i], pairs[i+1], store.NoTTL)
-		c.notifySet(pairs[i], store.NoTTL)
-	}
 }

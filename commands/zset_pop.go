@@ -79,6 +79,9 @@ func (p *popCall) popZSet(c *Ctx, key []byte) (done bool, err error) {
 	case e.ZSet() == nil:
 		return false, nil
 	}
+	if p.waits {
+		c.DB.FindToWrite(key)
+	}
 	if p.count == 0 {
 		c.Out.Array(3)
 		c.Out.Bulk(key)

@@ -150,15 +150,21 @@ func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	return keys.Mut(slot), slot
 }
 
-// replace puts v in the place of whatever key holds, without a deadline.
+// replace puts v in the place of whatever key holds, without a deadline. That is a use of the key, which is
+// as often used as it was.
 func (db *DB) replace(key []byte, v value) {
-	if db.find(key) >= 0 {
-		db.freeingKey(db.store.lazy.ServerDel, key)
-		db.lose(key)
-		db.putAgain(key, v)
-	} else {
+	slot := db.find(key)
+	if slot < 0 {
 		db.put(key, v)
+		return
 	}
+	_, old := db.space.keys.At(slot)
+	db.store.touch(old)
+	access := old.access
+	db.freeingKey(db.store.lazy.ServerDel, key)
+	db.lose(key)
+	p, _ := db.putAgain(key, v)
+	p.access = access
 }
 
 // Delete removes a live key and says whether there was one: another value takes its place, or a command that
@@ -200,14 +206,13 @@ func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 	db.changed(key)
 }
 
-// Persist takes a key's deadline away and says whether it had one.
+// Persist takes a key's deadline away and says whether it had one. That is no use of the key: its look-up is.
 func (db *DB) Persist(key []byte) bool {
 	slot := db.find(key)
 	if slot < 0 {
 		return false
 	}
 	name, v := db.space.keys.At(slot)
-	db.store.touch(v)
 	if v.exp == nil {
 		return false
 	}

@@ -4,9 +4,11 @@ import (
 	"lockserver/store/set"
 )
 
-// Rename gives key's value and deadline to newKey, whatever that held. key must exist.
+// Rename gives key's value and deadline to newKey, whatever that held. key must exist. What is moved or
+// copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
 	v, atMS := db.take(key)
+	v.access = db.store.born()
 	db.displace(newKey)
 	db.place(newKey, v, atMS)
 	db.store.record(db, "RENAME", key, newKey)
@@ -24,6 +26,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 		return false
 	}
 	v, atMS := db.take(key)
+	v.access = db.store.born()
 	to.place(key, v, atMS)
 	db.store.record(db, "MOVE", key, appendInt(nil, int64(to.id)))
 	if db.store.follower != nil {
@@ -39,6 +42,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
 	v, atMS := from.copy(db.store), from.deadlineMS()
+	v.access = db.store.born()
 	to.displace(newKey)
 	to.place(newKey, v, atMS)
 	if db.store.effects != nil {
@@ -89,7 +93,6 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 
 // copy returns a value that shares nothing that anyone writes to.
 func (v *value) copy(s *Store) (c value) {
-	c.access = v.access
 	switch v.tag() {
 	case String:
 		c.ptr, c.meta = v.ptr, v.meta

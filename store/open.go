@@ -54,7 +54,7 @@ func (db *DB) OpenStream(key []byte) (e StreamEdit, ok bool) {
 }
 
 // open makes key's value of kind k writable; nil if there is no such key, false if it is of another kind. It
-// does not count as a hit or a miss, which are for commands that read.
+// is a use of the key, but does not count as a hit or a miss, which are for commands that read.
 func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	slot = db.find(key)
 	if slot < 0 {

@@ -41,7 +41,7 @@ func (db *DB) FindToWrite(key []byte) Ref {
 
 // Touch is Find that counts as a use even where nothing else does (CLIENT NO-TOUCH).
 func (db *DB) Touch(key []byte) Ref {
-	r := db.Find(key)
+	r := db.Look(key)
 	if r.v != nil {
 		db.store.use(r.v)
 	}

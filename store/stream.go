@@ -14,9 +14,14 @@ type StreamEdit struct {
 	s   *stream.Stream // nil: no such key yet
 }
 
-// EditStream opens key's stream for writing.
-func (db *DB) EditStream(key []byte) StreamEdit {
-	e, _ := db.OpenStream(key)
+// EditStream opens key's stream for a caller who has looked the key up: it is not used once more.
+func (db *DB) EditStream(key []byte) (e StreamEdit) {
+	e.db, e.key = db, key
+	if slot := db.find(key); slot >= 0 {
+		v := db.space.keys.Mut(slot)
+		v.own(db.store)
+		e.s = v.stream()
+	}
 	return e
 }
 

@@ -12,9 +12,14 @@ const (
 	KeepTTL TTL = -1
 )
 
-// SetString makes key a string holding a copy of val, whatever it held before. A deadline that is not in
-// the future removes the key instead.
-func (db *DB) SetString(key, val []byte, ttl TTL) {
+// SetString makes key a string holding a copy of val, whatever it held before, which is a use of the key. A
+// deadline that is not in the future removes the key instead.
+func (db *DB) SetString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, true) }
+
+// UpdateString is SetString for a command that has looked the key up, which is not used once more.
+func (db *DB) UpdateString(key, val []byte, ttl TTL) { db.setCopy(key, val, ttl, false) }
+
+func (db *DB) setCopy(key, val []byte, ttl TTL, use bool) {
 	if ttl > 0 && int64(ttl) <= db.store.nowMS && !db.store.frozenTime {
 		if !db.Delete(key) {
 			db.made(key) // and is gone again
@@ -22,11 +27,11 @@ func (db *DB) SetString(key, val []byte, ttl TTL) {
 		}
 		return
 	}
-	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl)
+	db.setOwned(key, append(make([]byte, 0, len(val)), val...), ttl, use)
 }
 
-// setOwned is SetString for bytes that nobody else holds.
-func (db *DB) setOwned(key, val []byte, ttl TTL) {
+// setOwned is SetString, or without use UpdateString, for bytes that nobody else holds.
+func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 	keys := db.space.keys
 	slot := db.space.recent
 	var h uint64
@@ -46,7 +51,9 @@ func (db *DB) setOwned(key, val []byte, ttl TTL) {
 		db.made(key)
 	} else {
 		v = keys.Mut(slot)
-		db.store.touch(v)
+		if use {
+			db.store.touch(v)
+		}
 		if v.tag() > String {
 			db.store.freeing(db.store.lazy.ServerDel, v)
 			db.space.unwatch(v)
@@ -86,7 +93,7 @@ func (db *DB) recordSet(key, val []byte, ttl TTL) {
 // PutBuffer is SetString, without a deadline, for bytes that nobody else holds: it takes them over. They may
 // be written to in place later, as those that SetRange has made.
 func (db *DB) PutBuffer(key, val []byte) {
-	db.setOwned(key, val, NoTTL)
+	db.setOwned(key, val, NoTTL, true)
 	keys := db.space.keys
 	slot := keys.Find(keys.Hash(key), key)
 	v := keys.Mut(slot)
@@ -95,25 +102,25 @@ func (db *DB) PutBuffer(key, val []byte) {
 	db.space.charge(v.size() - was)
 }
 
-// SetText makes key the string of a sum, keeping its deadline, as INCRBYFLOAT does: unlike SET it leaves an
-// integer as its text.
+// SetText makes key, which was looked up, the string of a sum, keeping its deadline, as INCRBYFLOAT does:
+// unlike SET it leaves an integer as its text.
 func (db *DB) SetText(key, sum []byte) {
-	db.SetString(key, sum, KeepTTL)
+	db.UpdateString(key, sum, KeepTTL)
 	if _, whole := decimal.ParseInt(sum); whole {
 		keys := db.space.keys
 		keys.Mut(keys.Find(keys.Hash(key), key)).retag(text)
 	}
 }
 
-// SetInt makes key the string of n and keeps its deadline: what INCR does.
+// SetInt makes key, which was looked up, the string of n and keeps its deadline: what INCR does.
 func (db *DB) SetInt(key []byte, n int64) {
 	var text [20]byte
-	db.SetString(key, appendInt(text[:0], n), KeepTTL)
+	db.UpdateString(key, appendInt(text[:0], n), KeepTTL)
 }
 
-// writableBuffer returns key's string as a buffer that may be written anywhere, making an empty
-// one if there is no such key. room is how many more bytes it will need. The caller charges for
-// what it then does to the length.
+// writableBuffer returns the string of key, which was looked up, as a buffer that may be written anywhere. It
+// makes an empty one if there is no such key. room is how many more bytes it will need. The caller charges
+// for what it then does to the length.
 func (db *DB) writableBuffer(key []byte, room int) *growable {
 	slot := db.find(key)
 	if slot < 0 {
@@ -124,7 +131,6 @@ func (db *DB) writableBuffer(key []byte, room int) *growable {
 		return g
 	}
 	v := db.space.keys.Mut(slot)
-	db.store.touch(v)
 	if v.tag() == buffer && !db.store.epoch.Shared(v.growable().stamp) {
 		return v.growable()
 	}

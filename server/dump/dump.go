@@ -109,6 +109,24 @@ func (r *restoreCall) deadline(nowMS int64) (atMS int64, err error) {
 	return nowMS + n, nil
 }
 
+// idle is for how many seconds the value counts as unused; -1: not said. As in Redis, whose clock for that
+// has 24 bits and runs over, it cannot be long.
+func (r *restoreCall) idle(nowS int64) int64 {
+	if r.idleS < 0 {
+		return -1
+	}
+	const most = 1<<24 - 1
+	now := nowS & most
+	at := now - r.idleS*1000/1000 // which runs over, too
+	if at < 0 {
+		at += most
+	}
+	if at &= most; at > now {
+		return now + most - at
+	}
+	return now - at
+}
+
 // restore decodes the payload to its end before it changes anything.
 func restore(c *commands.Ctx, host Host) error {
 	var r restoreCall
@@ -141,7 +159,7 @@ func restore(c *commands.Ctx, host Host) error {
 		}
 		return nil
 	}
-	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idleS, Freq: int(r.freq),
+	c.DB.Restore(r.key, value, store.Restoring{AtMS: atMS, IdleS: r.idle(c.NowMS() / 1000), Freq: int(r.freq),
 		Payload: func() []byte { return persistence.Dump(nil, value.Ref(), host.Compresses()) }})
 	c.Notify(keyevent.Generic, "restore", r.key)
 	return nil
