@@ -256,9 +256,9 @@ docs: ## write what follows from tables and data: docs/commands.md, the directiv
 need-chromium:
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "chromium is missing: run 'make deps', or name one (CHROMIUM=path)"; exit 1; }
 
-console: build need-chromium ## the console in Chromium: every page, a release by force, logins, keys (PICTURE=docs/console.png takes its picture)
+console: build need-chromium ## the console in Chromium: every page, a release by force, logins, keys (PICTURE=docs/console.png takes its picture, PICTURES=directory those of all pages)
 	cd tests/console && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
-	cd tests/console && PICTURE=$(if $(PICTURE),$(abspath $(PICTURE))) $(GO) test -count=1 .
+	cd tests/console && PICTURE=$(if $(PICTURE),$(abspath $(PICTURE))) PICTURES=$(if $(PICTURES),$(abspath $(PICTURES))) $(GO) test -count=1 .
 
 need-prometheus:
 	@for p in $(PROMETHEUS); do command -v $${p%:*} >/dev/null || { echo "$${p%:*} is missing: run 'make deps'"; exit 1; }; done

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"lockserver/admin/console"
+	"lockserver/admin/history"
 	"lockserver/commands"
 	"lockserver/server"
 )
@@ -55,6 +56,8 @@ type Port struct {
 	listener net.Listener
 	http     *http.Server
 	served   sync.WaitGroup
+	past     history.Book
+	closing  chan struct{}
 	// begun is when the port was opened, which is when the process began, but for a moment.
 	begun time.Time
 }
@@ -65,7 +68,7 @@ func Open(source Source, o Options) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("admin-port: %w", err)
 	}
-	p := &Port{source: source, log: o.Log, listener: limited(listener, mostConns), begun: time.Now()}
+	p := &Port{source: source, log: o.Log, listener: limited(listener, mostConns), begun: time.Now(), closing: make(chan struct{})}
 	p.http = &http.Server{
 		Handler: p.routes(), ReadHeaderTimeout: headerTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: mostHeader, ErrorLog: slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
@@ -75,6 +78,7 @@ func Open(source Source, o Options) (*Port, error) {
 			p.log.Error("the admin port has ended", "cause", err)
 		}
 	})
+	p.served.Go(p.remembering)
 	return p, nil
 }
 
@@ -86,6 +90,7 @@ func (p *Port) Addr() net.Addr { return p.listener.Addr() }
 func (p *Port) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), endTimeout)
 	defer cancel()
+	close(p.closing)
 	if p.http.Shutdown(ctx) != nil {
 		_ = p.http.Close()
 	}
@@ -97,7 +102,7 @@ func (p *Port) routes() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
-	mux.Handle("/", console.New(p.source, p.log))
+	mux.Handle("/", console.New(p.source, &p.past, p.log))
 	mux.Handle("GET /metrics", metricsHandler(p.source, p.log))
 	return bounded(mux)
 }

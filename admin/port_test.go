@@ -11,6 +11,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/admin/console"
+	"lockserver/admin/history"
 	"lockserver/commands"
 	"lockserver/server"
 )
@@ -63,6 +65,25 @@ func TestHealthAndReadiness(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, reply.Body.Close())
 	require.Equal(t, 404, reply.StatusCode)
+}
+
+// TestThePastIsRemembered: what charts show is noted while nobody looks.
+func TestThePastIsRemembered(t *testing.T) {
+	p, c := served(t, server.Options{})
+	c.Do("SELECT", "2")
+	c.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
+	c.Do("SECKILL", "shoes", "ann", "1")
+	now := time.Now()
+	p.remember(now)
+	require.Equal(t, [][]float64{{float64(now.Unix())}, {9}, {1}, {0}, {0}}, p.past.Of(console.SaleSeries(2, "shoes")))
+	require.Len(t, p.past.Of(console.OpsSeries), 2)
+	memory := p.past.Of(console.MemorySeries)
+	require.Len(t, memory, 3)
+	require.Positive(t, memory[1][0])
+	require.Positive(t, memory[2][0])
+	c.Do("DEL", "seckill:stock:shoes")
+	p.remember(now.Add(history.Kept))
+	require.Nil(t, p.past.Of(console.SaleSeries(2, "shoes")))
 }
 
 // TestAPortThatIsTaken: the error names the directive.

@@ -11,9 +11,11 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
+	"lockserver/admin/history"
 	"lockserver/internal/call"
 )
 
@@ -35,6 +37,7 @@ type Backend interface {
 // up by the next request.
 type Console struct {
 	backend  Backend
+	past     *history.Book
 	log      *slog.Logger
 	sessions sessions
 	attempts attempts
@@ -43,9 +46,9 @@ type Console struct {
 	mux      *http.ServeMux
 }
 
-// New returns a console. It stands at the root of a server of its own.
-func New(b Backend, log *slog.Logger) *Console {
-	c := &Console{backend: b, log: log, version: staticVersion(), mux: http.NewServeMux(),
+// New returns a console, whose charts begin with what past has. It stands at the root of a server of its own.
+func New(b Backend, past *history.Book, log *slog.Logger) *Console {
+	c := &Console{backend: b, past: past, log: log, version: staticVersion(), mux: http.NewServeMux(),
 		sessions: sessions{now: time.Now, of: make(map[string]*session)}, attempts: attempts{now: time.Now}}
 	c.pages = template.Must(template.New("").Funcs(c.functions()).ParseFS(templates, "templates/*.html"))
 	c.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/locks", http.StatusSeeOther) })
@@ -64,10 +67,10 @@ func New(b Backend, log *slog.Logger) *Console {
 // views are the pages.
 func (c *Console) views() []view {
 	return []view{
-		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLocks},
-		{path: "/graph", title: "Who waits for whom", template: "graph.html", needs: []string{"LOCK.WAITERS"}, every: 500 * time.Millisecond, load: c.loadGraph},
+		{path: "/locks", title: "Locks", template: "locks.html", needs: []string{"LOCK.LIST"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadLocks},
+		{path: "/graph", title: "Who waits for whom", template: "graph.html", needs: []string{"LOCK.WAITERS"}, eachDB: true, every: 500 * time.Millisecond, load: c.loadGraph},
 		{path: "/lock", title: "Lock", template: "lock.html", needs: []string{"LOCK.LIST"}, every: 500 * time.Millisecond, load: c.loadLock},
-		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, every: time.Second, load: c.loadSales, points: salePoints},
+		{path: "/sales", title: "Sales", template: "sales.html", needs: []string{"SECKILL.LIST", "0"}, eachDB: true, every: time.Second, load: c.loadSales, points: salePoints},
 		{path: "/server", title: "Server", template: "server.html", needs: []string{"INFO"}, every: time.Second, load: c.loadServer, points: serverPoints},
 	}
 }
@@ -120,19 +123,23 @@ type frame struct {
 
 // link is an entry of the navigation.
 type link struct {
-	Path, Name, Key string
-	Here            bool
+	Path, Name string
+	Here       bool
 }
 
-// navigation has the pages that a user may see.
-func (c *Console) navigation(s *session, path string) (links []link) {
+// navigation has the pages that a user may see, of the database that is shown.
+func (c *Console) navigation(s *session, path string, db int) (links []link) {
 	for _, v := range c.views() {
 		if v.path != "/lock" && c.backend.Permits(s.user, v.needs...) {
 			name := v.title
 			if v.path == "/graph" {
 				name = "Graph"
 			}
-			links = append(links, link{Path: v.path, Name: name, Key: name[:1], Here: v.path == path || v.path == "/locks" && path == "/lock"})
+			to := v.path
+			if v.eachDB && db != 0 {
+				to += "?db=" + strconv.Itoa(db)
+			}
+			links = append(links, link{Path: to, Name: name, Here: v.path == path || v.path == "/locks" && path == "/lock"})
 		}
 	}
 	return links
@@ -150,7 +157,7 @@ func (c *Console) page(v view) http.HandlerFunc {
 			http.Redirect(w, r, "/login?next="+url.QueryEscape(r.URL.RequestURI()), http.StatusSeeOther)
 			return
 		}
-		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path),
+		f := frame{Title: v.title, Path: v.path, Asked: s.asked, User: s.user, Token: s.token, Pages: c.navigation(s, v.path, database(r)),
 			Live: v.path + "/live?" + r.URL.RawQuery, NowMS: time.Now().UnixMilli()}
 		if !c.backend.Permits(s.user, v.needs...) {
 			f.Body = problem{"Not for " + s.user, "The ACL does not let this user run " + strings.Join(v.needs, " ") + "."}

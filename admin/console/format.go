@@ -23,7 +23,8 @@ func (c *Console) functions() template.FuncMap {
 		"percent":  percent,
 		"seconds":  func(s int64) string { return (time.Duration(s) * time.Second).String() },
 		"millis":   func(us int64) string { return strconv.FormatFloat(float64(us)/1000, 'f', 3, 64) },
-		"micro":    func(us float64) string { return strconv.FormatFloat(us, 'f', 1, 64) },
+		"milli":    func(ms float64) string { return strconv.FormatFloat(ms, 'f', 1, 64) },
+		"micro":    micro,
 		"add":      func(a, b int) int { return a + b },
 	}
 }
@@ -39,6 +40,14 @@ func count(n int64) string {
 		b.WriteRune(digit)
 	}
 	return b.String()
+}
+
+// micro writes a number of microseconds, which may be few.
+func micro(us float64) string {
+	if us >= 100 {
+		return count(int64(us))
+	}
+	return strconv.FormatFloat(us, 'f', 1, 64)
 }
 
 // bytesText writes a number of bytes.

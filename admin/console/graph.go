@@ -26,6 +26,7 @@ const (
 // graphPage is the page with the graph.
 type graphPage struct {
 	DB            int
+	Databases     databaseNav
 	Waits         int
 	More          bool // there are more than are drawn
 	Width, Height int
@@ -71,6 +72,7 @@ func (c *Console) loadGraph(s *session, r *http.Request) (any, error) {
 		p.More, waits = true, waits[:mostDrawn]
 	}
 	p.draw(waits)
+	p.Databases = c.databases(s, "/graph", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
 		p.Deadlock, err = readCircles(s.conn, 20)
 	}

@@ -50,16 +50,15 @@ type waiterView struct {
 
 // lockPage is the list of locks.
 type lockPage struct {
-	DB       int
-	DBs      []int
-	Query    string
-	By       string // key or owner: what Query is looked for in
-	Locks    []lockView
-	Next     string // the cursor of what follows; empty: there is no more
-	First    bool
-	Looked   int // locks that were looked at
-	Deadlock []circleView
-	Waiters  int
+	DB        int
+	Databases databaseNav
+	Query     string
+	By        string // key or owner: what Query is looked for in
+	Locks     []lockView
+	Next      string // the cursor of what follows; empty: there is no more
+	First     bool
+	Looked    int // locks that were looked at
+	Deadlock  []circleView
 }
 
 // circleView is a circle that was refused.
@@ -85,15 +84,6 @@ func (p *lockPage) PageLink(cursor string) string {
 	return "/locks?" + q.Encode()
 }
 
-// database reads which database a page shows.
-func database(r *http.Request) int {
-	db, err := strconv.Atoi(r.URL.Query().Get("db"))
-	if err != nil || db < 0 {
-		return 0
-	}
-	return db
-}
-
 // loadLocks is the page of locks, the latest first.
 func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
@@ -108,7 +98,7 @@ func (c *Console) loadLocks(s *session, r *http.Request) (any, error) {
 	if p.Locks, err = readLocks(s.conn, p.DB, keys, waitersARow); err != nil {
 		return nil, err
 	}
-	p.DBs = c.databases(s)
+	p.Databases = c.databases(s, "/locks", p.DB)
 	if c.backend.Permits(s.user, "LOCK.DEADLOCKS") {
 		p.Deadlock, err = readCircles(s.conn, 5)
 	}
@@ -204,24 +194,6 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 func newClientView(v resp.Value) clientView {
 	f := call.FieldsOf(v)
 	return clientView{ID: f.Int("id"), Name: f.Text("name"), Address: f.Text("address")}
-}
-
-// databases returns those that hold anything, if the user may know.
-func (c *Console) databases(s *session) (dbs []int) {
-	if !c.backend.Permits(s.user, "INFO", "keyspace") {
-		return nil
-	}
-	v, err := s.conn.Do("INFO", "keyspace")
-	if err != nil {
-		return nil
-	}
-	for line := range strings.Lines(strings.TrimPrefix(v.Str, "txt:")) {
-		name, _, ok := strings.Cut(line, ":")
-		if n, isDB := strings.CutPrefix(name, "db"); ok && isDB {
-			dbs = append(dbs, int(number(n)))
-		}
-	}
-	return dbs
 }
 
 // readCircles asks for the circles that were refused lately.

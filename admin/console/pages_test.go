@@ -13,10 +13,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/admin/history"
+	"lockserver/internal/call"
 	"lockserver/internal/testkit"
 	"lockserver/server"
-
-	"lockserver/internal/call"
 )
 
 // world is a server with a console, and somebody at a browser.
@@ -24,6 +24,7 @@ type world struct {
 	t       *testing.T
 	srv     *server.Server
 	console *Console
+	past    history.Book
 	log     bytes.Buffer
 	client  *testkit.Client
 	cookies map[string]string
@@ -38,7 +39,7 @@ func newWorld(t *testing.T) *world {
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
 	w := &world{t: t, srv: srv, client: testkit.Dial(t, srv.Dial), cookies: map[string]string{}, remote: "127.0.0.1:5000", host: "localhost:9000"}
-	w.console = New(srv, slog.New(slog.NewTextHandler(&w.log, nil)))
+	w.console = New(srv, &w.past, slog.New(slog.NewTextHandler(&w.log, nil)))
 	return w
 }
 
@@ -109,7 +110,7 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 		"/locks?q=ann&by=owner": {">a</a>"},
 		"/graph":                {">ann</text>", ">bob</text>", ">a</text>"},
 		"/lock?key=a":           {"ann", "bob", "Release by force"},
-		"/sales":                {"shoes", "10 % of 10 sold, 1 buyers"},
+		"/sales":                {"shoes", "10 % of 10 sold, 1 buyer"},
 		"/server":               {"LOCK", "lockserver-console", "default"},
 	} {
 		reply := w.get(path)
@@ -287,27 +288,79 @@ func TestASearchSaysHowFarItHasLooked(t *testing.T) {
 	require.GreaterOrEqual(t, seen, 500)
 }
 
+// TestEveryDatabase has its own page, which the others lead to, and a line on the page of the server.
+func TestEveryDatabase(t *testing.T) {
+	w := newWorld(t)
+	for _, db := range []string{"0", "3"} {
+		w.client.Do("SELECT", db)
+		w.client.Do("LOCK", "lock"+db, "ann")
+		w.client.Do("SECKILL.CREATE", "sale"+db, "STOCK", "10")
+	}
+	for path, want := range map[string]string{"/locks": "lock", "/sales": "sale"} {
+		require.Contains(t, w.get(path).Body.String(), `href="`+path+`?db=3"`)
+		require.NotContains(t, w.get(path).Body.String(), want+"3")
+		page := w.get(path + "?db=3").Body.String()
+		require.Contains(t, page, want+"3")
+		require.NotContains(t, page, want+"0")
+		require.Contains(t, page, `<a href="/graph?db=3"`, "the other pages stay there")
+	}
+	require.Contains(t, w.get("/sales?db=5").Body.String(), "No sale in database 5")
+	require.Contains(t, w.get("/graph?db=3").Body.String(), `href="/graph?db=0"`)
+	page := w.get("/server").Body.String()
+	require.Contains(t, page, `id="db-0"`)
+	require.Regexp(t, `id="db-3">.*data-label="Keys" class="num">3<.*data-label="Locks" class="num">1<`, page)
+}
+
 func TestAStreamSendsWhatChanges(t *testing.T) {
 	w := newWorld(t)
 	server := httptest.NewServer(w.console)
 	defer server.Close()
 	w.remote, w.host = server.Listener.Addr().String(), server.Listener.Addr().String()
 	require.Equal(t, http.StatusOK, w.get("/locks").Code)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL+"/locks/live", nil)
-	require.NoError(t, err)
+	text := w.stream(server.URL+"/locks/live", "appears", func() { w.client.Do("LOCK", "appears", "ann") })
+	require.NotContains(t, text, "</html>")
+}
+
+// TestAStreamBeginsWithThePast, but only with that of what the user sees.
+func TestAStreamBeginsWithThePast(t *testing.T) {
+	w := newWorld(t)
+	server := httptest.NewServer(w.console)
+	defer server.Close()
+	w.remote, w.host = server.Listener.Addr().String(), server.Listener.Addr().String()
+	w.client.Do("SECKILL.CREATE", "shoes", "STOCK", "10")
+	begun := time.Unix(1_700_000_000, 0)
+	for _, db := range []int{0, 1} {
+		w.past.Add(SaleSeries(db, "shoes"), begun, 9, 1, 0, 1)
+	}
+	w.past.Add(SaleSeries(0, "shoes"), begun.Add(time.Second), 8, 2, 0, 2)
+	w.past.Add(OpsSeries, begun, 77)
+	require.Equal(t, http.StatusOK, w.get("/sales").Code)
+	text := w.stream(server.URL+"/sales/live", "event: points", nil)
+	require.Contains(t, text, "event: past\ndata: "+`{"sale:0:shoes":[[1700000000,1700000001],[9,8],[1,2],[0,0],[1,2]]}`+"\n\n")
+	text = w.stream(server.URL+"/server/live", "event: points", nil)
+	require.Contains(t, text, "event: past\ndata: "+`{"ops":[[1700000000],[77]]}`+"\n\n")
+}
+
+// stream reads server-sent events until a text has come, after doing something.
+func (w *world) stream(url, until string, after func()) string {
+	w.t.Helper()
+	r, err := http.NewRequestWithContext(w.t.Context(), http.MethodGet, url, nil)
+	require.NoError(w.t, err)
 	r.AddCookie(&http.Cookie{Name: sessionCookie, Value: w.cookies[sessionCookie]})
 	reply, err := http.DefaultClient.Do(r)
-	require.NoError(t, err)
+	require.NoError(w.t, err)
 	defer func() { _ = reply.Body.Close() }()
-	require.Equal(t, "text/event-stream", reply.Header.Get("Content-Type"))
-	w.client.Do("LOCK", "appears", "ann")
+	require.Equal(w.t, "text/event-stream", reply.Header.Get("Content-Type"))
+	if after != nil {
+		after()
+	}
 	var got strings.Builder
 	piece := make([]byte, 4096)
-	for begun := time.Now(); !strings.Contains(got.String(), "appears"); {
-		require.Less(t, time.Since(begun), 5*time.Second, got.String())
+	for begun := time.Now(); !strings.Contains(got.String(), until); {
+		require.Less(w.t, time.Since(begun), 5*time.Second, got.String())
 		n, err := reply.Body.Read(piece)
-		require.NoError(t, err)
+		require.NoError(w.t, err)
 		got.Write(piece[:n])
 	}
-	require.NotContains(t, got.String(), "</html>")
+	return got.String()
 }

@@ -3,6 +3,7 @@ package console
 import (
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -14,15 +15,17 @@ const salesAPage = "24"
 
 // salePage is the list of sales.
 type salePage struct {
-	DB    int
-	Query string
-	Sales []saleView
-	Next  string
-	First bool
+	DB        int
+	Databases databaseNav
+	Query     string
+	Sales     []saleView
+	Next      string
+	First     bool
 }
 
 // saleView is one sale, in pieces.
 type saleView struct {
+	DB                                  int
 	Voucher, State                      string
 	Stock, Total, Sold, Held, Confirmed int64
 	Buyers, Limit                       int64
@@ -42,14 +45,20 @@ type groupView struct {
 
 // NextLink is the address of what follows.
 func (p *salePage) NextLink() string {
-	return "/sales?" + url.Values{"cursor": {p.Next}, "q": {p.Query}}.Encode()
+	return "/sales?" + url.Values{"db": {strconv.Itoa(p.DB)}, "cursor": {p.Next}, "q": {p.Query}}.Encode()
 }
 
-// loadSales is the page of sales of database 0.
+// Series is the name of the sale's chart.
+func (s *saleView) Series() string { return SaleSeries(s.DB, s.Voucher) }
+
+// SaleSeries is the name of the chart of a sale: its stock, and what is sold, held and confirmed.
+func SaleSeries(db int, voucher string) string { return "sale:" + strconv.Itoa(db) + ":" + voucher }
+
+// loadSales is the page of the sales of a database.
 func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	q := r.URL.Query()
 	cursor := q.Get("cursor")
-	p := &salePage{Query: strings.TrimSpace(q.Get("q")), First: cursor == ""}
+	p := &salePage{DB: database(r), Query: strings.TrimSpace(q.Get("q")), First: cursor == ""}
 	if cursor == "" {
 		cursor = "0"
 	}
@@ -57,7 +66,7 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 	if p.Query != "" {
 		list = []string{"SECKILL.LIST", cursor, "COUNT", "1000", "MATCH", pattern(p.Query)}
 	}
-	replies, err := s.conn.All([]string{"SELECT", "0"}, list)
+	replies, err := s.conn.All([]string{"SELECT", strconv.Itoa(p.DB)}, list)
 	if err == nil {
 		err = call.Failure(replies...)
 	}
@@ -76,17 +85,18 @@ func (c *Console) loadSales(s *session, r *http.Request) (any, error) {
 		return nil, err
 	}
 	for i, v := range infos {
-		p.Sales = append(p.Sales, newSaleView(commands[i][1], v))
+		p.Sales = append(p.Sales, newSaleView(p.DB, commands[i][1], v))
 	}
+	p.Databases = c.databases(s, "/sales", p.DB)
 	return p, nil
 }
 
-func newSaleView(voucher string, v resp.Value) saleView {
+func newSaleView(db int, voucher string, v resp.Value) saleView {
 	if v.IsError() {
-		return saleView{Voucher: voucher, State: "unknown", Problem: v.Str}
+		return saleView{DB: db, Voucher: voucher, State: "unknown", Problem: v.Str}
 	}
 	f := call.FieldsOf(v)
-	s := saleView{Voucher: voucher, State: f.Text("state"), Stock: f.Int("stock"), Total: f.Int("total"), Sold: f.Int("sold"),
+	s := saleView{DB: db, Voucher: voucher, State: f.Text("state"), Stock: f.Int("stock"), Total: f.Int("total"), Sold: f.Int("sold"),
 		Held: f.Int("held"), Confirmed: f.Int("confirmed"), Buyers: f.Int("buyers"), Limit: f.Int("limit"),
 		StartMS: f.Int("start"), EndMS: f.Int("end"), Stream: f.Text("stream"), StreamLength: f.Int("stream-length")}
 	for _, g := range f["groups"].Elems {
@@ -102,7 +112,7 @@ func salePoints(body any) map[string][]float64 {
 	points := make(map[string][]float64)
 	for _, s := range body.(*salePage).Sales {
 		if s.Problem == "" {
-			points["sale:"+s.Voucher] = []float64{now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed)}
+			points[s.Series()] = []float64{now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed)}
 		}
 	}
 	return points

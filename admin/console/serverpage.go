@@ -23,6 +23,7 @@ const (
 // serverPage is the page of the server itself.
 type serverPage struct {
 	Info        map[string]string // the call.Fields of INFO
+	Databases   []databaseView
 	Commands    []commandView
 	Clients     []clientLine
 	MoreClients int64  // not shown
@@ -60,6 +61,7 @@ func (c *Console) loadServer(s *session, _ *http.Request) (any, error) {
 	}
 	p := &serverPage{Info: parseInfo(v.Str)}
 	p.Commands = busiest(p.Info)
+	p.readDatabases(c, s)
 	p.readClients(c, s)
 	p.readSlow(c, s)
 	return p, nil
@@ -83,12 +85,7 @@ func busiest(info map[string]string) (list []commandView) {
 		if !ok {
 			continue
 		}
-		stat := make(map[string]string)
-		for pair := range strings.SplitSeq(value, ",") {
-			if k, v, ok := strings.Cut(pair, "="); ok {
-				stat[k] = v
-			}
-		}
+		stat := pairs(value)
 		v := commandView{Name: strings.ToUpper(strings.ReplaceAll(name, "|", " ")), Calls: number(stat["calls"]), usec: number(stat["usec"]),
 			Failed: number(stat["failed_calls"]) + number(stat["rejected_calls"])}
 		v.EachUS, _ = strconv.ParseFloat(stat["usec_per_call"], 64)
@@ -170,13 +167,19 @@ func line(words []resp.Value) string {
 	return b.String()
 }
 
+// The series of the charts of the server.
+const (
+	OpsSeries    = "ops"    // commands a second
+	MemorySeries = "memory" // bytes: of the data, and of the process
+)
+
 // serverPoints are what the charts of the server get each second.
 func serverPoints(body any) map[string][]float64 {
 	info := body.(*serverPage).Info
 	now := float64(time.Now().UnixMilli()) / 1000
 	value := func(name string) float64 { return float64(number(info[name])) }
 	return map[string][]float64{
-		"ops":    {now, value("instantaneous_ops_per_sec")},
-		"memory": {now, value("used_memory"), value("used_memory_rss")},
+		OpsSeries:    {now, value("instantaneous_ops_per_sec")},
+		MemorySeries: {now, value("used_memory"), value("used_memory_rss")},
 	}
 }

@@ -12,6 +12,7 @@ import (
 type view struct {
 	path, title, template string
 	needs                 []string // the command without which the page is not offered
+	eachDB                bool     // shows one database
 	every                 time.Duration
 	load                  func(s *session, r *http.Request) (any, error)
 	// points are the values that its charts get each time; nil: it has none.
@@ -57,8 +58,11 @@ func (c *Console) stream(v view) http.HandlerFunc {
 				fmt.Fprint(w, ": still here\n\n")
 			}
 			if v.points != nil {
-				data, _ := json.Marshal(v.points(body))
-				writeEvent(w, "points", data)
+				points := v.points(body)
+				if beat == 0 {
+					writeJSON(w, "past", c.pastOf(points))
+				}
+				writeJSON(w, "points", points)
 			}
 			if out.Flush() != nil {
 				return
@@ -70,6 +74,23 @@ func (c *Console) stream(v view) http.HandlerFunc {
 			}
 		}
 	}
+}
+
+// pastOf is what the charts of a page showed before it was opened, as far as the user sees them at all.
+func (c *Console) pastOf(points map[string][]float64) map[string][][]float64 {
+	past := make(map[string][][]float64)
+	for name := range points {
+		if columns := c.past.Of(name); columns != nil {
+			past[name] = columns
+		}
+	}
+	return past
+}
+
+// writeJSON writes a server-sent event of values.
+func writeJSON(w http.ResponseWriter, name string, values any) {
+	data, _ := json.Marshal(values)
+	writeEvent(w, name, data)
 }
 
 // writeEvent writes a server-sent event.

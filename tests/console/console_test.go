@@ -33,37 +33,45 @@ func fill(s *server) {
 	shop.do("SECKILL", "shoes", "ann", "order-1")
 }
 
+// strain adds what is longer, more or less than usual.
+func strain(s *server) {
+	s.t.Helper()
+	shop := s.client("shop")
+	shop.do("SECKILL.CREATE", "bags", "STOCK", "2", "LIMIT", "2", "STREAM", "bags")
+	shop.do("SECKILL", "bags", "ann", "order-1", "QTY", "2")
+	shop.do("SECKILL.CREATE", "hats-of-the-winter-collection-with-a-name-that-is-much-longer-than-a-line", "STOCK", "1000000", "START", "4000000000000")
+	shop.do("SET", "seckill:stock:bare", "many")
+	long := s.client("a-worker-whose-name-is-longer-than-others")
+	long.do("LOCK", "tenant:0b9e4f0a-6a4f-4a39-8b8f-3f4dc2f1f6c1:warehouse:europe-west:rebuild-the-index-of-everything", "worker-17", "PX", "5400000")
+	long.do("SELECT", "3")
+	long.do("LOCK", "elsewhere", "worker-17", "PX", "60000")
+	long.do("CONFIG", "SET", "slowlog-log-slower-than", "1000")
+	long.do("EVAL", "for i = 1, 300000 do local text = tostring(i) end", "0")
+}
+
 // TestEveryPage looks at every page, empty and full, wide and narrow, in both themes.
 func TestEveryPage(t *testing.T) {
 	s, b := startServer(t), openBrowser(t)
+	state := "empty"
 	visit := func(path, text string) {
 		t.Helper()
 		b.run(chromedp.Navigate(s.admin + path))
 		b.shows(text)
 		b.is(`document.documentElement.scrollWidth <= innerWidth`)
 		b.is(`document.getElementById('pulse').textContent === 'live'`)
+		b.picture(path, state)
 	}
-	b.size(1280, "light")
-	for path, text := range map[string]string{"/locks": "No lock is held", "/graph": "Nobody waits", "/lock?key=x": "Nobody holds this lock",
-		"/sales": "No sale", "/server": "Where the time goes"} {
-		visit(path, text)
-	}
-	fill(s)
-	for _, theme := range []string{"light", "dark"} {
-		for _, width := range []int64{1280, 360} {
+	for _, width := range []int64{1280, 360} {
+		for _, theme := range []string{"light", "dark"} {
 			b.size(width, theme)
-			visit("/locks", "invoice:4711")
-			b.shows("Circles that were refused lately")
-			visit("/graph", "Who waits for whom")
-			b.is(`document.querySelectorAll('#graph g.owner').length === 4 && document.querySelectorAll('#graph path.waits').length === 3`)
-			visit("/lock?key=invoice:4711", "Release by force")
-			visit("/sales", "1 % of 100 sold")
-			b.is(`document.querySelectorAll('.chart canvas').length === 1`)
-			visit("/server", "orders-1")
-			b.is(`document.querySelectorAll('.chart canvas').length === 2`)
-			b.is(`(getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)') === ` + map[string]string{"dark": "true", "light": "false"}[theme])
+			for path, text := range map[string]string{"/locks": "No lock is held", "/locks?q=x": "No such lock", "/graph": "Nobody waits",
+				"/lock?key=x": "Nobody holds this lock", "/sales": "No sale", "/sales?q=x": "No such sale", "/server": "Where the time goes"} {
+				visit(path, text)
+			}
 		}
 	}
+	fill(s)
+	state = "full"
 	if file := os.Getenv("PICTURE"); file != "" {
 		b.size(1280, "light")
 		visit("/locks", "invoice:4711")
@@ -72,6 +80,26 @@ func TestEveryPage(t *testing.T) {
 		require.Less(t, len(png), 200_000)
 		require.NoError(t, os.WriteFile(file, png, 0o644))
 	}
+	strain(s)
+	for _, width := range []int64{1280, 360} {
+		for _, theme := range []string{"light", "dark"} {
+			b.size(width, theme)
+			visit("/locks", "invoice:4711")
+			b.shows("Circles that were refused lately")
+			visit("/graph", "Who waits for whom")
+			b.is(`document.querySelectorAll('#graph g.owner').length === 4 && document.querySelectorAll('#graph path.waits').length === 3`)
+			visit("/lock?key=invoice:4711", "Release by force")
+			visit("/sales", "1 % of 100 sold")
+			b.is(`document.querySelectorAll('.chart canvas').length === 3`)
+			visit("/sales?db=3", "No sale in database 3")
+			visit("/locks?db=3", "elsewhere")
+			visit("/server", "orders-1")
+			b.is(`document.querySelectorAll('.chart canvas').length === 2`)
+			b.is(`(getComputedStyle(document.body).backgroundColor === 'rgb(15, 20, 25)') === ` + map[string]string{"dark": "true", "light": "false"}[theme])
+		}
+	}
+	// What happened before the page was opened stands in its charts: the server has run for longer than this.
+	b.within(2*time.Second, `Number(document.querySelector('.chart').dataset.seconds) >= 2`)
 }
 
 // TestAnotherBrowserSeesALockWithinASecond: nobody has to reload.

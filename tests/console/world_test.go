@@ -116,6 +116,7 @@ func (c *client) do(words ...string) string {
 type browser struct {
 	t          *testing.T
 	ctx        context.Context
+	look       string // the size and the theme
 	mu         sync.Mutex
 	complaints []string
 }
@@ -181,8 +182,22 @@ func (b *browser) run(actions ...chromedp.Action) {
 // size makes the window so wide, and the system dark or light.
 func (b *browser) size(width int64, theme string) {
 	b.t.Helper()
+	b.look = fmt.Sprintf("%d-%s", width, theme)
 	b.run(emulation.SetDeviceMetricsOverride(width, 800, 1, width < 500),
 		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}}))
+}
+
+// picture keeps what a page looks like, all of it, in the directory that PICTURES names.
+func (b *browser) picture(path, state string) {
+	b.t.Helper()
+	dir := os.Getenv("PICTURES")
+	if dir == "" {
+		return
+	}
+	var png []byte
+	b.run(chromedp.FullScreenshot(&png, 100))
+	name := strings.NewReplacer("/", "", "?", "-", "=", "-", ":", "-").Replace(path) + "-" + state + "-" + b.look + ".png"
+	require.NoError(b.t, os.WriteFile(filepath.Join(dir, name), png, 0o644))
 }
 
 // is evaluates an expression until it is true.

@@ -35,8 +35,8 @@
     for (const e of document.querySelectorAll('[data-ago]')) put(e, Number(e.dataset.ago) > 0 ? span(t - Number(e.dataset.ago)) + ' ago' : 'never');
   }
 
-  // Charts: a point each second for as long as the page is open, ten minutes at most.
-  const most = 600;
+  // Charts of the last ten minutes: what the server remembers, and from then on a point each second.
+  const kept = 600; // seconds
   const series = new Map();
   const charts = new Map();
   const style = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
@@ -53,11 +53,11 @@
       width: e.clientWidth, height: e.clientHeight, legend: { show: false }, cursor: { show: false }, padding: [8, 22, 0, 0],
       scales: { y: { range: (u, min, max) => [0, max > 0 ? max * 1.08 : 1] } },
       axes: [
-        { ...axis, grid: { show: false }, size: 22, space: 60, values: (u, list) => list.map((v) => { const d = new Date(v * 1000); return pad(d.getHours()) + ':' + pad(d.getMinutes()) + ':' + pad(d.getSeconds()); }) },
+        { ...axis, grid: { show: false }, size: 22, space: 60, incrs: [1, 2, 5, 10, 15, 30, 60, 120, 300, 600], values: (u, list) => list.map((v) => { const d = new Date(v * 1000); return pad(d.getHours()) + ':' + pad(d.getMinutes()) + ':' + pad(d.getSeconds()); }) },
         { ...axis, size: 44, values: (u, list) => list.map(short) },
       ],
       series: [{}, ...kinds[kind].map(([label, color], i) => ({
-        label, stroke: style(color), width: 2, points: { show: false },
+        label, stroke: style(color), width: 2, points: { show: (u) => u.data[0].length < 2 }, // one makes no line
         fill: kind === 'sale' || i ? undefined : style(color + '-soft'), paths: uPlot.paths.linear(),
       }))],
     }, series.get(e.dataset.chart), e);
@@ -74,12 +74,18 @@
       const chart = charts.get(e);
       if (!chart) charts.set(e, makeChart(e));
       else chart.setData(data);
+      // How far back the line goes; nobody else can read it off a canvas.
+      e.dataset.seconds = Math.round(data[0].at(-1) - data[0][0]);
     }
   }
+  addEventListener('past', (event) => {
+    for (const [name, columns] of Object.entries(JSON.parse(event.detail.data))) series.set(name, columns);
+  }, true);
   addEventListener('points', (event) => {
     for (const [name, point] of Object.entries(JSON.parse(event.detail.data))) {
       const data = series.get(name) || point.map(() => []);
-      point.forEach((v, i) => { data[i].push(v); if (data[i].length > most) data[i].shift(); });
+      point.forEach((v, i) => data[i].push(v));
+      while (data[0][0] < point[0] - kept) data.forEach((column) => column.shift());
       series.set(name, data);
     }
     draw(false);

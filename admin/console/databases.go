@@ -1,0 +1,108 @@
+package console
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"lockserver/internal/call"
+)
+
+// databaseNav leads to the other databases of a page.
+type databaseNav struct {
+	Path  string
+	Shown int
+	All   []int // those that hold anything, and the one that is shown; nil: the user may not know
+}
+
+// databaseView is a database on the page of the server.
+type databaseView struct {
+	ID               int
+	Keys, Timed      int64
+	LocksKnown       bool // the rest is
+	Held, Waiting    int64
+	WaitP99MS        float64
+	Expired, Circles int64 // leases that ran out, circles that were refused
+}
+
+// database reads which database a page shows.
+func database(r *http.Request) int {
+	db, err := strconv.Atoi(r.URL.Query().Get("db"))
+	if err != nil || db < 0 {
+		return 0
+	}
+	return db
+}
+
+// databases asks which there are.
+func (c *Console) databases(s *session, path string, shown int) databaseNav {
+	nav := databaseNav{Path: path, Shown: shown}
+	if !c.backend.Permits(s.user, "INFO", "keyspace") {
+		return nav
+	}
+	v, err := s.conn.Do("INFO", "keyspace")
+	if err != nil {
+		return nav
+	}
+	nav.All = []int{shown}
+	for _, db := range keyspace(parseInfo(v.Str)) {
+		if db.ID != shown {
+			nav.All = append(nav.All, db.ID)
+		}
+	}
+	slices.Sort(nav.All)
+	return nav
+}
+
+// keyspace reads the section of INFO that tells of databases.
+func keyspace(info map[string]string) (list []databaseView) {
+	for name, value := range info {
+		text, ok := strings.CutPrefix(name, "db")
+		id, err := strconv.Atoi(text)
+		if !ok || err != nil {
+			continue
+		}
+		f := pairs(value)
+		list = append(list, databaseView{ID: id, Keys: number(f["keys"]), Timed: number(f["expires"])})
+	}
+	slices.SortFunc(list, func(a, b databaseView) int { return a.ID - b.ID })
+	return list
+}
+
+// pairs reads "a=1,b=2".
+func pairs(text string) map[string]string {
+	m := make(map[string]string)
+	for pair := range strings.SplitSeq(text, ",") {
+		if k, v, ok := strings.Cut(pair, "="); ok {
+			m[k] = v
+		}
+	}
+	return m
+}
+
+// readDatabases tells of the databases that hold anything, and of their locks if the user may know.
+func (p *serverPage) readDatabases(c *Console, s *session) {
+	p.Databases = keyspace(p.Info)
+	if !c.backend.Permits(s.user, "LOCK.STATS") {
+		return
+	}
+	v, err := s.conn.Do("LOCK.STATS")
+	if err != nil {
+		return // a rule about databases is in the way
+	}
+	of := call.FieldsOf(call.FieldsOf(v)["databases"])
+	for name := range of { // what happened in a database is told also when it is empty again
+		id := int(number(name))
+		if !slices.ContainsFunc(p.Databases, func(d databaseView) bool { return d.ID == id }) {
+			p.Databases = append(p.Databases, databaseView{ID: id})
+		}
+	}
+	slices.SortFunc(p.Databases, func(a, b databaseView) int { return a.ID - b.ID })
+	for i := range p.Databases {
+		d := &p.Databases[i]
+		f := call.FieldsOf(of[strconv.Itoa(d.ID)])
+		d.LocksKnown, d.Held, d.Waiting, d.WaitP99MS = true, f.Int("held"), f.Int("waiting"), f.Number("wait-p99")
+		d.Expired, d.Circles = f.Int("expired"), f.Int("deadlocks")
+	}
+}

@@ -1,0 +1,52 @@
+package admin
+
+import (
+	"strings"
+	"time"
+
+	"lockserver/admin/console"
+	"lockserver/admin/history"
+	"lockserver/commands"
+)
+
+// mostRemembered is of how many sales the past is kept: of the latest.
+const mostRemembered = 32
+
+// remembering adds to the history until the port closes.
+func (p *Port) remembering() {
+	tick := time.NewTicker(history.Every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.closing:
+			return
+		case now := <-tick.C:
+			p.remember(now)
+		}
+	}
+}
+
+// remember adds what the charts of the console show.
+func (p *Port) remember(now time.Time) {
+	var ops, used, resident float64
+	for line := range strings.SplitSeq(p.source.Figures().Info, "\r\n") {
+		name, value, _ := strings.Cut(line, ":")
+		switch name {
+		case "instantaneous_ops_per_sec":
+			ops, _ = number(value)
+		case "used_memory":
+			used, _ = number(value)
+		case "used_memory_rss":
+			resident, _ = number(value)
+		}
+	}
+	p.past.Add(console.OpsSeries, now, ops)
+	p.past.Add(console.MemorySeries, now, used, resident)
+	told := 0
+	p.source.EachSale(func(db int, s *commands.SaleFigures) bool {
+		p.past.Add(console.SaleSeries(db, s.Voucher), now, float64(s.Stock), float64(s.Sold), float64(s.Held), float64(s.Confirmed))
+		told++
+		return told < mostRemembered
+	})
+	p.past.Forget(now)
+}
