@@ -80,7 +80,7 @@ lint: ## staticcheck, with every build tag
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
 
-deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, Chromium, Prometheus and redis_exporter (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
+deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, buildah, Chromium, Prometheus and redis_exporter (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
 	python3 -c 'import venv, ensurepip' 2>/dev/null || missing="$$missing python3-venv"; \
 	if [ -z "$$missing" ]; then \
@@ -110,7 +110,7 @@ REDIS = redis-server redis-cli redis-benchmark redis-check-rdb
 # PROGRAMS are what targets need besides Go, each with the package of Debian that has it.
 PROGRAMS = redis-server:redis-server redis-cli:redis-tools redis-benchmark:redis-tools redis-check-rdb:redis-tools \
 	strace:strace openssl:openssl ip:iproute2 node:nodejs npm:npm python3:python3 javac:default-jdk-headless mvn:maven \
-	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux chromium:chromium \
+	rpm:rpm zsh:zsh fish:fish man:man-db mandoc:mandoc systemd-analyze:systemd unshare:util-linux pivot_root:util-linux buildah:buildah chromium:chromium \
 	$(PROMETHEUS)
 PROMETHEUS = prometheus:prometheus promtool:prometheus prometheus-redis-exporter:prometheus-redis-exporter
 # COMPILER is what building Redis needs.
@@ -276,11 +276,11 @@ release: ## archives, packages (.deb, .rpm), container images and checksums of t
 
 .PHONY: need-packages
 need-packages: need-redis
-	@for p in dpkg rpm zsh fish man mandoc systemd-analyze ip unshare; do \
+	@for p in dpkg rpm zsh fish man mandoc systemd-analyze ip unshare nsenter pivot_root buildah; do \
 		command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 	@[ "$$(id -u)" = 0 ] || { echo "installing packages in a root of their own needs root: run it with sudo"; exit 1; }
 
-release-check: need-packages ## what release has made, installed and run in a root of its own, as root; packaging/ is a module of its own
+release-check: need-packages ## what release has made, installed and run in a root of its own, under systemd, and by buildah, as root; packaging/ is a module of its own
 	cd packaging && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd packaging && $(GO) test -count=1 -v -exec 'unshare --mount --net --pid --fork --kill-child --mount-proc' ./check
 

@@ -2,15 +2,18 @@ package check
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
@@ -81,4 +84,37 @@ func (s *system) unpack(image v1.Image) {
 		require.NoError(s.t, os.Chown(path, header.Uid, header.Gid))
 	}
 	require.ElementsMatch(s.t, []string{"etc", "etc/lockserver", "usr", "usr/bin", "data", "etc/lockserver/lockserver.conf", "usr/bin/lockserver"}, names)
+}
+
+// TestImageInBuildah: a tool that others have made reads the image, and runs it as its settings say.
+func TestImageInBuildah(t *testing.T) {
+	dir := t.TempDir()
+	buildah := func(args ...string) *exec.Cmd {
+		return exec.Command("buildah", append([]string{"--storage-driver", "vfs", "--root", dir + "/root", "--runroot", dir + "/run"}, args...)...)
+	}
+	does := func(args ...string) string {
+		t.Helper()
+		out, err := buildah(args...).Output()
+		require.NoError(t, err, "buildah %v", args)
+		return strings.TrimSpace(string(out))
+	}
+	does("from", "--name", "check", "oci-archive:"+made(t, fmt.Sprintf("lockserver_*_linux_%s.oci.tar", runtime.GOARCH)))
+	require.Contains(t, does("images", "--format", "{{.Name}}:{{.Tag}}"), "/lockserver:")
+	entry := strings.Fields(strings.Trim(does("inspect", "--format", "{{.OCIv1.Config.Entrypoint}}", "check"), "[]"))
+	server := buildah(append([]string{"run", "--isolation", "chroot", "check", "--"}, entry...)...)
+	var log bytes.Buffer
+	server.Stdout, server.Stderr = &log, &log
+	require.NoError(t, server.Start())
+	health := []string{"run", "--isolation", "chroot", "check", "--", "/usr/bin/lockserver", "health"}
+	require.Eventually(t, func() bool { return buildah(health...).Run() == nil }, patience, 100*time.Millisecond)
+	require.Equal(t, "OK", cli(t, "SET", "key", "value"))
+	require.Equal(t, "dir\n/data", cli(t, "CONFIG", "GET", "dir"))
+	pid := regexp.MustCompile(`process_id:(\d+)`).FindStringSubmatch(cli(t, "INFO", "server"))
+	require.NotNil(t, pid)
+	status, err := os.ReadFile("/proc/" + pid[1] + "/status")
+	require.NoError(t, err)
+	require.Regexp(t, `(?m)^Uid:\t65532\t65532\t65532\t65532$`, string(status))
+	cli(t, "SHUTDOWN")
+	require.NoError(t, server.Wait(), "%s", &log)
+	require.Error(t, buildah(health...).Run(), "nobody is there")
 }
