@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 
-	"lockserver/internal/keyevent"
 	"lockserver/internal/resp"
 	"lockserver/store"
 	"lockserver/store/set"
@@ -19,7 +18,7 @@ const maxProbedSets = 4
 // order of the call and nil is a missing one; the slice is the operation's to reorder.
 type operation func(st *store.Store, operands []*set.Set, r *result)
 
-// result takes what an operation finds: into a reply, into a set, or the mere number.
+// result takes what an operation finds: into a reply, into a set (set_store.go), or the mere number.
 type result struct {
 	out   *resp.Writer // nil: no reply
 	into  *set.Set     // nil: no set
@@ -45,12 +44,9 @@ func (r *result) take(members [][]byte) (more bool) {
 	return r.limit == 0 || r.n < r.limit
 }
 
-func sinter(c *Ctx) error      { return replySet(c, intersection) }
-func sunion(c *Ctx) error      { return replySet(c, union) }
-func sdiff(c *Ctx) error       { return replySet(c, difference) }
-func sinterstore(c *Ctx) error { return storeSet(c, intersection) }
-func sunionstore(c *Ctx) error { return storeSet(c, union) }
-func sdiffstore(c *Ctx) error  { return storeSet(c, difference) }
+func sinter(c *Ctx) error { return replySet(c, intersection) }
+func sunion(c *Ctx) error { return replySet(c, union) }
+func sdiff(c *Ctx) error  { return replySet(c, difference) }
 
 func replySet(c *Ctx, op operation) error {
 	a := c.Args()
@@ -66,28 +62,6 @@ func replySet(c *Ctx, op operation) error {
 	r := result{out: c.Out}
 	op(c.DB.Store(), operands, &r)
 	c.Out.SetSet(header, r.n)
-	return nil
-}
-
-// storeSet computes the result beside the data and puts it in the destination's place at once, so that
-// the destination may be an operand.
-func storeSet(c *Ctx, op operation) error {
-	a := c.Args()
-	destination, keys := a.Key(), a.Rest()
-	if err := a.Err(); err != nil {
-		return err
-	}
-	operands, err := findSets(c, keys)
-	if err != nil {
-		return err
-	}
-	st := c.DB.Store()
-	r := result{into: st.NewSet(), rules: st.Limits().Set}
-	op(st, operands, &r)
-	existed := r.n == 0 && c.DB.Peek(destination).OK()
-	c.DB.ReplaceSet(destination, r.into)
-	c.notifyStored(keyevent.Set, c.Row.Name, destination, r.n == 0, existed)
-	c.Out.Int(int64(r.n))
 	return nil
 }
 
@@ -132,7 +106,7 @@ func findSets(c *Ctx, keys [][]byte) ([]*set.Set, error) {
 // intersection walks the smallest set and looks its members up in the others, smaller ones first: those
 // are the most likely to rule them out.
 func intersection(st *store.Store, operands []*set.Set, r *result) {
-	slices.SortFunc(operands, func(x, y *set.Set) int { return cmp.Compare(cardinality(x), cardinality(y)) })
+	slices.SortStableFunc(operands, smallerFirst)
 	w := st.Walk()
 	for members := w.Begin(operands[0]); len(members) > 0; members = w.Next() {
 		for _, s := range operands[1:] {
@@ -233,5 +207,7 @@ func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
 func present(sets []*set.Set) []*set.Set {
 	return slices.DeleteFunc(sets, func(s *set.Set) bool { return s == nil })
 }
+
+func smallerFirst(x, y *set.Set) int { return cmp.Compare(cardinality(x), cardinality(y)) }
 
 func largerFirst(x, y *set.Set) int { return cmp.Compare(y.Len(), x.Len()) }

@@ -2,8 +2,8 @@ package commands
 
 import (
 	"bytes"
-	"math"
 	"slices"
+	"strconv"
 
 	"lockserver/internal/ascii"
 	"lockserver/internal/decimal"
@@ -179,24 +179,12 @@ func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 // leadingInt is the number with which a text begins, as C's atoi reads it; 0: none.
 func leadingInt(text []byte) int {
 	text = bytes.TrimLeft(text, " \t\n\v\f\r")
-	sign := int64(1)
-	if len(text) > 0 && (text[0] == '-' || text[0] == '+') {
-		if text[0] == '-' {
-			sign = -1
-		}
-		text = text[1:]
+	end := 0
+	for end < len(text) && ('0' <= text[end] && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
+		end++
 	}
-	n := int64(0)
-	for _, c := range text {
-		if c < '0' || c > '9' {
-			break
-		}
-		if n > (math.MaxInt64-9)/10 {
-			return -1 // the greatest integer of 64 bits, cut to 32
-		}
-		n = n*10 + int64(c-'0')
-	}
-	return int(int32(sign * n))
+	n, _ := strconv.ParseInt(string(text[:end]), 10, 64) // out of range it is the nearest integer
+	return int(int32(n))
 }
 
 // behindKeyword is the place behind the spec's word, or 0 if the call does not have it.

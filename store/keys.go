@@ -1,9 +1,5 @@
 package store
 
-import (
-	"lockserver/store/set"
-)
-
 // Rename gives key's value and deadline to newKey, whatever that held. key must exist. What is moved or
 // copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
@@ -106,12 +102,7 @@ func (v *value) copy(s *Store) (c value) {
 	case Hash:
 		c.setHash(v.hash().Copy(s.limits.Hash))
 	case Set:
-		n := set.New(&s.epoch, s.seed)
-		v.set().Each(func(member []byte) bool {
-			n.Add(s.limits.Set, member)
-			return true
-		})
-		c.setSet(n)
+		c.setSet(v.set().Copy())
 	case List:
 		c.setList(v.list().Copy())
 	case ZSet:

@@ -146,10 +146,10 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	}
 	where := "BEFORE"
 	if after {
-		at, where = at+1, "AFTER"
+		where = "AFTER"
 	}
 	was := e.l.Size()
-	e.l.Insert(e.db.store.limits.List, at, element)
+	e.l.Insert(e.db.store.limits.List, at, after, element)
 	e.charge(was)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LINSERT", e.key, []byte(where), pivot, element)

@@ -10,7 +10,8 @@
 //
 // A small list is one listpack in the header. A list that outgrows the limit of
 // a listpack has nodes, as Redis' quicklist: each is a listpack of its own within
-// the same limit, or one plain element that is too large for any. A directory of
+// the same limit (which an element that takes the place of another may exceed, as
+// there), or one plain element that is too large for any. A directory of
 // segments, each with up to a hundred or so pointers to nodes, keeps them in
 // order. So both ends are at hand; an index is found over the numbers of
 // elements in segments and nodes, from the nearer end; and an insertion in the

@@ -60,24 +60,36 @@ func (l *List) split(p place, within int) place {
 	return l.insertNode(place{p.seg, p.node + 1}, &node{lp: right, stamp: l.ep.Now()})
 }
 
-// mergeAround joins the node at p with the one on its right and then with the one
-// on its left, where a pair has at most so many bytes.
-func (l *List) mergeAround(lim Limits, most int, p place) {
-	l.merge(lim, most, p)
-	if q, ok := l.nodes.next(p, Left); ok {
-		l.merge(lim, most, q)
+// mergeAround joins pairs of nodes about the one that has element i, where they fit: the two before it, the
+// two behind it, it with the one before it, and it with the one behind it.
+func (l *List) mergeAround(lim Limits, i int) {
+	for _, pair := range [...][2]int{{2, 0}, {0, 1}, {1, 0}, {0, 0}} {
+		p, _ := l.nodes.locate(i)
+		ok := true
+		for range pair[0] {
+			if ok {
+				p, ok = l.nodes.next(p, Left)
+			}
+		}
+		for range pair[1] {
+			if ok {
+				p, ok = l.nodes.next(p, Right)
+			}
+		}
+		if ok {
+			l.merge(lim, p)
+		}
 	}
 }
 
-// merge joins the node at p and the one on its right if both are packed and have
-// together at most so many bytes and no more elements than the limit allows.
-func (l *List) merge(lim Limits, most int, p place) bool {
+// merge joins the node at p and the one on its right if both are packed and together within the limits.
+func (l *List) merge(lim Limits, p place) bool {
 	q, ok := l.nodes.next(p, Right)
 	if !ok {
 		return false
 	}
 	a, b := l.nodes.at(p), l.nodes.at(q)
-	if a.plain || b.plain || len(a.lp)+len(b.lp)-emptyBytes > most || a.len()+b.len() > lim.count() {
+	if a.plain || b.plain || len(a.lp)+len(b.lp)-emptyBytes > lim.bytes() || a.len()+b.len() > lim.count() {
 		return false
 	}
 	a = l.own(p, len(b.lp))

@@ -57,9 +57,9 @@ func (m *model) step(grow int) {
 	side := Side(m.rng.IntN(2))
 	if len(m.want) == 0 || m.rng.IntN(10) < grow {
 		if len(m.want) > 0 && m.rng.IntN(3) == 0 {
-			i, e := m.rng.IntN(len(m.want)+1), m.element()
-			m.l.Insert(m.lim, i, []byte(e))
-			m.want = slices.Insert(m.want, i, e)
+			i, after, e := m.rng.IntN(len(m.want)), m.rng.IntN(2) == 0, m.element()
+			m.l.Insert(m.lim, i, after, []byte(e))
+			m.want = slices.Insert(m.want, beside(i, after), e)
 			return
 		}
 		bytes, texts := m.elements(5)
@@ -255,7 +255,7 @@ func TestWriteToASharedHeaderPanics(t *testing.T) {
 	ep.Cut()
 	for _, write := range []func(){
 		func() { l.Push(DefaultLimits(), Left, []byte("a")) },
-		func() { l.Insert(DefaultLimits(), 0, []byte("a")) },
+		func() { l.Insert(DefaultLimits(), 0, false, []byte("a")) },
 		func() { l.Set(DefaultLimits(), 0, []byte("a")) },
 		func() { l.Remove(DefaultLimits(), 0, 0) },
 		func() { l.RemoveEqual(DefaultLimits(), nil, Left, 0) },
@@ -287,8 +287,8 @@ func FuzzOps(f *testing.F) {
 					want = append(want, e)
 				}
 			case op == 3:
-				l.Insert(lim, at, []byte(e))
-				want = slices.Insert(want, at, e)
+				l.Insert(lim, at, side == Right, []byte(e))
+				want = slices.Insert(want, beside(at, side == Right), e)
 			case op == 4:
 				l.Set(lim, at, []byte(e))
 				want[at] = e

@@ -27,10 +27,6 @@ func (l *List) Remove(lim Limits, i, n int) {
 		l.cut(p, within, k)
 		n -= k
 	}
-	if i > 0 && i < l.nodes.length {
-		p, _ := l.nodes.locate(i)
-		l.mergeAround(lim, lim.bytes()/2, p)
-	}
 	l.toSmall(lim)
 }
 

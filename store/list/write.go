@@ -66,50 +66,81 @@ func (l *List) PrepareFor(lim Limits, element []byte) {
 	}
 }
 
-// Insert puts an element before number i, which may be one behind the last. The
-// bytes are copied; they must not alias the list.
-func (l *List) Insert(lim Limits, i int, element []byte) {
-	switch n := l.Len(); {
-	case i == 0:
-		l.Push(lim, Left, element)
-		return
-	case i == n:
-		l.Push(lim, Right, element)
-		return
-	}
+// Insert puts an element beside number i, which must exist: behind it, or before it. The bytes are copied;
+// they must not alias the list.
+func (l *List) Insert(lim Limits, i int, after bool, element []byte) {
 	l.PrepareFor(lim, element)
 	if l.nodes == nil {
-		at := position(l.small, i)
-		l.small = reserve(l.small, element, lim.bytes()).Insert(at, element)
+		l.small = insertAt(reserve(l.small, element, lim.bytes()), beside(i, after), element)
 		return
 	}
-	l.insertInside(lim, i, element)
+	p, within := l.nodes.locate(i)
+	if n := l.nodes.at(p); lim.takes(n, element) {
+		l.insertInto(lim, p, beside(within, after), element)
+		return
+	}
+	if within = beside(within, after); within > 0 && within < l.nodes.at(p).len() {
+		l.insertBetween(lim, p, within, i, after, element)
+		return
+	}
+	side := Left
+	if after {
+		side = Right
+	}
+	if q, ok := l.nodes.next(p, side); ok && lim.takes(l.nodes.at(q), element) {
+		end := 0
+		if !after {
+			end = l.nodes.at(q).len()
+		}
+		l.insertInto(lim, q, end, element)
+		return
+	}
+	if after {
+		p.node++
+	}
+	l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
 }
 
-// insertInside is Insert for the form with nodes and an i that is not at an end.
-func (l *List) insertInside(lim Limits, i int, element []byte) {
-	p, within := l.nodes.locate(i)
-	if lim.takes(l.nodes.at(p), element) {
-		n := l.own(p, len(element)+maxElement)
-		at := position(n.lp, within)
-		l.become(n, reserve(n.lp, element, lim.bytes()).Insert(at, element))
-		l.count(p, 1)
-		return
+// beside is the number that an element gets behind number i, or before it.
+func beside(i int, after bool) int {
+	if after {
+		return i + 1
 	}
-	if within == 0 {
-		q, _ := l.nodes.next(p, Left) // there is one: i is not 0
-		if lim.takes(l.nodes.at(q), element) {
-			n := l.own(q, len(element)+maxElement)
-			l.become(n, add(n.lp, Right, element, lim.bytes()))
-			l.count(q, 1)
-			return
-		}
-		l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
-		return
+	return i
+}
+
+// insertInto makes an element number within of the node at p, which takes it.
+func (l *List) insertInto(lim Limits, p place, within int, element []byte) {
+	n := l.own(p, len(element)+maxElement)
+	l.become(n, insertAt(reserve(n.lp, element, lim.bytes()), within, element))
+	l.count(p, 1)
+}
+
+// insertAt makes an element number i of a listpack, which may be one behind the last.
+func insertAt(lp listpack.List, i int, element []byte) listpack.List {
+	if i == lp.Len() {
+		return lp.Append(element)
 	}
-	p = l.split(p, within)
-	p = l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
-	l.mergeAround(lim, lim.bytes(), p)
+	return lp.Insert(position(lp, i), element)
+}
+
+// insertBetween splits the node at p, which does not take an element, before its element within. A large one
+// stands between the halves, another joins the half that the list's element i, beside which it comes, is not
+// in, however full that is; and then neighbours that fit together are joined.
+func (l *List) insertBetween(lim Limits, p place, within, i int, after bool, element []byte) {
+	q := l.split(p, within)
+	switch {
+	case lim.isLarge(element):
+		l.insertNode(q, newNode(lim, l.ep.Now(), element, 0))
+		return
+	case after:
+		l.insertInto(lim, q, 0, element)
+	default:
+		p, _ = l.nodes.next(q, Left)
+		l.insertInto(lim, p, within, element)
+		i++
+	}
+	l.mergeAround(lim, i)
 }
 
 // Set puts an element in the place of number i, which must exist. The bytes are
@@ -123,17 +154,34 @@ func (l *List) Set(lim Limits, i int, element []byte) {
 	p, within := l.nodes.locate(i)
 	n := l.nodes.at(p)
 	switch {
+	case n.plain && !lim.isLarge(element):
+		l.Insert(lim, i, true, element)
+		p, _ = l.nodes.locate(i)
+		l.removeNode(p)
 	case n.len() == 1:
 		l.nodes.bytes -= n.size()
 		n = newNode(lim, l.ep.Now(), element, 0)
 		l.nodes.bytes += n.size()
 		l.ownSegment(p.seg).nodes[p.node] = n
-	case !lim.isLarge(element) && lim.fits(len(n.lp)+len(element)+overhead, 1):
+	case !lim.isLarge(element): // however full the node is, as in Redis
 		n = l.own(p, len(element)+maxElement)
 		l.become(n, n.lp.Replace(position(n.lp, within), element))
 	default:
-		l.cut(p, within, 1)
-		l.Insert(lim, i, element)
+		l.setLarge(lim, p, within, i, element)
 	}
 	l.toSmall(lim)
+}
+
+// setLarge puts a large element in the place of number i, which is one of several in the node at p.
+func (l *List) setLarge(lim Limits, p place, within, i int, element []byte) {
+	l.cut(p, within, 1)
+	if n := l.nodes.at(p).len(); within > 0 && within < n {
+		p = l.split(p, within)
+	} else if within == n {
+		p.node++
+	}
+	l.insertNode(p, newNode(lim, l.ep.Now(), element, 0))
+	if within > 0 { // or else nothing is left of the node before it
+		l.mergeAround(lim, i)
+	}
 }

@@ -3,6 +3,7 @@ package set
 import (
 	"strconv"
 
+	"lockserver/internal/decimal"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
 )
@@ -46,6 +47,28 @@ func (s *Set) toListpack(length int) {
 		lp = lp.AppendInt(old.at(i))
 	}
 	s.compact, s.form = lp, packed
+}
+
+// Pack gives an empty set the form of a listpack: for a result of which nobody knows how large it gets.
+func (s *Set) Pack() { s.toListpack(0) }
+
+// ToInts gives a set of integers that are few enough the form of an intset, whatever form it has.
+func (s *Set) ToInts(lim Limits) {
+	if s.form == ints || s.Len() > min(lim.IntsetEntries, maxIntsetEntries) {
+		return
+	}
+	var is intset
+	all := true
+	s.Each(func(member []byte) bool {
+		var n int64
+		if n, all = decimal.ParseInt(member); all {
+			is, _ = is.add(n)
+		}
+		return all
+	})
+	if all {
+		s.compact, s.table, s.form = is, nil, ints
+	}
 }
 
 // toTable turns a compact set into a dict.

@@ -60,6 +60,21 @@ func (s *Set) Clone() *Set {
 	return clone
 }
 
+// Copy returns a set of the same members and form that shares nothing with s, as COPY makes it.
+func (s *Set) Copy() *Set {
+	c := New(s.ep, s.seed)
+	if c.form = s.form; s.form != table {
+		c.compact = slices.Clone(s.compact)
+		return c
+	}
+	c.table = dict.New[struct{}](s.ep, s.seed)
+	s.Each(func(member []byte) bool {
+		c.table.Insert(c.table.Hash(member), member, struct{}{})
+		return true
+	})
+	return c
+}
+
 // Len returns the number of members.
 func (s *Set) Len() int {
 	switch s.form {
