@@ -64,6 +64,8 @@ func (f *killFilter) kill(me *session) (n int64) {
 		} else {
 			s.executor.condemn(s)
 			s.unsubscribeAll() // nobody counts it among those whom a message reaches
+			s.executor.stopTracking(s)
+			s.discard()
 		}
 	}
 	return n

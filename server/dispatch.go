@@ -183,6 +183,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)
+			ex.tellOwn()
 		}
 	}
 	if err != nil {

@@ -1,6 +1,10 @@
 package server
 
 import (
+	"cmp"
+	"maps"
+	"slices"
+
 	"lockserver/commands"
 	"lockserver/server/tracking"
 )
@@ -112,7 +116,7 @@ func (ex *executor) runTracked(c *commands.Ctx, s *session) error {
 		t.writer = nil
 	}
 	err := c.Row.Run(c)
-	if actor == nil {
+	if actor == nil && len(ex.monitors) == 0 { // or else when those have been told of the command
 		ex.tellOwn()
 	}
 	t.actor, t.writer = actor, writer
@@ -182,7 +186,8 @@ func (ex *executor) trackedFlushed() {
 	}
 	t.flushed = true
 	var m tracking.Invalidation
-	for tr := range t.Trackers() {
+	byID := func(x, y *tracker) int { return cmp.Compare(x.Of.id, y.Of.id) } // one may hear of several
+	for _, tr := range slices.SortedFunc(maps.Keys(t.Trackers()), byID) {
 		ex.tellOrKeep(tr, &m)
 	}
 	t.ForgetAll()

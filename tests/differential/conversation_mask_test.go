@@ -22,7 +22,8 @@ import (
 //   - the order in which UNSUBSCRIBE without names goes through them, and PUBLISH through patterns, which is
 //     chance in Redis,
 //   - the flag u, which Redis shows until its round is over, of who no longer waits,
-//   - what MONITOR shows where CLIENT PAUSE was said (D132).
+//   - what MONITOR shows where CLIENT PAUSE was said (D132),
+//   - where among the replies of a transaction MONITOR shows its commands to who has begun it (D142).
 
 // unlikeFields are those of CLIENT LIST that are each server's own.
 var unlikeFields = []string{"fd", "age", "idle", "qbuf", "qbuf-free", "argv-mem", "multi-mem", "rbs", "rbp", "obl", "oll", "omem",
@@ -132,9 +133,37 @@ func sortPatterns(list []resp.Value) {
 	}
 }
 
+// isMonitored reports whether a value is what MONITOR showed.
+func isMonitored(v resp.Value) bool { return v.Kind == resp.Simple && strings.HasPrefix(v.Str, "T [") }
+
 // withoutMonitored leaves out what MONITOR showed.
 func withoutMonitored(values []resp.Value) []resp.Value {
-	return slices.DeleteFunc(values, func(v resp.Value) bool { return v.Kind == resp.Simple && strings.HasPrefix(v.Str, "T [") })
+	return slices.DeleteFunc(values, isMonitored)
+}
+
+// showsWithin reports whether a reply has come apart because MONITOR showed something in the middle of it.
+func showsWithin(v resp.Value) bool {
+	return slices.ContainsFunc(v.Elems, func(e resp.Value) bool { return isMonitored(e) || showsWithin(e) })
+}
+
+// inPieces is what replies consist of, without what it belongs to, and then what MONITOR showed.
+func inPieces(values []resp.Value) []resp.Value {
+	var pieces, shown []resp.Value
+	var take func(values []resp.Value)
+	take = func(values []resp.Value) {
+		for _, v := range values {
+			switch {
+			case isMonitored(v):
+				shown = append(shown, v)
+			case len(v.Elems) > 0:
+				take(v.Elems)
+			default:
+				pieces = append(pieces, v)
+			}
+		}
+	}
+	take(values)
+	return append(pieces, shown...)
 }
 
 // namesLeft collects the names in what tells of subscriptions that ended.

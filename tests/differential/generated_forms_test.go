@@ -14,6 +14,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
 
@@ -44,7 +45,7 @@ func TestGeneratedForms(t *testing.T) {
 			i = *sequenceFlag
 		}
 		g.pool = pool{rand: rand.New(rand.NewPCG(seed, uint64(i))), nextMS: 1000}
-		s := &sequence{pair: p, version: 2, after: func(step) string { return p.differentForm() }}
+		s := &sequence{pair: p, version: 2, after: func(s step) string { return p.settledForm(s) }}
 		if i%2 == 0 {
 			s.steps = g.write(sequenceLength)
 		} else {
@@ -58,6 +59,37 @@ func TestGeneratedForms(t *testing.T) {
 			break
 		}
 	}
+}
+
+// settledForm is differentForm behind a step, for data that may have a key of which the last millisecond is
+// running. The form of a union, or a difference, of integers and texts may follow from the order in Redis'
+// table, which is chance (D142): such a result is removed.
+func (p *pair) settledForm(s step) (wrong string) {
+	p.t.Helper()
+	if wrong = p.differentForm(); wrong != "" && (s.name == "sunionstore" || s.name == "sdiffstore") && p.isMixed(s.args[1]) {
+		for _, side := range p.sides() {
+			side.watch.Do("DEL", s.args[1])
+		}
+	}
+	for tries := 0; wrong != "" && tries < 3; tries++ {
+		time.Sleep(2 * time.Millisecond)
+		wrong = p.differentForm()
+	}
+	return wrong
+}
+
+// isMixed reports whether a set of integers has something else, too.
+func (p *pair) isMixed(key string) bool {
+	p.t.Helper()
+	integers, others := 0, 0
+	for _, member := range texts(p.redis.watch.Do("SMEMBERS", key)) {
+		if _, isInt := decimal.ParseInt([]byte(member)); isInt {
+			integers++
+		} else {
+			others++
+		}
+	}
+	return integers > 0 && others > 0
 }
 
 // ofNoConcern are the parts of DEBUG OBJECT's reply that each server has its own of.
