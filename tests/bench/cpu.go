@@ -118,7 +118,11 @@ func (b *bench) compare(ctx context.Context, c kase, requests, pipeline int) com
 	}
 	for range b.Rounds {
 		for i, s := range servers {
+			end := s.beScraped(ctx)
 			m, err := b.measure(ctx, s, c, requests, pipeline)
+			if failed := end(); err == nil {
+				err = failed
+			}
 			if err != nil {
 				got.err = err
 				return got

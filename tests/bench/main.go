@@ -1,7 +1,7 @@
 // Command bench measures lockserver beside a real redis-server, both on this machine and in one run,
 // and prints one markdown report: CPU per request, resident memory, load time, what BGSAVE does to
-// latency, and what an idle connection costs. A figure of one server alone says little about a
-// machine; the ratios are the result.
+// latency, what an idle connection costs and what the admin port does. A figure of one server alone says
+// little about a machine; the ratios are the result.
 //
 // It owns how load is made, how a process is measured, and the targets that the figures are held
 // against. It must not know how either server works inside: it starts two programs, talks the Redis
@@ -110,6 +110,7 @@ func sections() []section {
 		{cpuSection, (*bench).cpu},
 		{"tls", (*bench).encrypted},
 		{"rights", (*bench).rights},
+		{"admin", (*bench).admin},
 		{"memory", (*bench).memory},
 		{"snapshot", (*bench).snapshot},
 		{"bgsave", (*bench).bgsave},

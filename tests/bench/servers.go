@@ -27,6 +27,7 @@ type product struct {
 	// securePort is where connections are encrypted, to which redis-benchmark then talks; 0: there is none.
 	securePort int
 	user       string // as whom redis-benchmark logs in; empty: it does not
+	adminPort  int    // where it is scraped while it is measured; 0: it is not
 }
 
 // loadedLine is how both servers log that they have loaded a snapshot.
