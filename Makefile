@@ -5,7 +5,8 @@ STATICCHECK = honnef.co/go/tools/cmd/staticcheck@v0.7.0
 # How long each fuzz target runs, and how many of them at a time.
 FUZZTIME ?= 60s
 FUZZJOBS ?= 2
-# SEED replays a run of diff or snapshots, N is how many commands diff generates; a fourth of it are steps of conversations.
+# SEED replays a run of diff or snapshots, N is how many commands diff generates; the comparisons of forms, uses and
+# conversations do a part of that.
 SEED ?=
 N ?=
 # BUSY are the packages that measure time or need the machine for themselves.
@@ -32,7 +33,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff searches snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
@@ -129,13 +130,8 @@ need-oracle:
 	@command -v "$(ORACLE)" >/dev/null || { echo "$(ORACLE) is missing: run 'make deps', or name another redis-server (ORACLE=path)"; exit 1; }
 
 diff: need-oracle ## the same commands to lockserver and to ORACLE, replies compared, and the same configuration files (SEED=n N=n ORACLE=path)
-	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) -skip '$(SEARCHES)' ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
+	$(GO) test -tags oracle -count=1 -v -timeout 0 $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run StockFiles
-
-# SEARCHES are comparisons of diff's kind that still find differences which nobody has mended.
-SEARCHES = TestConversations|TestGeneratedForms
-searches: need-oracle ## conversations of several connections, and the forms of values, beside ORACLE (SEED=n N=n)
-	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) -run '$(SEARCHES)' ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 
 # The tests of client libraries start bin/lockserver, or what LOCKSERVER names. LOCKSERVER=redis-server stands for ORACLE:
 # there all but the tests of native commands are expected to be the same.

@@ -29,7 +29,7 @@ const (
 	// talkers is how many connections take part in a conversation, talkLength how many steps it has.
 	talkers, talkLength = 5, 80
 	// commandsAStep is how many commands of the flag of that name one step of a conversation is worth.
-	commandsAStep = 4
+	commandsAStep = 8
 )
 
 // TestConversations plays random steps of several connections, which subscribe, track, monitor, wait and

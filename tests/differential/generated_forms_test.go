@@ -21,6 +21,9 @@ import (
 // formKeys are the keys of which the forms are compared.
 var formKeys = append(slices.Clone(allKeys), "l3", "p3")
 
+// commandsAForm is how many commands of the flag of that name one is worth after which forms are compared.
+const commandsAForm = 12
+
 // TestGeneratedForms compares, after each of many commands, in which form each server keeps its values: what
 // OBJECT ENCODING and DEBUG OBJECT say, and XINFO STREAM of streams. One half of the sequences are those of
 // TestGenerated, the other go to and fro over the sizes at which values change their form.
@@ -40,7 +43,7 @@ func TestGeneratedForms(t *testing.T) {
 	g := newGenerator(func(name string) bool { return names[name] })
 	g.payloads = payloads(p)
 	failures := 0
-	for i := 0; i*sequenceLength < *commandsFlag/5 && failures < mostFailures; i++ {
+	for i := 0; i*sequenceLength < *commandsFlag/commandsAForm && failures < mostFailures; i++ {
 		if *sequenceFlag >= 0 {
 			i = *sequenceFlag
 		}

@@ -124,7 +124,11 @@ func newGenerator(known func(fullName string) bool) *generator {
 func (g *generator) next() (*commands.Row, []string) {
 	n := g.rand.IntN(g.at[len(g.at)-1])
 	i, _ := slices.BinarySearch(g.at, n+1)
-	row := g.rows[i]
+	return g.rows[i], g.of(g.rows[i])
+}
+
+// of makes one command from a row.
+func (g *generator) of(row *commands.Row) []string {
 	name := strings.Split(row.FullName(), "|")
 	for i := range name {
 		name[i] = g.anyCase(name[i])
@@ -133,8 +137,7 @@ func (g *generator) next() (*commands.Row, []string) {
 	if g.chance(12) {
 		args = g.mutate(row, args)
 	}
-	args = harmless(row, args)
-	return row, append(name, args...)
+	return append(name, harmless(row, args)...)
 }
 
 // call makes the arguments of one call.
