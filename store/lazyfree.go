@@ -6,7 +6,7 @@ type Lazy struct {
 	Eviction, Expire bool
 	ServerDel        bool // another value takes its place
 	UserDel          bool // DEL
-	UserFlush        bool // FLUSHDB and FLUSHALL that say neither SYNC nor ASYNC
+	UserFlush        bool // FLUSHDB, FLUSHALL, SCRIPT FLUSH and FUNCTION FLUSH that say neither SYNC nor ASYNC
 }
 
 // lazyEffort is how many parts a value has at most that Redis frees at once (LAZYFREE_THRESHOLD).
@@ -20,6 +20,14 @@ func (s *Store) Lazy() Lazy { return s.lazy }
 
 // CountFreed counts n objects as freed beside the commands: those of a database, of which each key is one.
 func (s *Store) CountFreed(n int) { s.stats.Freed += int64(n) }
+
+// CountFreedTable counts the n entries of a table beside the data as freed beside the commands, with so many
+// objects more that hold it, if they are more than Redis frees at once.
+func (s *Store) CountFreedTable(n, more int) {
+	if n > lazyEffort {
+		s.CountFreed(n + more)
+	}
+}
 
 // freeing is called for a value that goes, and counts it if it is large and lazy says that it counts.
 func (s *Store) freeing(lazy bool, v *value) {

@@ -78,12 +78,15 @@ func (e *Engine) functionDelete(c *commands.Ctx) error {
 }
 
 func (e *Engine) functionFlush(c *commands.Ctx) error {
-	a := c.Args()
+	async, ok := flushMode(c)
 	switch {
-	case a.Left() > 1:
+	case c.Args().Left() > 1:
 		return commands.ErrSubcommandSyntax("function", c.Argv[1])
-	case a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC"):
+	case !ok:
 		return commands.ErrFunctionFlush
+	}
+	if async {
+		c.DB.Store().CountFreedTable(len(e.libraries.functions), 1) // and the engine
 	}
 	e.DropLibraries()
 	librariesChanged(c, []byte("FLUSH"))

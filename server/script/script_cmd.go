@@ -76,9 +76,12 @@ func (e *Engine) scriptExists(c *commands.Ctx) error {
 }
 
 func (e *Engine) scriptFlush(c *commands.Ctx) error {
-	a := c.Args()
-	if a.Left() > 1 || a.Left() == 1 && !a.IsNext("SYNC") && !a.IsNext("ASYNC") {
+	async, ok := flushMode(c)
+	if !ok {
 		return commands.ErrScriptFlush
+	}
+	if async {
+		c.DB.Store().CountFreedTable(len(e.cache.bySHA), 0)
 	}
 	evicted := e.cache.evicted
 	e.cache = newCache()
@@ -86,6 +89,21 @@ func (e *Engine) scriptFlush(c *commands.Ctx) error {
 	e.scripts = nil
 	c.Out.OK()
 	return nil
+}
+
+// flushMode reads how a table is to be given up; not ok: that is neither SYNC nor ASYNC. The collector frees
+// all of them beside the commands, so it only decides what is counted.
+func flushMode(c *commands.Ctx) (async, ok bool) {
+	a := c.Args()
+	switch {
+	case !a.More():
+		return c.DB.Store().Lazy().UserFlush, true
+	case a.Left() > 1:
+		return false, false
+	case a.IsNext("ASYNC"):
+		return true, true
+	}
+	return false, a.IsNext("SYNC")
 }
 
 // scriptDebug refuses what it cannot do, and agrees to what changes nothing.

@@ -57,6 +57,15 @@ const lazyConversations = `
 	SADD k {100} a ; EVAL "return·redis.call('flushall','async')" 0
 	SADD k {100} a ; EVAL "return·redis.call('unlink','k')" 0
 	CONFIG RESETSTAT
+	SCRIPTS 64 ; SCRIPT FLUSH ASYNC
+	SCRIPTS 65 ; SCRIPT FLUSH
+	SCRIPTS 65 ; SCRIPT FLUSH SYNC
+	SCRIPTS 65 ; SCRIPT FLUSH async
+	FUNCTIONS 64 ; FUNCTION FLUSH ASYNC
+	FUNCTIONS 65 ; FUNCTION FLUSH
+	FUNCTIONS 65 ; FUNCTION FLUSH SYNC
+	FUNCTIONS 65 ; FUNCTION FLUSH async
+	FUNCTIONS 65 ; SCRIPTS 70 ; FLUSHALL ASYNC
 `
 
 // TestLazyFreed: lazyfreed_objects counts what Redis frees beside its commands, whatever lazyfree-lazy-* say.
@@ -86,6 +95,20 @@ func (p *pair) playLazy(t *testing.T, words []string) {
 	case "WAITMS":
 		ms, _ := strconv.Atoi(words[1])
 		time.Sleep(time.Duration(ms) * time.Millisecond)
+		return
+	case "SCRIPTS":
+		n, _ := strconv.Atoi(words[1])
+		for i := range n {
+			p.do("SCRIPT", "LOAD", "return "+strconv.Itoa(i))
+		}
+		return
+	case "FUNCTIONS":
+		n, _ := strconv.Atoi(words[1])
+		code := "#!lua name=many\n"
+		for i := range n {
+			code += "redis.register_function('f" + strconv.Itoa(i) + "', function() end)\n"
+		}
+		p.do("FUNCTION", "LOAD", "REPLACE", code)
 		return
 	case "XSTREAM":
 		n, _ := strconv.Atoi(words[2])
