@@ -3,7 +3,7 @@
 //
 // It owns what has to be true of a release, and must not know how one is made: it sees the files in dist and
 // nothing of package release. The root is the file system of the machine with a layer over it that is gone
-// afterwards, so that dpkg, rpm and the scripts of the packages find a whole system; see root_test.go. In one
-// of them systemd is the first process; see systemd_test.go. They run as root, in namespaces for mounts,
+// afterwards, so that dpkg, rpm and the scripts of the packages find a whole system (root_test.go). In one of
+// them systemd is the first process (systemd_linux_test.go). They run as root, in namespaces for mounts,
 // network and processes, as make release-check starts them. A new file in dist gets a test here.
 package check

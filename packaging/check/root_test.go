@@ -18,6 +18,9 @@ import (
 
 var dist = flag.String("dist", "../../dist", "what make release has made")
 
+// patience is how long a system and its services have for anything.
+const patience = 2 * time.Minute
+
 // TestMain refuses to touch the machine itself.
 func TestMain(m *testing.M) {
 	flag.Parse()

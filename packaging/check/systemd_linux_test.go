@@ -18,9 +18,6 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience is how long a system and its services have for anything.
-const patience = 2 * time.Minute
-
 // booted is a root in which systemd runs, as the first process of namespaces of its own.
 type booted struct {
 	*system
