@@ -67,11 +67,14 @@ type Host interface {
 	// NextToken returns the next fencing token: above every one before, and above floor, from
 	// which it can rise (TokenCanRise).
 	NextToken(floor int64) int64
-	// Renew makes the server renew the lease of the lock that this session holds, as long as the session
-	// lives and owner holds the lock with this token. The server copies key and owner.
-	Renew(c *Ctx, key, owner []byte, token int64)
-	// StopRenewing ends Renew for a lock, whoever asked for it.
+	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
+	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,
+	// and owner holds the lock with this token; otherwise not. The server copies key and owner.
+	Held(c *Ctx, key, owner []byte, token int64, renewed bool)
+	// StopRenewing makes the lease of a lock end by itself, whoever asked for its renewal.
 	StopRenewing(c *Ctx, key []byte)
+	// Released is told that a lock is held no more: its owner has released it, or LOCK.FORCE has.
+	Released(c *Ctx, key []byte, forced bool)
 	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(c *Ctx, key []byte) bool

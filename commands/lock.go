@@ -52,7 +52,7 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if err := checkOwner(l.owner); err != nil {
+	if err := CheckOwner(l.owner); err != nil {
 		return err
 	}
 	_, err := l.lease.endMS(c)
@@ -186,11 +186,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	} else if l.once {
 		edit.SetNote(c.Host.HolderNote(c, c.DB.Peek(key).Note()))
 	}
-	if l.lease.unit == "" {
-		c.Host.Renew(c, key, l.owner, token)
-	} else {
-		c.Host.StopRenewing(c, key)
-	}
+	c.Host.Held(c, key, l.owner, token, l.lease.unit == "")
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {

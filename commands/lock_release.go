@@ -12,14 +12,14 @@ func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int6
 		c.Notify(keyevent.Generic, "unlock", key)
 		return 0
 	}
-	remove(c, key, edit)
+	remove(c, key, edit, false)
 	return 1
 }
 
 // remove ends a lock. Who waits here is woken by the change; Redisson's clients have to be told.
-func remove(c *Ctx, key []byte, edit store.HashEdit) {
+func remove(c *Ctx, key []byte, edit store.HashEdit, forced bool) {
 	edit.Remove()
-	c.Host.StopRenewing(c, key)
+	c.Host.Released(c, key, forced)
 	announce(c, key)
 	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
@@ -32,7 +32,7 @@ func unlock(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if err := checkOwner(owner); err != nil {
+	if err := CheckOwner(owner); err != nil {
 		return err
 	}
 	held, edit, err := openLock(c.DB, key, owner)
@@ -96,7 +96,7 @@ func munlock(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if err := checkOwner(owner); err != nil {
+	if err := CheckOwner(owner); err != nil {
 		return err
 	}
 	for _, key := range keys {
@@ -131,7 +131,7 @@ func lockForce(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
-	remove(c, key, edit)
+	remove(c, key, edit, true)
 	c.Out.Int(1)
 	return nil
 }

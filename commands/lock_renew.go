@@ -22,7 +22,7 @@ func renew(c *Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
-	if err := checkOwner(owner); err != nil {
+	if err := CheckOwner(owner); err != nil {
 		return err
 	}
 	endMS, err := l.endMS(c)

@@ -48,6 +48,7 @@ type LockState struct {
 	Holds      int64 // at least 1
 	Token      int64 // 0: none, as Redisson's own locks have
 	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
+	Watched    bool  // the server renews the lease, as long as somebody lives for whom it does
 }
 
 // FindLock returns the lock that is held at key; Holds is 0 if none is.
@@ -64,10 +65,24 @@ func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
 	if err == nil && held.taken {
-		l.Token, l.DeadlineMS = held.token, r.DeadlineMS()
+		l.Token, l.DeadlineMS, l.Watched = held.token, r.DeadlineMS(), held.watched
 		l.Owner, l.Holds, _ = holder(r.Hash(), nil)
 	}
 	return l, err
+}
+
+// EachLock visits the locks of a database that are held and have a token, until visit returns false.
+func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
+	db.EachToken(func(key string, r store.Ref) bool {
+		l, err := lockAt(r)
+		return err != nil || l.Holds == 0 || visit(key, l)
+	})
+}
+
+// HoldOf returns the token with which an owner holds the lock at key.
+func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
+	l, _, err := peekLock(db, key, owner)
+	return l.token, err == nil && l.holds > 0
 }
 
 // TTLMS returns how many milliseconds are left of the lease; -1: it has no end.
@@ -154,8 +169,8 @@ func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	return nil, 0, false
 }
 
-// checkOwner refuses the names that mean something else in the lock's hash.
-func checkOwner(owner []byte) error {
+// CheckOwner refuses the names that mean something else in the lock's hash.
+func CheckOwner(owner []byte) error {
 	switch {
 	case len(owner) == 0:
 		return ErrOwnerEmpty

@@ -356,12 +356,18 @@ func (h *fakeHost) NextToken(floor int64) int64 {
 	return h.lastToken
 }
 
-func (h *fakeHost) Renew(c *Ctx, key, owner []byte, token int64) {
+func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool) {
+	if !renewed {
+		h.StopRenewing(c, key)
+		return
+	}
 	if h.renewals == nil {
 		h.renewals = map[string]renewal{}
 	}
 	h.renewals[string(key)] = renewal{c.Session.ID(), string(owner), token}
 }
+
+func (h *fakeHost) Released(c *Ctx, key []byte, _ bool) { h.StopRenewing(c, key) }
 
 func (h *fakeHost) KeyEvent(_ *store.DB, event string, key []byte) {
 	h.events = append(h.events, event+" "+string(key))

@@ -125,6 +125,7 @@ func (s *session) leave() {
 	s.stopMonitoring()
 	ex.letGo(s)
 	ex.timers.stop(&s.soft.timer)
+	ex.detachAll(s)
 	ex.watchdog.forget(s)
 	if s.pulse != nil {
 		ex.timers.stop(&s.pulse.timer)

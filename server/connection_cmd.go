@@ -217,6 +217,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.discard()
 	s.unsubscribeAll()
 	s.executor.stopTracking(s)
+	s.executor.detachAll(s)
 	s.stopMonitoring()
 	c.Out.Proto = 2
 	s.beDefault()

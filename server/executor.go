@@ -184,7 +184,7 @@ func (ex *executor) touch(s *session) {
 // endUnit ends who was condemned in the unit, serves who waited for what it
 // changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if len(ex.parking.ready)+len(ex.condemned) > 0 {
+	if len(ex.parking.ready)+len(ex.condemned)+ex.watchdog.attached.Doubts() > 0 {
 		ex.serve()
 	}
 	if ex.durable.Records() {

@@ -22,10 +22,13 @@ func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool { return ex.awaite
 // NextToken implements commands.Host.
 func (ex *executor) NextToken(floor int64) int64 { return ex.durable.NextToken(floor) }
 
-// Renew implements commands.Host.
-func (ex *executor) Renew(c *commands.Ctx, key, owner []byte, token int64) {
-	ex.renew(c, key, owner, token)
+// Held implements commands.Host.
+func (ex *executor) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	ex.held(c, key, owner, token, renewed)
 }
+
+// Released implements commands.Host.
+func (ex *executor) Released(c *commands.Ctx, key []byte, forced bool) { ex.released(c, key, forced) }
 
 // StopRenewing implements commands.Host.
 func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }

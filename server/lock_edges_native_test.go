@@ -151,9 +151,9 @@ var nativeEdges = []edgeScript{
 		!10ms
 		A LOCK.INFO k -> $nil
 		A HSET k u:1 2 -> 1
-		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" -1 "watchdog" 0 "client" $nil "held-since" $nil "waiters" []]
+		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" -1 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]
 		A PEXPIRE k 800 -> 1
-		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "held-since" $nil "waiters" []]
+		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]
 		A HSET k mode read -> 1
 		A LOCK.INFO k -> ` + wrongType + `
 		A SET s v -> +OK
@@ -210,7 +210,7 @@ var nativeEdges = []edgeScript{
 		A MUNLOCK 3 j k l a -> [nil 1 1]
 		A HSET k b 1 -> 1
 		A MLOCK 2 k l a -> nil
-		A LOCK.INFO k -> {"owner":"b" "holds":1 "token":nil "ttl":-1 "watchdog":#f "client":nil "held-since":nil "waiters":[]}`},
+		A LOCK.INFO k -> {"owner":"b" "holds":1 "token":nil "ttl":-1 "watchdog":#f "client":nil "held-since":nil "attached":[] "waiters":[]}`},
 }
 
 func TestNativeLockEdges(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 	"lockserver/server/stats"
 )
 
@@ -65,11 +66,11 @@ func lockInfo(c *commands.Ctx) error {
 	holder, sinceMS := ex.holderOf(c.DB.Peek(key).Note())
 	r := ex.watchdog.find(c.DB, key)
 	watched := r != nil && string(r.owner) == string(l.Owner) && r.token == l.Token
-	if watched {
+	if watched && r.session != nil {
 		holder = r.session
 	}
 	out := c.Out
-	fields := 8
+	fields := 9
 	if most >= 0 {
 		fields++
 	}
@@ -85,6 +86,7 @@ func lockInfo(c *commands.Ctx) error {
 	out.Bool(watched)
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
+	writeAttached(out, ex.watchdog.attached.Owner(l.Owner))
 	q := ex.parking.queues[c.DB.ID()][string(key)]
 	if most >= 0 {
 		out.BulkString("waiting")
@@ -112,6 +114,19 @@ func writeClient(out *resp.Writer, s *session) {
 		return
 	}
 	writeClientInfo(out, s.id, &s.info)
+}
+
+// writeAttached writes the connections that vouch for an owner; nil: there are none.
+func writeAttached(out *resp.Writer, o *attach.Owner[*session]) {
+	out.BulkString("attached")
+	if o == nil {
+		out.Array(0)
+		return
+	}
+	out.Array(len(o.By))
+	for _, s := range o.By {
+		writeClientInfo(out, s.id, &s.info)
+	}
 }
 
 func writeClientInfo(out *resp.Writer, id int64, info *clientInfo) {

@@ -46,7 +46,8 @@ func TestLockInfo(t *testing.T) {
 		a.Do("LOCK", "k", "a")
 
 		i := lockInfoOf(t, asks, "k")
-		require.Len(t, i, 8)
+		require.Len(t, i, 9)
+		require.Empty(t, i["attached"].Elems)
 		require.Equal(t, "a", i["owner"].Str)
 		require.EqualValues(t, 2, i["holds"].Int)
 		require.Equal(t, token, i["token"].Int)
@@ -58,6 +59,13 @@ func TestLockInfo(t *testing.T) {
 		require.Equal(t, "worker", client["name"].Str)
 		list := a.Do("CLIENT", "INFO").Str
 		require.Contains(t, list, " addr="+client["address"].Str+" ")
+		require.EqualValues(t, 1, a.Do("LOCK.ATTACH", "a").Int)
+		require.EqualValues(t, 1, asks.Do("LOCK.ATTACH", "a", "b").Int)
+		attached := lockInfoOf(t, asks, "k")["attached"].Elems
+		require.Len(t, attached, 2)
+		require.Equal(t, client, entries(t, attached[0]))
+		require.EqualValues(t, 1, asks.Do("LOCK.DETACH", "a", "b").Int)
+		require.Len(t, lockInfoOf(t, asks, "k")["attached"].Elems, 1)
 		require.Empty(t, i["waiters"].Elems)
 
 		// Those who wait, in order; whoever waits for the key but for no lock is not among them.
@@ -148,7 +156,7 @@ func TestLockInfoOfALease(t *testing.T) {
 	// One that Redisson's scripts took: what only native commands know is null.
 	b.Do("HSET", "r", "u:1", "3")
 	b.Do("PEXPIRE", "r", "700")
-	require.Equal(t, `["owner" "u:1" "holds" 3 "token" $nil "ttl" 700 "watchdog" 0 "client" $nil "held-since" $nil "waiters" []]`,
+	require.Equal(t, `["owner" "u:1" "holds" 3 "token" $nil "ttl" 700 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]`,
 		b.Do("LOCK.INFO", "r").String())
 	b.Do("HSET", "m", "mode", "read", "u:1", "1")
 	require.True(t, b.Do("LOCK.INFO", "m").IsError())

@@ -93,6 +93,7 @@ func (s *session) bytes() int {
 	if s.subs != nil {
 		n += s.subs.Bytes()
 	}
+	n += s.vouches.Bytes()
 	return n
 }
 

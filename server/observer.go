@@ -13,6 +13,9 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	if ex.tracking.InUse() {
 		ex.trackedKeyChanged(key)
 	}
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Changed(db, key, ex.scripts.RunsFor)
+	}
 }
 
 // KeyReady implements store.Observer.
@@ -25,11 +28,12 @@ func (ex *executor) DatabaseChanged(db int) {
 	if ex.tracking.InUse() {
 		ex.trackedFlushed()
 	}
+	ex.watchdog.attached.DatabaseChanged(db)
 }
 
 // observe makes the store tell of changed keys while anybody wants to know.
 func (ex *executor) observe() {
-	if ex.parking.count > 0 || ex.watching.count > 0 || ex.tracking.InUse() {
+	if ex.parking.count > 0 || ex.watching.count > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
 		ex.store.SetObserver(ex)
 	} else {
 		ex.store.SetObserver(nil)

@@ -116,6 +116,8 @@ func (ex *executor) serve() {
 		switch {
 		case len(ex.condemned) > 0:
 			ex.endCondemned()
+		case ex.watchdog.attached.Doubts() > 0 && !ex.durable.Loading():
+			ex.settleDoubts()
 		case !mayServe:
 			return
 		case len(p.ready) > 0:

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/internal/glob"
 	"lockserver/internal/keyevent"
+	"lockserver/server/attach"
 	"lockserver/server/pubsub"
 	"lockserver/store"
 )
@@ -119,6 +120,9 @@ func (ex *executor) notify(db *store.DB, class keyevent.Class, event string, key
 
 // KeyExpired implements store.Witness.
 func (ex *executor) KeyExpired(db *store.DB, key []byte) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Because(db.ID(), key, attach.Expired)
+	}
 	ex.notify(db, keyevent.Expired, "expired", key)
 }
 
@@ -144,9 +148,9 @@ func (ex *executor) KeyMissed(db *store.DB, key []byte) { ex.notify(db, keyevent
 // witnessed are the classes of events of which the store tells.
 const witnessed = keyevent.Expired | keyevent.Evicted | keyevent.Hash | keyevent.Generic | keyevent.New | keyevent.Miss
 
-// followEvents makes the store tell what notify-keyspace-events asks for.
+// followEvents makes the store tell what notify-keyspace-events asks for, and of leases that end.
 func (ex *executor) followEvents() {
-	if ex.settings.Events&witnessed != 0 {
+	if ex.settings.Events&witnessed != 0 || ex.watchdog.attached.InUse() {
 		ex.store.SetWitness(ex)
 	} else {
 		ex.store.SetWitness(nil)

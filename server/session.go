@@ -9,6 +9,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
@@ -94,7 +95,8 @@ type session struct {
 	// renewals are the first of a list of the locks whose leases the server renews
 	// because this session holds them.
 	renewals *renewal
-	pulse    *pulse // nil: nobody has depended on the client so far
+	vouches  attach.Vouches[*session] // LOCK.ATTACH
+	pulse    *pulse                   // nil: nobody has depended on the client so far
 }
 
 // ID implements commands.Session.
@@ -233,13 +235,14 @@ type watch struct {
 	existed bool // when it was watched
 }
 
-// renewal keeps one lock's lease from running out while the session that acquired it lives.
+// renewal keeps one lock's lease from running out while the session that acquired it lives, or one that
+// vouches for its owner.
 type renewal struct {
 	in         *renewals
 	key        string
 	owner      []byte
 	token      int64
-	session    *session
+	session    *session // nil: it has gone, or is not known, and others vouch
 	prev, next *renewal // the others of the session
 	timer      timer
 }

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/memory"
@@ -18,7 +19,7 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
-		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), standalone.Rows(),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(),
 	}
 }
 

@@ -126,10 +126,10 @@ func (ex *executor) keepHouse() {
 }
 
 // idles reports whether the session does nothing. One that waits, in a command or for the end of
-// CLIENT PAUSE, does not; nor does one that listens, or for which the server renews a lock:
-// closing it would take the lock away.
+// CLIENT PAUSE, does not; nor does one that listens, that vouches for owners, or for which the
+// server renews a lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil
+	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil && s.vouches.Len() == 0
 }
 
 // closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).

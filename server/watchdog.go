@@ -1,8 +1,11 @@
 package server
 
 import (
+	"fmt"
+
 	"lockserver/commands"
 	"lockserver/internal/keyevent"
+	"lockserver/server/attach"
 	"lockserver/store"
 )
 
@@ -14,9 +17,10 @@ type renewals struct {
 
 // watchdog holds the renewals of all locks. It is only touched under the executor.
 type watchdog struct {
-	timers timers // of the renewals alone
-	dbs    []*renewals
-	count  int
+	timers   timers // of the renewals alone
+	dbs      []*renewals
+	count    int
+	attached attach.Table[*session]
 }
 
 func (w *watchdog) open(databases int) {
@@ -24,6 +28,7 @@ func (w *watchdog) open(databases int) {
 	for i := range w.dbs {
 		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal)}
 	}
+	w.attached.Open(databases)
 }
 
 // find returns the renewal of a key's lock, nil if there is none.
@@ -34,15 +39,17 @@ func (w *watchdog) find(db *store.DB, key []byte) *renewal {
 	return w.dbs[db.ID()].byKey[string(key)]
 }
 
-// Renew implements commands.Host.
-func (ex *executor) renew(c *commands.Ctx, key, owner []byte, token int64) {
-	s := c.Session.(*session)
-	r := ex.watchdog.find(c.DB, key)
-	if r == nil {
-		r = &renewal{}
-		r.timer.Of = r
-		ex.watchdog.put(r, ex.watchdog.dbs[c.DB.ID()], string(key))
+// held implements commands.Host.
+func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Look(c.DB.ID(), key, owner)
 	}
+	if !renewed {
+		ex.stopRenewing(c, key)
+		return
+	}
+	s := c.Session.(*session)
+	r := ex.watchdog.renewalOf(c.DB, key)
 	if r.session != s {
 		r.leave()
 		r.join(s)
@@ -51,6 +58,17 @@ func (ex *executor) renew(c *commands.Ctx, key, owner []byte, token int64) {
 	r.token = token
 	ex.watchOver(s)
 	ex.watchdog.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
+}
+
+// renewalOf returns the renewal of a key's lock, a new one if there is none.
+func (w *watchdog) renewalOf(db *store.DB, key []byte) *renewal {
+	r := w.find(db, key)
+	if r == nil {
+		r = &renewal{}
+		r.timer.Of = r
+		w.put(r, w.dbs[db.ID()], string(key))
+	}
+	return r
 }
 
 func (w *watchdog) put(r *renewal, in *renewals, key string) {
@@ -84,7 +102,19 @@ func (r *renewal) leave() {
 	r.session, r.prev, r.next = nil, nil, nil
 }
 
-// StopRenewing implements commands.Host.
+// released implements commands.Host.
+func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
+	if ex.watchdog.attached.InUse() {
+		why := attach.Released
+		if forced {
+			why = attach.Forced
+		}
+		ex.watchdog.attached.Because(c.DB.ID(), key, why)
+	}
+	ex.stopRenewing(c, key)
+}
+
+// stopRenewing implements commands.Host.
 func (ex *executor) stopRenewing(c *commands.Ctx, key []byte) {
 	if r := ex.watchdog.find(c.DB, key); r != nil {
 		ex.watchdog.drop(r)
@@ -103,10 +133,14 @@ func (w *watchdog) drop(r *renewal) {
 	r.leave()
 }
 
-// forget ends every renewal of a session that has gone.
+// forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
 func (w *watchdog) forget(s *session) {
-	for s.renewals != nil {
-		w.drop(s.renewals)
+	for r := s.renewals; r != nil; r = s.renewals {
+		if w.attached.Owner(r.owner) != nil {
+			r.leave()
+		} else {
+			w.drop(r)
+		}
 	}
 }
 
@@ -117,7 +151,11 @@ func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
 // lock is no longer held as it was. A client that has been silent for a while gets the less, and
 // is looked after again the sooner.
 func (r *renewal) renew(ex *executor, now int64) {
-	lease, end := ex.settings.LockWatchdogMS, r.session.pulse.lifeEndMS(ex, now)
+	lease, end := ex.settings.LockWatchdogMS, ex.vouchedUntilMS(r, now)
+	if end == 0 {
+		ex.watchdog.drop(r)
+		return
+	}
 	held, extended := commands.ExtendLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, end)
 	if !held {
 		ex.watchdog.drop(r)
@@ -131,6 +169,27 @@ func (r *renewal) renew(ex *executor, now int64) {
 		next = max(left, min(next, leastPulseMS))
 	}
 	ex.watchdog.timers.set(&r.timer, now+next)
+}
+
+// vouchedUntilMS returns until when a lock is renewed at now: by the session that acquired it, or one that
+// vouches for its owner, whichever lasts longer. 0: nobody is left, or nobody who may write to the key.
+func (ex *executor) vouchedUntilMS(r *renewal, now int64) (end int64) {
+	if r.session != nil {
+		end = r.session.pulse.lifeEndMS(ex, now)
+	}
+	o := ex.watchdog.attached.Owner(r.owner)
+	if o == nil {
+		return end
+	}
+	for _, s := range o.By {
+		if end == now+ex.settings.LockWatchdogMS {
+			break
+		}
+		if s.user.MayWrite(r.in.db, []byte(r.key)) {
+			end = max(end, s.pulse.lifeEndMS(ex, now))
+		}
+	}
+	return end
 }
 
 // late reports whether renewals are so late that their leases may be over soon:
@@ -160,6 +219,9 @@ func (ex *executor) catchUp() {
 
 // KeyMoved implements store.Follower: a lock is renewed wherever RENAME or MOVE takes it.
 func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
+	if w.attached.InUse() {
+		w.attached.Moved(db, key, to, newKey)
+	}
 	r, other := w.dbs[db].byKey[string(key)], w.dbs[to].byKey[string(newKey)]
 	if other != nil && other != r {
 		w.drop(other) // that lock was overwritten
@@ -174,6 +236,157 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 func (w *watchdog) DatabasesSwapped(a, b int) {
 	w.dbs[a], w.dbs[b] = w.dbs[b], w.dbs[a]
 	w.dbs[a].db, w.dbs[b].db = a, b
+	w.attached.Swapped(a, b)
+}
+
+// Connections that vouch for owners (LOCK.ATTACH). A renewal may then have no session: it goes on as long as
+// its lock's owner stands in the table of package attach, to which everything that may end a lock leaves a
+// doubt (held, released, KeyMoved, observer.go). After each unit the doubts are looked at.
+
+// mostOwners is for how many owners one connection may vouch.
+const mostOwners = 1 << 16
+
+// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
+type attachHost struct{ executor *executor }
+
+var _ attach.Host = attachHost{}
+
+// attachHostOf is the host of the server that runs the command.
+func attachHostOf(c *commands.Ctx) attach.Host { return attachHost{sessionOf(c).executor} }
+
+// Attach implements attach.Host. The locks that are to be renewed and that nobody renews begin a lease anew.
+func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err error) {
+	ex, s := h.executor, sessionOf(c)
+	t := &ex.watchdog.attached
+	if s.vouches.Len()+len(owners) > mostOwners {
+		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot vouch for more than %d owners", mostOwners))
+	}
+	first := !t.InUse()
+	for _, owner := range owners {
+		t.Attach(s, &s.vouches, owner)
+	}
+	if first {
+		ex.observe()
+		ex.followEvents()
+	}
+	ex.watchOver(s)
+	var adopted []*renewal
+	locks = ex.eachLockOf(s, owners, func(db *store.DB, key string, l commands.LockState) {
+		if t.Find(db.ID(), key, string(l.Owner)) == nil {
+			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
+		}
+		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
+			return
+		}
+		r := ex.watchdog.renewalOf(db, []byte(key))
+		if string(r.owner) == string(l.Owner) && r.token == l.Token {
+			return
+		}
+		r.leave() // what it was for is gone
+		r.owner, r.token = commands.Clone(l.Owner), l.Token
+		adopted = append(adopted, r)
+	})
+	for _, r := range adopted {
+		r.renew(ex, ex.store.NowMS())
+	}
+	return locks, nil
+}
+
+// Detach implements attach.Host.
+func (h attachHost) Detach(c *commands.Ctx, owners [][]byte) int64 {
+	s := sessionOf(c)
+	locks := h.executor.eachLockOf(s, owners, func(*store.DB, string, commands.LockState) {})
+	for _, owner := range owners {
+		h.executor.detach(s, string(owner))
+	}
+	return locks
+}
+
+// eachLockOf visits the locks of some owners in all databases, and returns how many of them s may read.
+func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
+	wanted := make(map[string]bool, len(owners))
+	for _, owner := range owners {
+		wanted[string(owner)] = true
+	}
+	for id := range ex.store.Len() {
+		db := ex.store.DB(id)
+		commands.EachLock(db, func(key string, l commands.LockState) bool {
+			if wanted[string(l.Owner)] {
+				if s.user.MayRead(id, []byte(key)) {
+					readable++
+				}
+				visit(db, key, l)
+			}
+			return true
+		})
+	}
+	return readable
+}
+
+// detach ends that a session vouches for an owner. What nobody vouches for any more, and no session that
+// acquired it lives for, is renewed no longer.
+func (ex *executor) detach(s *session, owner string) {
+	w := &ex.watchdog
+	for _, l := range w.attached.Detach(s, &s.vouches, owner) {
+		if r := w.dbs[l.DB].byKey[l.Key]; r != nil && r.session == nil && string(r.owner) == owner {
+			w.drop(r)
+		}
+	}
+	if !w.attached.InUse() {
+		ex.observe()
+		ex.followEvents()
+	}
+}
+
+// detachAll is detach for all owners of a session.
+func (ex *executor) detachAll(s *session) {
+	if s.vouches.Len() == 0 {
+		return
+	}
+	for _, owner := range s.vouches.Names() {
+		ex.detach(s, owner)
+	}
+}
+
+// settleDoubts looks at locks that may have changed hands in this unit, and tells of those that were lost.
+func (ex *executor) settleDoubts() {
+	t := &ex.watchdog.attached
+	for _, d := range t.TakeDoubts() {
+		db := ex.store.DB(d.DB)
+		token, held := commands.HoldOf(db, []byte(d.Key), []byte(d.Owner))
+		l := t.Find(d.DB, d.Key, d.Owner)
+		if l != nil && held && l.Token == token {
+			l.Holds()
+			continue
+		}
+		if l != nil {
+			found := attach.Deleted
+			if db.Peek([]byte(d.Key)).OK() {
+				found = attach.Overwritten
+			}
+			if why := t.Lose(l, found); why != attach.Released {
+				ex.tellLoss(l, why)
+			}
+		}
+		if o := t.Owner([]byte(d.Owner)); held && o != nil {
+			t.Hold(o, d.DB, d.Key, token)
+		}
+	}
+}
+
+// tellLoss tells those who vouch for the owner of a lock, if they may read the key, and whoever listens to
+// the owner's channel.
+func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
+	loss := attach.Loss{Owner: l.Owner.Name, Key: l.Key, Token: l.Token, Why: why}
+	push := loss.Push()
+	for _, s := range l.Owner.By {
+		if s.out.Proto >= 3 && s.user.MayRead(l.DB, []byte(l.Key)) {
+			ex.deliver(s, push)
+		}
+	}
+	if ex.AnyoneListens() {
+		ex.publish(loss.Message())
+	}
 }
 
 // A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:

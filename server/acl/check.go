@@ -124,12 +124,17 @@ func (s *selector) readsEverything() bool {
 }
 
 // MayRead reports whether the user may read a key of the database with a number, by whatever selector.
-func (u *User) MayRead(db int, key []byte) bool {
+func (u *User) MayRead(db int, key []byte) bool { return u.may(db, key, reads) }
+
+// MayWrite is MayRead for writing.
+func (u *User) MayWrite(db int, key []byte) bool { return u.may(db, key, writes) }
+
+func (u *User) may(db int, key []byte, access access) bool {
 	if u.Unrestricted {
 		return true
 	}
 	for _, s := range u.rules.selectors {
-		if s.allowsDB(db) && s.allowsKey(key, reads) {
+		if s.allowsDB(db) && s.allowsKey(key, access) {
 			return true
 		}
 	}

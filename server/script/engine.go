@@ -2,6 +2,7 @@ package script
 
 import (
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -50,6 +51,11 @@ func versionNumber(version string) int {
 		n = n<<8 | digit
 	}
 	return n
+}
+
+// RunsFor reports whether a script or a function is running that was given a word as an argument.
+func (e *Engine) RunsFor(word string) bool {
+	return e.running != nil && slices.ContainsFunc(e.running.ctx.Argv[1:], func(arg []byte) bool { return string(arg) == word })
 }
 
 // SetTimeLimit sets how long a script runs before it is busy, and lets others in now and then

@@ -8,7 +8,7 @@ var faults = []plant.Fault{
 	plant.New("UNLOCK skips the owner check", plant.Before("commands/lock_release.go",
 		"\tif held.holds == 0 || token != 0 && token != held.token {\n\t\tif token != 0 {", `
 	if planted("UNLOCK skips the owner check") && held.taken && held.holds == 0 {
-		remove(c, key, edit)
+		remove(c, key, edit, false)
 		c.Out.Int(1)
 		return nil
 	}
@@ -20,9 +20,9 @@ var faults = []plant.Fault{
 `)),
 	plant.New("UNLOCK forgets re-entry", plant.Instead("commands/lock_release.go", "if held.holds > 1 {",
 		`if held.holds > 1 && !planted("UNLOCK forgets re-entry") {`)),
-	plant.New("LOCK.FORCE does nothing", plant.Instead("commands/lock_release.go", "\tremove(c, key, edit)\n\tc.Out.Int(1)\n\treturn nil\n}\n", `
+	plant.New("LOCK.FORCE does nothing", plant.Instead("commands/lock_release.go", "\tremove(c, key, edit, true)\n\tc.Out.Int(1)\n\treturn nil\n}\n", `
 	if !planted("LOCK.FORCE does nothing") {
-		remove(c, key, edit)
+		remove(c, key, edit, true)
 	}
 	c.Out.Int(1)
 	return nil

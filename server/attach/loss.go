@@ -1,0 +1,41 @@
+package attach
+
+import (
+	"strconv"
+
+	"lockserver/internal/resp"
+)
+
+// channelPrefix begins the names of the channels on which losses are published; the owner stands behind it.
+const channelPrefix = "__lock__:"
+
+// Loss is what is told of a lock that its owner holds no more.
+type Loss struct {
+	Owner, Key string
+	Token      int64
+	Why        Reason
+}
+
+// reason is the last word of it.
+func (l *Loss) reason() string { return reasons[l.Why] }
+
+// Push is the loss as version 3 of the protocol sends it to those who are attached. Many share the bytes:
+// nobody may write to them.
+func (l *Loss) Push() []byte {
+	w := resp.Writer{Proto: 3, Buf: make([]byte, 0, 64+len(l.Key))}
+	w.Push(4)
+	w.BulkString("lock-lost")
+	w.BulkString(l.Key)
+	w.Int(l.Token)
+	w.BulkString(l.reason())
+	return w.Buf
+}
+
+// Message is the loss as it is published, and the channel. The key may hold blanks; the token and the reason,
+// which stand behind it, do not.
+func (l *Loss) Message() (channel, payload []byte) {
+	payload = append(append(payload, "lock-lost "...), l.Key...)
+	payload = strconv.AppendInt(append(payload, ' '), l.Token, 10)
+	payload = append(append(payload, ' '), l.reason()...)
+	return append([]byte(channelPrefix), l.Owner...), payload
+}

@@ -1,0 +1,284 @@
+// Package attach knows which connections vouch for which owners of locks (LOCK.ATTACH), and which locks those
+// owners hold, so that they can be told when they lose one.
+//
+// It does not know the server, sessions or the data: connections are a type parameter, and a lock is a name,
+// an owner and a token. Whoever changes or sees a key changed leaves a doubt here; at the end of the unit the
+// server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does not matter
+// what changed a lock. A reason that the data cannot tell, because a lock that expired and one that was
+// deleted leave the same behind, is noted when it happens (Because); the first one counts.
+//
+// To add a reason: a Reason, its word in reasons, and a call of Because.
+package attach
+
+import "slices"
+
+// Reason says how an owner came to hold a lock no more.
+type Reason uint8
+
+const (
+	unknown     Reason = iota
+	scripted           // a script that was given the owner's name did it; as Released, unless the lease had ended
+	Released           // the owner did it itself, and is told nothing
+	Expired            // the lease ended
+	Forced             // LOCK.FORCE
+	Overwritten        // something else stands at the key
+	Deleted            // nothing does
+)
+
+var reasons = [...]string{Expired: "expired", Forced: "forced", Overwritten: "overwritten", Deleted: "deleted"}
+
+// Owner is an owner of locks for which connections vouch.
+type Owner[S comparable] struct {
+	Name string
+	// By are those connections, in the order in which they came. Invariant: there is one at least.
+	By    []S
+	first *Lock[S]
+}
+
+// Lock is a lock that such an owner holds.
+type Lock[S comparable] struct {
+	Owner *Owner[S]
+	DB    int
+	Key   string
+	Token int64
+
+	why        Reason
+	doubted    bool     // stands in Table.doubts
+	beside     *Lock[S] // of another owner at the same key
+	prev, next *Lock[S] // of the same owner
+}
+
+// Doubt is a lock to be looked at.
+type Doubt struct {
+	DB         int
+	Key, Owner string
+}
+
+// Vouches are the owners for which one connection vouches. The zero value is ready.
+type Vouches[S comparable] struct {
+	owners map[string]*Owner[S]
+	bytes  int
+}
+
+// Len returns how many owners there are.
+func (v *Vouches[S]) Len() int { return len(v.owners) }
+
+// Has reports whether the connection vouches for an owner.
+func (v *Vouches[S]) Has(owner []byte) bool { return v.owners[string(owner)] != nil }
+
+// Names are the owners, in no order.
+func (v *Vouches[S]) Names() (names []string) {
+	for name := range v.owners {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Bytes returns about how much memory the connection takes here.
+func (v *Vouches[S]) Bytes() int { return v.bytes }
+
+// vouchBytes is about what an owner takes beside its name: itself, and its places in two maps.
+const vouchBytes = 160
+
+// Table holds all owners for which somebody vouches.
+type Table[S comparable] struct {
+	owners map[string]*Owner[S]
+	locks  []map[string]*Lock[S] // by database and key
+	doubts []Doubt
+}
+
+// Open makes an empty table for so many databases.
+func (t *Table[S]) Open(databases int) {
+	t.owners = make(map[string]*Owner[S])
+	t.locks = make([]map[string]*Lock[S], databases)
+	for i := range t.locks {
+		t.locks[i] = make(map[string]*Lock[S])
+	}
+}
+
+// InUse reports whether anybody vouches for anybody.
+func (t *Table[S]) InUse() bool { return len(t.owners) > 0 }
+
+// Owner returns an owner for which somebody vouches, nil if nobody does.
+func (t *Table[S]) Owner(name []byte) *Owner[S] { return t.owners[string(name)] }
+
+// VouchedBesides reports whether anybody but s vouches for an owner.
+func (t *Table[S]) VouchedBesides(s S, owner []byte) bool {
+	o := t.owners[string(owner)]
+	return o != nil && (len(o.By) > 1 || o.By[0] != s)
+}
+
+// Attach makes s, whose vouches v are, vouch for an owner; it does nothing if it does already.
+func (t *Table[S]) Attach(s S, v *Vouches[S], name []byte) {
+	if v.Has(name) {
+		return
+	}
+	o := t.owners[string(name)]
+	if o == nil {
+		o = &Owner[S]{Name: string(name)}
+		t.owners[o.Name] = o
+	}
+	o.By = append(o.By, s)
+	if v.owners == nil {
+		v.owners = make(map[string]*Owner[S])
+	}
+	v.owners[o.Name] = o
+	v.bytes += vouchBytes + len(name)
+}
+
+// Detach ends it. If nobody is left who vouches for the owner, its locks are forgotten, and returned.
+func (t *Table[S]) Detach(s S, v *Vouches[S], name string) (left []*Lock[S]) {
+	o := v.owners[name]
+	if o == nil {
+		return nil
+	}
+	delete(v.owners, name)
+	v.bytes -= vouchBytes + len(name)
+	i := slices.Index(o.By, s)
+	if o.By = slices.Delete(o.By, i, i+1); len(o.By) > 0 {
+		return nil
+	}
+	delete(t.owners, name)
+	for o.first != nil {
+		left = append(left, o.first)
+		t.drop(o.first)
+	}
+	if len(t.owners) == 0 {
+		t.doubts = nil
+	}
+	return left
+}
+
+// Find returns the lock that an owner is known to hold at a key, nil if none is.
+func (t *Table[S]) Find(db int, key, owner string) *Lock[S] {
+	l := t.locks[db][key]
+	for l != nil && l.Owner.Name != owner {
+		l = l.beside
+	}
+	return l
+}
+
+// Hold notes that an owner, for which somebody vouches, holds a lock of which Find knows nothing.
+func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
+	l := &Lock[S]{Owner: o, DB: db, Key: key, Token: token, beside: t.locks[db][key], next: o.first}
+	if l.next != nil {
+		l.next.prev = l
+	}
+	o.first = l
+	t.locks[db][key] = l
+}
+
+// Holds says that a lock was found to be held as before: what seemed to be the reason of its end was none.
+func (l *Lock[S]) Holds() { l.why = unknown }
+
+// Lose forgets a lock that is held no more, and returns why it is not: found, unless something else was
+// noted.
+func (t *Table[S]) Lose(l *Lock[S], found Reason) Reason {
+	t.drop(l)
+	switch l.why {
+	case unknown:
+		return found
+	case scripted:
+		return Released
+	}
+	return l.why
+}
+
+func (t *Table[S]) drop(l *Lock[S]) {
+	at := t.locks[l.DB]
+	switch first := at[l.Key]; {
+	case first != l:
+		for first.beside != l {
+			first = first.beside
+		}
+		first.beside = l.beside
+	case l.beside != nil:
+		at[l.Key] = l.beside
+	default:
+		delete(at, l.Key)
+	}
+	if l.prev != nil {
+		l.prev.next = l.next
+	} else {
+		l.Owner.first = l.next
+	}
+	if l.next != nil {
+		l.next.prev = l.prev
+	}
+}
+
+// Because notes why the locks at a key are about to be held no more, or have just ceased to be.
+func (t *Table[S]) Because(db int, key []byte, why Reason) {
+	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
+		if l.why <= scripted {
+			l.why = why
+		}
+	}
+}
+
+// Changed leaves a doubt about the locks at a key that has changed. runsFor tells whether a script runs that
+// was given a name: a release by such a script (Redisson's) is the owner's own.
+func (t *Table[S]) Changed(db int, key []byte, runsFor func(owner string) bool) {
+	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
+		if l.why == unknown && runsFor(l.Owner.Name) {
+			l.why = scripted
+		}
+		t.doubt(l)
+	}
+}
+
+// DatabaseChanged is Changed for every key of a database.
+func (t *Table[S]) DatabaseChanged(db int) {
+	for _, l := range t.locks[db] {
+		for ; l != nil; l = l.beside {
+			t.doubt(l)
+		}
+	}
+}
+
+func (t *Table[S]) doubt(l *Lock[S]) {
+	if !l.doubted {
+		l.doubted = true
+		t.doubts = append(t.doubts, Doubt{l.DB, l.Key, l.Owner.Name})
+	}
+}
+
+// Look leaves a doubt whether an owner holds a lock of which nothing may be known.
+func (t *Table[S]) Look(db int, key, owner []byte) {
+	if t.owners[string(owner)] != nil {
+		t.doubts = append(t.doubts, Doubt{db, string(key), string(owner)})
+	}
+}
+
+// Moved leaves doubts about the locks that may stand at newKey of to now, where those of key went.
+func (t *Table[S]) Moved(db int, key []byte, to int, newKey []byte) {
+	for l := t.locks[db][string(key)]; l != nil; l = l.beside {
+		t.doubts = append(t.doubts, Doubt{to, string(newKey), l.Owner.Name})
+	}
+}
+
+// Swapped is Moved for all locks of two databases.
+func (t *Table[S]) Swapped(a, b int) {
+	for _, way := range [][2]int{{a, b}, {b, a}} {
+		for key, l := range t.locks[way[0]] {
+			for ; l != nil; l = l.beside {
+				t.doubts = append(t.doubts, Doubt{way[1], key, l.Owner.Name})
+			}
+		}
+	}
+}
+
+// Doubts returns how many doubts there are.
+func (t *Table[S]) Doubts() int { return len(t.doubts) }
+
+// TakeDoubts returns all doubts, in the order in which they came.
+func (t *Table[S]) TakeDoubts() []Doubt {
+	taken := t.doubts
+	t.doubts = nil
+	for i := range taken {
+		if l := t.Find(taken[i].DB, taken[i].Key, taken[i].Owner); l != nil {
+			l.doubted = false
+		}
+	}
+	return taken
+}

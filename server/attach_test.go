@@ -1,0 +1,283 @@
+package server
+
+import (
+	"net"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+)
+
+// attachScripts are what LOCK.ATTACH promises. In all of them the watchdog's lease is 30 seconds.
+var attachScripts = []struct{ name, text string }{
+	{"a lock outlives the connection that acquired it", `
+		B LOCK.ATTACH a -> 0
+		A LOCK k a -> token=1
+		close A
+		+10m
+		B UNLOCK k a TOKEN token:1 -> 1`},
+	{"and ends when nobody is left", `
+		B LOCK.ATTACH a -> 0
+		A LOCK k a -> token
+		close A
+		+10m
+		close B
+		+31s
+		C EXISTS k -> 0`},
+	{"in whatever order they go", `
+		B LOCK.ATTACH a -> 0
+		C LOCK.ATTACH a -> 0
+		A LOCK k a -> token
+		close B
+		+10m
+		close C
+		+10m
+		D HEXISTS k a -> 1
+		close A
+		+31s
+		D EXISTS k -> 0`},
+	{"whoever attaches within the lease has lost nothing", `
+		A LOCK k a -> token=1
+		A LOCK l a -> token=2
+		A SELECT 1 -> +OK
+		A LOCK k a -> token=3
+		A LOCK m b -> token=4
+		close A
+		+29s
+		B LOCK.ATTACH a x -> 3
+		B PTTL k -> 30000
+		+10m
+		B MUNLOCK 2 k l a TOKENS token:1 token:2 -> [1 1]
+		B SELECT 1 -> +OK
+		B UNLOCK k a TOKEN token:3 -> 1
+		B EXISTS m -> 0`},
+	{"a lease of its own is not renewed, but counts", `
+		A LOCK k a PX 1000 -> token
+		A LOCK l a -> token
+		A RENEW l a PX 1000 -> 1
+		B LOCK.ATTACH a a -> 2
+		+999ms
+		B LOCK.ATTACH a -> 2
+		+1ms
+		B LOCK.ATTACH a -> 0`},
+	{"DETACH ends it", `
+		A LOCK k a -> token
+		A LOCK l b -> token
+		B LOCK.ATTACH a b -> 2
+		B LOCK.DETACH a x -> 1
+		close A
+		+31s
+		B MGET k -> [$nil]
+		B EXISTS k -> 0
+		B EXISTS l -> 1
+		B LOCK.DETACH b -> 1
+		+31s
+		B EXISTS l -> 0`},
+	{"and so does RESET", `
+		B LOCK.ATTACH a -> 0
+		A LOCK k a -> token
+		B RESET -> +RESET
+		close A
+		+31s
+		B EXISTS k -> 0`},
+	{"a lock is renewed wherever it goes", `
+		B LOCK.ATTACH a -> 0
+		A LOCK k a -> token
+		A LOCK m a -> token
+		A RENAME k l -> +OK
+		A MOVE m 1 -> 1
+		A SWAPDB 0 2 -> +OK
+		close A
+		+10m
+		B EXISTS l -> 0
+		B SELECT 2 -> +OK
+		B LOCK.ATTACH a -> 2
+		B UNLOCK l a -> 1
+		B SELECT 1 -> +OK
+		B UNLOCK m a -> 1`},
+	{"who may not touch a key does not keep it, nor learns of it", `
+		A ACL SETUSER limited on nopass ~free* %R~seen* +@all -> +OK
+		A LOCK free a -> token
+		A LOCK seen a -> token=2
+		A LOCK hidden a -> token
+		B AUTH limited x -> +OK
+		B HELLO 3 -> {"server":"redis" "version":"7.4.1" "proto":3 "id":2 "mode":"standalone" "role":"master" "modules":[]}
+		B LOCK.ATTACH a -> 2
+		close A
+		+31s
+		B <- >["lock-lost" "seen" token:2 "expired"]
+		C EXISTS free seen hidden -> 1`},
+	{"words that make no sense", `
+		A LOCK.ATTACH -> -ERR wrong number of arguments for 'lock.attach' command
+		A LOCK.DETACH -> -ERR wrong number of arguments for 'lock.detach' command
+		A LOCK.ATTACH "" -> -ERR lock owner must not be empty
+		A LOCK.ATTACH a mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A EVAL return(redis.call('LOCK.ATTACH','a')) 0 -> -ERR This Redis command is not allowed from script script: 272f166b4734a9cd3587f4350b2ddeeadfaa69a1, on @user_script:1.
+		A LOCK k a -> token
+		A MULTI -> +OK
+		A LOCK.DETACH a -> +QUEUED
+		A LOCK.ATTACH a -> +QUEUED
+		A EXEC -> [1 1]`},
+}
+
+// lossScripts are what attached connections are told. A is attached and speaks version 3, C does something;
+// each ends with a PING that shows that A was told nothing else.
+var lossScripts = []struct{ name, text string }{
+	{"what the owner releases itself", `
+		C LOCK k a -> token
+		C LOCK k a -> token
+		C UNLOCK k a -> 0
+		C UNLOCK k a -> 1
+		C MLOCK 2 k l a -> tokens=k,l
+		C MUNLOCK 2 k l a -> [1 1]
+		C MULTI -> +OK
+		C LOCK k a -> +QUEUED
+		C UNLOCK k a -> +QUEUED
+		C LOCK k a -> +QUEUED
+		C EXEC -> tokens=x,one,y
+		C UNLOCK k a -> 1`},
+	{"what Redisson's script releases", `
+		C LOCK k a -> token
+		C EVAL return(redis.call('hincrby',KEYS[1],ARGV[1],-1)+redis.call('del',KEYS[1])) 1 k a -> 1
+		C EXISTS k -> 0
+		C LOCK k a -> token=2
+		C EVAL return(redis.call('del',KEYS[1])) 1 k other -> 1
+		A <- >["lock-lost" "k" token:2 "deleted"]`},
+	{"a script of the owner that finds the lease over", `
+		C LOCK k a PX 10 -> token=1
+		!10ms
+		C EVAL return(redis.call('hexists',KEYS[1],ARGV[1])) 1 k a -> 0
+		A <- >["lock-lost" "k" token:1 "expired"]`},
+	{"the lease ends", `
+		C LOCK k a PX 10 -> token=1
+		+10ms
+		A <- >["lock-lost" "k" token:1 "expired"]
+		C LOCK k a PX 10 -> token=2
+		D LOCK k d WAIT 0 -> waits
+		+10ms
+		A <- >["lock-lost" "k" token:2 "expired"]
+		D <- token`},
+	{"LOCK.FORCE, and the next one has it", `
+		C LOCK k a -> token=1
+		D LOCK k d WAIT 0 -> waits
+		C LOCK.FORCE k -> 1
+		D <- token
+		A <- >["lock-lost" "k" token:1 "forced"]`},
+	{"overwritten", `
+		C LOCK k a -> token=1
+		C SET k v -> +OK
+		A <- >["lock-lost" "k" token:1 "overwritten"]
+		C DEL k -> 1
+		C LOCK k a -> token=2
+		C HSET k $token 7 -> 0
+		A <- >["lock-lost" "k" token:2 "overwritten"]
+		C HSET h d 1 -> 1
+		C DEL k -> 1
+		A <- >["lock-lost" "k" 7 "deleted"]
+		C LOCK k a -> token=3
+		C COPY h k REPLACE -> 1
+		A <- >["lock-lost" "k" token:3 "overwritten"]`},
+	{"deleted", `
+		C LOCK k a -> token=1
+		C DEL k -> 1
+		A <- >["lock-lost" "k" token:1 "deleted"]
+		C LOCK k a -> token=2
+		C HDEL k a -> 1
+		A <- >["lock-lost" "k" token:2 "overwritten"]
+		C FLUSHALL -> +OK
+		C LOCK k a -> token=3
+		C FLUSHALL -> +OK
+		A <- >["lock-lost" "k" token:3 "deleted"]
+		C LOCK k a -> token=4
+		C PEXPIRE k -1 -> 1
+		A <- >["lock-lost" "k" token:4 "deleted"]
+		C LOCK k a -> token=5
+		C UNLINK k -> 1
+		A <- >["lock-lost" "k" token:5 "deleted"]`},
+	{"moved", `
+		C LOCK k a -> token=1
+		C RENAME k l -> +OK
+		A <- >["lock-lost" "k" token:1 "deleted"]
+		C MOVE l 1 -> 1
+		A <- >["lock-lost" "l" token:1 "deleted"]
+		C SWAPDB 1 2 -> +OK
+		A <- >["lock-lost" "l" token:1 "deleted"]
+		C SELECT 2 -> +OK
+		C UNLOCK l a -> 1`},
+	{"lost and acquired again in one unit", `
+		C LOCK k a PX 10 -> token=1
+		!10ms
+		C LOCK k a -> token=2
+		A <- >["lock-lost" "k" token:1 "expired"]
+		C MULTI -> +OK
+		C DEL k -> +QUEUED
+		C LOCK k a -> +QUEUED
+		C EXEC -> tokens=one,3
+		A <- >["lock-lost" "k" token:2 "overwritten"]`},
+	{"its own command's news come behind the reply", `
+		A LOCK k a -> token=1
+		A DEL k -> 1
+		A <- >["lock-lost" "k" token:1 "deleted"]`},
+	{"on the channel, by version 2", `
+		B SUBSCRIBE __lock__:a -> ["subscribe" "__lock__:a" 1]
+		D LOCK.ATTACH a -> 0
+		C LOCK k a PX 10 -> token=1
+		C LOCK l b PX 10 -> token
+		+10ms
+		A <- >["lock-lost" "k" token:1 "expired"]
+		B <- ["message" "__lock__:a" "lock-lost k token:1 expired"]
+		D LOCK.DETACH a -> 0`},
+	{"who has detached is told no more", `
+		C LOCK k a -> token
+		A LOCK.DETACH a -> 1
+		C DEL k -> 1`},
+}
+
+// TestLosses plays lossScripts.
+func TestLosses(t *testing.T) {
+	for _, tt := range lossScripts {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			o := Options{Clock: clock, Directives: map[string]string{"enable-debug-command": "yes"}}
+			text := "A HELLO 3 -> " + welcome + "\nA LOCK.ATTACH a -> 0\n" + tt.text + "\nA PING -> +PONG"
+			onEveryTransport(t, o, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				converse(t, srv, clock, dial, text)
+			})
+		})
+	}
+}
+
+// What DEBUG RELOAD takes away it brings back: nobody lost anything.
+func TestReloadIsNoLoss(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock, Directives: map[string]string{}}, func(c *config.Config) {
+		require.NoError(t, c.Assign(map[string]string{"enable-debug-command": "yes", "dir": t.TempDir(), "dbfilename": "dump.rdb"}))
+	})
+	converse(t, srv, clock, srv.Dial, `
+		A HELLO 3 -> `+welcome+`
+		A LOCK.ATTACH a -> 0
+		C LOCK k a -> token=1
+		D LOCK l a -> token=2
+		C DEBUG RELOAD -> +OK
+		close C
+		+10m
+		D UNLOCK k a TOKEN token:1 -> 1
+		D DEL l -> 1
+		A <- >["lock-lost" "l" token:2 "deleted"]
+		A PING -> +PONG`)
+}
+
+const welcome = `{"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}`
+
+func TestAttachScripts(t *testing.T) {
+	for _, tt := range attachScripts {
+		t.Run(tt.name, func(t *testing.T) {
+			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+			onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
+				converse(t, srv, clock, dial, tt.text)
+			})
+		})
+	}
+}
