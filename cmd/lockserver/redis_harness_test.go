@@ -72,6 +72,8 @@ func TestRedisOwnHarnessFindsItsWay(t *testing.T) {
 		"Append Only File loaded by DEBUG LOADAOF", "Done loading RDB, keys loaded: 103, keys expired: 0."} {
 		c.eventually(t, func() bool { return strings.Contains(c.stdout.String(), line) }, line)
 	}
+	require.Equal(t, []string{"+OK"}, ask(t, socket, "SET last v"), "for the incremental file")
+	digest = ask(t, socket, "DEBUG DIGEST")
 	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	for _, line := range []string{"Received SIGTERM scheduling shutdown...", "User requested shutdown...", "Calling fsync() on the AOF file.",
@@ -82,6 +84,7 @@ func TestRedisOwnHarnessFindsItsWay(t *testing.T) {
 	c = start(t, dir, filepath.Join(dir, "redis.conf"))
 	c.startedAsRedis(t)
 	require.Regexp(t, `DB loaded from base file appendonly\.aof\.\d+\.base\.rdb: \d+\.\d{3} seconds`, c.stdout.String())
+	require.Regexp(t, `DB loaded from incr file appendonly\.aof\.\d+\.incr\.aof: \d+\.\d{3} seconds`, c.stdout.String())
 	require.Regexp(t, `DB loaded from append only file: \d+\.\d{3} seconds`, c.stdout.String())
 	require.Equal(t, digest, ask(t, socket, "DEBUG DIGEST"))
 	ask(t, socket, "DEBUG LOG ###mark###")
