@@ -128,18 +128,16 @@ func loopBound(L *lua.LState) string {
 	if at.proto.Constants[argC(at.inst)&^rkBit] != lua.LValue(lua.LNumber(0)) {
 		return ""
 	}
-	for _, inst := range at.proto.Code[at.pc:] {
+	for ahead, inst := range at.proto.Code[at.pc:] {
 		if opcode(inst) != lua.OP_FORPREP {
 			continue
 		}
-		switch argA(at.inst) - argA(inst) {
-		case 0:
-			return "initial value"
-		case 1:
-			return "limit"
-		case 2:
-			return "step"
+		loop := instruction{at.fn, at.proto, at.pc + ahead, inst}
+		bound := argA(at.inst) - argA(inst)
+		if bound < 0 || bound > 2 || loop.lastSetter(argA(at.inst)) != at.pc {
+			return "" // the script itself subtracts 0, somewhere before a loop
 		}
+		return [...]string{"initial value", "limit", "step"}[bound]
 	}
 	return ""
 }

@@ -6,6 +6,7 @@ package differential
 func scriptLanguage() []scriptCase {
 	var list []scriptCase
 	for _, body := range []string{
+		"for i = {}, 3 do end", "for i = 1, nil do end", "for i = 1, 3, 'x' do end", "local v = (true - 0) for i = 1, 3 do end", "for i = 1, 3 do v = nil - 0 end for i = 1, 2 do end",
 		"for i = '3', 1, -1 do redis.call('rpush', 'down', i) end return redis.call('lrange', 'down', 0, -1)", "local n = 0 for i = 1, '3' do n = n + i end return n",
 		"return {tonumber('1e3'), tonumber('0x10'), tonumber(' 7 '), tonumber('7 x') == nil, tonumber('z', 36), tonumber('') == nil, tonumber('1e') == nil, tonumber('inf') == nil}",
 		"return tostring(922337203685477)", "return tostring(1e15)", "return tostring(123456789012345)", "return tostring(0.1)", "return tostring(-0)", "return tostring(1/3)", "return tostring(2^53)", "return 10 .. ''", "return 1e15 .. ''", "return 0.1 + 0.2 .. ''", "return -1.5e-7 .. ''",

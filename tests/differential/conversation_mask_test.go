@@ -177,10 +177,13 @@ func namesLeft(v *resp.Value, names []*string) []*string {
 	return names
 }
 
-// joinInvalidations makes one of messages about keys that follow each other. Redis runs what a pause has
-// held in one round, and makes one message to BCAST of it; here each client's commands make one.
+// joinInvalidations makes one of messages about keys that follow each other, and puts it behind what else
+// there is. Redis runs what a pause has held in one round, and makes one message to BCAST of it at its end;
+// here each client's commands make one, which may come before another client's replies (D132).
 func joinInvalidations(values []resp.Value) (list []resp.Value) {
-	for _, v := range values {
+	others := slices.DeleteFunc(slices.Clone(values), tellsOfKeys)
+	messages := slices.DeleteFunc(slices.Clone(values), func(v resp.Value) bool { return !tellsOfKeys(v) })
+	for _, v := range append(others, messages...) {
 		if n := len(list); n > 0 && tellsOfKeys(v) && tellsOfKeys(list[n-1]) {
 			last := &list[n-1].Elems[len(v.Elems)-1]
 			last.Elems = slices.Concat(last.Elems, v.Elems[len(v.Elems)-1].Elems)
