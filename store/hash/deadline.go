@@ -47,7 +47,9 @@ func (h *Hash) SetDeadline(field []byte, atMS int64) bool {
 func (h *Hash) AllowDeadlines() {
 	h.mustOwn()
 	if h.times == nil {
-		h.times = &times{}
+		t := &firstTimes{}
+		t.few = t.room[:0]
+		h.times = &t.times
 	}
 }
 

@@ -26,6 +26,12 @@ type times struct {
 	alarm any
 }
 
+// firstTimes are times with room for the one deadline that most hashes with any have.
+type firstTimes struct {
+	times
+	room [1]fieldTime
+}
+
 // fieldTime is a field and when it dies, in milliseconds since 1970.
 type fieldTime struct {
 	atMS  int64
