@@ -1,8 +1,11 @@
 package store
 
 import (
+	"bytes"
 	"math"
 
+	"lockserver/internal/decimal"
+	"lockserver/store/hash"
 	"lockserver/store/marks"
 )
 
@@ -16,6 +19,9 @@ const (
 	TokenField = "$token"
 	// WatchdogField is the field of a lock whose lease the server renews.
 	WatchdogField = "$watchdog"
+	// ShareField is the other such field: that of a lock with shared holders, whose tokens stand in the
+	// values of their fields (ShareToken).
+	ShareField = "$mode"
 	// CompanionPrefix begins the names of the keys that Redisson keeps beside a lock: its token, its
 	// queue, the timeouts of those who queue.
 	CompanionPrefix = "redisson_lock_"
@@ -70,17 +76,47 @@ func (sp *space) markToken(slot int) {
 	}
 }
 
-func (v *value) hasToken() bool { return v.tag() == Hash && v.hash().Has([]byte(TokenField)) }
+func (v *value) hasToken() bool {
+	return v.tag() == Hash && (v.hash().Has([]byte(TokenField)) || v.hash().Has([]byte(ShareField)))
+}
 
 // noteToken is markToken for a field that has just been added.
 func (e *HashEdit) noteToken(field []byte) {
-	if len(field) == len(TokenField) && string(field) == TokenField {
+	if len(field) > 0 && field[0] == '$' && (string(field) == TokenField || string(field) == ShareField) {
 		e.db.space.tokens.Add(e.slot)
 	}
 }
 
-// EachToken visits every live key that is a hash with a token, until visit returns false. It takes as long as
-// there are such keys, whatever else the database holds.
+// ShareToken reads the fencing token with which the value of a shared holder's field begins,
+// "$token:...": no script of Redisson's takes that for a number. rest is what stands behind the colon.
+func ShareToken(value []byte) (token int64, rest []byte, ok bool) {
+	if len(value) == 0 || value[0] != '$' {
+		return 0, nil, false
+	}
+	number, rest, ok := bytes.Cut(value[1:], []byte{':'})
+	if !ok {
+		return 0, nil, false
+	}
+	token, ok = decimal.ParseInt(number)
+	return token, rest, ok && token > 0
+}
+
+// TokenOf returns the highest fencing token that a lock's hash holds; 0: none.
+func TokenOf(h *hash.Hash) (highest int64) {
+	if token, isInt, _ := h.GetInt([]byte(TokenField)); isInt {
+		return token
+	}
+	h.Each(func(_, value []byte) bool {
+		if token, _, ok := ShareToken(value); ok {
+			highest = max(highest, token)
+		}
+		return true
+	})
+	return highest
+}
+
+// EachToken visits every live key that is a hash with a token, or with shared holders, until visit
+// returns false. It takes as long as there are such keys, whatever else the database holds.
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {

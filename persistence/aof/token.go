@@ -43,6 +43,8 @@ func TokenIn(args [][]byte) (token int64) {
 			if n, err := strconv.ParseInt(string(args[i+1]), 10, 64); err == nil {
 				token = max(token, n)
 			}
+		} else if n, _, ok := store.ShareToken(args[i+1]); ok {
+			token = max(token, n)
 		}
 	}
 	return token

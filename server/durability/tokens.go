@@ -205,7 +205,7 @@ func (s *Storage) startTokens() error {
 func (s *Storage) seeTokens() {
 	for db := range s.store.Len() {
 		s.store.DB(db).EachToken(func(key string, r store.Ref) bool {
-			if token, isInt, _ := r.Hash().GetInt([]byte(store.TokenField)); isInt {
+			if token := store.TokenOf(r.Hash()); token > 0 {
 				s.tokens.seen(s.store.NowUS(), token)
 			}
 			return true
