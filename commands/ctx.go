@@ -75,6 +75,10 @@ type Host interface {
 	StopRenewing(c *Ctx, key []byte)
 	// Released is told that a lock is held no more: its owner has released it, or LOCK.FORCE has.
 	Released(c *Ctx, key []byte, forced bool)
+	// HeldShare is Held for one of the owners that hold a lock together.
+	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool)
+	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
+	ReleasedShare(c *Ctx, key, owner []byte, released bool)
 	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks:
 	// what becomes free is theirs. One that is in no queue asks from behind all of them.
 	Awaited(c *Ctx, key []byte) bool
@@ -126,6 +130,8 @@ type Wait struct {
 	// Owner is, for locks, who waits: the server then sees to it that owners do not
 	// wait for each other in a circle.
 	Owner []byte
+	// Shared: the owner waits to hold the lock beside others who do so as well.
+	Shared bool
 	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
 	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind

@@ -27,7 +27,9 @@ func hincrby(c *Ctx) error {
 	if !ok {
 		return ErrOverflow
 	}
-	e.SetInt(field, sum)
+	if e.SetInt(field, sum) {
+		c.adoptReader(key, e)
+	}
 	c.Notify(keyevent.Hash, "hincrby", key)
 	c.Out.Int(sum)
 	return nil

@@ -28,6 +28,12 @@ func hget(c *Ctx) error {
 	if err != nil {
 		return err
 	}
+	if h != nil && string(field) == "mode" { // asked by an RReadWriteLock
+		if mode := lockMode(h); mode != nil {
+			c.Out.Bulk(mode)
+			return nil
+		}
+	}
 	writeField(c, h, field)
 	return nil
 }

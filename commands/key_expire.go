@@ -5,6 +5,7 @@ import (
 
 	"lockserver/internal/decimal"
 	"lockserver/internal/keyevent"
+	"lockserver/store"
 )
 
 func expire(c *Ctx) error { return setDeadline(c, 1000, c.NowMS()) }
@@ -37,6 +38,9 @@ func setDeadline(c *Ctx, unitMS, baseMS int64) error {
 	if !r.OK() || !cond.allows(r.DeadlineMS(), atMS) {
 		c.Out.Int(0)
 		return nil
+	}
+	if r.Kind() == store.Hash {
+		atMS = max(atMS, standInEndMS(r.Hash()))
 	}
 	c.DB.Expire(key, atMS)
 	c.notifyDeadline(key, atMS)

@@ -13,6 +13,7 @@ type lockCall struct {
 	keys   [][]byte
 	owner  []byte
 	lease  lease
+	shared bool
 	many   bool // MLOCK: the reply is an array
 	once   bool // a lock that the owner holds already is not counted once more
 	waits  bool
@@ -34,6 +35,11 @@ func (l *lockCall) read(c *Ctx, a *Scanner) error {
 		switch w := a.Option(); w {
 		case "PX", "EX":
 			l.lease.read(c, a, w)
+		case "SHARED":
+			if l.shared {
+				a.Syntax()
+			}
+			l.shared = true
 		case "WAIT":
 			if l.waits {
 				a.Syntax()
@@ -105,8 +111,8 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 		return l.takeAt(c, key), nil
 	}
 	held, edit, err := openLock(c.DB, key, l.owner)
-	if err != nil {
-		return 0, err
+	if err != nil || l.shared {
+		return l.acquireShare(c, key, held, edit, err)
 	}
 	if ok, err := l.allows(c, key, held, false); !ok {
 		return 0, err
@@ -116,12 +122,12 @@ func (l *lockCall) acquire(c *Ctx, key []byte) (token int64, err error) {
 
 // admits reports whether the owner may have a lock now.
 func (l *lockCall) admits(c *Ctx, key []byte) (bool, error) {
-	held, _, err := peekLock(c.DB, key, l.owner)
-	if err != nil {
-		return false, err
-	}
 	head, _ := fairHead(c, key)
 	first := head != nil && bytes.Equal(head, l.owner)
+	held, _, err := peekLock(c.DB, key, l.owner)
+	if err != nil || l.shared {
+		return l.admitsShare(c, key, head, first)
+	}
 	ok, err := l.allows(c, key, held, first)
 	if !ok || err != nil {
 		return false, err
@@ -151,14 +157,16 @@ func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, 
 func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 	floor, _ := fence(c, key) // first: what is looked up moves, if something overdue dies of it
 	held, edit, err := openLock(c.DB, key, l.owner)
-	if err != nil {
-		panic("commands: a lock changed between two looks: " + err.Error())
+	fresh, was := held.holds == 0, held.token
+	if err != nil || l.shared {
+		token, was, fresh = l.takeShare(c, key, floor)
+	} else {
+		token = l.take(c, key, held, edit, floor)
 	}
-	token = l.take(c, key, held, edit, floor)
-	if token != held.token {
+	if token != was {
 		keepFence(c, key, token)
 	}
-	if held.holds == 0 {
+	if fresh {
 		clearFair(c, key)
 		l.leaveFair(c, key)
 	}
@@ -200,7 +208,7 @@ func (l *lockCall) park(c *Ctx) error {
 	own := *l
 	own.owner = Clone(l.owner)
 	own.keys = CloneAll(l.keys)
-	err := c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner,
+	err := c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner, Shared: own.shared,
 		Try: own.try, TimedOut: own.refuse, Undo: own.giveBack})
 	if err == nil {
 		own.tryAgain(c)
@@ -230,7 +238,9 @@ func (l *lockCall) giveBack(c *Ctx) {
 			continue
 		}
 		held, edit, err := openLock(c.DB, key, l.owner)
-		if err == nil && held.holds > 0 && held.token == g.token {
+		if err != nil {
+			l.giveShareBack(c, key, g.token)
+		} else if held.holds > 0 && held.token == g.token {
 			release(c, key, l.owner, held, edit)
 		}
 	}

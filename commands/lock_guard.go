@@ -19,7 +19,16 @@ func guard(c *Ctx) error {
 	if err != nil {
 		return err
 	}
-	if l.Holds == 0 || l.Token != token {
+	exclusive := l.Holds > 0 && l.Token == token
+	if l.Shares > 0 {
+		holder := holderWith(c.DB.Peek(key), token)
+		exclusive = holder.Exclusive > 0
+		if holder.Shared > 0 && !exclusive && !row.Flags.Has(ReadOnly) {
+			return ErrSharedGuard
+		}
+		exclusive = holder.Holds() > 0
+	}
+	if !exclusive {
 		c.Host.StaleToken(c)
 		return ErrStaleToken
 	}

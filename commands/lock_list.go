@@ -10,8 +10,9 @@ type lockFilter struct{ pattern, owner []byte }
 
 // listedLock is a lock that LOCK.LIST shows.
 type listedLock struct {
-	key   string
-	state LockState
+	key    string
+	shared bool
+	holder Holder // of its own, whatever becomes of the lock
 }
 
 // lockList lists the held locks of the database that the client may read, in no order: those that have a
@@ -45,10 +46,11 @@ func lockList(c *Ctx) error {
 	list := c.Out.DeferArray()
 	n := int64(0)
 	c.DB.EachToken(func(key string, r store.Ref) bool {
-		if l, ok := f.takes(c, key, r); ok {
+		f.each(c, key, r, func(l listedLock) bool {
 			l.write(c)
 			n++
-		}
+			return n != most
+		})
 		return n != most
 	})
 	c.Out.SetArray(list, int(n))
@@ -59,9 +61,11 @@ func lockList(c *Ctx) error {
 func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	var found []listedLock
 	next := c.DB.TokensBelow(cursor, PieceOf(count), func(key string, r store.Ref) {
-		if l, ok := f.takes(c, key, r); ok {
+		f.each(c, key, r, func(l listedLock) bool {
+			l.holder.Owner = Clone(l.holder.Owner)
 			found = append(found, l)
-		}
+			return true
+		})
 	})
 	c.WritePiece(next, len(found))
 	for i := range found {
@@ -69,29 +73,39 @@ func lockPiece(c *Ctx, f *lockFilter, cursor uint64, count int64) {
 	}
 }
 
-// takes says whether a key's lock is to be shown: it is held, the filter wants it, and the client may read
-// it.
-func (f *lockFilter) takes(c *Ctx, key string, r store.Ref) (l listedLock, ok bool) {
+// each visits those who hold a key's lock and are to be shown: the filter wants them, and the client may read
+// the key.
+func (f *lockFilter) each(c *Ctx, key string, r store.Ref, visit func(l listedLock) bool) {
 	if f.pattern != nil && !glob.Match(f.pattern, []byte(key), false) || !c.Host.MayRead(c, []byte(key)) {
-		return l, false
+		return
 	}
 	state, err := lockAt(r)
-	if err != nil || state.Holds == 0 || f.owner != nil && string(state.Owner) != string(f.owner) {
-		return l, false
+	if err != nil || !state.Held() {
+		return
 	}
-	return listedLock{key, state}, true
+	EachHolder(r, func(h Holder) bool {
+		return f.owner != nil && string(h.Owner) != string(f.owner) || visit(listedLock{key, state.Shares > 0, h})
+	})
 }
 
 func (l *listedLock) write(c *Ctx) {
-	c.Out.Map(5)
+	fields := 5
+	if l.shared {
+		fields++
+	}
+	c.Out.Map(fields)
 	c.Out.BulkString("key")
 	c.Out.BulkString(l.key)
 	c.Out.BulkString("owner")
-	c.Out.Bulk(l.state.Owner)
+	c.Out.Bulk(l.holder.Owner)
 	c.Out.BulkString("holds")
-	c.Out.Int(l.state.Holds)
+	c.Out.Int(l.holder.Holds())
 	c.Out.BulkString("token")
-	c.Out.Int(l.state.Token)
+	c.Out.Int(l.holder.Token)
 	c.Out.BulkString("ttl")
-	c.Out.Int(l.state.TTLMS(c.NowMS()))
+	c.Out.Int(l.holder.TTLMS(c.NowMS()))
+	if l.shared {
+		c.Out.BulkString("mode")
+		c.Out.BulkString(l.holder.Mode())
+	}
 }

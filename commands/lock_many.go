@@ -49,10 +49,20 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 		c.Out.Array(len(l.keys))
 	}
 	for i, key := range l.keys {
-		held, _, _ := peekLock(c.DB, key, l.owner)
+		counts := l.countsAt(c, key)
 		token := l.takeAt(c, key)
-		l.grants[i] = grant{token, l.counts(held), c.DB.Peek(key).Note()}
+		l.grants[i] = grant{token, counts, c.DB.Peek(key).Note()}
 		c.Out.Int(token)
 	}
 	return true, nil
+}
+
+// countsAt is counts for a key that admits has let in.
+func (l *lockCall) countsAt(c *Ctx, key []byte) bool {
+	held, r, err := peekLock(c.DB, key, l.owner)
+	if err == nil && !l.shared {
+		return l.counts(held)
+	}
+	v, _ := viewOf(r.Hash(), l.owner, held, err)
+	return l.countsShare(v)
 }

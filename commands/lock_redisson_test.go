@@ -41,7 +41,8 @@ func TestEffectsOfLocks(t *testing.T) {
 	f.want(`[$nil 1]`, "MUNLOCK", "2", "a", "b", "o")
 	f.want(`-STALETOKEN the lock is not held with this token`, "GUARD", "b", "2", "SET", "x", "1")
 	require.Equal(t, []string{"0 DEL a", "0 DEL b"}, f.effects())
-	require.Equal(t, []string{"redisson_lock__channel:{a} 0", "redisson_lock__channel:{b} 0"}, f.published)
+	require.Equal(t, []string{"redisson_lock__channel:{a} 0", "redisson_rwlock:{a} 1",
+		"redisson_lock__channel:{b} 0", "redisson_rwlock:{b} 1"}, f.published)
 
 	f.do("SET", "redisson_lock_token:{k}", "7")
 	f.do("RPUSH", "redisson_lock_queue:{k}", "o", "p")

@@ -21,6 +21,7 @@ func remove(c *Ctx, key []byte, edit store.HashEdit, forced bool) {
 	edit.Remove()
 	c.Host.Released(c, key, forced)
 	announce(c, key)
+	announceShares(c, key, tellAll)
 	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
 }
 
@@ -28,7 +29,7 @@ func remove(c *Ctx, key []byte, edit store.HashEdit, forced bool) {
 func unlock(c *Ctx) error {
 	a := c.Args()
 	key, owner := a.Key(), a.Bytes()
-	token := readToken(a)
+	token, shared := readUnlock(a)
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -36,7 +37,11 @@ func unlock(c *Ctx) error {
 		return err
 	}
 	held, edit, err := openLock(c.DB, key, owner)
-	if err != nil {
+	if err != nil || shared {
+		v, err := viewOf(edit.Hash(), owner, held, err)
+		if err == nil {
+			unlockShare(c, key, owner, token, shared, v, edit)
+		}
 		return err
 	}
 	if held.holds == 0 || token != 0 && token != held.token {
@@ -50,17 +55,19 @@ func unlock(c *Ctx) error {
 	return nil
 }
 
-// readToken reads TOKEN and its number where a row allows it; 0: any token will do.
-func readToken(a *Scanner) int64 {
-	token := int64(0)
+// readUnlock reads what follows the owner: 0 if any token will do, and whether a shared hold is meant.
+func readUnlock(a *Scanner) (token int64, shared bool) {
 	for a.More() {
-		if a.Option() == "TOKEN" && token == 0 {
+		switch w := a.Option(); {
+		case w == "TOKEN" && token == 0:
 			token = readTokenNumber(a)
-		} else {
+		case w == "SHARED" && !shared:
+			shared = true
+		default:
 			a.Syntax()
 		}
 	}
-	return token
+	return token, shared
 }
 
 // readTokenNumber reads a fencing token, which is always positive.
@@ -72,19 +79,22 @@ func readTokenNumber(a *Scanner) int64 {
 	return token
 }
 
-// readTokens reads TOKENS and a token for each of n keys, if that is what follows.
-func readTokens(a *Scanner, n int) (tokens []int64) {
+// readMunlock reads TOKENS and a token for each of n keys, and whether shared holds are meant.
+func readMunlock(a *Scanner, n int) (tokens []int64, shared bool) {
 	for a.More() {
-		if a.Option() != "TOKENS" || tokens != nil {
+		switch w := a.Option(); {
+		case w == "TOKENS" && tokens == nil:
+			tokens = make([]int64, n)
+			for i := range tokens {
+				tokens[i] = readTokenNumber(a)
+			}
+		case w == "SHARED" && !shared:
+			shared = true
+		default:
 			a.Syntax()
-			break
-		}
-		tokens = make([]int64, n)
-		for i := range tokens {
-			tokens[i] = readTokenNumber(a)
 		}
 	}
-	return tokens
+	return tokens, shared
 }
 
 // munlock gives back one hold of each key. A key that is no lock keeps it from doing anything.
@@ -92,7 +102,7 @@ func munlock(c *Ctx) error {
 	a := c.Args()
 	keys := lockKeys(a)
 	owner := a.Bytes()
-	tokens := readTokens(a, len(keys))
+	tokens, shared := readMunlock(a, len(keys))
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -100,15 +110,27 @@ func munlock(c *Ctx) error {
 		return err
 	}
 	for _, key := range keys {
-		if _, _, err := peekLock(c.DB, key, owner); err != nil {
+		r := c.DB.Peek(key)
+		if !r.Is(store.Hash) {
+			return ErrWrongType
+		}
+		if _, err := viewLock(r.Hash(), owner); err != nil {
 			return err
 		}
 	}
 	c.Out.Array(len(keys))
 	for i, key := range keys {
-		held, edit, _ := openLock(c.DB, key, owner)
+		held, edit, err := openLock(c.DB, key, owner)
 		stale := tokens != nil && tokens[i] != held.token
 		switch {
+		case err != nil || shared:
+			token := int64(0)
+			if tokens != nil {
+				token = tokens[i]
+			}
+			v, _ := viewOf(edit.Hash(), owner, held, err) // looked at before
+			unlockShare(c, key, owner, token, shared, v, edit)
+			continue
 		case held.holds > 0 && !stale:
 			c.Out.Int(release(c, key, owner, held, edit))
 			continue
@@ -125,7 +147,7 @@ func lockForce(c *Ctx) error {
 	key := c.Args().Key()
 	held, edit, err := openLock(c.DB, key, nil)
 	if err != nil {
-		return err
+		return forceShares(c, key, edit)
 	}
 	if !held.taken {
 		c.Out.Int(0)

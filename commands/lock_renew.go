@@ -31,7 +31,7 @@ func renew(c *Ctx) error {
 	}
 	held, edit, err := openLock(c.DB, key, owner)
 	if err != nil {
-		return err
+		return renewShare(c, key, owner, edit, token, endMS, l.unit != "")
 	}
 	if held.holds == 0 || token != 0 && token != held.token {
 		if token != 0 {

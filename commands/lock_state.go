@@ -42,16 +42,33 @@ type heldLock struct {
 	token   int64 // 0: none, as Redisson's own locks have
 }
 
-// LockState is a held lock as anybody sees it. Owner is valid until the next change of the store.
+// LockState is a lock as anybody sees it. Owner is valid until the next change of the store.
 type LockState struct {
+	// Shares is how many hold a lock that has had shared holders; 0: none, or it is an ordinary lock.
+	// EachHolder tells who they are, and nothing else is set but Exclusive: one of them holds it
+	// exclusively.
+	Shares    int
+	Exclusive bool
+
 	Owner      []byte
-	Holds      int64 // at least 1
+	Holds      int64 // 0: nobody holds it, or those whom Shares counts
 	Token      int64 // 0: none, as Redisson's own locks have
 	DeadlineMS int64 // when the lease ends, in milliseconds since 1970; 0: never
 	Watched    bool  // the server renews the lease, as long as somebody lives for whom it does
 }
 
-// FindLock returns the lock that is held at key; Holds is 0 if none is.
+// Held reports whether anybody holds the lock.
+func (l *LockState) Held() bool { return l.Holds > 0 || l.Shares > 0 }
+
+// Mode is how a lock that has had shared holders is held.
+func (l *LockState) Mode() string {
+	if l.Exclusive {
+		return "exclusive"
+	}
+	return "shared"
+}
+
+// FindLock returns the lock that is held at key.
 // ErrWrongType: what is there is no lock.
 func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 	r := db.Peek(key)
@@ -64,25 +81,37 @@ func FindLock(db *store.DB, key []byte) (l LockState, err error) {
 // lockAt is FindLock for what stands at a key: nothing, or a hash.
 func lockAt(r store.Ref) (l LockState, err error) {
 	held, err := readLock(r.Hash(), nil)
-	if err == nil && held.taken {
+	if err != nil {
+		v, err := viewShares(r.Hash(), nil)
+		return LockState{Shares: v.owners, Exclusive: v.exclusive && v.owners > 0}, err
+	}
+	if held.taken {
 		l.Token, l.DeadlineMS, l.Watched = held.token, r.DeadlineMS(), held.watched
 		l.Owner, l.Holds, _ = holder(r.Hash(), nil)
 	}
-	return l, err
+	return l, nil
 }
 
-// EachLock visits the locks of a database that are held and have a token, until visit returns false.
+// EachLock visits the locks of a database that are held and have a token, those with shared holders once for
+// each of them, until visit returns false.
 func EachLock(db *store.DB, visit func(key string, l LockState) bool) {
 	db.EachToken(func(key string, r store.Ref) bool {
 		l, err := lockAt(r)
-		return err != nil || l.Holds == 0 || visit(key, l)
+		if err != nil || l.Shares == 0 {
+			return err != nil || l.Holds == 0 || visit(key, l)
+		}
+		return eachShare(key, r, l, visit)
 	})
 }
 
 // HoldOf returns the token with which an owner holds the lock at key.
 func HoldOf(db *store.DB, key, owner []byte) (token int64, held bool) {
-	l, _, err := peekLock(db, key, owner)
-	return l.token, err == nil && l.holds > 0
+	l, r, err := peekLock(db, key, owner)
+	if err != nil {
+		h, held := HolderOf(r, owner)
+		return h.Token, held
+	}
+	return l.token, l.holds > 0
 }
 
 // TTLMS returns how many milliseconds are left of the lease; -1: it has no end.
@@ -174,7 +203,7 @@ func CheckOwner(owner []byte) error {
 	switch {
 	case len(owner) == 0:
 		return ErrOwnerEmpty
-	case string(owner) == string(tokenField), string(owner) == string(watchdogField), string(owner) == string(modeField):
+	case string(owner) == string(tokenField), string(owner) == string(watchdogField), reservedInShares(owner):
 		return ErrOwnerReserved
 	}
 	return nil
@@ -231,7 +260,10 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 // if the lease ends no earlier as it is.
 func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
 	l, edit, err := openLock(db, key, owner)
-	if err != nil || l.holds == 0 || token != 0 && token != l.token {
+	if err != nil {
+		return extendShare(db, owner, key, token, endMS)
+	}
+	if l.holds == 0 || token != 0 && token != l.token {
 		return false, false
 	}
 	if at := db.Peek(key).DeadlineMS(); at != 0 && at < endMS {
@@ -245,7 +277,9 @@ func ExtendLock(db *store.DB, owner, key []byte, token, endMS int64) (held, exte
 // that token and it ends later.
 func CutLock(db *store.DB, owner, key []byte, token, endMS int64) {
 	l, edit, err := openLock(db, key, owner)
-	if err == nil && l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > endMS {
+	if err != nil {
+		cutShare(db, owner, key, token, endMS)
+	} else if l.holds > 0 && l.token == token && db.Peek(key).DeadlineMS() > endMS {
 		edit.Expire(endMS)
 	}
 }

@@ -3,17 +3,19 @@ package commands
 // LockRows are the native commands on locks.
 func LockRows() []Row {
 	lease := Opt(OneOf("lease", Int("milliseconds").After("PX"), Int("seconds").After("EX")))
+	shared := Opt(Flag("SHARED"))
 	const eachKey = "O(N) where N is the number of keys"
 	return []Row{
 		{Name: "lock", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Blocking | Fast, Run: lock,
-			Summary:    "Acquires a lock, or acquires it again, and returns its fencing token; waits its turn if asked to.",
+			Summary:    "Acquires a lock, or acquires it again, alone or with others who share it, and returns its fencing token; waits its turn if asked to.",
 			Complexity: "O(1)",
-			Args: []Arg{Key("key", RW|Access|Update|Insert), Str("owner"), lease,
+			Args: []Arg{Key("key", RW|Access|Update|Insert), Str("owner"), shared, lease,
 				Opt(Int("milliseconds").After("WAIT")), Opt(Flag("ONCE"))}},
 		{Name: "unlock", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Run: unlock,
 			Summary:    "Gives back one hold of a lock; the last one releases it.",
 			Complexity: "O(1)",
-			Args:       []Arg{Key("key", RW|Access|Update|Delete), Str("owner"), Opt(Int("token").After("TOKEN"))}},
+			Args: []Arg{Key("key", RW|Access|Update|Delete), Str("owner"), shared,
+				Opt(Int("token").After("TOKEN"))}},
 		{Name: "renew", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Run: renew,
 			Summary:    "Starts a held lock's lease anew.",
 			Complexity: "O(1)",
@@ -21,12 +23,12 @@ func LockRows() []Row {
 		{Name: "mlock", Group: Lock, Since: "0.1.0", Flags: Write | DenyOOM | Blocking, Run: mlock,
 			Summary:    "Acquires several locks at once, or none of them, and returns their fencing tokens; waits its turn if asked to.",
 			Complexity: eachKey,
-			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Insert).Many(), Str("owner"), lease,
+			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Insert).Many(), Str("owner"), shared, lease,
 				Opt(Int("milliseconds").After("WAIT")), Opt(Flag("ONCE"))}},
 		{Name: "munlock", Group: Lock, Since: "0.1.0", Flags: Write, Run: munlock,
 			Summary:    "Gives back one hold of each of several locks.",
 			Complexity: eachKey,
-			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Delete).Many(), Str("owner"),
+			Args: []Arg{Int("numkeys"), Key("key", RW|Access|Update|Delete).Many(), Str("owner"), shared,
 				Opt(Int("token").Many().After("TOKENS"))}},
 		{Name: "lock.force", Group: Lock, Since: "0.1.0", Flags: Write | Fast, Cats: CatDangerous, Run: lockForce,
 			Summary:    "Releases a lock, whoever holds it.",

@@ -411,6 +411,14 @@ func (h *fakeHost) HolderNote(c *Ctx, _ uint64) uint64 { return uint64(c.Session
 
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
+func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool) {
+	h.Held(c, append(append(Clone(key), ' '), owner...), owner, token, renewed)
+}
+
+func (h *fakeHost) ReleasedShare(_ *Ctx, key, owner []byte, _ bool) {
+	delete(h.renewals, string(key)+" "+string(owner))
+}
+
 func (h *fakeHost) Awaited(c *Ctx, key []byte) bool {
 	for _, p := range h.parked {
 		if p.db == c.DB && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {

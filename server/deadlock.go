@@ -11,17 +11,19 @@ import (
 // connections speak for it hold and wait together. It waits, with each of its parked LOCKs and
 // MLOCKs and for each of their keys, for
 //
-//   - the owner that holds the lock, and
+//   - the owner that holds the lock, or all that share it, unless it only waits for its turn to share it
+//     as well; and
 //   - the owners of those that stand before it in the key's queue, which must get
 //     the lock and release it first;
 //
-// except for a key that it holds itself, which it gets without queueing; and if it has several waiters in a
-// queue, only what stands before the first of them counts, because with that one all are granted. Of those it
-// waits for, the ones that are waiting themselves lead on.
+// except for a key that it holds itself, which it gets without queueing (one that it shares and wants for
+// itself alone waits for the others that share it); and if it has several waiters in a queue, only what
+// stands before the first of them counts, because with that one all are granted. Of those it waits for,
+// the ones that are waiting themselves lead on.
 //
 // No circle outlives the unit in which it arose. A wait that would close one is refused when it begins.
-// Circles also arise without a new wait, and each of those leads through one owner, the suspect, all of whose
-// waiters are followed at the unit's end:
+// Circles also arise without a new wait, and each of those leads through one owner, the suspect, all of
+// whose waiters are followed at the unit's end:
 //
 //   - a lock has another holder, whoever made it so (a grant, RENAME, MOVE, COPY, SWAPDB, RESTORE, a script's
 //     HSET): all who stand in its queue wait for that one now;
@@ -29,8 +31,12 @@ import (
 //     now waits for those before it;
 //   - a waiter left without its lock, and its owner has another one in the same queue, which now counts.
 //
-// Then the youngest wait of the circle is refused: the one that began last. It is what closes
-// the circle in the usual case, too.
+// Of a lock that is shared all holders that wait are suspects at each change, and all whose places in its
+// queue branch: a former holder that waits there stands behind one of those now, or its circle was one
+// before.
+//
+// Then the youngest wait of the circle is refused: the one that began last. It is what closes the circle
+// in the usual case, too.
 //
 // The search costs O(1) where nobody it meets is waiting for anything else, which is nearly always. Those
 // that stand before a waiter are only looked at if they are branching: they wait for another key as well,
@@ -39,13 +45,31 @@ import (
 // not found, and ends with a WAIT or a lease. A unit with many suspects (SWAPDB) searches about as much,
 // and the ticker does the rest in slices.
 
-// holder returns the owner that holds the lock at a queue's key, if it waits for something itself.
-func (ex *executor) holder(q *queue) (owner []byte, c *claimant) {
+// holder returns the owner that holds the lock at a queue's key, and its claimant if it waits for something
+// itself. If the lock has shared holders there is no owner, and they are found in l.
+func (ex *executor) holder(q *queue) (owner []byte, c *claimant, l commands.LockState) {
 	l, err := commands.FindLock(ex.store.DB(q.db), []byte(q.key))
 	if err != nil || l.Holds == 0 {
-		return nil, nil
+		return nil, nil, l
 	}
-	return l.Owner, ex.parking.claimants[string(l.Owner)]
+	return l.Owner, ex.parking.claimants[string(l.Owner)], l
+}
+
+// eachSharer visits those of a lock's holders that wait for something, until visit returns false.
+func (ex *executor) eachSharer(q *queue, l *commands.LockState, visit func(c *claimant) bool) {
+	r := ex.store.DB(q.db).Peek([]byte(q.key))
+	if len(ex.parking.claimants) >= l.Shares {
+		commands.EachHolder(r, func(h commands.Holder) bool {
+			c := ex.parking.claimants[string(h.Owner)]
+			return c == nil || visit(c)
+		})
+		return
+	}
+	for name, c := range ex.parking.claimants {
+		if _, holds := commands.HolderOf(r, []byte(name)); holds && !visit(c) {
+			return
+		}
+	}
 }
 
 // search looks for a way from one owner back to itself.
@@ -94,8 +118,16 @@ func (s *search) follow(w *waiter) bool {
 		if s.looked++; s.looked > searchLimit {
 			return false
 		}
-		owner, c := s.ex.holder(pl.queue)
-		if owner != nil && string(owner) == w.claimant.name {
+		owner, c, l := s.ex.holder(pl.queue)
+		if l.Shares > 0 {
+			end, own := s.followShares(w, pl, &l)
+			if end {
+				return true
+			}
+			if own {
+				continue
+			}
+		} else if owner != nil && string(owner) == w.claimant.name {
 			pl.queue.holderWaits = w.claimant.name
 			continue
 		}
@@ -111,6 +143,34 @@ func (s *search) follow(w *waiter) bool {
 			if b.waiter.number < first.number && s.reach(b.waiter.claimant, w, pl.queue) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// followShares goes to those of a lock's holders whom a waiter waits for; end: as of follow. own: the
+// waiter's owner is one of them, and waits for nobody else.
+func (s *search) followShares(w *waiter, pl *place, l *commands.LockState) (end, own bool) {
+	mine, own := commands.HolderOf(s.ex.store.DB(pl.queue.db).Peek([]byte(pl.queue.key)), w.wait.Owner)
+	switch {
+	case own && (mine.Exclusive > 0 || w.wait.Shared):
+		return false, true
+	case !own && w.wait.Shared && !l.Exclusive && !s.behindWriter(pl):
+		return false, false
+	}
+	s.ex.eachSharer(pl.queue, l, func(c *claimant) bool {
+		s.looked++
+		end = c != w.claimant && s.reach(c, w, pl.queue)
+		return !end && s.looked < searchLimit
+	})
+	return end, own
+}
+
+// behindWriter reports whether one who wants the lock for itself alone stands before a place in its queue.
+func (s *search) behindWriter(pl *place) bool {
+	for other := pl.queue.first; other != pl; other = other.next {
+		if s.looked++; s.looked > searchLimit || other.waiter.claimant != nil && !other.waiter.wait.Shared {
+			return true
 		}
 	}
 	return false

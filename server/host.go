@@ -33,6 +33,16 @@ func (ex *executor) Released(c *commands.Ctx, key []byte, forced bool) { ex.rele
 // StopRenewing implements commands.Host.
 func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }
 
+// HeldShare implements commands.Host.
+func (ex *executor) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	ex.heldShare(c, key, owner, token, renewed)
+}
+
+// ReleasedShare implements commands.Host.
+func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	ex.releasedShare(c, key, owner, released)
+}
+
 // HolderNote implements commands.Host.
 func (ex *executor) HolderNote(c *commands.Ctx, was uint64) uint64 { return ex.holderNote(c, was) }
 

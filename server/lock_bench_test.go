@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"testing"
+	"time"
 
 	"lockserver/server/transport"
 )
@@ -58,6 +59,41 @@ func BenchmarkLock(b *testing.B) {
 			b.Run(fmt.Sprintf("%s/held=%d", name, held), func(b *testing.B) { benchmarkLock(b, lease, held) })
 		}
 	}
+}
+
+// BenchmarkShare measures the same with one owner who holds each lock alone, and shared, in turn: the two
+// figures are of one run, and their ratio is what SHARED costs.
+func BenchmarkShare(b *testing.B) {
+	for _, pipeline := range []int{1, 16} {
+		b.Run(fmt.Sprintf("pipeline=%d", pipeline), func(b *testing.B) {
+			s := toNowhere(b)
+			var room batch
+			var took [2]time.Duration
+			requests := [2][][]byte{pairsOf(pipeline), pairsOf(pipeline, "SHARED")}
+			b.ResetTimer()
+			for i := 0; i < b.N; i += pipeline {
+				for kind := range requests {
+					start := time.Now()
+					for _, request := range requests[kind] {
+						s.Feed(request, &room, nil)
+					}
+					took[kind] += time.Since(start)
+				}
+			}
+			b.ReportMetric(float64(took[1])/float64(took[0]), "shared/alone")
+		})
+	}
+}
+
+// pairsOf are a batch of LOCKs and one of the UNLOCKs that belong to them.
+func pairsOf(pipeline int, words ...string) [][]byte {
+	var lock, unlock []byte
+	for j := range pipeline {
+		key := fmt.Sprint("free:", j)
+		lock = appendCommand(lock, append([]string{"LOCK", key, "owner", "PX", "3600000"}, words...)...)
+		unlock = appendCommand(unlock, "UNLOCK", key, "owner")
+	}
+	return [][]byte{lock, unlock}
 }
 
 func benchmarkLock(b *testing.B, lease string, held int) {

@@ -64,7 +64,7 @@ var nativeEdges = []edgeScript{
 		A HSET r u:1 1 -> 1
 		A GUARD r 1 SET x 1 -> ` + staleToken + `
 		A HSET w mode read u:1 1 -> 2
-		A GUARD w 1 SET x 1 -> ` + wrongType + `
+		A GUARD w 1 SET x 1 -> ` + staleToken + `
 		A EXISTS x -> 0`},
 	{"GUARD: the token of another lock, of an earlier holder, of one to come", `
 		A LOCK k a -> 1750000000000000
@@ -155,6 +155,8 @@ var nativeEdges = []edgeScript{
 		A PEXPIRE k 800 -> 1
 		A LOCK.INFO k -> ["owner" "u:1" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]
 		A HSET k mode read -> 1
+		A LOCK.INFO k -> ["mode" "shared" "ttl" 800 "holders" [["owner" "u:1" "mode" "shared" "holds" 2 "token" $nil "ttl" 800 "watchdog" 0 "client" $nil]] "waiters" []]
+		A HSET k mode dark -> 0
 		A LOCK.INFO k -> ` + wrongType + `
 		A SET s v -> +OK
 		A LOCK.INFO s -> ` + wrongType},

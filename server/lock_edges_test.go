@@ -13,6 +13,7 @@ import (
 // cannot show it, tests names the functions that do. lock_script_test.go has the ordinary life of a lock.
 
 const (
+	heldByScript = "-ERR the owner holds this lock by scripts of Redisson, which have to release it"
 	wrongType    = "-WRONGTYPE Operation against a key holding the wrong kind of value"
 	invalidLease = "-ERR invalid expire time in 'lock' command"
 )
@@ -95,12 +96,15 @@ var lockEdges = []struct {
 		A HGETALL k -> ["a" "1" "b" "1"]`},
 		{"a read-write lock, whoever asks", `
 		A HSET k mode read u:1 1 -> 2
-		A LOCK k u:1 -> ` + wrongType + `
-		A LOCK k other WAIT 0 -> ` + wrongType + `
-		A UNLOCK k u:1 -> ` + wrongType + `
-		A RENEW k u:1 -> ` + wrongType + `
-		A LOCK.FORCE k -> ` + wrongType + `
-		A HSET k mode 1 -> 0
+		A LOCK k u:1 -> ` + heldByScript + `
+		A LOCK k other -> $nil
+		A UNLOCK k u:1 -> ` + heldByScript + `
+		A RENEW k u:1 -> ` + heldByScript + `
+		B LOCK k other WAIT 0 -> waits
+		A LOCK.FORCE k -> 1
+		B <- 1750000000000000
+		A LOCK.FORCE k -> 1
+		A HSET k mode 1 u:1 1 -> 2
 		A HDEL k u:1 -> 1
 		A LOCK k x -> ` + wrongType + `
 		A HGETALL k -> ["mode" "1"]`},
@@ -130,13 +134,13 @@ var lockEdges = []struct {
 	{row: "an owner that is empty, $token or mode: an error that says so; otherwise any bytes", scripts: []edgeScript{
 		{"reserved", `
 		A LOCK k "" WAIT 0 -> -ERR lock owner must not be empty
-		A LOCK k $token PX 5 -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
-		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
-		A UNLOCK k $token -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A LOCK k $token PX 5 -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A UNLOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
 		A UNLOCK k "" TOKEN 1 -> -ERR lock owner must not be empty
 		A RENEW k "" -> -ERR lock owner must not be empty
 		A MLOCK 1 k "" -> -ERR lock owner must not be empty
-		A MUNLOCK 1 k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A MUNLOCK 1 k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
 		A EXISTS k -> 0`},
 		{"names that only look like them", `
 		A LOCK k $TOKEN -> token

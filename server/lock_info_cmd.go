@@ -9,6 +9,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/server/stats"
+	"lockserver/store"
 )
 
 // What is told of locks: of each, of those who wait, and of all together (LOCK.STATS).
@@ -58,8 +59,12 @@ func lockInfo(c *commands.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if l.Holds == 0 {
+	if !l.Held() {
 		c.Out.Null()
+		return nil
+	}
+	if l.Shares > 0 {
+		writeShares(c, key, &l, most)
 		return nil
 	}
 	ex := sessionOf(c).executor
@@ -87,13 +92,72 @@ func lockInfo(c *commands.Ctx) error {
 	writeClient(out, holder)
 	writeKnown(out, "held-since", sinceMS)
 	writeAttached(out, ex.watchdog.attached.Owner(l.Owner))
-	q := ex.parking.queues[c.DB.ID()][string(key)]
+	writeQueue(c, key, most)
+	return nil
+}
+
+// writeQueue writes the fields that tell of those who wait for a lock.
+func writeQueue(c *commands.Ctx, key []byte, most int64) {
+	q := sessionOf(c).executor.parking.queues[c.DB.ID()][string(key)]
 	if most >= 0 {
-		out.BulkString("waiting")
-		out.Int(int64(q.numClaims()))
+		c.Out.BulkString("waiting")
+		c.Out.Int(int64(q.numClaims()))
 	}
 	writeWaiters(c, q, most)
-	return nil
+}
+
+// writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the first
+// are told if there is a limit, and how many they are.
+func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64) {
+	out, r := c.Out, c.DB.Peek(key)
+	fields, told := 4, int64(l.Shares)
+	if most >= 0 {
+		fields, told = 6, min(told, most)
+	}
+	out.Map(fields)
+	out.BulkString("mode")
+	out.BulkString(l.Mode())
+	out.BulkString("ttl")
+	whole := commands.LockState{DeadlineMS: r.DeadlineMS()}
+	out.Int(whole.TTLMS(c.NowMS()))
+	if most >= 0 {
+		out.BulkString("holding")
+		out.Int(int64(l.Shares))
+	}
+	out.BulkString("holders")
+	list, n := out.DeferArray(), int64(0)
+	commands.EachHolder(r, func(h commands.Holder) bool {
+		if n++; n <= told {
+			writeHolder(c, key, &h)
+		}
+		return n < told
+	})
+	out.SetArray(list, int(min(n, told)))
+	writeQueue(c, key, most)
+}
+
+// writeHolder writes one of those who hold a lock together.
+func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
+	out := c.Out
+	renewed := sessionOf(c).executor.watchdog.findShare(c.DB, key, h.Owner)
+	watched := renewed != nil && renewed.token == h.Token
+	var client *session
+	if watched {
+		client = renewed.session
+	}
+	out.Map(7)
+	out.BulkString("owner")
+	out.Bulk(h.Owner)
+	out.BulkString("mode")
+	out.BulkString(h.Mode())
+	out.BulkString("holds")
+	out.Int(h.Holds())
+	writeKnown(out, "token", h.Token)
+	out.BulkString("ttl")
+	out.Int(h.TTLMS(c.NowMS()))
+	out.BulkString("watchdog")
+	out.Bool(watched)
+	writeClient(out, client)
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -217,19 +281,27 @@ func lockWaiters(c *commands.Ctx) error {
 	return nil
 }
 
-// writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free.
+// writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free; of
+// shared ones the owners, up to some.
 func (w *waiter) writeLocks(c *commands.Ctx) {
 	const most = 64
 	places := w.places[:min(len(w.places), most)]
 	c.Out.Array(len(places))
 	for _, pl := range places {
-		c.Out.Array(2)
+		pair, n := c.Out.DeferArray(), 1
 		c.Out.BulkString(pl.queue.key)
-		if l, err := commands.FindLock(c.DB, []byte(pl.queue.key)); err == nil && l.Holds > 0 {
-			c.Out.Bulk(l.Owner)
-		} else {
-			c.Out.Null()
+		if r := c.DB.Peek([]byte(pl.queue.key)); r.Kind() == store.Hash {
+			commands.EachHolder(r, func(h commands.Holder) bool {
+				c.Out.Bulk(h.Owner)
+				n++
+				return n <= most
+			})
 		}
+		if n == 1 {
+			c.Out.Null()
+			n++
+		}
+		c.Out.SetArray(pair, n)
 	}
 }
 
@@ -347,4 +419,40 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 		out.BulkString(count.name)
 		out.Int(count.n)
 	}
+}
+
+// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
+// all that is worth eight bytes of each lock.
+const (
+	noteTimeBits = 42 // milliseconds since 1970, until 2109
+	noteTimeMask = 1<<noteTimeBits - 1
+	noteIDs      = 1 << (64 - noteTimeBits)
+)
+
+// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
+func (ex *executor) holderNote(c *commands.Ctx, was uint64) uint64 {
+	since := c.NowMS()
+	if was != 0 {
+		since = int64(was & noteTimeMask)
+	}
+	if since <= 0 || since > noteTimeMask {
+		return 0
+	}
+	return uint64(c.Session.ID())<<noteTimeBits | uint64(since)
+}
+
+// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
+// has gone. Of several clients with the same low bits it is the last one that was there already.
+func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
+	if note == 0 {
+		return nil, 0
+	}
+	sinceMS = int64(note & noteTimeMask)
+	low := int64(note >> noteTimeBits)
+	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
+		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
+			return s, sinceMS
+		}
+	}
+	return nil, sinceMS
 }

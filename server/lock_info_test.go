@@ -158,7 +158,7 @@ func TestLockInfoOfALease(t *testing.T) {
 	b.Do("PEXPIRE", "r", "700")
 	require.Equal(t, `["owner" "u:1" "holds" 3 "token" $nil "ttl" 700 "watchdog" 0 "client" $nil "held-since" $nil "attached" [] "waiters" []]`,
 		b.Do("LOCK.INFO", "r").String())
-	b.Do("HSET", "m", "mode", "read", "u:1", "1")
+	b.Do("HSET", "m", "mode", "dark", "u:1", "1")
 	require.True(t, b.Do("LOCK.INFO", "m").IsError())
 	b.Do("SET", "s", "v")
 	require.True(t, b.Do("LOCK.INFO", "s").IsError())

@@ -85,11 +85,11 @@ var lockScripts = []struct{ name, text string }{
 		A EXISTS k -> 0`},
 	{"owners", `
 		A LOCK k "" -> -ERR lock owner must not be empty
-		A LOCK k $token -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
-		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
-		A LOCK k $watchdog -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A LOCK k $token -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
+		A LOCK k $watchdog -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
 		A UNLOCK k "" -> -ERR lock owner must not be empty
-		A RENEW k mode -> -ERR lock owner must not be '$token', '$watchdog' or 'mode', these fields are reserved
+		A RENEW k mode -> -ERR lock owner must not be '$token', '$watchdog', '$mode', '$readers' or 'mode', these fields are reserved
 		A EXISTS k -> 0`},
 	{"a key of another type", `
 		A SET k v -> +OK
@@ -115,8 +115,9 @@ var lockScripts = []struct{ name, text string }{
 		A HGETALL k -> ["a" "1" "$token" "9223372036854775807"]`},
 	{"Redisson's read-write lock", `
 		A HSET k mode read u:1 1 -> 2
-		A LOCK k u:1 -> -WRONGTYPE Operation against a key holding the wrong kind of value
-		A UNLOCK k u:1 -> -WRONGTYPE Operation against a key holding the wrong kind of value
+		A LOCK k u:1 -> -ERR the owner holds this lock by scripts of Redisson, which have to release it
+		A UNLOCK k u:1 -> -ERR the owner holds this lock by scripts of Redisson, which have to release it
+		A LOCK k u:2 -> $nil
 		A HSET w mode write -> 1
 		A LOCK w u:1 -> -WRONGTYPE Operation against a key holding the wrong kind of value
 		A HGETALL k -> ["mode" "read" "u:1" "1"]`},

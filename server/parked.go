@@ -141,6 +141,7 @@ const unknownKind = ^store.Kind(0)
 // the first that cannot go, and then whoever waits for a lock that its own owner holds by now.
 func (ex *executor) serveQueue(q *queue) {
 	var head *waiter // the one that could not go
+	var granted []*claimant
 	held := unknownKind
 	for pl := q.first; pl != nil; {
 		w, next := pl.waiter, pl.next
@@ -156,6 +157,9 @@ func (ex *executor) serveQueue(q *queue) {
 		if head == nil || !w.wait.Queue {
 			if ex.try(w) {
 				held = unknownKind
+				if w.granted && w.claimant != nil && w.claimant.n > 0 {
+					granted = append(granted, w.claimant)
+				}
 			} else if w.wait.Queue {
 				head = w
 			}
@@ -172,20 +176,50 @@ func (ex *executor) serveQueue(q *queue) {
 	if head == nil || head.claimant == nil {
 		return
 	}
-	owner, c := ex.holder(q)
-	if c != nil {
-		for w := c.first; w != nil; {
-			next := w.younger
-			if w != head && w.standsIn(q) {
-				if ex.try(w); len(ex.condemned) > 0 {
-					ex.parking.makeReady(q)
-					return
-				}
+	owner, c, l := ex.holder(q)
+	if q.shared || l.Shares > 0 {
+		ex.parking.branching(q)
+	}
+	if q.shared = l.Shares > 0; q.shared {
+		ex.serveSharers(q, head, &l, granted)
+		return
+	}
+	if c == nil || ex.serveOwner(q, head, c) {
+		ex.parking.heldBy(q, owner, c)
+	}
+}
+
+// serveOwner lets those waiters in a queue try whose owner holds the lock, but for its head, which has
+// tried. False: somebody was condemned, and it is to be done again.
+func (ex *executor) serveOwner(q *queue, head *waiter, c *claimant) bool {
+	for w := c.first; w != nil; {
+		next := w.younger
+		if w != head && w.standsIn(q) {
+			if ex.try(w); len(ex.condemned) > 0 {
+				ex.parking.makeReady(q)
+				return false
 			}
-			w = next
+		}
+		w = next
+	}
+	return true
+}
+
+// serveSharers is the end of serveQueue for a lock that has shared holders: those who have just become
+// such may have asked more than once, and the only one may get the lock for itself alone.
+func (ex *executor) serveSharers(q *queue, head *waiter, l *commands.LockState, granted []*claimant) {
+	ex.eachSharer(q, l, func(c *claimant) bool {
+		ex.parking.suspect(c)
+		if l.Shares == 1 {
+			granted = append(granted, c)
+		}
+		return true
+	})
+	for _, c := range granted {
+		if !ex.serveOwner(q, head, c) {
+			return
 		}
 	}
-	ex.parking.heldBy(q, owner, c)
 }
 
 // try gives a waiter its chance and says whether it has been answered.

@@ -52,6 +52,7 @@ type queue struct {
 	claims      int    // how many of them wait for a lock
 	branches    *place // those that wait for more than this key, in no order
 	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
+	shared      bool   // the lock had shared holders when the queue was last served
 	ready       bool   // stands in parking.ready
 	again       *retry // nil: nobody has asked for one
 }
@@ -346,6 +347,13 @@ func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
 		if w.standsIn(q) {
 			q.holderWaits = c.name
 		}
+	}
+}
+
+// branching suspects those who wait in a queue, and for something else as well.
+func (p *parking) branching(q *queue) {
+	for b := q.branches; b != nil; b = b.nextBranch {
+		p.suspect(b.waiter.claimant)
 	}
 }
 

@@ -240,6 +240,7 @@ type watch struct {
 type renewal struct {
 	in         *renewals
 	key        string
+	share      bool // of one of several that hold the lock together: stands in renewals.shares
 	owner      []byte
 	token      int64
 	session    *session // nil: it has gone, or is not known, and others vouch

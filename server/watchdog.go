@@ -9,10 +9,11 @@ import (
 	"lockserver/store"
 )
 
-// renewals are those of one database, by key.
+// renewals are those of one database, by key; those of locks with shared holders by key and owner.
 type renewals struct {
-	db    int
-	byKey map[string]*renewal
+	db     int
+	byKey  map[string]*renewal
+	shares map[string]map[string]*renewal
 }
 
 // watchdog holds the renewals of all locks. It is only touched under the executor.
@@ -26,7 +27,7 @@ type watchdog struct {
 func (w *watchdog) open(databases int) {
 	w.dbs = make([]*renewals, databases)
 	for i := range w.dbs {
-		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal)}
+		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal), shares: make(map[string]map[string]*renewal)}
 	}
 	w.attached.Open(databases)
 }
@@ -39,6 +40,14 @@ func (w *watchdog) find(db *store.DB, key []byte) *renewal {
 	return w.dbs[db.ID()].byKey[string(key)]
 }
 
+// findShare returns the renewal of what an owner has of a lock with shared holders, nil if there is none.
+func (w *watchdog) findShare(db *store.DB, key, owner []byte) *renewal {
+	if w.count == 0 {
+		return nil
+	}
+	return w.dbs[db.ID()].shares[string(key)][string(owner)]
+}
+
 // held implements commands.Host.
 func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
 	if ex.watchdog.attached.InUse() {
@@ -48,13 +57,30 @@ func (ex *executor) held(c *commands.Ctx, key, owner []byte, token int64, renewe
 		ex.stopRenewing(c, key)
 		return
 	}
-	s := c.Session.(*session)
 	r := ex.watchdog.renewalOf(c.DB, key)
+	r.owner = append(r.owner[:0], owner...)
+	ex.live(c, r, token)
+}
+
+// heldShare implements commands.Host.
+func (ex *executor) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	if ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Look(c.DB.ID(), key, owner)
+	}
+	if renewed {
+		ex.live(c, ex.watchdog.shareOf(c.DB, key, owner), token)
+	} else if r := ex.watchdog.findShare(c.DB, key, owner); r != nil {
+		ex.watchdog.drop(r)
+	}
+}
+
+// live makes a renewal live with the session that asks for it.
+func (ex *executor) live(c *commands.Ctx, r *renewal, token int64) {
+	s := c.Session.(*session)
 	if r.session != s {
 		r.leave()
 		r.join(s)
 	}
-	r.owner = append(r.owner[:0], owner...)
 	r.token = token
 	ex.watchOver(s)
 	ex.watchdog.timers.set(&r.timer, c.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
@@ -71,10 +97,28 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte) *renewal {
 	return r
 }
 
+// shareOf is renewalOf for what an owner has of a lock with shared holders.
+func (w *watchdog) shareOf(db *store.DB, key, owner []byte) *renewal {
+	r := w.findShare(db, key, owner)
+	if r == nil {
+		r = &renewal{share: true, owner: commands.Clone(owner)}
+		r.timer.Of = r
+		w.put(r, w.dbs[db.ID()], string(key))
+	}
+	return r
+}
+
 func (w *watchdog) put(r *renewal, in *renewals, key string) {
 	r.in, r.key = in, key
-	in.byKey[key] = r
 	w.count++
+	if !r.share {
+		in.byKey[key] = r
+		return
+	}
+	if in.shares[key] == nil {
+		in.shares[key] = make(map[string]*renewal)
+	}
+	in.shares[key][string(r.owner)] = r
 }
 
 // join makes s the session that the renewal lives with.
@@ -114,23 +158,52 @@ func (ex *executor) released(c *commands.Ctx, key []byte, forced bool) {
 	ex.stopRenewing(c, key)
 }
 
+// releasedShare implements commands.Host.
+func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	if released && ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Because(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+	}
+	if r := ex.watchdog.findShare(c.DB, key, owner); r != nil {
+		ex.watchdog.drop(r)
+	}
+}
+
 // stopRenewing implements commands.Host.
 func (ex *executor) stopRenewing(c *commands.Ctx, key []byte) {
-	if r := ex.watchdog.find(c.DB, key); r != nil {
-		ex.watchdog.drop(r)
+	if ex.watchdog.count > 0 {
+		ex.watchdog.dropAll(ex.watchdog.dbs[c.DB.ID()], key)
 	}
 }
 
 // take removes a renewal from its key.
 func (w *watchdog) take(r *renewal) {
-	delete(r.in.byKey, r.key)
 	w.count--
+	if !r.share {
+		delete(r.in.byKey, r.key)
+		return
+	}
+	of := r.in.shares[r.key]
+	if delete(of, string(r.owner)); len(of) == 0 {
+		delete(r.in.shares, r.key)
+	}
 }
 
 func (w *watchdog) drop(r *renewal) {
 	w.take(r)
 	w.timers.stop(&r.timer)
 	r.leave()
+}
+
+// dropAll ends every renewal of a key.
+func (w *watchdog) dropAll(in *renewals, key []byte) {
+	if r := in.byKey[string(key)]; r != nil {
+		w.drop(r)
+	}
+	if len(in.shares) > 0 {
+		for _, r := range in.shares[string(key)] {
+			w.drop(r)
+		}
+	}
 }
 
 // forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
@@ -222,14 +295,22 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 	if w.attached.InUse() {
 		w.attached.Moved(db, key, to, newKey)
 	}
-	r, other := w.dbs[db].byKey[string(key)], w.dbs[to].byKey[string(newKey)]
-	if other != nil && other != r {
-		w.drop(other) // that lock was overwritten
+	if db == to && string(key) == string(newKey) {
+		return
 	}
-	if r != nil {
-		w.take(r)
-		w.put(r, w.dbs[to], string(newKey))
+	w.dropAll(w.dbs[to], newKey) // that lock was overwritten
+	if r := w.dbs[db].byKey[string(key)]; r != nil {
+		w.move(r, w.dbs[to], string(newKey))
 	}
+	for _, r := range w.dbs[db].shares[string(key)] {
+		w.move(r, w.dbs[to], string(newKey))
+	}
+}
+
+// move takes a renewal to another key.
+func (w *watchdog) move(r *renewal, to *renewals, key string) {
+	w.take(r)
+	w.put(r, to, key)
 }
 
 // DatabasesSwapped implements store.Follower.
@@ -278,7 +359,12 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
 			return
 		}
-		r := ex.watchdog.renewalOf(db, []byte(key))
+		var r *renewal
+		if l.Shares > 0 {
+			r = ex.watchdog.shareOf(db, []byte(key), l.Owner)
+		} else {
+			r = ex.watchdog.renewalOf(db, []byte(key))
+		}
 		if string(r.owner) == string(l.Owner) && r.token == l.Token {
 			return
 		}
@@ -387,40 +473,4 @@ func (ex *executor) tellLoss(l *attach.Lock[*session], why attach.Reason) {
 	if ex.AnyoneListens() {
 		ex.publish(loss.Message())
 	}
-}
-
-// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
-// all that is worth eight bytes of each lock.
-const (
-	noteTimeBits = 42 // milliseconds since 1970, until 2109
-	noteTimeMask = 1<<noteTimeBits - 1
-	noteIDs      = 1 << (64 - noteTimeBits)
-)
-
-// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
-func (ex *executor) holderNote(c *commands.Ctx, was uint64) uint64 {
-	since := c.NowMS()
-	if was != 0 {
-		since = int64(was & noteTimeMask)
-	}
-	if since <= 0 || since > noteTimeMask {
-		return 0
-	}
-	return uint64(c.Session.ID())<<noteTimeBits | uint64(since)
-}
-
-// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
-// has gone. Of several clients with the same low bits it is the last one that was there already.
-func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
-	if note == 0 {
-		return nil, 0
-	}
-	sinceMS = int64(note & noteTimeMask)
-	low := int64(note >> noteTimeBits)
-	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
-		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
-			return s, sinceMS
-		}
-	}
-	return nil, sinceMS
 }

@@ -1,0 +1,320 @@
+package commands
+
+import (
+	"math"
+
+	"lockserver/internal/keyevent"
+	"lockserver/store"
+)
+
+// LOCK ... SHARED, and every command on a lock that has shared holders (lock_shared_state.go). There is
+// one queue for both kinds. A shared hold is given to whoever comes while nobody waits and nobody holds
+// the lock exclusively; so those that stand together at the head of the queue go in together, and nobody
+// passes a writer that waits. An owner has its lease, its token and a count of each kind of hold:
+//
+//   - with an exclusive hold it gets either kind at once, and keeps its token;
+//   - with a shared one it gets another at once, and an exclusive one as soon as it is the only holder,
+//     before all who wait (two that want that wait for each other: a circle). It is then a new exclusive
+//     holder, so it gets a new token.
+//
+// UNLOCK gives back an exclusive hold first: what is left is the downgrade. With SHARED it gives back a
+// shared one.
+
+// openShares is openLock for either layout.
+func openShares(db *store.DB, key, owner []byte) (v lockView, edit store.HashEdit, err error) {
+	held, edit, err := openLock(db, key, owner)
+	v, err = viewOf(edit.Hash(), owner, held, err)
+	return v, edit, err
+}
+
+// acquireShare is acquire for a call of LOCK with SHARED, or on a lock that has had shared holders. It is
+// handed what came of openLock.
+func (l *lockCall) acquireShare(c *Ctx, key []byte, held heldLock, edit store.HashEdit, err error) (token int64, _ error) {
+	v, err := viewOf(edit.Hash(), l.owner, held, err)
+	if err != nil {
+		return 0, err
+	}
+	if ok, err := l.allowsShare(c, key, v, false); !ok {
+		return 0, err
+	}
+	token, _, _ = l.takeView(c, key, v, edit, 0)
+	return token, nil
+}
+
+// admitsShare is admits for such a call. head is the first of RFairLock's queue, nil if there is none.
+func (l *lockCall) admitsShare(c *Ctx, key, head []byte, first bool) (bool, error) {
+	v, _, err := openShares(c.DB, key, l.owner)
+	if err != nil {
+		return false, err
+	}
+	if ok, err := l.allowsShare(c, key, v, first); !ok {
+		return false, err
+	}
+	if l.needsToken(v) {
+		if _, err := fence(c, key); err != nil {
+			return false, err
+		}
+	}
+	return v.mine.held() || head == nil || first, nil
+}
+
+// allowsShare is allows for such a call.
+func (l *lockCall) allowsShare(c *Ctx, key []byte, v lockView, first bool) (bool, error) {
+	switch {
+	case v.plain && v.mine.held() && v.mine.token == 0:
+		return false, ErrHeldByScript
+	case max(v.mine.shared, v.mine.exclusive) > math.MaxInt64-int64(len(l.keys)): // see allows
+		return false, ErrOverflow
+	case v.mine.exclusive > 0:
+		return true, nil
+	case l.needsToken(v) && !TokenCanRise(c.NowMS()*1000, v.mine.token):
+		return false, ErrTokenRange
+	case v.mine.shared > 0:
+		return l.shared || v.owners == 1, nil
+	}
+	free := v.owners == 0 || l.shared && !v.exclusive
+	return free && (first || !c.Host.Awaited(c, key)), nil
+}
+
+// needsToken reports whether the owner becomes a holder, or a new exclusive one.
+func (l *lockCall) needsToken(v lockView) bool {
+	return v.mine.exclusive == 0 && (!l.shared || v.mine.shared == 0)
+}
+
+// countsShare is counts for such a call.
+func (l *lockCall) countsShare(v lockView) bool {
+	if l.shared {
+		return v.mine.shared == 0 || !l.once
+	}
+	return v.mine.exclusive == 0 || !l.once
+}
+
+// takeShare takes a lock that admitsShare has found to be the owner's to take. was is the token that the
+// owner had; fresh: it held nothing.
+func (l *lockCall) takeShare(c *Ctx, key []byte, floor int64) (token, was int64, fresh bool) {
+	v, edit, err := openShares(c.DB, key, l.owner)
+	if err != nil {
+		panic("commands: a lock changed between two looks: " + err.Error())
+	}
+	return l.takeView(c, key, v, edit, floor)
+}
+
+// takeView gives the owner one hold more. A new token is above floor.
+func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit, floor int64) (token, was int64, fresh bool) {
+	if v.owners == 0 && edit.Hash() != nil { // what its last holder left behind
+		edit.Remove()
+		v, edit = lockView{plain: true}, c.DB.EditHash(key)
+	}
+	s := v.mine
+	was, fresh = s.token, !s.held()
+	if !l.shared && v.plain {
+		return l.take(c, key, heldLock{}, edit, floor), was, fresh
+	}
+	if l.needsToken(v) {
+		s.token = c.Host.NextToken(max(s.token, floor))
+	}
+	counts := l.countsShare(v)
+	switch {
+	case counts && l.shared:
+		s.shared++
+	case counts:
+		s.exclusive++
+	}
+	s.watched = l.lease.unit == ""
+	edit.Update(l.owner, s.append(c.names[0][:0])) // first: a new hash gets room for what follows a long field
+	mode := readMode
+	if s.exclusive > 0 {
+		mode = writeMode
+	}
+	if v.owners == 0 || v.plain || !l.shared && v.mine.exclusive == 0 || v.byScript {
+		setMode(&edit, &v, mode)
+	}
+	if v.plain && v.owners > 0 { // the owner's own exclusive lock, from now on in this layout
+		edit.Delete(tokenField)
+		edit.Delete(watchdogField)
+		c.Host.StopRenewing(c, key)
+	}
+	endMS, _ := l.lease.endMS(c) // checked before
+	moveLease(c.DB, key, l.owner, endMS, v, edit)
+	if !counts { // what was given over another connection is not to be given back: see giveBack
+		lock := c.DB.EditHash(key)
+		lock.SetNote(c.Host.HolderNote(c, c.DB.Peek(key).Note()))
+	}
+	if was != 0 && s.token != was {
+		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
+	}
+	c.Host.HeldShare(c, key, l.owner, s.token, s.watched)
+	if fresh {
+		c.Notify(keyevent.Generic, "lock", key)
+	} else {
+		c.Notify(keyevent.Generic, "relock", key)
+	}
+	return s.token, was, fresh
+}
+
+// setMode says how the lock is held. Where Redisson's scripts see a field of their own, it says the same.
+func setMode(edit *store.HashEdit, v *lockView, mode []byte) {
+	edit.Update(shareField, mode)
+	if v.byScript {
+		edit.Update(modeField, mode)
+	}
+}
+
+// moveLease makes an owner's lease end at endMS, and the key with the last of its holders. v is the lock
+// as it was before.
+func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit store.HashEdit) {
+	if v.owners == 0 && !v.byScript {
+		edit.ExpireField(owner, endMS)
+		edit.Expire(endMS)
+		return
+	}
+	wasMS := edit.Hash().Deadline(owner)
+	edit.ExpireField(owner, endMS)
+	keyMS := db.Peek(key).DeadlineMS()
+	alone := v.owners == 1 && v.mine.held()
+	switch {
+	case v.byScript || !alone && wasMS == keyMS && endMS < keyMS:
+		settleShares(db, key, edit)
+	case alone && endMS != keyMS || endMS > keyMS:
+		edit.Expire(endMS)
+	}
+}
+
+// giveShareBack is giveBack for one lock that has shared holders.
+func (l *lockCall) giveShareBack(c *Ctx, key []byte, token int64) {
+	v, edit, err := openShares(c.DB, key, l.owner)
+	if err == nil && v.mine.token == token && (v.mine.shared > 0 || !l.shared) {
+		releaseShare(c, key, l.owner, v, edit, l.shared)
+	}
+}
+
+// releaseShare gives back one hold, a shared one if that is meant or there is no other, and returns 1 if
+// it was the owner's last, else 0.
+func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, shared bool) int64 {
+	s := v.mine
+	if shared || s.exclusive == 0 {
+		s.shared--
+	} else if s.exclusive--; s.exclusive == 0 && s.shared > 0 {
+		setMode(&edit, &v, readMode)
+		defer announceShares(c, key, tellAll)
+	}
+	if s.held() {
+		edit.Update(owner, s.append(c.names[0][:0]))
+		c.Notify(keyevent.Generic, "unlock", key)
+		return 0
+	}
+	if v.owners == 1 {
+		tell := tellOne
+		if v.exclusive {
+			tell = tellAll
+		}
+		removeShares(c, key, v, edit, tell, false)
+		return 1
+	}
+	last := edit.Hash().Deadline(owner) == c.DB.Peek(key).DeadlineMS()
+	edit.Delete(owner)
+	c.Host.ReleasedShare(c, key, owner, true)
+	if last || v.byScript {
+		settleShares(c.DB, key, edit)
+	}
+	c.Notify(keyevent.Generic, "unlock", key)
+	return 1
+}
+
+// removeShares ends a lock that has had shared holders.
+func removeShares(c *Ctx, key []byte, v lockView, edit store.HashEdit, tell []byte, forced bool) {
+	if v.byScript {
+		dropStandIn(c, key)
+		edit = c.DB.EditHash(key)
+	}
+	edit.Remove()
+	c.Host.Released(c, key, forced)
+	announce(c, key)
+	announceShares(c, key, tell)
+	c.NotifyTaken(keyevent.Generic, "unlock", key, true)
+}
+
+// unlockShare is UNLOCK of a lock that has had shared holders, or of a shared hold.
+func unlockShare(c *Ctx, key, owner []byte, token int64, shared bool, v lockView, edit store.HashEdit) {
+	if !v.mine.held() || shared && v.mine.shared == 0 || token != 0 && token != v.mine.token {
+		if token != 0 {
+			c.Host.StaleToken(c)
+		}
+		c.Out.Null()
+		return
+	}
+	c.Out.Int(releaseShare(c, key, owner, v, edit, shared))
+}
+
+// renewShare is RENEW of a lock that has shared holders; taken: the client has taken the renewal over.
+func renewShare(c *Ctx, key, owner []byte, edit store.HashEdit, token, endMS int64, taken bool) error {
+	v, err := viewOf(edit.Hash(), owner, heldLock{}, ErrWrongType)
+	if err != nil {
+		return err
+	}
+	if !v.mine.held() || token != 0 && token != v.mine.token {
+		if token != 0 {
+			c.Host.StaleToken(c)
+		}
+		c.Out.Int(0)
+		return nil
+	}
+	if s := v.mine; taken && s.watched {
+		s.watched = false
+		edit.Update(owner, s.append(c.names[0][:0]))
+	}
+	moveLease(c.DB, key, owner, endMS, v, edit)
+	c.Notify(keyevent.Generic, "renew", key)
+	if taken {
+		c.Host.ReleasedShare(c, key, owner, false)
+	}
+	c.Out.Int(1)
+	return nil
+}
+
+// forceShares is LOCK.FORCE of a lock that has shared holders.
+func forceShares(c *Ctx, key []byte, edit store.HashEdit) error {
+	v, err := viewOf(edit.Hash(), nil, heldLock{}, ErrWrongType)
+	switch {
+	case err != nil:
+		return err
+	case v.owners == 0:
+		c.Out.Int(0)
+	default:
+		removeShares(c, key, v, edit, tellAll, true)
+		c.Out.Int(1)
+	}
+	return nil
+}
+
+// extendShare is ExtendLock for one holder of several.
+func extendShare(db *store.DB, owner, key []byte, token, endMS int64) (held, extended bool) {
+	v, edit, err := openShares(db, key, owner)
+	if err != nil || !v.mine.held() || token != 0 && token != v.mine.token {
+		return false, false
+	}
+	if at := edit.Hash().Deadline(owner); at != 0 && at < endMS {
+		moveLease(db, key, owner, endMS, v, edit)
+		extended = true
+	}
+	return true, extended
+}
+
+// cutShare is CutLock for one holder of several.
+func cutShare(db *store.DB, owner, key []byte, token, endMS int64) {
+	v, edit, err := openShares(db, key, owner)
+	if err == nil && v.mine.held() && v.mine.token == token && edit.Hash().Deadline(owner) > endMS {
+		moveLease(db, key, owner, endMS, v, edit)
+	}
+}
+
+// holderWith returns the holder of a lock that has a token; none if it is nobody's.
+func holderWith(r store.Ref, token int64) (found Holder) {
+	EachHolder(r, func(h Holder) bool {
+		if h.Token == token {
+			found = h
+		}
+		return found.Token == 0
+	})
+	return found
+}
