@@ -101,9 +101,11 @@ func (p *graphPage) draw(waits []resp.Value) {
 			if isNew {
 				lock.IsLock, lock.Link, lock.Free = true, lockLink(p.DB, lock.Name), pair.Elems[1].IsNull()
 				if !lock.Free {
-					holder, _ := find(owners, pair.Elems[1].Str)
-					holder.add(lock)
-					pairs = append(pairs, [2]*graphNode{holder, lock})
+					for _, owner := range pair.Elems[1:] {
+						holder, _ := find(owners, owner.Str)
+						holder.add(lock)
+						pairs = append(pairs, [2]*graphNode{holder, lock})
+					}
 				}
 			}
 			lock.add(waiter)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -133,7 +134,8 @@ func (p *lockPage) search(c *call.Conn, cursor string) (keys []string, err error
 		}
 		cursor = replies[1].Elems[0].Str
 		for _, lock := range replies[1].Elems[1].Elems {
-			if key := call.FieldsOf(lock).Text("key"); p.Query == "" || p.By == "owner" || key != p.Query {
+			if key := call.FieldsOf(lock).Text("key"); (p.Query == "" || p.By == "owner" || key != p.Query) &&
+				(len(keys) == 0 || keys[len(keys)-1] != key) { // a shared lock is listed once a holder
 				keys = append(keys, key)
 			}
 		}
@@ -183,12 +185,32 @@ func newLockView(key string, db int, f call.Fields, nowMS int64) lockView {
 		// To a twentieth of a second: what takes its way at each look is no news.
 		l.EndsMS = (nowMS + ttl + 25) / 50 * 50
 	}
+	var sharers []string
+	for _, h := range f["holders"].Elems {
+		of := call.FieldsOf(h)
+		sharers = append(sharers, of.Text("owner"))
+		l.Holds += of.Int("holds")
+	}
+	if len(sharers) > 0 {
+		l.Owner = named(sharers, int(f.Int("holding")))
+	}
 	for i, w := range f["waiters"].Elems {
 		f := call.FieldsOf(w)
 		l.Waiters = append(l.Waiters, waiterView{Place: i + 1, Owner: f.Text("owner"), Client: newClientView(f["client"]),
 			SinceMS: f.Int("waiting-since"), DeadlineMS: f.Int("deadline")})
 	}
 	return l
+}
+
+// named names the first of those who share a lock, and says how many more of all there are.
+func named(owners []string, all int) string {
+	const most = 3
+	first := owners[:min(len(owners), most)]
+	text := strings.Join(first, ", ")
+	if rest := max(all, len(owners)) - len(first); rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
 }
 
 func newClientView(v resp.Value) clientView {

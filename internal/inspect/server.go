@@ -113,10 +113,11 @@ type Waiter struct {
 // Lock is a lock that is held.
 type Lock struct {
 	Key      string     `json:"key"`
-	Owner    string     `json:"owner"`
+	Owner    string     `json:"owner"` // of a shared lock: some of them, in words
 	Holds    int64      `json:"holds"`
 	Token    int64      `json:"token"`
-	TTLMS    int64      `json:"ttl_ms"` // -1: without end
+	Sharers  []string   `json:"shared_by,omitempty"` // the owners that hold it together
+	TTLMS    int64      `json:"ttl_ms"`              // -1: without end
 	Watchdog bool       `json:"watchdog"`
 	Client   *Client    `json:"client"`
 	Since    *time.Time `json:"held_since"`
@@ -143,11 +144,44 @@ func lockOf(key string, v resp.Value) *Lock {
 	f := call.FieldsOf(v)
 	l := &Lock{Key: key, Owner: f.Text("owner"), Holds: f.Int("holds"), Token: f.Int("token"), TTLMS: f.Int("ttl"),
 		Watchdog: f.Flag("watchdog"), Client: clientOf(f), Since: f.Moment("held-since"), Waiting: f.Int("waiting"), Waiters: []Waiter{}}
+	l.readHolders(f)
 	for _, w := range f.List("waiters") {
 		l.Waiters = append(l.Waiters, waiterOf(call.FieldsOf(w)))
 	}
 	l.Waiting = max(l.Waiting, int64(len(l.Waiters))) // of all of them it is not told how many they are
 	return l
+}
+
+// readHolders reads what a lock that has had shared holders has instead of an owner.
+func (l *Lock) readHolders(f call.Fields) {
+	for _, h := range f.List("holders") {
+		of := call.FieldsOf(h)
+		l.Sharers = append(l.Sharers, of.Text("owner"))
+		l.Holds += of.Int("holds")
+	}
+	if len(l.Sharers) > 0 {
+		l.Owner = named(l.Sharers, int(f.Int("holding")))
+	}
+}
+
+// named names the first of some owners, and says how many more there are; all of them may be more than
+// are named.
+func named(owners []string, all int) string {
+	const most = 3
+	named := owners[:min(len(owners), most)]
+	text := strings.Join(named, ", ")
+	if rest := max(all, len(owners)) - len(named); rest > 0 {
+		text += fmt.Sprintf(" and %d more", rest)
+	}
+	return text
+}
+
+// owners are those who hold the lock.
+func (l *Lock) owners() []string {
+	if len(l.Sharers) > 0 {
+		return l.Sharers
+	}
+	return []string{l.Owner}
 }
 
 // clientOf is the client that a map tells of; nil: it is gone, or not known.

@@ -33,12 +33,14 @@ func (s *Server) reason(key string, seen map[string]bool) (*Reason, error) {
 	if l == nil {
 		return r, nil
 	}
-	waits, err := s.waits("OWNER", l.Owner)
-	if err != nil {
-		return nil, err
-	}
-	for _, w := range waits {
-		l.WaitsFor = append(l.WaitsFor, w.keys...)
+	for _, owner := range l.owners()[:min(len(l.owners()), chainLimit)] {
+		waits, err := s.waits("OWNER", owner)
+		if err != nil {
+			return nil, err
+		}
+		for _, w := range waits {
+			l.WaitsFor = append(l.WaitsFor, w.keys...)
+		}
 	}
 	for _, next := range l.WaitsFor {
 		if seen[next] || len(seen) == chainLimit {
@@ -71,9 +73,12 @@ func (r *Reason) print(w io.Writer, now time.Time, indent string) {
 	}
 	fmt.Fprintf(w, "%s%s is held by %s%s\n", indent, printable(l.Key), printable(l.Owner), times(l.Holds))
 	in := indent + "  "
-	if l.Client != nil {
+	switch {
+	case len(l.Sharers) > 0: // each has a client, a lease and a token of its own
+		fmt.Fprintf(w, "%sshared    by %d\n", in, len(l.Sharers))
+	case l.Client != nil:
 		fmt.Fprintf(w, "%sclient    %s\n", in, describe(l.Client))
-	} else {
+	default:
 		fmt.Fprintf(w, "%sclient    unknown: its connection is gone, or the lock was not taken by LOCK\n", in)
 	}
 	if l.Since != nil {

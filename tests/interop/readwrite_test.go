@@ -9,8 +9,8 @@ import (
 )
 
 // What an RReadWriteLock's scripts do, written anew from what they call and in which order. KEYS[1] is the
-// lock; a read hold's string is "{lock}:<owner>:rwlock_timeout:<i>". An acquisition replies nil, or the PTTL of
-// the lock.
+// lock; a read hold's string is "{lock}:<owner>:rwlock_timeout:<i>". An acquisition replies nil, or the PTTL
+// of the lock.
 const (
 	readLock = `
 local mode = redis.call('hget', KEYS[1], 'mode')
