@@ -224,6 +224,9 @@ func (c *conversations) step(step talkStep) (wrong string) {
 	if c.redis.waits(step.who) { // what is said meanwhile depends on when it is heard
 		return ""
 	}
+	if slices.Contains(step.commands, "CLIENT KILL ID {"+letter(step.who)+"} SKIPME no") { // D117, if it is muted
+		return ""
+	}
 	for _, s := range c.sides() {
 		var out []byte
 		for _, l := range step.commands {
