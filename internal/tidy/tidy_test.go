@@ -93,6 +93,7 @@ var parsed = sync.OnceValues(func() (list []*source, err error) {
 var layers = map[string][]string{
 	"cmd":         {"admin", "server", "internal"},
 	"admin":       {"server", "commands", "internal"},
+	"client":      {"internal"},
 	"server":      {"commands", "persistence", "store", "internal"},
 	"commands":    {"store", "internal"},
 	"persistence": {"store", "internal"},

@@ -1,0 +1,261 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// acquire takes a lock, or says why not.
+func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, error) {
+	for _, o := range options {
+		o(&w)
+	}
+	if w.lease < 0 || w.lease > 0 && w.lease < time.Millisecond {
+		return nil, fmt.Errorf("a lease of %v is too short", w.lease)
+	}
+	began := time.Now()
+	l, err := c.try(ctx, w, began)
+	for _, key := range w.keys {
+		switch {
+		case err == nil && c.hooks.Acquired != nil:
+			c.hooks.Acquired(key, time.Since(began))
+		case err != nil && c.hooks.Refused != nil:
+			c.hooks.Refused(key, time.Since(began), err)
+		}
+	}
+	return l, err
+}
+
+// try takes the lock for the task that ctx belongs to.
+func (c *Client) try(ctx context.Context, w wish, began time.Time) (*Lock, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	if w.wait > 0 {
+		limited, cancel := context.WithTimeoutCause(ctx, w.wait, ErrNotAcquired)
+		defer cancel()
+		return c.tryFor(ctx, limited, w, began)
+	}
+	return c.tryFor(ctx, ctx, w, began)
+}
+
+// tryFor waits for the lock as long as limited; the lock has ctx.
+func (c *Client) tryFor(ctx, limited context.Context, w wish, began time.Time) (*Lock, error) {
+	t := c.taskOf(ctx)
+	if err := t.enter(limited, w.keys); err != nil {
+		t.leave()
+		return nil, err
+	}
+	defer t.exit(w.keys)
+	h, err := t.has(w)
+	if err != nil {
+		t.leave()
+		return nil, err
+	}
+	if h != nil {
+		if l := h.take(ctx, w.keys); l != nil {
+			t.leave() // the hold is a user
+			return l, nil
+		}
+	}
+	v := c.keeper.attach(t.owner)
+	tokens, err := c.ask(limited, t, w)
+	if err == nil {
+		select {
+		case <-v.done:
+			err = v.err
+		case <-limited.Done():
+			err = context.Cause(limited)
+		}
+	}
+	if err != nil {
+		if tokens != nil || !isReply(err) && !errors.Is(err, ErrNotAcquired) || limited.Err() != nil {
+			c.keeper.owe(w.undo(t.owner))
+		}
+		t.leave()
+		return nil, err
+	}
+	return t.hold(ctx, w, tokens, began)
+}
+
+// has returns the hold that covers the wish already; nil: none does. It is an error if one does in part: on
+// the server the keys could not be told apart later.
+func (t *task) has(w wish) (*hold, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	h := t.holds[w.keys[0]]
+	for _, key := range w.keys {
+		if other := t.holds[key]; other != h || other != nil && other.shared && !w.shared {
+			return nil, fmt.Errorf("%w: %q", ErrHeldOtherwise, w.keys)
+		}
+	}
+	return h, nil
+}
+
+// hold notes what the server has given.
+func (t *task) hold(ctx context.Context, w wish, tokens []int64, began time.Time) (*Lock, error) {
+	h := &hold{task: t, keys: w.keys, many: w.many, shared: w.shared, lease: w.lease, tokens: tokens, since: time.Now(), locks: make(map[*Lock]bool)}
+	l := h.take(ctx, w.keys)
+	t.mu.Lock()
+	for _, key := range w.keys {
+		t.holds[key] = h
+	}
+	t.mu.Unlock()
+	if reason, ok := t.client.keeper.keep(h); !ok {
+		h.lose(w.keys[0], tokens[0], reason)
+		return nil, h.loss()
+	}
+	if w.lease != 0 { // it began no earlier than the call
+		h.mu.Lock()
+		h.expiry = time.AfterFunc(time.Until(began.Add(w.lease)), func() { h.lose(w.keys[0], tokens[0], expired) })
+		h.mu.Unlock()
+	}
+	return l, nil
+}
+
+// words is the command that asks for the lock.
+func (w *wish) words(owner string) []string {
+	words := []string{"LOCK", w.keys[0], owner}
+	if w.many {
+		words = append([]string{"MLOCK", strconv.Itoa(len(w.keys))}, w.keys...)
+		words = append(words, owner)
+	}
+	if w.shared {
+		words = append(words, "SHARED")
+	}
+	if w.lease != 0 {
+		words = append(words, "PX", strconv.FormatInt(w.lease.Milliseconds(), 10))
+	}
+	return append(words, "ONCE")
+}
+
+// undo is the command that releases what may have been had, or not.
+func (w *wish) undo(owner string) []string {
+	if !w.many {
+		return []string{"UNLOCK", w.keys[0], owner}
+	}
+	return append(append([]string{"MUNLOCK", strconv.Itoa(len(w.keys))}, w.keys...), owner)
+}
+
+// ask sends the command until it is answered, and returns the tokens.
+func (c *Client) ask(ctx context.Context, t *task, w wish) ([]int64, error) {
+	words := w.words(t.owner)
+	reply, err := c.again(ctx, words)
+	if err != nil {
+		return nil, err
+	}
+	if tokens := tokensOf(reply); tokens != nil {
+		return tokens, nil
+	}
+	if w.tries {
+		return nil, ErrNotAcquired
+	}
+	for attempt := 0; ; attempt++ {
+		tokens, err := c.await(ctx, words)
+		if isReply(err) || errors.Is(err, ErrNotAcquired) || ctx.Err() != nil {
+			return tokens, replied(err)
+		}
+		select { // the connection broke, and the place in the queue is gone
+		case <-time.After(pauses[min(attempt, len(pauses)-1)]):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case <-c.keeper.ended.Done():
+			return nil, ErrClosed
+		}
+	}
+}
+
+// await waits on a connection of its own, so that the server sees when the caller gives up.
+func (c *Client) await(ctx context.Context, words []string) ([]int64, error) {
+	conn := c.spares.take()
+	if conn == nil {
+		var err error
+		if conn, err = dialWire(ctx, c.server, c.name, nil); err != nil {
+			return nil, err
+		}
+	}
+	ms := int64(0)
+	if end, limited := ctx.Deadline(); limited {
+		ms = max(1, (time.Until(end) + time.Millisecond - 1).Milliseconds())
+	}
+	stop := context.AfterFunc(c.keeper.ended, func() { conn.close(ErrClosed) })
+	patient, cancel := pastDeadline(ctx)
+	defer cancel()
+	v, err := conn.do(patient, append(words, "WAIT", strconv.FormatInt(ms, 10))...)
+	if stop() && isReply(err) {
+		c.spares.give(conn)
+	}
+	switch {
+	case !isReply(err) && ctx.Err() != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, err
+	case v.IsNull():
+		return nil, ErrNotAcquired
+	}
+	return tokensOf(plain(v)), nil
+}
+
+// lateReply is how long behind the end of a wait the server's answer is waited for.
+const lateReply = time.Second
+
+// pastDeadline is ctx with a later deadline: it is the server that ends a wait.
+func pastDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
+	end, limited := ctx.Deadline()
+	if !limited {
+		return ctx, func() {}
+	}
+	later, cancel := context.WithDeadline(context.WithoutCancel(ctx), end.Add(lateReply))
+	stop := context.AfterFunc(ctx, func() {
+		if ctx.Err() == context.Canceled {
+			cancel()
+		}
+	})
+	return later, func() { stop(); cancel() }
+}
+
+// plain is a reply as Server.Do would return it, as far as locks go.
+func plain(v resp.Value) any {
+	switch v.Kind {
+	case resp.Integer:
+		return v.Int
+	case resp.Array:
+		list := make([]any, len(v.Elems))
+		for i, e := range v.Elems {
+			list[i] = plain(e)
+		}
+		return list
+	}
+	return nil
+}
+
+// tokensOf takes the reply of LOCK or MLOCK apart; nil: the lock was not had.
+func tokensOf(reply any) []int64 {
+	switch reply := reply.(type) {
+	case int64:
+		return []int64{reply}
+	case []any:
+		var tokens []int64
+		for _, token := range reply {
+			n, ok := token.(int64)
+			if !ok {
+				return nil
+			}
+			tokens = append(tokens, n)
+		}
+		return tokens
+	}
+	return nil
+}
+
+// isStale reports whether the server has said that a lock has another holder.
+func isStale(err error) bool {
+	var reply ReplyError
+	return errors.As(err, &reply) && strings.HasPrefix(string(reply), "STALETOKEN")
+}

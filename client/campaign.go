@@ -1,0 +1,71 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+)
+
+// Campaign has lead run while the caller is the only one who holds the lock at key: the leader. It waits
+// until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
+// that lead was given; lead must return then. Campaign returns what lead does while it leads, or the cause of
+// ctx's end.
+func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
+	for attempt := 0; ; attempt++ {
+		l, err := c.Lock(ctx, key)
+		switch {
+		case ctx.Err() != nil:
+			if err == nil {
+				_ = l.Unlock(context.WithoutCancel(ctx))
+			}
+			return context.Cause(ctx)
+		case errors.Is(err, ErrClosed), err != nil && isReply(err) && !errors.Is(err, ErrLost):
+			return err
+		case err != nil: // the server cannot be reached
+			select {
+			case <-time.After(pauses[min(attempt, len(pauses)-1)]):
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			continue
+		}
+		attempt = 0
+		err = lead(l.Context())
+		lost := errors.Is(context.Cause(l.Context()), ErrLost)
+		_ = l.Unlock(context.WithoutCancel(ctx)) // what nobody answers is done later
+		if !lost {
+			return err
+		}
+	}
+}
+
+// Locker is the lock at key as a [sync.Locker], for code that takes one. Lock waits as long as ctx, and
+// panics if the lock cannot be had by then; Unlock panics if the lock was lost. Like a mutex it is for any
+// number of goroutines, and not reentrant.
+func (c *Client) Locker(ctx context.Context, key string) sync.Locker {
+	return &locker{client: c, ctx: ctx, key: key}
+}
+
+type locker struct {
+	client *Client
+	ctx    context.Context
+	key    string
+	held   *Lock // of who has locked: nobody else looks at it
+}
+
+func (l *locker) Lock() {
+	held, err := l.client.Lock(l.ctx, l.key)
+	if err != nil {
+		panic(err)
+	}
+	l.held = held
+}
+
+func (l *locker) Unlock() {
+	held := l.held
+	l.held = nil
+	if err := held.Unlock(context.WithoutCancel(l.ctx)); errors.Is(err, ErrLost) {
+		panic(err)
+	}
+}

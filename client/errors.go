@@ -1,0 +1,72 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+var (
+	// ErrNotAcquired says that somebody else holds the lock, or did until the time for waiting was over.
+	ErrNotAcquired = errors.New("somebody else holds the lock")
+	// ErrLost says that a lock is not held any more, though nobody has released it: see [LostError].
+	ErrLost = errors.New("the lock is lost")
+	// ErrReleased is why the context of a lock ended that was unlocked.
+	ErrReleased = errors.New("the lock was released")
+	// ErrDeadlock says that waiting would have closed a circle of owners that wait for each other. The
+	// error's text has it.
+	ErrDeadlock = errors.New("waiting for the lock would never end")
+	// ErrHeldOtherwise says that a task asks for keys of which it holds some in another way: shared, alone or
+	// with others.
+	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
+	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
+	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
+	// ErrClosed says that the client was closed.
+	ErrClosed = errors.New("the client is closed")
+)
+
+// The reasons of a loss that the client finds itself. The others are the server's words.
+const (
+	expired     = "expired" // the server's word, too
+	stale       = "stale"
+	unreachable = "unreachable"
+)
+
+// LostError tells of a lock that was lost. errors.Is(err, ErrLost) holds for it.
+type LostError struct {
+	Key   string
+	Token int64
+	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten", "deleted"; or "unreachable":
+	// the server did not answer until a moment at which the lease may have ended; or "stale": the server says
+	// that the lock has another holder by now.
+	Reason string
+}
+
+func (e *LostError) Error() string {
+	return fmt.Sprintf("the lock %q is lost: %s (token %d)", e.Key, e.Reason, e.Token)
+}
+
+// Is implements the interface of errors.Is.
+func (e *LostError) Is(target error) bool { return target == ErrLost }
+
+// replied returns an error reply in the words of this package.
+func replied(err error) error {
+	var reply ReplyError
+	if !errors.As(err, &reply) {
+		return err
+	}
+	text := string(reply)
+	switch {
+	case strings.HasPrefix(text, "DEADLOCK"):
+		return fmt.Errorf("%w: %w", ErrDeadlock, err)
+	case strings.HasPrefix(text, "ERR unknown command"), strings.HasPrefix(text, "ERR Unknown command"):
+		return fmt.Errorf("%w: %w", ErrNotLockserver, err)
+	}
+	return err
+}
+
+// isReply reports whether the server has answered, if only with an error.
+func isReply(err error) bool {
+	var reply ReplyError
+	return err == nil || errors.As(err, &reply)
+}

@@ -1,0 +1,121 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server"
+)
+
+var ctx = context.Background()
+
+// network is the way to a server in the process, which a test can break.
+type network struct {
+	mu    sync.Mutex
+	srv   *server.Server // nil: nobody answers
+	conns map[*conn]bool
+}
+
+// conn is a connection of a network's.
+type conn struct {
+	net.Conn
+	of *network
+}
+
+func (c *conn) Close() error {
+	c.of.mu.Lock()
+	delete(c.of.conns, c)
+	c.of.mu.Unlock()
+	return c.Conn.Close()
+}
+
+func (n *network) dial(context.Context, string, string) (net.Conn, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.srv == nil {
+		return nil, errors.New("there is no route to the server")
+	}
+	nc, err := n.srv.Dial()
+	if err != nil {
+		return nil, err
+	}
+	c := &conn{nc, n}
+	n.conns[c] = true
+	return c, nil
+}
+
+// connect is the way to another server, or to none.
+func (n *network) connect(srv *server.Server) {
+	n.mu.Lock()
+	n.srv = srv
+	n.mu.Unlock()
+}
+
+// breakSome breaks each connection with some probability.
+func (n *network) breakSome(probability float64) (broken int) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for c := range n.conns {
+		if rand.Float64() < probability {
+			_ = c.Conn.Close()
+			delete(n.conns, c)
+			broken++
+		}
+	}
+	return broken
+}
+
+// start runs a server whose leases last for lease.
+func start(t *testing.T, lease time.Duration, change ...func(*server.Options)) (*server.Server, *network) {
+	t.Helper()
+	o := server.Options{Directives: map[string]string{"port": "0", "lock-watchdog-timeout": strconv.FormatInt(lease.Milliseconds(), 10)}}
+	for _, f := range change {
+		f(&o)
+	}
+	srv, err := server.New(o)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	return srv, &network{srv: srv, conns: make(map[*conn]bool)}
+}
+
+// library is a client of go-redis as a program would make it.
+func (n *network) library(t *testing.T) *redis.Client {
+	t.Helper()
+	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "in-process"})
+	t.Cleanup(func() { _ = rdb.Close() })
+	return rdb
+}
+
+// client is a client of the package.
+func (n *network) client(t *testing.T, settings ...Setting) *Client {
+	t.Helper()
+	c, err := New(n.library(t), settings...)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// operator is a connection of somebody else's.
+func operator(t *testing.T, srv *server.Server) *testkit.Client { return testkit.Dial(t, srv.Dial) }
+
+// ends fails unless the lock's context ends soon, and returns why.
+func ends(t *testing.T, l *Lock) error {
+	t.Helper()
+	select {
+	case <-l.Context().Done():
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "the lock does not end")
+	}
+	return context.Cause(l.Context())
+}

@@ -1,0 +1,358 @@
+package client
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// keeper has the connection that vouches for the client's owners: it makes it, makes it anew, and hears of
+// losses.
+type keeper struct {
+	client *Client
+	lease  time.Duration // of a lock that the server renews
+	ended  context.Context
+	end    context.CancelFunc
+	gone   chan struct{} // closed when run has returned
+
+	mu       sync.Mutex
+	wire     *wire // nil: there is none
+	owners   map[string]*vouched
+	holds    map[int64]*hold  // by token
+	strays   map[int64]string // losses of tokens that nobody has registered yet, by their reason
+	unpaid   [][]string       // commands that have to be done and were not answered
+	answered time.Time        // when the server has answered for the last time
+}
+
+// vouched is an owner for whom the connection vouches. done is closed when the server has said so for the
+// first time, or has refused.
+type vouched struct {
+	done chan struct{}
+	err  error
+}
+
+const (
+	// defaultLease is the server's own default, for users who may not ask.
+	defaultLease = 30 * time.Second
+	// mostStrays bounds the losses that are remembered for those who are about to register.
+	mostStrays = 1024
+	// attachAtOnce is how many owners one command names.
+	attachAtOnce = 500
+	// pause lies between two attempts to connect, longestPause at most.
+	pause, longestPause = 20 * time.Millisecond, time.Second
+)
+
+func newKeeper(c *Client) (*keeper, error) {
+	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), owners: make(map[string]*vouched),
+		holds: make(map[int64]*hold), strays: make(map[int64]string)}
+	k.ended, k.end = context.WithCancel(context.Background())
+	w, err := k.connect(k.ended)
+	if err != nil {
+		k.end()
+		return nil, err
+	}
+	if v, err := w.do(k.ended, "CONFIG", "GET", "lock-watchdog-timeout"); err == nil && len(v.Elems) == 2 {
+		if ms, err := strconv.Atoi(v.Elems[1].Str); err == nil {
+			k.lease = time.Duration(ms) * time.Millisecond
+		}
+	}
+	k.hear()
+	c.hooks.connected(nil)
+	go k.run(w)
+	return k, nil
+}
+
+// connect makes the connection and has it vouch for the owners there are. What it vouches for in vain is
+// lost.
+func (k *keeper) connect(ctx context.Context) (*wire, error) {
+	w, err := dialWire(ctx, k.client.server, k.client.name, k.told)
+	if err != nil {
+		return nil, err
+	}
+	// From here on attach sends by this connection. What it sends first is for those who came before.
+	k.mu.Lock()
+	owners := make([]string, 0, len(k.owners))
+	for owner := range k.owners {
+		owners = append(owners, owner)
+	}
+	unpaid := k.unpaid
+	k.unpaid = nil
+	k.wire = w
+	k.mu.Unlock()
+	if err = k.takeUp(ctx, w, owners, unpaid); err != nil {
+		k.mu.Lock()
+		k.wire = nil
+		k.mu.Unlock()
+		w.close(err)
+		return nil, err
+	}
+	return w, nil
+}
+
+// takeUp tells a new connection of what was there before.
+func (k *keeper) takeUp(ctx context.Context, w *wire, owners []string, unpaid [][]string) error {
+	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
+	defer cancel()
+	if len(owners) == 0 { // it asks whether there is such a command
+		_, err := w.do(ctx, "LOCK.DETACH", k.client.name)
+		return err
+	}
+	for len(owners) > 0 {
+		some := owners[:min(len(owners), attachAtOnce)]
+		owners = owners[len(some):]
+		_, err := w.do(ctx, append([]string{"LOCK.ATTACH"}, some...)...)
+		if err != nil && !isReply(err) {
+			return err
+		}
+		for _, owner := range some {
+			k.attached(owner, err)
+		}
+	}
+	for _, words := range unpaid {
+		k.owe(words)
+	}
+	for _, h := range k.held() {
+		if err := h.check(ctx, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// run keeps the connection until the keeper ends.
+func (k *keeper) run(w *wire) {
+	defer close(k.gone)
+	for k.ended.Err() == nil {
+		k.watch(w)
+		k.mu.Lock()
+		k.wire = nil
+		sure := time.Until(k.answered.Add(k.sureFor()))
+		k.mu.Unlock()
+		giveUp := time.AfterFunc(sure, k.giveUp)
+		k.client.hooks.connected(errBroken)
+		w = k.reconnect()
+		giveUp.Stop()
+	}
+}
+
+// sureFor is how long the leases of those whom the server vouched for last at least behind its last answer:
+// it renews one when a third of it is over.
+func (k *keeper) sureFor() time.Duration { return k.lease*2/3 - k.lease/20 }
+
+// reconnect returns the next connection, or nil if the keeper ends first.
+func (k *keeper) reconnect() *wire {
+	for wait := pause; k.ended.Err() == nil; wait = min(2*wait, longestPause, k.lease/10) {
+		w, err := k.connect(k.ended)
+		if err == nil {
+			k.hear()
+			k.client.hooks.connected(nil)
+			return w
+		}
+		select {
+		case <-time.After(wait):
+		case <-k.ended.Done():
+		}
+	}
+	return nil
+}
+
+// giveUp counts what the server renews as lost: its lease may have ended.
+func (k *keeper) giveUp() {
+	for _, h := range k.held() {
+		if h.lease == 0 {
+			h.lose(h.keys[0], h.tokens[0], unreachable)
+		}
+	}
+}
+
+// held is what is held now.
+func (k *keeper) held() []*hold {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	list := make([]*hold, 0, len(k.holds))
+	for _, h := range k.holds {
+		list = append(list, h) // one of several keys more than once
+	}
+	return list
+}
+
+// watch asks the server for a sign of life now and then, until it gives none.
+func (k *keeper) watch(w *wire) {
+	k.hear()
+	tick := time.NewTicker(k.lease / 6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.broke:
+			return
+		case <-k.ended.Done():
+			w.close(ErrClosed)
+			return
+		case <-tick.C:
+		}
+		ctx, cancel := context.WithTimeout(k.ended, k.lease/6)
+		_, err := w.do(ctx, "PING")
+		cancel()
+		if err == nil {
+			k.hear()
+		}
+	}
+}
+
+// hear notes that the server has answered.
+func (k *keeper) hear() {
+	k.mu.Lock()
+	k.answered = time.Now()
+	k.mu.Unlock()
+}
+
+// told takes what the server says unasked.
+func (k *keeper) told(push []resp.Value) {
+	if len(push) != 4 || push[0].Str != "lock-lost" {
+		return
+	}
+	token := push[2].Int
+	if push[2].Kind != resp.Integer {
+		token, _ = strconv.ParseInt(push[2].Str, 10, 64)
+	}
+	k.mu.Lock()
+	h := k.holds[token]
+	if h == nil {
+		if len(k.strays) >= mostStrays {
+			clear(k.strays)
+		}
+		k.strays[token] = push[3].Str
+	}
+	k.mu.Unlock()
+	if h != nil {
+		h.lose(push[1].Str, token, push[3].Str)
+	}
+}
+
+// attach has the connection vouch for an owner; done of what it returns is closed when the server knows.
+func (k *keeper) attach(owner string) *vouched {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v := k.owners[owner]
+	if v == nil {
+		v = &vouched{done: make(chan struct{})}
+		k.owners[owner] = v
+		if k.wire != nil {
+			came := k.wire.send("LOCK.ATTACH", owner)
+			go func() {
+				if a := <-came; isReply(a.err) {
+					k.attached(owner, a.err)
+				}
+			}()
+		}
+	}
+	return v
+}
+
+// attached notes what the server has said.
+func (k *keeper) attached(owner string, err error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	v := k.owners[owner]
+	if v == nil {
+		return
+	}
+	select {
+	case <-v.done:
+	default:
+		v.err = replied(err)
+		close(v.done)
+	}
+}
+
+// detach has the connection vouch for an owner no longer.
+func (k *keeper) detach(owner string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.owners[owner] == nil {
+		return
+	}
+	delete(k.owners, owner)
+	if k.wire != nil {
+		k.wire.send("LOCK.DETACH", owner)
+	}
+}
+
+// owe has a command done, now or as soon as there is a connection, until it was answered.
+func (k *keeper) owe(words []string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	w := k.wire
+	if w == nil {
+		k.unpaid = append(k.unpaid, words)
+		return
+	}
+	came := w.send(words...)
+	go func() {
+		a := <-came
+		if isReply(a.err) || k.ended.Err() != nil {
+			return
+		}
+		k.mu.Lock()
+		broken := k.wire == w
+		if broken {
+			k.unpaid = append(k.unpaid, words)
+		}
+		k.mu.Unlock()
+		if !broken {
+			k.owe(words)
+		}
+	}()
+}
+
+// keep registers a hold; false: it is lost already.
+func (k *keeper) keep(h *hold) (reason string, ok bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, token := range h.tokens {
+		if reason, lost := k.strays[token]; lost {
+			return reason, false
+		}
+	}
+	for _, token := range h.tokens {
+		k.holds[token] = h
+	}
+	return "", true
+}
+
+// forget takes a hold out.
+func (k *keeper) forget(h *hold) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, token := range h.tokens {
+		if k.holds[token] == h {
+			delete(k.holds, token)
+		}
+	}
+}
+
+// sync returns when everything has been heard that the server had told by now, if that is soon.
+func (k *keeper) sync(ctx context.Context) {
+	k.mu.Lock()
+	w := k.wire
+	k.mu.Unlock()
+	if w == nil {
+		return
+	}
+	select {
+	case <-w.send("PING"):
+	case <-ctx.Done():
+	}
+}
+
+// close ends the connection. What is held counts as lost.
+func (k *keeper) close() {
+	k.end()
+	<-k.gone
+	for _, h := range k.held() {
+		h.lose(h.keys[0], h.tokens[0], unreachable)
+	}
+}

@@ -1,0 +1,312 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Option is a part of how a lock is taken.
+type Option func(*wish)
+
+// Wait bounds how long the call waits for the lock: for d, if that is shorter than the context. The server
+// keeps the queue, first come first served.
+func Wait(d time.Duration) Option { return func(w *wish) { w.wait = d } }
+
+// Lease has the lock end after d, a millisecond at least, whatever becomes of the program, instead of being
+// renewed. Its context ends no later.
+func Lease(d time.Duration) Option { return func(w *wish) { w.lease = d } }
+
+// wish is a lock that is asked for.
+type wish struct {
+	keys   []string
+	many   bool // by MLOCK
+	shared bool
+	tries  bool          // it does not wait
+	wait   time.Duration // 0: as long as the context
+	lease  time.Duration // 0: the server renews it
+}
+
+// Lock takes the lock at key, waiting for it as long as ctx and [Wait] allow. A ctx that comes from
+// [Lock.Context] of another lock makes both locks those of one owner: taking a lock again that it holds
+// succeeds at once, and must be unlocked as often.
+//
+// Errors: [ErrNotAcquired], [ErrDeadlock], the cause of ctx's end, what the server replied ([ReplyError]), or
+// what became of the connection.
+func (c *Client) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
+	return c.acquire(ctx, wish{keys: []string{key}}, options)
+}
+
+// TryLock is [Client.Lock] without waiting.
+func (c *Client) TryLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
+	return c.acquire(ctx, wish{keys: []string{key}, tries: true}, options)
+}
+
+// RLock takes the lock at key shared: others may hold it shared at the same time, and nobody exclusively.
+func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
+	return c.acquire(ctx, wish{keys: []string{key}, shared: true}, options)
+}
+
+// MLock takes the locks at all of the keys, or none.
+func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*Lock, error) {
+	if len(keys) == 0 {
+		return nil, errors.New("no keys to lock")
+	}
+	keys = slices.Clone(keys)
+	slices.Sort(keys)
+	return c.acquire(ctx, wish{keys: slices.Compact(keys), many: true}, options)
+}
+
+// Lock is a lock that is held, or several that were taken together. Its methods may be called from any
+// goroutine.
+type Lock struct {
+	hold   *hold
+	keys   []string // of the hold's
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+}
+
+// hold is what a task has on the server. Several Locks stand for it when it was taken again.
+type hold struct {
+	task   *task
+	keys   []string
+	many   bool
+	shared bool
+	lease  time.Duration
+	tokens []int64
+	since  time.Time
+	expiry *time.Timer // nil: the server renews it
+
+	mu    sync.Mutex
+	locks map[*Lock]bool
+	lost  *LostError
+	over  bool // the task does not have it any more
+}
+
+// Context is the context that the lock was taken with, and ends when the lock is lost or released:
+// context.Cause is a [*LostError] or [ErrReleased] then.
+func (l *Lock) Context() context.Context { return l.ctx }
+
+// Token is the fencing token: a later holder's is higher. Of several keys it is that of the first in order.
+func (l *Lock) Token() int64 { return l.hold.token(l.keys[0]) }
+
+// Tokens are the fencing tokens by key.
+func (l *Lock) Tokens() map[string]int64 {
+	tokens := make(map[string]int64, len(l.keys))
+	for _, key := range l.keys {
+		tokens[key] = l.hold.token(key)
+	}
+	return tokens
+}
+
+func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, key)] }
+
+// Owner is the name that the server knows the holder by.
+func (l *Lock) Owner() string { return l.hold.task.owner }
+
+// Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError]
+// otherwise. It is sent once, or as often as the library does that by itself. The reply is that of
+// [Server.Do]. The lock must be one of one key: where several were taken together, Lock(lock.Context(), key)
+// is that of one of them.
+func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
+	if len(l.keys) > 1 {
+		return nil, fmt.Errorf("a lock of %d keys cannot guard a command", len(l.keys))
+	}
+	words := []any{"GUARD", l.keys[0], l.Token()}
+	reply, err := l.hold.task.client.server.Do(ctx, append(words, args...)...)
+	if isStale(err) {
+		l.hold.lose(l.keys[0], l.Token(), stale)
+		return nil, l.hold.loss()
+	}
+	return reply, replied(err)
+}
+
+// Unlock releases the lock, once for each time that it was taken; a second call for the same Lock does
+// nothing. It fails with a [*LostError] if the lock was lost before, and with the error of the connection if
+// nobody answered: then it is done as soon as the server can be reached.
+func (l *Lock) Unlock(ctx context.Context) error {
+	h := l.hold
+	if err := h.task.enter(ctx, h.keys); err != nil {
+		return err
+	}
+	defer h.task.exit(h.keys)
+	h.mu.Lock()
+	if !h.locks[l] {
+		lost := h.lost
+		h.mu.Unlock()
+		if lost != nil {
+			return lost
+		}
+		return nil
+	}
+	delete(h.locks, l)
+	last := len(h.locks) == 0
+	h.mu.Unlock()
+	l.cancel(ErrReleased)
+	if !last {
+		return nil
+	}
+	return h.release(ctx)
+}
+
+// release unlocks on the server.
+func (h *hold) release(ctx context.Context) error {
+	c := h.task.client
+	defer h.end()
+	words := h.unlock()
+	reply, err := c.again(ctx, words)
+	switch {
+	case !isReply(err):
+		c.keeper.owe(words)
+		return err
+	case err != nil:
+		return err
+	}
+	if !allReleased(reply) {
+		c.keeper.sync(ctx) // a loss was told before this reply
+		if lost := h.loss(); lost != nil {
+			return lost
+		}
+	}
+	if c.hooks.Released != nil {
+		for _, key := range h.keys {
+			c.hooks.Released(key, time.Since(h.since))
+		}
+	}
+	return nil
+}
+
+// unlock is the command that releases the hold, however often it is sent.
+func (h *hold) unlock() []string {
+	if !h.many {
+		return []string{"UNLOCK", h.keys[0], h.task.owner, "TOKEN", strconv.FormatInt(h.tokens[0], 10)}
+	}
+	words := append([]string{"MUNLOCK", strconv.Itoa(len(h.keys))}, h.keys...)
+	words = append(words, h.task.owner, "TOKENS")
+	for _, token := range h.tokens {
+		words = append(words, strconv.FormatInt(token, 10))
+	}
+	return words
+}
+
+// allReleased looks at the reply of UNLOCK or MUNLOCK.
+func allReleased(reply any) bool {
+	if list, ok := reply.([]any); ok {
+		return !slices.Contains(list, nil)
+	}
+	return reply != nil
+}
+
+// end takes the hold from its task, which is over if that was its last.
+func (h *hold) end() {
+	c, t := h.task.client, h.task
+	h.mu.Lock()
+	was := h.over
+	h.over = true
+	if h.expiry != nil {
+		h.expiry.Stop()
+	}
+	h.mu.Unlock()
+	if was {
+		return
+	}
+	c.keeper.forget(h)
+	t.mu.Lock()
+	for _, key := range h.keys {
+		if t.holds[key] == h {
+			delete(t.holds, key)
+		}
+	}
+	t.mu.Unlock()
+	t.leave()
+}
+
+// lose notes that the lock at one of the keys is lost.
+func (h *hold) lose(key string, token int64, reason string) {
+	h.mu.Lock()
+	releasing := len(h.locks) == 0
+	// What is being released may be gone because an UNLOCK was done whose answer was lost: then only what the
+	// server tells unasked is a loss.
+	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable)) {
+		h.lost = &LostError{key, token, reason}
+	}
+	locks := h.locks
+	h.locks = nil
+	h.mu.Unlock()
+	if releasing {
+		return
+	}
+	for l := range locks {
+		l.cancel(h.lost)
+	}
+	if told := h.task.client.hooks.Lost; told != nil {
+		told(h.lost)
+	}
+	go h.abandon()
+}
+
+// abandon lets go of what is left of a hold that is lost: other keys, or a lock of which nobody knows whether
+// it is.
+func (h *hold) abandon() {
+	if h.many || h.lost.Reason == unreachable {
+		h.task.client.keeper.owe(h.unlock())
+	}
+	h.end()
+}
+
+// loss is how the hold was lost; nil: it was not, as far as is known.
+func (h *hold) loss() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.lost == nil {
+		return nil
+	}
+	return h.lost
+}
+
+// check asks by a new connection whether the server still has the hold. Its error says that nobody answered.
+func (h *hold) check(ctx context.Context, w *wire) error {
+	for i, key := range h.keys {
+		token := strconv.FormatInt(h.tokens[i], 10)
+		if h.lease != 0 {
+			_, err := w.do(ctx, "GUARD", key, token, "ECHO", "")
+			if !isReply(err) {
+				return err
+			}
+			if isStale(err) {
+				h.lose(key, h.tokens[i], stale)
+			}
+			continue
+		}
+		v, err := w.do(ctx, "RENEW", key, h.task.owner, "TOKEN", token)
+		if !isReply(err) {
+			return err
+		}
+		if err == nil && v.Int == 0 {
+			h.lose(key, h.tokens[i], stale)
+		}
+	}
+	return nil
+}
+
+// take adds a Lock for some of its keys to the hold; nil: it is over.
+func (h *hold) take(ctx context.Context, keys []string) *Lock {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.locks == nil || h.over {
+		return nil
+	}
+	l := &Lock{hold: h, keys: keys}
+	l.ctx, l.cancel = context.WithCancelCause(context.WithValue(ctx, taskKey{h.task.client}, h.task))
+	h.locks[l] = true
+	return l
+}
+
+// String is for logs.
+func (l *Lock) String() string {
+	return fmt.Sprintf("lock %q of %s (token %d)", l.keys, l.Owner(), l.Token())
+}

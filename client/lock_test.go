@@ -1,0 +1,266 @@
+package client
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/call"
+	"lockserver/server"
+)
+
+func TestLock(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c, other := n.client(t, Name("shop")), n.client(t)
+	l, err := c.Lock(ctx, "order:42")
+	require.NoError(t, err)
+	require.Positive(t, l.Token())
+	require.Regexp(t, "^shop:[a-z2-7]{16}:1$", l.Owner())
+	require.NoError(t, l.Context().Err())
+
+	_, err = other.TryLock(ctx, "order:42")
+	require.ErrorIs(t, err, ErrNotAcquired)
+	began := time.Now()
+	_, err = other.Lock(ctx, "order:42", Wait(30*time.Millisecond))
+	require.ErrorIs(t, err, ErrNotAcquired)
+	require.GreaterOrEqual(t, time.Since(began), 29*time.Millisecond) // the server counts whole ones
+
+	had := make(chan *Lock)
+	go func() {
+		next, err := other.Lock(ctx, "order:42", Wait(time.Minute))
+		require.NoError(t, err)
+		had <- next
+	}()
+	op := operator(t, srv)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, l.Unlock(ctx))
+	require.NoError(t, l.Unlock(ctx), "it was")
+	require.ErrorIs(t, context.Cause(l.Context()), ErrReleased)
+	next := <-had
+	require.Greater(t, next.Token(), l.Token())
+	require.NoError(t, next.Unlock(ctx))
+	require.Equal(t, int64(0), op.Do("EXISTS", "order:42").Int)
+}
+
+// TestWaitIsGivenUp: who gives up waiting leaves the queue.
+func TestWaitIsGivenUp(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c := n.client(t)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	limited, cancel := context.WithCancel(ctx)
+	gone := make(chan error)
+	go func() {
+		_, err := c.Lock(limited, "k")
+		gone <- err
+	}()
+	op := operator(t, srv)
+	waiters := func() int { return len(op.Do("LOCK.WAITERS").Elems) }
+	require.Eventually(t, func() bool { return waiters() > 0 }, 10*time.Second, time.Millisecond)
+	cancel()
+	require.ErrorIs(t, <-gone, context.Canceled)
+	require.Eventually(t, func() bool { return waiters() == 0 }, 10*time.Second, time.Millisecond)
+	require.NoError(t, l.Unlock(ctx))
+	again, err := c.TryLock(ctx, "k")
+	require.NoError(t, err)
+	require.NoError(t, again.Unlock(ctx))
+}
+
+// TestLoss: a holder hears at once, and why.
+func TestLoss(t *testing.T) {
+	for reason, command := range map[string][]string{
+		"forced":      {"LOCK.FORCE", "k"},
+		"deleted":     {"DEL", "k"},
+		"overwritten": {"SET", "k", "v"},
+		"expired":     {"PEXPIRE", "k", "1"},
+	} {
+		t.Run(reason, func(t *testing.T) {
+			var told *LostError
+			var mu sync.Mutex
+			srv, n := start(t, time.Minute)
+			c := n.client(t, Observe(Hooks{Lost: func(lost *LostError) {
+				mu.Lock()
+				told = lost
+				mu.Unlock()
+			}}))
+			l, err := c.Lock(ctx, "k")
+			require.NoError(t, err)
+			operator(t, srv).Do(command...)
+			cause := ends(t, l)
+			require.ErrorIs(t, cause, ErrLost)
+			require.Equal(t, &LostError{"k", l.Token(), reason}, cause)
+			require.Equal(t, cause, l.Unlock(ctx))
+			mu.Lock()
+			require.Equal(t, cause, told)
+			mu.Unlock()
+		})
+	}
+}
+
+// TestReentrance: the context of a lock carries its owner.
+func TestReentrance(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c := n.client(t)
+	outer, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	inner, err := c.Lock(outer.Context(), "k")
+	require.NoError(t, err)
+	require.Equal(t, outer.Token(), inner.Token())
+	op := operator(t, srv)
+	require.Equal(t, "1", op.Do("HGET", "k", outer.Owner()).Str, "on the server it is held once")
+	require.NoError(t, inner.Unlock(ctx))
+	require.NoError(t, outer.Context().Err())
+	_, err = c.TryLock(ctx, "k")
+	require.ErrorIs(t, err, ErrNotAcquired, "another task")
+	require.NoError(t, outer.Unlock(ctx))
+	require.Equal(t, int64(0), op.Do("EXISTS", "k").Int)
+	_, err = c.Lock(outer.Context(), "k")
+	require.ErrorIs(t, err, ErrReleased)
+}
+
+// TestDeadlock: two tasks that each wait for what the other has.
+func TestDeadlock(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c := n.client(t)
+	a, err := c.Lock(ctx, "a")
+	require.NoError(t, err)
+	b, err := c.Lock(ctx, "b")
+	require.NoError(t, err)
+	got := make(chan error)
+	go func() {
+		l, err := c.Lock(a.Context(), "b")
+		if err == nil {
+			err = l.Unlock(ctx)
+		}
+		got <- err
+	}()
+	op := operator(t, srv)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	_, err = c.Lock(b.Context(), "a")
+	require.ErrorIs(t, err, ErrDeadlock)
+	require.NoError(t, b.Unlock(ctx))
+	require.NoError(t, <-got)
+	require.NoError(t, a.Unlock(ctx))
+}
+
+func TestMLock(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c := n.client(t)
+	l, err := c.MLock(ctx, []string{"b", "a", "b"})
+	require.NoError(t, err)
+	tokens := l.Tokens()
+	require.Len(t, tokens, 2)
+	require.Equal(t, tokens["a"], l.Token())
+	_, err = c.TryLock(ctx, "b")
+	require.ErrorIs(t, err, ErrNotAcquired)
+	part, err := c.Lock(l.Context(), "b")
+	require.NoError(t, err)
+	require.Equal(t, tokens["b"], part.Token())
+	_, err = c.MLock(l.Context(), []string{"b", "c"})
+	require.ErrorIs(t, err, ErrHeldOtherwise)
+	_, err = l.Guard(ctx, "SET", "data", "v")
+	require.ErrorContains(t, err, "a lock of 2 keys")
+	reply, err := part.Guard(ctx, "SET", "data", "v")
+	require.NoError(t, err)
+	require.Equal(t, "OK", reply)
+	require.NoError(t, part.Unlock(ctx))
+	op := operator(t, srv)
+	require.Equal(t, int64(2), op.Do("EXISTS", "a", "b").Int)
+	require.Equal(t, int64(1), op.Do("LOCK.FORCE", "b").Int)
+	require.ErrorIs(t, ends(t, l), ErrLost)
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "a").Int == 0 }, 10*time.Second, time.Millisecond, "all or nothing")
+	_, err = part.Guard(ctx, "SET", "data", "w")
+	require.ErrorIs(t, err, ErrLost)
+	require.Equal(t, "v", op.Do("GET", "data").Str)
+}
+
+// TestFixedLease: a lock that nobody renews ends in time, and its holder knows.
+func TestFixedLease(t *testing.T) {
+	_, n := start(t, time.Minute)
+	c := n.client(t)
+	l, err := c.Lock(ctx, "k", Lease(50*time.Millisecond))
+	require.NoError(t, err)
+	require.ErrorIs(t, ends(t, l), ErrLost)
+	next, err := c.Lock(ctx, "k", Lease(time.Minute))
+	require.NoError(t, err)
+	require.NoError(t, next.Unlock(ctx))
+	_, err = c.Lock(ctx, "k", Lease(time.Microsecond))
+	require.Error(t, err)
+}
+
+// TestRenewal: a lock outlives its lease as long as the program lives, whatever becomes of single
+// connections.
+func TestRenewal(t *testing.T) {
+	srv, n := start(t, 300*time.Millisecond)
+	c := n.client(t)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	for end := time.Now().Add(1200 * time.Millisecond); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+		n.breakSome(1)
+		require.NoError(t, l.Context().Err())
+	}
+	require.Equal(t, int64(1), operator(t, srv).Do("EXISTS", "k").Int)
+	require.NoError(t, l.Unlock(ctx))
+}
+
+// TestUnreachable: the holder gives up before the server does.
+func TestUnreachable(t *testing.T) {
+	srv, n := start(t, 400*time.Millisecond)
+	c := n.client(t)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	n.connect(nil)
+	n.breakSome(1)
+	require.Equal(t, &LostError{"k", l.Token(), "unreachable"}, ends(t, l))
+	op := operator(t, srv)
+	require.Equal(t, int64(1), op.Do("EXISTS", "k").Int, "nobody else has it yet")
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
+	n.connect(srv)
+	next, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	require.NoError(t, next.Unlock(ctx))
+}
+
+// TestRestart: a server that starts again within the lease has lost nothing.
+func TestRestart(t *testing.T) {
+	dir := t.TempDir()
+	durable := func(o *server.Options) { o.Dir, o.AppendOnly, o.AppendFsync = dir, true, "always" }
+	srv, n := start(t, 5*time.Second, durable)
+	c := n.client(t)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	n.connect(nil)
+	require.NoError(t, srv.Close())
+	srv, other := start(t, 5*time.Second, durable)
+	n.connect(other.srv)
+	reply, err := l.Guard(ctx, "SET", "data", "v")
+	require.NoError(t, err)
+	require.Equal(t, "OK", reply)
+	op := operator(t, srv)
+	require.Eventually(t, func() bool {
+		return len(call.FieldsOf(op.Do("LOCK.INFO", "k")).List("attached")) == 1
+	}, 10*time.Second, 10*time.Millisecond, "it vouches again")
+	require.NoError(t, l.Context().Err())
+	require.NoError(t, l.Unlock(ctx))
+}
+
+func TestReadersAndWriters(t *testing.T) {
+	_, n := start(t, time.Minute)
+	c := n.client(t)
+	one, err := c.RLock(ctx, "k")
+	require.NoError(t, err)
+	two, err := c.RLock(ctx, "k")
+	require.NoError(t, err)
+	_, err = c.TryLock(ctx, "k")
+	require.ErrorIs(t, err, ErrNotAcquired)
+	require.NoError(t, one.Unlock(ctx))
+	require.NoError(t, two.Unlock(ctx))
+	writer, err := c.TryLock(ctx, "k")
+	require.NoError(t, err)
+	_, err = c.RLock(ctx, "k", Wait(10*time.Millisecond))
+	require.ErrorIs(t, err, ErrNotAcquired)
+	require.NoError(t, writer.Unlock(ctx))
+}

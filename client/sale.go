@@ -1,0 +1,79 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// Outcome is what came of an order.
+type Outcome int
+
+// The outcomes, by the server's numbers.
+const (
+	Sold          Outcome = iota // stock was deducted, and the order appended to the sale's stream
+	SoldOut                      // there is not enough stock
+	BoughtAlready                // the user has all that the sale's limit allows
+	NotStarted                   // the sale is not open yet
+	Over                         // it is not open any more
+	TakenBack                    // this order was cancelled, or not confirmed in time: a new one needs a new id
+)
+
+var outcomes = [...]string{"sold", "sold out", "bought already", "not started", "over", "taken back"}
+
+func (o Outcome) String() string {
+	if o < 0 || int(o) >= len(outcomes) {
+		return strconv.Itoa(int(o))
+	}
+	return outcomes[o]
+}
+
+// Sale is a flash sale, made with SECKILL.CREATE. What asks it may be sent again: the server knows an order
+// by its id.
+type Sale struct {
+	client  *Client
+	voucher string
+}
+
+// Sale returns the sale of a voucher.
+func (c *Client) Sale(voucher string) Sale { return Sale{c, voucher} }
+
+// Buy orders one piece for a user, or as many as are given. The same order gets the same answer, however
+// often it is asked.
+func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outcome, error) {
+	words := []string{"SECKILL", s.voucher, user, order}
+	for _, n := range pieces {
+		words = append(words, "QTY", strconv.Itoa(n))
+	}
+	n, err := s.number(ctx, words)
+	return Outcome(n), err
+}
+
+// Confirm says that an order was paid, which keeps it. done is false if there was nothing to confirm any
+// more: it was cancelled, or taken back.
+func (s Sale) Confirm(ctx context.Context, user, order string) (done bool, err error) {
+	return s.settle(ctx, "SECKILL.CONFIRM", user, order)
+}
+
+// Cancel gives an order back. done is false if there was nothing to cancel; when a call was sent twice, it
+// may be.
+func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err error) {
+	return s.settle(ctx, "SECKILL.CANCEL", user, order)
+}
+
+func (s Sale) settle(ctx context.Context, command, user, order string) (bool, error) {
+	n, err := s.number(ctx, []string{command, s.voucher, user, order})
+	return n == 1, err
+}
+
+func (s Sale) number(ctx context.Context, words []string) (int64, error) {
+	reply, err := s.client.again(ctx, words)
+	if err != nil {
+		return -1, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return -1, fmt.Errorf("%s: the reply is %v, no number", words[0], reply)
+	}
+	return n, nil
+}

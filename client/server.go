@@ -1,0 +1,67 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Server is how a [Client] reaches a lockserver: by some client library. Its methods may be called from any
+// goroutine.
+type Server interface {
+	// Do sends a command over any connection and returns its reply: an int64, a string, a []any, another
+	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
+	// possibly wrapped; any other error says that the command may have been done or not. It may send a
+	// command again.
+	Do(ctx context.Context, args ...any) (any, error)
+	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
+	// anything was sent.
+	Dial(ctx context.Context) (net.Conn, Login, error)
+}
+
+// Login is how a connection begins. An empty Password: without logging in.
+type Login struct {
+	User, Password string
+	Database       int
+}
+
+// ReplyError is an error that the server replied, as it stands in the reply: "NOPERM ...".
+type ReplyError string
+
+func (e ReplyError) Error() string { return string(e) }
+
+// goRedis is the Server that a client of go-redis makes.
+type goRedis struct{ rdb *redis.Client }
+
+// Do implements Server.
+func (g goRedis) Do(ctx context.Context, args ...any) (any, error) {
+	reply, err := g.rdb.Do(ctx, args...).Result()
+	var replied redis.Error
+	switch {
+	case errors.Is(err, redis.Nil):
+		return nil, nil
+	case errors.As(err, &replied):
+		return nil, ReplyError(replied.Error())
+	}
+	return reply, err
+}
+
+// Dial implements Server.
+func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
+	o := g.rdb.Options()
+	login := Login{User: o.Username, Password: o.Password, Database: o.DB}
+	switch {
+	case o.CredentialsProviderContext != nil:
+		user, password, err := o.CredentialsProviderContext(ctx)
+		if err != nil {
+			return nil, Login{}, err
+		}
+		login.User, login.Password = user, password
+	case o.CredentialsProvider != nil:
+		login.User, login.Password = o.CredentialsProvider()
+	}
+	nc, err := o.Dialer(ctx, o.Network, o.Addr)
+	return nc, login, err
+}
