@@ -13,7 +13,7 @@ var faults = []plant.Fault{
 		return nil
 	}
 `)),
-	plant.New("UNLOCK ignores TOKEN", plant.After("commands/lock_release.go", "\ttoken := readToken(a)\n", `
+	plant.New("UNLOCK ignores TOKEN", plant.After("commands/lock_release.go", "\ttoken, shared := readUnlock(a)\n", `
 	if planted("UNLOCK ignores TOKEN") {
 		token = 0
 	}
@@ -116,9 +116,9 @@ var faults = []plant.Fault{
 		}
 	}
 `)),
-	plant.New("MUNLOCK gives back only the first", plant.Instead("commands/lock_release.go", "\tfor i, key := range keys {\n\t\theld, edit, _ := openLock(c.DB, key, owner)\n", `
+	plant.New("MUNLOCK gives back only the first", plant.Instead("commands/lock_release.go", "\tfor i, key := range keys {\n\t\theld, edit, err := openLock(c.DB, key, owner)\n", `
 	for i, key := range keys {
-		held, edit, _ := openLock(c.DB, key, owner)
+		held, edit, err := openLock(c.DB, key, owner)
 		if held.holds > 0 && i > 0 && planted("MUNLOCK gives back only the first") {
 			c.Out.Int(1)
 			continue
