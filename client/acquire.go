@@ -64,7 +64,7 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish, began time.Time) (
 			return l, nil
 		}
 	}
-	v := c.keeper.attach(t.owner)
+	v := t.vouched
 	tokens, err := c.ask(limited, t, w)
 	if err == nil {
 		select {

@@ -4,9 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"strconv"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -18,7 +16,6 @@ type Client struct {
 	server Server
 	name   string // begins the owners' names; unlike that of any other client
 	hooks  Hooks
-	tasks  atomic.Uint64 // how many owners there were
 	spares spares
 	keeper *keeper
 }
@@ -81,9 +78,6 @@ func (c *Client) Close() {
 	c.keeper.close()
 	c.spares.close()
 }
-
-// newOwner is a name that no other owner has.
-func (c *Client) newOwner() string { return c.name + ":" + strconv.FormatUint(c.tasks.Add(1), 10) }
 
 // pauses are those between the attempts of a command that may be sent twice.
 var pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}

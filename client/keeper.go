@@ -2,6 +2,8 @@ package client
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,15 +23,19 @@ type keeper struct {
 	mu       sync.Mutex
 	wire     *wire // nil: there is none
 	owners   map[string]*vouched
+	spare    []string         // owners that nobody is yet
+	spent    []string         // owners that nobody is any more, for whom the server still has the connection vouch
 	holds    map[int64]*hold  // by token
 	strays   map[int64]string // losses of tokens that nobody has registered yet, by their reason
 	unpaid   [][]string       // commands that have to be done and were not answered
+	made     uint64           // owners so far
 	answered time.Time        // when the server has answered for the last time
 }
 
 // vouched is an owner for whom the connection vouches. done is closed when the server has said so for the
 // first time, or has refused.
 type vouched struct {
+	once sync.Once
 	done chan struct{}
 	err  error
 }
@@ -39,8 +45,10 @@ const (
 	defaultLease = 30 * time.Second
 	// mostStrays bounds the losses that are remembered for those who are about to register.
 	mostStrays = 1024
-	// attachAtOnce is how many owners one command names.
-	attachAtOnce = 500
+	// attachAtOnce is how many owners one command names at most, and ownersAhead how many are made together
+	// before they are needed: the server goes through all of its locks for each such command, and who takes a
+	// lock need not wait for it.
+	attachAtOnce, ownersAhead = 500, 64
 	// pause lies between two attempts to connect, longestPause at most.
 	pause, longestPause = 20 * time.Millisecond, time.Second
 )
@@ -74,10 +82,7 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 	}
 	// From here on attach sends by this connection. What it sends first is for those who came before.
 	k.mu.Lock()
-	owners := make([]string, 0, len(k.owners))
-	for owner := range k.owners {
-		owners = append(owners, owner)
-	}
+	owners := maps.Clone(k.owners)
 	unpaid := k.unpaid
 	k.unpaid = nil
 	k.wire = w
@@ -93,26 +98,24 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 }
 
 // takeUp tells a new connection of what was there before.
-func (k *keeper) takeUp(ctx context.Context, w *wire, owners []string, unpaid [][]string) error {
+func (k *keeper) takeUp(ctx context.Context, w *wire, owners map[string]*vouched, unpaid [][]string) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
+	for _, words := range unpaid {
+		k.owe(words)
+	}
 	if len(owners) == 0 { // it asks whether there is such a command
 		_, err := w.do(ctx, "LOCK.DETACH", k.client.name)
 		return err
 	}
-	for len(owners) > 0 {
-		some := owners[:min(len(owners), attachAtOnce)]
-		owners = owners[len(some):]
+	for some := range slices.Chunk(slices.Collect(maps.Keys(owners)), attachAtOnce) {
 		_, err := w.do(ctx, append([]string{"LOCK.ATTACH"}, some...)...)
-		if err != nil && !isReply(err) {
+		if !isReply(err) {
 			return err
 		}
 		for _, owner := range some {
-			k.attached(owner, err)
+			owners[owner].said(err)
 		}
-	}
-	for _, words := range unpaid {
-		k.owe(words)
 	}
 	for _, h := range k.held() {
 		if err := h.check(ctx, w); err != nil {
@@ -128,7 +131,7 @@ func (k *keeper) run(w *wire) {
 	for k.ended.Err() == nil {
 		k.watch(w)
 		k.mu.Lock()
-		k.wire = nil
+		k.wire, k.spent = nil, nil
 		sure := time.Until(k.answered.Add(k.sureFor()))
 		k.mu.Unlock()
 		giveUp := time.AfterFunc(sure, k.giveUp)
@@ -192,6 +195,9 @@ func (k *keeper) watch(w *wire) {
 			w.close(ErrClosed)
 			return
 		case <-tick.C:
+			k.mu.Lock()
+			k.dismiss()
+			k.mu.Unlock()
 		}
 		ctx, cancel := context.WithTimeout(k.ended, k.lease/6)
 		_, err := w.do(ctx, "PING")
@@ -232,53 +238,62 @@ func (k *keeper) told(push []resp.Value) {
 	}
 }
 
-// attach has the connection vouch for an owner; done of what it returns is closed when the server knows.
-func (k *keeper) attach(owner string) *vouched {
+// newOwner returns a name that no other owner has, and what becomes of vouching for it.
+func (k *keeper) newOwner() (name string, v *vouched) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	v := k.owners[owner]
-	if v == nil {
-		v = &vouched{done: make(chan struct{})}
-		k.owners[owner] = v
-		if k.wire != nil {
-			came := k.wire.send("LOCK.ATTACH", owner)
-			go func() {
-				if a := <-came; isReply(a.err) {
-					k.attached(owner, a.err)
-				}
-			}()
-		}
+	if len(k.spare) == 0 {
+		k.makeOwners()
 	}
-	return v
+	name, k.spare = k.spare[0], k.spare[1:]
+	v = k.owners[name]
+	if len(k.spare) == ownersAhead/4 {
+		k.makeOwners()
+	}
+	return name, v
 }
 
-// attached notes what the server has said.
-func (k *keeper) attached(owner string, err error) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	v := k.owners[owner]
-	if v == nil {
+// makeOwners makes names for owners and has the connection vouch for them; the caller holds mu.
+func (k *keeper) makeOwners() {
+	v := &vouched{done: make(chan struct{})}
+	words := []string{"LOCK.ATTACH"}
+	for range ownersAhead {
+		k.made++
+		name := k.client.name + ":" + strconv.FormatUint(k.made, 10)
+		k.owners[name] = v
+		words = append(words, name)
+	}
+	k.spare = append(k.spare, words[1:]...)
+	if k.wire == nil { // the next connection vouches for all
 		return
 	}
-	select {
-	case <-v.done:
-	default:
-		v.err = replied(err)
-		close(v.done)
-	}
+	came := k.wire.send(words...)
+	go func() {
+		if a := <-came; isReply(a.err) {
+			v.said(a.err)
+		}
+	}()
 }
 
-// detach has the connection vouch for an owner no longer.
+// said notes what the server has said to LOCK.ATTACH for the first time.
+func (v *vouched) said(err error) { v.once.Do(func() { v.err = replied(err); close(v.done) }) }
+
+// detach has the connection vouch for an owner no longer, in a while.
 func (k *keeper) detach(owner string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.owners[owner] == nil {
-		return
-	}
 	delete(k.owners, owner)
-	if k.wire != nil {
-		k.wire.send("LOCK.DETACH", owner)
+	if k.spent = append(k.spent, owner); len(k.spent) >= ownersAhead {
+		k.dismiss()
 	}
+}
+
+// dismiss tells the server of the owners that nobody is any more; the caller holds mu.
+func (k *keeper) dismiss() {
+	if len(k.spent) > 0 && k.wire != nil {
+		k.wire.send(append([]string{"LOCK.DETACH"}, k.spent...)...)
+	}
+	k.spent = nil
 }
 
 // owe has a command done, now or as soon as there is a connection, until it was answered.

@@ -264,3 +264,21 @@ func TestReadersAndWriters(t *testing.T) {
 	require.ErrorIs(t, err, ErrNotAcquired)
 	require.NoError(t, writer.Unlock(ctx))
 }
+
+// TestReaderLoses: a shared holder hears of its loss, too, and is renewed like any other.
+func TestReaderLoses(t *testing.T) {
+	srv, n := start(t, 300*time.Millisecond)
+	c, op := n.client(t), operator(t, srv)
+	one, err := c.RLock(ctx, "k")
+	require.NoError(t, err)
+	two, err := c.RLock(ctx, "k")
+	require.NoError(t, err)
+	time.Sleep(700 * time.Millisecond)
+	require.NoError(t, one.Context().Err())
+	require.Equal(t, int64(1), op.Do("EXISTS", "k").Int)
+	op.Do("HPEXPIRE", "k", "1", "FIELDS", "1", one.Owner())
+	require.Equal(t, &LostError{"k", one.Token(), "expired"}, ends(t, one))
+	require.NoError(t, two.Context().Err())
+	op.Do("LOCK.FORCE", "k")
+	require.Equal(t, &LostError{"k", two.Token(), "forced"}, ends(t, two))
+}

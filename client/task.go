@@ -8,8 +8,9 @@ import (
 // task is who holds locks: an owner. Locks that are asked for with the context of another lock have its
 // owner: they are reentrant, and the server finds circles of those who wait for each other.
 type task struct {
-	client *Client
-	owner  string
+	client  *Client
+	owner   string
+	vouched *vouched
 
 	mu    sync.Mutex
 	holds map[string]*hold         // by key
@@ -23,7 +24,8 @@ type taskKey struct{ client *Client }
 func (c *Client) taskOf(ctx context.Context) *task {
 	t, _ := ctx.Value(taskKey{c}).(*task)
 	if t == nil {
-		t = &task{client: c, owner: c.newOwner(), holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
+		t = &task{client: c, holds: make(map[string]*hold), busy: make(map[string]chan struct{})}
+		t.owner, t.vouched = c.keeper.newOwner()
 	}
 	t.mu.Lock()
 	t.users++
