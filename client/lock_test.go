@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"sync"
 	"testing"
 	"time"
 
@@ -78,14 +77,9 @@ func TestLoss(t *testing.T) {
 		"expired":     {"PEXPIRE", "k", "1"},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			var told *LostError
-			var mu sync.Mutex
+			told := make(chan *LostError, 2)
 			srv, n := start(t, time.Minute)
-			c := n.client(t, Observe(Hooks{Lost: func(lost *LostError) {
-				mu.Lock()
-				told = lost
-				mu.Unlock()
-			}}))
+			c := n.client(t, Observe(Hooks{Lost: func(lost *LostError) { told <- lost }}))
 			l, err := c.Lock(ctx, "k")
 			require.NoError(t, err)
 			operator(t, srv).Do(command...)
@@ -93,9 +87,8 @@ func TestLoss(t *testing.T) {
 			require.ErrorIs(t, cause, ErrLost)
 			require.Equal(t, &LostError{"k", l.Token(), reason}, cause)
 			require.Equal(t, cause, l.Unlock(ctx))
-			mu.Lock()
-			require.Equal(t, cause, told)
-			mu.Unlock()
+			require.Equal(t, cause, <-told)
+			require.Empty(t, told)
 		})
 	}
 }

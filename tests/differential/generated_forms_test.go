@@ -36,6 +36,7 @@ func TestGeneratedForms(t *testing.T) {
 	conf := configOf("")
 	conf.EnableDebugCommand, conf.RDBCompression = config.AccessYes, false // each compresses in its own way
 	p := startPairOf(t, conf, "--enable-debug-command", "yes", "--rdbcompression", "no")
+	p.nothingIsSlow()
 	names := map[string]bool{}
 	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
 		names[strings.ToLower(name.Str)] = true

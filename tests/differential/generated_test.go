@@ -65,6 +65,7 @@ func (r *generatedRun) goesOn() bool { return r.played < *commandsFlag && r.fail
 // part plays the sequences from one number up to another on servers of its own.
 func (r *generatedRun) part(t *testing.T, from, to int) {
 	p := startPair(t, "")
+	p.nothingIsSlow()
 	names := map[string]bool{}
 	for _, name := range p.redis.Do("COMMAND", "LIST").Elems {
 		names[strings.ToLower(name.Str)] = r.only.MatchString(name.Str)
