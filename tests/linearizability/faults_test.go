@@ -45,7 +45,7 @@ var faults = []plant.Fault{
 		"\tok, err := l.acquireAll(c)\n\tif !ok && err == nil {\n\t\tl.tryAgain(c)", `
 	mark := c.Out.Mark()
 	ok, err := l.acquireAll(c)
-	if ok && l.tokens[0]%3 == 0 && planted("a waiter is told nil and has the lock") {
+	if ok && l.grants[0].token%3 == 0 && planted("a waiter is told nil and has the lock") {
 		c.Out.Rollback(mark)
 		l.refuse(c)
 	}

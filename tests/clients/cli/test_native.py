@@ -8,7 +8,7 @@ from conftest import run
 def test_hints_and_completion(server):
     with Terminal(server) as terminal:
         terminal.type("LOCK ")
-        terminal.expect("key owner [PX milliseconds|EX seconds] [WAIT milliseconds]")
+        terminal.expect("key owner [SHARED] [PX milliseconds|EX seconds] [WAIT milliseconds] [ONCE]")
         terminal.clear()
         terminal.type("LOCK door alice ")
         terminal.expect("[PX milliseconds|EX seconds] [WAIT milliseconds]")
@@ -19,7 +19,7 @@ def test_hints_and_completion(server):
         terminal.type("SECKILL ")
         terminal.expect("voucher user order")
         terminal.clear()
-        assert "UNLOCK key owner [TOKEN token]" in terminal.run("HELP UNLOCK")
+        assert "UNLOCK key owner [SHARED] [TOKEN token]" in terminal.run("HELP UNLOCK")
 
 
 def test_waiting(server):
