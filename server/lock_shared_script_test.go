@@ -46,6 +46,17 @@ var lockSharedScripts = []struct{ name, text string }{
 		E <- token>c
 		E UNLOCK k e -> 1
 		F <- token>c`},
+	{"a lease ends no later than a field can", `
+		A LOCK k a SHARED EX 9007199254740993 -> token
+		A PEXPIRETIME k -> 70368744177663
+		A HPEXPIRETIME k FIELDS 1 a -> [70368744177663]
+		A RENEW k a PX 9007199254740993 -> 1
+		A HPEXPIRETIME k FIELDS 1 a -> [70368744177663]
+		A LOCK k a EX 9007199254740993 -> token
+		A HPEXPIRETIME k FIELDS 1 a -> [70368744177663]
+		B LOCK l b PX 1000 -> token
+		B LOCK l b SHARED EX 9007199254740993 -> token
+		B PEXPIRETIME l -> 70368744177663`},
 	{"a writer that gives up lets the readers behind it in", `
 		A LOCK k a SHARED -> token
 		B LOCK k b WAIT 100 -> waits
