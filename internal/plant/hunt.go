@@ -102,8 +102,8 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 				t.Log(out)
 				return // the process did not survive its fault, which is as plain as a violation
 			}
-			require.Equal(t, exitFound, code, "not found within %s:\n%s", h.FindWithin, out)
 			t.Log(out)
+			require.Equal(t, exitFound, code, "not found within %s", h.FindWithin)
 			if h.Check != nil {
 				h.Check(t, out)
 			}
