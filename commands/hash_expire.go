@@ -7,9 +7,9 @@ import (
 	"lockserver/internal/keyevent"
 )
 
-// maxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis
+// MaxFieldDeadlineMS is the latest deadline of a field, in milliseconds since 1970: Redis
 // keeps two of the 48 bits for later.
-const maxFieldDeadlineMS = 1<<46 - 1
+const MaxFieldDeadlineMS = 1<<46 - 1
 
 // What the commands answer for a field.
 const (
@@ -96,7 +96,7 @@ func fieldDeadline(a *Scanner, unitMS, baseMS int64) int64 {
 	switch {
 	case n < 0:
 		a.Fail(ErrFieldTimeSign)
-	case n > maxFieldDeadlineMS/unitMS || n*unitMS > maxFieldDeadlineMS-baseMS:
+	case n > MaxFieldDeadlineMS/unitMS || n*unitMS > MaxFieldDeadlineMS-baseMS:
 		a.Fail(ErrInvalidExpire(a.row.fullName))
 	default:
 		return n*unitMS + baseMS

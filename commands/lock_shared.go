@@ -161,10 +161,10 @@ func setMode(edit *store.HashEdit, v *lockView, mode []byte) {
 }
 
 // moveLease makes an owner's lease end at endMS, and the key with the last of its holders. v is the lock
-// as it was before. A field has no later deadline than maxFieldDeadlineMS: a lease of thousands of years
+// as it was before. A field has no later deadline than MaxFieldDeadlineMS: a lease of thousands of years
 // ends then.
 func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit store.HashEdit) {
-	endMS = min(endMS, maxFieldDeadlineMS)
+	endMS = min(endMS, MaxFieldDeadlineMS)
 	if v.owners == 0 && !v.byScript {
 		edit.ExpireField(owner, endMS)
 		edit.Expire(endMS)
