@@ -20,7 +20,7 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 		return nil, fmt.Errorf("a lease of %v is too short", w.lease)
 	}
 	began := time.Now()
-	l, err := c.try(ctx, w, began)
+	l, err := c.try(ctx, w)
 	for _, key := range w.keys {
 		switch {
 		case err == nil && c.hooks.Acquired != nil:
@@ -33,20 +33,20 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 }
 
 // try takes the lock for the task that ctx belongs to.
-func (c *Client) try(ctx context.Context, w wish, began time.Time) (*Lock, error) {
+func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	if w.wait > 0 {
 		limited, cancel := context.WithTimeoutCause(ctx, w.wait, ErrNotAcquired)
 		defer cancel()
-		return c.tryFor(ctx, limited, w, began)
+		return c.tryFor(ctx, limited, w)
 	}
-	return c.tryFor(ctx, ctx, w, began)
+	return c.tryFor(ctx, ctx, w)
 }
 
 // tryFor waits for the lock as long as limited; the lock has ctx.
-func (c *Client) tryFor(ctx, limited context.Context, w wish, began time.Time) (*Lock, error) {
+func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 	t := c.taskOf(ctx)
 	if err := t.enter(limited, w.keys); err != nil {
 		t.leave()
@@ -64,8 +64,13 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish, began time.Time) (
 			return l, nil
 		}
 	}
+	began := time.Now()
+	tokens, waited, err := c.ask(limited, t, w)
+	if err == nil && waited && w.lease != 0 {
+		began = time.Now()
+		err = c.begin(limited, t, w, tokens)
+	}
 	v := t.vouched
-	tokens, err := c.ask(limited, t, w)
 	if err == nil {
 		select {
 		case <-v.done:
@@ -143,32 +148,48 @@ func (w *wish) undo(owner string) []string {
 	return append(append([]string{"MUNLOCK", strconv.Itoa(len(w.keys))}, w.keys...), owner)
 }
 
-// ask sends the command until it is answered, and returns the tokens.
-func (c *Client) ask(ctx context.Context, t *task, w wish) ([]int64, error) {
+// ask sends the command until it is answered, and returns the tokens, and whether they were waited for.
+func (c *Client) ask(ctx context.Context, t *task, w wish) (tokens []int64, waited bool, err error) {
 	words := w.words(t.owner)
 	reply, err := c.again(ctx, words)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	if tokens := tokensOf(reply); tokens != nil {
-		return tokens, nil
+	if tokens = tokensOf(reply); tokens != nil {
+		return tokens, false, nil
 	}
 	if w.tries {
-		return nil, ErrNotAcquired
+		return nil, false, ErrNotAcquired
 	}
 	for attempt := 0; ; attempt++ {
-		tokens, err := c.await(ctx, words)
+		tokens, err = c.await(ctx, words)
 		if isReply(err) || errors.Is(err, ErrNotAcquired) || ctx.Err() != nil {
-			return tokens, replied(err)
+			return tokens, true, replied(err)
 		}
 		select { // the connection broke, and the place in the queue is gone
 		case <-time.After(pauses[min(attempt, len(pauses)-1)]):
 		case <-ctx.Done():
-			return nil, context.Cause(ctx)
+			return nil, true, context.Cause(ctx)
 		case <-c.keeper.ended.Done():
-			return nil, ErrClosed
+			return nil, true, ErrClosed
 		}
 	}
+}
+
+// begin has the fixed leases of locks that were waited for begin anew: when they were granted nobody can tell
+// who got the answer late, and a lease must not seem longer than it is.
+func (c *Client) begin(ctx context.Context, t *task, w wish, tokens []int64) error {
+	for i, key := range w.keys {
+		reply, err := c.again(ctx, []string{"RENEW", key, t.owner, "PX", strconv.FormatInt(w.lease.Milliseconds(), 10),
+			"TOKEN", strconv.FormatInt(tokens[i], 10)})
+		if err == nil && reply != int64(1) {
+			err = &LostError{key, tokens[i], expired}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // await waits on a connection of its own, so that the server sees when the caller gives up.

@@ -67,7 +67,6 @@ func newKeeper(c *Client) (*keeper, error) {
 			k.lease = time.Duration(ms) * time.Millisecond
 		}
 	}
-	k.hear()
 	c.hooks.connected(nil)
 	go k.run(w)
 	return k, nil
@@ -150,7 +149,6 @@ func (k *keeper) reconnect() *wire {
 	for wait := pause; k.ended.Err() == nil; wait = min(2*wait, longestPause, k.lease/10) {
 		w, err := k.connect(k.ended)
 		if err == nil {
-			k.hear()
 			k.client.hooks.connected(nil)
 			return w
 		}

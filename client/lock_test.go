@@ -182,6 +182,17 @@ func TestFixedLease(t *testing.T) {
 	require.NoError(t, next.Unlock(ctx))
 	_, err = c.Lock(ctx, "k", Lease(time.Microsecond))
 	require.Error(t, err)
+
+	// One that was waited for begins when it is had, not when it was asked for.
+	first, err := c.Lock(ctx, "k", Lease(300*time.Millisecond))
+	require.NoError(t, err)
+	second, err := c.Lock(ctx, "k", Lease(time.Second))
+	require.NoError(t, err)
+	had := time.Now()
+	require.ErrorIs(t, ends(t, first), ErrLost)
+	require.NoError(t, second.Context().Err())
+	require.ErrorIs(t, ends(t, second), ErrLost)
+	require.Greater(t, time.Since(had), 300*time.Millisecond)
 }
 
 // TestRenewal: a lock outlives its lease as long as the program lives, whatever becomes of single
