@@ -61,7 +61,9 @@ func (db *DB) find(key []byte) int {
 	name, v := keys.At(slot)
 	switch {
 	case v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime:
-		db.expire(name)
+		if !db.store.follows {
+			db.expire(name)
+		}
 		return -1
 	case v.tag() == Hash && db.store.fieldsDue():
 		return db.purge(slot)
@@ -242,9 +244,9 @@ func (db *DB) drop() int {
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
 	switch q := &db.store.fields; {
-	case old.timedHashes == q.Len():
+	case old.queuedHashes == q.Len():
 		*q = due.Queue[timedKey]{}
-	case old.timedHashes > 0:
+	case old.queuedHashes > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
 	switch q := &db.store.remembered; {

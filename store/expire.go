@@ -14,7 +14,9 @@ type deadline = due.Item[timedKey]
 type timedKey struct {
 	space *space
 	key   string
-	note  uint64 // see HashEdit.SetNote; no snapshot reads it
+	// note is HashEdit.SetNote's, which no snapshot reads; in the queue of fields, how many hold the lock
+	// beside its first holder.
+	note uint64
 }
 
 // NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
@@ -49,14 +51,18 @@ func (s *Store) ExpireDue(budget int) (more bool) {
 // setDeadline gives v its time; 0 takes it away. v must be writable.
 func (sp *space) setDeadline(key string, v *value, atMS int64) {
 	q := &sp.store.deadlines
-	switch {
-	case v.exp == nil && atMS == 0:
-	case v.exp == nil:
+	if v.exp == nil {
+		if atMS == 0 {
+			return
+		}
 		v.exp = &deadline{Of: timedKey{space: sp, key: key}}
 		sp.timed++
 		sp.addDeadline(atMS)
 		sp.charge(deadlineBytes)
 		q.Set(v.exp, atMS)
+		return
+	}
+	switch {
 	case atMS == 0:
 		sp.dropDeadline(v)
 		v.exp = nil
@@ -71,6 +77,7 @@ func (sp *space) setDeadline(key string, v *value, atMS int64) {
 		sp.addDeadline(atMS)
 		q.Set(v.exp, atMS)
 	}
+	sp.keyMoved(key, v)
 }
 
 // dropDeadline takes the time of v away, if it has one. v must be writable, or about to be removed.

@@ -112,7 +112,7 @@ func (e *HashEdit) Delete(field []byte) bool {
 		e.db.remove(e.key)
 		return true
 	}
-	if alarmOf(e.h) != nil {
+	if e.h.Quiet() || alarmOf(e.h) != nil {
 		e.rewatch()
 	}
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
@@ -129,5 +129,8 @@ func (e *HashEdit) Remove() {
 	keys := e.db.space.keys
 	e.db.loseAt(keys.Hash(e.key), e.slot, e.key)
 	e.db.store.dirty++
+	if e.db.store.epoch.Active() == 0 {
+		e.db.store.spareTimes.Keep(e.h)
+	}
 	e.h = nil
 }

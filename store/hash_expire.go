@@ -2,6 +2,7 @@ package store
 
 import (
 	"math"
+	"slices"
 	"strconv"
 
 	"lockserver/store/hash"
@@ -11,36 +12,88 @@ import (
 // queue a hash stands for its first field, so renaming or moving it costs nothing. A look-up removes the
 // overdue fields of the hash that it finds, so nobody ever sees one; what nobody looks up, ExpireDue removes.
 
-// alarmOf returns a hash's item in the queue, nil if it never had one.
+// alarmOf returns a hash's item for the queue, nil if it has none.
 func alarmOf(h *hash.Hash) *deadline {
 	item, _ := h.Alarm().(*deadline)
 	return item
 }
 
-// watchFields makes h stand in the queue for its first field, if it has any with a
-// deadline. key is the keyspace's own.
-func (sp *space) watchFields(key string, h *hash.Hash) {
+// watchFields makes a hash stand in the queue for its first field, if it has any with a deadline. key is the
+// keyspace's own. A hash of which one field has a deadline, and that dies itself no later, is quiet: it is in
+// no queue for that. Most locks with one shared holder are such.
+func (sp *space) watchFields(key string, v *value) {
+	h := v.hash()
 	_, atMS, ok := h.FirstDeadline()
 	if !ok {
 		sp.unwatchFields(h)
 		return
 	}
 	item := alarmOf(h)
-	if item == nil || !item.Queued() {
-		item = &deadline{Of: timedKey{space: sp, key: key}}
+	if item == nil {
+		if !h.Quiet() {
+			sp.timedHashes++
+		}
+		quiet := h.Timed() == 1 && v.exp != nil && v.exp.AtMS() <= atMS
+		if h.SetQuiet(quiet); quiet {
+			return
+		}
+		item = sp.spareAlarm(key)
 		h.SetAlarm(item)
-		sp.timedHashes++
+		sp.queuedHashes++
 	}
 	sp.store.fields.Set(item, atMS)
+	beside := uint64(0)
+	if n := h.Timed(); n > 1 && sp.tokens.Len() > 0 && h.Has(shareField) {
+		beside = uint64(n - 1)
+	}
+	sp.sharers += int(beside) - int(item.Of.note)
+	item.Of.note = beside
 }
 
-// unwatchFields takes h out of the queue.
-func (sp *space) unwatchFields(h *hash.Hash) {
-	if item := alarmOf(h); item != nil && item.Queued() {
-		sp.store.fields.Remove(item)
-		sp.timedHashes--
+// spareAlarm returns an item for a key that is in no queue.
+func (sp *space) spareAlarm(key string) (item *deadline) {
+	spare := &sp.store.spareAlarms
+	if n := len(*spare); n > 0 {
+		item, *spare = (*spare)[n-1], (*spare)[:n-1]
+	} else {
+		item = &deadline{}
+	}
+	item.Of = timedKey{space: sp, key: key}
+	return item
+}
+
+// keyMoved is told that a key has another deadline, or none any more: it may not die first now.
+func (sp *space) keyMoved(key string, v *value) {
+	if v.tag() == Hash && v.hash().Quiet() {
+		sp.watchFields(key, v)
 	}
 }
+
+// unwatchFields takes h out of the queue. Its item serves the next one: a lock that is shared for a moment
+// has one for as long.
+func (sp *space) unwatchFields(h *hash.Hash) {
+	if h.Quiet() {
+		h.SetQuiet(false)
+		sp.timedHashes--
+		return
+	}
+	item := alarmOf(h)
+	if item == nil {
+		return
+	}
+	h.SetAlarm(nil)
+	sp.timedHashes--
+	sp.store.fields.Remove(item)
+	sp.queuedHashes--
+	sp.sharers -= int(item.Of.note)
+	if len(sp.store.spareAlarms) < mostSpareAlarms {
+		item.Of = timedKey{}
+		sp.store.spareAlarms = append(sp.store.spareAlarms, item)
+	}
+}
+
+// mostSpareAlarms is how many items without a hash are kept.
+const mostSpareAlarms = 64
 
 // forget takes a value that is about to go, or to move, out of the queues.
 func (sp *space) forget(v *value) {
@@ -62,16 +115,45 @@ func (sp *space) unwatch(v *value) {
 func (sp *space) remember(key string, v *value) {
 	switch {
 	case v.tag() == Hash && v.hash().Timed() > 0:
-		sp.watchFields(key, v.hash())
+		sp.watchFields(key, v)
 	case v.tag() == Stream:
 		sp.watchProducers(key, v.stream())
 	}
 }
 
+// anyTimedHash reports whether a field of any hash has a deadline.
+func (s *Store) anyTimedHash() bool {
+	return slices.ContainsFunc(s.dbs, func(db *DB) bool { return db.space.timedHashes > 0 })
+}
+
 // fieldsDue reports whether any hash of the store may have an overdue field.
 func (s *Store) fieldsDue() bool {
 	atMS, ok := s.fields.NextMS()
-	return ok && atMS <= s.nowMS && !s.frozenTime
+	return ok && atMS <= s.nowMS && !s.frozenTime && !s.follows
+}
+
+// Overdue reports whether a field of a hash of this database has had its time, and stands there until the
+// master removes it. Never on a master: there it is gone.
+func (db *DB) Overdue(h *hash.Hash, field []byte) bool {
+	if !db.store.follows || h.Timed() == 0 {
+		return false
+	}
+	at := h.Deadline(field)
+	return at != 0 && db.store.Past(at)
+}
+
+// OverdueFields is how many fields of a hash, which may be missing, are Overdue.
+func (db *DB) OverdueFields(h *hash.Hash) (count int) {
+	if !db.store.follows || h == nil || h.Timed() == 0 {
+		return 0
+	}
+	h.EachTimed(func(_, _ []byte, atMS int64) bool {
+		if atMS != 0 && db.store.Past(atMS) {
+			count++
+		}
+		return true
+	})
+	return count
 }
 
 // purge removes the overdue fields of the hash in a slot, and returns the slot, or -1 if that was all of it.
@@ -122,6 +204,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		h.Delete(b)
 		db.space.charge(h.Size() - was)
 		db.store.stats.ExpiredFields++
+		if db.space.tokens.Has(slot) && h.Has(shareField) {
+			db.leasesExpired++
+		}
 		if h.Len() == 0 {
 			db.loseAt(db.space.keys.Hash(key), slot, key)
 			gone = true
@@ -131,7 +216,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		db.tell(key)
 	}
 	if !gone {
-		db.space.watchFields(name, h)
+		db.space.watchFields(name, v)
 	}
 	if any && db.store.witness != nil {
 		db.store.witness.FieldsExpired(db, key, gone)
@@ -154,7 +239,7 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 		return e.Delete(field)
 	}
 	was := e.h.Size()
-	e.h.SetDeadline(field, max(atMS, 1))
+	e.h.SetDeadlineIn(field, max(atMS, 1), &e.db.store.spareTimes)
 	e.charge(was)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
@@ -180,8 +265,8 @@ func (e *HashEdit) PersistField(field []byte) bool {
 
 // rewatch follows a change of a field's deadline.
 func (e *HashEdit) rewatch() {
-	name, _ := e.db.space.keys.At(e.slot)
-	e.db.space.watchFields(name, e.h)
+	name, v := e.db.space.keys.At(e.slot)
+	e.db.space.watchFields(name, v)
 }
 
 func (e *HashEdit) recordDeadline(field []byte, atMS int64) {

@@ -82,7 +82,8 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 	if atMS != 0 {
 		db.space.setDeadline(name, keys.Mut(slot), atMS)
 	}
-	db.space.remember(name, &v)
+	_, p := keys.At(slot)
+	db.space.remember(name, p)
 	db.space.watchHolds(key, &v)
 	db.made(key)
 }
@@ -131,6 +132,11 @@ func (db *DB) Each(visit func(key string, r Ref) bool) {
 	db.space.keys.Each(func(key string, v *value) bool {
 		return !db.live(v) || visit(key, Ref{v})
 	})
+}
+
+// EachStored is Each that also visits keys whose time has come and that are still there.
+func (db *DB) EachStored(visit func(key string, r Ref) bool) {
+	db.space.keys.Each(func(key string, v *value) bool { return visit(key, Ref{v}) })
 }
 
 // live reports whether a key's time, and that of all its fields, has not come.

@@ -104,7 +104,8 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	if deadlineMS != 0 {
 		db.space.setDeadline(name, keys.Mut(slot), deadlineMS)
 	}
-	db.space.remember(name, &v)
+	_, p := keys.At(slot)
+	db.space.remember(name, p)
 	db.space.watchHolds(key, &v)
 	return true
 }

@@ -17,7 +17,7 @@ type Snapshot struct {
 // with Release, on the executor.
 func (s *Store) Cut() *Snapshot {
 	s.epoch.Cut()
-	snap := &Snapshot{store: s, fieldTimes: s.fields.Len() > 0, uses: s.uses()}
+	snap := &Snapshot{store: s, fieldTimes: s.anyTimedHash(), uses: s.uses()}
 	for _, db := range s.dbs {
 		snap.views = append(snap.views, db.space.keys.View())
 		snap.timed = append(snap.timed, db.space.timed)

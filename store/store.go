@@ -67,6 +67,8 @@ type Store struct {
 	apart        *DB // nil until Apart is called
 	deadlines    due.Queue[timedKey]
 	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
+	spareAlarms  []*deadline         // in no queue, for the next hashes that come into fields
+	spareTimes   hash.Spare          // of hashes that have gone
 	holds        due.Queue[timedKey] // lists of holds, by their first one: see holds.go
 	remembered   due.Queue[timedKey] // streams, by what they are to forget first of their producers
 	epoch        cow.Epoch
@@ -87,6 +89,8 @@ type Store struct {
 	walk         set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool
+	// follows: overdue keys and fields are gone for who looks, and stay: see SetFollows.
+	follows bool
 }
 
 // New returns an empty store of n databases (at least 1).
@@ -111,8 +115,11 @@ type space struct {
 	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.
 	deadlineSum [2]uint64
 	used        int // bytes of the store's used that are in this space
-	// timedHashes is how many hashes of this space stand in the store's queue of fields.
-	timedHashes int
+	// timedHashes is how many hashes of this space have fields with deadlines, and queuedHashes how many of
+	// them stand in the store's queue of fields: the others die first.
+	timedHashes, queuedHashes int
+	// sharers is how many hold locks of this space beside the first holder of each.
+	sharers     int
 	remembering int       // the same for streams and their producers
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	stocks      marks.Set // slots of the keys that begin with StockPrefix
@@ -166,6 +173,10 @@ func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
 
 // SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
 func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
+
+// SetFollows decides whether overdue keys, and what they hold, stay where they are although nobody finds them
+// any more: on a replica only its master's word removes them, and under CLIENT PAUSE nothing does.
+func (s *Store) SetFollows(on bool) { s.follows = on }
 
 // Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing is.
 func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime }

@@ -77,8 +77,10 @@ func (sp *space) markToken(slot int) {
 }
 
 func (v *value) hasToken() bool {
-	return v.tag() == Hash && (v.hash().Has([]byte(TokenField)) || v.hash().Has([]byte(ShareField)))
+	return v.tag() == Hash && (v.hash().Has([]byte(TokenField)) || v.hash().Has(shareField))
 }
+
+var shareField = []byte(ShareField)
 
 // noteToken is markToken for a field that has just been added.
 func (e *HashEdit) noteToken(field []byte) {
@@ -178,8 +180,8 @@ func below(of *marks.Set, cursor uint64, most int, visit func(slot int)) (next u
 	return uint64(slot)
 }
 
-// Tokens returns the number of keys that EachToken may visit.
-func (db *DB) Tokens() int { return db.space.tokens.Len() }
+// Holders returns how many hold the locks that EachToken may visit: one each, or several who share one.
+func (db *DB) Holders() int { return db.space.tokens.Len() + db.space.sharers }
 
 // noteLease counts the key of a slot, whose time has come, if it is a lock that is held.
 func (db *DB) noteLease(slot int) {
@@ -195,12 +197,12 @@ func (db *DB) noteLease(slot int) {
 		owners--
 	}
 	if owners > 0 {
-		db.leasesExpired++
+		db.leasesExpired += int64(max(1, v.hash().Timed()))
 	}
 }
 
-// LeasesExpired returns how many locks with a token were held when their time had come: since the start, or
-// the last ResetStats.
+// LeasesExpired returns how many holders of locks with a token lost them because their time had come: since
+// the start, or the last ResetStats.
 func (db *DB) LeasesExpired() int64 { return db.leasesExpired }
 
 // SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and

@@ -185,7 +185,7 @@ func TestTokensOfALoadedHash(t *testing.T) {
 	require.True(t, s.DB(0).LoadHash([]byte("lock"), h, 0))
 	require.True(t, s.DB(0).LoadString([]byte("redisson_lock_token:{lock}"), []byte("3"), 0))
 	requireTokens(t, s)
-	require.Equal(t, 1, s.DB(0).Tokens())
+	require.Equal(t, 1, s.DB(0).Holders())
 	require.True(t, s.DB(0).HasCompanions())
 }
 

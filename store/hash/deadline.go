@@ -23,12 +23,18 @@ func (h *Hash) Deadline(field []byte) int64 {
 }
 
 // SetDeadline makes a field die at atMS and reports whether there is such a field.
-func (h *Hash) SetDeadline(field []byte, atMS int64) bool {
+func (h *Hash) SetDeadline(field []byte, atMS int64) bool { return h.SetDeadlineIn(field, atMS, nil) }
+
+// SetDeadlineIn is SetDeadline that takes what it needs from what others have left; nil: nothing is.
+func (h *Hash) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	h.mustOwn()
 	name := ""
 	switch {
 	case h.table == nil && h.smallFind(field) < 0:
 		return false
+	case h.table == nil && h.times == nil:
+		h.times = spare.take()
+		name = h.times.first(field)
 	case h.table == nil:
 		name = string(field)
 	default:
@@ -37,8 +43,8 @@ func (h *Hash) SetDeadline(field []byte, atMS int64) bool {
 			return false
 		}
 		name, _ = h.table.At(slot)
+		h.AllowDeadlines()
 	}
-	h.AllowDeadlines()
 	h.times.set(name, atMS)
 	return true
 }
@@ -47,9 +53,7 @@ func (h *Hash) SetDeadline(field []byte, atMS int64) bool {
 func (h *Hash) AllowDeadlines() {
 	h.mustOwn()
 	if h.times == nil {
-		t := &firstTimes{}
-		t.few = t.room[:0]
-		h.times = &t.times
+		h.times = &times{}
 	}
 }
 
@@ -65,7 +69,7 @@ func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
 	if h.times == nil {
 		return "", 0, false
 	}
-	e, ok := h.times.first()
+	e, ok := h.times.earliest()
 	return e.field, e.atMS, ok
 }
 
@@ -75,7 +79,7 @@ func (h *Hash) AllOverdue(nowMS int64) bool {
 	if h.times == nil || h.times.len() < h.Len() {
 		return false
 	}
-	e, ok := h.times.last()
+	e, ok := h.times.latest()
 	return ok && e.atMS <= nowMS
 }
 
@@ -126,6 +130,12 @@ func (h *Hash) Alarm() any {
 // SetAlarm hangs something of the owner's on a hash of which a field has a deadline. It may be called
 // on any header; no snapshot reads it.
 func (h *Hash) SetAlarm(a any) { h.times.alarm = a }
+
+// Quiet reports what SetQuiet has said last.
+func (h *Hash) Quiet() bool { return h.times != nil && h.times.quiet }
+
+// SetQuiet notes for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
+func (h *Hash) SetQuiet(on bool) { h.times.quiet = on }
 
 // viewOf returns b as a string that is only read while b stays as it is.
 func viewOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -24,12 +24,54 @@ type times struct {
 	at    *btree.Map[string, int64]
 	order *btree.BTreeG[fieldTime]
 	alarm any
+	quiet bool // SetQuiet
+	// room is few's for the one deadline that most hashes with any have, and name that of its field, which is
+	// written once.
+	room [1]fieldTime
+	name [32]byte
 }
 
-// firstTimes are times with room for the one deadline that most hashes with any have.
-type firstTimes struct {
-	times
-	room [1]fieldTime
+// first makes the field, if its name fits, the first of times without any: a view of the name that stays.
+func (t *times) first(field []byte) (name string) {
+	if t.few == nil {
+		t.few = t.room[:0]
+	}
+	if len(field) > len(t.name) {
+		return string(field)
+	}
+	return viewOf(t.name[:copy(t.name[:], field)])
+}
+
+// Spare keeps what hashes that have gone needed for the deadlines of their fields, for the next ones: a lock
+// that is shared for a moment needs it for as long. The zero value is ready for use.
+type Spare struct{ times []*times }
+
+// mostSpare is how much is kept.
+const mostSpare = 64
+
+func (s *Spare) take() *times {
+	if s == nil || len(s.times) == 0 {
+		return &times{}
+	}
+	last := len(s.times) - 1
+	t := s.times[last]
+	s.times = s.times[:last]
+	return t
+}
+
+// Keep takes what a hash that has gone has no use for any more. No snapshot may hold it.
+func (s *Spare) Keep(h *Hash) {
+	t := h.times
+	if t == nil || t.at != nil || t.alarm != nil || len(s.times) >= mostSpare {
+		return
+	}
+	if h.times = nil; cap(t.few) == len(t.room) {
+		t.few = t.few[:0]
+	} else {
+		t.few = nil
+	}
+	t.quiet = false
+	s.times = append(s.times, t)
 }
 
 // fieldTime is a field and when it dies, in milliseconds since 1970.
@@ -73,7 +115,11 @@ func (t *times) find(field string) int {
 
 // set gives a field a deadline. The string is kept.
 func (t *times) set(field string, atMS int64) {
-	if t.at == nil && len(t.few) < maxFew || t.find(field) >= 0 {
+	switch {
+	case t.at == nil && len(t.few) == 0:
+		t.few = append(t.few, fieldTime{atMS, field})
+		return
+	case t.at == nil && len(t.few) < maxFew, t.find(field) >= 0:
 		t.removeFew(field)
 		e := fieldTime{atMS, field}
 		i, _ := slices.BinarySearchFunc(t.few, e, fieldTime.compare)
@@ -121,8 +167,8 @@ func (t *times) removeFew(field string) bool {
 	return true
 }
 
-// first returns the field that dies first; false if none has a deadline.
-func (t *times) first() (fieldTime, bool) {
+// earliest returns the field that dies first; false if none has a deadline.
+func (t *times) earliest() (fieldTime, bool) {
 	if t.at != nil {
 		return t.order.Min()
 	}
@@ -132,8 +178,8 @@ func (t *times) first() (fieldTime, bool) {
 	return t.few[0], true
 }
 
-// last returns the field that dies last; false if none has a deadline.
-func (t *times) last() (fieldTime, bool) {
+// latest returns the field that dies last; false if none has a deadline.
+func (t *times) latest() (fieldTime, bool) {
 	if t.at != nil {
 		return t.order.Max()
 	}
@@ -143,7 +189,7 @@ func (t *times) last() (fieldTime, bool) {
 	return t.few[len(t.few)-1], true
 }
 
-// each calls fn for every field with a deadline. Unlike first and last it may be
+// each calls fn for every field with a deadline. Unlike earliest and latest it may be
 // called on what a snapshot holds.
 func (t *times) each(fn func(field string, atMS int64)) {
 	for _, e := range t.few {
@@ -159,7 +205,7 @@ func (t *times) each(fn func(field string, atMS int64)) {
 
 // clone returns the times for writing; t remains for a snapshot.
 func (t *times) clone() *times {
-	c := &times{few: slices.Clone(t.few), order: t.order, alarm: t.alarm}
+	c := &times{few: slices.Clone(t.few), order: t.order, alarm: t.alarm, quiet: t.quiet}
 	if t.at != nil {
 		c.at = t.at.Copy()
 	}

@@ -2,6 +2,7 @@ package stream
 
 import (
 	"cmp"
+	"math"
 
 	"github.com/tidwall/btree"
 )
@@ -24,6 +25,9 @@ const (
 	MaxProducerSize      = 10000
 )
 
+// MaxMessageMS is the latest time of a message: it and any duration still make a number.
+const MaxMessageMS = math.MaxInt64 / 2
+
 // DefaultProducerLimits returns Redis' defaults.
 func DefaultProducerLimits() ProducerLimits { return ProducerLimits{DurationS: 100, MaxSize: 100} }
 
@@ -36,7 +40,7 @@ func (l ProducerLimits) Valid() bool {
 type Message struct {
 	Producer, Name string // what XADD calls pid and iid
 	ID             ID     // of the entry
-	AtMS           int64  // when it was added, in milliseconds since 1970
+	AtMS           int64  // when it was added, in milliseconds since 1970, from 0 to MaxMessageMS
 }
 
 // remembered is a message in the trees, which share it. It never changes.

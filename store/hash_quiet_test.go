@@ -1,0 +1,130 @@
+package store
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestFieldsAreWatched: whatever becomes of hashes and their deadlines, each with a field that can die before
+// the hash does stands in the queue for the first of them, and nothing else does.
+func TestFieldsAreWatched(t *testing.T) {
+	for seed := range uint64(20) {
+		w := newTimedWorld(t, seed)
+		for range 400 {
+			w.step()
+			w.check()
+		}
+	}
+}
+
+// timedWorld is a store to which things happen.
+type timedWorld struct {
+	t      *testing.T
+	random *rand.Rand
+	s      *Store
+	nowMS  int64
+	told   []string
+	cut    *Snapshot
+}
+
+func newTimedWorld(t *testing.T, seed uint64) *timedWorld {
+	w := &timedWorld{t: t, random: rand.New(rand.NewPCG(seed, 1)), s: New(2, Limits{}), nowMS: 1_000_000}
+	w.s.SetNow(w.nowMS * 1000)
+	return w
+}
+
+func (w *timedWorld) key() []byte { return fmt.Appendf(nil, "k%d", w.random.IntN(4)) }
+
+func (w *timedWorld) later() int64 { return w.nowMS + 1 + w.random.Int64N(50) }
+
+// step does one thing.
+func (w *timedWorld) step() {
+	db, other := w.s.DB(w.random.IntN(2)), w.s.DB(w.random.IntN(2))
+	key, field := w.key(), fmt.Appendf(nil, "f%d", w.random.IntN(3))
+	e, ok := db.OpenHash(key)
+	n := w.random.IntN(15)
+	w.told = append(w.told, fmt.Sprintf("%d: %d of %s in %d, %s", w.nowMS, n, key, db.id, field))
+	has := ok && e.Hash() != nil
+	switch {
+	case n == 0:
+		w.nowMS += w.random.Int64N(20)
+		w.s.SetNow(w.nowMS * 1000)
+		for w.s.ExpireDue(3) {
+		}
+	case n == 1 && w.cut == nil:
+		w.cut = w.s.Cut()
+	case n == 1:
+		w.cut.Release()
+		w.cut = nil
+	case n == 2 && w.random.IntN(10) == 0:
+		db.Flush()
+	case n == 3:
+		w.s.SwapDB(db, other)
+	case n < 6 || !has:
+		e.Set(field, []byte("v"))
+	case n < 9 && e.Hash().Has(field):
+		e.ExpireField(field, w.later())
+	case n < 11:
+		e.Expire(w.later())
+	case n == 11:
+		e.Remove()
+	case n == 12:
+		db.Persist(key)
+	case n == 13 && e.Hash().Has(field):
+		if !e.PersistField(field) {
+			e.Delete(field)
+		}
+	default:
+		w.move(db, other, key)
+	}
+}
+
+// move takes a hash elsewhere, or copies it.
+func (w *timedWorld) move(db, other *DB, key []byte) {
+	to := w.key()
+	switch {
+	case db == other && string(key) == string(to):
+	case w.random.IntN(2) == 0 && db == other:
+		db.Rename(key, to)
+	case w.random.IntN(2) == 0 && db != other:
+		db.Move(key, other)
+	case !other.Peek(to).OK():
+		db.Copy(key, other, to)
+	}
+}
+
+func (w *timedWorld) check() {
+	queued := 0
+	for _, db := range w.s.dbs {
+		timed, inQueue := 0, 0
+		db.space.keys.Each(func(key string, v *value) bool {
+			h := v.hash()
+			_, atMS, ok := h.FirstDeadline()
+			item := alarmOf(h)
+			require.False(w.t, h.Quiet() && item != nil, "%s: %v", key, w.told)
+			switch {
+			case !ok:
+				require.False(w.t, h.Quiet() || item != nil, "%s has no deadline: %v", key, w.told)
+				return true
+			case h.Quiet():
+				require.True(w.t, v.exp != nil && v.exp.AtMS() <= atMS && h.Timed() == 1, "%s is quiet: %v", key, w.told)
+			default:
+				require.NotNil(w.t, item, "%s: %v", key, w.told)
+				require.True(w.t, item.Queued(), "%s: %v", key, w.told)
+				require.Equal(w.t, atMS, item.AtMS(), "%s: %v", key, w.told)
+				require.Equal(w.t, db.space, item.Of.space)
+				require.Equal(w.t, key, item.Of.key)
+				inQueue++
+			}
+			timed++
+			return true
+		})
+		require.Equal(w.t, timed, db.TimedHashes(), "%v", w.told)
+		require.Equal(w.t, inQueue, db.space.queuedHashes, "%v", w.told)
+		queued += inQueue
+	}
+	require.Equal(w.t, queued, w.s.fields.Len(), "%v", w.told)
+}
