@@ -22,6 +22,8 @@ type Loaded struct {
 	Version int // of the format
 	// TokenLimit is SaveOptions'; 0: the file does not state it.
 	TokenLimit int64
+	// History is SaveOptions'; no ID: the file does not state it.
+	History History
 }
 
 // LoadOptions say how a snapshot is read.
@@ -88,19 +90,45 @@ func (l *loader) load() error {
 	if err := l.handOnFunctions(); err != nil {
 		return err
 	}
-	for _, a := range l.in.Aux() {
-		if a.Name != rdb.AuxTokenLimit {
-			continue
-		}
-		limit, err := strconv.ParseInt(a.Value, 10, 64)
-		if err != nil || limit < 0 {
-			return fmt.Errorf("%s is %.40q", a.Name, a.Value)
-		}
-		l.got.TokenLimit = limit
+	if err := l.aux(); err != nil {
+		return err
 	}
 	l.got.Bytes, l.got.Version = l.in.Offset(), l.in.Version()
 	return nil
 }
+
+// aux reads what the file says of itself.
+func (l *loader) aux() error {
+	l.got.History.DB = -1
+	for _, a := range l.in.Aux() {
+		n, err := strconv.ParseInt(a.Value, 10, 64)
+		h := &l.got.History
+		switch a.Name {
+		case rdb.AuxTokenLimit:
+			if err != nil || n < 0 {
+				return fmt.Errorf("%s is %.40q", a.Name, a.Value)
+			}
+			l.got.TokenLimit = n
+		case rdb.AuxHistoryID:
+			h.ID = a.Value
+		case rdb.AuxHistoryOffset:
+			if h.Offset = n; err != nil || n < 0 {
+				h.Offset = -1
+			}
+		case rdb.AuxStreamDB:
+			if err == nil && n >= 0 && n < int64(l.st.Len()) {
+				h.DB = int(n)
+			}
+		}
+	}
+	if len(l.got.History.ID) != historyIDBytes || l.got.History.Offset < 0 {
+		l.got.History = History{}
+	}
+	return nil
+}
+
+// historyIDBytes is the length of the name of a history.
+const historyIDBytes = 40
 
 // handOnFunctions hands on the libraries that have been read and not handed on.
 func (l *loader) handOnFunctions() error {

@@ -24,9 +24,6 @@ func saveProducers(out *rdb.Writer, p *stream.Producers) {
 	})
 }
 
-// farMS is beyond all time: no message was added later.
-const farMS = 1 << 60
-
 // loadProducers adds what a field says to what the stream at key remembers.
 func loadProducers(in input, db *store.DB, key, field []byte) error {
 	p, ok := rdb.ParseProducers(field)
@@ -36,7 +33,7 @@ func loadProducers(in input, db *store.DB, key, field []byte) error {
 	}
 	ok = ok && l.Limits.Valid()
 	for _, m := range p.Messages {
-		ok = ok && len(m.Producer) > 0 && len(m.Name) > 0 && m.AtMS >= 0 && m.AtMS < farMS
+		ok = ok && len(m.Producer) > 0 && len(m.Name) > 0 && m.AtMS >= 0 && m.AtMS <= stream.MaxMessageMS
 		l.Messages = append(l.Messages,
 			stream.Message{Producer: string(m.Producer), Name: string(m.Name), ID: stream.ID(m.ID), AtMS: m.AtMS})
 	}

@@ -106,7 +106,8 @@ func TestMalformedProducers(t *testing.T) {
 		return payload
 	}
 	m := rdb.Message{Producer: []byte("p"), Name: []byte("n"), AtMS: 1}
-	_, err := ReadPayload(st, field(rdb.Producers{DurationS: 1, MaxSize: 1, Messages: []rdb.Message{m, m}}))
+	last := rdb.Message{Producer: m.Producer, Name: m.Name, AtMS: stream.MaxMessageMS}
+	_, err := ReadPayload(st, field(rdb.Producers{DurationS: stream.MaxProducerDurationS, MaxSize: 1, Messages: []rdb.Message{m, m, last}}))
 	require.NoError(t, err)
 	for name, p := range map[string]rdb.Producers{
 		"no duration":        {MaxSize: 1},
@@ -116,7 +117,7 @@ func TestMalformedProducers(t *testing.T) {
 		"nobody's":           {DurationS: 1, MaxSize: 1, Messages: []rdb.Message{{Name: m.Name}}},
 		"without a name":     {DurationS: 1, MaxSize: 1, Messages: []rdb.Message{{Producer: m.Name}}},
 		"before 1970":        {DurationS: 1, MaxSize: 1, Messages: []rdb.Message{{Producer: m.Name, Name: m.Name, AtMS: -1}}},
-		"beyond all time":    {DurationS: 1, MaxSize: 1, Messages: []rdb.Message{{Producer: m.Name, Name: m.Name, AtMS: 1 << 60}}},
+		"beyond all time":    {DurationS: 1, MaxSize: 1, Messages: []rdb.Message{{Producer: m.Name, Name: m.Name, AtMS: stream.MaxMessageMS + 1}}},
 		"out of all numbers": {DurationS: 1 << 63, MaxSize: 1},
 	} {
 		_, err := ReadPayload(st, field(p))

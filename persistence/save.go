@@ -25,6 +25,9 @@ type SaveOptions struct {
 	Functions [][]byte
 	// TokenLimit is a number that no fencing token is above; 0: it is not stated.
 	TokenLimit int64
+	// History, unless its ID is empty, says of which history of replication the data is the state at which
+	// place.
+	History History
 	// Base says that a log follows: the snapshot is the base of an append-only file.
 	Base bool
 	// EachKey, if not nil, is called after each key.
@@ -32,6 +35,14 @@ type SaveOptions struct {
 	// Breathe, if not nil, is called now and then with how many keys have been written: whoever writes in the
 	// background lets others have the processor.
 	Breathe func(keys int)
+}
+
+// History is a place in a history of replication: its name, how many bytes of it lie before, and the database
+// that the commands behind it are for; -1: they say so themselves.
+type History struct {
+	ID     string
+	Offset int64
+	DB     int
 }
 
 // breathBytes is how much is written between two calls of Breathe: some tenths of a millisecond's work.
@@ -53,21 +64,7 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	if snap.HasFieldTimes() {
 		version = rdb.VersionFieldExpiry
 	}
-	out := rdb.NewWriter(w, rdb.WriterOptions{Compress: o.Compress, NoChecksum: !o.Checksum, Version: version})
-	out.Aux("redis-ver", o.Version)
-	out.AuxInt("redis-bits", 64)
-	out.AuxInt("ctime", o.CreatedS)
-	base := int64(0)
-	if o.Base {
-		base = 1
-	}
-	out.AuxInt("aof-base", base)
-	if o.TokenLimit > 0 {
-		out.AuxInt(rdb.AuxTokenLimit, o.TokenLimit)
-	}
-	for _, code := range o.Functions {
-		out.Function(code)
-	}
+	out := begin(w, version, o)
 	lastBreath, saved := int64(0), 0
 	var name []byte // one for all keys: a save's garbage would have the collector run in the middle of it
 	for db := range snap.DBs() {
@@ -98,6 +95,34 @@ func Save(w io.Writer, snap *store.Snapshot, o SaveOptions) (bytes int64, err er
 	}
 	err = out.Close()
 	return out.Written(), err
+}
+
+// SaveFunctions writes a snapshot that has the libraries of functions and no key.
+func SaveFunctions(w io.Writer, o SaveOptions) error { return begin(w, rdb.Version7, o).Close() }
+
+// begin writes what stands before the keys.
+func begin(w io.Writer, version int, o SaveOptions) *rdb.Writer {
+	out := rdb.NewWriter(w, rdb.WriterOptions{Compress: o.Compress, NoChecksum: !o.Checksum, Version: version})
+	out.Aux("redis-ver", o.Version)
+	out.AuxInt("redis-bits", 64)
+	out.AuxInt("ctime", o.CreatedS)
+	if o.History.ID != "" {
+		out.AuxInt(rdb.AuxStreamDB, int64(o.History.DB))
+		out.Aux(rdb.AuxHistoryID, o.History.ID)
+		out.AuxInt(rdb.AuxHistoryOffset, o.History.Offset)
+	}
+	base := int64(0)
+	if o.Base {
+		base = 1
+	}
+	out.AuxInt("aof-base", base)
+	if o.TokenLimit > 0 {
+		out.AuxInt(rdb.AuxTokenLimit, o.TokenLimit)
+	}
+	for _, code := range o.Functions {
+		out.Function(code)
+	}
+	return out
 }
 
 func saveKey(out *rdb.Writer, key []byte, r store.Ref) {

@@ -51,7 +51,7 @@ type Log struct {
 	buf        []byte // appended and not taken to be written
 	spare      []byte // a buffer for the time when buf is taken
 	end        int64  // position behind buf
-	enc        encoder
+	enc        Encoder
 	stamps     bool
 	active     bool  // what is appended counts: the manifest and memory agree
 	keep       bool  // what is appended has a file to go to
@@ -84,7 +84,7 @@ func (l *Log) Append(unit []store.Effect) (position int64) {
 	if l.stamps && l.o.NowMS != nil {
 		l.buf = l.enc.annotation(l.buf, l.o.NowMS())
 	}
-	l.buf = l.enc.unit(l.buf, unit)
+	l.buf = l.enc.Unit(l.buf, unit)
 	l.end += int64(len(l.buf) - before)
 	l.setDue()
 	return l.counts.Load()

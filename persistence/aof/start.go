@@ -108,7 +108,7 @@ func (d *Dir) Replace(o Options) (*Log, error) {
 
 func newLog(d *Dir, o Options) *Log {
 	l := &Log{dir: d, o: o.withDefaults(), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1),
-		ended: make(chan struct{}), stop: make(chan struct{}), enc: encoder{db: -1}}
+		ended: make(chan struct{}), stop: make(chan struct{}), enc: Encoder{db: -1}}
 	l.policy.Store(int32(o.Policy))
 	return l
 }

@@ -8,14 +8,20 @@ import (
 	"lockserver/store"
 )
 
-// encoder writes units as they stand in an incremental file.
-type encoder struct {
+// Encoder writes units as they stand in an incremental file.
+type Encoder struct {
 	db     int   // that the file has selected, -1: none yet
 	stampS int64 // second of the last annotation
 }
 
-// unit appends the effects of one unit.
-func (e *encoder) unit(dst []byte, effects []store.Effect) []byte {
+// DB is the database that was selected last; -1: the next unit selects its own.
+func (e *Encoder) DB() int { return e.db }
+
+// Select says which database is selected where the next unit is going to stand; -1: none.
+func (e *Encoder) Select(db int) { e.db = db }
+
+// Unit appends the effects of one unit.
+func (e *Encoder) Unit(dst []byte, effects []store.Effect) []byte {
 	if len(effects) > 1 {
 		dst = append(dst, "*1\r\n$5\r\nMULTI\r\n"...)
 	}
@@ -28,7 +34,7 @@ func (e *encoder) unit(dst []byte, effects []store.Effect) []byte {
 	return dst
 }
 
-func (e *encoder) effect(dst []byte, effect *store.Effect) []byte {
+func (e *Encoder) effect(dst []byte, effect *store.Effect) []byte {
 	if effect.DB != e.db {
 		e.db = effect.DB
 		var number [20]byte
@@ -43,7 +49,7 @@ func (e *encoder) effect(dst []byte, effect *store.Effect) []byte {
 }
 
 // annotation appends the time, if another second has begun since the last one.
-func (e *encoder) annotation(dst []byte, nowMS int64) []byte {
+func (e *Encoder) annotation(dst []byte, nowMS int64) []byte {
 	if s := nowMS / 1000; s != e.stampS {
 		e.stampS = s
 		dst = strconv.AppendInt(append(dst, "#TS:"...), s, 10)

@@ -42,8 +42,8 @@ func (d *Digest) follow(b []byte) {
 	*d = sha1.Sum(d[:])
 }
 
-// Of returns the digest of all data. Its time grows with the data: it is for tests and
-// for comparing two servers.
+// Of returns the digest of all data, with what is overdue and still there, as in Redis. Its time grows with
+// the data: it is for tests and for comparing two servers.
 func Of(st *store.Store) (d Digest) {
 	for id := range st.Len() {
 		db := st.DB(id)
@@ -51,7 +51,7 @@ func Of(st *store.Store) (d Digest) {
 			continue
 		}
 		d.follow(binary.BigEndian.AppendUint32(nil, uint32(id)))
-		db.Each(func(key string, r store.Ref) bool {
+		db.EachStored(func(key string, r store.Ref) bool {
 			var one Digest
 			one.follow([]byte(key))
 			one.value(r)

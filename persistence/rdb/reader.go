@@ -46,6 +46,14 @@ type Entry struct {
 // written. It is ours (format, do not change); Redis passes over fields that it does not know.
 const AuxTokenLimit = "lockserver-token-limit"
 
+// The AUX fields in which Redis states where the data stands in a history of replication: the history's name,
+// how many bytes of it lie before, and the database that what follows is for.
+const (
+	AuxHistoryID     = "repl-id"
+	AuxHistoryOffset = "repl-offset"
+	AuxStreamDB      = "repl-stream-db"
+)
+
 // AuxField is one of the facts that a file states of itself, such as redis-ver, ctime or used-mem.
 type AuxField struct{ Name, Value string }
 

@@ -1,0 +1,52 @@
+package aof
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// historyAnnotation begins the line that states where the data stands in a history of replication (format, do
+// not change): the history's name, how many bytes of it lie before, and the database that what follows there
+// is for. Redis passes over it.
+const historyAnnotation = "lockserver-history:"
+
+// HistoryPlace is a place in such a history.
+type HistoryPlace struct {
+	ID     string
+	Offset int64
+	DB     int
+}
+
+// NoteHistory states where what has been appended leads to.
+func (l *Log) NoteHistory(at HistoryPlace) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.keep {
+		return
+	}
+	before := len(l.buf)
+	b := append(append(append(l.buf, '#'), historyAnnotation...), at.ID...)
+	b = strconv.AppendInt(append(b, ' '), at.Offset, 10)
+	b = strconv.AppendInt(append(b, ' '), int64(at.DB), 10)
+	l.buf = append(b, "\r\n"...)
+	l.end += int64(len(l.buf) - before)
+	l.setDue()
+}
+
+// History is the place that an annotation states; false: it states another thing.
+func History(annotation []byte) (at HistoryPlace, ok bool) {
+	text, ok := bytes.CutPrefix(annotation, []byte(historyAnnotation))
+	words := bytes.Fields(text)
+	if !ok || len(words) != 3 {
+		return at, false
+	}
+	offset, err := strconv.ParseInt(string(words[1]), 10, 64)
+	db, err2 := strconv.Atoi(string(words[2]))
+	if err != nil || err2 != nil || offset < 0 || len(words[0]) != historyIDBytes {
+		return at, false
+	}
+	return HistoryPlace{ID: string(words[0]), Offset: offset, DB: db}, true
+}
+
+// historyIDBytes is the length of the name of a history.
+const historyIDBytes = 40
