@@ -199,6 +199,12 @@ func (c *Ctx) findHash(key []byte) (*hash.Hash, error) {
 	return r.Hash(), nil
 }
 
+// hasField reports whether a hash, which may be missing, has a field for who asks for it. As in Redis a
+// replica hides one that is overdue, although HLEN and HRANDFIELD count it.
+func (c *Ctx) hasField(h *hash.Hash, field []byte) bool {
+	return h != nil && h.Has(field) && !c.DB.Overdue(h, field)
+}
+
 // findSet looks up key for a command on sets; nil if there is no such key.
 func (c *Ctx) findSet(key []byte) (*set.Set, error) {
 	r := c.DB.Find(key)

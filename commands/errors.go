@@ -93,10 +93,9 @@ const (
 	ErrUnblockReason Error = "ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR"
 
 	// What this server is not, and has not.
-	ErrNoCluster     Error = "ERR This instance has cluster support disabled"
-	ErrMasterPort    Error = "ERR Invalid master port"
-	ErrNoReplication Error = "ERR this server cannot be a replica: it has no replication"
-	ErrPasswordBits  Error = "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
+	ErrNoCluster    Error = "ERR This instance has cluster support disabled"
+	ErrMasterPort   Error = "ERR Invalid master port"
+	ErrPasswordBits Error = "ERR ACL GENPASS argument must be the number of bits for the output password, a positive number up to 4096"
 
 	// Transactions.
 	ErrNestedMulti      Error = "ERR MULTI calls can not be nested"
@@ -206,6 +205,12 @@ const (
 	ErrSlowlogCount      Error = "ERR count should be greater than or equal to -1"
 	ErrMonitorDenied     Error = "ERR MONITOR isn't allowed for DENY BLOCKING client"
 	ErrSSubscribeDenied  Error = "ERR SSUBSCRIBE isn't allowed for a DENY BLOCKING client"
+	ErrReadOnly          Error = "READONLY You can't write against a read only replica."
+	ErrNoReplicas        Error = "NOREPLICAS Not enough good replicas to write."
+	ErrMasterDown        Error = "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
+	ErrDemoted           Error = "UNBLOCKED force unblock from blocking operation, instance state changed (master -> replica?)"
+	ErrWaitOnReplica     Error = "ERR WAIT cannot be used with replica instances. Please also note that since Redis 4.0 if a replica is configured to be writable (which is not the default) writes to replicas are just local and are not propagated."
+	ErrWaitAOFOnReplica  Error = "ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and are not propagated."
 	ErrReplicaKeyspace   Error = "ERR Replica can't interact with the keyspace"
 	ErrDebugDisabled     Error = "ERR DEBUG command not allowed. If the enable-debug-command option is set to \"local\", you can run it from a local connection, otherwise you need to set this option in the configuration file, and then restart the server."
 	ErrMisconf           Error = "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to disk. Commands that may modify the data set are disabled, because this instance is configured to report errors during writes if RDB snapshotting fails (stop-writes-on-bgsave-error option). Please check the Redis logs for details about the RDB error."

@@ -143,7 +143,7 @@ func replyFieldTimes(c *Ctx, unitMS, baseMS int64) error {
 	c.Out.Array(len(fields))
 	for _, field := range fields {
 		switch {
-		case h == nil || !h.Has(field):
+		case !c.hasField(h, field):
 			c.Out.Int(noField)
 		case h.Deadline(field) == 0:
 			c.Out.Int(noFieldTime)

@@ -58,7 +58,7 @@ func hmget(c *Ctx) error {
 // writeField writes a field's value, or null if there is none; h may be nil.
 func writeField(c *Ctx, h *hash.Hash, field []byte) {
 	if h != nil {
-		if val, ok := h.Get(c.Scratch(), field); ok {
+		if val, ok := h.Get(c.Scratch(), field); ok && !c.DB.Overdue(h, field) {
 			c.Out.Bulk(val)
 			return
 		}
@@ -89,7 +89,7 @@ func hstrlen(c *Ctx) error {
 		return err
 	}
 	n := 0
-	if h != nil {
+	if c.hasField(h, field) {
 		n = h.ValueLen(field)
 	}
 	c.Out.Int(int64(n))
@@ -102,7 +102,7 @@ func hexists(c *Ctx) error {
 		return err
 	}
 	var n int64
-	if h != nil && h.Has(field) {
+	if c.hasField(h, field) {
 		n = 1
 	}
 	c.Out.Int(n)
@@ -119,15 +119,19 @@ func replyFields(c *Ctx, names, values bool) error {
 	if err != nil {
 		return err
 	}
+	count := fieldCount(h) - c.DB.OverdueFields(h)
 	if names && values {
-		c.Out.Map(fieldCount(h))
+		c.Out.Map(count)
 	} else {
-		c.Out.Array(fieldCount(h))
+		c.Out.Array(count)
 	}
 	if h == nil {
 		return nil
 	}
 	h.Each(func(field, val []byte) bool {
+		if c.DB.Overdue(h, field) {
+			return true
+		}
 		if names {
 			c.Out.Bulk(field)
 		}

@@ -20,7 +20,7 @@ func hscan(c *Ctx) error {
 	}
 	mark, n := c.Out.Mark(), 0
 	cursor = h.Scan(cursor, s.count, func(field, val []byte) {
-		if !s.passes(field) {
+		if !s.passes(field) || c.DB.Overdue(h, field) {
 			return
 		}
 		c.Out.Bulk(field)

@@ -166,8 +166,8 @@ func setMode(edit *store.HashEdit, v *lockView, mode []byte) {
 func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit store.HashEdit) {
 	endMS = min(endMS, MaxFieldDeadlineMS)
 	if v.owners == 0 && !v.byScript {
-		edit.ExpireField(owner, endMS)
 		edit.Expire(endMS)
+		edit.ExpireField(owner, endMS)
 		return
 	}
 	wasMS := edit.Hash().Deadline(owner)

@@ -48,6 +48,10 @@ func parseShare(value []byte) (s share, ok bool) {
 	}
 	s.token = token
 	rest, s.watched = bytes.CutSuffix(rest, []byte(":w"))
+	if len(rest) == 3 && rest[1] == ':' && rest[0]-'0' <= 9 && rest[2]-'0' <= 9 { // as nearly all are
+		s.shared, s.exclusive = int64(rest[0]-'0'), int64(rest[2]-'0')
+		return s, s.held()
+	}
 	shared, exclusive, ok := bytes.Cut(rest, []byte{':'})
 	if !ok {
 		return s, false
@@ -95,7 +99,14 @@ func viewOf(h *hash.Hash, owner []byte, held heldLock, err error) (lockView, err
 // viewShares is viewLock for what has not RLock's layout.
 func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	mode, native := h.Get(nil, shareField)
-	script, byScript := h.Get(nil, modeField)
+	var mine, script []byte
+	var alone, byScript bool // alone: who asks holds it, and nobody else has a field
+	if native && h.Len() == 2 && len(owner) > 0 {
+		mine, alone = h.Get(nil, owner)
+	}
+	if !alone {
+		script, byScript = h.Get(nil, modeField)
+	}
 	if !native {
 		mode = script
 	}
@@ -119,11 +130,14 @@ func viewShares(h *hash.Hash, owner []byte) (v lockView, err error) {
 	if !native || v.owners == 0 || len(owner) == 0 {
 		return v, nil
 	}
-	value, ok := h.Get(nil, owner)
+	ok := alone
+	if !alone {
+		mine, ok = h.Get(nil, owner)
+	}
 	if !ok {
 		return v, nil
 	}
-	if v.mine, ok = parseShare(value); !ok {
+	if v.mine, ok = parseShare(mine); !ok {
 		return lockView{}, ErrWrongType
 	}
 	return v, nil

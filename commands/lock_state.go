@@ -144,8 +144,11 @@ func peekLock(db *store.DB, key, owner []byte) (l heldLock, r store.Ref, err err
 
 // readLock is the lock that a hash holds, as owner sees it; nil: there is none.
 func readLock(h *hash.Hash, owner []byte) (l heldLock, err error) {
-	if h == nil {
+	switch {
+	case h == nil:
 		return l, nil
+	case h.Timed() > 0 && h.Has(shareField):
+		return l, ErrWrongType // viewShares knows what that is
 	}
 	token, isInt, has := h.GetInt(tokenField)
 	others := h.Len()

@@ -32,7 +32,7 @@ func (c *Ctx) lookUp(pattern, element []byte) []byte {
 	case field == nil && r.Kind() == store.String:
 		return Clone(r.Bytes())
 	case field != nil && r.Kind() == store.Hash:
-		if value, ok := r.Hash().Get(nil, field); ok {
+		if value, ok := r.Hash().Get(nil, field); ok && !c.DB.Overdue(r.Hash(), field) {
 			return Clone(value)
 		}
 	}

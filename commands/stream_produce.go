@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"math"
 	"slices"
 
 	"github.com/zeebo/xxh3"
@@ -123,10 +122,10 @@ func producerLimit(a *Scanner, before, most int, bounds, twice Error) int {
 func xidmprecord(c *Ctx) error {
 	a := c.Args()
 	key, producer, name, id := a.Key(), a.Bytes(), a.Bytes(), streamID(a)
-	atMS := int64(min(id.MS, math.MaxInt64/2))
+	atMS := int64(min(id.MS, stream.MaxMessageMS))
 	for a.More() {
 		if a.Option() == "TIME" {
-			atMS = a.IntRange(0, math.MaxInt64/2)
+			atMS = a.IntRange(0, stream.MaxMessageMS)
 		}
 	}
 	switch {

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"slices"
 
 	"lockserver/commands"
@@ -48,12 +49,15 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if flags&(commands.Write|commands.NeedsDisk) != 0 {
-		if err := s.executor.durable.RefusesWrites(); err != nil {
+		if err := s.executor.refusesWrite(flags); err != nil {
 			return err
 		}
 	}
 	if s.subs != nil && s.out.Proto < 3 && !row.Flags.Has(commands.WhileSubscribed) { // replies and messages could not be told apart
 		return commands.ErrSubscribed(row.FullName())
+	}
+	if s.executor.follows && !flags.Has(commands.Stale) && !s.executor.config.Replication.ServeStale && !s.executor.replication.LinkUp() {
+		return commands.ErrMasterDown
 	}
 	if s.executor.durable.Loading() && !flags.Has(commands.Loading) {
 		return commands.ErrLoading
@@ -67,8 +71,37 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	return nil
 }
 
+// refusesWrite says what speaks against a command that writes, or that asks the disk (commands.NeedsDisk).
+func (ex *executor) refusesWrite(flags commands.Flags) error {
+	if err := ex.durable.RefusesWrites(); err != nil || !ex.guarded || !flags.Has(commands.Write) {
+		return err
+	}
+	switch {
+	case ex.replication.RefusesWrites():
+		return commands.ErrNoReplicas
+	case ex.follows && ex.config.Replication.ReadOnly:
+		return commands.ErrReadOnly
+	}
+	return nil
+}
+
 // keyspace are the flags of commands that touch keys, or tell others of them.
 const keyspace = commands.Write | commands.ReadOnly | commands.MayReplicate
+
+// tellsOfData reports whether what a command replies may show what others have written. How many heard of a
+// message does not: a Sentinel posts on the connection by which it finds out whether we live.
+func tellsOfData(row *commands.Row) bool {
+	return row.Group != commands.PubSub && row.Flags&keyspace != 0 || row.Group == commands.Scripting
+}
+
+// replyTells is tellsOfData for a session's next command. A Sentinel promotes a server in a transaction,
+// whose reply does not wait for the replicas that are still to come.
+func (s *session) replyTells(row *commands.Row) bool {
+	if s.multi != nil && row.Flags.Has(commands.RunsQueue) {
+		return s.multi.tells || len(s.watched) > 0 || s.watchedChanged
+	}
+	return tellsOfData(row)
+}
 
 // admitFull is what admit has to say when memory is full: the command is refused if no key can go and it
 // would need more. Queued commands need memory, too, whatever they do.
@@ -127,7 +160,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
-		!s.executor.durable.Loading() && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.
@@ -144,7 +177,7 @@ func (s *session) admitPlain(row *commands.Row, argv [][]byte) error {
 		}
 	}
 	if ex.plain[row.Index()] == plainWrite {
-		return s.executor.durable.RefusesWrites()
+		return ex.refusesWrite(row.Flags)
 	}
 	return nil
 }
@@ -156,9 +189,14 @@ func (ex *executor) pause(untilMS int64, all bool) {
 		return
 	}
 	p.all = p.all || all
+	ex.store.SetFollows(true)
 	p.timer.Of = p
 	ex.timers.set(&p.timer, p.untilMS)
 }
+
+// endsThings reports whether what is overdue ends here: not on a replica, and, as in Redis, not under CLIENT
+// PAUSE, when a replica is to have all that happened.
+func (ex *executor) endsThings() bool { return !ex.follows && ex.pausing.untilMS == 0 }
 
 // fire implements firer: the pause is over.
 func (p *pausing) fire(ex *executor) { ex.unpause() }
@@ -168,6 +206,13 @@ func (ex *executor) unpause() {
 	p := &ex.pausing
 	ex.timers.stop(&p.timer)
 	p.untilMS, p.all = 0, false
+	if p.failover {
+		p.untilMS = math.MaxInt64
+	}
+	ex.store.SetFollows(!ex.endsThings())
+	if !p.failover && ex.late() {
+		ex.catchUp() // before anything finds the leases over that were not renewed meanwhile
+	}
 	for _, s := range p.held {
 		s.held = false
 		if !s.dead {
@@ -176,6 +221,16 @@ func (ex *executor) unpause() {
 		}
 	}
 	p.held = nil
+}
+
+// holdWrites holds commands that write until it is called again.
+func (ex *executor) holdWrites(on bool) {
+	if ex.pausing.failover = on; on {
+		ex.pausing.untilMS = math.MaxInt64
+		ex.store.SetFollows(true)
+	} else {
+		ex.unpause()
+	}
 }
 
 // holds reports whether the session's next command must wait for the end of the pause. As in Redis what is

@@ -119,6 +119,9 @@ func (s *session) leave() {
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
 	}
+	if s.replica != nil {
+		ex.replication.Left(s.replica)
+	}
 	s.discard()
 	s.unsubscribeAll()
 	ex.leaveTracking(s)

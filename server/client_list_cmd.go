@@ -139,6 +139,7 @@ func (s *session) flags() string {
 		is     bool
 	}{
 		{"O", s.monitors},
+		{"S", s.replica.Is() && !s.monitors},
 		{"P", s.subs != nil},
 		{"x", s.multi != nil || s.running != nil},
 		{"b", s.waiter != nil || s.held},

@@ -193,7 +193,7 @@ func (s *session) greet(out *resp.Writer) {
 	out.BulkString("mode")
 	out.BulkString("standalone")
 	out.BulkString("role")
-	out.BulkString("master")
+	out.BulkString(s.executor.role())
 	out.BulkString("modules")
 	out.Array(0)
 }

@@ -100,7 +100,7 @@ func (h debugHost) PauseCron(on bool) { h.session.executor.housePaused = on }
 func (h debugHost) ChangeReplicationID() {
 	ex := h.session.executor
 	ex.log.Info("Changing replication IDs after receiving DEBUG change-repl-id")
-	ex.replicationID = ex.newID()
+	ex.replication.ChangeID()
 }
 
 // RewriteConfig implements debug.Host.

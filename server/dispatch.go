@@ -29,7 +29,7 @@ func (ex *executor) run(s *session, row *commands.Row, argv [][]byte) (held bool
 
 // runPlain is runAny for a plain command of a session that takes the fast path.
 func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
-	s.lastRow = row
+	s.lastRow, s.tells = row, s.tells || row.Flags&keyspace != 0
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
@@ -48,8 +48,16 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	}
 	s.checkOutput()
 	ex.endUnit()
+	ex.credit(s)
+}
+
+// credit notes that a session has written what was appended to the log and to the history.
+func (ex *executor) credit(s *session) {
 	if log := ex.durable.Log(); log != nil {
 		log.Credit(&s.mark)
+	}
+	if ex.replication.Fresh() {
+		s.written = ex.replication.Credit()
 	}
 }
 
@@ -149,6 +157,7 @@ func (ex *executor) refuse(s *session, mark int, err error) {
 // runAny is run for whatever command in whatever state; err is why there is no row.
 func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]byte) (held bool) {
 	s.lastRow = row
+	s.tells = s.tells || row != nil && s.replyTells(row)
 	if len(s.inbox) > 0 {
 		s.takeInbox()
 	}
@@ -206,9 +215,7 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	if ex.busy.later != nil {
 		ex.doLater()
 	}
-	if log := ex.durable.Log(); log != nil {
-		log.Credit(&s.mark)
-	}
+	ex.credit(s)
 	return false
 }
 

@@ -16,6 +16,7 @@ import (
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
+	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/stats"
 	"lockserver/server/tlsconf"
@@ -41,9 +42,8 @@ type executor struct {
 	original *commands.Table // by their own names, whatever rename-command says
 	plain    []plainness     // by commands.Row.Index()
 	runID    string
-	// replicationID names the history of the data for replicas; DEBUG changes it.
-	replicationID string
-	startedUS     int64 // set by Start
+
+	startedUS int64 // set by Start
 
 	store    *store.Store
 	config   *config.Config
@@ -76,12 +76,19 @@ type executor struct {
 	stats  stats.Book // what SLOWLOG, LATENCY and INFO tell of
 	total  int64      // commands run
 
-	durable      durability.Storage // what is kept on disk
-	syncing      syncWaiters
-	expiryPaused bool // DEBUG SET-ACTIVE-EXPIRE 0
-	debugScripts bool // DEBUG SET-DISABLE-DENY-SCRIPTS 1
-	housePaused  bool // DEBUG PAUSE-CRON 1
-	housekeeping timer
+	durable     durability.Storage // what is kept on disk
+	replication replication.Node   // who has the same data
+	applier     *replayer          // of what the master sends; nil: nothing ever did
+	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
+	follows bool
+	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
+	// needsAcks: what is told of data has to wait for replicas.
+	guarded, mayBeStale, needsAcks bool
+	syncing                        syncWaiters
+	expiryPaused                   bool // DEBUG SET-ACTIVE-EXPIRE 0
+	debugScripts                   bool // DEBUG SET-DISABLE-DENY-SCRIPTS 1
+	housePaused                    bool // DEBUG PAUSE-CRON 1
+	housekeeping                   timer
 
 	ctx       commands.Ctx    // of the running command
 	spareCtxs []*commands.Ctx // of waiters' commands: freeCtx
@@ -106,8 +113,12 @@ type executor struct {
 
 	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
 
-	gate   gate.Gate     // has its own lock
-	served atomic.Uint64 // waiters that have been served, in all
+	gate gate.Gate // of the log; has its own lock, as has acks
+	// acks is the gate of what replicas have to acknowledge before it is told (min-replicas-ack). Its
+	// positions are those of the history, ackBase further on, so that they only rise.
+	acks    gate.Gate
+	ackBase int64
+	served  atomic.Uint64 // waiters that have been served, in all
 	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
 	coalesceUS atomic.Int64
 	// decoderLimits are what every session's decoder has to obey, from the next read on.
@@ -118,6 +129,8 @@ type executor struct {
 type host interface {
 	// background runs something that Close waits for.
 	background(f func())
+	// ending is closed when Close is called.
+	ending() <-chan struct{}
 	// requestStop ends the server from inside a command; code becomes the exit code.
 	requestStop(code int)
 	// multiplexing names what carries the connections, as INFO says it.
@@ -133,7 +146,7 @@ type host interface {
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
 func (ex *executor) begin() {
 	ex.store.SetNow(ex.clock.NowUS())
-	if ex.late() {
+	if ex.pausing.untilMS == 0 && ex.late() {
 		ex.catchUp()
 	}
 }
@@ -146,6 +159,9 @@ func (ex *executor) end() []*session {
 	}
 	if log := ex.durable.Log(); log != nil && log.Filled() {
 		ex.endSlice(log)
+	}
+	if ex.replication.Filled() {
+		ex.replication.EndSlice()
 	}
 	ex.round = nil
 	ex.countMemory()
@@ -202,6 +218,7 @@ func (ex *executor) handOn() {
 			ex.store.GiveBackEffects()
 		}
 	}
+	ex.replication.AddMessages()
 }
 
 // prepare fills a context for one command of s.
@@ -317,8 +334,10 @@ const (
 type pausing struct {
 	untilMS int64 // 0: nothing is paused
 	all     bool  // every command, and not only those that write
-	held    []*session
-	timer   timer
+	// failover: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
+	failover bool
+	held     []*session
+	timer    timer
 }
 
 // firer is what happens at a time unless it is stopped first: a waiter's deadline, a watchdog's renewal.
@@ -359,8 +378,11 @@ func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 // nextMS returns when something falls due, in milliseconds since 1970.
 func (ex *executor) nextMS() (int64, bool) {
 	at, ok := ex.timers.nextMS()
-	if renewal, has := ex.watchdog.timers.nextMS(); has && (!ok || renewal < at) {
+	if renewal, has := ex.watchdog.timers.nextMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true
+	}
+	if !ex.endsThings() {
+		return at, ok
 	}
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.expiryPaused && (!ok || key < at) {
 		at, ok = key, true

@@ -16,7 +16,7 @@ const dueBudget = 256
 // command that found one first would be answered between the end of a lease and the grant to who
 // stands next, a moment that nobody is to see.
 func (ex *executor) endLeases() {
-	if ex.parking.count == 0 || ex.expiryPaused {
+	if ex.parking.count == 0 || ex.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
@@ -28,7 +28,7 @@ func (ex *executor) endLeases() {
 // endHolds takes back the orders of sales whose time to be confirmed is over, as a unit of its own, and says
 // whether there may be more. When the next hold ends, store.NextHoldMS tells the ticker.
 func (ex *executor) endHolds() (more bool) {
-	if !ex.store.HoldsDue() || ex.failed != nil || ex.durable.Loading() {
+	if !ex.endsThings() || !ex.store.HoldsDue() || ex.failed != nil || ex.durable.Loading() {
 		return false
 	}
 	// To contain a panic it is the command that does the same for a client.

@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/server/replication"
 	"lockserver/server/transport"
 )
 
@@ -16,6 +17,9 @@ import (
 func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
 	b := room.(*batch)
 	defer s.contain(b, from, &hangUp)
+	if r := s.follower.Load(); r != nil && !s.fedAsClient {
+		return s.feedReplica(r, data, room, from)
+	}
 	if l := s.executor.decoderLimits.Load(); l != s.limits {
 		s.limits = l
 		s.decoder.SetLimits(*l)
@@ -61,6 +65,20 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 		return s.sendPending()
 	}
 	return false
+}
+
+// feedReplica is Feed for a replica, which is sent the history, behind what it is owed as a client. Most of
+// the time it has sent nothing.
+func (s *session) feedReplica(r *replication.Replica, data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
+	if len(data) > 0 {
+		r.Heard()
+	}
+	if len(data) > 0 || !r.Awake() || s.decoder.Pending() > 0 || s.backlog != nil || len(s.pending.marks) > 0 || s.leaving || s.stalled {
+		s.fedAsClient = true
+		hangUp = s.Feed(data, room, from)
+		s.fedAsClient = false
+	}
+	return hangUp || len(s.pending.marks) == 0 && r.Send(s.conn)
 }
 
 // largeInput is the size of a read buffer beyond which it is not kept for the sake of what points into it.
@@ -184,7 +202,7 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 type result struct {
 	out       []byte
 	granted   *waiter // whose answer stands in out
-	position  int64   // of the log, that out has to wait for; 0: none
+	needs     needs   // what out has to wait for
 	before    int     // bytes of output that were already on their way
 	condemned bool
 	hangUp    bool
@@ -203,8 +221,12 @@ func (s *session) endSlice(from *transport.Loop) (r result) {
 	s.recount()
 	ex.evictClients()
 	if log := ex.durable.Log(); log != nil {
-		r.position = log.Due(&s.mark)
+		r.needs.log = log.Due(&s.mark)
 	}
+	if s.tells && ex.needsAcks {
+		r.needs.replicas = ex.ackDue(s)
+	}
+	s.tells = false
 	r.out, r.granted, r.before, r.condemned = s.out.Buf, s.granted, s.pendingBytes, s.condemned
 	s.pendingBytes += len(r.out) // until the connection is asked again
 	if len(r.out) > 0 && !r.condemned {
@@ -232,8 +254,8 @@ func (s *session) sendResult(b *batch, r *result) (hangUp bool) {
 	switch {
 	case r.condemned: // it is sent nothing more, and what it was granted is taken back
 		r.out = r.out[:0]
-	case r.position > 0 || len(s.pending.marks) > 0:
-		hangUp = s.sendLater(r.out, r.granted, r.position, hangUp)
+	case r.needs.any() || len(s.pending.marks) > 0:
+		hangUp = s.sendLater(r.out, r.granted, r.needs, hangUp)
 		if r.before+len(r.out) > notableOutput && !hangUp {
 			s.noteOutput()
 		}

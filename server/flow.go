@@ -162,6 +162,7 @@ func (ex *executor) deliver(s *session, b []byte) {
 	}
 	s.inbox = append(s.inbox, b)
 	s.inboxBytes += len(b)
+	s.tells = true
 	ex.touch(s)
 	s.checkOutput()
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"lockserver/commands"
+	"lockserver/server/replication"
 	"lockserver/store"
 )
 
@@ -47,10 +48,15 @@ func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released b
 func (ex *executor) HolderNote(c *commands.Ctx, was uint64) uint64 { return ex.holderNote(c, was) }
 
 // Publish implements commands.Host.
-func (ex *executor) Publish(channel, message []byte) int64 { return ex.publish(channel, message) }
+func (ex *executor) Publish(channel, message []byte) int64 {
+	ex.replication.Publish(replication.Channel, channel, message)
+	return ex.publish(channel, message)
+}
 
 // AnyoneListens implements commands.Host.
-func (ex *executor) AnyoneListens() bool { return ex.pubsub.Subscribers() > 0 }
+func (ex *executor) AnyoneListens() bool {
+	return ex.pubsub.Subscribers() > 0 || ex.replication.HasReplicas()
+}
 
 // TellFirst implements commands.Host.
 func (ex *executor) TellFirst(c *commands.Ctx) { ex.tellFirst(sessionOf(c)) }

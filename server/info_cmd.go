@@ -61,7 +61,7 @@ func (ex *executor) infoSections() []info.Section {
 		{Name: "Memory", Write: ex.infoMemory},
 		{Name: "Persistence", Write: ex.durable.WriteInfo},
 		{Name: "Stats", Write: ex.infoStats},
-		{Name: "Replication", Write: func(t *info.Text) { standalone.InfoReplication(t, ex.replicationID) }},
+		{Name: "Replication", Write: ex.replication.WriteInfo},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
 		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
@@ -124,7 +124,7 @@ func infoListener(t *info.Text, number int, p transport.Place) {
 
 func (ex *executor) infoClients(t *info.Text) {
 	in, out := ex.stats.Buffers.Most()
-	t.Line("connected_clients", len(ex.clients))
+	t.Line("connected_clients", len(ex.clients)-ex.replication.Replicas())
 	t.Line("cluster_connections", 0)
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
@@ -151,7 +151,7 @@ func (ex *executor) infoStats(t *info.Text) {
 	ex.noteRates()
 	ex.infoTraffic(t)
 	t.Line("rejected_connections", ex.counts.refused)
-	t.Zeros("sync_full", "sync_partial_ok", "sync_partial_err")
+	ex.replication.WriteStats(t)
 	ex.infoEnds(t)
 	t.Zeros("latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
 		"active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",

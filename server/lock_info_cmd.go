@@ -139,13 +139,14 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 // writeHolder writes one of those who hold a lock together.
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out := c.Out
-	renewed := sessionOf(c).executor.watchdog.findShare(c.DB, key, h.Owner)
+	w := &sessionOf(c).executor.watchdog
+	renewed := w.findShare(c.DB, key, h.Owner)
 	watched := renewed != nil && renewed.token == h.Token
 	var client *session
 	if watched {
 		client = renewed.session
 	}
-	out.Map(7)
+	out.Map(8)
 	out.BulkString("owner")
 	out.Bulk(h.Owner)
 	out.BulkString("mode")
@@ -158,6 +159,7 @@ func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out.BulkString("watchdog")
 	out.Bool(watched)
 	writeClient(out, client)
+	writeAttached(out, w.attached.Owner(h.Owner))
 }
 
 // writeKnown writes a field that is null if it is 0.
@@ -367,7 +369,7 @@ func (ex *executor) lockFigures() map[int]*stats.LockFigures {
 	all := make(map[int]*stats.LockFigures)
 	for id := range ex.store.Len() {
 		db := ex.store.DB(id)
-		f := ex.stats.NewLockFigures(id, int64(db.Tokens()), int64(ex.parking.locks[id]), db.LeasesExpired())
+		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.parking.locks[id]), db.LeasesExpired())
 		if f.Any() {
 			all[id] = &f
 		}

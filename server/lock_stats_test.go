@@ -1,6 +1,7 @@
 package server
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -85,4 +86,39 @@ func TestLockStats(t *testing.T) {
 		require.Equal(t, "0", all[count], count)
 	}
 	require.Equal(t, "2", all["held"], "what is, stays")
+}
+
+// TestLockStatsOfSharedLocks: each who shares a lock holds one, and each lease that ends counts, whether the
+// others hold the lock on or not.
+func TestLockStatsOfSharedLocks(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	c := client(t, startWith(t, Options{Clock: clock}, nil))
+	figures := func() string {
+		m := entries(t, c.Do("LOCK.STATS"))
+		return m["held"].String() + " " + m["expired"].String()
+	}
+	c.Do("LOCK", "alone", "a", "PX", "60000")
+	for i, owner := range []string{"a", "b", "c", "d"} {
+		c.Do("LOCK", "k", owner, "SHARED", "PX", strconv.Itoa(1000*min(i+1, 3)))
+		require.Equal(t, strconv.Itoa(2+i)+" 0", figures())
+	}
+	c.Do("HSET", "hash", "f", "1", "g", "2")
+	c.Do("HPEXPIRE", "hash", "1000", "FIELDS", "2", "f", "g")
+	require.Equal(t, "5 0", figures(), "what is no lock does not count")
+	clock.Advance(time.Second)
+	require.Equal(t, "4 1", figures())
+	c.Do("UNLOCK", "k", "b")
+	require.Equal(t, "3 1", figures())
+	c.Do("RENAME", "k", "j")
+	require.Equal(t, "3 1", figures())
+	c.Do("COPY", "j", "l")
+	require.Equal(t, "5 1", figures())
+	c.Do("LOCK.FORCE", "l")
+	require.Equal(t, "3 1", figures())
+	clock.Advance(2 * time.Second)
+	require.Equal(t, "1 3", figures())
+	c.Do("LOCK", "k", "a", "SHARED")
+	c.Do("LOCK", "k", "b", "SHARED")
+	c.Do("FLUSHALL")
+	require.Equal(t, "0 3", figures())
 }

@@ -144,13 +144,14 @@ func (ex *executor) memoryUsage() *memory.Usage {
 	if i := ex.durable.Info(); i.LogOn {
 		u.Log = int(i.Log.Pending)
 	}
+	u.History = ex.replication.Memory()
 	for id := range ex.store.Len() {
 		if db := ex.store.DB(id); db.Len() > 0 {
 			keys, deadlines := db.Overhead()
 			u.Keyspaces = append(u.Keyspaces, memory.Keyspace{DB: id, Keys: db.Len(), Main: keys, Deadlines: deadlines})
 		}
 	}
-	ex.memory.peak = max(ex.memory.peak, u.Used()-u.Log)
+	ex.memory.peak = max(ex.memory.peak, u.Used()-u.Log-u.History)
 	return u
 }
 
@@ -210,7 +211,7 @@ func (ex *executor) evictClients() {
 func (ex *executor) largestClient() *session {
 	var largest *session
 	for _, s := range ex.clients {
-		if !s.noEvict && (largest == nil || s.memory.counted > largest.memory.counted ||
+		if !s.noEvict && !s.replica.Is() && (largest == nil || s.memory.counted > largest.memory.counted ||
 			s.memory.counted == largest.memory.counted && s.id < largest.id) {
 			largest = s
 		}

@@ -10,13 +10,14 @@ import (
 type clientClass uint8
 
 const (
-	classNormal clientClass = iota
-	classPubSub             // is subscribed to something
+	classNormal  clientClass = iota
+	classReplica             // its output is the history: package replication bounds how far behind it may be
+	classPubSub              // is subscribed to something
 	clientClasses
 )
 
 // String is the class as CLIENT LIST TYPE knows it.
-func (c clientClass) String() string { return [...]string{"normal", "pubsub"}[c] }
+func (c clientClass) String() string { return [...]string{"normal", "replica", "pubsub"}[c] }
 
 // outputLimit is what client-output-buffer-limit says of one class.
 type outputLimit struct {
@@ -35,8 +36,9 @@ func newOutputLimits(l *config.OutputLimits) [clientClasses]outputLimit {
 		pushed = int(min(l.PubSub.HardBytes, math.MaxInt))
 	}
 	return [...]outputLimit{
-		classNormal: newOutputLimit(l.Normal, pushed),
-		classPubSub: newOutputLimit(l.PubSub, math.MaxInt),
+		classNormal:  newOutputLimit(l.Normal, pushed),
+		classReplica: newOutputLimit(config.OutputLimit{}, math.MaxInt),
+		classPubSub:  newOutputLimit(l.PubSub, math.MaxInt),
 	}
 }
 

@@ -101,6 +101,7 @@ func (ex *executor) answered(w *waiter, mark int) {
 	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
 		ex.noteReply(w.session, w.row, w.argv, mark)
 	}
+	w.session.tells = true
 	w.session.checkOutput()
 	ex.unpark(w)
 }

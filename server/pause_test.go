@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/config"
 	"lockserver/internal/testkit"
 )
 
@@ -80,4 +81,27 @@ func TestPauseAndScripts(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("CLIENT", "UNPAUSE").String())
 	require.Equal(t, "8", a.Receive().String())
 	require.Equal(t, "1", b.Receive().String())
+}
+
+// TestNothingEndsUnderPause: what is overdue is not found and not removed, no lease is renewed, and all of it
+// goes on behind the pause.
+func TestNothingEndsUnderPause(t *testing.T) {
+	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
+	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) { c.LockWatchdogTimeoutMS = 3000 })
+	c, other := client(t, srv), client(t, srv)
+	require.Equal(t, "+OK", c.Do("SET", "k", "v", "PX", "1000").String())
+	require.Positive(t, c.Do("LOCK", "kept", "me").Int)
+	require.Positive(t, c.Do("LOCK", "ends", "me", "PX", "1000").Int)
+	other.Send("LOCK", "ends", "you", "WAIT", "60000")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")
+	require.Equal(t, "+OK", c.Do("CLIENT", "PAUSE", "20000", "WRITE").String())
+	clock.Advance(10 * time.Second)
+	require.Equal(t, "$nil", c.Do("GET", "k").String())
+	require.Equal(t, "3", c.Do("DBSIZE").String())
+	clock.Advance(9 * time.Second)
+	require.Equal(t, "3", c.Do("DBSIZE").String())
+	clock.Advance(2 * time.Second)
+	require.Positive(t, other.Receive().Int)
+	require.Equal(t, "2", c.Do("DBSIZE").String())
+	require.Equal(t, "1", c.Do("UNLOCK", "kept", "me").String())
 }

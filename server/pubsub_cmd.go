@@ -5,6 +5,7 @@ import (
 	"lockserver/internal/glob"
 	"lockserver/internal/resp"
 	"lockserver/server/pubsub"
+	"lockserver/server/replication"
 )
 
 func pubsubRows() []commands.Row {
@@ -152,7 +153,9 @@ func publishCmd(c *commands.Ctx) error {
 func spublishCmd(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
-	c.Out.Int(sessionOf(c).executor.publishSharded(channel, a.Bytes()))
+	message, ex := a.Bytes(), sessionOf(c).executor
+	ex.replication.Publish(replication.ShardChannel, channel, message)
+	c.Out.Int(ex.publishSharded(channel, message))
 	return nil
 }
 

@@ -24,6 +24,7 @@ func (ex *executor) load() error {
 	if err := ex.durable.EndLoad(); err != nil {
 		return err
 	}
+	ex.replicate()
 	ex.store.ResetStats()
 	ex.housekeeping.Of = housekeeper{}
 	ex.timers.set(&ex.housekeeping, ex.store.NowMS()+housekeepingMS)
@@ -81,6 +82,7 @@ func (r *replayer) Command(argv [][]byte) error {
 type nobody struct{}
 
 func (nobody) Kick(*transport.Loop)            {}
+func (nobody) KickAtEnd(*transport.Loop)       {}
 func (nobody) Send([]byte, bool) (bool, error) { return false, nil }
 func (nobody) Buffered() int                   { return 0 }
 func (nobody) Unsent() int                     { return 0 }

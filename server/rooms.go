@@ -1,22 +1,34 @@
 package server
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/persistence"
 	"lockserver/persistence/rdb"
 	"lockserver/server/acl"
+	"lockserver/server/attach"
 	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/durability"
+	"lockserver/server/replication"
 	"lockserver/server/script"
+	"lockserver/server/tlsconf"
+	"lockserver/store"
 )
 
-// This file is what the packages inside of server/ ask of it: script.Host, durability.Host and dump.Host, the
-// whole of each. transport.Host and debug.Host have files of their own.
+// This file is what the packages inside of server/ ask of it: script.Host, durability.Host, dump.Host,
+// attach.Host and replication.Host, the whole of each. transport.Host and debug.Host have files of their own.
 
 // scriptHost is the executor as the scripts see it.
 type scriptHost struct{ executor *executor }
@@ -89,7 +101,7 @@ func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
 }
 
 // RefusesWrites implements script.Host.
-func (h scriptHost) RefusesWrites() error { return h.executor.durable.RefusesWrites() }
+func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrite(commands.Write) }
 
 // CountError implements script.Host.
 func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
@@ -174,13 +186,18 @@ func (h durabilityHost) HandOn() { h.executor.handOn() }
 
 // Rest implements durability.Host.
 func (h durabilityHost) Rest(d time.Duration) error {
-	h.executor.withoutLock(func() {
+	return h.Wait(func() {
 		if d > 0 {
 			time.Sleep(d)
 		} else {
 			runtime.Gosched()
 		}
 	})
+}
+
+// Wait implements durability.Host.
+func (h durabilityHost) Wait(f func()) error {
+	h.executor.withoutLock(f)
 	if h.executor.ending {
 		return errClosed
 	}
@@ -190,7 +207,7 @@ func (h durabilityHost) Rest(d time.Duration) error {
 // Synced implements durability.Host.
 func (h durabilityHost) Synced() {
 	if h.executor.syncing.count.Load() > 0 {
-		go h.executor.do(h.executor.answerSynced)
+		go h.executor.do(h.executor.answerWaits)
 	}
 }
 
@@ -199,6 +216,11 @@ func (h durabilityHost) LogClosed() {
 	for w := range h.executor.syncing.waiters {
 		h.executor.timeOut(w)
 	}
+}
+
+// Placed implements durability.Host.
+func (h durabilityHost) Placed(at persistence.History) {
+	h.executor.replication.Resume(replication.Place(at))
 }
 
 // NewReplayer implements durability.Host.
@@ -228,3 +250,251 @@ func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
 // TrustsChecksums implements dump.Host.
 func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
+
+// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
+type attachHost struct{ executor *executor }
+
+var _ attach.Host = attachHost{}
+
+// attachHostOf is the host of the server that runs the command.
+func attachHostOf(c *commands.Ctx) attach.Host { return attachHost{sessionOf(c).executor} }
+
+// Attach implements attach.Host. The locks that are to be renewed and that nobody renews begin a lease anew.
+func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err error) {
+	ex, s := h.executor, sessionOf(c)
+	t := &ex.watchdog.attached
+	if s.vouches.Len()+len(owners) > mostOwners {
+		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot vouch for more than %d owners", mostOwners))
+	}
+	first := !t.InUse()
+	for _, owner := range owners {
+		t.Attach(s, &s.vouches, owner)
+	}
+	if first {
+		ex.observe()
+		ex.followEvents()
+	}
+	ex.watchOver(s)
+	var adopted []*renewal
+	locks = ex.eachLockOf(s, owners, func(db *store.DB, key string, l commands.LockState) {
+		if t.Find(db.ID(), key, string(l.Owner)) == nil {
+			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
+		}
+		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
+			return
+		}
+		var r *renewal
+		if l.Shares > 0 {
+			r = ex.watchdog.shareOf(db, []byte(key), l.Owner)
+		} else {
+			r = ex.watchdog.renewalOf(db, []byte(key))
+		}
+		if string(r.owner) == string(l.Owner) && r.token == l.Token {
+			return
+		}
+		r.leave() // what it was for is gone
+		r.owner, r.token = commands.Clone(l.Owner), l.Token
+		adopted = append(adopted, r)
+	})
+	for _, r := range adopted {
+		r.renew(ex, ex.store.NowMS())
+	}
+	return locks, nil
+}
+
+// Detach implements attach.Host.
+func (h attachHost) Detach(c *commands.Ctx, owners [][]byte) int64 {
+	s := sessionOf(c)
+	locks := h.executor.eachLockOf(s, owners, func(*store.DB, string, commands.LockState) {})
+	for _, owner := range owners {
+		h.executor.detach(s, string(owner))
+	}
+	return locks
+}
+
+// replicationHost is the executor as replication sees it.
+type replicationHost struct{ *executor }
+
+var _ replication.Host = replicationHost{}
+
+// Do implements replication.Host.
+func (h replicationHost) Do(f func()) { h.do(f) }
+
+// Background implements replication.Host.
+func (h replicationHost) Background(f func()) { h.host.background(f) }
+
+// Ending implements replication.Host.
+func (h replicationHost) Ending() <-chan struct{} { return h.host.ending() }
+
+// NowMS implements replication.Host.
+func (h replicationHost) NowMS() int64 { return h.store.NowMS() }
+
+// Config implements replication.Host.
+func (h replicationHost) Config() *config.Config { return h.config }
+
+// Log implements replication.Host.
+func (h replicationHost) Log() *slog.Logger { return h.log }
+
+// NewID implements replication.Host.
+func (h replicationHost) NewID() string { return h.newID() }
+
+// HandOn implements replication.Host.
+func (h replicationHost) HandOn() { h.handOn() }
+
+// Records implements replication.Host.
+func (h replicationHost) Records(on bool) {
+	if on {
+		h.durable.SetHistory(&h.replication)
+	} else {
+		h.durable.SetHistory(nil)
+	}
+}
+
+// Snapshot implements replication.Host.
+func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
+	return h.durable.Copy(persistence.History(at), keys, functions)
+}
+
+// Port implements replication.Host.
+func (h replicationHost) Port(encrypted bool) int {
+	if encrypted && h.config.TLS.Port != 0 {
+		return h.config.TLS.Port
+	}
+	return h.host.port()
+}
+
+// Dial implements replication.Host.
+func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
+	h.mu.Lock()
+	c := h.config
+	h.mu.Unlock()
+	at := net.JoinHostPort(host, strconv.Itoa(port))
+	if !c.Replication.TLS {
+		return new(net.Dialer).DialContext(ctx, "tcp", at)
+	}
+	return tlsconf.Dial(ctx, &c.TLS, at)
+}
+
+// Slice implements replication.Host.
+func (h replicationHost) Slice(f func()) {
+	h.lockIdle()
+	defer h.damaging()
+	h.begin()
+	f()
+	touched := h.end()
+	h.mu.Unlock()
+	kick(touched, nil)
+}
+
+// Apply implements replication.Host.
+func (h replicationHost) Apply(db int, argv [][]byte) error {
+	if h.failed != nil {
+		return h.failed
+	}
+	return h.apply(db, argv)
+}
+
+// EndUnit implements replication.Host.
+func (h replicationHost) EndUnit() { h.endUnit() }
+
+// Empty implements replication.Host.
+func (h replicationHost) Empty() bool {
+	for db := range h.store.Len() {
+		if h.store.DB(db).Len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// HasLog implements replication.Host.
+func (h replicationHost) HasLog() bool { return h.durable.Log() != nil }
+
+// LogEnd implements replication.Host.
+func (h replicationHost) LogEnd() int64 {
+	log := h.durable.Log()
+	if log == nil {
+		return 0
+	}
+	h.durable.NotePlace(persistence.History(h.replication.Place()))
+	return log.End()
+}
+
+// LogSynced implements replication.Host.
+func (h replicationHost) LogSynced(position int64) bool { return h.durable.Log().Synced(position) }
+
+// Replace implements replication.Host.
+func (h replicationHost) Replace(read io.Reader, size int64) (db int, err error) {
+	h.Slice(func() {
+		var history persistence.History
+		history, err = h.durable.Receive(read, size)
+		db = history.DB
+		h.begin() // time has passed
+	})
+	return db, err
+}
+
+// HoldWrites implements replication.Host.
+func (h replicationHost) HoldWrites(on bool) { h.holdWrites(on) }
+
+// Followed implements replication.Host.
+func (h replicationHost) Followed(follows bool) {
+	if follows {
+		h.demoted()
+	} else {
+		h.promoted()
+	}
+}
+
+// replicationOf is what a server has of replication, and the client that asks.
+func replicationOf(c *commands.Ctx) (*replication.Node, replication.Client) {
+	s := sessionOf(c)
+	return &s.executor.replication, replicaClient{s}
+}
+
+// replicaClient is a session as replication sees it: as one that may be a replica, and its connection.
+type replicaClient struct{ session *session }
+
+var (
+	_ replication.Client = replicaClient{}
+	_ replication.Peer   = replicaClient{}
+)
+
+// Replica implements replication.Client.
+func (c replicaClient) Replica() *replication.Replica { return c.session.replica }
+
+// BecomeReplica implements replication.Client.
+func (c replicaClient) BecomeReplica(r *replication.Replica) { c.session.replica = r }
+
+// Peer implements replication.Client.
+func (c replicaClient) Peer() replication.Peer { return c }
+
+// Describe implements replication.Client.
+func (c replicaClient) Describe() string { return c.session.line() }
+
+// Follows implements replication.Peer.
+func (c replicaClient) Follows() {
+	c.session.class = classReplica
+	c.session.follower.Store(c.session.replica)
+}
+
+// Wake implements replication.Peer.
+func (c replicaClient) Wake() { c.session.conn.Kick(nil) }
+
+// WakeAtEnd implements replication.Peer.
+func (c replicaClient) WakeAtEnd() { c.session.conn.KickAtEnd(c.session.executor.round) }
+
+// End implements replication.Peer.
+func (c replicaClient) End() { c.session.executor.condemn(c.session) }
+
+// RemoteIP implements replication.Peer.
+func (c replicaClient) RemoteIP() string {
+	host, _, err := net.SplitHostPort(c.session.info.addr)
+	if err != nil {
+		return c.session.info.addr
+	}
+	return host
+}
+
+// Waits implements replication.Peer. What has been handed to the connection may have been read already.
+func (c replicaClient) Waits() bool { return len(c.session.out.Buf)+c.session.inboxBytes > 0 }

@@ -18,9 +18,9 @@ func (s *session) Release() { s.conn.Kick(nil) }
 
 // sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
 // the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
-func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp bool) bool {
+func (s *session) sendLater(out []byte, granted *waiter, n needs, hangUp bool) bool {
 	if len(out) > 0 || granted != nil {
-		s.pending.layAside(out, granted, position)
+		s.pending.layAside(out, granted, n)
 	}
 	s.leaving = s.leaving || hangUp
 	return s.sendPending()
@@ -29,29 +29,39 @@ func (s *session) sendLater(out []byte, granted *waiter, position int64, hangUp 
 // sendPending sends what may leave by now and says whether the connection is to be
 // closed. Only the owner calls it.
 func (s *session) sendPending() (hangUp bool) {
-	g, o := &s.executor.gate, &s.pending
+	g, acks, o := &s.executor.gate, &s.executor.acks, &s.pending
 	for len(o.marks) > 0 {
-		if g.Lost(o.marks[0].position) {
+		first := o.marks[0].needs
+		switch {
+		case g.Lost(first.log), acks.Lost(first.replicas):
 			return true
-		}
-		if !g.Passes(o.marks[0].position) {
-			if g.Wait(s, &o.place, o.marks[0].position) {
+		case !g.Passes(first.log):
+			if g.Wait(s, &o.place, first.log) {
+				return false
+			} // otherwise it has just opened
+		case !acks.Passes(first.replicas):
+			if acks.Wait(s, &o.ackPlace, first.replicas) {
 				return false
 			}
-			continue // it has just opened
-		}
-		if s.sendPieces() != nil {
-			return true
+		default:
+			if s.sendPieces() != nil {
+				return true
+			}
 		}
 	}
 	return s.leaving
 }
 
+// mayLeave reports whether what output has to wait for is safe.
+func (ex *executor) mayLeave(n needs) bool {
+	return ex.gate.Passes(n.log) && !ex.gate.Lost(n.log) && ex.acks.Passes(n.replicas) && !ex.acks.Lost(n.replicas)
+}
+
 // sendPieces sends the first pieces, as many as may leave together.
 func (s *session) sendPieces() error {
-	g, o := &s.executor.gate, &s.pending
+	o := &s.pending
 	n := 0
-	for n < len(o.marks) && g.Passes(o.marks[n].position) && !g.Lost(o.marks[n].position) {
+	for n < len(o.marks) && s.executor.mayLeave(o.marks[n].needs) {
 		if n++; o.marks[n-1].granted != nil {
 			break
 		}

@@ -14,6 +14,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/persistence"
 	"lockserver/persistence/disk"
 	"lockserver/server/acl"
 	"lockserver/server/clock"
@@ -285,6 +286,7 @@ func (ex *executor) hurry() {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	ex.ending = true
+	ex.replication.Close()
 	ex.durable.CallOff()
 }
 
@@ -306,6 +308,9 @@ func (srv *Server) tearDown() {
 
 // background implements host.
 func (srv *Server) background(f func()) { srv.group.Go(f) }
+
+// ending implements host.
+func (srv *Server) ending() <-chan struct{} { return srv.stopTick }
 
 // port implements host.
 func (srv *Server) port() int {
@@ -362,7 +367,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	}
 	ex.store = store.New(c.Databases, store.Limits{})
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
-		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != ""})
+		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "",
+		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
 	ex.syncing.waiters = make(map[*waiter]struct{})
 	ex.parking = newParking(c.Databases, &ex.timers)
 	ex.watching = newWatching(c.Databases)
@@ -371,7 +377,8 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.watchdog.open(c.Databases)
 	ex.store.SetFollower(&ex.watchdog)
 	ex.poke = make(chan struct{}, 1)
-	ex.runID, ex.replicationID = ex.newID(), ex.newID()
+	ex.runID = ex.newID()
+	ex.replication.Init(replicationHost{ex}, ex.acknowledged)
 	ex.applyConfig()
 	ex.store.SetNow(ex.clock.NowUS())
 	return nil

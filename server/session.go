@@ -13,6 +13,7 @@ import (
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
+	"lockserver/server/replication"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -38,6 +39,7 @@ type session struct {
 	leaving     bool         // nothing more is run; the connection is closed when nothing is pending any more
 	stage       stage        // what the owner is doing
 	noLookAhead bool         // looking ahead has panicked: it is let be
+	fedAsClient bool         // a replica: what is fed is what it has sent, and not the history
 	toKick      []*session   // those whom this one's slice has touched, while it sends its own output
 
 	out    resp.Writer
@@ -47,6 +49,12 @@ type session struct {
 	granted *waiter
 	touched bool            // stands in executor.touched
 	mark    durability.Mark // what the log knows of the session
+	// tells: what was replied since the slice began may tell of data.
+	tells   bool
+	written int64                // how long the history of replication was behind what it wrote last
+	replica *replication.Replica // nil: it has said nothing of being one
+	// follower is the same once the client is sent the history, for the owner.
+	follower atomic.Pointer[replication.Replica]
 
 	held bool // stands in pausing.held: the next command waits for the end of CLIENT PAUSE
 	// unblocked: CLIENT UNBLOCK has ended that the next command is held, which is to be answered with that.
@@ -263,15 +271,23 @@ type pending struct {
 	out   []byte
 	from  int            // out[:from] has been sent
 	marks []pendingPiece // what of it may leave when, in order; empty: nothing is pending
-	place gate.Place
+	// place and ackPlace are where the session stands at the log's gate, and at that of the replicas.
+	place, ackPlace gate.Place
 }
 
 // pendingPiece is a piece of output and its condition.
 type pendingPiece struct {
-	end      int // in pending.out
-	position int64
-	granted  *waiter // whose grant it is, if it can be taken back
+	end int // in pending.out
+	needs
+	granted *waiter // whose grant it is, if it can be taken back
 }
+
+// needs is what output has to wait for: a position of the log, and one of the history that replicas have to
+// acknowledge; 0: it need not.
+type needs struct{ log, replicas int64 }
+
+// any reports whether there is anything to wait for.
+func (n needs) any() bool { return n.log > 0 || n.replicas > 0 }
 
 // mostSparePending is the room for such output that a session keeps.
 const mostSparePending = 64 << 10
@@ -279,14 +295,14 @@ const mostSparePending = 64 << 10
 // bytes is how much output is laid aside.
 func (o *pending) bytes() int { return len(o.out) - o.from }
 
-// layAside keeps output until the log is safe up to a position, behind what is pending
-// already. Only the owner calls it.
-func (o *pending) layAside(out []byte, granted *waiter, position int64) {
+// layAside keeps output until what it has to wait for is safe, behind what is pending already. Only the owner
+// calls it.
+func (o *pending) layAside(out []byte, granted *waiter, n needs) {
 	if last := len(o.marks) - 1; last >= 0 {
-		position = max(position, o.marks[last].position)
+		n.log, n.replicas = max(n.log, o.marks[last].log), max(n.replicas, o.marks[last].replicas)
 	}
 	o.out = append(o.out, out...)
-	o.marks = append(o.marks, pendingPiece{len(o.out), position, granted})
+	o.marks = append(o.marks, pendingPiece{len(o.out), n, granted})
 }
 
 // drop forgets all that is pending, and returns the grants that were in it.
@@ -322,6 +338,7 @@ type transaction struct {
 	args    [][]byte       // where the words of the queued commands stand
 	room    []byte         // where their bytes do
 	flags   commands.Flags // of all queued commands together
+	tells   bool           // one of them tells of data
 	aborted bool           // a command was refused: EXEC will run nothing
 	db      *store.DB      // what a queued SELECT has chosen for those behind it; nil: nothing
 }
@@ -335,6 +352,7 @@ type queuedCommand struct {
 // add queues a command, of which flags are those that count. Its words are copied.
 func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byte) {
 	tx.flags |= flags
+	tx.tells = tx.tells || tellsOfData(row)
 	first := len(tx.args)
 	for _, a := range argv {
 		at := len(tx.room)

@@ -36,6 +36,10 @@ func (ex *executor) applyConfig() {
 	ex.boundTracking(c.TrackingTableMaxKeys)
 	ex.scripts.SetTimeLimit(c.BusyReplyThresholdMS)
 	ex.boundMemory()
+	ex.replication.Reconfigured()
+	ex.openAcks()
+	ex.guarded = ex.follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
+	ex.mayBeStale, ex.needsAcks = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
 	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {
@@ -65,13 +69,21 @@ func (ex *executor) applyConfig() {
 // boundMemory tells the store what the directives say of memory.
 func (ex *executor) boundMemory() {
 	c := ex.config
-	ex.store.SetMemory(store.Memory{MaxBytes: int(c.MaxMemory), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
+	ex.store.SetMemory(store.Memory{MaxBytes: ex.memoryBound(), Policy: policies[c.MaxMemoryPolicy], Samples: c.MaxMemorySamples,
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
 	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
 		UserFlush: c.LazyUserFlush})
 	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
 	ex.memory.clientLimit = clientLimitOf(c)
 	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)
+}
+
+// memoryBound is maxmemory. On a replica there is none: its master decides what goes.
+func (ex *executor) memoryBound() int {
+	if ex.follows {
+		return 0
+	}
+	return int(ex.config.MaxMemory)
 }
 
 // policies are the words of maxmemory-policy.

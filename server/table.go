@@ -9,6 +9,7 @@ import (
 	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/memory"
+	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
@@ -19,7 +20,7 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
-		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), replication.Rows(replicationOf),
 	}
 }
 

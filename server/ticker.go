@@ -47,7 +47,9 @@ func (ex *executor) RunDue() {
 func (ex *executor) dueSlice() (more bool) {
 	defer ex.damaging()
 	now := ex.store.NowMS()
-	more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
+	if ex.pausing.untilMS == 0 {
+		more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
+	}
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
 	more = ex.endHolds() || more
@@ -55,7 +57,7 @@ func (ex *executor) dueSlice() (more bool) {
 		ex.evict()
 		more = more || ex.evicting
 	}
-	if !ex.expiryPaused {
+	if !ex.expiryPaused && ex.endsThings() {
 		more = ex.expireDue(dueBudget) || more
 		ex.endUnit()
 	}
@@ -116,6 +118,7 @@ func (ex *executor) keepHouse() {
 		return
 	}
 	ex.durable.Tick()
+	ex.replication.Tick()
 	nowS := ex.store.NowUS() / 1_000_000
 	ex.stats.Events.Add("aof-sync", nowS, ex.durable.SlowestSync().Milliseconds())
 	ex.stats.Events.Add("gc", nowS, ex.stats.Pauses.Longest().Milliseconds())
@@ -129,7 +132,7 @@ func (ex *executor) keepHouse() {
 // CLIENT PAUSE, does not; nor does one that listens, that vouches for owners, or for which the
 // server renews a lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil && s.vouches.Len() == 0
+	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil && s.vouches.Len() == 0 && !s.replica.Is()
 }
 
 // closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).

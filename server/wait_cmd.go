@@ -5,10 +5,9 @@ import (
 	"sync/atomic"
 
 	"lockserver/commands"
-	"lockserver/server/durability"
 )
 
-// waitRows are the commands that wait for what others, and the disk, have of the data. There are no replicas.
+// waitRows are the commands that wait for what others, and the disk, have of the data.
 func waitRows() []commands.Row {
 	return []commands.Row{
 		{Name: "wait", Group: commands.Generic, Since: "3.0.0", Flags: commands.Blocking, Run: waitCmd,
@@ -38,41 +37,42 @@ func readWait(a *commands.Scanner, nowMS int64) (deadlineMS int64) {
 	return 0
 }
 
-// awaitReplicas answers as soon as there are that many replicas, which is at once
-// for none and never for more.
-func awaitReplicas(c *commands.Ctx, n, deadlineMS int64, reply func(c *commands.Ctx)) error {
-	if n <= 0 {
-		reply(c)
-		return nil
-	}
-	return c.Block(commands.Wait{DeadlineMS: deadlineMS, TimedOut: reply})
-}
-
 func waitCmd(c *commands.Ctx) error {
+	s := sessionOf(c)
+	ex := s.executor
+	if ex.follows {
+		return commands.ErrWaitOnReplica
+	}
 	a := c.Args()
 	n := a.Int()
 	deadlineMS := readWait(a, c.NowMS())
 	if err := a.Err(); err != nil {
 		return err
 	}
-	return awaitReplicas(c, n, deadlineMS, func(c *commands.Ctx) { c.Out.Int(0) })
+	written := s.written
+	reply := func(c *commands.Ctx) { c.Out.Int(ex.replication.Acked(written, false)) }
+	done := func() bool { return ex.replication.Acked(written, false) >= n }
+	return s.await(c, deadlineMS, done, reply)
 }
 
-// waitaofCmd waits until what its client wrote is synced here. There are no replicas.
+// waitaofCmd waits until what its client wrote is synced here, and at replicas.
 func waitaofCmd(c *commands.Ctx) error {
 	a := c.Args()
 	local, n := a.IntRange(0, 1), a.Uint()
 	deadlineMS := readWait(a, c.NowMS())
 	s := sessionOf(c)
-	log := s.executor.durable.Log()
-	if local > 0 && log == nil {
-		a.Fail(commands.ErrWaitAOF)
+	ex := s.executor
+	log := ex.durable.Log()
+	switch {
+	case a.Err() != nil:
+		return a.Err()
+	case ex.follows:
+		return commands.ErrWaitAOFOnReplica
+	case local > 0 && log == nil:
+		return commands.ErrWaitAOF
 	}
-	if err := a.Err(); err != nil {
-		return err
-	}
-	written := s.mark.Written()
-	synced := func() bool { return log != nil && log.Synced(written) }
+	position, written := s.mark.Written(), s.written
+	synced := func() bool { return log != nil && log.Synced(position) }
 	reply := func(c *commands.Ctx) {
 		here := int64(0)
 		if synced() {
@@ -80,9 +80,23 @@ func waitaofCmd(c *commands.Ctx) error {
 		}
 		c.Out.Array(2)
 		c.Out.Int(here)
-		c.Out.Int(0)
+		c.Out.Int(ex.replication.Acked(written, true))
 	}
-	done := func() bool { return n <= 0 && (local == 0 || synced()) }
+	done := func() bool { return ex.replication.Acked(written, true) >= n && (local == 0 || synced()) }
+	if err := s.await(c, deadlineMS, done, reply); err != nil {
+		return err
+	}
+	if s.waiter != nil && log != nil {
+		log.SyncSoon()
+		if synced() { // between the look and the entry
+			go ex.do(ex.answerWaits)
+		}
+	}
+	return nil
+}
+
+// await answers as soon as replicas, and the disk, have what is waited for.
+func (s *session) await(c *commands.Ctx, deadlineMS int64, done func() bool, reply func(*commands.Ctx)) error {
 	if done() {
 		reply(c)
 		return nil
@@ -94,26 +108,23 @@ func waitaofCmd(c *commands.Ctx) error {
 		reply(c)
 		return true, nil
 	}})
-	if s.waiter != nil && log != nil {
-		s.executor.awaitSync(s.waiter, log, written)
+	if s.waiter != nil {
+		s.executor.syncing.enter(s.waiter)
+		s.executor.replication.AskAcks()
 	}
 	return err
 }
 
-// syncWaiters are those who wait in WAITAOF for what they wrote to be synced.
+// syncWaiters are those who wait in WAIT and WAITAOF for what they wrote to be with replicas, and on disk.
 type syncWaiters struct {
 	waiters map[*waiter]struct{}
 	count   atomic.Int64 // how many they are, for who does not have the executor
 }
 
-// awaitSync makes one who waits for a position of the log try again whenever that has been synced.
-func (ex *executor) awaitSync(w *waiter, log *durability.Log, position int64) {
-	ex.syncing.waiters[w] = struct{}{}
-	ex.syncing.count.Store(int64(len(ex.syncing.waiters)))
-	log.SyncSoon()
-	if log.Synced(position) { // between the look and the entry
-		go ex.do(ex.answerSynced)
-	}
+// enter makes one who waits try again whenever the log has been synced, or a replica has told how far it is.
+func (sw *syncWaiters) enter(w *waiter) {
+	sw.waiters[w] = struct{}{}
+	sw.count.Store(int64(len(sw.waiters)))
 }
 
 // forget is told that a wait is over, however it ended.
@@ -122,8 +133,8 @@ func (sw *syncWaiters) forget(w *waiter) {
 	sw.count.Store(int64(len(sw.waiters)))
 }
 
-// answerSynced lets those who wait in WAITAOF try. Who is answered is forgotten.
-func (ex *executor) answerSynced() {
+// answerWaits lets those who wait in WAIT and WAITAOF try. Who is answered is forgotten.
+func (ex *executor) answerWaits() {
 	for w := range ex.syncing.waiters {
 		ex.try(w)
 	}

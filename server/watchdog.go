@@ -1,8 +1,6 @@
 package server
 
 import (
-	"fmt"
-
 	"lockserver/commands"
 	"lockserver/internal/keyevent"
 	"lockserver/server/attach"
@@ -13,21 +11,52 @@ import (
 type renewals struct {
 	db     int
 	byKey  map[string]*renewal
-	shares map[string]map[string]*renewal
+	shares map[string]sharers
+}
+
+// sharers are the renewals of one lock with shared holders: one, or from the second on more, by owner.
+type sharers struct {
+	one  *renewal
+	more map[string]*renewal
+}
+
+// find returns the renewal of an owner, nil if there is none.
+func (s sharers) find(owner []byte) *renewal {
+	if s.more != nil || s.one == nil || string(s.one.owner) != string(owner) {
+		return s.more[string(owner)]
+	}
+	return s.one
+}
+
+// each visits all of them; visit may take out the one that it is given.
+func (s sharers) each(visit func(r *renewal)) {
+	if s.one != nil {
+		visit(s.one)
+	}
+	for _, r := range s.more {
+		visit(r)
+	}
 }
 
 // watchdog holds the renewals of all locks. It is only touched under the executor.
 type watchdog struct {
-	timers   timers // of the renewals alone
-	dbs      []*renewals
-	count    int
+	timers timers // of the renewals alone
+	dbs    []*renewals
+	count  int
+	// spare are renewals that have ended, chained by next, so that a lock that is held for a moment needs no
+	// new one; spares is how many there are.
+	spare    *renewal
+	spares   int
 	attached attach.Table[*session]
 }
+
+// mostSpares is how many of them are kept.
+const mostSpares = 64
 
 func (w *watchdog) open(databases int) {
 	w.dbs = make([]*renewals, databases)
 	for i := range w.dbs {
-		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal), shares: make(map[string]map[string]*renewal)}
+		w.dbs[i] = &renewals{db: i, byKey: make(map[string]*renewal), shares: make(map[string]sharers)}
 	}
 	w.attached.Open(databases)
 }
@@ -45,7 +74,7 @@ func (w *watchdog) findShare(db *store.DB, key, owner []byte) *renewal {
 	if w.count == 0 {
 		return nil
 	}
-	return w.dbs[db.ID()].shares[string(key)][string(owner)]
+	return w.dbs[db.ID()].shares[string(key)].find(owner)
 }
 
 // held implements commands.Host.
@@ -90,8 +119,7 @@ func (ex *executor) live(c *commands.Ctx, r *renewal, token int64) {
 func (w *watchdog) renewalOf(db *store.DB, key []byte) *renewal {
 	r := w.find(db, key)
 	if r == nil {
-		r = &renewal{}
-		r.timer.Of = r
+		r = w.fresh()
 		w.put(r, w.dbs[db.ID()], string(key))
 	}
 	return r
@@ -101,10 +129,23 @@ func (w *watchdog) renewalOf(db *store.DB, key []byte) *renewal {
 func (w *watchdog) shareOf(db *store.DB, key, owner []byte) *renewal {
 	r := w.findShare(db, key, owner)
 	if r == nil {
-		r = &renewal{share: true, owner: commands.Clone(owner)}
-		r.timer.Of = r
+		r = w.fresh()
+		r.share, r.owner = true, append(r.owner, owner...)
 		w.put(r, w.dbs[db.ID()], string(key))
 	}
+	return r
+}
+
+// fresh returns a renewal of nothing.
+func (w *watchdog) fresh() *renewal {
+	r := w.spare
+	if r == nil {
+		r = &renewal{}
+		r.timer.Of = r
+		return r
+	}
+	w.spare, w.spares = r.next, w.spares-1
+	r.next = nil
 	return r
 }
 
@@ -115,10 +156,17 @@ func (w *watchdog) put(r *renewal, in *renewals, key string) {
 		in.byKey[key] = r
 		return
 	}
-	if in.shares[key] == nil {
-		in.shares[key] = make(map[string]*renewal)
+	of := in.shares[key]
+	switch {
+	case of.one == nil && of.more == nil:
+		of.one = r
+	case of.more == nil:
+		of = sharers{more: map[string]*renewal{string(of.one.owner): of.one}}
+		fallthrough
+	default:
+		of.more[string(r.owner)] = r
 	}
-	in.shares[key][string(r.owner)] = r
+	in.shares[key] = of
 }
 
 // join makes s the session that the renewal lives with.
@@ -182,17 +230,25 @@ func (w *watchdog) take(r *renewal) {
 		delete(r.in.byKey, r.key)
 		return
 	}
-	of := r.in.shares[r.key]
+	of := r.in.shares[r.key].more
 	if delete(of, string(r.owner)); len(of) == 0 {
 		delete(r.in.shares, r.key)
 	}
 }
 
+// drop ends a renewal. Whoever drops one must not look at it again.
 func (w *watchdog) drop(r *renewal) {
 	w.take(r)
 	w.timers.stop(&r.timer)
 	r.leave()
+	if w.spares < mostSpares && cap(r.owner) <= mostSpareOwner {
+		*r = renewal{timer: r.timer, owner: r.owner[:0], next: w.spare}
+		w.spare, w.spares = r, w.spares+1
+	}
 }
+
+// mostSpareOwner is the longest name of an owner that a spare renewal keeps the room of.
+const mostSpareOwner = 256
 
 // dropAll ends every renewal of a key.
 func (w *watchdog) dropAll(in *renewals, key []byte) {
@@ -200,9 +256,7 @@ func (w *watchdog) dropAll(in *renewals, key []byte) {
 		w.drop(r)
 	}
 	if len(in.shares) > 0 {
-		for _, r := range in.shares[string(key)] {
-			w.drop(r)
-		}
+		in.shares[string(key)].each(w.drop)
 	}
 }
 
@@ -302,9 +356,7 @@ func (w *watchdog) KeyMoved(db int, key []byte, to int, newKey []byte) {
 	if r := w.dbs[db].byKey[string(key)]; r != nil {
 		w.move(r, w.dbs[to], string(newKey))
 	}
-	for _, r := range w.dbs[db].shares[string(key)] {
-		w.move(r, w.dbs[to], string(newKey))
-	}
+	w.dbs[db].shares[string(key)].each(func(r *renewal) { w.move(r, w.dbs[to], string(newKey)) })
 }
 
 // move takes a renewal to another key.
@@ -326,67 +378,6 @@ func (w *watchdog) DatabasesSwapped(a, b int) {
 
 // mostOwners is for how many owners one connection may vouch.
 const mostOwners = 1 << 16
-
-// attachHost is the server as LOCK.ATTACH and LOCK.DETACH see it.
-type attachHost struct{ executor *executor }
-
-var _ attach.Host = attachHost{}
-
-// attachHostOf is the host of the server that runs the command.
-func attachHostOf(c *commands.Ctx) attach.Host { return attachHost{sessionOf(c).executor} }
-
-// Attach implements attach.Host. The locks that are to be renewed and that nobody renews begin a lease anew.
-func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err error) {
-	ex, s := h.executor, sessionOf(c)
-	t := &ex.watchdog.attached
-	if s.vouches.Len()+len(owners) > mostOwners {
-		return 0, commands.Error(fmt.Sprintf("ERR a connection cannot vouch for more than %d owners", mostOwners))
-	}
-	first := !t.InUse()
-	for _, owner := range owners {
-		t.Attach(s, &s.vouches, owner)
-	}
-	if first {
-		ex.observe()
-		ex.followEvents()
-	}
-	ex.watchOver(s)
-	var adopted []*renewal
-	locks = ex.eachLockOf(s, owners, func(db *store.DB, key string, l commands.LockState) {
-		if t.Find(db.ID(), key, string(l.Owner)) == nil {
-			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
-		}
-		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
-			return
-		}
-		var r *renewal
-		if l.Shares > 0 {
-			r = ex.watchdog.shareOf(db, []byte(key), l.Owner)
-		} else {
-			r = ex.watchdog.renewalOf(db, []byte(key))
-		}
-		if string(r.owner) == string(l.Owner) && r.token == l.Token {
-			return
-		}
-		r.leave() // what it was for is gone
-		r.owner, r.token = commands.Clone(l.Owner), l.Token
-		adopted = append(adopted, r)
-	})
-	for _, r := range adopted {
-		r.renew(ex, ex.store.NowMS())
-	}
-	return locks, nil
-}
-
-// Detach implements attach.Host.
-func (h attachHost) Detach(c *commands.Ctx, owners [][]byte) int64 {
-	s := sessionOf(c)
-	locks := h.executor.eachLockOf(s, owners, func(*store.DB, string, commands.LockState) {})
-	for _, owner := range owners {
-		h.executor.detach(s, string(owner))
-	}
-	return locks
-}
 
 // eachLockOf visits the locks of some owners in all databases, and returns how many of them s may read.
 func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store.DB, key string, l commands.LockState)) (readable int64) {
@@ -414,7 +405,12 @@ func (ex *executor) eachLockOf(s *session, owners [][]byte, visit func(db *store
 func (ex *executor) detach(s *session, owner string) {
 	w := &ex.watchdog
 	for _, l := range w.attached.Detach(s, &s.vouches, owner) {
-		if r := w.dbs[l.DB].byKey[l.Key]; r != nil && r.session == nil && string(r.owner) == owner {
+		in := w.dbs[l.DB]
+		r := in.byKey[l.Key]
+		if r == nil {
+			r = in.shares[l.Key].find([]byte(owner))
+		}
+		if r != nil && r.session == nil && string(r.owner) == owner {
 			w.drop(r)
 		}
 	}

@@ -110,6 +110,18 @@ func TestInsidesOfValues(t *testing.T) {
 	says(t, c, "DEBUG HTSTATS-KEY t", "$76\r\nHash table 0 stats (main hash table):\n table size: 4\n number of elements: 4\n\r\n")
 }
 
+// TestDigestOfWhatIsOverdue: it is there until something removes it, as in Redis.
+func TestDigestOfWhatIsOverdue(t *testing.T) {
+	c := open(t, allowed)
+	says(t, c, "DEBUG SET-ACTIVE-EXPIRE 0", "+OK\r\n")
+	says(t, c, "SET a 1", "+OK\r\n")
+	says(t, c, "SET k v PX 1", "+OK\r\n")
+	time.Sleep(5 * time.Millisecond)
+	says(t, c, "DEBUG DIGEST", "+818eeae0fa9c3d30a430ba7760b0485202f2f860\r\n")
+	says(t, c, "EXISTS k", ":0\r\n")
+	says(t, c, "DEBUG DIGEST", "+943d800368fb9c0e951138f1bc0e313ac769d91f\r\n")
+}
+
 func TestPopulate(t *testing.T) {
 	c := open(t, allowed)
 	says(t, c, "SET key:1 mine", "+OK\r\n")

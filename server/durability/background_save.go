@@ -17,6 +17,7 @@ type backgroundSave struct {
 	written chan struct{} // closed when the file has been replaced, or will not be any more
 	keys    int           // how many there are to be written
 	saved   atomic.Int64  // about how many have been
+	prompt  bool          // somebody waits for it: it gives way to others for moments only
 }
 
 // newBackgroundSave is one of a cut.
@@ -32,7 +33,11 @@ func newBackgroundSave(snap *store.Snapshot) *backgroundSave {
 // breathe gives way, when so many keys have been written.
 func (bg *backgroundSave) breathe(keys int) {
 	bg.saved.Store(int64(keys))
-	background.Breathe()
+	if bg.prompt {
+		background.BreatheShortly()
+	} else {
+		background.Breathe()
+	}
 }
 
 // errCalledOff ends a background save that something newer has made pointless.
@@ -56,7 +61,11 @@ func (bg *backgroundSave) work(write func() error) (err error) {
 	done := make(chan struct{})
 	go func() { // on a thread of its own, that gives way to the others; what needs the lock is done on another
 		defer close(done)
-		background.Enter()
+		if bg.prompt {
+			background.EnterPromptly()
+		} else {
+			background.Enter()
+		}
 		err = write()
 	}()
 	<-done

@@ -1,6 +1,10 @@
 package durability
 
-import "time"
+import (
+	"time"
+
+	"lockserver/persistence"
+)
 
 // Host is what the server does for what it keeps.
 type Host interface {
@@ -14,11 +18,18 @@ type Host interface {
 	// the server is to end: the load ends with it.
 	Rest(d time.Duration) error
 
+	// Wait runs f without the lock, so that others get it. The error is that of Rest.
+	Wait(f func()) error
+
 	// Synced is told that more of the log has been synced. Any goroutine may call it, and it must not wait
 	// for the lock.
 	Synced()
 	// LogClosed is told that there is no log any more, and nothing will be synced.
 	LogClosed()
+
+	// Placed is told, when what is on disk has been read, at which place of a history of replication the data
+	// stands.
+	Placed(at persistence.History)
 
 	// NewReplayer returns what runs the commands of a log.
 	NewReplayer() Replayer

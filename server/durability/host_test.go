@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/persistence"
 	"lockserver/persistence/disk"
 	"lockserver/server/gate"
 	"lockserver/store"
@@ -213,3 +214,14 @@ func (h *testHost) LoadLibraries([][]byte, bool) error { return nil }
 
 // DropLibraries implements Host.
 func (h *testHost) DropLibraries() {}
+
+// Wait implements Host.
+func (h *testHost) Wait(f func()) error {
+	h.mu.Unlock()
+	defer h.mu.Lock()
+	f()
+	return nil
+}
+
+// Placed implements Host.
+func (h *testHost) Placed(persistence.History) {}

@@ -72,6 +72,13 @@ func (s *Storage) EndLoad() error {
 	return nil
 }
 
+// TellPlace tells the host where what was loaded stands in a history of replication, if that is known.
+func (s *Storage) TellPlace() {
+	if s.found.ID != "" {
+		s.host.Placed(s.found)
+	}
+}
+
 // disown leaves the directory as it was found: a server that does not start leaves nothing behind.
 func (s *Storage) disown() {
 	if s.own != nil {
@@ -122,6 +129,7 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	s.seeTokenLimit(got.TokenLimit)
 	s.logger.Info(fmt.Sprintf("Done loading RDB, keys loaded: %d, keys expired: %d.", got.Keys, got.Expired))
 	s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
+	s.found = got.History
 	return got, nil
 }
 
@@ -308,7 +316,12 @@ func (s *Storage) replayOptions() aof.LoadOptions {
 	return aof.LoadOptions{CutTorn: s.config.AOFLoadTruncated, FileLoaded: loaded, Progress: func(p aof.Progress) error {
 		s.loading.done, s.loading.total = p.Bytes, p.TotalBytes
 		return s.rest()
-	}, Annotation: func(text []byte) { s.seeTokenLimit(aof.TokenLimit(text)) }}
+	}, Annotation: func(text []byte) {
+		s.seeTokenLimit(aof.TokenLimit(text))
+		if at, ok := aof.History(text); ok {
+			s.found = persistence.History(at)
+		}
+	}}
 }
 
 // baseNow writes all data as the base of a log that has none.
@@ -342,6 +355,7 @@ func (r replay) Snapshot(from io.Reader) (bytes int64, err error) {
 	got, err := persistence.Load(from, s.store, s.loadOptions(false))
 	s.seeTokenLimit(got.TokenLimit)
 	s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
+	s.found = got.History
 	return got.Bytes, err
 }
 
@@ -350,6 +364,7 @@ func (r replay) Command(argv [][]byte) error {
 	if err := r.replayer.Command(argv); err != nil {
 		return err
 	}
-	r.storage.seeTokenLimit(aof.TokenIn(argv))
+	r.storage.SeeTokens(argv)
+	r.storage.found = persistence.History{} // until an annotation says where that leads to
 	return r.storage.delayLoad()
 }

@@ -106,6 +106,9 @@ func (l *Log) Wake() { l.log.Wake() }
 // Flush writes what was appended, or has it written soon if it must be synced. It needs no lock.
 func (l *Log) Flush() { l.log.Flush() }
 
+// End is the position behind what was appended.
+func (l *Log) End() int64 { return l.offset.Load() + l.log.Appended() }
+
 // Synced reports whether the log is on disk up to a position.
 func (l *Log) Synced(position int64) bool { return l.offset.Load()+l.log.Synced() >= position }
 

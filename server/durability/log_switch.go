@@ -69,18 +69,17 @@ func (e *lockedDirError) Error() string {
 func (s *Storage) attach(l *Log, log *aof.Log) {
 	l.log = log
 	log.SetTimestamps(s.config.AOFTimestampEnabled)
-	s.log, s.journal = l, l
+	s.log = l
+	s.compose()
 	s.gate.Follow(func(position int64) bool { return log.Write(position - l.offset.Load()) })
-	if s.opts.Journal != nil {
-		s.journal = tee{s.opts.Journal, l}
-	}
 	s.store.Record(true)
 }
 
 // detach ends what attach began; the log is still open.
 func (s *Storage) detach() {
 	last := s.log.last
-	s.log, s.journal = nil, s.opts.Journal
+	s.log = nil
+	s.compose()
 	s.gate.Closed(last)
 	s.store.Record(s.Records())
 	s.host.LogClosed()

@@ -131,6 +131,11 @@ const buryBudget = 1 << 10
 // rebaseLog writes the log anew while everything else waits, because it does not lead to the data that is
 // there now. If that fails, writes are refused until a rewrite succeeds.
 func (s *Storage) rebaseLog() {
+	s.rebase(func(write func()) { write() })
+}
+
+// rebase is rebaseLog; do runs what writes the file, and may let others have the lock if they change nothing.
+func (s *Storage) rebase(do func(write func())) {
 	if s.log == nil {
 		return
 	}
@@ -143,10 +148,12 @@ func (s *Storage) rebaseLog() {
 	if err == nil {
 		snap, o := s.store.Cut(), s.saveOptions()
 		o.Base = true
-		err = run.Run(func(w io.Writer) error { return writeBase(newBackgroundSave(snap), w, snap, o, asRDB) })
+		do(func() {
+			err = run.Run(func(w io.Writer) error { return writeBase(newBackgroundSave(snap), w, snap, o, asRDB) })
+		})
 		snap.Release()
 	}
-	if err != nil {
+	if err != nil && s.log != nil { // it may have been switched off meanwhile
 		s.log.breakDown(err)
 	}
 }

@@ -61,16 +61,21 @@ func (s *Storage) saveDue(nowMS int64) bool {
 }
 
 func (s *Storage) saveOptions() persistence.SaveOptions {
-	return persistence.SaveOptions{
+	o := persistence.SaveOptions{
 		Compress: s.config.RDBCompression, Checksum: s.config.RDBChecksum,
 		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
 		TokenLimit: max(s.tokens.limit, s.tokens.last), EachKey: s.saveDelay(),
 	}
+	if s.opts.Place != nil {
+		o.History = s.opts.Place()
+	}
+	return o
 }
 
 // StartSave takes a cut and writes it out in the background, so that it holds up nobody for longer than the
 // cut. No other save may run.
 func (s *Storage) StartSave() {
+	s.host.HandOn() // what happened before the cut is in the history before its place
 	sn := &s.snapshots
 	sn.running = true
 	sn.saves++
@@ -129,6 +134,7 @@ func (s *Storage) saveNow() error {
 	err := s.OwnDir()
 	var bytes int64
 	if err == nil {
+		s.host.HandOn()
 		snap := s.store.Cut()
 		bytes, err = persistence.SaveFile(s.snapshotPath(), snap, s.saveOptions())
 		snap.Release()

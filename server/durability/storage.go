@@ -7,6 +7,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/persistence"
 	"lockserver/persistence/aof"
 	"lockserver/persistence/disk"
 	"lockserver/server/clock"
@@ -25,6 +26,8 @@ type Options struct {
 	Clock  clock.Clock // by which a load is measured: the time of units does not pass in it
 	// Progress takes a line every two seconds of a load that takes long; nil: these lines go to Log.
 	Progress io.Writer
+	// Place says where the data stands in a history of replication; nil: nowhere.
+	Place func() persistence.History
 	// Journal takes the effects of every unit besides the log, and may keep them; nil: nobody does.
 	Journal Journal
 	Version string // what a snapshot says that it was written by
@@ -40,7 +43,7 @@ type Journal interface {
 // Storage is all that one server keeps on disk. Init makes it ready.
 type Storage struct {
 	// These three are looked at for each command.
-	journal Journal  // where units go: the log, Options.Journal, both; nil: none
+	journal Journal  // where units go: the log, the history, Options.Journal, several of them; nil: none
 	log     *Log     // nil: appendonly is off
 	loading *loading // nil: the data is there
 
@@ -52,6 +55,8 @@ type Storage struct {
 	files  disk.FS
 	logger *slog.Logger
 
+	history   Journal             // of replication; nil: none is written
+	found     persistence.History // where what was loaded stands in such a history
 	rewrites  rewrites
 	snapshots snapshots
 	own       *claim   // of config.Dir; nil: nothing may be written there
@@ -65,7 +70,8 @@ type Storage struct {
 
 // Init makes a Storage ready, which is not to be copied from then on. Nothing is read or written before Load.
 func (s *Storage) Init(o Options) {
-	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log, journal: o.Journal}
+	*s = Storage{opts: o, host: o.Host, store: o.Store, gate: o.Gate, config: o.Config, files: o.Files, logger: o.Log}
+	s.compose()
 	s.store.Record(s.Records())
 }
 
@@ -171,13 +177,59 @@ func (s *Storage) close(log *aof.Log) (err error) {
 	return err
 }
 
-// tee is two journals: the embedding program's and the log.
-type tee struct{ first, second Journal }
+// SetHistory makes units go to a history of replication as well; nil: to none.
+func (s *Storage) SetHistory(history Journal) {
+	s.history = history
+	s.compose()
+	if s.loading == nil {
+		s.store.Record(s.Records())
+	}
+}
+
+// compose makes units go to all who take them.
+func (s *Storage) compose() {
+	var all journals
+	if s.history != nil {
+		all = append(all, s.history)
+	}
+	if s.log != nil {
+		all = append(all, s.log)
+	}
+	if s.opts.Journal != nil {
+		all = append(all, keeper{s.opts.Journal, len(all) > 0})
+	}
+	switch len(all) {
+	case 0:
+		s.journal = nil
+	case 1:
+		s.journal = all[0]
+	default:
+		s.journal = all
+	}
+}
+
+// journals are several of them.
+type journals []Journal
 
 // Append implements Journal.
-func (t tee) Append(unit []store.Effect) {
-	t.first.Append(cloneUnit(unit))
-	t.second.Append(unit)
+func (all journals) Append(unit []store.Effect) {
+	for _, j := range all {
+		j.Append(unit)
+	}
+}
+
+// keeper is a journal that may keep what it is given, and so gets a copy if others are given it as well.
+type keeper struct {
+	Journal
+	copies bool
+}
+
+// Append implements Journal.
+func (k keeper) Append(unit []store.Effect) {
+	if k.copies {
+		unit = cloneUnit(unit)
+	}
+	k.Journal.Append(unit)
 }
 
 // cloneUnit copies a unit, for a journal may keep what it is given.

@@ -12,6 +12,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence"
+	"lockserver/persistence/aof"
 	"lockserver/store"
 )
 
@@ -188,6 +189,19 @@ func (s *Storage) reserveTokens() {
 func (s *Storage) seeTokenLimit(limit int64) {
 	if limit > 0 {
 		s.tokens.seen(s.store.NowUS(), limit)
+	}
+}
+
+// SeeAllTokens makes the next tokens higher than those of all locks there are.
+func (s *Storage) SeeAllTokens() { s.seeTokens() }
+
+// SeeTokens makes the next tokens higher than those that a command gives locks.
+func (s *Storage) SeeTokens(argv [][]byte) { s.seeTokenLimit(aof.TokenIn(argv)) }
+
+// NotePlace states in the log where the data stands in a history of replication.
+func (s *Storage) NotePlace(at persistence.History) {
+	if s.log != nil {
+		s.log.log.NoteHistory(aof.HistoryPlace(at))
 	}
 }
 

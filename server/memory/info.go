@@ -31,8 +31,10 @@ func (u *Usage) WriteInfo(t *info.Text) {
 	both("maxmemory", uint64(u.MaxBytes))
 	t.Line("maxmemory_policy", u.Policy)
 	f.info(t)
-	t.Line("mem_not_counted_for_evict", u.Log)
-	t.Zeros("mem_replication_backlog", "mem_total_replication_buffers", "mem_clients_slaves")
+	t.Line("mem_not_counted_for_evict", u.Log+u.History)
+	t.Line("mem_replication_backlog", u.History)
+	t.Line("mem_total_replication_buffers", u.History)
+	t.Zeros("mem_clients_slaves") // they have the history, and nothing of their own
 	t.Line("mem_clients_normal", u.Clients)
 	t.Line("mem_cluster_links", 0)
 	t.Line("mem_aof_buffer", u.Log)

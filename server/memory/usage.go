@@ -40,7 +40,9 @@ type Usage struct {
 	Data int // what the keys take, with their tables
 	// Log is what waits to be written to the log. It is counted, but maxmemory does not bound it: evicting
 	// keys would make it grow.
-	Log       int
+	Log int
+	// History is what is kept of the history for replicas, and counts in the same way.
+	History   int
 	Keyspaces []Keyspace // of the databases that have keys, in their order
 	Peak      int        // the most that Used has been, as far as that was noted
 
@@ -61,11 +63,11 @@ type Keyspace struct {
 }
 
 // Used is what all takes together (used_memory).
-func (u *Usage) Used() int { return u.Data + u.Sum() + u.Log }
+func (u *Usage) Used() int { return u.Data + u.Sum() + u.Log + u.History }
 
 // Overhead is what is neither a key's name nor its value (used_memory_overhead).
 func (u *Usage) Overhead() int {
-	n := u.Sum() + u.Log
+	n := u.Sum() + u.Log + u.History
 	for _, k := range u.Keyspaces {
 		n += k.Main + k.Deadlines
 	}

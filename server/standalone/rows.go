@@ -1,5 +1,5 @@
-// Package standalone answers the commands about what a server that stands alone does not have: clusters,
-// replicas and modules.
+// Package standalone answers the commands about what a server that stands alone does not have: clusters
+// and modules.
 //
 // It owns these answers and nothing else: it must not know anything of the server. A client asks some of the
 // commands when it connects, to find out what the server is.
@@ -7,14 +7,10 @@
 // To add a command: its row.
 package standalone
 
-import (
-	"lockserver/commands"
-	"lockserver/internal/ascii"
-	"lockserver/internal/decimal"
-)
+import "lockserver/commands"
 
 // Rows are the commands of this package.
-func Rows() []commands.Row { return append(replicationRows(), clusterRows()...) }
+func Rows() []commands.Row { return append(moduleRows(), clusterRows()...) }
 
 // clusterRows are the commands on clusters. They say that there is none in the words of a Redis without
 // cluster-enabled.
@@ -109,49 +105,14 @@ func clusterChanges() []commands.Row {
 	}
 }
 
-// replicationRows are of a master without replicas: that is what ROLE says, and all that REPLICAOF can make
-// of a server. Besides them, what a server has nothing of but is asked for: modules.
-func replicationRows() []commands.Row {
-	row := func(name, since string) commands.Row {
-		return commands.Row{Name: name, Group: commands.Server, Since: since,
-			Flags:   commands.Admin | commands.NoScript | commands.Stale | commands.NoAsyncLoading,
-			Summary: "Makes the server a master, which it is; it cannot be a replica.", Complexity: "O(1)", Run: replicaOf,
-			Args: []commands.Arg{commands.OneOf("args",
-				commands.Block("host-port", commands.Str("host"), commands.Int("port")),
-				commands.Block("no-one", commands.Flag("NO"), commands.Flag("ONE")))}}
-	}
-	slaveOf := row("slaveof", "1.0.0")
-	slaveOf.Deprecated, slaveOf.ReplacedBy = "5.0.0", "`REPLICAOF`"
+// moduleRows are about modules.
+func moduleRows() []commands.Row {
 	return []commands.Row{
-		{Name: "role", Group: commands.Server, Since: "2.8.12", Flags: commands.NoScript | commands.Loading | commands.Stale | commands.Fast, Run: role,
-			Cats: commands.CatAdmin | commands.CatDangerous, Summary: "Tells that the server is a master without replicas.", Complexity: "O(1)"},
-		row("replicaof", "5.0.0"), slaveOf,
 		{Name: "module", Group: commands.Server, Since: "4.0.0", HelpSince: "5.0.0", Summary: "Commands about modules, of which there are none.",
 			Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 				{Name: "list", Group: commands.Server, Since: "4.0.0", Flags: commands.Admin | commands.NoScript, Run: moduleList,
 					Tips: []string{"nondeterministic_output_order"}, Summary: "Lists the modules: none.", Complexity: "O(1)"}}},
 	}
-}
-
-// role answers as a master: the place in the stream that replicas would read, and the replicas.
-func role(c *commands.Ctx) error {
-	c.Out.Array(3)
-	c.Out.BulkString("master")
-	c.Out.Int(0)
-	c.Out.Array(0)
-	return nil
-}
-
-func replicaOf(c *commands.Ctx) error {
-	host, port := c.Argv[1], c.Argv[2]
-	if ascii.EqualFold(host, "no") && ascii.EqualFold(port, "one") {
-		c.Out.OK()
-		return nil
-	}
-	if n, ok := decimal.ParseInt(port); !ok || n < 0 || n > 65535 {
-		return commands.ErrMasterPort
-	}
-	return commands.ErrNoReplication
 }
 
 func moduleList(c *commands.Ctx) error {

@@ -70,6 +70,10 @@ type Conn interface {
 	// Kick makes the session's owner feed it soon: there is output, or a reason to go on. from is the event
 	// loop that calls, nil for any other caller.
 	Kick(from *Loop)
+	// KickAtEnd is Kick for what may wait until the end of the round of the event loop that calls, so that
+	// one Feed sends what came in all of it; for any other owner, and of a connection of another loop, it is
+	// Kick.
+	KickAtEnd(from *Loop)
 	// Send writes output, or keeps it until the client takes it; an error says that the client is gone, or
 	// that the connection was closed because Session.MayLeave, which it asks before anything leaves, says no.
 	// held says that b is still to be written, at the end of the owner's round, and must stay as it is until

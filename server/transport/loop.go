@@ -7,6 +7,8 @@ type Loop struct {
 	scratch Scratch
 	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
 	queue []*loopConn
+	// late are those of them that were kicked for the end of the round.
+	late []*loopConn
 	// unflushed is what is to be flushed at the end of this round, nil if nothing is.
 	unflushed Flusher
 
@@ -29,6 +31,15 @@ func (t *loopConn) Kick(from *Loop) {
 	t.wake()
 }
 
+// KickAtEnd implements Conn.
+func (t *loopConn) KickAtEnd(from *Loop) {
+	if from == t.loop {
+		from.late = append(from.late, t)
+		return
+	}
+	t.wake()
+}
+
 // drain pumps the connections that were kicked from this loop.
 func (l *Loop) drain() {
 	for i := 0; i < len(l.queue); i++ {
@@ -38,8 +49,23 @@ func (l *Loop) drain() {
 	l.queue = l.queue[:0]
 }
 
-// flush writes what is to be written before the output that the round has held leaves.
+// flush writes what is to be written before the output that the round has held leaves, and pumps those who
+// were to be at the end of the round.
 func (l *Loop) flush() {
+	l.flushLog()
+	if len(l.late) == 0 {
+		return
+	}
+	for i := 0; i < len(l.late); i++ {
+		l.late[i].kicked()
+		l.late[i] = nil
+	}
+	l.late = l.late[:0]
+	l.drain()
+	l.flushLog()
+}
+
+func (l *Loop) flushLog() {
 	if l.unflushed != nil {
 		l.unflushed.Flush()
 		l.unflushed = nil

@@ -280,6 +280,9 @@ func (t *streamConn) Kick(*Loop) {
 	t.wake()
 }
 
+// KickAtEnd implements Conn.
+func (t *streamConn) KickAtEnd(from *Loop) { t.Kick(from) }
+
 // Send implements Conn.
 func (t *streamConn) Send(b []byte, _ bool) (held bool, err error) {
 	if !t.session.MayLeave() {

@@ -1,0 +1,62 @@
+package attach
+
+import (
+	"errors"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/commands"
+	"lockserver/commands/tabletest"
+	"lockserver/internal/resp"
+)
+
+// host vouches for whomever it is asked to, who hold one lock each.
+type host struct {
+	vouched []string
+	full    error
+}
+
+func (h *host) Attach(_ *commands.Ctx, owners [][]byte) (int64, error) {
+	if h.full != nil {
+		return 0, h.full
+	}
+	for _, owner := range owners {
+		h.vouched = append(h.vouched, string(owner))
+	}
+	return int64(len(owners)), nil
+}
+
+func (h *host) Detach(_ *commands.Ctx, owners [][]byte) int64 {
+	h.vouched = slices.DeleteFunc(h.vouched, func(name string) bool {
+		return slices.ContainsFunc(owners, func(owner []byte) bool { return string(owner) == name })
+	})
+	return int64(len(owners))
+}
+
+// All owners of a call are read before anything is done for one of them; a refusal is the reply.
+func TestCommands(t *testing.T) {
+	h := &host{}
+	table := commands.NewTable(Rows(func(*commands.Ctx) Host { return h }))
+	ask := func(words ...string) string {
+		return tabletest.Reply(t, 2, func(argv [][]byte, out *resp.Writer) error {
+			row, err := table.Resolve(argv)
+			if err != nil {
+				return err
+			}
+			return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: table, Out: out})
+		}, words...).String()
+	}
+	require.Equal(t, "2", ask("LOCK.ATTACH", "ann", "ben"))
+	require.Equal(t, []string{"ann", "ben"}, h.vouched)
+	for _, wrong := range []string{"", "$token", "$watchdog", "$mode", "$readers", "mode"} {
+		require.Contains(t, ask("LOCK.ATTACH", "cat", wrong), "-ERR lock owner must not be")
+		require.Contains(t, ask("LOCK.DETACH", "ann", wrong), "-ERR lock owner must not be")
+	}
+	require.Equal(t, []string{"ann", "ben"}, h.vouched, "nothing was done for the others")
+	require.Equal(t, "1", ask("LOCK.DETACH", "ann"))
+	require.Equal(t, []string{"ben"}, h.vouched)
+	h.full = errors.New("ERR too many")
+	require.Equal(t, "-ERR too many", ask("LOCK.ATTACH", "ann"))
+}

@@ -1,0 +1,256 @@
+package attach
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// client is a connection.
+type client struct {
+	name    string
+	vouches Vouches[*client]
+}
+
+// world is a table with what the server would know beside it.
+type world struct {
+	*testing.T
+	Table[*client]
+}
+
+func open(t *testing.T) *world {
+	w := &world{T: t}
+	w.Open(3)
+	return w
+}
+
+func (w *world) attach(c *client, owners ...string) {
+	for _, owner := range owners {
+		w.Attach(c, &c.vouches, []byte(owner))
+	}
+}
+
+func (w *world) detach(c *client, owner string) (left []string) {
+	for _, l := range w.Detach(c, &c.vouches, owner) {
+		left = append(left, l.Key)
+	}
+	return left
+}
+
+// hold notes a lock.
+func (w *world) hold(owner string, db int, key string, token int64) *Lock[*client] {
+	w.Hold(w.Owner([]byte(owner)), db, key, token)
+	l := w.Find(db, key, owner)
+	require.NotNil(w, l)
+	return l
+}
+
+// doubts takes the doubts out.
+func (w *world) doubts() []Doubt {
+	n := w.Doubts()
+	taken := w.TakeDoubts()
+	require.Len(w, taken, n)
+	require.Zero(w, w.Doubts())
+	return taken
+}
+
+func by(o *Owner[*client]) (names []string) {
+	for _, c := range o.By {
+		names = append(names, c.name)
+	}
+	return names
+}
+
+func nobody(string) bool { return false }
+
+func only(owner string) func(string) bool { return func(o string) bool { return o == owner } }
+
+func TestVouching(t *testing.T) {
+	w := open(t)
+	a, b := &client{name: "a"}, &client{name: "b"}
+	require.False(t, w.InUse())
+	require.Nil(t, w.Owner([]byte("ann")))
+	require.False(t, w.VouchedBesides(a, []byte("ann")), "nobody does")
+
+	w.attach(a, "ann", "ben", "ann")
+	require.True(t, w.InUse())
+	require.Equal(t, []string{"a"}, by(w.Owner([]byte("ann"))), "twice is once")
+	require.False(t, w.VouchedBesides(a, []byte("ann")))
+	require.True(t, w.VouchedBesides(b, []byte("ann")))
+	require.ElementsMatch(t, []string{"ann", "ben"}, a.vouches.Names())
+	require.Equal(t, 2, a.vouches.Len())
+	require.Equal(t, 2*vouchBytes+len("annben"), a.vouches.Bytes())
+	require.True(t, a.vouches.Has([]byte("ben")))
+	require.False(t, b.vouches.Has([]byte("ben")))
+
+	w.attach(b, "ann")
+	require.Equal(t, []string{"a", "b"}, by(w.Owner([]byte("ann"))), "in the order in which they came")
+	require.True(t, w.VouchedBesides(a, []byte("ann")))
+
+	require.Empty(t, w.detach(b, "ben"), "b did not vouch for him")
+	require.Equal(t, []string{"a"}, by(w.Owner([]byte("ben"))))
+	w.detach(a, "ann")
+	require.Equal(t, []string{"b"}, by(w.Owner([]byte("ann"))))
+	w.detach(a, "ben")
+	w.detach(b, "ann")
+	require.False(t, w.InUse())
+	for _, c := range []*client{a, b} {
+		require.Zero(t, c.vouches.Len())
+		require.Zero(t, c.vouches.Bytes())
+		require.Empty(t, c.vouches.Names())
+	}
+}
+
+// The locks of an owner are known until the last one goes who vouches for him, also at keys that others hold.
+func TestTheLastOneWhoVouchesForgetsTheLocks(t *testing.T) {
+	w := open(t)
+	a, b := &client{name: "a"}, &client{name: "b"}
+	w.attach(a, "ann", "ben")
+	w.attach(b, "ann")
+	for i, key := range []string{"x", "y", "z"} {
+		w.hold("ann", i, key, int64(i))
+	}
+	w.hold("ben", 1, "y", 10)
+	require.Empty(t, w.detach(a, "ann"), "b vouches for her, too")
+	require.NotNil(t, w.Find(1, "y", "ann"))
+	require.ElementsMatch(t, []string{"x", "y", "z"}, w.detach(b, "ann"))
+	for i, key := range []string{"x", "y", "z"} {
+		require.Nil(t, w.Find(i, key, "ann"))
+	}
+	require.Equal(t, []string{"y"}, w.detach(a, "ben"))
+}
+
+// Holders at one key, and locks of one owner, are chains; whichever link goes, the others stay.
+func TestHoldersAtOneKey(t *testing.T) {
+	owners := []string{"ann", "ben", "cat"}
+	for _, first := range owners {
+		for _, second := range owners {
+			if first == second {
+				continue
+			}
+			w, a := open(t), &client{}
+			w.attach(a, owners...)
+			for i, owner := range owners {
+				w.hold(owner, 0, "k", int64(i))
+				w.hold(owner, 0, "own "+owner, 9)
+			}
+			require.Nil(t, w.Find(0, "k", "nobody"))
+			require.Nil(t, w.Find(1, "k", "ann"), "another database")
+			w.Lose(w.Find(0, "k", first), Deleted)
+			w.Lose(w.Find(0, "k", second), Deleted)
+			for i, owner := range owners {
+				l := w.Find(0, "k", owner)
+				if owner == first || owner == second {
+					require.Nil(t, l)
+					continue
+				}
+				require.Equal(t, int64(i), l.Token)
+				require.ElementsMatch(t, []string{"k", "own " + owner}, w.detach(a, owner))
+			}
+		}
+	}
+}
+
+// A reason that was noted counts, the first of several; what only seemed to be the end is forgotten.
+func TestReasons(t *testing.T) {
+	key := []byte("k")
+	for _, tt := range []struct {
+		name   string
+		change func(w *world)
+		want   Reason
+	}{
+		{"as it was found", func(w *world) { w.Changed(0, key, nobody) }, Deleted},
+		{"as it was noted", func(w *world) { w.Because(0, key, Forced) }, Forced},
+		{"the first counts", func(w *world) { w.Because(0, key, Expired); w.Because(0, key, Forced) }, Expired},
+		{"at another key", func(w *world) { w.Because(0, []byte("l"), Forced) }, Deleted},
+		{"in another database", func(w *world) { w.Because(1, key, Forced) }, Deleted},
+		{"the owner himself", func(w *world) { w.Because(0, key, Released) }, Released},
+		{"a script of the owner's", func(w *world) { w.Changed(0, key, only("ann")) }, Released},
+		{"a script of another's", func(w *world) { w.Changed(0, key, only("ben")) }, Deleted},
+		{"a script that finds the lease over", func(w *world) { w.Changed(0, key, only("ann")); w.Because(0, key, Expired) }, Expired},
+		{"a script after the lease", func(w *world) { w.Because(0, key, Expired); w.Changed(0, key, only("ann")) }, Expired},
+		{"still held", func(w *world) { w.Because(0, key, Forced); w.Find(0, "k", "ann").Holds() }, Deleted},
+		{"still held, and lost later", func(w *world) {
+			w.Because(0, key, Forced)
+			w.Find(0, "k", "ann").Holds()
+			w.Because(0, key, Expired)
+		}, Expired},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := open(t)
+			w.attach(&client{}, "ann")
+			l := w.hold("ann", 0, "k", 1)
+			tt.change(w)
+			require.Equal(t, tt.want, w.Lose(l, Deleted))
+			require.Nil(t, w.Find(0, "k", "ann"))
+		})
+	}
+}
+
+// A lock is doubted once until somebody has looked, and again after that.
+func TestDoubts(t *testing.T) {
+	w := open(t)
+	w.attach(&client{}, "ann", "ben")
+	w.hold("ann", 0, "k", 1)
+	w.hold("ben", 0, "k", 2)
+	w.hold("ben", 2, "l", 3)
+	require.Empty(t, w.doubts())
+
+	w.Changed(0, []byte("k"), nobody)
+	w.Changed(0, []byte("k"), nobody)
+	w.Changed(0, []byte("nothing"), nobody)
+	w.Changed(1, []byte("k"), nobody)
+	both := []Doubt{{0, "k", "ben"}, {0, "k", "ann"}}
+	require.ElementsMatch(t, both, w.doubts())
+	require.Empty(t, w.doubts(), "somebody has looked")
+	w.Changed(0, []byte("k"), nobody)
+	require.ElementsMatch(t, both, w.doubts(), "and may doubt again")
+
+	w.DatabaseChanged(0)
+	require.ElementsMatch(t, both, w.doubts())
+	w.DatabaseChanged(1)
+	require.Empty(t, w.doubts())
+
+	w.Look(1, []byte("new"), []byte("ann"))
+	w.Look(1, []byte("new"), []byte("somebody"))
+	require.Equal(t, []Doubt{{1, "new", "ann"}}, w.doubts(), "nobody vouches for the other")
+
+	w.Moved(0, []byte("k"), 1, []byte("there"))
+	w.Moved(0, []byte("nothing"), 1, []byte("there"))
+	require.ElementsMatch(t, []Doubt{{1, "there", "ann"}, {1, "there", "ben"}}, w.doubts())
+
+	w.Swapped(0, 2)
+	require.ElementsMatch(t, []Doubt{{2, "k", "ann"}, {2, "k", "ben"}, {0, "l", "ben"}}, w.doubts())
+}
+
+// When nobody vouches for anybody any more, there is nothing to be looked at.
+func TestTheLastOneTakesTheDoubtsAlong(t *testing.T) {
+	w, a, b := open(t), &client{}, &client{}
+	w.attach(a, "ann")
+	w.attach(b, "ben")
+	w.hold("ann", 0, "k", 1)
+	w.Changed(0, []byte("k"), nobody)
+	w.detach(a, "ann")
+	require.Equal(t, 1, w.Doubts(), "ben's are looked at with them")
+	w.detach(b, "ben")
+	require.Empty(t, w.doubts())
+}
+
+func TestLoss(t *testing.T) {
+	for why, word := range reasons {
+		if word == "" {
+			continue
+		}
+		l := Loss{Owner: "ann", Key: "a b", Token: 7, Why: Reason(why)}
+		channel, payload := l.Message()
+		require.Equal(t, "__lock__:ann", string(channel))
+		require.Equal(t, "lock-lost a b 7 "+word, string(payload))
+		require.Equal(t, ">4\r\n$9\r\nlock-lost\r\n$3\r\na b\r\n:7\r\n"+bulk(word), string(l.Push()))
+	}
+	require.Equal(t, []string{"expired", "forced", "overwritten", "deleted"},
+		slices.DeleteFunc(slices.Clone(reasons[:]), func(word string) bool { return word == "" }))
+}
+
+func bulk(s string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(s), s) }

@@ -1,0 +1,178 @@
+package replication
+
+import (
+	"bytes"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// What replication may cost, as far as that does not depend on the machine.
+
+// fakePeer is a replica's connection. It takes what it is sent, unless it is full.
+type fakePeer struct {
+	of    *Replica
+	taken int64
+	full  bool
+	ended int
+}
+
+var (
+	_ Peer    = (*fakePeer)(nil)
+	_ Carrier = (*fakePeer)(nil)
+)
+
+func (p *fakePeer) Follows()            {}
+func (p *fakePeer) Wake()               {}
+func (p *fakePeer) WakeAtEnd()          {}
+func (p *fakePeer) RemoteIP() string    { return "127.0.0.1" }
+func (p *fakePeer) Waits() bool         { return false }
+func (p *fakePeer) AwaitDrain(int) bool { return true }
+
+// End implements Peer. The connection goes when the unit is over: the test calls Node.Left.
+func (p *fakePeer) End() { p.ended++ }
+
+// Send implements Carrier.
+func (p *fakePeer) Send(b []byte, _ bool) (held bool, err error) {
+	p.taken += int64(len(b))
+	return false, nil
+}
+
+// Unsent implements Carrier.
+func (p *fakePeer) Unsent() int {
+	if p.full {
+		return 1
+	}
+	return 0
+}
+
+// masterOf is a node with so many replicas that are online.
+func masterOf(t *testing.T, replicas int) (*Node, []*fakePeer) {
+	t.Helper()
+	n := &Node{}
+	n.Init(&fakeHost{}, func() {})
+	n.record()
+	var peers []*fakePeer
+	for range replicas {
+		p := &fakePeer{}
+		p.of = &Replica{node: n, peer: p, onDisk: -1}
+		require.True(t, n.resume(p.of, n.id, 1))
+		peers = append(peers, p)
+	}
+	return n, peers
+}
+
+// anEffect is what a SET leaves.
+func anEffect(bytesOfValue int) Effects {
+	return Effects{{Args: [][]byte{[]byte("SET"), []byte("key"), bytes.Repeat([]byte("v"), bytesOfValue)}}}
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
+// TestEffectsAllocateNothing: an effect that goes to three replicas is written once, into room that is there.
+func TestEffectsAllocateNothing(t *testing.T) {
+	n, peers := masterOf(t, 3)
+	unit := anEffect(200)
+	effect := func() {
+		n.Append(unit)
+		n.EndSlice()
+		for _, p := range peers {
+			require.False(t, p.of.Send(p))
+		}
+	}
+	for range 10_000 { // until the backlog is full
+		effect()
+	}
+	require.Zero(t, testing.AllocsPerRun(10_000, effect))
+	for _, p := range peers {
+		require.Equal(t, n.Offset(), p.taken)
+		require.Zero(t, p.ended)
+	}
+}
+
+// TestOneStreamForAll: what slow replicas have not read is there once, and gone when they are. One that
+// passes client-output-buffer-limit is closed.
+func TestOneStreamForAll(t *testing.T) {
+	const kept, limit = 8 << 20, 12 << 20
+	for _, replicas := range []int{1, 5} {
+		n, peers := masterOf(t, replicas)
+		n.host.Config().ClientOutputBufferLimit.Replica.HardBytes = limit
+		for _, p := range peers {
+			p.full = true
+		}
+		unit := anEffect(1000)
+		write := func(bytes int64) {
+			for end := n.Offset() + bytes; n.Offset() < end; {
+				n.Append(unit)
+				n.EndSlice()
+				for _, p := range peers {
+					p.of.Send(p)
+					if p.ended > 0 {
+						n.Left(p.of)
+					}
+				}
+			}
+		}
+		write(kept)
+		require.InDelta(t, kept, n.Memory(), 3*blockBytes, "%d replicas", replicas)
+		require.Len(t, n.replicas, replicas)
+		write(limit - kept + judgeBytes + 2000)
+		require.Empty(t, n.replicas)
+		require.LessOrEqual(t, n.Memory(), int(n.config().BacklogBytes)+3*blockBytes)
+		for _, p := range peers {
+			require.Equal(t, 1, p.ended)
+		}
+	}
+}
+
+// TestTurnsAreShort: who has much to catch up with lets others have their turn, however fast it reads.
+func TestTurnsAreShort(t *testing.T) {
+	n, peers := masterOf(t, 1)
+	p := peers[0]
+	p.full = true
+	n.host.Config().ClientOutputBufferLimit.Replica.HardBytes = 0
+	for range 10 {
+		n.Append(anEffect(1 << 20))
+	}
+	p.full = false
+	turns := 0
+	for p.taken < n.Offset() {
+		before := p.taken
+		p.of.Send(p)
+		require.LessOrEqual(t, p.taken-before, int64(mostAtOnce+blockBytes))
+		require.Equal(t, p.taken < n.Offset(), p.of.Awake(), "it comes again if there is more")
+		turns++
+	}
+	require.InDelta(t, 11, turns, 1)
+}
+
+// TestSnapshotsLeaveNoGarbage: a transfer of any size goes through the same few blocks.
+func TestSnapshotsLeaveNoGarbage(t *testing.T) {
+	n, peers := masterOf(t, 2)
+	transfer := &transfer{node: n, moved: make(chan struct{}, 1)}
+	transfer.bytes.moved, transfer.bytes.mostSpare = transfer.moved, mostSpare
+	all := []*Replica{peers[0].of, peers[1].of}
+	transfer.attach(all, false, n.Offset())
+	piece := make([]byte, 256<<10)
+	const pieces = 400
+	bytes := allocated(func() {
+		for range pieces {
+			_, err := transfer.Write(piece)
+			require.NoError(t, err)
+			for _, p := range peers {
+				p.of.Send(p)
+			}
+		}
+	})
+	require.Less(t, bytes, uint64(2<<20))
+	require.EqualValues(t, pieces*len(piece), peers[0].taken)
+	require.LessOrEqual(t, transfer.bytes.held(), (mostSpare+1)*blockBytes)
+}

@@ -1,0 +1,361 @@
+package replication
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"lockserver/internal/resp"
+)
+
+// dialled is a connection to the master, of which every read and write has its time.
+type dialled struct {
+	net.Conn
+	in      *bufio.Reader
+	timeout time.Duration
+}
+
+// readBytes is how much is read from the master at once.
+const readBytes = 64 << 10
+
+// Read implements io.Reader: silence ends it.
+func (c *dialled) Read(b []byte) (int, error) {
+	_ = c.Conn.SetReadDeadline(time.Now().Add(c.timeout))
+	return c.Conn.Read(b)
+}
+
+// line reads a line without its end. Empty ones are signs of life.
+func (c *dialled) line() (string, error) {
+	for {
+		text, err := c.in.ReadString('\n')
+		if err != nil {
+			return "", err
+		}
+		if len(text) > mostLine {
+			return "", errors.New("the master's reply is too long")
+		}
+		if text = strings.TrimRight(text, "\r\n"); text != "" {
+			return text, nil
+		}
+	}
+}
+
+// mostLine bounds a line of the master's.
+const mostLine = 4 << 10
+
+// ask sends a command and reads the line that answers it.
+func (l *link) ask(c *dialled, words ...string) (string, error) {
+	argv := make([][]byte, len(words))
+	for i, w := range words {
+		argv[i] = []byte(w)
+	}
+	if err := l.send(resp.AppendCommand(nil, argv...)); err != nil {
+		return "", err
+	}
+	return c.line()
+}
+
+// masterError is what the master has answered to a command that it should have taken.
+type masterError struct{ command, reply string }
+
+func (e *masterError) Error() string { return "the master answers " + e.command + " by: " + e.reply }
+
+// greeting is what a try finds in the server before it connects.
+type greetingWords struct {
+	user, password  string
+	port            string
+	address         string
+	id              string
+	offset          int64
+	timeout         time.Duration
+	encrypted, lead bool
+}
+
+// try connects to the master, and follows it until that ends.
+func (l *link) try() error {
+	n := l.node
+	var g greetingWords
+	stopped := false
+	n.host.Do(func() {
+		stopped = l.stopped
+		c := n.config()
+		l.state = connecting
+		g = greetingWords{user: c.MasterUser, password: c.MasterAuth, address: c.AnnounceIP, id: "?", offset: -1,
+			timeout: time.Duration(c.TimeoutMS) * time.Millisecond, encrypted: c.TLS, lead: l.failover}
+		g.port = strconv.Itoa(n.host.Port(c.TLS))
+		if c.AnnouncePort != 0 {
+			g.port = strconv.Itoa(c.AnnouncePort)
+		}
+		if l.known {
+			g.id, g.offset = n.id, n.Offset()+1
+		}
+	})
+	if stopped {
+		return nil
+	}
+	conn, err := l.dial(g.timeout)
+	if err != nil {
+		return err
+	}
+	c := &dialled{Conn: conn, timeout: g.timeout}
+	c.in = bufio.NewReaderSize(c, readBytes)
+	l.mu.Lock()
+	l.conn = conn
+	l.mu.Unlock()
+	n.host.Do(func() {
+		if stopped = l.stopped; !stopped {
+			l.state = handshake
+		}
+	})
+	if stopped {
+		return nil
+	}
+	if err := l.greet(c, &g); err != nil {
+		return err
+	}
+	return l.psync(c, &g)
+}
+
+// dial connects to the master, in some time, and not any more when the link ends.
+func (l *link) dial(timeout time.Duration) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	go func() {
+		select {
+		case <-l.stop:
+		case <-l.node.host.Ending():
+		case <-ctx.Done():
+		}
+		cancel()
+	}()
+	return l.node.host.Dial(ctx, l.host, l.port)
+}
+
+// greet tells the master who we are.
+func (l *link) greet(c *dialled, g *greetingWords) error {
+	reply, err := l.ask(c, "PING")
+	switch {
+	case err != nil:
+		return err
+	case reply[0] != '+' && !isWord(reply, "-NOAUTH") && !isWord(reply, "-NOPERM") && !isWord(reply, "-ERR operation not permitted"):
+		return &masterError{"PING", reply}
+	}
+	if g.password != "" {
+		words := []string{"AUTH", g.password}
+		if g.user != "" {
+			words = []string{"AUTH", g.user, g.password}
+		}
+		if reply, err = l.ask(c, words...); err != nil {
+			return err
+		} else if reply[0] == '-' {
+			return &masterError{"AUTH", reply}
+		}
+	}
+	told := [][]string{{"REPLCONF", "listening-port", g.port}}
+	if g.address != "" {
+		told = append(told, []string{"REPLCONF", "ip-address", g.address})
+	}
+	told = append(told, []string{"REPLCONF", "capa", "eof", "capa", "psync2"})
+	for _, words := range told {
+		if reply, err = l.ask(c, words...); err != nil {
+			return err
+		} else if reply[0] == '-' && !isWord(reply, "-ERR") {
+			return &masterError{strings.Join(words[:2], " "), reply}
+		}
+	}
+	return nil
+}
+
+// psync asks for the history, and reads it.
+func (l *link) psync(c *dialled, g *greetingWords) error {
+	words := []string{"PSYNC", g.id, strconv.FormatInt(g.offset, 10)}
+	if g.lead {
+		words = append(words, "FAILOVER")
+	}
+	reply, err := l.ask(c, words...)
+	if err != nil {
+		return err
+	}
+	at := strings.Fields(reply)
+	if g.lead {
+		leads := at[0] == "+CONTINUE" || at[0] == "+FULLRESYNC"
+		l.node.host.Do(func() {
+			if l.failover = false; !l.stopped {
+				l.node.answeredFailover(leads)
+			}
+		})
+	}
+	switch {
+	case at[0] == "+FULLRESYNC" && len(at) == 3 && len(at[1]) == len(noID):
+		offset, err := strconv.ParseInt(at[2], 10, 64)
+		if err != nil || offset < 0 {
+			return &masterError{"PSYNC", reply}
+		}
+		l.node.host.Log().Info("Full resync from master: " + at[1] + ":" + at[2])
+		return l.begin(c, at[1], offset)
+	case at[0] == "+CONTINUE" && l.known:
+		id := g.id
+		if len(at) > 1 {
+			if len(at[1]) != len(noID) {
+				return &masterError{"PSYNC", reply}
+			}
+			id = at[1]
+		}
+		return l.goOn(c, id)
+	}
+	return &masterError{"PSYNC", reply}
+}
+
+// begin reads a snapshot, and what follows it. The history is one of this name, of which so much lies before.
+func (l *link) begin(c *dialled, id string, offset int64) error {
+	n := l.node
+	head, err := c.line()
+	if err != nil {
+		return err
+	}
+	from, err := l.snapshot(c, head)
+	if err != nil {
+		return err
+	}
+	stopped := false
+	n.host.Do(func() {
+		if stopped = l.stopped; stopped {
+			return
+		}
+		l.state, l.total = transferring, from.size
+		l.progress.got.Store(0)
+		l.hear()
+	})
+	if stopped {
+		return nil
+	}
+	n.host.Log().Info("MASTER <-> REPLICA sync: receiving " + from.what + " from master")
+	db, err := l.take(from)
+	if err != nil {
+		return fmt.Errorf("the master's snapshot: %w", err)
+	}
+	n.host.Log().Info("MASTER <-> REPLICA sync: Finished with success")
+	n.host.Do(func() {
+		if stopped = l.stopped; stopped {
+			return
+		}
+		n.dropReplicas() // theirs is another history
+		n.id, n.id2, n.secondOffset = id, noID, -1
+		n.stream.reset(offset)
+		l.known, l.db = true, max(0, db)
+		l.up()
+	})
+	if stopped {
+		return nil
+	}
+	return l.stream(c)
+}
+
+// up says that the history is read from now on.
+func (l *link) up() {
+	l.state, l.downSince, l.lastError = connected, 0, ""
+	l.progress.read.Store(l.node.Offset())
+	l.hear()
+	l.acknowledge()
+}
+
+// goOn reads the history behind what we have. It may have got another name.
+func (l *link) goOn(c *dialled, id string) error {
+	n, stopped := l.node, false
+	n.host.Do(func() {
+		if stopped = l.stopped; stopped {
+			return
+		}
+		if id != n.id {
+			n.id2, n.secondOffset = n.id, n.Offset()+1
+			n.id = id
+			n.dropReplicas() // so that they learn of it
+		}
+		l.up()
+		n.host.Log().Info("MASTER <-> REPLICA sync: Master accepted a Partial Resynchronization.")
+	})
+	if stopped {
+		return nil
+	}
+	return l.stream(c)
+}
+
+// incoming is a snapshot that the master sends.
+type incoming struct {
+	io.Reader
+	size int64 // 0: not known
+	what string
+}
+
+// snapshot reads how the snapshot is going to come: so many bytes, or up to a mark.
+func (l *link) snapshot(c *dialled, head string) (incoming, error) {
+	if head[0] == '-' {
+		return incoming{}, &masterError{"PSYNC", head}
+	}
+	if mark, ok := strings.CutPrefix(head, "$EOF:"); ok && len(mark) == len(noID) {
+		return incoming{Reader: newUntil(c.in, mark), what: "streamed RDB"}, nil
+	}
+	size, err := strconv.ParseInt(strings.TrimPrefix(head, "$"), 10, 64)
+	if head[0] != '$' || err != nil || size < 0 {
+		return incoming{}, fmt.Errorf("bad protocol from the master: its snapshot begins with %.50q", head)
+	}
+	return incoming{Reader: &exactly{c.in, size}, size: size, what: fmt.Sprintf("%d bytes", size)}, nil
+}
+
+// exactly reads so many bytes, and fails if there are fewer.
+type exactly struct {
+	from io.Reader
+	left int64
+}
+
+// Read implements io.Reader.
+func (e *exactly) Read(b []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := e.from.Read(b[:min(int64(len(b)), e.left)])
+	e.left -= int64(n)
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+// until reads what stands before a mark, behind which nothing comes before we have answered.
+type until struct {
+	from io.Reader
+	mark string
+	room []byte
+	buf  []byte // what was read and not handed on: its last bytes may be the mark
+}
+
+func newUntil(from io.Reader, mark string) *until {
+	return &until{from: from, mark: mark, room: make([]byte, readBytes)}
+}
+
+// Read implements io.Reader.
+func (u *until) Read(b []byte) (int, error) {
+	for len(u.buf) <= len(u.mark) {
+		if string(u.buf) == u.mark {
+			return 0, io.EOF
+		}
+		n, err := u.from.Read(u.room)
+		u.buf = append(u.buf, u.room[:n]...)
+		switch {
+		case n > 0: // an error comes again
+		case errors.Is(err, io.EOF):
+			return 0, io.ErrUnexpectedEOF
+		case err != nil:
+			return 0, err
+		}
+	}
+	n := copy(b, u.buf[:len(u.buf)-len(u.mark)])
+	u.buf = u.buf[:copy(u.buf, u.buf[n:])]
+	return n, nil
+}

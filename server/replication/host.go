@@ -1,0 +1,117 @@
+package replication
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+
+	"lockserver/internal/config"
+	"lockserver/persistence/disk"
+	"lockserver/store"
+)
+
+// Host is the server that has the data.
+type Host interface {
+	// Do runs f as a unit of its own, when no other runs. It is called without the lock.
+	Do(f func())
+	// Background runs f beside everything else, without the lock. The server does not end before f has;
+	// Ending is closed when it is to.
+	Background(f func())
+	Ending() <-chan struct{}
+	// NowMS is the time of the running unit, in milliseconds since 1970.
+	NowMS() int64
+	Config() *config.Config
+	Log() *slog.Logger
+	NewID() string
+
+	// HandOn gives Node.Append the effects of what has been done since it was called last.
+	HandOn()
+	// Records says that Node.Append is to be given the effects of each unit, or not any more.
+	Records(on bool)
+	// Snapshot takes a cut of the data at a place of the history. Without keys it has the functions alone,
+	// without functions the keys alone.
+	Snapshot(at Place, keys, functions bool) Snapshot
+	// Scratch is where files may be made for as long as the server runs.
+	Scratch() (files disk.FS, dir string)
+	// Port is where this server listens.
+	Port(encrypted bool) int
+	// Dial connects to another server, unless the context ends before.
+	Dial(ctx context.Context, host string, port int) (net.Conn, error)
+
+	// Slice runs f when no unit runs, and lets others have the lock when it is over. f may end units by
+	// EndUnit. It is called without the lock.
+	Slice(f func())
+	// Apply runs a command of the master's as it is meant: what is overdue lives on. argv is not kept.
+	Apply(db int, argv [][]byte) error
+	EndUnit()
+	// Empty reports whether there is no data.
+	Empty() bool
+	// HasLog reports whether there is an append-only log; LogEnd is its position behind what was appended,
+	// and LogSynced whether it is on disk up to a position.
+	HasLog() bool
+	LogEnd() int64
+	LogSynced(position int64) bool
+	// Replace forgets all data and loads a snapshot in its place, which read returns. Others get the lock
+	// meanwhile, and clients are told -LOADING. It is called without the lock. After an error there is no
+	// data. db is the database that the history goes on in, as the snapshot says; below 0: it does not.
+	Replace(read io.Reader, size int64) (db int, err error)
+
+	// HoldWrites makes clients that write wait, or go on.
+	HoldWrites(on bool)
+	// Followed is told that the server follows another from now on, or, with false, nobody.
+	Followed(follows bool)
+}
+
+// Snapshot is a cut of the data.
+type Snapshot interface {
+	// Write writes it out, once, in the RDB format. It is called without the lock.
+	Write(w io.Writer) error
+	// Release lets go of it.
+	Release()
+}
+
+// Place is a place in a history.
+type Place struct {
+	ID     string // the name of the history
+	Offset int64  // so many bytes of it lie before
+	DB     int    // the database that the commands behind it are for; -1: they say so themselves
+}
+
+// Client is who sends a command.
+type Client interface {
+	// Replica is what the client is as a replica; nil: it has said nothing of being one.
+	Replica() *Replica
+	// BecomeReplica makes it one, or something that may become one.
+	BecomeReplica(r *Replica)
+	// Peer is the connection as that of a replica.
+	Peer() Peer
+	// Describe is the client as CLIENT LIST has it.
+	Describe() string
+}
+
+// Peer is the connection of a replica.
+type Peer interface {
+	// Follows is told that the client is a replica from now on, to which the history is sent.
+	Follows()
+	// Wake makes the connection's owner call Replica.Send soon. Any goroutine may call it.
+	Wake()
+	// WakeAtEnd is Wake for what may wait until all that is going on has been done. Under the lock.
+	WakeAtEnd()
+	// End closes the connection when the unit is over. Under the lock.
+	End()
+	// RemoteIP is the address it comes from.
+	RemoteIP() string
+	// Waits reports whether there is output for the client that its connection has not been given.
+	Waits() bool
+}
+
+// Carrier takes bytes for a replica; transport.Conn is one.
+type Carrier interface {
+	Send(b []byte, now bool) (held bool, err error)
+	Unsent() int
+	AwaitDrain(low int) bool
+}
+
+// Effects is what a unit has changed.
+type Effects = []store.Effect

@@ -1,0 +1,367 @@
+package replication
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// state is how far a replica has come.
+type state uint8
+
+const (
+	greeting  state = iota // it has said something of itself, and is no replica yet
+	waiting                // for a snapshot to begin
+	receiving              // a snapshot
+	online                 // it gets the history as it is written
+)
+
+// String is the state as INFO has it.
+func (s state) String() string { return [...]string{"", "wait_bgsave", "send_bulk", "online"}[s] }
+
+// Replica is a client that follows this server, or may become one that does.
+type Replica struct {
+	node  *Node
+	peer  Peer
+	state state
+	// port, address and what it can read are what it has said of itself.
+	port        int
+	address     string
+	eof, psync2 bool
+	snapshot    bool // it wants a snapshot and nothing behind it
+	// noKeys and noFunctions are what it does not want of a snapshot.
+	noKeys, noFunctions bool
+	silent              bool // it does not say how far it is: SYNC
+	ready               bool // it has said that it has its snapshot, before we knew that it was sent
+
+	acked, onDisk int64 // how far it has said that it is
+	heardMS       int64 // when it did so
+	softMS        int64 // since when it has been above the soft limit of client-output-buffer-limit; 0: it is not
+	moved         int64 // where it was in a transfer when that was looked at
+	movedMS       int64
+
+	awake atomic.Bool // Send is going to be called
+	sign  atomic.Bool // something has come from it
+	mu    sync.Mutex  // guards what follows
+	from  *reader     // what is sent next; nil: nothing
+	then  *reader     // what is sent behind the snapshot; nil: that has been done
+	whole bool        // the snapshot's length is known to the replica: what stands behind it need not wait
+	over  *transfer   // what from reads of; nil: it is the history
+}
+
+// name is its address as the log names it.
+func (r *Replica) name() string {
+	if r.port == 0 {
+		return r.ip() + ":<unknown-replica-port>"
+	}
+	return r.ip() + ":" + strconv.Itoa(r.port)
+}
+
+// Is reports whether the client follows the server.
+func (r *Replica) Is() bool { return r != nil && r.state != greeting }
+
+// Awake reports whether Send is awaited.
+func (r *Replica) Awake() bool { return r.awake.Load() }
+
+// Heard is told that the replica has sent something. Any goroutine may call it.
+func (r *Replica) Heard() { r.sign.Store(true) }
+
+// wake has Send called.
+func (r *Replica) wake() {
+	if !r.awake.Swap(true) {
+		r.peer.Wake()
+	}
+}
+
+const (
+	sendBytes = 256 << 10
+	// mostAtOnce is how much a replica is sent before its event loop's other connections get their turn: one
+	// that has much to catch up with may read as fast as it is sent to.
+	mostAtOnce = 1 << 20
+)
+
+// Send sends what there is for the replica. The owner of its connection calls it when Peer.Wake has asked for
+// that, or when the connection has drained, without the lock. A connection that has not sent what it has is
+// given nothing more: the stream keeps it for all, the connection would copy it. hangUp: the connection has
+// gone.
+func (r *Replica) Send(to Carrier) (hangUp bool) {
+	r.awake.Store(false)
+	for sent := 0; ; {
+		for to.Unsent() == 0 {
+			if sent >= mostAtOnce {
+				r.wake()
+				return false
+			}
+			from := r.source()
+			if from == nil {
+				return false
+			}
+			n, err := sendFrom(from, to)
+			if n == 0 || err != nil {
+				return err != nil
+			}
+			sent += n
+		}
+		if to.AwaitDrain(0) {
+			return false
+		}
+	}
+}
+
+// sendFrom sends what is next, and returns how much that was.
+func sendFrom(from *reader, to Carrier) (n int, err error) {
+	b := from.peek(sendBytes)
+	if len(b) == 0 {
+		return 0, nil
+	}
+	defer from.skip(len(b)) // whatever has become of it
+	_, err = to.Send(b, true)
+	return len(b), err
+}
+
+// source is what is sent next.
+func (r *Replica) source() *reader {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.from != nil && r.over != nil && r.over.ended.Load() && r.from.left() == 0 && r.whole {
+		r.goOn()
+	}
+	return r.from
+}
+
+// goOn leaves the snapshot for the history. The caller holds mu.
+func (r *Replica) goOn() {
+	if r.from != nil {
+		r.from.close()
+	}
+	r.from, r.then, r.over = r.then, nil, nil
+}
+
+// close ends what is read for it.
+func (r *Replica) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, of := range []*reader{r.from, r.then} {
+		if of != nil {
+			of.close()
+		}
+	}
+	r.from, r.then, r.over = nil, nil, nil
+}
+
+// behind is how much of the history it has not been sent.
+func (r *Replica) behind() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	of := r.then
+	if of == nil && r.over == nil {
+		of = r.from
+	}
+	if of == nil {
+		return 0
+	}
+	return of.left()
+}
+
+// Left is told that the connection of a replica is closed, or is going to be.
+func (n *Node) Left(r *Replica) {
+	i := slices.Index(n.replicas, r)
+	if i < 0 {
+		return
+	}
+	n.replicas = slices.Delete(n.replicas, i, i+1)
+	r.close()
+	n.host.Log().Info("Connection with replica " + r.name() + " lost.")
+	r.state = greeting
+	n.alone = n.host.NowMS()
+	n.countGood()
+}
+
+// join makes a client a replica.
+func (n *Node) join(r *Replica, s state) {
+	r.state = s
+	r.heardMS = n.host.NowMS()
+	r.peer.Follows()
+	n.replicas = append(n.replicas, r)
+}
+
+// countGood counts the replicas that min-replicas-to-write is about.
+func (n *Node) countGood() {
+	n.good = 0
+	lag := n.config().MinMaxLagMS
+	for _, r := range n.replicas {
+		if r.state == online && (lag == 0 || n.host.NowMS()-r.heardMS <= lag) {
+			n.good++
+		}
+	}
+}
+
+// ack takes a replica's word on how far it is; onDisk -1: it said nothing of that.
+func (n *Node) ack(r *Replica, offset, onDisk int64) {
+	if !r.Is() {
+		return
+	}
+	r.heardMS = n.host.NowMS()
+	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // nobody has what is still to come
+	more := offset > r.acked || onDisk > r.onDisk
+	r.acked, r.onDisk = max(r.acked, offset), max(r.onDisk, onDisk)
+	if r.state == receiving {
+		n.received(r)
+	}
+	if more {
+		n.acked()
+	}
+	n.tryFailover()
+}
+
+// received is told that a replica has loaded its snapshot.
+func (n *Node) received(r *Replica) {
+	r.mu.Lock()
+	done := r.over == nil || r.over.ended.Load() && r.from.left() == 0
+	if done && r.over != nil {
+		r.goOn()
+	}
+	r.ready = !done
+	r.mu.Unlock()
+	if done {
+		n.putOnline(r)
+	}
+}
+
+// putOnline is told that a replica has its snapshot, or will have it before anything else.
+func (n *Node) putOnline(r *Replica) {
+	if r.snapshot {
+		n.host.Log().Info("RDB transfer completed, rdb only replica (" + r.name() + ") should be disconnected asap")
+		return
+	}
+	r.state = online
+	r.heardMS = n.host.NowMS()
+	n.host.Log().Info("Synchronization with replica " + r.name() + " succeeded")
+	n.countGood()
+	r.wake()
+}
+
+// judgeBytes is after how much history replicas are judged: with each effect is too often.
+const judgeBytes = blockBytes
+
+// judge closes replicas that are so far behind that client-output-buffer-limit does not let the server keep
+// what they need.
+func (n *Node) judge() {
+	n.unjudged = 0
+	limit := n.host.Config().ClientOutputBufferLimit.Replica
+	if limit.HardBytes == 0 && limit.SoftBytes == 0 {
+		return
+	}
+	for _, r := range n.replicas {
+		bytes := r.behind()
+		soft := limit.SoftBytes > 0 && bytes > limit.SoftBytes
+		switch {
+		case !soft:
+			r.softMS = 0
+		case r.softMS == 0:
+			r.softMS = n.host.NowMS()
+		}
+		if limit.HardBytes > 0 && bytes > max(limit.HardBytes, n.config().BacklogBytes) ||
+			soft && n.host.NowMS()-r.softMS >= limit.SoftMS {
+			n.host.Log().Warn("closing a replica that is too far behind (client-output-buffer-limit)", "replica", r.name(), "bytes", bytes)
+			r.peer.End()
+		}
+	}
+}
+
+// continues reports whether a replica can go on with what it has of a history, which is so long.
+func (n *Node) continues(id string, offset int64) bool {
+	ours := strings.EqualFold(id, n.id)
+	if !ours && (!strings.EqualFold(id, n.id2) || offset > n.secondOffset) {
+		switch {
+		case id == "?":
+		case !strings.EqualFold(id, n.id2):
+			n.host.Log().Info(fmt.Sprintf("Partial resynchronization not accepted: Replication ID mismatch (Replica asked for '%s', "+
+				"my replication IDs are '%s' and '%s')", id, n.id, n.id2))
+		default:
+			n.host.Log().Info(fmt.Sprintf("Partial resynchronization not accepted: Requested offset for second ID was %d, but I can "+
+				"reply up to %d", offset, n.secondOffset))
+		}
+		return false
+	}
+	return n.recording
+}
+
+// resume lets a replica go on at a place of the history, of which offset is the first byte that it lacks,
+// counted from 1; false: it cannot.
+func (n *Node) resume(r *Replica, id string, offset int64) bool {
+	if !n.continues(id, offset) {
+		return false
+	}
+	from := n.stream.read(offset-1, r)
+	if from == nil {
+		n.host.Log().Info(fmt.Sprintf("Unable to partial resync with replica %s for lack of backlog (Replica request was: %d).", r.name(), offset))
+		return false
+	}
+	r.from = from
+	n.join(r, online)
+	n.countGood()
+	n.host.Log().Info(fmt.Sprintf("Partial resynchronization request from %s accepted. Sending %d bytes of backlog starting from offset %d.",
+		r.name(), from.left(), offset))
+	return true
+}
+
+// Tick is to be called about once a second.
+func (n *Node) Tick() {
+	now := n.host.NowMS()
+	if n.link != nil {
+		n.link.tick()
+	}
+	c := n.config()
+	if n.link == nil && len(n.replicas) > 0 && now-n.pingedMS >= c.PingPeriodMS {
+		n.pingedMS = now
+		n.add(ping)
+	}
+	for _, r := range slices.Clone(n.replicas) {
+		n.look(r, now)
+	}
+	n.judge()
+	n.countGood()
+	n.tryFailover()
+	if n.delayMS != 0 && now >= n.delayMS {
+		n.begin()
+	}
+	if len(n.replicas) == 0 && n.link == nil && n.recording && c.MinAck == 0 && c.BacklogTTLS > 0 && (now-n.alone)/1000 > c.BacklogTTLS {
+		n.ChangeID()
+		n.id2, n.secondOffset = noID, -1
+		n.forget()
+		n.host.Log().Info(fmt.Sprintf("Replication backlog freed after %d seconds without connected replicas.", c.BacklogTTLS))
+	}
+}
+
+// ping is a master's sign of life.
+var ping = []byte("*1\r\n$4\r\nPING\r\n")
+
+// look looks after a replica: one that has been silent for too long is closed.
+func (n *Node) look(r *Replica, now int64) {
+	most := n.config().TimeoutMS
+	if r.sign.Swap(false) && r.state == receiving { // it loads what it has got
+		r.movedMS = now
+	}
+	switch {
+	case r.state == online && !r.silent && now-r.heardMS > most:
+		n.host.Log().Warn("Disconnecting timedout replica (streaming sync): " + r.name())
+		r.peer.End()
+	case r.state == receiving:
+		r.mu.Lock()
+		at := int64(-1)
+		if r.from != nil {
+			at = r.from.place()
+		}
+		r.mu.Unlock()
+		if at != r.moved {
+			r.moved, r.movedMS = at, now
+		} else if now-r.movedMS > most {
+			n.host.Log().Warn("Disconnecting timedout replica (full sync): " + r.name())
+			r.peer.End()
+		}
+	}
+}

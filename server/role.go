@@ -1,0 +1,173 @@
+package server
+
+import (
+	"fmt"
+
+	"lockserver/commands"
+	"lockserver/persistence/disk"
+	"lockserver/store"
+)
+
+// What the server is, a master or a replica, and what becomes of clients and leases when that changes. What
+// there is to be said between the two is package replication's.
+
+// role is what the server is, as HELLO says it.
+func (ex *executor) role() string {
+	if ex.follows {
+		return "replica"
+	}
+	return "master"
+}
+
+// replicate begins to follow the master of the configuration, where what was loaded stands in its history.
+func (ex *executor) replicate() {
+	at := ex.config.Replication
+	if at.MasterHost != "" {
+		ex.replication.Follow(at.MasterHost, at.MasterPort)
+	}
+	ex.durable.TellPlace()
+}
+
+// Scratch implements replication.Host.
+func (h replicationHost) Scratch() (files disk.FS, dir string) { return h.durable.Scratch() }
+
+// apply runs a command of the master's.
+func (ex *executor) apply(db int, argv [][]byte) error {
+	r := ex.applier
+	if r == nil {
+		r = ex.newReplayer()
+		ex.applier = r
+	}
+	if r.session.db = ex.store.DB(db); r.session.db == nil {
+		return fmt.Errorf("there is no database %d here", db)
+	}
+	r.settings.Events = ex.settings.Events
+	ex.store.SetFrozenTime(true)
+	defer ex.store.SetFrozenTime(false)
+	if err := r.Command(argv); err != nil {
+		return err
+	}
+	ex.durable.SeeTokens(argv)
+	return nil
+}
+
+// min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was written
+// before it. The same way of waiting serves as for the log (send.go), at a gate of its own.
+
+// ackDue is the position that the output of a slice waits for; 0: none.
+func (ex *executor) ackDue(s *session) int64 {
+	if s.replica != nil {
+		return 0
+	}
+	position := ex.ackBase + ex.replication.Offset()
+	if position <= ex.acks.Safe() {
+		return 0
+	}
+	return position
+}
+
+// acknowledged is told that a replica is further than it was.
+func (ex *executor) acknowledged() {
+	ex.answerWaits()
+	ex.openAcks()
+}
+
+// openAcks lets go what enough replicas have acknowledged.
+func (ex *executor) openAcks() {
+	if ex.follows {
+		return
+	}
+	if n := ex.config.Replication.MinAck; n > 0 {
+		ex.acks.Open(ex.ackBase + ex.replication.AckedBy(n))
+	} else if ex.acks.Waiting() > 0 {
+		ex.acks.Open(ex.ackBase + ex.replication.Offset())
+	}
+}
+
+// loseAcks ends those who wait: what they were to be told may be gone with what this server did on its own.
+func (ex *executor) loseAcks() {
+	if ex.acks.Waiting() > 0 {
+		ex.acks.Lose(ex.ackBase + ex.replication.Offset())
+	}
+}
+
+// raiseAcks makes positions go on above those that have been.
+func (ex *executor) raiseAcks() {
+	if below := ex.acks.End() + 1 - ex.ackBase - ex.replication.Offset(); below > 0 {
+		ex.ackBase += below
+	}
+}
+
+// demoted makes the server a replica: nothing is done by itself any more.
+func (ex *executor) demoted() {
+	if ex.follows {
+		return
+	}
+	ex.loseAcks()
+	ex.follows = true
+	ex.store.SetFollows(true)
+	ex.applyConfig()
+	for _, s := range ex.clients {
+		if s.waiter != nil {
+			ex.answer(s.waiter, func(*commands.Ctx) error { return commands.ErrDemoted })
+		}
+	}
+	ex.watchdog.dropEvery()
+}
+
+// promoted makes the server a master: what has fallen due meanwhile happens now, but for leases that somebody
+// renewed: each of those begins anew, so that its holder can come back.
+func (ex *executor) promoted() {
+	if !ex.follows {
+		return
+	}
+	ex.follows = false
+	ex.raiseAcks()
+	ex.store.SetFollows(!ex.endsThings())
+	ex.applyConfig()
+	ex.durable.SeeAllTokens()
+	ex.watchdog.beginAnew(ex)
+}
+
+// dropEvery ends every renewal: it is another server's now to renew leases.
+func (w *watchdog) dropEvery() {
+	for _, in := range w.dbs {
+		for _, r := range in.byKey {
+			w.drop(r)
+		}
+		for key := range in.shares {
+			w.dropAll(in, []byte(key))
+		}
+	}
+}
+
+// beginAnew gives every lock that a server has renewed a whole lease, and goes on with those for whose owners
+// sessions vouch.
+func (w *watchdog) beginAnew(ex *executor) {
+	now := ex.store.NowMS()
+	ex.store.SetFrozenTime(true) // a lease that has ended since the master died is among them
+	defer ex.store.SetFrozenTime(false)
+	for id := range ex.store.Len() {
+		db := ex.store.DB(id)
+		var watched []*renewal
+		commands.EachLock(db, func(key string, l commands.LockState) bool {
+			if l.Watched {
+				watched = append(watched, &renewal{in: w.dbs[id], key: key, share: l.Shares > 0, owner: commands.Clone(l.Owner), token: l.Token})
+			}
+			return true
+		})
+		for _, r := range watched {
+			commands.ExtendLock(db, r.owner, []byte(r.key), r.token, now+ex.settings.LockWatchdogMS)
+			if w.attached.Owner(r.owner) == nil {
+				continue
+			}
+			of := w.renewalOf
+			if r.share {
+				of = func(db *store.DB, key []byte) *renewal { return w.shareOf(db, key, r.owner) }
+			}
+			kept := of(db, []byte(r.key))
+			kept.owner, kept.token = r.owner, r.token
+			kept.renew(ex, now)
+		}
+	}
+}
