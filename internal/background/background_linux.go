@@ -12,6 +12,8 @@ const (
 	// breathNS is how long such work sleeps now and then. Niceness alone decides who runs next, not when: a
 	// thread keeps a processor for its slice of some milliseconds, unless it lets go by itself.
 	breathNS = 100_000
+	// shortBreathNS is that of work that somebody waits for.
+	shortBreathNS = 20_000
 )
 
 // Enter makes the calling goroutine's thread give way to all others on the machine's processors, so that
@@ -20,6 +22,19 @@ const (
 func Enter() {
 	runtime.LockOSThread() // never unlocked: an ending goroutine takes its thread along
 	_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), niceness)
+}
+
+// EnterPromptly is Enter for work that somebody waits for. Its thread is as good as any other, so that a busy
+// machine does not leave it aside, and gives way by BreatheShortly alone, whose sleeps end in time.
+func EnterPromptly() {
+	runtime.LockOSThread()
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0)
+}
+
+// BreatheShortly is Breathe for work that somebody waits for.
+func BreatheShortly() {
+	runtime.Gosched()
+	_ = unix.Nanosleep(&unix.Timespec{Nsec: shortBreathNS}, nil)
 }
 
 // Breathe gives the processor away for a moment: to a goroutine that waits for its turn, and to other

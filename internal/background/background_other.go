@@ -7,5 +7,11 @@ import "time"
 // Enter does nothing where threads have no priority of their own.
 func Enter() {}
 
+// EnterPromptly does nothing either.
+func EnterPromptly() {}
+
+// BreatheShortly is Breathe for work that somebody waits for.
+func BreatheShortly() { time.Sleep(20 * time.Microsecond) }
+
 // Breathe gives the processor away for a moment.
 func Breathe() { time.Sleep(100 * time.Microsecond) }

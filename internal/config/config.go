@@ -124,6 +124,9 @@ type Config struct {
 	// ClientOutputBufferLimit bounds the replies that wait for clients that do not read.
 	ClientOutputBufferLimit OutputLimits
 
+	// Replication is what the directives say of masters and replicas.
+	Replication Replication
+
 	// HashMaxListpackEntries and HashMaxListpackValue bound what OBJECT ENCODING calls a listpack: number
 	// of fields, and bytes of the longest field or value.
 	HashMaxListpackEntries int64

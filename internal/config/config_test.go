@@ -190,7 +190,7 @@ func TestInclude(t *testing.T) {
 }
 
 func TestParseArgs(t *testing.T) {
-	files := fakeFiles(map[string]string{"a.conf": "hz 20\ntimeout 3\nrepl-backlog-ttl 5\n", "b.conf": "x 1", "-": "hz 30\nsave 7 7\n"})
+	files := fakeFiles(map[string]string{"a.conf": "hz 20\ntimeout 3\nactive-expire-effort 5\n", "b.conf": "x 1", "-": "hz 30\nsave 7 7\n"})
 	parse := func(line ...string) *Config {
 		cmd, err := ParseArgs(line, files)
 		require.NoError(t, err, line)
@@ -207,8 +207,8 @@ func TestParseArgs(t *testing.T) {
 	require.Equal(t, "7 7", parse("-").Get("save")[1])
 	require.Empty(t, parse("a.conf", "--save", "").Save)
 	require.Equal(t, 20, parse("--include", "a.conf").HZ)
-	require.Equal(t, []string{"repl-backlog-ttl", "repl-timeout"},
-		parse("a.conf", "--repl-timeout", "5", "--repl-backlog-ttl", "1").Ignored())
+	require.Equal(t, []string{"active-expire-effort", "cluster-port"},
+		parse("a.conf", "--cluster-port", "5", "--active-expire-effort", "1").Ignored())
 
 	cmd, err := ParseArgs([]string{"a.conf", "--port", "0"}, files)
 	require.NoError(t, err)
@@ -312,7 +312,7 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 		listed[name] = true
 		require.True(t, name == "include" || lookup(name) != nil, name)
 	}
-	ours := map[string]bool{"admin-port": true, "admin-bind": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true}
+	ours := map[string]bool{"min-replicas-ack": true, "admin-port": true, "admin-bind": true, "io-coalesce-usec": true, "auth-timeout": true, "tls-auth-clients-user": true, "lock-watchdog-timeout": true}
 	for name := range byName {
 		// Valkey 8.1, Redis 8.6
 		later := strings.HasPrefix(name, "commandlog-") || strings.HasPrefix(name, "stream-idmp-")
@@ -323,11 +323,10 @@ func TestEveryDirectiveOfRedisIsKnown(t *testing.T) {
 func TestWhatIsNotThereSaysSo(t *testing.T) {
 	for line, want := range map[string]string{
 		"tls-cluster yes":            "not implemented: clusters",
-		"TLS-Replication yes":        "not implemented: replication",
 		"tls-dh-params-file /x":      "tls-dh-params-file: there is no DHE",
-		"replicaof 10.0.0.1 6379":    "not implemented: replication",
-		"slaveof 10.0.0.1 6379":      "not implemented: replication",
-		"min-replicas-to-write 1":    "not implemented: replication",
+		"replicaof 10.0.0.1":         "wrong number of arguments",
+		"replicaof 10.0.0.1 x":       "Invalid master port",
+		"slaveof 10.0.0.1 65536":     "Invalid master port",
 		"loadmodule /x.so a b":       "not implemented: modules",
 		"sentinel monitor m h 1 2":   "not implemented: Sentinel",
 		"locale-collate de_DE.UTF-8": "not implemented: collation",
@@ -357,7 +356,7 @@ func TestWhatIsNotThereSaysSo(t *testing.T) {
 // adds, nor over one that comes behind it.
 func TestTheCommandLineWins(t *testing.T) {
 	files := fakeFiles(map[string]string{
-		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nreplicaof 10.0.0.1 6379\n",
+		"a.conf": "cluster-enabled yes\nhz 20\n", "absent.conf": "port 1\ntls-cluster yes\nsocket-mark-id 5\n",
 		"list.conf": "save 900\n", "odd.conf": "hz many\nnonsense 1\n", "quotes.conf": "pidfile \"x\n", "in.conf": "include a.conf\n",
 		"two.conf": "hz many\nhz more\n",
 	})
@@ -365,7 +364,7 @@ func TestTheCommandLineWins(t *testing.T) {
 		{"a.conf", "--cluster-enabled", "no"},
 		{"in.conf", "--hz", "30", "--cluster-enabled no"},
 		{"--include", "a.conf", "--cluster-enabled", "no"},
-		{"absent.conf", "--tls-cluster", "no", "--slaveof", "no", "one"},
+		{"absent.conf", "--tls-cluster", "no", "--socket-mark-id", "0"},
 		{"two.conf", "--hz", "5"},
 	} {
 		cmd, err := ParseArgs(args, files)
@@ -380,7 +379,7 @@ func TestTheCommandLineWins(t *testing.T) {
 		"command line\n>>> '--cluster-enabled yes'":           {"a.conf", "--cluster-enabled", "yes"},
 		"command line\n>>> '--nonsense 1'\nunknown directive": {"a.conf", "--cluster-enabled", "no", "--nonsense", "1"},
 		"at line 2 of absent.conf\n>>> 'tls-cluster yes'":     {"absent.conf", "--port", "0"},
-		"at line 3 of absent.conf\n>>> 'replicaof":            {"absent.conf", "--tls-cluster", "no"},
+		"at line 3 of absent.conf\n>>> 'socket-mark-id":       {"absent.conf", "--tls-cluster", "no"},
 	} {
 		_, err := ParseArgs(args, files)
 		require.ErrorContains(t, err, want, args)

@@ -92,6 +92,7 @@ var topics = []topic{
 			Doc: "the address that it listens on; who reaches it reads the figures without a password", Redis: notInRedis},
 	}},
 	tlsTopic,
+	replicationTopic,
 	{"The process", []directive{
 		{Name: "daemonize", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.Daemonize }),
 			Doc: "go into the background; the command ends when clients can connect. Not on Windows"},

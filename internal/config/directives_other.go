@@ -6,18 +6,12 @@ package config
 // absentRows are the directives without whose effect the server would not be what the file says. Each may be
 // given with a value that turns it off.
 func absentRows() []directive {
-	const (
-		replication = "replication; a server stands alone"
-	)
 	rows := []directive{
 		{Name: "loadmodule", Kind: notThere("modules; what RedisBloom's Bloom filters do is built in")},
 		{Name: "sentinel", Kind: notThere("Sentinel; a server stands alone")},
-		{Name: "replicaof", Aliases: []string{"slaveof"}, When: absentAtStart, Kind: notThere(replication, "", "no one")},
-		{Name: "min-replicas-to-write", Aliases: []string{"min-slaves-to-write"}, Kind: notThere(replication, "0")},
 		{Name: "locale-collate", Kind: notThere("collation by a locale; SORT ALPHA compares bytes", "", "C", "POSIX")},
 		{Name: "socket-mark-id", When: absentAtStart, Kind: notThere("marks on sockets", "0")},
 		{Name: "tls-cluster", Kind: notThere("clusters", "no")},
-		{Name: "tls-replication", Kind: notThere(replication, "no")},
 	}
 	for i := range rows {
 		if rows[i].When == live {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The directives that tune what only Redis has inside, or that mean nothing without replicas and without a
-// cluster. They are read, checked, shown and written as Redis does it, and nothing goes by them.
+// The directives that tune what only Redis has inside, or that mean nothing without a cluster. They are read,
+// checked, shown and written as Redis does it, and nothing goes by them.
 
 // kept is where the value of such a directive stands: under its name among those of its type.
 func kept[T bool | int64 | string](name string) func(*Config) *T {
@@ -97,35 +97,18 @@ const keptTable = `
 	io-threads-do-reads                    - bool/s                no
 	jemalloc-bg-thread                     - bool                  yes
 	loading-process-events-interval-bytes  - int:1024:int/h        2097152
-	masterauth                             - text
-	masteruser                             - text
 	max-new-connections-per-cycle          - int:1:1000            10
 	max-new-tls-connections-per-cycle      - int:1:1000            1
-	min-replicas-max-lag                   min-slaves-max-lag int:0:int 10
 	oom-score-adj                          - enum:no,yes,relative,absolute no
 	oom-score-adj-values                   - scores                0,200,800
 	proc-title-template                    - title                 {title},{listen-addr},{server-mode}
 	propagation-error-behavior             - enum:ignore,panic,panic-on-replicas ignore
 	rdb-del-sync-files                     - bool                  no
 	rdb-save-incremental-fsync             - bool                  yes
-	repl-backlog-size                      - backlog               1mb
-	repl-backlog-ttl                       - int:0:max             3600
 	repl-disable-tcp-nodelay               - bool                  no
-	repl-diskless-load                     - enum:disabled,on-empty-db,swapdb disabled
-	repl-diskless-sync                     - bool                  yes
-	repl-diskless-sync-delay               - int:0:int             5
-	repl-diskless-sync-max-replicas        - int:0:int             0
-	repl-ping-replica-period               repl-ping-slave-period int:1:int 10
-	repl-timeout                           - int:1:int             60
-	replica-announce-ip                    slave-announce-ip text
-	replica-announce-port                  slave-announce-port int:0:65535 0
-	replica-announced                      - bool                  yes
 	replica-ignore-disk-write-errors       - bool                  no
 	replica-ignore-maxmemory               slave-ignore-maxmemory bool yes
 	replica-lazy-flush                     slave-lazy-flush bool   no
-	replica-priority                       slave-priority int:0:int 100
-	replica-read-only                      slave-read-only bool    yes
-	replica-serve-stale-data               slave-serve-stale-data bool yes
 	sanitize-dump-payload                  - enum:no,yes,clients   no
 	server-cpulist                         server_cpulist text/s
 	set-proc-title                         - bool/s                yes
@@ -181,8 +164,6 @@ func keptKind(name, of string) kind {
 		return integer(bound(1), bound(2), kept[int64](name))
 	case "memory":
 		return memory(bound(1), bound(2), kept[int64](name))
-	case "backlog":
-		return raisedKind{memory(1, maxInt64, kept[int64](name)), 16 << 10, kept[int64](name)}
 	case "enum":
 		return enum(word, strings.Split(parts[1], ",")...)
 	case "scores":

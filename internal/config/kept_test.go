@@ -16,11 +16,11 @@ func TestWhatIsKeptIsCheckedAndWritten(t *testing.T) {
 	require.Equal(t, []string{"replica-read-only", "no", "slave-read-only", "no"}, c.Get("*-read-only"))
 	require.Equal(t, []string{"repl-backlog-size", "16384"}, c.Get("repl-backlog-*ze"), "as little as Redis has at least")
 	text := string(c.Rewrite([]byte("replica-read-only yes\n")))
-	require.Equal(t, "replica-read-only no\n"+signature+"\nactivedefrag yes\noom-score-adj-values 1 2 3\nrepl-backlog-size 16kb\n", text)
+	require.Equal(t, "replica-read-only no\n"+signature+"\nrepl-backlog-size 16kb\nactivedefrag yes\noom-score-adj-values 1 2 3\n", text)
 	again, err := Parse("a.conf", []byte(text), Files{})
 	require.NoError(t, err)
 	require.Equal(t, c.kept, again.kept)
-	require.Equal(t, []string{"replica-read-only", "activedefrag", "oom-score-adj-values", "repl-backlog-size"}, again.Ignored())
+	require.Equal(t, []string{"activedefrag", "oom-score-adj-values"}, again.Ignored())
 
 	clone := c.Clone()
 	_, err = clone.Set([]string{"active-expire-effort", "5"}, false)

@@ -82,7 +82,7 @@ func (p Program) Start(t testing.TB, args ...string) *Redis {
 	logPath := filepath.Join(dir, "redis.log")
 	r.process = exec.Command(string(p), append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
 		"--appendonly", "no", "--hz", ticks, "--dir", dir, "--logfile", logPath}, args...)...)
-	require.NoError(t, r.process.Start())
+	require.NoError(t, StartChild(r.process))
 	t.Cleanup(func() {
 		r.Stop()
 		_ = os.RemoveAll(dir)

@@ -72,7 +72,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 func TestEveryDependencyIsJustified(t *testing.T) {
 	names := listed(page(t, "docs", "decisions", "0006-dependencies.md"))
 	required := make(map[string]bool)
-	for _, dir := range []string{".", "examples", "packaging", "tests/clients/go", "tests/console"} {
+	for _, dir := range []string{".", "examples", "packaging", "tests/clients/go", "tests/comparison", "tests/console"} {
 		direct := directDependencies(page(t, dir, "go.mod"))
 		require.NotEmpty(t, direct, dir)
 		for _, name := range direct {
@@ -100,7 +100,7 @@ func TestEveryModuleIsLookedAt(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{".", "examples", "packaging", "tests/clients/go", "tests/console"}, found)
+	require.ElementsMatch(t, []string{".", "examples", "packaging", "tests/clients/go", "tests/comparison", "tests/console"}, found)
 }
 
 // directDependencies are the modules that the text of a go.mod requires, without those that

@@ -144,17 +144,18 @@ var rooms = map[string][]string{
 		"store/list", "store/listpack"},
 	"server/durability": {"commands", "internal/background", "internal/config", "internal/histogram", "internal/resp", "persistence", "persistence/aof",
 		"persistence/disk", "server/clock", "server/gate", "server/info", "store"},
-	"server/dump":       {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
-	"server/gate":       {},
-	"server/info":       {"commands", "internal/ascii"},
-	"server/memory":     {"commands", "internal/rusage", "server/info"},
-	"server/pubsub":     {"internal/resp"},
-	"server/script":     {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
-	"server/standalone": {"commands", "internal/ascii", "internal/decimal", "server/info"},
-	"server/stats":      {"commands", "internal/histogram", "server/info"},
-	"server/tlsconf":    {"internal/config"},
-	"server/tracking":   {"internal/resp"},
-	"server/transport":  {},
+	"server/dump":        {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
+	"server/gate":        {},
+	"server/info":        {"commands", "internal/ascii"},
+	"server/memory":      {"commands", "internal/rusage", "server/info"},
+	"server/pubsub":      {"internal/resp"},
+	"server/replication": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
+	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
+	"server/standalone":  {"commands", "server/info"},
+	"server/stats":       {"commands", "internal/histogram", "server/info"},
+	"server/tlsconf":     {"internal/config"},
+	"server/tracking":    {"internal/resp"},
+	"server/transport":   {},
 }
 
 func TestRoomsDoNotKnowTheHouse(t *testing.T) {
@@ -171,6 +172,30 @@ func TestRoomsDoNotKnowTheHouse(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestClientPullsInNothingOfTheServer: who imports package client gets the protocol's leaf, go-redis, and
+// what these need.
+func TestClientPullsInNothingOfTheServer(t *testing.T) {
+	imports := make(map[string][]string)
+	for _, s := range sources(t) {
+		if !s.test {
+			imports[s.pkg] = append(imports[s.pkg], s.imports()...)
+		}
+	}
+	var ours, foreign []string
+	for todo := []string{module + "/client"}; len(todo) > 0; todo = todo[1:] {
+		for _, path := range imports[todo[0]] {
+			switch first, _, _ := strings.Cut(path, "/"); {
+			case first == module && !slices.Contains(ours, path):
+				ours, todo = append(ours, path), append(todo, path)
+			case strings.Contains(first, ".") && !slices.Contains(foreign, path):
+				foreign = append(foreign, path)
+			}
+		}
+	}
+	require.ElementsMatch(t, []string{module + "/internal/resp", module + "/internal/decimal"}, ours)
+	require.ElementsMatch(t, []string{"github.com/redis/go-redis/v9", "github.com/tidwall/redcon"}, foreign)
 }
 
 func TestStoreNeedsOnlyBtree(t *testing.T) {
@@ -238,20 +263,27 @@ func TestFilesAreShort(t *testing.T) {
 }
 
 // TestFunctionsFitAScreen: one that does not does several things, each of which deserves a name. Tests
-// may be longer.
+// may be longer. Examples of a package are read in a browser, with what they print.
 func TestFunctionsFitAScreen(t *testing.T) {
-	const screen = 70 // lines
+	const screen, page = 70, 40 // lines
+	examples := 0
 	for _, s := range sources(t) {
-		if s.test {
-			continue
-		}
 		for _, d := range s.file.Decls {
-			if f, ok := d.(*ast.FuncDecl); ok {
+			f, ok := d.(*ast.FuncDecl)
+			most := screen
+			if ok && s.test {
+				ok, most = strings.HasPrefix(f.Name.Name, "Example") && layer(s.pkg) != "tests", page
+			}
+			if ok {
+				if s.test {
+					examples++
+				}
 				lines := s.fset.Position(f.End()).Line - s.fset.Position(f.Pos()).Line + 1
-				require.LessOrEqualf(t, lines, screen, "%s has %d lines", s.fset.Position(f.Pos()), lines)
+				require.LessOrEqualf(t, lines, most, "%s has %d lines", s.fset.Position(f.Pos()), lines)
 			}
 		}
 	}
+	require.Positive(t, examples)
 }
 
 // TestCommentsAreNarrow: a line that is nothing but a comment fits beside another file. What is preformatted
