@@ -38,7 +38,8 @@ type Hooks struct {
 	Released func(key string, held time.Duration)
 	// Lost: it was lost.
 	Lost func(lost *LostError)
-	// Connected: the connection that vouches for the locks is there (nil), or was lost (why).
+	// Connected: the connection that vouches for the locks is there (nil), or was lost (why), at last by
+	// Close ([ErrClosed]).
 	Connected func(err error)
 }
 

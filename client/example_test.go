@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log"
+	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -13,9 +14,8 @@ import (
 	"lockserver/server"
 )
 
-// connect is a client of a server in the process. A program has its address instead: redis.Options{Addr:
-// "host:6379"}.
-func connect() (*client.Client, *redis.Client, func()) {
+// serve runs a server in the process. A program has the address of one instead: "host:6379".
+func serve() (address string, end func()) {
 	srv, err := server.New(server.Options{})
 	if err != nil {
 		log.Fatal(err)
@@ -23,21 +23,34 @@ func connect() (*client.Client, *redis.Client, func()) {
 	if err = srv.Start(); err != nil {
 		log.Fatal(err)
 	}
-	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr().String()})
-	c, err := client.New(rdb)
+	return srv.Addr().String(), func() { _ = srv.Close() }
+}
+
+// connect is what the first example begins with.
+func connect(settings ...client.Setting) (*client.Client, *redis.Client, func()) {
+	address, end := serve()
+	rdb := redis.NewClient(&redis.Options{Addr: address})
+	c, err := client.New(rdb, settings...)
 	if err != nil {
 		log.Fatal(err)
 	}
 	return c, rdb, func() {
 		c.Close()
 		_ = rdb.Close()
-		_ = srv.Close()
+		end()
 	}
 }
 
 func Example() {
-	c, _, end := connect()
+	address, end := serve() // "host:6379"
 	defer end()
+	rdb := redis.NewClient(&redis.Options{Addr: address})
+	defer rdb.Close()
+	c, err := client.New(rdb)
+	if err != nil {
+		log.Fatal(err) // client.ErrNotLockserver, if it is a plain Redis
+	}
+	defer c.Close()
 	ctx := context.Background()
 
 	lock, err := c.Lock(ctx, "order:42", client.Wait(5*time.Second))
@@ -56,6 +69,59 @@ func Example() {
 	// held: true
 	// unlocked: true
 	// why its context ended: the lock was released
+}
+
+// The holder is told the moment that the lock is lost, and why.
+func ExampleLock_Context() {
+	c, rdb, end := connect()
+	defer end()
+	ctx := context.Background()
+	lock, err := c.Lock(ctx, "order:42")
+	if err != nil {
+		log.Fatal(err)
+	}
+	rdb.Do(ctx, "LOCK.FORCE", "order:42") // an operator does
+	<-lock.Context().Done()
+	var lost *client.LostError
+	if errors.As(context.Cause(lock.Context()), &lost) {
+		fmt.Println(lost.Key, lost.Reason)
+	}
+	// Output:
+	// order:42 forced
+}
+
+// Figures of locks, for whatever collects them.
+func ExampleObserve() {
+	c, _, end := connect(client.Name("billing"), client.Observe(client.Hooks{
+		Acquired: func(key string, waited time.Duration) { fmt.Println("acquired", key, waited < time.Second) },
+		Refused:  func(key string, waited time.Duration, err error) { fmt.Println("refused", key, err) },
+		Released: func(key string, held time.Duration) { fmt.Println("released", key, held > 0) },
+		Lost:     func(lost *client.LostError) { fmt.Println("lost", lost.Key, lost.Reason) },
+	}))
+	defer end()
+	ctx := context.Background()
+	lock, err := c.Lock(ctx, "invoice:7")
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, _ = c.TryLock(ctx, "invoice:7")
+	_ = lock.Unlock(ctx)
+	// Output:
+	// acquired invoice:7 true
+	// refused invoice:7 somebody else holds the lock
+	// released invoice:7 true
+}
+
+// Code that takes a sync.Locker.
+func ExampleClient_Locker() {
+	c, _, end := connect()
+	defer end()
+	var mu sync.Locker = c.Locker(context.Background(), "counter")
+	mu.Lock()
+	fmt.Println("one at a time, on all machines")
+	mu.Unlock()
+	// Output:
+	// one at a time, on all machines
 }
 
 // What is written under a guard is written by the lock's present holder, or not at all.

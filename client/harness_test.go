@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"io"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -24,6 +25,8 @@ type network struct {
 	mu    sync.Mutex
 	srv   *server.Server // nil: nobody answers
 	conns map[*conn]bool
+	mute  bool // what is sent is lost, and nobody is told
+	deaf  bool // the next answer is lost, and its connection breaks
 }
 
 // conn is a connection of a network's.
@@ -37,6 +40,31 @@ func (c *conn) Close() error {
 	delete(c.of.conns, c)
 	c.of.mu.Unlock()
 	return c.Conn.Close()
+}
+
+// Write implements net.Conn.
+func (c *conn) Write(p []byte) (int, error) {
+	c.of.mu.Lock()
+	mute := c.of.mute
+	c.of.mu.Unlock()
+	if mute {
+		return len(p), nil
+	}
+	return c.Conn.Write(p)
+}
+
+// Read implements net.Conn.
+func (c *conn) Read(p []byte) (int, error) {
+	k, err := c.Conn.Read(p)
+	c.of.mu.Lock()
+	deaf := c.of.deaf
+	c.of.deaf = false
+	c.of.mu.Unlock()
+	if deaf {
+		_ = c.Close()
+		return 0, io.EOF
+	}
+	return k, err
 }
 
 func (n *network) dial(context.Context, string, string) (net.Conn, error) {
@@ -61,6 +89,20 @@ func (n *network) connect(srv *server.Server) {
 	n.mu.Unlock()
 }
 
+// silence has everything get lost that is sent from now on.
+func (n *network) silence() {
+	n.mu.Lock()
+	n.mute = true
+	n.mu.Unlock()
+}
+
+// loseAnswer has the next answer lost.
+func (n *network) loseAnswer() {
+	n.mu.Lock()
+	n.deaf = true
+	n.mu.Unlock()
+}
+
 // breakSome breaks each connection with some probability.
 func (n *network) breakSome(probability float64) (broken int) {
 	n.mu.Lock()
@@ -75,10 +117,11 @@ func (n *network) breakSome(probability float64) (broken int) {
 	return broken
 }
 
-// start runs a server whose leases last for lease.
+// start runs a server whose leases last for lease. It listens nowhere, so that all of it can run in a bubble
+// of testing/synctest: there its time is the test's, and passes when nobody has anything left to do.
 func start(t *testing.T, lease time.Duration, change ...func(*server.Options)) (*server.Server, *network) {
 	t.Helper()
-	o := server.Options{Directives: map[string]string{"port": "0", "lock-watchdog-timeout": strconv.FormatInt(lease.Milliseconds(), 10)}}
+	o := server.Options{Directives: map[string]string{"bind": "", "lock-watchdog-timeout": strconv.FormatInt(lease.Milliseconds(), 10)}}
 	for _, f := range change {
 		f(&o)
 	}
@@ -92,7 +135,7 @@ func start(t *testing.T, lease time.Duration, change ...func(*server.Options)) (
 // library is a client of go-redis as a program would make it.
 func (n *network) library(t *testing.T) *redis.Client {
 	t.Helper()
-	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "in-process"})
+	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1"}) // a name would be looked up
 	t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }

@@ -134,7 +134,7 @@ func (k *keeper) run(w *wire) {
 		sure := time.Until(k.answered.Add(k.sureFor()))
 		k.mu.Unlock()
 		giveUp := time.AfterFunc(sure, k.giveUp)
-		k.client.hooks.connected(errBroken)
+		k.client.hooks.connected(w.reason())
 		w = k.reconnect()
 		giveUp.Stop()
 	}

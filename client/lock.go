@@ -108,15 +108,18 @@ func (h *hold) token(key string) int64 { return h.tokens[slices.Index(h.keys, ke
 // Owner is the name that the server knows the holder by.
 func (l *Lock) Owner() string { return l.hold.task.owner }
 
+// guard is the command that is sent once.
+const guard = "GUARD"
+
 // Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError]
-// otherwise. It is sent once, or as often as the library does that by itself. The reply is that of
-// [Server.Do]. The lock must be one of one key: where several were taken together, Lock(lock.Context(), key)
-// is that of one of them.
+// otherwise. It is sent once: after an error of the connection nobody knows whether it was done. The reply is
+// that of [Server.Do]. The lock must be one of one key: where several were taken together,
+// Lock(lock.Context(), key) is that of one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	if len(l.keys) > 1 {
 		return nil, fmt.Errorf("a lock of %d keys cannot guard a command", len(l.keys))
 	}
-	words := []any{"GUARD", l.keys[0], l.Token()}
+	words := []any{guard, l.keys[0], l.Token()}
 	reply, err := l.hold.task.client.server.Do(ctx, append(words, args...)...)
 	if isStale(err) {
 		l.hold.lose(l.keys[0], l.Token(), stale)

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -14,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/call"
 	"lockserver/internal/resp"
 )
 
@@ -134,10 +136,12 @@ func TestSale(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, BoughtAlready, outcome)
 	require.Equal(t, "bought already", outcome.String())
-	done, err := sale.Cancel(ctx, "ann", "o1")
-	require.NoError(t, err)
-	require.True(t, done)
-	done, err = sale.Confirm(ctx, "ann", "o1")
+	for range 2 {
+		done, err := sale.Cancel(ctx, "ann", "o1")
+		require.NoError(t, err)
+		require.True(t, done)
+	}
+	done, err := sale.Confirm(ctx, "ann", "o1")
 	require.NoError(t, err)
 	require.False(t, done)
 	for i, expected := range []Outcome{Sold, SoldOut} {
@@ -145,8 +149,65 @@ func TestSale(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, expected, outcome)
 	}
+	for range 2 {
+		done, err = sale.Confirm(ctx, "user0", "order0")
+		require.NoError(t, err)
+		require.True(t, done)
+	}
+	for _, order := range []string{"order0", "none"} {
+		done, err = sale.Cancel(ctx, "user0", order)
+		require.NoError(t, err)
+		require.False(t, done)
+	}
+	_, err = sale.Confirm(ctx, "user1", "order0")
+	require.ErrorContains(t, err, "belongs to another user")
 	_, err = n.client(t).Sale("none").Buy(ctx, "ann", "o1")
 	require.ErrorContains(t, err, "no such seckill")
+}
+
+// TestSaleOverBrokenConnections: an order that is asked for until it is answered is sold once.
+func TestSaleOverBrokenConnections(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	op := operator(t, srv)
+	const workers, orders, stock = 8, 50, 250
+	op.Do("SECKILL.CREATE", "10", "STOCK", strconv.Itoa(stock), "HOLD", "60000")
+	sale := n.client(t).Sale("10")
+	var sold, confirmed, broken atomic.Int32
+	var group sync.WaitGroup
+	for w := range workers {
+		group.Go(func() {
+			for i := range orders {
+				if i%3 == 0 { // while the others ask
+					broken.Add(int32(n.breakSome(0.5)))
+				}
+				user, order := fmt.Sprint("user-", w, "-", i), fmt.Sprint("order-", w, "-", i)
+				outcome, err := sale.Buy(ctx, user, order)
+				for ; err != nil; outcome, err = sale.Buy(ctx, user, order) {
+				}
+				if outcome != Sold {
+					continue
+				}
+				sold.Add(1)
+				done, err := sale.Confirm(ctx, user, order)
+				for ; err != nil; done, err = sale.Confirm(ctx, user, order) {
+				}
+				if done {
+					confirmed.Add(1)
+				}
+				if gone, err := sale.Cancel(ctx, user, order); err == nil && gone {
+					t.Errorf("%s is confirmed, and cancelled", order)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Greater(t, broken.Load(), int32(10))
+	require.Equal(t, int32(stock), sold.Load())
+	require.Equal(t, int32(stock), confirmed.Load(), "whatever was asked for twice")
+	info := call.FieldsOf(op.Do("SECKILL.INFO", "10"))
+	require.Equal(t, int64(0), info.Int("stock"))
+	require.Equal(t, int64(stock), info.Int("confirmed"))
+	t.Logf("%d connections were broken", broken.Load())
 }
 
 // answerAsRedis is a server that knows HELLO.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Outcome is what came of an order.
@@ -49,21 +50,31 @@ func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outco
 	return Outcome(n), err
 }
 
-// Confirm says that an order was paid, which keeps it. done is false if there was nothing to confirm any
-// more: it was cancelled, or taken back.
+// Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier one.
+// Otherwise it was cancelled, or taken back, or there is none.
 func (s Sale) Confirm(ctx context.Context, user, order string) (done bool, err error) {
-	return s.settle(ctx, "SECKILL.CONFIRM", user, order)
+	return s.settle(ctx, "SECKILL.CONFIRM", user, order, "paid")
 }
 
-// Cancel gives an order back. done is false if there was nothing to cancel; when a call was sent twice, it
-// may be.
+// Cancel gives an order back. done: it is given back, by this call, an earlier one, or the end of its hold.
+// Otherwise it is confirmed, or there is none.
 func (s Sale) Cancel(ctx context.Context, user, order string) (done bool, err error) {
-	return s.settle(ctx, "SECKILL.CANCEL", user, order)
+	return s.settle(ctx, "SECKILL.CANCEL", user, order, "gone")
 }
 
-func (s Sale) settle(ctx context.Context, command, user, order string) (bool, error) {
+// settle sends a command whose reply is 1 or, when there is nothing left to do, 0. What was done may have
+// been done by the same command, sent before, whose answer was lost: so the order's record is looked at.
+func (s Sale) settle(ctx context.Context, command, user, order, state string) (bool, error) {
 	n, err := s.number(ctx, []string{command, s.voucher, user, order})
-	return n == 1, err
+	if n != 0 || err != nil {
+		return n == 1, err
+	}
+	reply, err := s.client.again(ctx, []string{"HGET", "seckill:orders:" + s.voucher, order})
+	if err != nil {
+		return false, err
+	}
+	record, _ := reply.(string) // "paid 2 ann": state, pieces, user
+	return strings.HasPrefix(record, state+" "), nil
 }
 
 func (s Sale) number(ctx context.Context, words []string) (int64, error) {

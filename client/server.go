@@ -9,12 +9,12 @@ import (
 )
 
 // Server is how a [Client] reaches a lockserver: by some client library. Its methods may be called from any
-// goroutine.
+// goroutine. The one for rueidis stands in tests/clients/go/rueidis_adapter_test.go, to be copied.
 type Server interface {
 	// Do sends a command over any connection and returns its reply: an int64, a string, a []any, another
 	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
 	// possibly wrapped; any other error says that the command may have been done or not. It may send a
-	// command again.
+	// command again, but for GUARD, whose command need not be one that may be done twice.
 	Do(ctx context.Context, args ...any) (any, error)
 	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
 	// anything was sent.
@@ -37,7 +37,13 @@ type goRedis struct{ rdb *redis.Client }
 
 // Do implements Server.
 func (g goRedis) Do(ctx context.Context, args ...any) (any, error) {
-	reply, err := g.rdb.Do(ctx, args...).Result()
+	cmd := redis.NewCmd(ctx, args...)
+	if args[0] == guard {
+		_ = g.rdb.Process(ctx, once{cmd})
+	} else {
+		_ = g.rdb.Process(ctx, cmd)
+	}
+	reply, err := cmd.Result()
 	var replied redis.Error
 	switch {
 	case errors.Is(err, redis.Nil):
@@ -47,6 +53,12 @@ func (g goRedis) Do(ctx context.Context, args ...any) (any, error) {
 	}
 	return reply, err
 }
+
+// once is a command that go-redis does not send again.
+type once struct{ *redis.Cmd }
+
+// NoRetry implements redis.Cmder.
+func (once) NoRetry() bool { return true }
 
 // Dial implements Server.
 func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {

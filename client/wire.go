@@ -133,6 +133,13 @@ func (w *wire) do(ctx context.Context, words ...string) (resp.Value, error) {
 	}
 }
 
+// reason is why the connection is of no use any more.
+func (w *wire) reason() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.err
+}
+
 // close ends the connection, and every wait for a reply.
 func (w *wire) close(why error) {
 	w.mu.Lock()

@@ -1,0 +1,25 @@
+//go:build oracle
+
+package client
+
+import (
+	"context"
+	"net"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// TestPlainRedis: a real Redis is told apart at once, before a lock is asked for.
+func TestPlainRedis(t *testing.T) {
+	plain := testkit.StartRedis(t, "--requirepass", "secret")
+	rdb := redis.NewClient(&redis.Options{Password: "secret",
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return plain.Dial() }})
+	t.Cleanup(func() { _ = rdb.Close() })
+	_, err := New(rdb)
+	require.ErrorIs(t, err, ErrNotLockserver)
+	require.ErrorContains(t, err, "unknown command 'LOCK.DETACH'")
+}
