@@ -1,0 +1,68 @@
+package clients
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// fleet is servers of which one leads, and three Sentinels, run by the program in tests/fleet/serve.
+type fleet struct {
+	Name      string
+	Sentinels []string
+
+	t        *testing.T
+	commands io.WriteCloser
+	answers  *bufio.Scanner
+}
+
+// startFleet runs programs, of which the first one leads; the lines of conf are for lockservers.
+func startFleet(t *testing.T, conf []string, programs ...string) *fleet {
+	t.Helper()
+	path := filepath.Join("..", "..", "..", "bin", "fleet")
+	require.FileExists(t, path, "run 'make fleet'")
+	var args []string
+	for _, line := range conf {
+		args = append(args, "-conf", line)
+	}
+	f, cmd := &fleet{t: t}, exec.Command(path, append(args, programs...)...)
+	var err error
+	f.commands, err = cmd.StdinPipe()
+	require.NoError(t, err)
+	answers, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	f.answers = bufio.NewScanner(answers)
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = f.commands.Close() // ends all processes
+		_ = cmd.Wait()
+	})
+	f.read()
+	return f
+}
+
+// do is "kill", "pause" or "plan", and then "mend"; in the end "same". It returns who leads then.
+func (f *fleet) do(command string) (leader string) {
+	f.t.Helper()
+	_, err := io.WriteString(f.commands, command+"\n")
+	require.NoError(f.t, err)
+	return f.read()
+}
+
+func (f *fleet) read() (leader string) {
+	f.t.Helper()
+	var answer struct {
+		*fleet
+		Leader, Error string
+	}
+	answer.fleet = f
+	require.True(f.t, f.answers.Scan(), "the fleet has ended")
+	require.NoError(f.t, json.Unmarshal(f.answers.Bytes(), &answer))
+	require.Empty(f.t, answer.Error)
+	return answer.Leader
+}

@@ -1,0 +1,126 @@
+// ioredis under Sentinel, while the master is killed, paused and replaced: ../README.md says what must be so.
+
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+import { Redis } from 'ioredis';
+
+import { Fleet } from './fleet.js';
+import { PATIENCE, eventually } from './server.js';
+
+const WORKERS = 3;
+const LEASE_MS = 10_000;
+const OWNERS = ['keeper', ...Array.from({ length: WORKERS }, (_, i) => `worker-${i}`)];
+
+// Trial is a program whose clients ask the Sentinels who leads.
+class Trial {
+  over = false;
+  written = Array.from({ length: WORKERS }, () => new Set());
+  #highest = 0;
+  #inside = null;
+
+  constructor(fleet) {
+    const connect = () => {
+      const client = new Redis({
+        sentinels: fleet.sentinels,
+        name: fleet.name,
+        failoverDetector: true, // it leaves a master that is paused, when the Sentinels say so
+        sentinelRetryStrategy: () => 50,
+        retryStrategy: (times) => Math.min(50 * times, 500),
+        reconnectOnError: (e) => (/^(READONLY|UNBLOCKED)/.test(e.message) ? 2 : false), // connects anew and sends again
+      });
+      client.on('error', () => {}); // it connects again
+      return client;
+    };
+    this.clients = Array.from({ length: WORKERS }, connect); // a LOCK that waits holds up its connection
+    [this.thief, this.attached] = [connect(), connect()];
+    this.attached.on('ready', () => this.live().catch(() => {})); // whoever leads
+  }
+
+  live() { return this.attached.call('LOCK.ATTACH', ...OWNERS); }
+
+  // work is a write, and a critical section.
+  async work(number) {
+    const [redis, owner, word] = [this.clients[number], OWNERS[number + 1], `${number}:${this.written[number].size}`];
+    await redis.sadd('written', word);
+    let [token, before] = [null, 0];
+    while (token === null && !this.over) {
+      before = this.#highest;
+      token = await redis.call('LOCK', 'door', owner, 'WAIT', 1000, 'ONCE');
+    }
+    if (token === null) return;
+    assert.equal(this.#inside, null, `${owner} is not alone behind the door`);
+    assert.ok(token > before, 'a token of the past');
+    this.#inside = owner;
+    this.#highest = Math.max(this.#highest, token);
+    assert.ok(await redis.call('GUARD', 'door', token, 'SADD', 'written', word) <= 1);
+    this.#inside = null;
+    // 0 would be a second hold; null is the answer of the second UNLOCK if the first one's was lost.
+    const left = await redis.call('UNLOCK', 'door', owner, 'TOKEN', token);
+    assert.ok(left === 1 || left === null, `UNLOCK: ${left}`);
+    this.written[number].add(word);
+  }
+
+  async steal() {
+    assert.equal(await this.thief.call('LOCK', 'held', 'thief', 'PX', 1000), null, 'a lock is held by two');
+    await sleep(20);
+  }
+
+  // goesOn waits until everybody has written more, and returns how long that took.
+  async goesOn() {
+    const [begun, before] = [Date.now(), this.written.map((words) => words.size)];
+    await eventually(() => this.over || this.written.every((words, i) => words.size > before[i] + 2), 'all go on');
+    return Date.now() - begun;
+  }
+
+  async untilOver(step) {
+    try {
+      while (!this.over) await step();
+    } finally {
+      this.over = true; // a failure ends it for all
+    }
+  }
+
+  close() {
+    [...this.clients, this.thief, this.attached].forEach((client) => client.disconnect());
+  }
+}
+
+async function failOver(fleet, trial, t) {
+  try {
+    await trial.goesOn();
+    for (const event of ['kill', 'pause', 'plan']) {
+      const leader = await fleet.do(event);
+      t.diagnostic(`${event}: ${leader} leads, and clients go on ${await trial.goesOn()} ms later`);
+      await fleet.do('mend');
+    }
+  } finally {
+    trial.over = true;
+  }
+}
+
+test('ioredis under Sentinel', { timeout: 3 * PATIENCE }, async (t) => {
+  const fleet = await Fleet.start('min-replicas-ack 1', `lock-watchdog-timeout ${LEASE_MS}`);
+  const trial = new Trial(fleet);
+  try {
+    await trial.live();
+    const token = await trial.thief.call('LOCK', 'held', 'keeper', 'ONCE');
+    await Promise.all([
+      failOver(fleet, trial, t),
+      ...trial.clients.map((_, number) => trial.untilOver(() => trial.work(number))),
+      trial.untilOver(() => trial.steal()),
+    ]);
+    await fleet.do('same');
+    const there = new Set(await trial.thief.smembers('written'));
+    for (const words of trial.written) {
+      for (const word of words) assert.ok(there.has(word), `${word} was acknowledged, and is lost`);
+    }
+    assert.equal(await trial.thief.call('LOCK', 'held', 'keeper', 'ONCE'), token, 'a lock is lost while its owner lives');
+    const info = await trial.thief.call('LOCK.INFO', 'held');
+    assert.ok(info[info.indexOf('attached') + 1].length > 0, 'the owner came back to the new master');
+  } finally {
+    trial.close();
+    await fleet.close();
+  }
+});

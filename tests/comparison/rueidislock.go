@@ -1,0 +1,29 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidislock"
+)
+
+func withRueidislock(ctx context.Context, address string, work work) error {
+	server := rueidis.ClientOption{InitAddress: []string{address}}
+	// TryNextAfter is how long one key may take. With the default of 20 ms a busy machine would wait for
+	// nothing.
+	locker, err := rueidislock.NewLocker(rueidislock.LockerOption{ClientOption: server, KeyMajority: 1, KeyValidity: lease, TryNextAfter: time.Second})
+	if err != nil {
+		return err
+	}
+	defer locker.Close()
+	held, release, err := locker.WithContext(ctx, "report:lock")
+	if err != nil {
+		return err
+	}
+	defer release()
+	return work(held, func(ctx context.Context, who string) error {
+		c := locker.Client()
+		return c.Do(ctx, c.B().Set().Key("report").Value(who).Build()).Error()
+	})
+}
