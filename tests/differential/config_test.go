@@ -18,7 +18,7 @@ var ownConfig = map[string]string{
 	"dbfilename": "the same", "save": "the same", "enable-debug-command": "the same", "enable-protected-configs": "the same",
 	"enable-module-command": "the same", "logfile": "the same", "pidfile": "the same",
 	"maxclients": "goes by the limit of open files", "appendonly": "D73", "daemonize": "D18", "supervised": "D18", "cluster-enabled": "D18",
-	"locale-collate": "D44", "min-replicas-to-write": "D14", "min-slaves-to-write": "D14", "maxmemory-clients": "D18", "aclfile": "D14",
+	"locale-collate": "D44", "maxmemory-clients": "D18", "aclfile": "D14",
 	"cluster-link-sendbuf-limit": "unsigned in Redis", "maxmemory": "unsigned in Redis",
 	"oom-score-adj": "Redis may not be allowed to", "notify-keyspace-events": "D29", "requirepass": "locks the tests out",
 	"maxmemory-eviction-tenacity": "D18", "acl-pubsub-default": "D14", "acllog-max-len": "D14", "syslog-enabled": "D18",

@@ -29,8 +29,8 @@ var faults = []struct {
 					ex.timeOut(other)
 				}
 `)), []string{"TestReleaseWakesOneOfAThousand"}},
-	{plant.New("the next holder is told in a later turn", plant.Instead("server/transport/loop.go", "\tif from == t.loop {",
-		"\tif from == t.loop && !planted(\"the next holder is told in a later turn\") {")),
+	{plant.New("the next holder is told in a later turn", plant.Instead("server/transport/loop.go", "\tif from == t.loop {\n\t\tfrom.queue",
+		"\tif from == t.loop && !planted(\"the next holder is told in a later turn\") {\n\t\tfrom.queue")),
 		[]string{"TestNextHolderIsToldInTheSameTurn"}},
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
+	"lockserver/tests/grammar"
 )
 
 // markPrefix begins what ECHO is to say between the commands: replies of the wrong
@@ -116,8 +117,8 @@ func (c *client) expect(reply string, args []string) {
 	if args != nil {
 		name := strings.ToLower(args[0])
 		c.loose = c.loose || slices.Contains(answersOften, name) || name == "client" && len(args) > 1 && strings.EqualFold(args[1], "reply")
-		if c.sent = append(c.sent, testkit.Line(args)); len(c.sent) > 2*mostPerWrite {
-			c.sent = slices.Clone(c.sent[len(c.sent)-mostPerWrite:])
+		if c.sent = append(c.sent, testkit.Line(args)); len(c.sent) > 2*grammar.MostPerPipeline {
+			c.sent = slices.Clone(c.sent[len(c.sent)-grammar.MostPerPipeline:])
 		}
 	}
 	if c.loose {
@@ -224,7 +225,7 @@ func (c *client) blame(format string, args ...any) {
 
 func (c *client) blameLocked(format string, args ...any) {
 	if c.wrong == "" {
-		last := c.sent[max(0, len(c.sent)-mostPerWrite):]
+		last := c.sent[max(0, len(c.sent)-grammar.MostPerPipeline):]
 		c.wrong = fmt.Sprintf(format, args...) + "\n    it had sent\n      " + strings.Join(last, "\n      ")
 	}
 	c.loose = true

@@ -1,8 +1,7 @@
 // Package hostile throws at a server what no client would send. A scenario (scenario_test.go) is pipelines of
-// every row of the command table, made from the rows' own grammar (grammar_test.go) and from the rows that
-// need more than that (special_test.go), with too few, too many and odd words (words_test.go), from several
-// connections that break at random, over event loops or goroutines, with keyspace events, short timeouts,
-// small output limits, little memory and the append-only file. It is played (play_test.go) against a process
+// every row of the command table (tests/grammar), from several connections that break at random, over
+// event loops or goroutines, with keyspace events, short timeouts, small output limits, little memory and the
+// append-only file. It is played (play_test.go) against a process
 // of its own (child_test.go), which is killed with kill -9 at the end and started again.
 //
 // It is a finding if the process ends, a panic stands in its log, it no longer answers, a connection gets no
@@ -17,6 +16,5 @@
 //	make hostile MINUTES=120 SEED=7
 //	go test ./tests/hostile -run Script -script failure.txt
 //
-// A new row of the table needs nothing here. If it would end the server, or keep it busy for ever, by what it
-// is for, it goes to excluded in special_test.go, with the reason.
+// A new row of the table needs nothing here, and mostly nothing in tests/grammar.
 package hostile

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/plant"
+	"lockserver/tests/grammar"
 )
 
 var (
@@ -84,11 +85,12 @@ func (r report) String() string {
 func search(ctx context.Context, seed uint64, brief bool) (*report, tally, error) {
 	t := tally{seed: seed}
 	begun := time.Now()
-	g := newGenerator()
-	var err error
-	if g.payloads, err = payloads(); err != nil {
+	g := grammar.New()
+	values, err := payloads()
+	if err != nil {
 		return nil, t, err
 	}
+	g.SetPayloads(values)
 	for ; ctx.Err() == nil; seed++ {
 		sc := newScenario(seed, g, commandsPerScenario)
 		f, err := playAnywhere(sc, allCare)
@@ -161,30 +163,15 @@ func TestScript(t *testing.T) {
 
 // A script that was printed is the scenario that was played.
 func TestScriptsAreWhole(t *testing.T) {
-	g := newGenerator()
-	var err error
-	g.payloads, err = payloads()
+	g := grammar.New()
+	values, err := payloads()
 	require.NoError(t, err)
+	g.SetPayloads(values)
 	for seed := range uint64(5) {
 		sc := newScenario(seed, g, 300)
 		read, err := parseScript(sc.script())
 		require.NoError(t, err)
 		require.Equal(t, sc.script(), read.script())
 		require.Equal(t, sc.commandCount(), read.commandCount())
-	}
-}
-
-// Each row is played, but for those that say why not.
-func TestEveryRowIsPlayed(t *testing.T) {
-	g := newGenerator()
-	for name, why := range excluded {
-		require.NotEmpty(t, why, name)
-		require.NotContains(t, g.special, name)
-	}
-	for name := range g.special {
-		require.True(t, g.has(name), "%s is no command", name)
-	}
-	for name := range weights {
-		require.True(t, g.has(name), "%s is no command", name)
 	}
 }

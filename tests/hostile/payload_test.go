@@ -2,12 +2,11 @@ package hostile
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 
-	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/grammar"
 )
 
 // payloads are what RESTORE, BF.LOADCHUNK and FUNCTION RESTORE take: of each kind of value,
@@ -31,19 +30,8 @@ func payloads() (all []string, err error) {
 		}
 	}()
 	c := testkit.Dial(t, func() (net.Conn, error) { return srv.Dial() })
-	g := newGenerator()
-	g.rand = rand.New(rand.NewPCG(1, 1))
-	for _, command := range furniture(g) {
+	for _, command := range grammar.Furniture() {
 		c.Do(command...)
 	}
-	for _, key := range c.Do("KEYS", "*").Elems {
-		if key.Str == "lbig" || key.Str == "tbig" || key.Str == "hbig" || key.Str == "zbig" {
-			continue // the pool is drawn from often
-		}
-		if v := c.Do("DUMP", key.Str); v.Kind == resp.Bulk {
-			all = append(all, v.Str)
-		}
-	}
-	all = append(all, c.Do("FUNCTION", "DUMP").Str, c.Do("BF.SCANDUMP", "f1", "1").Elems[1].Str)
-	return all, nil
+	return grammar.Payloads(c.Do), nil
 }

@@ -31,8 +31,8 @@ var faults = []plant.Fault{
 	if l != nil {
 		n = l.Len()`, `	n := 0
 	if l != nil {
-		if n = l.Len(); n == 5 && planted("a length is told twice") {
-			c.Out.Int(5)
+		if n = l.Len(); n > 3 && planted("a length is told twice") {
+			c.Out.Int(int64(n))
 		}`)),
 	plant.New("an effect is forgotten", plant.Instead("server/executor.go", `effects != nil && ex.durable.Records() && ex.failed == nil {`,
 		`effects != nil && ex.durable.Records() && ex.failed == nil && !(len(effects) == 2 && planted("an effect is forgotten")) {`)),

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"lockserver/tests/grammar"
 )
 
 // finding is what went wrong in a scenario.
@@ -238,7 +240,7 @@ func (p *player) settle() *finding {
 				if time.Now().After(again) {
 					c.conclude()
 				}
-				left = c.name + ", which has sent at last\n      " + strings.Join(c.sent[max(0, len(c.sent)-mostPerWrite):], "\n      ")
+				left = c.name + ", which has sent at last\n      " + strings.Join(c.sent[max(0, len(c.sent)-grammar.MostPerPipeline):], "\n      ")
 			}
 		}
 		if left == "" {

@@ -16,6 +16,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/internal/testkit"
 	"lockserver/server"
+	"lockserver/tests/grammar"
 )
 
 // What a user may not see must make no difference. Two servers hold the same keys, but that the secret ones
@@ -161,11 +162,13 @@ func TestRights(t *testing.T) {
 			rows := keyedRows(right.keyspace)
 			with := newWorld(t, right.rules, allowing(rows), func(string, string) bool { return false })
 			without := newWorld(t, right.rules, allowing(rows), secret)
-			g := newGenerator()
-			g.rand = rand.New(rand.NewPCG(seed, uint64(i)))
+			g := grammar.New()
+			g.Begin(rand.New(rand.NewPCG(seed, uint64(i))))
+			var payloads []string
 			for _, key := range []string{"s2", "l2", "h2", "z2"} {
-				g.payloads = append(g.payloads, with.admin.Do("DUMP", key).Str)
+				payloads = append(payloads, with.admin.Do("DUMP", key).Str)
 			}
+			g.SetPayloads(payloads)
 			before := with.secrets(secret)
 			for range *rightsCalls {
 				for _, row := range rows {
@@ -179,13 +182,13 @@ func TestRights(t *testing.T) {
 }
 
 // sendBoth makes a call of a row in each way and compares what both servers say.
-func sendBoth(t *testing.T, g *generator, row *commands.Row, with, without *world, seed uint64) {
+func sendBoth(t *testing.T, g *grammar.Generator, row *commands.Row, with, without *world, seed uint64) {
 	t.Helper()
 	for _, way := range []string{"plain", "pipeline", "MULTI", "script", "GUARD"} {
 		if row.Flags.Has(commands.Blocking) && (way == "plain" || way == "pipeline") {
 			continue // time stands still: server/users_test.go has those that wait
 		}
-		call := g.command(row)
+		call := g.Command(row)
 		a, errA := with.user.CallPipeline(ways[way](with, call))
 		b, errB := without.user.CallPipeline(ways[way](without, call))
 		require.NoError(t, errA, "seed %d", seed)

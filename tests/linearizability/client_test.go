@@ -14,6 +14,11 @@ type client struct {
 	random *rand.Rand
 	owner  int
 	conn   *connection
+	// voucher is the connection that vouches for the owner, if the client vouches: as that of a program that
+	// acquires through a pool, and keeps one connection for being alive.
+	voucher  *connection
+	vouches  bool
+	attached bool // it does so now
 	// held are the tokens of the locks that the client believes it holds.
 	held map[int]int64
 }
@@ -32,6 +37,9 @@ func (c *client) live(operations int) {
 			}
 			c.conn = conn
 		}
+		if c.vouches {
+			c.vouch()
+		}
 		if op := c.choose(); op != nil {
 			c.do(op)
 		}
@@ -39,38 +47,69 @@ func (c *client) live(operations int) {
 			c.world.time.sleep(int64(c.random.IntN(4)), c.world.stop)
 		}
 	}
-	if c.conn != nil {
-		c.world.hangUp(c.conn, false)
+	for _, conn := range []*connection{c.conn, c.voucher} {
+		if conn != nil {
+			c.world.hangUp(conn, false)
+		}
+	}
+}
+
+// vouch keeps the owner's locks alive, most of the time.
+func (c *client) vouch() {
+	switch n := c.random.IntN(40); {
+	case c.voucher != nil && c.voucher.hasEnded():
+		<-c.voucher.ended
+		_ = c.voucher.conn.Close()
+		c.voucher = nil
+	case c.voucher == nil && n < 20:
+		conn, err := c.world.open()
+		if err != nil {
+			c.world.fail(fmt.Errorf("connect: %w", err))
+			return
+		}
+		c.voucher, c.attached = conn, true
+		c.doOver(&c.voucher, &operation{kind: attach, owner: c.owner})
+	case c.voucher != nil && !c.attached && n < 4:
+		c.attached = true
+		c.doOver(&c.voucher, &operation{kind: attach, owner: c.owner})
+	case c.voucher != nil && c.attached && n == 0:
+		c.attached = false
+		c.doOver(&c.voucher, &operation{kind: detach, owner: c.owner})
+	case c.voucher != nil && n == 1:
+		c.world.hangUp(c.voucher, c.random.IntN(2) == 0)
 	}
 }
 
 // do carries an operation out and writes it down.
-func (c *client) do(op *operation) {
-	w := c.world
-	op.conn = c.conn.number
+func (c *client) do(op *operation) { c.doOver(&c.conn, op) }
+
+// doOver is do over one of the client's connections.
+func (c *client) doOver(over **connection, op *operation) {
+	w, conn := c.world, *over
+	op.conn = conn.number
 	if op.kind == acquire && op.waitMS != noWait && c.random.IntN(8) == 0 {
-		c.leaveLater(c.conn)
+		c.leaveLater(conn)
 	}
 	if c.random.IntN(4) != 0 {
 		w.time.quiet()
 	}
 	op.call = w.time.now()
-	v, err := c.conn.call(op.words()...)
+	v, err := conn.call(op.words()...)
 	op.ret = w.time.now()
 	switch {
 	case errors.Is(err, errSilent):
 		w.fail(fmt.Errorf("%s: no reply after %s\n%s", op, patience, w.situation()))
-		c.conn = nil
+		*over = nil
 		return
-	case err != nil && !c.conn.hasEnded():
+	case err != nil && !conn.hasEnded():
 		w.fail(fmt.Errorf("%s: %w", op, err))
-		c.conn = nil
+		*over = nil
 		return
 	case err != nil:
-		<-c.conn.ended
-		w.recordUnknown(op, c.conn)
-		_ = c.conn.conn.Close()
-		c.conn = nil
+		<-conn.ended
+		w.recordUnknown(op, conn)
+		_ = conn.conn.Close()
+		*over = nil
 		return
 	case v.IsError() && strings.HasPrefix(v.Str, "UNBLOCKED"):
 		op.unblocked = true
@@ -104,7 +143,7 @@ func (c *client) remember(op *operation) {
 		case acquire:
 			c.held[k] = op.values[i]
 		case release:
-			if op.values[i] != 0 && op.token == 0 {
+			if op.values[i] != 0 && op.token == 0 && !(op.shared && op.values[i] == none) {
 				delete(c.held, k)
 			}
 		case renew:
@@ -117,6 +156,21 @@ func (c *client) remember(op *operation) {
 
 // choose picks what to do next; nil: nothing, time has passed.
 func (c *client) choose() *operation {
+	op := c.chooseAlone()
+	if op == nil || !c.world.shares {
+		return op
+	}
+	switch op.kind {
+	case acquire:
+		op.shared, op.once = c.random.IntN(2) == 0, c.random.IntN(4) == 0
+	case release:
+		op.shared = c.random.IntN(4) == 0
+	}
+	return op
+}
+
+// chooseAlone is choose without the words for those who share.
+func (c *client) chooseAlone() *operation {
 	if len(c.held) > 0 && c.random.IntN(100) < 75 {
 		return c.chooseHolding()
 	}
@@ -137,7 +191,7 @@ func (c *client) choose() *operation {
 	case n < 66 && w.manyWait:
 		return &operation{kind: acquire, keys: c.several(), owner: owner, leaseMS: lease, waitMS: wait}
 	case n < 71:
-		return &operation{kind: look, keys: []int{key}}
+		return &operation{kind: c.view(), keys: []int{key}}
 	case n < 76:
 		return &operation{kind: ttl, keys: []int{key}}
 	case n < 83:
@@ -178,13 +232,21 @@ func (c *client) chooseHolding() *operation {
 	case n < 78:
 		return &operation{kind: ttl, keys: []int{key}}
 	case n < 84:
-		return &operation{kind: look, keys: []int{key}}
+		return &operation{kind: c.view(), keys: []int{key}}
 	case n < 88: // a pause past any lease: only a watchdog keeps the lock
 		c.world.time.sleep(c.world.pace.watchdogMS+int64(c.random.IntN(int(c.world.pace.watchdogMS))), c.world.stop)
 		return nil
 	}
 	c.world.time.sleep(1+int64(c.random.IntN(int(c.world.pace.longLeaseMS))), c.world.stop)
 	return nil
+}
+
+// view is one of the ways to see who holds a lock.
+func (c *client) view() kind {
+	if c.random.IntN(2) == 0 {
+		return look
+	}
+	return inform
 }
 
 // anyHeld is one of the locks that the client believes it holds, chosen by its own

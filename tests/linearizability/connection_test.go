@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long anything may take on a busy machine before it counts as never.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // errSilent is a reply that does not come on a connection that lives.
 var errSilent = errors.New("no reply")

@@ -1,6 +1,7 @@
 // Package linearizability checks that a lock is a lock. Random clients use a few locks of one server
 // over real connections, in every way there is: with and without waiting, with leases and with the
-// server's watchdog, several locks at once, by force, and with connections that are cut in the middle.
+// server's watchdog, shared and alone, several locks at once, by force, with connections that vouch for their
+// owners, and with connections that are cut in the middle.
 // What each of them sent and was told, and when, is a history; porcupine then looks for one order of
 // all of it that the sequential lock in model_test.go could have produced, in which every operation
 // takes effect between its call and its return.
@@ -9,6 +10,9 @@
 // it ends between two known milliseconds: a lock that is seen free before, or held after, is found. The same
 // goes for what a connection's death does: from the moment at which the server no longer lists it, it may be
 // granted nothing, its watchdog renews nothing, and a grant that it could not have read has been taken back.
+//
+// Nor may anybody pass a waiter. Calls and returns alone do not show who stood before whom; but LOCK.INFO
+// shows a queue, and who calls after that must be granted after those that were seen there (window_test.go).
 //
 // Histories come in two kinds (world_test.go). Those on the machine's clock show that real timers
 // and sockets work together. Those on a server.ManualClock are exact to the millisecond and take no
@@ -21,13 +25,14 @@
 // A history that is refused is shrunk before it is printed (shrink_test.go): to the few operations
 // that no lock could have answered so.
 //
-// What it does not check: who gets a lock first (tests/fairness) and that tokens rise
-// over restarts (tests/restarts).
+// What it does not check: who gets a lock first among those that were not seen in its queue (tests/fairness),
+// and that tokens rise over restarts (tests/restarts).
 //
 //	go test ./tests/linearizability                     about 20 s of histories, and the planted faults
 //	go test ./tests/linearizability -run Histories -minutes 10 -timeout 0
+//	go test ./tests/linearizability -run Histories -minutes 60 -manual 48 -timeout 0     100,000 of them
 //	go test ./tests/linearizability -run Histories -seed 7     what the clients do repeats; the scheduling does not
 //
 // To add a command: a kind in operation_test.go, what it does in model_test.go, how clients use it in
-// client_test.go, and a fault in faults_test.go that only it would show.
+// client_test.go, and a fault in faults_test.go or faults_shared_test.go that only it would show.
 package linearizability

@@ -16,6 +16,7 @@ import (
 
 var (
 	seedFlag    = flag.Uint64("seed", 0, "the seed of the first world; 0: a random one")
+	manualFlag  = flag.Int("manual", 8, "how many worlds with a manual clock there are at a time")
 	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 5 seconds, or 20 where CI is set")
 )
 
@@ -25,11 +26,9 @@ const (
 	inIntegration = 20 * time.Second
 )
 
-// How many worlds there are at a time. They wait, most of the time.
-const (
-	realWorlds   = 16
-	manualWorlds = 8
-)
+// realWorlds is how many worlds with the machine's clock there are at a time. They wait, most of the time; so
+// do those with a manual clock, of which a long run can have the more.
+const realWorlds = 16
 
 // mostStall is how long the process may not have run before a history that seems to be wrong is thrown away:
 // timers were late because everything was, and what a killed connection leaves behind was not cleared up in
@@ -64,7 +63,9 @@ func TestHistories(t *testing.T) {
 }
 
 // met is what must have happened in a run, so that it says something.
-var met = []string{"lock: token", "lock: nil", "lock wait: token", "lock wait: nil", "lock wait: deadlock", "lock wait: unblocked",
+var met = []string{"lock shared: token", "lock shared: nil", "lock shared wait: token", "lock shared wait: nil", "lock once: token",
+	"lock shared once: token", "mlock shared: token", "unlock shared: 1", "unlock shared: 0", "unlock shared: nil", "look: tokens",
+	"info: tokens", "info: token, waiters", "info: nil", "attach", "detach", "lock: token", "lock: nil", "lock wait: token", "lock wait: nil", "lock wait: deadlock", "lock wait: unblocked",
 	"lock wait: unknown", "mlock: token", "mlock: nil", "mlock wait: token", "mlock wait: nil", "mlock wait: unknown",
 	"unlock: 1", "unlock: 0", "unlock: nil", "munlock", "renew: 1", "renew: 0", "del: 1", "force: 1", "flushall",
 	"look: token", "look: nil", "pttl: ms", "pttl: -2"}
@@ -129,7 +130,7 @@ func (s *search) run(ctx context.Context, seed uint64) {
 	for range realWorlds {
 		all.Go(func() { work(odd) })
 	}
-	for range manualWorlds {
+	for range *manualFlag {
 		all.Go(func() { work(even) })
 	}
 	all.Wait()

@@ -49,7 +49,7 @@ func renewed(from, to int64, owner int, px, reply int64) operation {
 
 // looked is an HGETALL that showed a holder.
 func looked(from, to int64, owner int, holds, token int64) operation {
-	return at(from, to, operation{kind: look, holder: owner, holds: holds, values: []int64{token}})
+	return at(from, to, operation{kind: look, holders: []seenHolder{{owner: owner, holds: holds, exclusive: holds, token: token}}})
 }
 
 // left is a PTTL and its reply.
@@ -81,6 +81,24 @@ func cut(op operation) operation {
 // waits is the same with WAIT.
 func waits(op operation, ms int64) operation {
 	op.waitMS = ms
+	return op
+}
+
+// shared is the same with SHARED, once with ONCE.
+func shared(op operation) operation {
+	op.shared = true
+	return op
+}
+
+func once(op operation) operation {
+	op.once = true
+	return op
+}
+
+// vouched is a LOCK.ATTACH over a connection.
+func vouched(from, to int64, conn, owner int) operation {
+	op := on(conn, at(from, to, operation{kind: attach, owner: owner}))
+	op.keys = nil
 	return op
 }
 
@@ -167,6 +185,33 @@ func TestModel(t *testing.T) {
 		{"several given back", true, []operation{of(locked(0, 0, 1, 50, 7), []int64{7, 8}, 0, 1), locked(1, 1, 1, 50, 7),
 			of(unlocked(2, 2, 1, 0, 1), []int64{0, 1, none}, 0, 1, 2)}},
 
+		{"two readers", true, []operation{shared(locked(0, 1, 1, 50, 7)), shared(locked(2, 3, 2, 50, 8)), unlocked(4, 4, 1, 0, 1), refused(5, 5, 3)}},
+		{"a writer beside a reader", false, []operation{shared(locked(0, 1, 1, 50, 7)), locked(2, 3, 2, 50, 8)}},
+		{"a reader beside a writer", false, []operation{locked(0, 1, 1, 50, 7), shared(locked(2, 3, 2, 50, 8))}},
+		{"a reader refused for a reader", false, []operation{shared(locked(0, 1, 1, 50, 7)), shared(refused(2, 3, 2))}},
+		{"a reader refused for a reader that waits", false, []operation{shared(locked(0, 0, 1, 90, 7)), shared(gaveUp(2, 42, 2, 40)), shared(refused(10, 10, 3))}},
+		{"free for a writer when the last lease ends", true, []operation{shared(locked(0, 0, 1, 50, 7)), shared(locked(1, 1, 2, 20, 8)), refused(49, 49, 3),
+			locked(50, 50, 3, 50, 9)}},
+		{"up", true, []operation{shared(locked(0, 0, 1, 50, 7)), locked(1, 1, 1, 50, 8), shared(refused(2, 2, 2))}},
+		{"up with the old token", false, []operation{shared(locked(0, 0, 1, 50, 7)), locked(1, 1, 1, 50, 7)}},
+		{"up beside another", false, []operation{shared(locked(0, 0, 1, 50, 7)), shared(locked(0, 0, 2, 50, 8)), locked(1, 1, 1, 50, 9)}},
+		{"down", true, []operation{locked(0, 0, 1, 50, 7), shared(locked(1, 1, 1, 50, 7)), unlocked(2, 2, 1, 0, 0), shared(locked(3, 3, 2, 50, 8)), refused(4, 4, 3)}},
+		{"down, and a writer comes in", false, []operation{locked(0, 0, 1, 50, 7), shared(locked(1, 1, 1, 50, 7)), unlocked(2, 2, 1, 0, 0), locked(3, 3, 2, 50, 8)}},
+		{"a shared hold that there is not", true, []operation{locked(0, 0, 1, 50, 7), shared(unlocked(1, 1, 1, 0, none))}},
+
+		{"once", true, []operation{locked(0, 0, 1, 50, 7), once(locked(1, 1, 1, 50, 7)), unlocked(2, 2, 1, 0, 1)}},
+		{"once, and counted", false, []operation{locked(0, 0, 1, 50, 7), once(locked(1, 1, 1, 50, 7)), unlocked(2, 2, 1, 0, 0)}},
+		{"once of each kind", true, []operation{once(locked(0, 0, 1, 50, 7)), once(shared(locked(1, 1, 1, 50, 7))), unlocked(2, 2, 1, 0, 0)}},
+
+		// Connection 3 is there until 400 and gone from 410 on.
+		{"attached keeps it", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1), refused(399, 399, 2), locked(500, 500, 2, 50, 8)}},
+		{"attached does not", false, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1), locked(310, 310, 2, 50, 8)}},
+		{"attached to another", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 2), locked(310, 310, 2, 50, 8)}},
+		{"attached keeps no lease of its own", true, []operation{on(2, locked(0, 0, 1, 50, 7)), vouched(1, 1, 3, 1), locked(50, 50, 2, 50, 8)}},
+		{"attached once more", true, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(250, 250, 3, 1), refused(399, 399, 2)}},
+		{"detached, and kept", false, []operation{on(2, locked(0, 0, 1, 0, 7)), vouched(1, 1, 3, 1),
+			on(3, at(220, 220, operation{kind: detach, owner: 1})), refused(310, 310, 2)}},
+
 		{"seen", true, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 7), left(10, 10, 40)}},
 		{"seen another", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 2, 1, 7)}},
 		{"seen another token", false, []operation{locked(0, 0, 1, 50, 7), looked(1, 1, 1, 1, 8)}},
@@ -181,7 +226,7 @@ func TestModel(t *testing.T) {
 		{"all flushed", true, []operation{locked(0, 0, 1, 50, 7), at(1, 1, operation{kind: flush}), locked(2, 2, 2, 50, 8)}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}, {200, 210}}}
+			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}, {200, 210}, {400, 410}}}
 			w := &world{time: &timeline{}}
 			var ops []porcupine.Operation
 			for i := range c.history {
@@ -213,6 +258,7 @@ func TestModelExcusesWhatAnMLOCKWaitsFor(t *testing.T) {
 		"another key":       {of(refused(20, 20, 3), nil, 2), false},
 		"gave up after":     {of(gaveUp(20, 60, 3, 39), nil, 1), false},
 		"gave up meanwhile": {of(gaveUp(20, 44, 3, 24), nil, 1), true},
+		"to share":          {of(shared(refused(20, 20, 3)), nil, 1), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := &world{time: &timeline{}, history: []*operation{&held, &waiting, &c.other}}
@@ -236,4 +282,63 @@ func TestWindowOfAManualClock(t *testing.T) {
 	}
 	tl.manual = nil
 	require.EqualValues(t, 7e6, tl.earliestNS(7))
+}
+
+// Who is seen in a queue is passed by nobody who comes later, but by who holds a part of the lock already.
+func TestModelOfAQueue(t *testing.T) {
+	reader := on(2, shared(locked(0, 0, 1, 90, 7)))
+	writer := on(3, waits(locked(1, 30, 2, 50, 9), 100))
+	seen := at(5, 5, operation{kind: inform, holders: []seenHolder{{owner: 1, holds: 1, token: 7}}, waiting: []string{"33"}})
+	gone := on(2, unlocked(25, 25, 1, 0, 1))
+	for name, c := range map[string]struct {
+		other operation
+		legal bool
+	}{
+		"a reader passes":            {shared(locked(10, 10, 3, 10, 8)), false},
+		"it came before":             {shared(locked(3, 10, 3, 10, 8)), true},
+		"the reader enters again":    {shared(locked(10, 10, 1, 500, 7)), true},
+		"a reader comes when it may": {shared(waits(locked(10, 85, 3, 10, 11), 90)), true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, waiting, look, end, other := reader, writer, seen, gone, c.other
+			w := &world{time: &timeline{}, history: []*operation{&before, &waiting, &look, &end, &other}}
+			if name == "the reader enters again" {
+				end.values, waiting.ret = []int64{0}, moment{120e6, 120}
+				waiting.values, waiting.refused = nil, true
+			}
+			for _, id := range []string{"11", "22", "33"} {
+				w.conns = append(w.conns, &connection{id: id})
+			}
+			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}, {ever, ever}, {ever, ever}}}
+			want := porcupine.Illegal
+			if c.legal {
+				want = porcupine.Ok
+			}
+			require.Equal(t, want, porcupine.CheckOperationsTimeout(m.porcupine(), w.operations(), time.Second))
+		})
+	}
+}
+
+// A reader is refused beside another only while somebody waits who would not share.
+func TestModelExcusesWhoStandsBehindAWriter(t *testing.T) {
+	held := shared(locked(0, 0, 1, 90, 7))
+	for name, c := range map[string]struct {
+		waiting operation
+		excused bool
+	}{
+		"a writer waits":  {gaveUp(5, 45, 2, 40), true},
+		"a reader waits":  {shared(gaveUp(5, 45, 2, 40)), false},
+		"it waited later": {gaveUp(30, 70, 2, 40), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := shared(refused(20, 20, 3))
+			w := &world{time: &timeline{}, history: []*operation{&held, &other, &c.waiting}}
+			excused := porcupine.Illegal
+			if c.excused {
+				excused = porcupine.Ok
+			}
+			m := model{watchdogMS: 90, lives: []life{{}, {ever, ever}}}
+			require.Equal(t, excused, porcupine.CheckOperationsTimeout(m.porcupine(), w.operations(), time.Second))
+		})
+	}
 }

@@ -1,9 +1,7 @@
 package linearizability
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/anishathalye/porcupine"
 )
@@ -13,24 +11,35 @@ import (
 // lease ends in a range of milliseconds, and around that range an operation may find the lock held or
 // free. Everywhere else it may not.
 
-// state is all locks at one moment.
+// state is all locks at one moment. States share the slices in it: who changes a lock clones it first.
 type state struct {
-	nowMS int64 // no earlier than this: the latest earliest moment of all operations so far
-	last  int64 // the highest token given out so far is at least this
-	locks [maxKeys]lockState
+	nowMS int64               // no earlier than this: the latest earliest moment of all operations so far
+	last  int64               // the highest token given out so far is at least this
+	left  uint64              // operation.place of those who have left their queues
+	vouch [maxOwners + 1]int  // by owner: the connection that vouches for it; 0: none
+	locks [maxKeys]lockHolder // who holds them
 }
 
-// lockState is one lock; the zero value is a free one.
-type lockState struct {
-	owner int // 0: nobody
-	holds int64
+// lockHolder is who holds a lock, in the order of owners; nobody: it is free.
+type lockHolder []holding
+
+// holding is what one owner has of a lock.
+type holding struct {
+	owner             int
+	shared, exclusive int64 // holds
 	// The token lies in this range; it is one number unless nobody was told it.
 	tokenLow, tokenHigh int64
 	// The lease, as last set by a command, is so long, and ends in this range.
 	leaseMS         int64
 	endLow, endHigh int64
-	watch           int    // the connection while which lives the lease is renewed; 0: none
-	undo            [2]int // connections that may be found not to have read their grant; 0: none
+	watch           int     // the connection while which lives the lease is renewed; 0: none
+	undo            [2]undo // grants that their connections may be found not to have read
+}
+
+// undo is one of those grants.
+type undo struct {
+	conn   int // 0: there is none
+	shared bool
 }
 
 // life is what is known about a connection's end, in the server's milliseconds; ever: it did not end.
@@ -65,16 +74,24 @@ func (m *model) span(s *state, op *operation) (sp span, ok bool) {
 	return sp, sp.fromMS <= sp.toMS
 }
 
-// ends returns the range in which a lease ends, the watchdog included.
-func (m *model) ends(l *lockState) (low, high int64) {
-	low, high = l.endLow, l.endHigh
-	if l.watch != 0 {
-		c := m.lives[l.watch]
-		renewed := c.endingMS - m.watchdogMS/3 - 1 - m.lateMS
-		low, high = max(low, renewed+m.watchdogMS), max(high, c.goneMS+m.watchdogMS)
+// ends returns the range in which a lease ends, renewals included: it is renewed while the connection lives
+// that acquired the lock, or the one that vouches for its owner.
+func (m *model) ends(s *state, h *holding) (low, high int64) {
+	low, high = h.endLow, h.endHigh
+	if h.watch == 0 {
+		return low, high
+	}
+	for _, conn := range [...]int{h.watch, s.vouch[h.owner]} {
+		if conn != 0 {
+			c := m.lives[conn]
+			low, high = max(low, m.renewedMS(c.endingMS)+m.watchdogMS), max(high, c.goneMS+m.watchdogMS)
+		}
 	}
 	return low, high
 }
+
+// renewedMS is the earliest moment of the last renewal for a connection that was there until endingMS.
+func (m *model) renewedMS(endingMS int64) int64 { return endingMS - m.watchdogMS/3 - 1 - m.lateMS }
 
 // step returns every state that an operation may lead to; none: it cannot have happened here.
 func (m *model) step(s state, op *operation) []state {
@@ -83,50 +100,59 @@ func (m *model) step(s state, op *operation) []state {
 		return nil
 	}
 	s.nowMS = sp.fromMS
-	for k := range s.locks { // every lease so far began before this operation can have ended
-		l := &s.locks[k]
-		l.endHigh = min(l.endHigh, sp.toMS+l.leaseMS)
+	s.clone()
+	for _, l := range s.locks { // every lease so far began before this operation can have ended
+		for i := range l {
+			l[i].endHigh = min(l[i].endHigh, sp.toMS+l[i].leaseMS)
+		}
 	}
 	// What the operation finds: each lease that it looks at has ended, or has not.
 	found := []state{s}
-	for k := range s.locks {
-		l := &s.locks[k]
-		if !op.asks(k, l) {
-			continue
-		}
-		low, high := m.ends(l)
-		lives, ended := sp.fromMS-sp.lateMS < high, sp.toMS >= low
-		var next []state
-		for _, f := range found {
-			if lives {
-				next = append(next, f)
+	for k, l := range s.locks {
+		for i := range l {
+			if !op.asks(k, &l[i]) {
+				continue
 			}
-			if ended {
-				f.locks[k] = lockState{}
-				next = append(next, f)
+			low, high := m.ends(&s, &l[i])
+			lives, ended := sp.fromMS-sp.lateMS < high, sp.toMS >= low
+			var next []state
+			for _, f := range found {
+				if lives {
+					next = append(next, f)
+				}
+				if ended {
+					f.drop(k, l[i].owner)
+					next = append(next, f)
+				}
 			}
+			found = next
 		}
-		found = next
 	}
 	var after []state
 	if op.unknown {
 		after = append(after, s) // it never reached the server, or changed nothing
 	}
 	for _, f := range found {
+		f.clone()
 		after = m.apply(after, f, op, sp)
+	}
+	for i := range after {
+		after[i].left |= op.place
 	}
 	return after
 }
 
-// asks says whether it matters to an operation that the lease of a lock has ended.
-func (op *operation) asks(key int, l *lockState) bool {
-	switch {
-	case l.owner == 0 || op.kind == flush:
+// asks says whether it matters to an operation that a lease has ended.
+func (op *operation) asks(key int, h *holding) bool {
+	switch op.kind {
+	case flush:
 		return false
-	case op.kind == takeBack:
-		return slices.Contains(l.undo[:], op.undoes)
-	case op.kind == release || op.kind == renew:
-		return slices.Contains(op.keys, key) && l.owner == op.owner // a stranger gets nil in any case
+	case takeBack:
+		return slices.ContainsFunc(h.undo[:], func(u undo) bool { return u.conn == op.undoes })
+	case attach, detach:
+		return h.owner == op.owner && h.watch != 0
+	case release, renew:
+		return slices.Contains(op.keys, key) && h.owner == op.owner // a stranger gets nil in any case
 	}
 	return slices.Contains(op.keys, key)
 }
@@ -141,21 +167,20 @@ func (m *model) apply(after []state, s state, op *operation, sp span) []state {
 	case renew:
 		return m.renew(after, s, op, sp)
 	case remove, force:
-		held := int64(0)
-		if s.locks[op.keys[0]].owner != 0 {
-			held = 1
-		}
+		held := min(int64(len(s.locks[op.keys[0]])), 1)
 		if op.unknown || op.values[0] == held {
-			s.locks[op.keys[0]] = lockState{}
+			s.locks[op.keys[0]] = nil
 			after = append(after, s)
 		}
 	case flush:
-		s.locks = [maxKeys]lockState{}
+		s.locks = [maxKeys]lockHolder{}
 		after = append(after, s)
-	case look:
+	case look, inform:
 		return m.look(after, s, op)
 	case ttl:
 		return m.ttl(after, s, op, sp)
+	case attach, detach:
+		return m.attach(after, s, op, sp)
 	case takeBack:
 		return m.takeBack(after, s, op)
 	}
@@ -164,11 +189,11 @@ func (m *model) apply(after []state, s state, op *operation, sp span) []state {
 
 // acquire is LOCK and MLOCK: all the keys or none.
 func (m *model) acquire(after []state, s state, op *operation, sp span) []state {
-	free, kept := true, op.excused != 0
+	free, kept := true, false
 	for _, k := range op.keys {
-		if l := &s.locks[k]; l.owner != 0 && l.owner != op.owner {
-			free, kept = false, true
-		}
+		mine, admits := s.locks[k].admits(op)
+		free = free && admits
+		kept = kept || !admits || !mine && op.excused&(1<<k) != 0
 	}
 	if op.refused || op.deadlock {
 		if kept {
@@ -179,194 +204,96 @@ func (m *model) acquire(after []state, s state, op *operation, sp span) []state 
 	if !free {
 		return after
 	}
-	lease := op.leaseMS
-	if lease == 0 {
-		lease = m.watchdogMS
-	}
 	for i, k := range op.keys {
-		l := &s.locks[k]
-		switch {
-		case l.owner != 0 && op.unknown:
-		case l.owner != 0 && !s.learn(k, op.values[i]):
+		token := none
+		if !op.unknown {
+			token = op.values[i]
+		}
+		if !m.take(&s, k, op, token, sp) {
 			return after
-		case l.owner == 0 && op.unknown:
-			*l = lockState{owner: op.owner, tokenLow: s.last + 1, tokenHigh: ever}
-			s.last++
-		case l.owner == 0:
-			if !s.give(k, op.values[i]) {
-				return after
-			}
-			l.owner = op.owner
-		}
-		if n := slices.Index(l.undo[:], 0); op.unknown && op.waitMS != noWait && n >= 0 {
-			l.undo[n] = op.conn
-		}
-		l.holds++
-		l.begin(lease, sp)
-		l.watch = 0
-		if op.leaseMS == 0 {
-			l.watch = op.conn
 		}
 	}
 	return append(after, s)
+}
+
+// admits says whether a lock is the owner's to take, if nobody stands before it, and whether it holds it
+// already: then it passes all who stand there.
+func (l lockHolder) admits(op *operation) (mine, admits bool) {
+	exclusive := false
+	for _, h := range l {
+		if h.owner == op.owner {
+			return true, h.exclusive > 0 || op.shared || len(l) == 1
+		}
+		exclusive = exclusive || h.exclusive > 0
+	}
+	return false, len(l) == 0 || op.shared && !exclusive
+}
+
+// take gives a lock to the owner, whose it is to take; none stands for a token that nobody was told.
+func (m *model) take(s *state, key int, op *operation, token int64, sp span) bool {
+	h := s.find(key, op.owner)
+	if h == nil {
+		if op.behind&^s.left != 0 {
+			return false
+		}
+		h = s.insert(key, op.owner)
+	}
+	fresh := h.exclusive == 0 && (!op.shared || h.shared == 0)
+	switch {
+	case fresh && token == none:
+		s.last++
+		h.tokenLow, h.tokenHigh = s.last, ever
+	case fresh && !s.give(h, token), !fresh && token != none && !s.learn(h, token):
+		return false
+	}
+	of := &h.exclusive
+	if op.shared {
+		of = &h.shared
+	}
+	if *of == 0 || !op.once {
+		*of++
+		if n := slices.Index(h.undo[:], undo{}); token == none && op.waitMS != noWait && n >= 0 {
+			h.undo[n] = undo{op.conn, op.shared}
+		}
+	}
+	lease := op.leaseMS
+	if h.watch = 0; lease == 0 {
+		lease, h.watch = m.watchdogMS, op.conn
+	}
+	h.begin(lease, sp)
+	return true
 }
 
 // begin sets a lease of so many milliseconds at a moment of a span.
-func (l *lockState) begin(leaseMS int64, sp span) {
-	l.leaseMS, l.endLow, l.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+leaseMS
+func (h *holding) begin(leaseMS int64, sp span) {
+	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+leaseMS
 }
 
 // give makes token a new one; false: it is not above every one before.
-func (s *state) give(key int, token int64) bool {
+func (s *state) give(to *holding, token int64) bool {
 	if token <= s.last {
 		return false
 	}
-	for i := range s.locks {
-		if l := &s.locks[i]; i != key && l.owner != 0 && l.tokenHigh == ever {
-			l.tokenHigh = token - 1
+	for _, l := range s.locks {
+		for i := range l {
+			if h := &l[i]; h != to && h.tokenHigh == ever {
+				h.tokenHigh = token - 1
+			}
 		}
 	}
 	s.last = token
-	s.locks[key].tokenLow, s.locks[key].tokenHigh = token, token
+	to.tokenLow, to.tokenHigh = token, token
 	return true
 }
 
-// learn takes in what an operation says the token of a held lock is; false: it cannot be.
-func (s *state) learn(key int, token int64) bool {
-	l := &s.locks[key]
-	if token < l.tokenLow || token > l.tokenHigh {
+// learn takes in what an operation says the token of a holder is; false: it cannot be.
+func (s *state) learn(h *holding, token int64) bool {
+	if token < h.tokenLow || token > h.tokenHigh {
 		return false
 	}
-	l.tokenLow, l.tokenHigh = token, token
+	h.tokenLow, h.tokenHigh = token, token
 	s.last = max(s.last, token)
 	return true
-}
-
-// release is UNLOCK and MUNLOCK.
-func (m *model) release(after []state, s state, op *operation) []state {
-	for i, k := range op.keys {
-		l := &s.locks[k]
-		mine := l.owner == op.owner
-		if op.token != 0 && mine {
-			switch isIt := op.token >= l.tokenLow && op.token <= l.tokenHigh; {
-			case !isIt:
-				mine = false
-			case op.unknown && l.tokenLow != l.tokenHigh: // it may be another
-			case !op.unknown && op.values[i] == none && l.tokenLow != l.tokenHigh:
-				mine = false
-			default:
-				s.learn(k, op.token)
-			}
-		}
-		value := none
-		if mine {
-			if l.holds--; l.holds > 0 {
-				value = 0
-			} else {
-				value = 1
-				*l = lockState{}
-			}
-		}
-		if !op.unknown && op.values[i] != value {
-			return after
-		}
-	}
-	return append(after, s)
-}
-
-// renew is RENEW.
-func (m *model) renew(after []state, s state, op *operation, sp span) []state {
-	k := op.keys[0]
-	l := &s.locks[k]
-	mine := l.owner == op.owner
-	if mine && op.token != 0 {
-		certain := l.tokenLow == l.tokenHigh
-		mine = op.token >= l.tokenLow && op.token <= l.tokenHigh
-		if mine && !certain && !op.unknown {
-			if mine = op.values[0] == 1; mine {
-				s.learn(k, op.token)
-			}
-		}
-	}
-	if !op.unknown && mine != (op.values[0] == 1) {
-		return after
-	}
-	if mine {
-		lease := op.leaseMS
-		if lease == 0 {
-			lease = m.watchdogMS
-		} else {
-			l.watch = 0
-		}
-		l.begin(lease, sp)
-	}
-	return append(after, s)
-}
-
-// look is HGETALL.
-func (m *model) look(after []state, s state, op *operation) []state {
-	l := &s.locks[op.keys[0]]
-	if op.unknown {
-		return after
-	}
-	if l.owner != op.holder || l.holds != op.holds || l.owner != 0 && !s.learn(op.keys[0], op.values[0]) {
-		return after
-	}
-	return append(after, s)
-}
-
-// ttl is PTTL: it says exactly when the lease ends, if only one knew when it was asked.
-func (m *model) ttl(after []state, s state, op *operation, sp span) []state {
-	l := &s.locks[op.keys[0]]
-	if op.unknown {
-		return after
-	}
-	left := op.values[0]
-	if l.owner == 0 {
-		if left == -2 {
-			after = append(after, s)
-		}
-		return after
-	}
-	if left < 0 {
-		return after
-	}
-	if l.watch != 0 {
-		// The lease moves on with every renewal: this is where it ended when it was asked.
-		c := m.lives[l.watch]
-		low := max(l.endLow, min(sp.fromMS, c.endingMS)-m.watchdogMS/3-1-m.lateMS+m.watchdogMS)
-		high := min(max(l.endHigh, c.goneMS+m.watchdogMS), sp.toMS+m.watchdogMS)
-		if sp.toMS+left >= low && sp.fromMS+left <= high {
-			after = append(after, s)
-		}
-		return after
-	}
-	l.endLow, l.endHigh = max(l.endLow, sp.fromMS+left), min(l.endHigh, sp.toMS+left)
-	if l.endLow <= l.endHigh {
-		after = append(after, s)
-	}
-	return after
-}
-
-// takeBack is what the server does when a client goes that cannot have read its grant.
-func (m *model) takeBack(after []state, s state, op *operation) []state {
-	undone := false
-	for i := range s.locks {
-		l := &s.locks[i]
-		n := slices.Index(l.undo[:], op.undoes)
-		if l.owner == 0 || n < 0 {
-			continue
-		}
-		undone = true
-		l.undo[n] = 0
-		if l.holds--; l.holds == 0 {
-			*l = lockState{}
-		}
-	}
-	if undone {
-		after = append(after, s)
-	}
-	return after
 }
 
 // porcupine is the model in the form in which the checker takes it. The inputs of a
@@ -382,46 +309,10 @@ func (m *model) porcupine() porcupine.Model {
 			}
 			return list
 		},
-		Equal:             func(a, b any) bool { return a.(state) == b.(state) },
+		Equal:             func(a, b any) bool { return a.(state).equals(b.(state)) },
 		Hash:              func(s any) uint64 { return s.(state).hash() },
 		DescribeOperation: func(input, _ any) string { return input.(*operation).String() },
 		DescribeState:     func(s any) string { return s.(state).String() },
 	}
 	return nm.ToModel()
-}
-
-func (s state) hash() uint64 {
-	h := uint64(14695981039346656037)
-	mix := func(n int64) { h = (h ^ uint64(n)) * 1099511628211 }
-	mix(s.last)
-	for i := range s.locks {
-		l := &s.locks[i]
-		mix(int64(l.owner)<<32 | l.holds)
-		mix(l.tokenLow)
-		mix(l.endLow)
-		mix(l.endHigh)
-		mix(int64(l.watch)<<40 | int64(l.undo[0])<<20 | int64(l.undo[1]))
-	}
-	return h
-}
-
-// String is the state as a line of a report.
-func (s state) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "from %d ms, last token %d", s.nowMS, s.last)
-	for k, l := range s.locks {
-		if l.owner == 0 {
-			fmt.Fprintf(&b, "; %s free", keyName(k))
-			continue
-		}
-		fmt.Fprintf(&b, "; %s %s x%d token %d", keyName(k), ownerName(l.owner), l.holds, l.tokenLow)
-		if l.tokenHigh != l.tokenLow {
-			b.WriteString(" or above")
-		}
-		fmt.Fprintf(&b, " ends %d..%d", l.endLow, l.endHigh)
-		if l.watch != 0 {
-			fmt.Fprintf(&b, " renewed for conn %d", l.watch)
-		}
-	}
-	return b.String()
 }

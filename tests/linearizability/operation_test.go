@@ -19,12 +19,16 @@ const (
 	force                // LOCK.FORCE
 	flush                // FLUSHALL
 	look                 // HGETALL
+	inform               // LOCK.INFO
 	ttl                  // PTTL
+	attach               // LOCK.ATTACH
+	detach               // LOCK.DETACH
 	takeBack             // the server finds that a client cannot have read a grant: no command, see record
 )
 
 const (
-	maxKeys = 3
+	maxKeys   = 3
+	maxOwners = 8
 	// noWait is operation.waitMS of a LOCK without WAIT.
 	noWait = -1
 	// ever is later than any time and above any token.
@@ -46,6 +50,8 @@ type operation struct {
 	leaseMS int64 // 0: none was given, the server is the watchdog
 	waitMS  int64 // noWait: without WAIT; 0: without limit
 	token   int64 // 0: without TOKEN
+	shared  bool  // SHARED
+	once    bool  // ONCE
 
 	call, ret moment
 
@@ -55,14 +61,30 @@ type operation struct {
 	deadlock bool // -DEADLOCK
 	// unblocked: -UNBLOCKED. It did nothing, but others may have been refused for its sake while it waited.
 	unblocked bool
-	values    []int64 // tokens or integers, one a key; of MUNLOCK's, none is a nil; of PTTL the milliseconds
-	holder    int     // of HGETALL: the owner, 0 if there is no such key
-	holds     int64   // of HGETALL
+	values    []int64      // one a key, tokens or integers; none is a nil of MUNLOCK's; PTTL's milliseconds
+	holders   []seenHolder // of HGETALL and LOCK.INFO, in the order of owners
+	waiting   []string     // of LOCK.INFO: the ids of the connections that wait
 	// excused has a bit for each key that an MLOCK may have been waiting for when this operation was refused:
 	// such a key is kept for it even if it is free.
 	excused uint
 	undoes  int // of takeBack: the connection whose grant is taken back
+	// queuedNS is when it was first seen to stand in a queue; 0: it was not. Then place is a bit that stands
+	// for it, for the first 64 of a history; behind has those of all whom this operation may not pass.
+	queuedNS      int64
+	place, behind uint64
 }
+
+// seenHolder is one of those who hold a lock, as a reply shows it.
+type seenHolder struct {
+	owner     int
+	holds     int64 // of both kinds
+	exclusive int64 // of these; some: at least one
+	token     int64
+	watched   bool // HGETALL alone tells it: the lease is one that the server renews
+}
+
+// some stands for a number that LOCK.INFO does not tell.
+const some = int64(-1)
 
 // none stands for a nil among values.
 const none = int64(-1000)
@@ -97,11 +119,23 @@ func (op *operation) words() []string {
 		names("HGETALL", "")
 	case ttl:
 		names("PTTL", "")
+	case inform:
+		names("LOCK.INFO", "")
 	case flush:
 		w = append(w, "FLUSHALL")
+	case attach:
+		w = append(w, "LOCK.ATTACH")
+	case detach:
+		w = append(w, "LOCK.DETACH")
 	}
-	if op.kind == acquire || op.kind == release || op.kind == renew {
+	if op.owner != 0 {
 		w = append(w, ownerName(op.owner))
+	}
+	if op.shared {
+		w = append(w, "SHARED")
+	}
+	if op.once {
+		w = append(w, "ONCE")
 	}
 	if op.leaseMS > 0 {
 		w = append(w, "PX", strconv.FormatInt(op.leaseMS, 10))
@@ -134,8 +168,14 @@ func (op *operation) answer(v resp.Value) error {
 		return wrong
 	case op.kind == flush:
 		return nil
+	case op.kind == attach || op.kind == detach:
+		if v.Kind != resp.Integer {
+			return wrong
+		}
 	case op.kind == look:
 		return op.answerLook(v, wrong)
+	case op.kind == inform:
+		return op.answerInform(v, wrong)
 	case v.IsNull():
 		if op.kind != acquire && op.kind != release {
 			return wrong
@@ -166,36 +206,6 @@ func (op *operation) answer(v resp.Value) error {
 	return nil
 }
 
-// answerLook takes in what HGETALL says of a lock: its holder, and the token.
-func (op *operation) answerLook(v resp.Value, wrong error) error {
-	if len(v.Elems) == 0 {
-		return nil
-	}
-	for i := 0; i+1 < len(v.Elems); i += 2 {
-		field, value := v.Elems[i].Str, v.Elems[i+1].Str
-		n, err := strconv.ParseInt(value, 10, 64)
-		if err != nil {
-			return wrong
-		}
-		switch field {
-		case "$token":
-			op.values = []int64{n}
-			continue
-		case "$watchdog":
-			continue
-		}
-		number, found := strings.CutPrefix(field, "owner-")
-		if op.holder, err = strconv.Atoi(number); !found || err != nil || op.holds != 0 {
-			return wrong
-		}
-		op.holds = n
-	}
-	if op.holds <= 0 || op.values == nil {
-		return wrong
-	}
-	return nil
-}
-
 // String is the operation as a line of a report.
 func (op *operation) String() string {
 	what := strings.Join(op.words(), " ")
@@ -208,10 +218,15 @@ func (op *operation) String() string {
 		result = "?"
 	case op.deadlock:
 		result = "-DEADLOCK"
-	case op.kind == look && op.holder != 0:
-		result = fmt.Sprintf("%s x%d token %d", ownerName(op.holder), op.holds, op.values[0])
-	case op.refused, op.kind == look:
+	case len(op.holders) > 0:
+		for _, h := range op.holders {
+			result += h.String() + " "
+		}
+		result += fmt.Sprintf("waiting %v", op.waiting)
+	case op.refused, op.kind == look, op.kind == inform:
 		result = "nil"
+	case op.kind == attach, op.kind == detach, op.kind == flush:
+		result = "done"
 	default:
 		result = strings.ReplaceAll(fmt.Sprint(op.values), strconv.FormatInt(none, 10), "nil")
 	}
@@ -221,9 +236,15 @@ func (op *operation) String() string {
 // outcome names what happened, for the count that shows that a run met everything.
 func (op *operation) outcome() string {
 	name := map[kind]string{acquire: "lock", release: "unlock", renew: "renew", remove: "del", force: "force",
-		flush: "flushall", look: "look", ttl: "pttl", takeBack: "take back"}[op.kind]
+		flush: "flushall", look: "look", inform: "info", ttl: "pttl", attach: "attach", detach: "detach", takeBack: "take back"}[op.kind]
 	if len(op.keys) > 1 && op.kind != flush {
 		name = "m" + name
+	}
+	if op.shared {
+		name += " shared"
+	}
+	if op.once {
+		name += " once"
 	}
 	if op.kind == acquire && op.waitMS != noWait {
 		name += " wait"
@@ -235,9 +256,11 @@ func (op *operation) outcome() string {
 		return name + ": deadlock"
 	case op.unblocked:
 		return name + ": unblocked"
-	case op.refused, len(op.values) == 1 && op.values[0] == none, op.kind == look && op.holder == 0:
+	case op.kind == look, op.kind == inform:
+		return name + ": " + op.whoHolds()
+	case op.refused, len(op.values) == 1 && op.values[0] == none:
 		return name + ": nil"
-	case op.kind == acquire, op.kind == look:
+	case op.kind == acquire:
 		return name + ": token"
 	case op.kind == ttl && op.values[0] >= 0:
 		return name + ": ms"

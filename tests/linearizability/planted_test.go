@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -41,4 +42,6 @@ func TestMain(m *testing.M) { os.Exit(hunt.Main(m)) }
 
 // TestPlantedFaultsAreFound shows that a server that is no lock is found out: each fault of faults, in the
 // real sources, by the very check that TestHistories makes.
-func TestPlantedFaultsAreFound(t *testing.T) { hunt.Test(t, "../..", faults) }
+func TestPlantedFaultsAreFound(t *testing.T) {
+	hunt.Test(t, "../..", slices.Concat(faults, shareFaults))
+}

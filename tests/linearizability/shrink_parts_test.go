@@ -33,7 +33,7 @@ func TestPartsOfAProperHistoryAreProper(t *testing.T) {
 					part = append(part, u)
 				}
 			}
-			left := h.assemble(part)
+			left := inPlace(h.assemble(part))
 			if porcupine.CheckOperationsTimeout(m, left, checkPatience) == porcupine.Illegal {
 				v := &violation{world: w, model: m, ops: left}
 				v.explain(false)

@@ -40,7 +40,7 @@ type shrunk struct {
 // shrinkHistory finds the smallest part of a refused history that is refused.
 func shrinkHistory(m porcupine.Model, ops []porcupine.Operation) shrunk {
 	refused := func(part []porcupine.Operation) bool {
-		return porcupine.CheckOperationsTimeout(m, part, shrinkPatience) == porcupine.Illegal
+		return porcupine.CheckOperationsTimeout(m, inPlace(part), shrinkPatience) == porcupine.Illegal
 	}
 	keys := make([]int, maxKeys)
 	for k := range keys {
@@ -55,6 +55,7 @@ func shrinkHistory(m porcupine.Model, ops []porcupine.Operation) shrunk {
 	if !r.Reproduced {
 		return shrunk{ops, "It could not be shrunk.\n"}
 	}
+	left = inPlace(left)
 	var names []string
 	for _, k := range keys {
 		names = append(names, keyName(k))
@@ -80,7 +81,7 @@ func onKeys(ops []porcupine.Operation, keys []int) []porcupine.Operation {
 	var part []porcupine.Operation
 	for _, p := range ops {
 		op := p.Input.(*operation)
-		if op.kind == flush || op.kind == takeBack {
+		if op.kind == flush || op.kind == takeBack || op.ofOwner() {
 			part = append(part, p)
 			continue
 		}
@@ -136,10 +137,28 @@ func until(ops []porcupine.Operation, moment int64) []porcupine.Operation {
 	return part
 }
 
+// inPlace is a part in which nobody stands behind one who has been left out.
+func inPlace(part []porcupine.Operation) []porcupine.Operation {
+	there := uint64(0)
+	for _, p := range part {
+		there |= p.Input.(*operation).place
+	}
+	part = slices.Clone(part)
+	for i := range part {
+		if op := part[i].Input.(*operation); op.behind&^there != 0 {
+			freed := *op
+			freed.behind &= there
+			part[i].Input = &freed
+		}
+	}
+	return part
+}
+
 // holds is who belongs together in a history.
 type holds struct {
 	ops    []porcupine.Operation
 	spans  [][]hold // by key
+	shares bool     // somebody shared a lock: see end
 	parent []int    // by operation: the forest of a union-find; a root stands for all that belong together
 }
 
@@ -147,6 +166,7 @@ type holds struct {
 type hold struct {
 	at       int // the operation
 	owner    int
+	shared   bool
 	token    int64 // 0: nobody was told
 	from, to int64 // it was held at some time between these, if at all
 }
@@ -165,11 +185,15 @@ func newHolds(ops []porcupine.Operation) *holds {
 	for i := range ops {
 		if op := h.op(i); op.kind == acquire && !op.refused && !op.deadlock {
 			h.take(i, op)
+			h.shares = h.shares || op.shared
 		}
 	}
 	for k := range h.spans {
 		slices.SortStableFunc(h.spans[k], func(a, b hold) int { return int(min(max(a.from-b.from, -1), 1)) })
 		h.end(k)
+	}
+	for i := range ops {
+		h.over(i, h.op(i))
 	}
 	for i := range ops {
 		h.use(i, h.op(i))
@@ -197,7 +221,7 @@ func (h *holds) join(i, j int) { h.parent[h.root(i)] = h.root(j) }
 // take notes the holds that an operation began.
 func (h *holds) take(i int, op *operation) {
 	for n, k := range op.keys {
-		l := hold{at: i, owner: op.owner, from: h.ops[i].Call, to: ever}
+		l := hold{at: i, owner: op.owner, shared: op.shared, from: h.ops[i].Call, to: ever}
 		if !op.unknown {
 			l.token = op.values[n]
 		}
@@ -206,7 +230,8 @@ func (h *holds) take(i int, op *operation) {
 }
 
 // end finds when the holds of a key were over: when somebody else had it, with a higher token if that is
-// known.
+// known. Where locks are shared, only another owner who had it alone shows that; and what one owner
+// has at a time, with whichever tokens, is one.
 func (h *holds) end(key int) {
 	for i := range h.spans[key] {
 		l := &h.spans[key][i]
@@ -215,8 +240,26 @@ func (h *holds) end(key int) {
 			if l.token == 0 {
 				after = next.token != 0 && next.owner != l.owner && next.from > h.ops[l.at].Return
 			}
+			if h.shares && (next.shared || next.owner == l.owner) {
+				after = false
+			}
 			if after {
 				l.to = min(l.to, h.ops[next.at].Return)
+			}
+		}
+	}
+}
+
+// over notes that an owner holds nothing of a lock that is shared once UNLOCK has said so.
+func (h *holds) over(i int, op *operation) {
+	if !h.shares || op.kind != release || op.unknown {
+		return
+	}
+	p := h.ops[i]
+	for n, k := range op.keys {
+		for at := range h.spans[k] {
+			if l := &h.spans[k][at]; op.values[n] == 1 && l.owner == op.owner && h.ops[l.at].Return <= p.Call {
+				l.to = min(l.to, p.Return)
 			}
 		}
 	}
@@ -251,7 +294,8 @@ func (h *holds) about(key, owner int, p porcupine.Operation) (at []int, certain 
 	}
 	certain = true
 	for i, l := range h.spans[key] {
-		if l.owner != owner || l.from > p.Return || l.to < p.Call || l.token != 0 && l.token < latest {
+		if l.owner != owner || l.from > p.Return || l.to < p.Call ||
+			!h.shares && l.token != 0 && l.token < latest {
 			continue
 		}
 		certain = certain && l.token == latest
@@ -284,11 +328,12 @@ func (h *holds) link(i int, op *operation) {
 	}
 }
 
-// enterAgain joins the holds of one owner of which one may have entered another again: nobody was told.
+// enterAgain joins the holds of one owner of which one may have entered another again: nobody was told, or
+// the token has changed with the kind of the hold.
 func (h *holds) enterAgain(spans []hold) {
 	for _, l := range spans {
 		for _, other := range spans {
-			if l.token == 0 && l.owner == other.owner && l.from <= other.to && l.to >= other.from {
+			if (l.token == 0 || h.shares) && l.owner == other.owner && l.from <= other.to && l.to >= other.from {
 				h.join(l.at, other.at)
 			}
 		}
@@ -304,11 +349,14 @@ func (op *operation) changes() bool {
 		return op.unknown || slices.Max(op.values) != none
 	case renew, remove, force:
 		return op.unknown || op.values[0] == 1
-	case flush, takeBack:
+	case flush, takeBack, attach, detach:
 		return true
 	}
 	return false
 }
+
+// ofOwner says whether an operation is about an owner, and not about a lock.
+func (op *operation) ofOwner() bool { return op.kind == attach || op.kind == detach }
 
 func observers(ops []porcupine.Operation) (n int) {
 	for _, p := range ops {
@@ -320,13 +368,13 @@ func observers(ops []porcupine.Operation) (n int) {
 }
 
 // units are the parts of the history that can be left out. FLUSHALL goes along with the holds that it may
-// have ended.
+// have ended, and LOCK.ATTACH with those of its owner.
 func (h *holds) units() []unit {
 	var list []unit
 	for i := range h.ops {
 		op := h.op(i)
 		switch {
-		case op.kind == flush || h.root(i) != i:
+		case op.kind == flush || op.ofOwner() || h.root(i) != i:
 		case op.changes():
 			list = append(list, unit{root: i})
 		default:
@@ -338,15 +386,15 @@ func (h *holds) units() []unit {
 
 // seen are the holds that may be why an operation was answered as it was.
 func (h *holds) seen(i int, op *operation) (roots []int) {
-	held := op.kind == acquire && op.excused == 0 || op.kind == look && op.holder != 0 ||
-		op.kind == ttl && op.values[0] != -2
+	// An excuse (others stand in a queue) need not be one: who holds a lock enters it again past them.
+	held := op.kind == acquire || len(op.holders) > 0 || op.kind == ttl && op.values[0] != -2
 	if !held {
 		return nil // without a hold it would be answered the same
 	}
 	for _, k := range op.keys {
 		for _, l := range h.spans[k] {
 			if l.from > h.ops[i].Return || l.to < h.ops[i].Call ||
-				op.kind == look && l.owner != op.holder || op.kind == acquire && l.owner == op.owner {
+				len(op.holders) > 0 && !op.shows(l.owner) || op.kind == acquire && l.owner == op.owner {
 				continue
 			}
 			roots = append(roots, h.root(l.at))
@@ -366,17 +414,23 @@ func (h *holds) assemble(part []unit) (ops []porcupine.Operation) {
 		kept[u.root] = !lacks
 	}
 	for i, p := range h.ops {
-		if h.op(i).kind == flush && h.touches(p, kept) || kept[h.root(i)] {
+		if op := h.op(i); (op.kind == flush || op.ofOwner()) && h.touches(p, op, kept) || kept[h.root(i)] {
 			ops = append(ops, p)
 		}
 	}
 	return ops
 }
 
-// touches says whether a FLUSHALL may have ended a hold that is kept.
-func (h *holds) touches(p porcupine.Operation, kept map[int]bool) bool {
+// touches says whether a FLUSHALL may have ended a hold that is kept, or a LOCK.ATTACH kept one alive.
+func (h *holds) touches(p porcupine.Operation, op *operation, kept map[int]bool) bool {
 	for _, spans := range h.spans {
 		for _, l := range spans {
+			if kept[h.root(l.at)] && op.ofOwner() {
+				if l.owner == op.owner {
+					return true
+				}
+				continue
+			}
 			if kept[h.root(l.at)] && l.from <= p.Return && l.to >= p.Call {
 				return true
 			}

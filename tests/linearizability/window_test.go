@@ -19,12 +19,16 @@ func (w *world) operations() []porcupine.Operation {
 		if op.unblocked {
 			continue
 		}
-		if op.refused || op.deadlock {
+		switch {
+		case op.refused || op.deadlock:
 			w.excuse(op)
+		case op.kind == inform:
+			w.place(op)
 		}
 		from := max(op.call.ns, w.time.earliestNS(op.earliestMS()))
 		list = append(list, porcupine.Operation{ClientId: op.conn, Input: op, Call: from, Return: op.ret.ns})
 	}
+	w.queue()
 	narrow(list)
 	return list
 }
@@ -48,14 +52,14 @@ func narrow(list []porcupine.Operation) {
 	}
 	for i, p := range list {
 		op := p.Input.(*operation)
-		for _, token := range op.tokens() {
+		for n, token := range op.tokens() {
 			g := byToken[token]
 			if g == nil {
 				g = &given{token: token, call: ever, ret: ever}
 				byToken[token] = g
 			}
 			g.call, g.ret = min(g.call, p.Call), min(g.ret, p.Return)
-			g.byUnknown = g.byUnknown || cutOff[op.owner] || cutOff[op.holder]
+			g.byUnknown = g.byUnknown || cutOff[op.owner] || op.kind != acquire && cutOff[op.holders[n].owner]
 			if op.kind == acquire {
 				g.acquirers, g.acquirer = g.acquirers+1, i
 			}
@@ -87,17 +91,23 @@ func narrow(list []porcupine.Operation) {
 
 // tokens are those that an operation was told.
 func (op *operation) tokens() []int64 {
-	if op.unknown || op.kind != acquire && op.kind != look {
-		return nil
+	if op.kind == acquire && !op.unknown {
+		return op.values
 	}
-	return op.values
+	var all []int64
+	for _, h := range op.holders {
+		all = append(all, h.token)
+	}
+	return all
 }
 
-// excuse notes the keys that an MLOCK may have been waiting for when op was refused.
+// excuse notes the keys that an MLOCK may have been waiting for when op was refused, or, if that would have
+// shared them, somebody who would not.
 func (w *world) excuse(op *operation) {
 	from := op.earliestMS()
 	for _, other := range w.history {
-		if other.kind != acquire || other.waitMS == noWait || len(other.keys) == 1 || other == op ||
+		alone := len(other.keys) == 1 && (!op.shared || other.shared)
+		if other.kind != acquire || other.waitMS == noWait || alone || other == op ||
 			other.ret.ms < from || other.call.ns > op.ret.ns || other.ret.ns < op.call.ns {
 			continue
 		}
@@ -106,6 +116,47 @@ func (w *world) excuse(op *operation) {
 				if k == waited {
 					op.excused |= 1 << k
 				}
+			}
+		}
+	}
+}
+
+// place notes who was seen to stand in a queue.
+func (w *world) place(seen *operation) {
+	for _, id := range seen.waiting {
+		var waiter *operation
+		for _, op := range w.history {
+			c := w.conns[op.conn-1]
+			if c.id == id && op.kind == acquire && op.call.ns <= seen.ret.ns && op.ret.ns >= seen.call.ns {
+				if waiter != nil {
+					waiter = nil // it was one of two
+					break
+				}
+				waiter = op
+			}
+		}
+		if waiter == nil || waiter.unblocked {
+			continue
+		}
+		if waiter.queuedNS == 0 || waiter.queuedNS > seen.ret.ns {
+			waiter.queuedNS = seen.ret.ns
+		}
+	}
+}
+
+// queue says of all who came to a queue later than somebody stood there that they may not pass: nobody but
+// who has a part of the lock already does.
+func (w *world) queue() {
+	place := uint64(1)
+	for _, before := range w.history {
+		if before.queuedNS == 0 || place == 0 {
+			continue
+		}
+		before.place, place = place, place<<1
+		for _, op := range w.history {
+			if op.kind == acquire && len(op.keys) == 1 && slices.Contains(before.keys, op.keys[0]) &&
+				op.call.ns > before.queuedNS && op.call.ns < before.ret.ns {
+				op.behind |= before.place
 			}
 		}
 	}

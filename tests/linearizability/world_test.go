@@ -52,6 +52,8 @@ type world struct {
 	// manyWait lets MLOCK wait. It keeps free keys for itself meanwhile, which excuses others' being refused,
 	// so half of the worlds do without and are stricter.
 	manyWait bool
+	// shares makes half of the worlds use SHARED, ONCE, and connections that vouch for owners.
+	shares bool
 
 	stop  chan struct{} // closed when everybody is to come to an end
 	group sync.WaitGroup
@@ -79,6 +81,9 @@ func newWorld(seed uint64) (*world, error) {
 		w.pace, w.where = manualPace, "manual clock, "+transport
 	}
 	w.manyWait = seed/16%2 == 0
+	if w.shares = rand.New(rand.NewPCG(seed, 4)).IntN(2) == 0; w.shares {
+		w.where += ", shared"
+	}
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename = 0, nil, ""
 	c.LockWatchdogTimeoutMS = w.pace.watchdogMS
@@ -124,6 +129,7 @@ func (w *world) live() {
 	var clients sync.WaitGroup
 	for i := range w.pace.clients {
 		c := &client{world: w, owner: i + 1, held: make(map[int]int64), random: rand.New(rand.NewPCG(w.seed, uint64(10+i)))}
+		c.vouches = w.shares && i%2 == 0
 		clients.Go(func() { c.live(w.pace.operations) })
 	}
 	clients.Wait()
@@ -161,7 +167,7 @@ func (w *world) disturb(random *rand.Rand, quiet <-chan struct{}) {
 		case <-time.After(time.Duration(1+random.IntN(w.pace.disturbAfterUS)) * time.Microsecond):
 		}
 		w.mu.Lock()
-		recent := w.conns[max(mostLoops, len(w.conns)-w.pace.clients):]
+		recent := w.conns[max(mostLoops, len(w.conns)-w.pace.clients-w.pace.clients/2):]
 		victim := (*connection)(nil)
 		if len(recent) > 0 {
 			victim = recent[random.IntN(len(recent))]
@@ -193,7 +199,7 @@ func (w *world) recordUnknown(op *operation, c *connection) {
 	c.mu.Lock()
 	ending, gone := c.ending, c.gone
 	c.mu.Unlock()
-	if op.call.ns > gone.ns || op.kind == look || op.kind == ttl {
+	if op.call.ns > gone.ns || op.kind == look || op.kind == inform || op.kind == ttl {
 		return
 	}
 	op.unknown, op.ret = true, gone

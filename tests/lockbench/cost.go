@@ -50,6 +50,7 @@ type cost struct{ lock, unlock float64 }
 // batches of one kind, so that the CPU time of either is known. Locks that were acquired lately are not
 // released soon: a walk over many finds none of them in the processor's caches.
 type churn struct {
+	pair  requestPair
 	fleet *benchkit.Fleet
 	n     int // locks that are held but for those between back and front
 	front int // batches released so far
@@ -57,12 +58,21 @@ type churn struct {
 	out   []byte
 }
 
-func newChurn(addr string, n int) (*churn, error) {
+// requestPair is how one asks a server for lock n, and gives it back, and how its replies begin.
+type requestPair struct {
+	lock, unlock     func(b []byte, n int) []byte
+	locked, unlocked string
+}
+
+// alone is LOCK and UNLOCK.
+var alone = requestPair{lock: appendLock, unlock: appendUnlock, locked: ":", unlocked: ":1"}
+
+func newChurn(addr string, n int, pair requestPair) (*churn, error) {
 	f, err := benchkit.DialFleet(addr, costConns)
 	if err != nil {
 		return nil, err
 	}
-	return &churn{fleet: f, n: n}, nil
+	return &churn{pair: pair, fleet: f, n: n}, nil
 }
 
 // most is how many batches may be free at a time: a twentieth of all locks, and at least one.
@@ -88,18 +98,18 @@ func (c *churn) run(ctx context.Context, s *benchkit.Server, requests, pipeline 
 		if err = ctx.Err(); err != nil {
 			break
 		}
-		err = c.send(c.front, pipeline, appendUnlock, ":1")
+		err = c.send(c.front, pipeline, c.pair.unlock, c.pair.unlocked)
 		c.front++
 		lap(&unlocks)
 		if c.front-c.back < c.most() || err != nil {
 			continue
 		}
-		err = c.send(c.back, pipeline, appendLock, ":")
+		err = c.send(c.back, pipeline, c.pair.lock, c.pair.locked)
 		c.back++
 		lap(&locks)
 	}
 	for ; c.back < c.front && err == nil; c.back++ {
-		err = c.send(c.back, pipeline, appendLock, ":")
+		err = c.send(c.back, pipeline, c.pair.lock, c.pair.locked)
 		lap(&locks)
 	}
 	per := func(d time.Duration) float64 { return float64(d) / float64(time.Microsecond) / float64(rounds*batch) }

@@ -2,7 +2,8 @@
 // prints one markdown report. Hand-off: N clients that each lock, increment and unlock one key, with LOCK
 // on lockserver and with two Go libraries on a real redis-server, in turn. Scale: a million held locks and
 // a hundred thousand parked waiters, what each holds in memory, whether a LOCK then still costs what it
-// did, and leases that end all at once.
+// did, and leases that end all at once. Readers: LOCK ... SHARED on lockserver, and what Redisson's
+// RReadWriteLock does on Redis.
 //
 // It owns how the load is made, and the targets; docs/BENCHMARKS.md is written by command figures, which runs
 // this one. It must not know how a server works inside: it starts programs and talks the Redis protocol to
@@ -100,6 +101,7 @@ func sections() []section {
 		{"handoff", (*bench).handoff},
 		{"scale", (*bench).scale},
 		{"leases", (*bench).leases},
+		{"readers", (*bench).readers},
 	}
 }
 

@@ -129,7 +129,7 @@ func (b *bench) lockScale(ctx context.Context) (memory growth, costs []measured,
 		if memory, err = b.grow(s, "held lock", rest, func() (int, error) { return holdLocks(ctx, s, n) }); err != nil {
 			return memory, nil, err
 		}
-		if churns[i], err = newChurn(s.Addr, memory.count); err != nil {
+		if churns[i], err = newChurn(s.Addr, memory.count, alone); err != nil {
 			return memory, nil, err
 		}
 		defer churns[i].fleet.Close()

@@ -37,7 +37,7 @@ func TestChurnReleasesAndAcquires(t *testing.T) {
 		n, err := holdLocks(t.Context(), s, 1000)
 		require.NoError(t, err)
 		require.Equal(t, n, keysOf(t, s))
-		c, err := newChurn(s.Addr, n)
+		c, err := newChurn(s.Addr, n, alone)
 		require.NoError(t, err)
 		defer c.fleet.Close()
 		for number := range 4 { // further than once around

@@ -40,6 +40,8 @@ var pages = []page{
 var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
+	"docs/REPLICATION.md":          "tests/replication does what it says, between servers of both kinds",
+	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
@@ -56,6 +58,7 @@ var uses = map[string]string{
 	"text sale":     "TestTranscripts",
 	"sh restart":    "TestTranscripts",
 	"go":            "TestGoSnippets",
+	"go comparison": "tests/comparison has it, and compares",
 	"sh demo":       "TestDemo",
 	"text demo":     "TestDemo",
 	"sh build":      "TestBuildAndHelp",

@@ -29,27 +29,24 @@ func Example_overTCP() {
 
 	// snippet
 	ctx := context.Background()
-	client := redis.NewClient(&redis.Options{
-		Addr:       addr,
-		MaxRetries: -1, // a LOCK that is sent twice is held twice
-	})
+	client := redis.NewClient(&redis.Options{Addr: addr})
 	defer client.Close()
 
-	// A lease of her own, because a pool may close the connection by which the server
-	// would renew it (docs/LOCKS.md).
-	token, err := client.Do(ctx, "LOCK", "door", "alice", "PX", 30_000).Int64()
+	// ONCE, because the library sends again what was not answered. A lease of her own,
+	// because a pool may close the connection by which the server would renew it (docs/LOCKS.md).
+	token, err := client.Do(ctx, "LOCK", "door", "alice", "PX", 30_000, "ONCE").Int64()
 	if err != nil {
 		log.Fatal(err)
 	}
 	fmt.Println("alice holds the door:", token > 0)
 
-	_, err = client.Do(ctx, "LOCK", "door", "bob", "PX", 10_000).Int64()
+	_, err = client.Do(ctx, "LOCK", "door", "bob", "PX", 10_000, "ONCE").Int64()
 	fmt.Println("bob does not:", errors.Is(err, redis.Nil))
 
 	var bob sync.WaitGroup
 	bob.Go(func() {
 		patient := client.WithTimeout(time.Minute) // longer than the WAIT
-		next, err := patient.Do(ctx, "LOCK", "door", "bob", "PX", 10_000, "WAIT", 30_000).Int64()
+		next, err := patient.Do(ctx, "LOCK", "door", "bob", "PX", 10_000, "WAIT", 30_000, "ONCE").Int64()
 		if err != nil {
 			log.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func buy(ctx context.Context, client *redis.Client, voucher, user, order string)
 
 func Example_buy() {
 	clock := server.NewManualClock(time.Date(2026, 11, 11, 0, 0, 0, 0, time.UTC))
-	client, _, end := inProcess(clock)
+	client, end := inProcess(clock)
 	defer end()
 	ctx := context.Background()
 	err := client.Do(ctx, "SECKILL.CREATE", "shoe", "STOCK", 1, "HOLD", 900_000, "START", clock.NowUS()/1000+1000,

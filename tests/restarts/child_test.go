@@ -50,6 +50,8 @@ type child struct {
 	// StartMS is what the clock shows at the start, in milliseconds since 1970; Speed is how fast it goes.
 	StartMS int64
 	Speed   int64
+	// AppendOnly: it has a log, in which everything is that was answered.
+	AppendOnly bool
 }
 
 // bentClock is the clock of a child.
@@ -63,7 +65,7 @@ func (c *bentClock) NowUS() int64 {
 	return c.StartMS*1000 + c.Speed*time.Since(c.began).Microseconds()
 }
 
-// beServer is the child's whole life; it ends by being killed, or when its parent goes.
+// beServer is the child's whole life; it ends by being killed, by SHUTDOWN, or when its parent goes.
 func beServer(text string) int {
 	var c child
 	if err := json.Unmarshal([]byte(text), &c); err != nil {
@@ -72,6 +74,7 @@ func beServer(text string) int {
 	}
 	conf := config.Default()
 	conf.Port, conf.Dir, conf.Save = 0, c.Dir, nil
+	conf.AppendOnly, conf.AppendFsync = c.AppendOnly, "always"
 	srv, err := server.New(server.Options{Directives: conf.Directives(), EventLoops: true, Clock: &bentClock{c, time.Now()}})
 	if err == nil {
 		err = srv.Start()
@@ -81,7 +84,11 @@ func beServer(text string) int {
 		return 1
 	}
 	fmt.Printf("Ready to accept connections tcp addr=%s\n", srv.Addr())
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	<-srv.Done()
 	return 0
 }
 

@@ -1,4 +1,4 @@
-package hostile
+package grammar
 
 import (
 	"slices"
@@ -9,13 +9,13 @@ import (
 	"lockserver/server"
 )
 
-// generator makes commands out of the rows of the command table.
-type generator struct {
+// Generator makes commands out of the rows of the command table.
+type Generator struct {
 	words
 	rows    []*commands.Row
 	at      []int // the sum of the weights of the rows up to each
 	byGroup map[commands.Group][]*commands.Row
-	special map[string]func(g *generator) []string
+	special map[string]func(g *Generator) []string
 	nested  int // commands within commands
 }
 
@@ -28,8 +28,9 @@ var weights = map[string]int{
 	"lock": 60, "mlock": 40, "unlock": 40, "eval": 40, "fcall": 20, "multi": 10, "exec": 20, "seckill": 40, "seckill.create": 30,
 }
 
-func newGenerator() *generator {
-	g := &generator{special: specials(), byGroup: map[commands.Group][]*commands.Row{}}
+// New makes a generator of all rows. Begin has to be called before it is asked for anything.
+func New() *Generator {
+	g := &Generator{special: specials(), byGroup: map[commands.Group][]*commands.Row{}}
 	sum := 0
 	add := func(r *commands.Row, weight int) {
 		if excluded[r.FullName()] != "" {
@@ -53,14 +54,14 @@ func newGenerator() *generator {
 	return g
 }
 
-func (g *generator) row() *commands.Row {
+func (g *Generator) row() *commands.Row {
 	n := g.rand.IntN(g.at[len(g.at)-1])
 	i, _ := slices.BinarySearch(g.at, n+1)
 	return g.rows[i]
 }
 
-// command makes a call of a row.
-func (g *generator) command(row *commands.Row) []string {
+// Command makes a call of a row.
+func (g *Generator) Command(row *commands.Row) []string {
 	name := strings.Split(row.FullName(), "|")
 	for i := range name {
 		name[i] = g.anyCase(name[i])
@@ -69,13 +70,13 @@ func (g *generator) command(row *commands.Row) []string {
 	switch make := g.special[row.FullName()]; {
 	case make != nil:
 		return append(name, make(g)...) // with mistakes of its own
-	case g.chance(4):
+	case g.Chance(4):
 		for range g.rand.IntN(6) {
 			args = append(args, g.odd())
 		}
 	default:
 		args = g.sequence(nil, row, row.Args)
-		for g.chance(14) {
+		for g.Chance(14) {
 			args = g.mutate(row, args)
 		}
 	}
@@ -83,26 +84,26 @@ func (g *generator) command(row *commands.Row) []string {
 }
 
 // any is a call of any row.
-func (g *generator) any() []string { return g.command(g.row()) }
+func (g *Generator) any() []string { return g.Command(g.row()) }
 
 // inner is a command for within another.
-func (g *generator) inner() []string {
+func (g *Generator) inner() []string {
 	g.nested++
 	defer func() { g.nested-- }()
 	if g.nested > 3 {
-		return []string{"GET", g.key(commands.String)}
+		return []string{"GET", g.Key(commands.String)}
 	}
 	return g.any()
 }
 
 // sequence makes arguments that follow each other; options that follow each other come in any order.
-func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Arg) []string {
+func (g *Generator) sequence(dst []string, row *commands.Row, args []commands.Arg) []string {
 	for i := 0; i < len(args); i++ {
 		switch {
 		case (args[i].Name == "numkeys" || args[i].Name == "numfields" || args[i].Name == "numids") && i+1 < len(args):
 			n := 1 + g.rand.IntN(4)
 			said := strconv.Itoa(n)
-			if g.chance(8) {
+			if g.Chance(8) {
 				said = g.integer()
 			}
 			dst = append(dst, said)
@@ -121,12 +122,12 @@ func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 		case args[i].Optional:
 			var options [][]string
 			for ; i < len(args) && args[i].Optional; i++ {
-				if g.chance(40) {
+				if g.Chance(40) {
 					options = append(options, g.argument(nil, row, &args[i]))
 				}
 			}
 			i--
-			if g.chance(50) {
+			if g.Chance(50) {
 				g.rand.Shuffle(len(options), func(i, j int) { options[i], options[j] = options[j], options[i] })
 			}
 			dst = append(dst, slices.Concat(options...)...)
@@ -138,7 +139,7 @@ func (g *generator) sequence(dst []string, row *commands.Row, args []commands.Ar
 }
 
 // argument makes an argument with its token, and its repetitions.
-func (g *generator) argument(dst []string, row *commands.Row, a *commands.Arg) []string {
+func (g *Generator) argument(dst []string, row *commands.Row, a *commands.Arg) []string {
 	times := 1
 	if a.Multiple {
 		switch n := g.rand.IntN(100); {
@@ -159,7 +160,7 @@ func (g *generator) argument(dst []string, row *commands.Row, a *commands.Arg) [
 }
 
 // once makes one occurrence of an argument without its token.
-func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []string {
+func (g *Generator) once(dst []string, row *commands.Row, a *commands.Arg) []string {
 	switch a.Kind {
 	case commands.KindPureToken:
 		return append(dst, g.anyCase(a.Token))
@@ -168,7 +169,7 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 	case commands.KindBlock:
 		return g.sequence(dst, row, a.Args)
 	case commands.KindKey:
-		return append(dst, g.key(row.Group))
+		return append(dst, g.Key(row.Group))
 	case commands.KindInteger:
 		return append(dst, g.number(a))
 	case commands.KindDouble:
@@ -177,7 +178,7 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 		}
 		return append(dst, g.double())
 	case commands.KindPattern:
-		return append(dst, g.pick("*", "k?", "[a-z]*", "__key*", "__keyevent@0__:*", "#", "h*->a", "*->*", "nosort", "[", "\\", "", g.odd()))
+		return append(dst, g.Pick("*", "k?", "[a-z]*", "__key*", "__keyevent@0__:*", "#", "h*->a", "*->*", "nosort", "[", "\\", "", g.odd()))
 	case commands.KindUnixTime:
 		if strings.Contains(a.Name, "milliseconds") {
 			return append(dst, g.moment(1000))
@@ -187,24 +188,24 @@ func (g *generator) once(dst []string, row *commands.Row, a *commands.Arg) []str
 	return append(dst, g.text(row, a))
 }
 
-func (g *generator) number(a *commands.Arg) string {
+func (g *Generator) number(a *commands.Arg) string {
 	switch a.Name {
 	case "milliseconds", "timeout", "ttl", "min-idle-time", "ms":
 		return g.briefly()
 	case "seconds":
-		return g.pick("1", "1", "2", "100", g.integer())
+		return g.Pick("1", "1", "2", "100", g.integer())
 	case "client-id":
 		return strconv.Itoa(1 + g.rand.IntN(40))
 	case "pieces", "limit":
-		return g.pick("1", "2", "3", "10", "0", g.integer())
+		return g.Pick("1", "2", "3", "10", "0", g.integer())
 	case "capacity":
-		return g.pick("10", "100", "1000", "0", "-1", "x")
+		return g.Pick("10", "100", "1000", "0", "-1", "x")
 	case "db", "index", "destination-db", "index1", "index2":
-		return g.pick("0", "0", "1", "2", g.integer())
+		return g.Pick("0", "0", "1", "2", g.integer())
 	case "protover":
-		return g.pick("2", "3", "3", g.integer())
+		return g.Pick("2", "3", "3", g.integer())
 	case "cursor":
-		return g.pick("0", "0", g.integer())
+		return g.Pick("0", "0", g.integer())
 	case "longitude", "latitude":
 		return g.double()
 	}
@@ -227,42 +228,42 @@ var texts = map[string][]string{
 }
 
 // text makes a string by what it is called.
-func (g *generator) text(row *commands.Row, a *commands.Arg) string {
+func (g *Generator) text(row *commands.Row, a *commands.Arg) string {
 	switch {
-	case g.chance(6):
+	case g.Chance(6):
 		return g.odd()
 	case a.Name == "serialized-value" || a.Name == "data":
 		return g.payload()
-	case a.Name == "channel" && row.Name == "publish" && g.chance(50):
-		return g.pick("c1", "c2")
+	case a.Name == "channel" && row.Name == "publish" && g.Chance(50):
+		return g.Pick("c1", "c2")
 	case texts[a.Name] != nil:
-		return g.pick(texts[a.Name]...)
+		return g.Pick(texts[a.Name]...)
 	case row.Group == commands.Stream && a.Name != "field" && a.Name != "value":
-		return g.pick(texts["id"]...)
+		return g.Pick(texts["id"]...)
 	case strings.HasPrefix(a.Name, "member") || a.Name == "field" || a.Name == "element" || a.Name == "item":
 		return g.member()
 	case row.Group == commands.SortedSet:
-		return g.pick(g.double(), "[a", "(b", "-", "+", "[", g.member())
+		return g.Pick(g.double(), "[a", "(b", "-", "+", "[", g.member())
 	}
 	return g.value()
 }
 
 // payload is one of DUMP's, now and then damaged.
-func (g *generator) payload() string {
-	p := []byte(g.pick(g.payloads...))
-	if g.chance(15) {
+func (g *Generator) payload() string {
+	p := []byte(g.Pick(g.payloads...))
+	if g.Chance(15) {
 		p[g.rand.IntN(len(p))] ^= 1 << g.rand.IntN(8)
 	}
 	return string(p)
 }
 
 // mutate makes a mistake.
-func (g *generator) mutate(row *commands.Row, args []string) []string {
+func (g *Generator) mutate(row *commands.Row, args []string) []string {
 	args = slices.Clone(args)
 	at := g.rand.IntN(len(args) + 1)
 	word := g.odd()
-	if known := row.Words(); len(known) > 0 && g.chance(50) {
-		word = g.pick(known...)
+	if known := row.Words(); len(known) > 0 && g.Chance(50) {
+		word = g.Pick(known...)
 	}
 	if at == len(args) {
 		return append(args, word)
@@ -283,9 +284,4 @@ func (g *generator) mutate(row *commands.Row, args []string) []string {
 		args[at], args[other] = args[other], args[at]
 	}
 	return args
-}
-
-// has reports whether a row of that full name is played.
-func (g *generator) has(name string) bool {
-	return slices.ContainsFunc(g.rows, func(r *commands.Row) bool { return r.FullName() == name })
 }

@@ -1,4 +1,4 @@
-package hostile
+package grammar
 
 import (
 	"math/rand/v2"
@@ -18,9 +18,17 @@ type words struct {
 	payloads []string // for RESTORE and its like
 }
 
-func (w *words) chance(percent int) bool { return w.rand.IntN(100) < percent }
+// Begin says where chance comes from.
+func (w *words) Begin(chance *rand.Rand) { w.rand = chance }
 
-func (w *words) pick(of ...string) string { return of[w.rand.IntN(len(of))] }
+// SetPayloads says what RESTORE, BF.LOADCHUNK and FUNCTION RESTORE may be given: see Payloads.
+func (w *words) SetPayloads(all []string) { w.payloads = all }
+
+// Chance is true in so many cases of a hundred.
+func (w *words) Chance(percent int) bool { return w.rand.IntN(100) < percent }
+
+// Pick is one of the words.
+func (w *words) Pick(of ...string) string { return of[w.rand.IntN(len(of))] }
 
 // homes are the keys that hold, mostly, what a family of commands is for.
 var homes = map[commands.Group][]string{
@@ -36,18 +44,18 @@ var anywhere = []string{"s1", "n1", "bits", "l1", "lbig", "t1", "tbig", "h1", "h
 // long is a name that is longer than the room for most things.
 var long = strings.Repeat("long", 8000)
 
-// key is a key for a command of a family.
-func (w *words) key(group commands.Group) string {
+// Key is a key for a command of a family.
+func (w *words) Key(group commands.Group) string {
 	own := homes[group]
 	switch n := w.rand.IntN(100); {
 	case n < 70 && w.focus != "":
 		return w.focus
 	case n < 85 && own != nil:
-		return w.pick(own...)
+		return w.Pick(own...)
 	case n < 98:
-		return w.pick(anywhere[:len(anywhere)-1]...)
+		return w.Pick(anywhere[:len(anywhere)-1]...)
 	}
-	return w.pick(anywhere...)
+	return w.Pick(anywhere...)
 }
 
 // edges are numbers at the limits of something.
@@ -56,10 +64,10 @@ var edges = []string{"0", "1", "-1", "2", "3", "-2", "10", "-100", "100", "1000"
 	"18446744073709551615", "99999999999999999999999", "00", "01", "-0", "+1", " 1", "1 ", "0x10", "1e3", "", "x", "9007199254740993"}
 
 func (w *words) integer() string {
-	if w.chance(65) {
+	if w.Chance(65) {
 		return strconv.Itoa(w.rand.IntN(8))
 	}
-	return w.pick(edges...)
+	return w.Pick(edges...)
 }
 
 func (w *words) double() string {
@@ -67,29 +75,29 @@ func (w *words) double() string {
 	case n < 50:
 		return strconv.FormatFloat(float64(w.rand.IntN(4000)-2000)/16, 'f', -1, 64)
 	case n < 80:
-		return w.pick("inf", "-inf", "+inf", "nan", "-0", "1e308", "-1e308", "1e309", "4.9e-324", "1e400", "0x1p3", "(1", "(-inf", "+", "-", "[a", "(b", "180", "85.06")
+		return w.Pick("inf", "-inf", "+inf", "nan", "-0", "1e308", "-1e308", "1e309", "4.9e-324", "1e400", "0x1p3", "(1", "(-inf", "+", "-", "[a", "(b", "180", "85.06")
 	}
 	return w.integer()
 }
 
 // briefly is a time to live or to wait in milliseconds: mostly one that is over within the scenario.
 func (w *words) briefly() string {
-	if w.chance(80) {
-		return w.pick("1", "2", "5", "20", "50", "200", "1000", "60000", "0")
+	if w.Chance(80) {
+		return w.Pick("1", "2", "5", "20", "50", "200", "1000", "60000", "0")
 	}
 	return w.integer()
 }
 
 // seconds is briefly in seconds, with a fraction.
 func (w *words) seconds() string {
-	if w.chance(85) {
-		return w.pick("0.001", "0.01", "0.02", "0.05", "0.2", "0", "1")
+	if w.Chance(85) {
+		return w.Pick("0.001", "0.01", "0.02", "0.05", "0.2", "0", "1")
 	}
 	return w.double()
 }
 
 func (w *words) moment(perSecond int64) string {
-	if w.chance(25) {
+	if w.Chance(25) {
 		return w.integer()
 	}
 	now := time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).Unix()
@@ -97,8 +105,8 @@ func (w *words) moment(perSecond int64) string {
 }
 
 func (w *words) member() string {
-	if w.chance(90) {
-		return w.pick("a", "b", "c", "d", "1", "2", "3", "Palermo", "Catania")
+	if w.Chance(90) {
+		return w.Pick("a", "b", "c", "d", "1", "2", "3", "Palermo", "Catania")
 	}
 	return w.value()
 }
@@ -106,11 +114,11 @@ func (w *words) member() string {
 func (w *words) value() string {
 	switch n := w.rand.IntN(100); {
 	case n < 50:
-		return w.pick("a", "b", "v", "1", "-5", "3.5", "", "a b", "*", "$")
+		return w.Pick("a", "b", "v", "1", "-5", "3.5", "", "a b", "*", "$")
 	case n < 70:
 		return w.integer()
 	case n < 90:
-		return strings.Repeat(w.pick("x", "\x00", "\xff", "\r\n"), 1+w.rand.IntN(300))
+		return strings.Repeat(w.Pick("x", "\x00", "\xff", "\r\n"), 1+w.rand.IntN(300))
 	case n < 97:
 		return strings.Repeat("y", w.rand.IntN(5000))
 	case n < 99:
@@ -123,23 +131,23 @@ func (w *words) value() string {
 func (w *words) odd() string {
 	switch w.rand.IntN(6) {
 	case 0:
-		return w.pick(edges...)
+		return w.Pick(edges...)
 	case 1:
 		return w.double()
 	case 2:
 		return w.value()
 	case 3:
-		return w.pick(anywhere...)
+		return w.Pick(anywhere...)
 	case 4:
-		return w.pick("NX", "XX", "GET", "LIMIT", "COUNT", "WITHSCORES", "BY", "STORE", "FIELDS", "MATCH", "TYPE", "BLOCK", "STREAMS", "WEIGHTS", "AGGREGATE",
+		return w.Pick("NX", "XX", "GET", "LIMIT", "COUNT", "WITHSCORES", "BY", "STORE", "FIELDS", "MATCH", "TYPE", "BLOCK", "STREAMS", "WEIGHTS", "AGGREGATE",
 			"KEEPTTL", "PX", "EX", "WAIT", "TOKEN", "HELP", "*", ">", "$", "(", "[", "-", "+", "#", "->")
 	}
-	return w.pick("eval", "get", "sadd", "subscribe", "multi", "exec", "\x00", "é", "\xff\xfe")
+	return w.Pick("eval", "get", "sadd", "subscribe", "multi", "exec", "\x00", "é", "\xff\xfe")
 }
 
 // anyCase writes a command or an option as clients do.
 func (w *words) anyCase(word string) string {
-	if w.chance(20) {
+	if w.Chance(20) {
 		return strings.ToLower(word)
 	}
 	return strings.ToUpper(word)

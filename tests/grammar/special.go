@@ -1,4 +1,4 @@
-package hostile
+package grammar
 
 import (
 	"crypto/sha1"
@@ -15,42 +15,48 @@ import (
 // excluded are the commands that are not played, with the reason.
 var excluded = map[string]string{
 	"shutdown": "ends the server: that is what it is for",
+	"psync":    "what follows on the connection are no replies: see tests/replication",
+	"sync":     "as psync",
 }
 
 // special are rows whose grammar does not say enough, or whose words must be chosen so that the server can be
 // asked anything afterwards: a pause of a year is a hang by definition.
-func specials() map[string]func(g *generator) []string {
-	return map[string]func(g *generator) []string{
-		"client|pause": func(g *generator) []string { // as long as a scenario can wait for
+func specials() map[string]func(g *Generator) []string {
+	return map[string]func(g *Generator) []string{
+		"client|pause": func(g *Generator) []string { // as long as a scenario can wait for
 			return g.pickLine("5 ALL", "20 WRITE", "30", "0", "-1", "x", "10 NEITHER", "")
 		},
-		"debug": func(g *generator) []string { // a sleep is a hang for as long as it lasts
+		"debug": func(g *Generator) []string { // a sleep is a hang for as long as it lasts
 			return g.pickLine("SLEEP 0.002", "SLEEP 0", "SLEEP x", "SLEEP -1", "SET-ACTIVE-EXPIRE 0", "SET-ACTIVE-EXPIRE 1", "JMAP", "")
 		},
-		"config|set": (*generator).configSet,
-		"eval":       func(g *generator) []string { return g.withKeys(g.script()) },
-		"eval_ro":    func(g *generator) []string { return g.withKeys(g.script()) },
-		"evalsha":    func(g *generator) []string { return g.withKeys(g.pick(shas...)) },
-		"evalsha_ro": func(g *generator) []string { return g.withKeys(g.pick(shas...)) },
-		"fcall":      func(g *generator) []string { return g.withKeys(g.pick(texts["function"]...)) },
-		"fcall_ro":   func(g *generator) []string { return g.withKeys(g.pick(texts["function"]...)) },
-		"guard": func(g *generator) []string {
-			return append([]string{g.key(commands.Lock), g.pick("0", "1", g.integer())}, g.inner()...)
+		"replconf": func(g *Generator) []string { // ACK is not answered
+			return g.pickLine("LISTENING-PORT 1", "capa eof CAPA psync2", "ip-address x", "rdb-only 2", "x y", "capa", "")
 		},
-		"command|getkeys":         func(g *generator) []string { return g.inner() },
-		"command|getkeysandflags": func(g *generator) []string { return g.inner() },
-		"client|reply":            func(g *generator) []string { return g.pickLine("SKIP", "SKIP", "SKIP", "OFF", "ON", "x") },
+		"replicaof": (*Generator).noMaster, "slaveof": (*Generator).noMaster, // a replica refuses what is asked afterwards
+		"config|set": (*Generator).configSet,
+		"eval":       func(g *Generator) []string { return g.withKeys(g.script()) },
+		"eval_ro":    func(g *Generator) []string { return g.withKeys(g.script()) },
+		"evalsha":    func(g *Generator) []string { return g.withKeys(g.Pick(shas...)) },
+		"evalsha_ro": func(g *Generator) []string { return g.withKeys(g.Pick(shas...)) },
+		"fcall":      func(g *Generator) []string { return g.withKeys(g.Pick(texts["function"]...)) },
+		"fcall_ro":   func(g *Generator) []string { return g.withKeys(g.Pick(texts["function"]...)) },
+		"guard": func(g *Generator) []string {
+			return append([]string{g.Key(commands.Lock), g.Pick("0", "1", g.integer())}, g.inner()...)
+		},
+		"command|getkeys":         func(g *Generator) []string { return g.inner() },
+		"command|getkeysandflags": func(g *Generator) []string { return g.inner() },
+		"client|reply":            func(g *Generator) []string { return g.pickLine("SKIP", "SKIP", "SKIP", "OFF", "ON", "x") },
 	}
 }
 
-func (g *generator) pickLine(lines ...string) []string { return strings.Fields(g.pick(lines...)) }
+func (g *Generator) pickLine(lines ...string) []string { return strings.Fields(g.Pick(lines...)) }
 
-// directives are what CONFIG SET may change here, and the values. Those that lock the test out
+// Directives are what CONFIG SET is given, and the values. Those that lock the test out
 // (requirepass, maxclients), move the files (dir, dbfilename) or make the log end (appendonly) are
 // tested elsewhere. hll-sparse-max-bytes decides in which of two forms a HyperLogLog is kept, which
 // GET shows, and rdbcompression in which form DUMP shows things: they must be the same after the
 // restart, so only the start draws them.
-var directives = map[string][]string{
+var Directives = map[string][]string{
 	"notify-keyspace-events": {"KEA", "KEA", "KEAmn", "Kx", "E$", "", "q"}, "timeout": {"0", "1", "100", "-1"},
 	"maxmemory": {"0", "1", "100kb", "400kb", "2mb"}, "maxmemory-policy": {"noeviction", "allkeys-lru", "allkeys-lfu", "volatile-ttl", "allkeys-random", "volatile-lru"},
 	"maxmemory-samples": {"1", "5"}, "busy-reply-threshold": {"0", "1", "5", "5000"}, "tracking-table-max-keys": {"0", "1", "3", "1000000"},
@@ -65,38 +71,38 @@ var directives = map[string][]string{
 	"save": {"", "1 1"},
 }
 
-// outputLimits are what client-output-buffer-limit is set to.
-var outputLimits = []string{"pubsub 20000 0 0", "pubsub 0 10000 1", "normal 300000 0 0", "normal 0 100000 1", "normal 0 0 0 pubsub 0 0 0"}
+// OutputLimits are what client-output-buffer-limit is set to.
+var OutputLimits = []string{"pubsub 20000 0 0", "pubsub 0 10000 1", "normal 300000 0 0", "normal 0 100000 1", "normal 0 0 0 pubsub 0 0 0"}
 
-func (g *generator) configSet() []string {
-	names := make([]string, 0, len(directives))
-	for name := range directives {
+func (g *Generator) configSet() []string {
+	names := make([]string, 0, len(Directives))
+	for name := range Directives {
 		names = append(names, name)
 	}
 	slices.Sort(names)
 	var args []string
 	for range 1 + g.rand.IntN(2) {
-		name := g.pick(names...)
-		args = append(args, name, g.pick(directives[name]...))
+		name := g.Pick(names...)
+		args = append(args, name, g.Pick(Directives[name]...))
 	}
-	if g.chance(15) {
-		args = []string{"client-output-buffer-limit", g.pick(outputLimits...)}
+	if g.Chance(15) {
+		args = []string{"client-output-buffer-limit", g.Pick(OutputLimits...)}
 	}
-	if g.chance(10) {
+	if g.Chance(10) {
 		args = append(args, g.odd())
 	}
 	return args
 }
 
 // withKeys makes the arguments of a script.
-func (g *generator) withKeys(body string) []string {
+func (g *Generator) withKeys(body string) []string {
 	n := g.rand.IntN(3)
 	args := []string{body, strconv.Itoa(n)}
-	if g.chance(5) {
+	if g.Chance(5) {
 		args[1] = g.integer()
 	}
 	for range n {
-		args = append(args, g.key(commands.Generic))
+		args = append(args, g.Key(commands.Generic))
 	}
 	for range g.rand.IntN(3) {
 		args = append(args, g.member())
@@ -138,13 +144,13 @@ var libraries = []string{
 }
 
 // script is a body: one of scripts, or calls of anything.
-func (g *generator) script() string {
-	if g.chance(40) {
-		return g.pick(scripts...)
+func (g *Generator) script() string {
+	if g.Chance(40) {
+		return g.Pick(scripts...)
 	}
 	var b strings.Builder
 	for range 1 + g.rand.IntN(4) {
-		call := g.pick("redis.call", "redis.pcall", "redis.pcall")
+		call := g.Pick("redis.call", "redis.pcall", "redis.pcall")
 		fmt.Fprintf(&b, "local r = %s(", call)
 		for i, word := range g.inner() {
 			if i > 0 {
@@ -154,8 +160,8 @@ func (g *generator) script() string {
 		}
 		b.WriteString(") ")
 	}
-	if g.chance(10) {
-		b.WriteString(g.pick("error(r)", "return {r, r}", "redis.log(redis.LOG_WARNING, 'x')", "redis.breakpoint()", "redis.replicate_commands()", "end"))
+	if g.Chance(10) {
+		b.WriteString(g.Pick("error(r)", "return {r, r}", "redis.log(redis.LOG_WARNING, 'x')", "redis.breakpoint()", "redis.replicate_commands()", "end"))
 	} else {
 		b.WriteString("return r")
 	}
@@ -163,10 +169,10 @@ func (g *generator) script() string {
 }
 
 // luaWord is a word as Lua has it, now and then by way of what the call was given.
-func (g *generator) luaWord(word string) string {
+func (g *Generator) luaWord(word string) string {
 	switch {
-	case g.chance(5):
-		return g.pick("KEYS[1]", "ARGV[1]", "ARGV[2]", "nil", "1/0", "{}", "1.5")
+	case g.Chance(5):
+		return g.Pick("KEYS[1]", "ARGV[1]", "ARGV[2]", "nil", "1/0", "{}", "1.5")
 	case len(word) > 1000:
 		return fmt.Sprintf("string.rep('x', %d)", len(word))
 	}
@@ -194,4 +200,9 @@ func bounded(row *commands.Row, args []string) []string {
 		}
 	}
 	return args
+}
+
+// noMaster are words of REPLICAOF that leave the server a master.
+func (g *Generator) noMaster() []string {
+	return g.pickLine("NO ONE", "no one x", "127.0.0.1 x", "localhost -1", "")
 }

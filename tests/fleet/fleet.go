@@ -1,0 +1,175 @@
+//go:build unix
+
+package fleet
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// Name is what the Sentinels call the master.
+const Name = "it"
+
+// Fleet is servers of which one leads, and the three Sentinels that see to it.
+type Fleet struct {
+	Members   []*Process
+	Sentinels []*Process
+
+	t testing.TB
+}
+
+// serverConf is the configuration of each server, whose file is rewritten whenever a Sentinel says who leads.
+const serverConf = "save \"\"\nappendonly yes\nrepl-diskless-sync-delay 0\nenable-debug-command yes\n"
+
+// sentinelConf is the configuration of a Sentinel.
+const sentinelConf = `sentinel monitor ` + Name + ` 127.0.0.1 %s 2
+sentinel down-after-milliseconds ` + Name + ` 1000
+sentinel failover-timeout ` + Name + ` 3000
+`
+
+// haste is what makes a Sentinel look more often than it does by default.
+var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period", "300", "ping-period", "200", "ask-period", "200",
+	"slave-reconf-timeout", "2000", "election-timeout", "2000", "tilt-period", "1000", "min-link-reconnect-period", "1000"}
+
+// Start starts servers, of which the first one leads, and Sentinels for them, which are a redis-server. The
+// lines of conf are for lockservers: a Redis does not know all directives.
+func Start(t testing.TB, sentinel, conf string, servers ...string) *Fleet {
+	t.Helper()
+	var members []*Process
+	for _, program := range servers {
+		own := serverConf
+		if !strings.HasPrefix(filepath.Base(program), "redis-server") {
+			own += conf
+		}
+		members = append(members, NewProcess(t, program, own))
+	}
+	return Watch(t, sentinel, members...)
+}
+
+// Watch starts processes, has all follow the first one, and starts Sentinels for them.
+func Watch(t testing.TB, sentinel string, members ...*Process) *Fleet {
+	t.Helper()
+	f := &Fleet{t: t, Members: members}
+	for i, p := range members {
+		p.Start()
+		if i > 0 {
+			require.Equal(t, "+OK", p.Try("REPLICAOF", "127.0.0.1", members[0].Announced).String())
+		}
+	}
+	for range 3 {
+		p := NewProcess(t, sentinel, fmt.Sprintf(sentinelConf, members[0].Announced), "--sentinel")
+		p.Start()
+		require.Equal(t, "+OK", p.Try(haste...).String())
+		f.Sentinels = append(f.Sentinels, p)
+	}
+	f.Steady(members[0])
+	return f
+}
+
+// Leader is the member that a Sentinel says leads; nil: it does not know.
+func (f *Fleet) Leader(sentinel *Process) *Process {
+	at := sentinel.Try("SENTINEL", "GET-MASTER-ADDR-BY-NAME", Name)
+	for _, p := range f.Members {
+		if len(at.Elems) == 2 && at.Elems[1].Str == p.Announced {
+			return p
+		}
+	}
+	return nil
+}
+
+// Steady waits until this one leads, the others follow it, and each Sentinel knows it.
+func (f *Fleet) Steady(leader *Process) {
+	f.t.Helper()
+	eventually(f.t, "all agree that "+leader.Port+" leads", func() bool { return f.agreesOn(leader) })
+}
+
+// Settled waits until one leads, the others follow it, and each Sentinel knows it.
+func (f *Fleet) Settled() *Process {
+	f.t.Helper()
+	var leader *Process
+	eventually(f.t, "all agree on who leads", func() bool {
+		leader = f.Leader(f.Sentinels[0])
+		return leader != nil && f.agreesOn(leader)
+	})
+	return leader
+}
+
+func (f *Fleet) agreesOn(leader *Process) bool {
+	if leader.Field("role") != "master" || leader.Field("connected_slaves") != strconv.Itoa(len(f.Members)-1) {
+		return false
+	}
+	for _, p := range f.Members {
+		if p != leader && !p.follows(leader) {
+			return false
+		}
+	}
+	for _, s := range f.Sentinels {
+		if !f.content(s, leader) {
+			return false
+		}
+	}
+	return true
+}
+
+// content reports whether a Sentinel knows of all and has nothing to do.
+func (f *Fleet) content(sentinel, leader *Process) bool {
+	master := flat(sentinel.Try("SENTINEL", "MASTER", Name))
+	if master["port"] != leader.Announced || master["flags"] != "master" || master["num-other-sentinels"] != "2" {
+		return false
+	}
+	replicas := sentinel.Try("SENTINEL", "REPLICAS", Name).Elems
+	for _, r := range replicas {
+		of := flat(r)
+		if of["flags"] != "slave" || of["role-reported"] != "slave" || of["master-link-status"] != "ok" || of["master-port"] != leader.Announced {
+			return false
+		}
+	}
+	return len(replicas) == len(f.Members)-1
+}
+
+// flat reads a row of names and values.
+func flat(v resp.Value) map[string]string {
+	all := map[string]string{}
+	for i := 0; i+1 < len(v.Elems); i += 2 {
+		all[v.Elems[i].Str] = v.Elems[i+1].Str
+	}
+	return all
+}
+
+// Successor waits until all Sentinels say that another one leads, and it does.
+func (f *Fleet) Successor(of *Process) *Process {
+	f.t.Helper()
+	var next *Process
+	eventually(f.t, "another one leads", func() bool {
+		next = f.Leader(f.Sentinels[0])
+		for _, s := range f.Sentinels {
+			if f.Leader(s) != next {
+				return false
+			}
+		}
+		return next != nil && next != of && next.Field("role") == "master"
+	})
+	return next
+}
+
+// Same waits until all members have what the leader has, which nobody writes to.
+func (f *Fleet) Same(leader *Process) {
+	f.t.Helper()
+	f.Steady(leader)
+	for _, p := range f.Members {
+		if p == leader {
+			continue
+		}
+		eventually(f.t, p.Port+" has what "+leader.Port+" has", func() bool {
+			return p.follows(leader) && p.Field("master_repl_offset") == leader.Field("master_repl_offset")
+		})
+		require.Equal(f.t, leader.Try("DEBUG", "DIGEST").String(), p.Try("DEBUG", "DIGEST").String())
+	}
+}

@@ -1,0 +1,188 @@
+//go:build unix
+
+// Command serve runs a fleet for a test that is not written in Go, or stands in another module:
+//
+//	serve [-conf "directive value"]... program program ...
+//
+// The first program leads. Serve prints a line of JSON when all is ready, and one for each command that it
+// reads, a word a line. An object has the addresses of the Sentinels and of who leads, or an error. At the
+// end of the input it ends all of its processes.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/tests/fleet"
+)
+
+func main() {
+	var conf strings.Builder
+	flag.Func("conf", "a `line` of the lockservers' configuration", func(line string) error {
+		conf.WriteString(line + "\n")
+		return nil
+	})
+	flag.Parse()
+	if !serve(os.Stdin, os.Stdout, conf.String(), flag.Args()) {
+		os.Exit(1)
+	}
+}
+
+// answer is what is printed.
+type answer struct {
+	Name      string   `json:"name,omitempty"`
+	Sentinels []string `json:"sentinels,omitempty"`
+	Leader    string   `json:"leader,omitempty"`
+	Error     string   `json:"error,omitempty"`
+}
+
+// serve runs a fleet until there are no more commands, or something went wrong: false.
+func serve(commands io.Reader, to io.Writer, conf string, programs []string) bool {
+	t := &run{}
+	defer t.end()
+	print := json.NewEncoder(to)
+	var p *play
+	ok := t.try(func() { p = start(t, conf, programs) })
+	lines := bufio.NewScanner(commands)
+	for ok {
+		_ = print.Encode(p.answer())
+		if !lines.Scan() {
+			return true
+		}
+		ok = t.try(func() { p.do(lines.Text()) })
+	}
+	t.end() // it has more to say about a failure
+	_ = print.Encode(answer{Error: t.said.String()})
+	return false
+}
+
+// play is a fleet, and what was done to it last.
+type play struct {
+	*fleet.Fleet
+	t      testing.TB
+	leader *fleet.Process
+	back   func() // undoes it
+}
+
+func start(t testing.TB, conf string, programs []string) *play {
+	f := fleet.Start(t, string(testkit.Installed(t)), conf, programs...)
+	return &play{Fleet: f, t: t, leader: f.Members[0], back: func() {}}
+}
+
+func (p *play) answer() answer {
+	a := answer{Name: fleet.Name, Leader: p.leader.Addr()}
+	for _, s := range p.Sentinels {
+		a.Sentinels = append(a.Sentinels, s.Addr())
+	}
+	return a
+}
+
+// do runs a command.
+func (p *play) do(command string) {
+	old := p.leader
+	switch command {
+	case "kill": // the leader, with SIGKILL, and wait for the next one
+		old.Kill()
+		p.back = old.Start
+	case "pause": // it, with SIGSTOP
+		old.Pause()
+		p.back = old.GoOn
+	case "plan": // have a Sentinel make another one lead
+		p.plan(old)
+	case "mend": // what was killed or paused last is back, and follows
+		p.back()
+		p.back = func() {}
+		p.leader = p.Settled()
+		return
+	case "same": // all have the same data; nobody writes
+		p.leader = p.Settled()
+		p.Same(p.leader)
+		return
+	default:
+		require.Fail(p.t, "there is no command "+command)
+	}
+	p.leader = p.Successor(old)
+}
+
+// plan asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one is
+// promoted it has a replica less, so if it needs all of them it acknowledges nothing more.
+func (p *play) plan(leader *fleet.Process) {
+	if ack := leader.Try("CONFIG", "GET", "min-replicas-ack").Elems; len(ack) > 1 { // a Redis has none
+		require.Equal(p.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", strconv.Itoa(len(p.Members)-1)).String())
+		p.back = func() {
+			require.Equal(p.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", ack[1].Str).String())
+		}
+	}
+	require.Equal(p.t, "+OK", p.Sentinels[0].Try("SENTINEL", "FAILOVER", fleet.Name).String())
+}
+
+// run takes the place of a test.
+type run struct {
+	testing.TB // the rest of it, which nothing here calls
+
+	said     strings.Builder
+	failed   bool
+	cleanups []func()
+}
+
+// failure is what FailNow panics with.
+type failure struct{}
+
+// try does something; false: it has failed.
+func (t *run) try(do func()) bool {
+	defer func() {
+		if e := recover(); e != nil && e != (failure{}) {
+			panic(e)
+		}
+	}()
+	do()
+	return !t.failed
+}
+
+func (t *run) Name() string     { return "fleet" }
+func (t *run) Helper()          {}
+func (t *run) Failed() bool     { return t.failed }
+func (t *run) Cleanup(f func()) { t.cleanups = append(t.cleanups, f) }
+
+func (t *run) Logf(format string, args ...any) { fmt.Fprintf(&t.said, format+"\n", args...) }
+
+func (t *run) Errorf(format string, args ...any) {
+	t.failed = true
+	t.Logf(format, args...)
+}
+
+func (t *run) FailNow() {
+	t.failed = true
+	panic(failure{})
+}
+
+func (t *run) Fatal(args ...any) {
+	t.Errorf("%s", fmt.Sprint(args...))
+	t.FailNow()
+}
+
+// TempDir is a folder that is gone at the end.
+func (t *run) TempDir() string {
+	dir, err := os.MkdirTemp("", "lockserver-fleet-")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
+
+// end does what a test does at its end.
+func (t *run) end() {
+	for i := len(t.cleanups) - 1; i >= 0; i-- {
+		t.cleanups[i]()
+	}
+	t.cleanups = nil
+}

@@ -1,0 +1,139 @@
+//go:build oracle
+
+package migration
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// redisson is the program in redisson/, which does what a line says and answers by one.
+type redisson struct {
+	t   *testing.T
+	in  io.Writer
+	out chan string
+}
+
+// startRedisson starts it at an address.
+func startRedisson(t *testing.T, addr string) *redisson {
+	t.Helper()
+	dir := filepath.Join("redisson", "target")
+	libraries, err := os.ReadFile(filepath.Join(dir, "classpath"))
+	require.NoError(t, err, "it is not compiled: use the Makefile ('make migration')")
+	path := filepath.Join(dir, "classes") + string(filepath.ListSeparator) + strings.TrimSpace(string(libraries))
+	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-cp", path,
+		"lockserver.migration.Move", "redis://"+addr, password)
+	in, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	out, write := io.Pipe()
+	cmd.Stdout = write
+	run(t, cmd)
+	r := &redisson{t: t, in: in, out: make(chan string)}
+	go func() {
+		for s := bufio.NewScanner(out); s.Scan(); {
+			r.out <- s.Text()
+		}
+	}()
+	return r
+}
+
+// do has it do something, and returns what it adds to its ok.
+func (r *redisson) do(what string) string {
+	r.t.Helper()
+	_, err := io.WriteString(r.in, what+"\n")
+	require.NoError(r.t, err)
+	select {
+	case answer := <-r.out:
+		rest, ok := strings.CutPrefix(answer, "ok")
+		require.True(r.t, ok, "Redisson, %s: %s", what, answer)
+		return rest
+	case <-time.After(3 * patience):
+		require.Fail(r.t, "Redisson does not answer", what)
+		return ""
+	}
+}
+
+// moving is a Redis, the lockserver that is to take its place, and the clients that are moved.
+type moving struct {
+	t        *testing.T
+	door     *door
+	redisson *redisson
+	load     *load
+}
+
+// TestMoving moves clients from a Redis to a lockserver and back, by FAILOVER.
+func TestMoving(t *testing.T) {
+	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
+		t.Parallel()
+		move(t, p, (*moving).failOver)
+	})
+}
+
+// TestMovingSimply moves them by a pause and REPLICAOF, which Redis had before FAILOVER.
+func TestMovingSimply(t *testing.T) {
+	t.Parallel()
+	move(t, testkit.Installed(t), (*moving).promote)
+}
+
+// move goes there and back.
+func move(t *testing.T, p testkit.Program, change func(m *moving, from, to *server)) {
+	redis := startRedis(t, p)
+	m := &moving{t: t, door: openDoor(t, redis.addr())}
+	m.redisson = startRedisson(t, m.door.addr())
+	m.redisson.do("hold")
+	m.redisson.do("load")
+	m.load = startLoad(t, m.door.addr())
+	library := "#!lua name=lib\nredis.register_function('f', function() return 1 end)"
+	require.Equal(t, `"lib"`, redis.Do("FUNCTION", "LOAD", library).String())
+
+	lockserver := startLockserver(t)
+	lockserver.follow(redis)
+	compare(t, redis, lockserver)
+	m.step("there", redis, lockserver, change)
+	m.step("back", lockserver, redis, change)
+
+	m.redisson.do("release")
+	t.Logf("Redisson: %s", m.redisson.do("stop"))
+	m.load.check()
+}
+
+// step moves the clients once, and looks at everything.
+func (m *moving) step(way string, from, to *server, change func(m *moving, from, to *server)) {
+	m.t.Helper()
+	snapshots, begun := to.info("sync_full"), time.Now()
+	change(m, from, to)
+	m.t.Logf("%s: clients were without a master for %d ms at most", way, time.Since(begun).Milliseconds())
+	m.load.goesOn()
+	m.redisson.do("check")
+	inStep(m.t, to, from)
+	compare(m.t, to, from)
+	require.Equal(m.t, snapshots, to.info("sync_full"), "the old one needed a snapshot")
+	require.Equal(m.t, "1", to.Do("FCALL", "f", "0").String())
+}
+
+// failOver has the servers change places.
+func (m *moving) failOver(from, to *server) {
+	from.ok("FAILOVER", "TO", "127.0.0.1", to.port, "TIMEOUT", "20000")
+	eventually(m.t, "they have changed places", func() bool { return to.info("role") == "master" && from.info("role") == "slave" })
+	m.door.turn(to.addr())
+}
+
+// promote does the same by hand.
+func (m *moving) promote(from, to *server) {
+	from.ok("CLIENT", "PAUSE", "60000", "WRITE")
+	eventually(m.t, "the replica has everything", func() bool { return to.offset() == from.offset() })
+	to.ok("REPLICAOF", "NO", "ONE")
+	from.ok("REPLICAOF", "127.0.0.1", to.port)
+	m.door.turn(to.addr())
+	from.ok("CLIENT", "UNPAUSE")
+}

@@ -1,0 +1,91 @@
+package lockserver.migration;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+
+import org.redisson.Redisson;
+import org.redisson.api.RedissonClient;
+import org.redisson.client.codec.StringCodec;
+import org.redisson.config.Config;
+
+/**
+ * Two Redisson clients, which for their locks are two processes, at an address with a password. A line on standard input
+ * is what to do next, and one on standard output says what came of it: {@code ok}, or what is wrong. The end of the
+ * input ends the program.
+ */
+public final class Move {
+    /**
+     * The lease of a lock without one, which the watchdog renews every third of it, in milliseconds: short enough to be
+     * seen, and long enough for a machine that stands still for seconds.
+     */
+    static final long WATCHDOG_MS = 12_000;
+
+    private Move() {
+    }
+
+    /** @param args the address, as in redis://127.0.0.1:6379, and the password */
+    public static void main(String[] args) throws IOException {
+        RedissonClient one = connect(args[0], args[1]);
+        RedissonClient other = connect(args[0], args[1]);
+        Held held = new Held(one, other);
+        Load load = new Load(one, other);
+        BufferedReader in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        for (String line = in.readLine(); line != null; line = in.readLine()) {
+            System.out.println(done(line, held, load));
+        }
+        System.exit(0); // with whatever still waits
+    }
+
+    private static String done(String what, Held held, Load load) {
+        try {
+            switch (what) {
+                case "hold" -> held.hold();
+                case "check" -> held.check();
+                case "release" -> held.release();
+                case "load" -> load.start();
+                case "stop" -> {
+                    return "ok " + load.stop();
+                }
+                default -> throw new IllegalArgumentException(what);
+            }
+            return "ok";
+        } catch (Exception | AssertionError e) {
+            e.printStackTrace();
+            return e.toString().replace('\n', ' ');
+        }
+    }
+
+    private static RedissonClient connect(String address, String password) {
+        Config config = new Config();
+        config.setLockWatchdogTimeout(WATCHDOG_MS);
+        config.setFairLockWaitTimeout(5_000); // a thread whose attempt failed half-way stands in the queue for so long
+        config.setCodec(StringCodec.INSTANCE);
+        config.setPassword(password);
+        config.setThreads(4);
+        config.setNettyThreads(4);
+        config.useSingleServer().setAddress(address).setConnectionMinimumIdleSize(2).setConnectionPoolSize(16)
+                .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(8);
+        return Redisson.create(config);
+    }
+
+    /** Fails unless something is so. */
+    static void require(boolean so, String what) {
+        if (!so) {
+            throw new AssertionError(what);
+        }
+    }
+
+    /** Waits until something is so. */
+    static void await(String what, Condition so) throws Exception {
+        for (long end = System.nanoTime() + 20_000_000_000L; !so.holds(); Thread.sleep(10)) {
+            require(System.nanoTime() < end, "it did not come to that: " + what);
+        }
+    }
+
+    /** What is waited for. */
+    interface Condition {
+        boolean holds() throws Exception;
+    }
+}

@@ -1,0 +1,169 @@
+//go:build oracle
+
+package migration
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+const password = "secret"
+
+// patience is how long something may take that happens by itself.
+const patience = 30 * time.Second
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			require.Fail(t, "it did not come to that: "+what)
+		}
+	}
+}
+
+// server is a server of either kind, and a connection of the person who moves.
+type server struct {
+	*testkit.Client
+	t    *testing.T
+	port string
+}
+
+func (s *server) addr() string { return "127.0.0.1:" + s.port }
+
+// both servers have one password, and know the other's: each is going to be a replica.
+func directives(port string) []string {
+	return []string{"--port", port, "--bind", "127.0.0.1", "--requirepass", password, "--masterauth", password,
+		"--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer func() { _ = l.Close() }()
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	require.NoError(t, err)
+	return port
+}
+
+func startRedis(t *testing.T, p testkit.Program) *server {
+	t.Helper()
+	port := freePort(t)
+	p.Start(t, directives(port)...)
+	return reach(t, port)
+}
+
+// startLockserver starts bin/lockserver, or what LOCKSERVER names.
+func startLockserver(t *testing.T) *server {
+	t.Helper()
+	program := os.Getenv("LOCKSERVER")
+	if program == "" {
+		program = filepath.Join("..", "..", "bin", "lockserver")
+	}
+	port := freePort(t)
+	run(t, exec.Command(program, append(directives(port), "--save", "", "--dir", t.TempDir())...))
+	eventually(t, "lockserver listens", func() bool {
+		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return reach(t, port)
+}
+
+// run starts a program for the length of the test. If the test fails it tells what the program has said.
+func run(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	said := &bytes.Buffer{}
+	cmd.Stderr = said
+	if cmd.Stdout == nil {
+		cmd.Stdout = said
+	}
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // reports the kill
+		if t.Failed() {
+			t.Logf("%s said:\n%s", cmd.Path, said)
+		}
+	})
+}
+
+func reach(t *testing.T, port string) *server {
+	t.Helper()
+	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", "127.0.0.1:"+port) })
+	c.Timeout = patience
+	s := &server{Client: c, t: t, port: port}
+	s.ok("AUTH", password)
+	return s
+}
+
+// ok runs a command whose reply is OK.
+func (s *server) ok(words ...string) {
+	s.t.Helper()
+	require.Equal(s.t, "+OK", s.Do(words...).String(), "%v", words)
+}
+
+// info is a field of INFO; empty: it is not there.
+func (s *server) info(field string) string {
+	s.t.Helper()
+	for line := range strings.Lines(s.Do("INFO", "everything").Str) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), field+":"); ok {
+			return value
+		}
+	}
+	return ""
+}
+
+func (s *server) offset() int64 {
+	s.t.Helper()
+	at, err := strconv.ParseInt(s.info("master_repl_offset"), 10, 64)
+	require.NoError(s.t, err)
+	return at
+}
+
+// follow makes the server a replica of another, and waits until it is in step.
+func (s *server) follow(master *server) {
+	s.t.Helper()
+	s.ok("REPLICAOF", "127.0.0.1", master.port)
+	inStep(s.t, master, s)
+}
+
+// inStep waits until the replica's link is up and it has what its master had a moment ago.
+func inStep(t *testing.T, master, replica *server) {
+	t.Helper()
+	at := master.offset()
+	eventually(t, "the replica is in step", func() bool {
+		return replica.info("master_link_status") == "up" && replica.offset() >= at
+	})
+}
+
+// compare holds writes for a moment, and compares the two servers.
+func compare(t *testing.T, master, replica *server) {
+	t.Helper()
+	master.ok("CLIENT", "PAUSE", "20000", "WRITE")
+	same := func() bool {
+		return master.offset() == replica.offset() &&
+			master.Do("DEBUG", "DIGEST").String() == replica.Do("DEBUG", "DIGEST").String()
+	}
+	for end := time.Now().Add(5 * time.Second); !same(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			differences := testkit.ReadDataset(master.Client).Diff(testkit.ReadDataset(replica.Client), 0)
+			require.Fail(t, "they differ (the master's first):\n"+strings.Join(differences, "\n"))
+		}
+	}
+	master.ok("CLIENT", "UNPAUSE")
+}

@@ -1,0 +1,324 @@
+//go:build oracle
+
+package replication
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/tests/fleet"
+)
+
+// programs are what a test runs.
+type programs struct{ lockserver, redis, sentinel string }
+
+// buildPrograms builds the server. The Sentinels are those of the Redis in PATH: Debian's.
+func buildPrograms(t *testing.T) programs {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "lockserver")
+	out, err := exec.Command("go", "build", "-o", path, "lockserver/cmd/lockserver").CombinedOutput()
+	require.NoError(t, err, "build the program: %s", out)
+	return programs{lockserver: path, redis: string(testkit.Oracle(t)), sentinel: string(testkit.Installed(t))}
+}
+
+// TestSentinel has three real Sentinels see to servers that are killed, paused and asleep.
+func TestSentinel(t *testing.T) {
+	run := buildPrograms(t)
+	t.Run("lockservers", func(t *testing.T) { failovers(t, run) })
+	t.Run("both", func(t *testing.T) { failoversOfBoth(t, run) })
+	t.Run("acknowledged", func(t *testing.T) { nothingAcknowledgedIsLost(t, run) })
+}
+
+// failovers: whatever becomes of the leader of three, another one leads, and it follows that one when it is
+// back.
+func failovers(t *testing.T, run programs) {
+	f := fleet.Start(t, run.sentinel, "", run.lockserver, run.lockserver, run.lockserver)
+	leader := f.Members[0]
+	values(reach(t, leader.Addr()))
+	f.Same(leader)
+
+	old := leader
+	old.Kill()
+	leader = f.Successor(old)
+	require.Equal(t, "+OK", leader.Try("SET", "after", "the kill").String())
+	old.Start()
+	f.Same(leader)
+
+	old = leader
+	stranger := reach(t, old.Addr())
+	old.Pause()
+	stranger.Send("SET", "lost", "1")
+	leader = f.Successor(old)
+	values(reach(t, leader.Addr()))
+	old.GoOn()
+	require.Equal(t, "+OK", stranger.Receive().String(), "it does not know yet")
+	f.Same(leader)
+	for _, p := range f.Members {
+		require.Equal(t, "0", p.Try("EXISTS", "lost").String())
+	}
+
+	old = leader
+	reach(t, old.Addr()).Send("DEBUG", "SLEEP", "5")
+	leader = f.Successor(old)
+	f.Same(leader)
+}
+
+// failoversOfBoth: a lockserver and a Redis take turns.
+func failoversOfBoth(t *testing.T, run programs) {
+	f := fleet.Start(t, run.redis, "", run.lockserver, run.redis)
+	leader := f.Members[0]
+	values(reach(t, leader.Addr()))
+	f.Same(leader)
+	for _, end := range []func(p *fleet.Process) (back func()){
+		func(p *fleet.Process) func() { p.Kill(); return p.Start },
+		func(p *fleet.Process) func() { p.Kill(); return p.Start },
+		func(p *fleet.Process) func() { p.Pause(); return p.GoOn },
+		func(p *fleet.Process) func() { p.Pause(); return p.GoOn },
+	} {
+		back := end(leader)
+		next := f.Successor(leader)
+		require.Equal(t, "+OK", next.Try("SET", "leader", next.Program).String())
+		back()
+		leader = next
+		f.Same(leader)
+	}
+}
+
+// nothingAcknowledgedIsLost: with min-replicas-ack 1 and one replica, clients that go on over failovers find
+// all that they have been told. FAILOVERS says how many there are.
+func nothingAcknowledgedIsLost(t *testing.T, run programs) {
+	count := 4
+	if s := os.Getenv("FAILOVERS"); s != "" {
+		var err error
+		count, err = strconv.Atoi(s)
+		require.NoError(t, err)
+	}
+	f := fleet.Start(t, run.sentinel, "min-replicas-ack 1\n", run.lockserver, run.lockserver)
+	leader := f.Members[0]
+	w := &watched{t: t, fleet: f}
+	var working sync.WaitGroup
+	defer func() {
+		w.ended.Store(true)
+		working.Wait()
+	}()
+	clients := make([]*worker, 4)
+	for i := range clients {
+		clients[i] = &worker{all: w, name: "worker:" + strconv.Itoa(i)}
+		working.Go(clients[i].work)
+	}
+	for i := range count {
+		w.goesOn()
+		old, back := leader, leader.Start
+		if i%2 == 0 {
+			old.Kill()
+		} else {
+			old.Pause()
+			back = old.GoOn
+		}
+		leader = f.Successor(old)
+		back()
+		f.Steady(leader)
+	}
+	w.goesOn()
+	w.ended.Store(true)
+	working.Wait()
+	f.Same(leader)
+	w.report()
+	for _, c := range clients {
+		c.check(leader)
+	}
+	t.Logf("%d failovers, %d acknowledged", count, w.acknowledged.Load())
+}
+
+// watched is what is known of all workers.
+type watched struct {
+	t            *testing.T
+	fleet        *fleet.Fleet
+	ended        atomic.Bool
+	acknowledged atomic.Int64
+	highest      atomic.Int64 // token of all that were acknowledged
+	holders      atomic.Int64 // of the lock that all want
+	mu           sync.Mutex
+	wrong        []string
+}
+
+// goesOn waits until more has been acknowledged.
+func (w *watched) goesOn() {
+	w.t.Helper()
+	enough := w.acknowledged.Load() + 200
+	eventually(w.t, "clients go on", func() bool { return w.acknowledged.Load() >= enough })
+	w.report()
+}
+
+func (w *watched) complain(format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
+}
+
+func (w *watched) report() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	require.Empty(w.t, w.wrong)
+}
+
+// worker is a client, and what it has been told.
+type worker struct {
+	all     *watched
+	name    string
+	client  *testkit.Client // nil: not connected
+	counter int64
+	turn    int64 // token of the last time that it had the lock of all
+	pushed  []string
+	locks   []lock
+}
+
+type lock struct {
+	key   string
+	token int64
+}
+
+// connect asks the Sentinels who leads; false: there is none that can be reached.
+func (c *worker) connect() bool {
+	for _, s := range c.all.fleet.Sentinels {
+		leader := c.all.fleet.Leader(s)
+		if leader == nil {
+			continue
+		}
+		if conn, err := net.DialTimeout("tcp", leader.Addr(), time.Second); err == nil {
+			c.client = testkit.NewClient(c.all.t, conn)
+			c.client.Timeout = time.Second // a leader that is paused, or without a replica
+			return true
+		}
+	}
+	return false
+}
+
+// ask runs a command; false: whether it was done is not known.
+func (c *worker) ask(args ...string) (reply string, told bool) {
+	if c.client == nil && !c.connect() {
+		time.Sleep(10 * time.Millisecond) // a failover is under way
+		return "", false
+	}
+	v, err := c.client.Call(args...)
+	if err != nil || v.IsError() { // -READONLY, -LOADING, -UNBLOCKED
+		c.client.Close()
+		c.client = nil
+		return "", false
+	}
+	c.all.acknowledged.Add(1)
+	return v.String(), true
+}
+
+// work goes on until the test ends.
+func (c *worker) work() {
+	for n := 0; !c.all.ended.Load(); n++ {
+		c.count()
+		if word := strconv.Itoa(n); c.acked("RPUSH", c.name+":list", word) {
+			c.pushed = append(c.pushed, word)
+		}
+		key := fmt.Sprintf("%s:lock:%d", c.name, n)
+		if token := c.take(key); token != 0 {
+			c.locks = append(c.locks, lock{key, token})
+		}
+		c.takeTurns()
+	}
+}
+
+func (c *worker) acked(args ...string) bool {
+	_, told := c.ask(args...)
+	return told
+}
+
+func (c *worker) count() {
+	reply, told := c.ask("INCR", c.name+":counter")
+	if !told {
+		return
+	}
+	n, err := strconv.ParseInt(reply, 10, 64)
+	if err != nil || n <= c.counter {
+		c.all.complain("%s: the counter was %d, and is %s", c.name, c.counter, reply)
+	}
+	c.counter = n
+}
+
+// take locks a key of nobody else's; 0: it is not known.
+func (c *worker) take(key string) int64 {
+	highest := c.all.highest.Load()
+	reply, told := c.ask("LOCK", key, c.name, "EX", "100000")
+	if !told {
+		return 0
+	}
+	token, err := strconv.ParseInt(reply, 10, 64)
+	if err != nil || token <= highest {
+		c.all.complain("%s: LOCK %s says %s, and somebody has been told %d before", c.name, key, reply, highest)
+	}
+	c.saw(token)
+	return token
+}
+
+func (c *worker) saw(token int64) {
+	for {
+		was := c.all.highest.Load()
+		if token <= was || c.all.highest.CompareAndSwap(was, token) {
+			return
+		}
+	}
+}
+
+// takeTurns takes the lock that all want, if it is free, and releases it.
+func (c *worker) takeTurns() {
+	const key = "the lock of all"
+	reply, told := c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	for !told && !c.all.ended.Load() { // it may be ours
+		reply, told = c.ask("LOCK", key, c.name, "EX", "100000", "ONCE")
+	}
+	if !told || reply == "$nil" {
+		return
+	}
+	token, err := strconv.ParseInt(reply, 10, 64)
+	if err != nil || token <= c.turn {
+		c.all.complain("%s: LOCK says %s after a turn with %d", c.name, reply, c.turn)
+	}
+	c.turn = token
+	if n := c.all.holders.Add(1); n != 1 {
+		c.all.complain("%s has the lock of all with %d, and so have %d others", c.name, token, n-1)
+	}
+	c.saw(token)
+	c.count()
+	c.all.holders.Add(-1)
+	for !c.acked("UNLOCK", key, c.name) && !c.all.ended.Load() {
+	}
+}
+
+// check looks for all that the worker was told.
+func (c *worker) check(leader *fleet.Process) {
+	t, n := c.all.t, reach(c.all.t, leader.Addr())
+	require.NotEmpty(t, c.pushed)
+	require.NotEmpty(t, c.locks)
+	at, err := strconv.ParseInt(n.Do("GET", c.name+":counter").Str, 10, 64)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, at, c.counter)
+	there := map[string]bool{}
+	for _, v := range n.Do("LRANGE", c.name+":list", "0", "-1").Elems {
+		there[v.Str] = true
+	}
+	for _, word := range c.pushed {
+		require.True(t, there[word], "%s: %s was acknowledged", c.name, word)
+	}
+	for _, l := range c.locks {
+		require.Equal(t, strconv.FormatInt(l.token, 10), n.Do("LOCK", l.key, c.name, "EX", "100000", "ONCE").String(), l.key)
+	}
+}

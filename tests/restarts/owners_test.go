@@ -1,0 +1,104 @@
+package restarts
+
+import (
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// leaseOfWatchdog is how long a lock lasts for which nobody lives any more.
+const leaseOfWatchdog = 30 * time.Second
+
+// shutdown saves the data and ends the server.
+func (p *process) shutdown(t *testing.T) {
+	t.Helper()
+	c := testkit.Dial(t, p.dial)
+	c.Send("SHUTDOWN", "SAVE")
+	_, err := c.Next()
+	require.Error(t, err, "it hangs up")
+	require.NoError(t, p.cmd.Wait())
+}
+
+// heldLock is a lock of alice's.
+type heldLock struct {
+	db, key string
+	token   int64
+}
+
+// acquire takes the kinds of locks that there are for alice, and one that bob shares with her.
+func acquire(t *testing.T, p *process) (locks []heldLock) {
+	t.Helper()
+	c := testkit.Dial(t, p.dial)
+	c.Do("LOCK", "read", "bob", "SHARED")
+	for _, l := range []struct {
+		db, key string
+		words   []string
+	}{
+		{"0", "alone", nil}, {"0", "read", []string{"SHARED"}}, {"0", "sent twice", []string{"ONCE"}}, {"1", "elsewhere", nil},
+		{"1", "fixed", []string{"EX", "3600"}},
+	} {
+		c.Do("SELECT", l.db)
+		token := c.Do(append([]string{"LOCK", l.key, "alice"}, l.words...)...).Int
+		require.Positive(t, token)
+		locks = append(locks, heldLock{l.db, l.key, token})
+	}
+	return locks
+}
+
+// attach is a connection that vouches for alice, who holds so many locks.
+func attach(t *testing.T, p *process, holds int64) *testkit.Client {
+	t.Helper()
+	c := testkit.Dial(t, p.dial)
+	c.Hello(3)
+	require.Equal(t, holds, c.Do("LOCK.ATTACH", "alice").Int)
+	return c
+}
+
+// An owner whose connection attaches again within the lease has lost nothing over a restart, whatever ended
+// the server. The lease begins anew then, which the next restart shows; who does not attach again loses what
+// the server was to renew.
+func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name       string
+		appendOnly bool
+		end        func(*process, *testing.T)
+	}{
+		{"kill -9, with a log", true, (*process).kill},
+		{"SHUTDOWN SAVE, with a snapshot", false, (*process).shutdown},
+	} {
+		begin := func(t *testing.T) (p *process, again func(later time.Duration) *process) {
+			c := child{Dir: t.TempDir(), StartMS: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Speed: 1, AppendOnly: tt.appendOnly}
+			p = startChild(t, c)
+			attach(t, p, 0)
+			return p, func(later time.Duration) *process {
+				tt.end(p, t)
+				c.StartMS += later.Milliseconds()
+				p = startChild(t, c)
+				return p
+			}
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			p, again := begin(t)
+			locks := acquire(t, p)
+			keeper := attach(t, again(leaseOfWatchdog*2/3), int64(len(locks)))
+			require.Greater(t, keeper.Do("PTTL", "alone").Int, (leaseOfWatchdog / 2).Milliseconds(), "the lease begins anew")
+			require.Equal(t, "PONG", keeper.Do("PING").Str, "it hears of no loss")
+
+			c := testkit.Dial(t, again(leaseOfWatchdog*2/3).dial)
+			require.True(t, c.Do("UNLOCK", "read", "bob").IsNull(), "nobody lived for him")
+			for _, l := range locks {
+				c.Do("SELECT", l.db)
+				require.EqualValues(t, 1, c.Do("UNLOCK", l.key, "alice", "TOKEN", strconv.FormatInt(l.token, 10)).Int, l.key)
+			}
+		})
+		t.Run(tt.name+", too late", func(t *testing.T) {
+			p, again := begin(t)
+			acquire(t, p)
+			attach(t, again(2*leaseOfWatchdog), 1) // that of a fixed lease
+		})
+	}
+}

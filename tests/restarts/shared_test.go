@@ -1,0 +1,73 @@
+package restarts
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// sharers is how many owners come and go.
+const sharers = 12
+
+// Whoever shared a lock when the server was killed shares it after the start, with the same token, the same
+// holds and a lease that ends at the same moment; who had gone does not.
+func TestSharedHoldersOutliveKills(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	c := child{Dir: t.TempDir(), StartMS: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Speed: 0, AppendOnly: true}
+	holds, tokens := map[string]int64{}, map[string]int64{}
+	for range 4 {
+		p := startChild(t, c)
+		conn := testkit.Dial(t, p.dial)
+		for owner, token := range tokens {
+			require.Equal(t, token, conn.Do("LOCK", "k", owner, "SHARED", "ONCE", "PX", leaseOf(owner)).Int)
+		}
+		for range 100 {
+			owner := "owner-" + strconv.Itoa(random.IntN(sharers))
+			if random.IntN(3) > 0 {
+				token := conn.Do("LOCK", "k", owner, "SHARED", "PX", leaseOf(owner)).Int
+				require.Positive(t, token)
+				if holds[owner]++; holds[owner] > 1 {
+					require.Equal(t, tokens[owner], token)
+				}
+				tokens[owner] = token
+				continue
+			}
+			v := conn.Do("UNLOCK", "k", owner)
+			require.Equal(t, holds[owner] == 0, v.IsNull())
+			if holds[owner] = max(0, holds[owner]-1); holds[owner] == 0 {
+				delete(holds, owner)
+				delete(tokens, owner)
+			}
+		}
+		before := conn.Do("LOCK.INFO", "k").String()
+		p.kill(t)
+		p = startChild(t, c)
+		conn = testkit.Dial(t, p.dial)
+		require.Equal(t, before, conn.Do("LOCK.INFO", "k").String())
+		for owner, token := range tokens {
+			require.EqualValues(t, 1, conn.Do("RENEW", "k", owner, "PX", leaseOf(owner), "TOKEN", strconv.FormatInt(token, 10)).Int)
+		}
+		require.True(t, conn.Do("LOCK", "k", "writer", "PX", "1000").IsNull())
+		p.kill(t)
+	}
+	c.StartMS += 13 * 60_000 // those of owners 0 to 3 have ended meanwhile
+	conn := testkit.Dial(t, startChild(t, c).dial)
+	for n := range sharers {
+		owner := "owner-" + strconv.Itoa(n)
+		_, held := tokens[owner]
+		require.Equal(t, held && n > 3, conn.Do("RENEW", "k", owner, "PX", leaseOf(owner)).Int == 1, owner)
+	}
+}
+
+// leaseOf is an owner's lease in milliseconds: ten minutes and some more for each.
+func leaseOf(owner string) string {
+	n, _ := strconv.Atoi(owner[len("owner-"):])
+	return strconv.Itoa((10 + n) * 60_000)
+}
