@@ -26,17 +26,17 @@ ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-
 ONLY ?=
 QUICK ?=
 
-# MINUTES is how long linearizability, sessions and hostile make and check what they make.
+# MINUTES is how long linearizability, sessions, hostile and, if it is given, replication make and check what they make.
 MINUTES ?= 10
 # GOTESTFLAGS are flags for go test. Continuous integration has -vet=off, after make vet.
 GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales oracle oracle-tls fuzz docs examples console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-replication oracle oracle-tls replication migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
-	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 17
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
 
 build: ## build bin/lockserver
 	$(GO) build -trimpath -ldflags="-s -w" -o bin/lockserver ./cmd/lockserver
@@ -133,6 +133,10 @@ diff: need-oracle ## the same commands to lockserver and to ORACLE, replies comp
 	$(GO) test -tags oracle -count=1 -v -timeout 0 $(GOTESTFLAGS) ./tests/differential $(if $(SEED),-seed $(SEED)) $(if $(N),-commands $(N))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./cmd/lockserver -run StockFiles
 
+.PHONY: fleet
+fleet: ## build bin/fleet, which starts servers and Sentinels for the tests of client libraries
+	$(GO) build -o bin/fleet ./tests/fleet/serve
+
 # The tests of client libraries start bin/lockserver, or what LOCKSERVER names. LOCKSERVER=redis-server stands for ORACLE:
 # there all but the tests of native commands are expected to be the same.
 ifeq ($(LOCKSERVER),redis-server)
@@ -149,7 +153,7 @@ need-java:
 need-openssl:
 	@command -v openssl >/dev/null || { echo "openssl is missing: run 'make deps'"; exit 1; }
 
-clients-java: build need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
+clients-java: build fleet need-redis need-java need-openssl ## Redisson, Jedis, Spring Data Redis on Lettuce, new and old
 	cd tests/clients/java && mvn -B -ntp test $(if $(findstring redis-server,$(LOCKSERVER)),-DexcludedGroups=native)
 
 need-node:
@@ -164,8 +168,8 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	cd $(NODE_TESTS) && npm ci --no-audit --no-fund --ignore-scripts
 	@touch $@
 
-clients-node: build need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
-	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
+clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
+	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5
@@ -177,10 +181,10 @@ $(VENV)/ready $(EARLIER_VENV)/ready: | need-python
 	@touch $@
 pytest = PYTHONDONTWRITEBYTECODE=1 ../../../$1/bin/python -m pytest -p no:cacheprovider -v
 
-clients-python: build need-python need-openssl $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
+clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(EARLIER_VENV)/ready ## redis-py, new and old, rq
 	cd tests/clients/python && $(call pytest,$(VENV)) && $(call pytest,$(EARLIER_VENV))
 
-clients-go: build need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
+clients-go: build fleet need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/clients/go && $(GO) test -count=1 -v $(if $(findstring redis-server,$(LOCKSERVER)),-skip Native) .
 
@@ -188,13 +192,22 @@ clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cl
 	cd tests/clients/cli && $(call pytest,$(VENV))
 
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
-WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence))))
+WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' client commands internal persistence))))
 
 snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with the redis-server in PATH (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) $(WITH_ORACLE) ./tests/effects ./tests/interop ./tests/readme
 	$(GO) test -count=1 $(GOTESTFLAGS) ./store/listpack -oracle "$(ORACLE)"
 	$(GO) test -count=1 $(GOTESTFLAGS) ./store/stream -oracle "$$(command -v redis-server)"
+
+# Without MINUTES all of it runs once, with it what is random, again and again.
+replication: need-redis need-oracle ## lockservers and real Redis servers that follow one another, over links that break, killed, and under Sentinels (SEED=n FAILOVERS=n; MINUTES=n)
+	CI=true SEED=$(SEED) FAILOVERS=$(FAILOVERS) $(if $(filter file,$(origin MINUTES)),,MINUTES=$(MINUTES)) $(GO) test -tags oracle -count=1 -timeout 0 $(GOTESTFLAGS) \
+		./tests/replication $(if $(filter file,$(origin MINUTES)),,-v -run 'TestAnyCommand|TestKills')
+
+migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
+	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath
+	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/migration
 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
@@ -228,11 +241,14 @@ bench: need-oracle $(NEEDS_TLS) ## all figures in one run beside ORACLE, into do
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
 	$(GO) run ./tests/bench -only log -sync-delay 2ms -oracle "$(ORACLE)"
 
-bench-locks: need-oracle ## LOCK beside redsync and redislock, a million locks, 100,000 waiters
+bench-locks: need-oracle ## LOCK beside redsync, redislock and Redisson's readers, a million locks, 100,000 waiters
 	$(GO) run ./tests/lockbench -oracle "$(ORACLE)"
 
 bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
 	$(GO) run ./tests/salebench
+
+bench-replication: need-oracle ## what an effect costs with replicas, a full sync under load, a replica's load, and replicas that do not read, beside ORACLE; ONLY=sync: a part
+	$(GO) run ./tests/replbench -oracle "$(ORACLE)" -only "$(ONLY)" $(if $(QUICK),-quick)
 
 # A worker that is late at the end of its time fails with nothing but that: it has another try.
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
@@ -264,6 +280,10 @@ metrics: build need-oracle need-prometheus ## what redis_exporter finds here and
 
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
+
+comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, cut off and restarted: is the table in docs/LOCKS.md true? (LOCKSERVER=program)
+	cd tests/comparison && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
+	cd tests/comparison && $(GO) test -count=1 -v -parallel 15 $(if $(findstring redis-server,$(LOCKSERVER)),-skip 'TestComparison/^client$$') .
 
 # PLATFORMS release makes files for; empty: for all.
 PLATFORMS ?=

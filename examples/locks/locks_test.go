@@ -31,7 +31,7 @@ func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
 	require.NoError(t, srv.Start())
-	options := redis.Options{Addr: srv.Addr().String(), MaxRetries: -1}
+	options := redis.Options{Addr: srv.Addr().String()}
 	own := options // NewClient changes what it is given
 	client := redis.NewClient(&own)
 	t.Cleanup(func() { _ = client.Close() })

@@ -95,13 +95,12 @@ func (p *process) leader(ctx context.Context) error {
 func (p *process) fenced(ctx context.Context) error {
 	const lock = "example:price:lock"
 	options := p.options
-	options.MaxRetries = -1                      // a LOCK that is sent twice is held twice
 	options.ReadTimeout = standFor + time.Second // the answer to a LOCK that waits takes as long as the wait
 	client := redis.NewClient(&options)
 	defer client.Close()
 
 	p.say("stands in line")
-	token, err := client.Do(ctx, "LOCK", lock, p.name, "PX", p.lease.Milliseconds(), "WAIT", standFor.Milliseconds()).Int64()
+	token, err := client.Do(ctx, "LOCK", lock, p.name, "PX", p.lease.Milliseconds(), "WAIT", standFor.Milliseconds(), "ONCE").Int64()
 	if err != nil {
 		return err
 	}

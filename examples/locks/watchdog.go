@@ -30,7 +30,7 @@ const (
 // process believes to have let go, which keeps it.
 func WhileHeld(ctx context.Context, options redis.Options, key string, work func(ctx context.Context, token int64) error) error {
 	options.PoolSize = 1
-	options.MaxRetries = -1                      // a LOCK that is sent twice is held twice
+	options.MaxRetries = -1                      // a connection that broke has ended the renewal: it must not be replaced unheard
 	options.ReadTimeout = standFor + time.Second // the answer to a LOCK that waits takes as long as the wait
 	options.ConnMaxIdleTime, options.ConnMaxLifetime = -1, -1
 	client := redis.NewClient(&options)
