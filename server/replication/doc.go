@@ -12,7 +12,7 @@
 // sent to a replica is sent without it ([Replica.Send]).
 //
 // node.go has the history, stream.go its bytes, master.go those who follow, transfer.go the snapshot that
-// they begin with, link.go whom the server follows, handshake.go and receive.go what is said there,
-// failover.go how master and replica change places. To ship something else to replicas, make it an effect
-// (package store).
+// they begin with, link.go whom the server follows, handshake.go and receive.go what is said there, input.go
+// what the bytes of a history mean, failover.go how master and replica change places. To ship something else
+// to replicas, make it an effect (package store).
 package replication

@@ -4,13 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
-	"slices"
 	"strconv"
 	"time"
 
-	"lockserver/internal/ascii"
-	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 )
 
@@ -147,14 +143,14 @@ func (l *link) stream(c *dialled) error {
 			}
 		}
 	}()
-	in := newInput(l)
+	in := NewInput(l.db)
 	buf := make([]byte, readBytes)
 	for {
 		n, err := c.in.Read(buf)
 		if n > 0 {
 			l.hear()
 			l.progress.read.Add(int64(n))
-			if err := in.take(buf[:n]); err != nil {
+			if err := l.receive(in, buf[:n]); err != nil {
 				return err
 			}
 		}
@@ -164,134 +160,19 @@ func (l *link) stream(c *dialled) error {
 	}
 }
 
-// input is what has come of the history and is not applied.
-type input struct {
-	link    *link
-	decoder resp.Decoder
-	raw     []byte // the bytes of what is not applied
-	end     int    // of those of whole commands
-	db      int
-	open    bool      // within MULTI and EXEC
-	unit    []command // the commands of the unit that is being read
-	kept    int       // so many of them are copies
-	units   []unit    // whole ones
-	asked   bool      // the master wants to know how far we are
-}
-
-// newInput is what takes the history of a link, in the database in which it goes on.
-func newInput(l *link) *input {
-	in := &input{link: l, db: l.db}
-	in.decoder.SetLimits(resp.Limits{MaxBulk: math.MaxInt32, MaxQuery: math.MaxInt64})
-	in.decoder.SetAuthenticated(true)
-	return in
-}
-
-// command is one that is to be applied.
-type command struct {
-	db   int
-	argv [][]byte
-}
-
-// unit is what happened at one moment.
-type unit struct {
-	commands []command
-	end      int // of its bytes
-	db       int // that is chosen behind it
-}
-
-// unitsPerSlice is how many units are applied at most while others wait.
-const unitsPerSlice = 128
-
-// take takes what was read, and applies the units that are whole.
-func (in *input) take(b []byte) error {
-	in.raw = append(in.raw, b...)
-	in.decoder.Feed(b)
-	for {
-		before := in.decoder.Pending()
-		argv, ok, err := in.decoder.Next(nil)
-		in.end += before - in.decoder.Pending()
-		if err != nil {
-			return fmt.Errorf("bad protocol from the master: %w", err)
-		}
-		if !ok {
-			break
-		}
-		if err := in.command(argv); err != nil {
-			return err
-		}
-	}
-	err := in.apply()
-	in.keep()
-	in.decoder.Keep()
-	return err
-}
-
-// keep copies the commands of a unit that is not whole: they point into what was read.
-func (in *input) keep() {
-	for ; in.kept < len(in.unit); in.kept++ {
-		i := in.kept
-		for j, arg := range in.unit[i].argv {
-			in.unit[i].argv[j] = slices.Clone(arg)
-		}
-	}
-}
-
-// command takes one command. An empty one is a sign of life.
-func (in *input) command(argv [][]byte) error {
-	switch {
-	case len(argv) == 0 || ascii.EqualFold(argv[0], "PING"):
-	case ascii.EqualFold(argv[0], "SELECT") && len(argv) == 2:
-		db, ok := decimal.ParseInt(argv[1])
-		if !ok || db < 0 || db > math.MaxInt32 {
-			return fmt.Errorf("the master selects database %.40q", argv[1])
-		}
-		in.db = int(db)
-	case ascii.EqualFold(argv[0], "MULTI"):
-		in.open = true
-		return nil
-	case ascii.EqualFold(argv[0], "EXEC"):
-		in.open = false
-	case ascii.EqualFold(argv[0], "REPLCONF"):
-		in.asked = in.asked || len(argv) == 3 && ascii.EqualFold(argv[1], "GETACK")
-	default:
-		in.unit = append(in.unit, command{in.db, argv})
-	}
-	if !in.open {
-		in.units = append(in.units, unit{in.unit, in.end, in.db})
-		in.unit, in.kept = nil, 0
-	}
-	return nil
-}
-
 // errUnfollowed ends the link of a server that does not follow this master any more.
 var errUnfollowed = errors.New("the server follows another master, or none")
 
-// apply applies the units that are whole.
-func (in *input) apply() (err error) {
-	l, begun := in.link, 0
-	for len(in.units) > 0 && err == nil {
-		some := in.units[:min(len(in.units), unitsPerSlice)]
-		in.units = in.units[len(some):]
-		l.node.host.Slice(func() {
-			if l.stopped {
-				err = errUnfollowed
-				return
-			}
-			for i := range some {
-				if err = l.applyUnit(&some[i]); err != nil {
-					l.known = false // a part of the unit may have been done
-					return
-				}
-				l.node.add(in.raw[begun:some[i].end])
-				begun = some[i].end
-			}
-			l.disk.note(l.node.Offset(), l.node.host.LogEnd())
-			l.acknowledge()
-		})
+// receive takes what was read of the history, and applies the units that are whole.
+func (l *link) receive(in *Input, b []byte) error {
+	if err := in.Take(b); err != nil {
+		return fmt.Errorf("from the master: %w", err)
 	}
-	in.units = nil
-	in.raw = in.raw[:copy(in.raw, in.raw[begun:])]
-	in.end -= begun
+	var err error
+	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
+		l.node.host.Slice(func() { err = l.applyUnits(in, some) })
+	}
+	in.Keep()
 	if in.asked && err == nil {
 		in.asked = false
 		err = l.tell()
@@ -299,15 +180,32 @@ func (in *input) apply() (err error) {
 	return err
 }
 
+// applyUnits applies units in a slice of the host's time.
+func (l *link) applyUnits(in *Input, some []Unit) error {
+	if l.stopped {
+		return errUnfollowed
+	}
+	for i := range some {
+		if err := l.applyUnit(&some[i]); err != nil {
+			l.known = false // a part of the unit may have been done
+			return err
+		}
+		l.node.add(in.Bytes(&some[i]))
+	}
+	l.disk.note(l.node.Offset(), l.node.host.LogEnd())
+	l.acknowledge()
+	return nil
+}
+
 // applyUnit does what the commands of a unit say.
-func (l *link) applyUnit(u *unit) error {
+func (l *link) applyUnit(u *Unit) error {
 	host := l.node.host
 	defer host.EndUnit()
-	for _, c := range u.commands {
-		if err := host.Apply(c.db, c.argv); err != nil {
+	for _, c := range u.Commands {
+		if err := host.Apply(c.DB, c.Argv); err != nil {
 			return fmt.Errorf("what the master has sent cannot be applied, all is fetched anew: %w", err)
 		}
 	}
-	l.db = u.db
+	l.db = u.DB
 	return nil
 }

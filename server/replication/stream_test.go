@@ -132,11 +132,11 @@ func FuzzHistory(f *testing.F) {
 		n.Init(host, func() {})
 		n.link = n.newLink("nowhere", 1)
 		n.record()
-		in := newInput(n.link)
+		in := NewInput(n.link.db)
 		taken := 0
 		for taken < len(b) {
 			next := min(len(b), taken+int(piece)+1)
-			err := in.take(append([]byte(nil), b[taken:next]...))
+			err := n.link.receive(in, append([]byte(nil), b[taken:next]...))
 			taken = next
 			if err != nil {
 				break

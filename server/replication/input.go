@@ -1,0 +1,133 @@
+package replication
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"lockserver/internal/ascii"
+	"lockserver/internal/decimal"
+	"lockserver/internal/resp"
+)
+
+// Input is what has come of a history and is not applied: bytes that become commands, and commands that
+// become units. Who has it gives it bytes (Take), applies the units that are whole (Next, Bytes), and then
+// lets go of them (Keep). It knows nobody.
+type Input struct {
+	decoder resp.Decoder
+	raw     []byte // the bytes of what is not applied
+	end     int    // of those of whole commands
+	given   int    // of those that Bytes has returned
+	db      int
+	open    bool      // within MULTI and EXEC
+	unit    []Command // the commands of the unit that is being read
+	kept    int       // so many of them are copies
+	units   []Unit    // whole ones
+	asked   bool      // the other end wants to know how far we are
+}
+
+// Command is one that is to be applied.
+type Command struct {
+	DB   int
+	Argv [][]byte
+}
+
+// Unit is what happened at one moment.
+type Unit struct {
+	Commands []Command
+	DB       int // that is chosen behind it
+	end      int // of its bytes
+}
+
+// unitsPerSlice is how many units are applied at most while others wait.
+const unitsPerSlice = 128
+
+// NewInput is what takes a history that goes on in a database.
+func NewInput(db int) *Input {
+	in := &Input{db: db}
+	in.decoder.SetLimits(resp.Limits{MaxBulk: math.MaxInt32, MaxQuery: math.MaxInt64})
+	in.decoder.SetAuthenticated(true)
+	return in
+}
+
+// Take takes the next bytes. The error says what is no history, and ends the input.
+func (in *Input) Take(b []byte) error {
+	in.raw = append(in.raw, b...)
+	in.decoder.Feed(b)
+	for {
+		before := in.decoder.Pending()
+		argv, ok, err := in.decoder.Next(nil)
+		in.end += before - in.decoder.Pending()
+		if err != nil {
+			return fmt.Errorf("bad protocol: %w", err)
+		}
+		if !ok {
+			return nil
+		}
+		if err := in.command(argv); err != nil {
+			return err
+		}
+	}
+}
+
+// command takes one command. An empty one is a sign of life.
+func (in *Input) command(argv [][]byte) error {
+	switch {
+	case len(argv) == 0 || ascii.EqualFold(argv[0], "PING"):
+	case ascii.EqualFold(argv[0], "SELECT") && len(argv) == 2:
+		db, ok := decimal.ParseInt(argv[1])
+		if !ok || db < 0 || db > math.MaxInt32 {
+			return fmt.Errorf("a history selects database %.40q", argv[1])
+		}
+		in.db = int(db)
+	case ascii.EqualFold(argv[0], "MULTI"):
+		in.open = true
+		return nil
+	case ascii.EqualFold(argv[0], "EXEC"):
+		in.open = false
+	case ascii.EqualFold(argv[0], "REPLCONF"):
+		in.asked = in.asked || len(argv) == 3 && ascii.EqualFold(argv[1], "GETACK")
+	default:
+		in.unit = append(in.unit, Command{in.db, argv})
+	}
+	if !in.open {
+		in.units = append(in.units, Unit{Commands: in.unit, DB: in.db, end: in.end})
+		in.unit, in.kept = nil, 0
+	}
+	return nil
+}
+
+// Next takes the next units that are whole: as many as may be applied while others wait. They are valid until
+// Keep.
+func (in *Input) Next() []Unit {
+	some := in.units[:min(len(in.units), unitsPerSlice)]
+	in.units = in.units[len(some):]
+	return some
+}
+
+// Bytes are those of a unit that has been applied, and what stood before it. Units come in their order.
+func (in *Input) Bytes(u *Unit) []byte {
+	b := in.raw[in.given:u.end]
+	in.given = u.end
+	return b
+}
+
+// Whole reports whether nothing is left: neither units nor a part of one.
+func (in *Input) Whole() bool {
+	return len(in.units) == 0 && !in.open && len(in.unit) == 0 && in.decoder.Pending() == 0
+}
+
+// Keep lets go of the units that Next has returned, and copies what is left of the bytes that were taken.
+func (in *Input) Keep() {
+	in.units = nil
+	in.raw = in.raw[:copy(in.raw, in.raw[in.given:])]
+	in.end -= in.given
+	in.given = 0
+	for ; in.kept < len(in.unit); in.kept++ {
+		argv := in.unit[in.kept].Argv
+		for j, arg := range argv {
+			argv[j] = slices.Clone(arg)
+		}
+	}
+	in.decoder.Keep()
+}
