@@ -136,6 +136,12 @@ func (ex *executor) memoryParts() memory.Parts {
 // usageOf is what memory is used for in the server that runs the command.
 func usageOf(c *commands.Ctx) *memory.Usage { return sessionOf(c).executor.memoryUsage() }
 
+// UsedMemory is how many bytes the data and all that belongs to it take: used_memory of INFO.
+func (srv *Server) UsedMemory() (bytes int) {
+	srv.executor.look(func() { bytes = srv.executor.memoryUsage().Used() })
+	return bytes
+}
+
 func (ex *executor) memoryUsage() *memory.Usage {
 	counts := ex.scripts.Counts()
 	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used(), Peak: ex.memory.peak, Scripts: counts.Scripts,

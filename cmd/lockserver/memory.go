@@ -16,6 +16,12 @@ const (
 	idleShare = 0.02
 	// idleGarbage is how much of the headroom has to be used up for a collection when nothing is to be done.
 	idleGarbage = 0.25
+	// idleLooks is how many looks in a row must find nothing to be done before memory goes back to the
+	// system: who works in bursts would have to ask for it again. idleSpareBytes, and idleSpareShare of what
+	// lives, are kept all the same.
+	idleLooks      = 4
+	idleSpareBytes = 4 << 20
+	idleSpareShare = 0.04
 	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of
 	// 100 % a server with little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
@@ -44,8 +50,9 @@ func tuneCollector() {
 }
 
 // collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps
-// requests waiting for some milliseconds, and what is done now is not due in the middle of a save.
-func collectIdle(stop <-chan struct{}) {
+// requests waiting for some milliseconds, and what is done now is not due in the middle of a save. What is
+// free then goes back to the system, once. inUse says how many bytes the data takes.
+func collectIdle(stop <-chan struct{}, inUse func() int) {
 	used := processorTime()
 	if used == 0 {
 		return // the system does not tell
@@ -59,10 +66,15 @@ func collectIdle(stop <-chan struct{}) {
 			return
 		case <-tick.C:
 		}
-		if c.due(processorTime()) {
+		switch c.due(processorTime(), inUse()) {
+		case collect:
 			runtime.GC()
-			c.used = processorTime()
+		case giveBack:
+			debug.FreeOSMemory()
+		case nothing:
+			continue
 		}
+		c.used = processorTime()
 	}
 }
 
@@ -72,26 +84,63 @@ func processorTime() time.Duration {
 	return time.Duration((user + sys) * float64(time.Second))
 }
 
-// idleCollector decides when garbage is collected although there is room for more.
+// idleWork is what is done about memory while there is nothing else to do.
+type idleWork int
+
+const (
+	nothing idleWork = iota
+	collect
+	giveBack // after a collection
+)
+
+// idleCollector decides when garbage is collected although there is room for more, and what is free is given
+// back.
 type idleCollector struct {
-	used time.Duration // the processor time of the process at the last look
-	heap []metrics.Sample
+	used  time.Duration // the processor time of the process at the last look
+	looks int           // how many in a row found nothing to be done
+	// inUse is what the data took at the last look, most the most that it took since the last collection, and
+	// cycles how many collections there have been.
+	inUse, most int
+	cycles      uint64
+	heap        []metrics.Sample
 }
 
 func newIdleCollector(used time.Duration) *idleCollector {
-	return &idleCollector{used, []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"},
-		{Name: "/memory/classes/heap/objects:bytes"}}}
+	return &idleCollector{used: used, heap: []metrics.Sample{{Name: "/gc/heap/live:bytes"}, {Name: "/gc/heap/goal:bytes"},
+		{Name: "/memory/classes/heap/objects:bytes"}, {Name: "/memory/classes/heap/free:bytes"}, {Name: "/gc/cycles/total:gc-cycles"}}}
 }
 
-// due is called once every idleCheck with the processor time that the process has used.
-func (c *idleCollector) due(used time.Duration) bool {
+// due is called once every idleCheck with the processor time that the process has used, and with what the
+// data takes.
+func (c *idleCollector) due(used time.Duration, inUse int) idleWork {
 	took := used - c.used
 	c.used = used
-	if float64(took) > idleShare*float64(idleCheck) {
-		return false
-	}
 	metrics.Read(c.heap)
-	return worthCollecting(c.heap[0].Value.Uint64(), c.heap[1].Value.Uint64(), c.heap[2].Value.Uint64())
+	if cycles := c.heap[4].Value.Uint64(); cycles != c.cycles {
+		c.cycles, c.most = cycles, c.inUse
+	}
+	c.inUse, c.most = inUse, max(c.most, inUse)
+	if float64(took) > idleShare*float64(idleCheck) {
+		c.looks = 0
+		return nothing
+	}
+	c.looks++
+	live, goal, now, free := c.heap[0].Value.Uint64(), c.heap[1].Value.Uint64(), c.heap[2].Value.Uint64(), c.heap[3].Value.Uint64()
+	switch {
+	case c.looks >= idleLooks && worthGivingBack(live, now+uint64(c.most-inUse), free):
+		return giveBack
+	case worthCollecting(live, goal, now):
+		return collect
+	}
+	return nothing
+}
+
+// worthGivingBack tells whether the heap holds much more than what lived after the last collection, in
+// objects that may be garbage by now and in free pages. now is what it holds, and what of the data has gone
+// since.
+func worthGivingBack(live, now, free uint64) bool {
+	garbage := max(now, live) - live
+	return float64(garbage+free) > max(idleSpareBytes, idleSpareShare*float64(live))
 }
 
 // worthCollecting tells whether enough garbage has gathered since the last collection, which left live bytes;

@@ -48,15 +48,55 @@ func TestGarbageIsCollectedWhenNothingIsToBeDone(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(10_000)) // so much room that nothing is collected by itself
 	runtime.GC()
 	c := newIdleCollector(time.Hour)
-	require.False(t, c.due(time.Hour), "there is no garbage")
+	require.Equal(t, nothing, c.due(time.Hour, 0), "there is no garbage")
 	metrics.Read(c.heap)
 	enough := int(idleGarbage*float64(c.heap[1].Value.Uint64()-c.heap[0].Value.Uint64())) + 1<<20
 	for range enough / 10_000 {
 		sink = make([]byte, 10_000)
 	}
 	busy := time.Hour + time.Duration(2*idleShare*float64(idleCheck))
-	require.False(t, c.due(busy), "there is something to do")
-	require.True(t, c.due(busy+time.Microsecond))
+	require.Equal(t, nothing, c.due(busy, 0), "there is something to do")
+	require.Equal(t, collect, c.due(busy+time.Microsecond, 0))
 	runtime.GC()
-	require.False(t, c.due(busy+2*time.Microsecond), "it has been collected")
+	require.Equal(t, nothing, c.due(busy+2*time.Microsecond, 0), "it has been collected")
+}
+
+func TestWorthGivingBack(t *testing.T) {
+	const mb = 1 << 20
+	for _, c := range []struct {
+		live, now, free uint64
+		want            bool
+	}{
+		{1 * mb, 1 * mb, 3 * mb, false},
+		{1 * mb, 1 * mb, 5 * mb, true},
+		{1 * mb, 6 * mb, 0, true},
+		{1000 * mb, 1000 * mb, 30 * mb, false},
+		{1000 * mb, 1020 * mb, 30 * mb, true},
+		{1000 * mb, 990 * mb, 30 * mb, false}, // sweeping goes on
+	} {
+		require.Equal(t, c.want, worthGivingBack(c.live, c.now, c.free), "%v", c)
+	}
+}
+
+func TestFreeMemoryGoesBackWhenNothingIsToBeDone(t *testing.T) {
+	sink = make([]byte, 64<<20)
+	for i := 0; i < len(sink); i += 4096 {
+		sink[i] = 1
+	}
+	sink = nil
+	c := newIdleCollector(time.Hour)
+	for range idleLooks - 1 {
+		require.NotEqual(t, giveBack, c.due(time.Hour, 0), "a burst may go on")
+	}
+	require.Equal(t, giveBack, c.due(time.Hour, 0))
+	debug.FreeOSMemory()
+	require.Equal(t, nothing, c.due(time.Hour, 0), "it has been given back")
+
+	// What the collector has found alive and has gone since.
+	c.due(time.Hour, 100<<20)
+	require.Equal(t, nothing, c.due(time.Hour, 99<<20))
+	require.Equal(t, giveBack, c.due(time.Hour, 1<<20))
+	debug.FreeOSMemory()
+	require.Equal(t, nothing, c.due(time.Hour, 1<<20))
+	require.Equal(t, nothing, c.due(time.Hour, 1<<20))
 }

@@ -98,7 +98,6 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	tuneCollector()
 	ended := make(chan struct{})
 	defer close(ended)
-	go collectIdle(ended)
 	p.supervisor.log = p.log
 	p.supervisor.begin(p.config.Supervised)
 	p.announce(bare)
@@ -121,6 +120,7 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 		p.removePIDFile()
 		return p.refuse(err, stderr)
 	}
+	go collectIdle(ended, srv.UsedMemory)
 	p.ready(srv.Addr(), srv.SecureAddr())
 	p.supervisor.ready()
 	return p.bye(p.wait(srv, signals))
