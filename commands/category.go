@@ -78,5 +78,5 @@ var groupCategories = [...]Category{
 	Generic: CatKeyspace, String: CatString, List: CatList, Set: CatSet, SortedSet: CatSortedSet, Hash: CatHash,
 	PubSub: 0, Transactions: CatTransaction, Connection: CatConnection, Server: 0,
 	Scripting: CatScripting, HyperLogLog: CatHyperLogLog, Cluster: 0, Geo: CatGeo, Stream: CatStream,
-	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale, Bloom: CatBloom,
+	Bitmap: CatBitmap, Lock: CatLock, Sale: CatSale, Bloom: CatBloom, Sentinel: 0,
 }

@@ -25,13 +25,14 @@ const (
 	Lock
 	Sale
 	Bloom
+	Sentinel
 )
 
 var groupNames = [...]string{
 	Generic: "generic", String: "string", List: "list", Set: "set", SortedSet: "sorted-set", Hash: "hash",
 	PubSub: "pubsub", Transactions: "transactions", Connection: "connection", Server: "server",
 	Scripting: "scripting", HyperLogLog: "hyperloglog", Cluster: "cluster", Geo: "geo", Stream: "stream",
-	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Bloom: "bf",
+	Bitmap: "bitmap", Lock: "lock", Sale: "sale", Bloom: "bf", Sentinel: "sentinel",
 }
 
 // String is the group's name in COMMAND DOCS.

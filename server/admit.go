@@ -35,6 +35,11 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 	if err := s.permit(row, argv, where); err != nil {
 		return err
 	}
+	if ex.group != nil {
+		if err := s.redirect(row, argv, flags); err != nil {
+			return err
+		}
+	}
 	if !ex.busy.on {
 		if ex.beganFull = ex.store.Full(); ex.beganFull {
 			if err := s.admitFull(row, flags); err != nil {
@@ -144,7 +149,7 @@ func plainnessOf(table *commands.Table) []plainness {
 			}
 			continue
 		}
-		if !row.NamesFirstKey() || row.Inner != 0 || len(row.Sub) > 0 || row.Flags.Has(commands.NoScript) {
+		if !row.NamesFirstKey() || row.Databases.Named != nil || row.Inner != 0 || len(row.Sub) > 0 || row.Flags.Has(commands.NoScript) {
 			continue
 		}
 		if of[row.Index()] = plainRead; row.Flags.Has(commands.Write) {
@@ -160,7 +165,7 @@ func plainnessOf(table *commands.Table) []plainness {
 func (s *session) takesFastPath() bool {
 	ex := s.executor
 	return s.authenticated && s.multi == nil && s.subs == nil && !s.monitors && !s.noTouch && s.replies == 0 && s.tracker == nil &&
-		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0
+		!ex.durable.Loading() && !ex.mayBeStale && len(ex.monitors) == 0 && !ex.busy.on && ex.busy.later == nil && ex.pausing.untilMS == 0 && ex.group.Leads(&s.place)
 }
 
 // admitPlain is admit for a plain command of a session that takes the fast path.

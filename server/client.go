@@ -33,6 +33,7 @@ func (ex *executor) open(c transport.Conn, p transport.Peer) (s *session, refusa
 	now := ex.clock.NowUS()
 	s = &session{executor: ex, conn: c, id: ex.lastID, db: ex.store.DB(0)}
 	s.info = clientInfo{addr: peerText(p.Local, p.Remote), localAddr: addrText(p.Local), fd: p.FD, createdUS: now, strangerUS: now, lastUS: now}
+	s.place = ex.group.PlaceOf(p.Local)
 	s.out.Proto = 2
 	c.Attach(s)
 	s.beDefault()

@@ -8,6 +8,7 @@ import (
 	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
+	"lockserver/server/topology"
 )
 
 func connectionRows() []commands.Row {
@@ -98,6 +99,9 @@ func selectCmd(c *commands.Ctx) error {
 		return err
 	}
 	s := sessionOf(c)
+	if id != 0 && s.executor.group.IsCluster() {
+		return topology.ErrSelect
+	}
 	db := s.executor.store.DB(int(id))
 	if db == nil {
 		return commands.ErrDBIndex
@@ -191,9 +195,9 @@ func (s *session) greet(out *resp.Writer) {
 	out.BulkString("id")
 	out.Int(s.id)
 	out.BulkString("mode")
-	out.BulkString("standalone")
+	out.BulkString(s.executor.group.Mode())
 	out.BulkString("role")
-	out.BulkString(s.executor.role())
+	out.BulkString(s.role())
 	out.BulkString("modules")
 	out.Array(0)
 }
@@ -213,7 +217,7 @@ func resetCmd(c *commands.Ctx) error {
 	s.db = s.executor.store.DB(0)
 	s.info.name = ""
 	s.replies &= replySkip // its own reply is dropped if that was said
-	s.noTouch, s.noEvict = false, false
+	s.noTouch, s.noEvict, s.place.ReadOnly = false, false, false
 	s.discard()
 	s.unsubscribeAll()
 	s.executor.stopTracking(s)

@@ -6,6 +6,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/resp"
 	"lockserver/server/stats"
+	"lockserver/server/topology"
 )
 
 // How one command of a session runs: it is admitted (admit.go) or queued (transaction_cmd.go), called and
@@ -391,6 +392,9 @@ func (s *session) intercept(row *commands.Row, argv [][]byte, err error) (queued
 			s.discard()
 			if len(ex.monitors) > 0 {
 				ex.show(s, known, s.db.ID(), argv)
+			}
+			if _, elsewhere := err.(topology.Redirection); elsewhere {
+				return false, err
 			}
 			return false, commands.ErrExecAbortedBy(err)
 		}

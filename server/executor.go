@@ -20,6 +20,7 @@ import (
 	"lockserver/server/script"
 	"lockserver/server/stats"
 	"lockserver/server/tlsconf"
+	"lockserver/server/topology"
 	"lockserver/server/transport"
 	"lockserver/store"
 	"lockserver/store/due"
@@ -67,6 +68,7 @@ type executor struct {
 	watchdog     watchdog
 	scripts      *script.Engine
 	encryption   tlsconf.Source
+	group        *topology.Group // the servers that this one belongs to; nil: it stands alone
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 

@@ -15,14 +15,14 @@ import (
 	"lockserver/internal/rusage"
 	"lockserver/server/info"
 	"lockserver/server/pubsub"
-	"lockserver/server/standalone"
 	"lockserver/server/stats"
+	"lockserver/server/topology"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
 
 func infoRows() []commands.Row {
-	rows := info.Rows(func(c *commands.Ctx) []info.Section { return sessionOf(c).executor.infoSections() })
+	rows := info.Rows(func(c *commands.Ctx) []info.Section { return sessionOf(c).executor.infoSections(&sessionOf(c).place) })
 	return append(rows, []commands.Row{
 		{Name: "time", Group: commands.Server, Since: "2.6.0", Flags: commands.Loading | commands.Stale | commands.Fast,
 			Tips: []string{"nondeterministic_output"}, Run: timeCmd,
@@ -53,22 +53,26 @@ func timeCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// infoSections are INFO's parts in the order in which they are shown.
-func (ex *executor) infoSections() []info.Section {
+// infoSections are INFO's parts in the order in which they are shown, to one who is at that place.
+func (ex *executor) infoSections(at *topology.Place) []info.Section {
+	replication := ex.replication.WriteInfo
+	if ex.group != nil {
+		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
+	}
 	return []info.Section{
 		{Name: "Server", Write: ex.infoServer},
 		{Name: "Clients", Write: ex.infoClients},
 		{Name: "Memory", Write: ex.infoMemory},
 		{Name: "Persistence", Write: ex.durable.WriteInfo},
 		{Name: "Stats", Write: ex.infoStats},
-		{Name: "Replication", Write: ex.replication.WriteInfo},
+		{Name: "Replication", Write: replication},
 		{Name: "CPU", Write: infoCPU},
 		{Name: "Locks", Write: ex.infoLocks},
 		{Name: "Modules", Also: "module_list", Write: func(*info.Text) {}},
 		{Name: "Commandstats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoCommands(t, ex.table) }},
 		{Name: "Errorstats", Write: ex.stats.InfoErrors},
 		{Name: "Latencystats", Extra: true, Write: func(t *info.Text) { ex.stats.InfoLatencies(t, ex.table) }},
-		{Name: "Cluster", Write: standalone.InfoCluster},
+		{Name: "Cluster", Write: ex.group.WriteInfo},
 		{Name: "Keyspace", Write: ex.infoKeyspace},
 	}
 }
@@ -83,7 +87,7 @@ func (ex *executor) infoServer(t *info.Text) {
 	t.Flag("redis_git_dirty", build.Modified)
 	t.Line("redis_build_id", build.Revision[:16])
 	t.Line("lockserver_version", ex.opts.Version)
-	t.Line("redis_mode", "standalone")
+	t.Line("redis_mode", ex.group.Mode())
 	t.Line("os", rusage.System())
 	t.Line("arch_bits", 32<<(^uint(0)>>63))
 	t.Line("monotonic_clock", "POSIX clock_gettime")
@@ -291,7 +295,8 @@ func (srv *Server) Figures() (f Figures) {
 	ex := &srv.executor
 	ex.look(func() {
 		c := ex.config
-		f = Figures{Info: info.All(ex.infoSections()), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
+		at := ex.group.PlaceOf(nil)
+		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.watchdog.count}
 		for id := range ex.store.Len() {

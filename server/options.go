@@ -12,6 +12,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/server/clock"
+	"lockserver/server/topology"
 	"lockserver/store"
 )
 
@@ -63,6 +64,8 @@ type Options struct {
 	Clock Clock
 	// Seed makes what is random repeatable (RANDOMKEY, SPOP, ...); 0: a different one each time.
 	Seed uint64
+	// Group is the servers that this one belongs to, as clients are told of them; nil: it stands alone.
+	Group *topology.Group
 	// Journal takes the effects of every unit; nil: they are not recorded.
 	Journal Journal
 	// Version is what INFO and HELLO call this build; empty: "dev".

@@ -11,8 +11,12 @@ import (
 // What the server is, a master or a replica, and what becomes of clients and leases when that changes. What
 // there is to be said between the two is package replication's.
 
-// role is what the server is, as HELLO says it.
-func (ex *executor) role() string {
+// role is what the server is, as HELLO says it to the session.
+func (s *session) role() string {
+	ex := s.executor
+	if ex.group != nil {
+		return ex.group.Role(&s.place)
+	}
 	if ex.follows {
 		return "replica"
 	}

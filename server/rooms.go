@@ -76,7 +76,7 @@ func (h scriptHost) Permit(c *commands.Ctx, row *commands.Row, argv [][]byte) er
 	s := sessionOf(c)
 	err := s.permit(row, argv, acl.InScript)
 	if err == nil {
-		return nil
+		return s.redirectInScript(row, argv)
 	}
 	return commands.ErrScriptDenied(strings.TrimPrefix(err.Error(), "NOPERM "))
 }

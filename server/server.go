@@ -361,8 +361,9 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	c.Dir = dir // the process may go to another directory
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.clients = make(map[int64]*session)
+	ex.joinGroup(o.Group)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
-	if err := ex.useTable(sharedTable()); err != nil {
+	if err := ex.useTable(tableOf(&o)); err != nil {
 		return err
 	}
 	ex.store = store.New(c.Databases, store.Limits{})

@@ -14,6 +14,7 @@ import (
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
 	"lockserver/server/replication"
+	"lockserver/server/topology"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -105,6 +106,7 @@ type session struct {
 	renewals *renewal
 	vouches  attach.Vouches[*session] // LOCK.ATTACH
 	pulse    *pulse                   // nil: nobody has depended on the client so far
+	place    topology.Place           // which member of the server's group the client talks with
 }
 
 // ID implements commands.Session.

@@ -13,6 +13,7 @@ import (
 	"lockserver/server/script"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
+	"lockserver/server/topology"
 )
 
 // serverRows are the tables of the commands that need the server itself.
@@ -20,7 +21,8 @@ func serverRows() [][]commands.Row {
 	return [][]commands.Row{
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
-		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), replication.Rows(replicationOf),
+		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
+		roleInGroup(replication.Rows(replicationOf)),
 	}
 }
 
@@ -33,8 +35,21 @@ func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats 
 // Table returns every command that a server knows: what a generator of documentation reads.
 func Table() *commands.Table { return sharedTable() }
 
+// tableOf holds the commands of a server with these options.
+func tableOf(o *Options) *commands.Table {
+	if o.Group.IsSentinel() {
+		return sentinelTable()
+	}
+	return sharedTable()
+}
+
 // sharedTable holds every command: those on data, and the server's own. It never changes, so
 // all servers of a process have one.
 var sharedTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(commands.Families(), serverRows()...)...)
+})
+
+// sentinelTable is sharedTable for servers whose group is found as behind Sentinels.
+var sentinelTable = sync.OnceValue(func() *commands.Table {
+	return commands.NewTable(append(append(commands.Families(), serverRows()...), topology.SentinelRows(groupOf))...)
 })

@@ -151,9 +151,10 @@ var rooms = map[string][]string{
 	"server/pubsub":      {"internal/resp"},
 	"server/replication": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
 	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
-	"server/standalone":  {"commands", "server/info"},
+	"server/standalone":  {"commands"},
 	"server/stats":       {"commands", "internal/histogram", "server/info"},
 	"server/tlsconf":     {"internal/config"},
+	"server/topology":    {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
 	"server/tracking":    {"internal/resp"},
 	"server/transport":   {},
 }

@@ -316,8 +316,7 @@ func (m *ruleMaker) allowNamed(s *selector, name, rule string, on bool) error {
 // isElsewhere reports whether Redis has a command of that name and lockserver has not: rules may name it, so
 // that an ACL file can be carried over.
 func isElsewhere(name string) bool {
-	return is(name, "failover", "migrate", "psync", "replconf", "restore-asking", "sync", "cluster|myshardid",
-		"module|load", "module|loadex", "module|unload")
+	return is(name, "failover", "migrate", "psync", "replconf", "restore-asking", "sync", "module|load", "module|loadex", "module|unload")
 }
 
 // mergeSelectors puts selectors together that are spread over several words: "(+get" "~a)" is one rule. bad

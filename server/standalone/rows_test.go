@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/resp"
 )
 
-// What a server says of clusters and modules is compared with Redis in
+// What a server says of modules is compared with Redis in
 // tests/differential; here is what differs.
 func TestNothingThere(t *testing.T) {
 	table := commands.NewTable(Rows())
@@ -23,8 +23,6 @@ func TestNothingThere(t *testing.T) {
 			return row.Run(&commands.Ctx{Argv: argv, Row: row, Table: table, Out: out})
 		}, words...).String()
 	}
-	require.Contains(t, ask("CLUSTER", "HELP"), "SETSLOT <slot>")
-	require.Equal(t, "-"+string(commands.ErrNoCluster), ask("CLUSTER", "INFO"))
 	require.Equal(t, "-ERR unknown subcommand 'LOAD'. Try MODULE HELP.", ask("MODULE", "LOAD", "x.so"))
 	require.Equal(t, "[]", ask("MODULE", "LIST"))
 }

@@ -1,0 +1,144 @@
+package server
+
+import (
+	"sync"
+
+	"lockserver/commands"
+	"lockserver/server/topology"
+)
+
+// How the server's group (package topology) has its say: before a command is run by a member that does not
+// lead, and when the leader has changed.
+
+// groupOf is the group of the server that runs a command, and where its client is.
+func groupOf(c *commands.Ctx) (*topology.Group, *topology.Place) {
+	s := sessionOf(c)
+	return s.executor.group, &s.place
+}
+
+// groupHost is the executor as its group sees it.
+type groupHost struct {
+	executor *executor
+	mu       sync.Mutex
+	changes  []topology.Change // that are still to be told, in order
+}
+
+var _ topology.Host = (*groupHost)(nil)
+
+// joinGroup makes the server a member of a group; nil: of none.
+func (ex *executor) joinGroup(g *topology.Group) {
+	if ex.group = g; g != nil {
+		g.Attach(&groupHost{executor: ex})
+	}
+}
+
+// Switched implements topology.Host.
+func (h *groupHost) Switched(c topology.Change) {
+	h.mu.Lock()
+	h.changes = append(h.changes, c)
+	h.mu.Unlock()
+	go h.executor.do(h.tell)
+}
+
+// tell tells clients of the changes: who waits at a member that leads no more is sent on, and who listens to
+// a Sentinel hears where the master is.
+func (h *groupHost) tell() {
+	h.mu.Lock()
+	changes := h.changes
+	h.changes = nil
+	h.mu.Unlock()
+	ex := h.executor
+	for _, c := range changes {
+		if text, ok := ex.group.SwitchMessage(c); ok {
+			ex.publish([]byte(topology.SwitchChannel), []byte(text))
+		}
+	}
+	for _, s := range ex.clients {
+		if w := s.waiter; w != nil && !ex.group.Leads(&s.place) {
+			if call := s.callOf(w.row, w.argv, w.row.Flags); call.Keyed {
+				ex.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
+			}
+		}
+	}
+}
+
+// redirect says why the session's command is not for this member of the group. flags are the row's, or those
+// of what it is to run.
+func (s *session) redirect(row *commands.Row, argv [][]byte, flags commands.Flags) error {
+	g := s.executor.group
+	if !g.Leads(&s.place) {
+		call := s.callOf(row, argv, flags)
+		if err := g.Redirect(&s.place, &call); err != nil {
+			return err
+		}
+	}
+	if row.Databases.Named != nil {
+		return g.RefusesDatabase(row, argv)
+	}
+	return nil
+}
+
+// redirectInScript is redirect for a command that a script calls.
+func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
+	if s.executor.group == nil {
+		return nil
+	}
+	return topology.InScript(s.redirect(row, argv, row.Flags))
+}
+
+// callOf is a command as the group looks at it.
+func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
+	call.Write, call.Reads, call.Stale = flags.Has(commands.Write), flags.Has(commands.ReadOnly), row.Flags.Has(commands.Stale)
+	if !row.Flags.Has(commands.RunsQueue) {
+		s.findKey(&call, row, argv)
+		return call
+	}
+	if s.multi != nil {
+		for _, q := range s.multi.queued {
+			if s.findKey(&call, q.row, q.argv); call.Keyed {
+				break
+			}
+		}
+	}
+	return call
+}
+
+// findKey finds the first key of a command: of those that it names, or else of those that follow from what it
+// names. A sharded channel goes the way of a key.
+func (s *session) findKey(call *topology.Call, row *commands.Row, argv [][]byte) {
+	for _, spec := range row.Keys() {
+		if spec.Flags&commands.NotKey != 0 && len(argv) > 1 {
+			call.Key, call.Keyed, call.Channel = argv[1], true, true
+			return
+		}
+	}
+	refs, err := s.executor.table.KeyRefs(row, argv, nil)
+	switch {
+	case err == nil && len(refs) > 0:
+		call.Key, call.Keyed = argv[refs[0].Pos], true
+	case row.Implied != nil:
+		row.Implied(s.db, argv, func(key []byte, _ commands.KeyFlags) bool {
+			call.Key, call.Keyed = commands.Clone(key), true
+			return false
+		})
+	}
+}
+
+// roleInGroup makes ROLE tell of the group where there is one.
+func roleInGroup(rows []commands.Row) []commands.Row {
+	for i := range rows {
+		if rows[i].Name != "role" {
+			continue
+		}
+		alone := rows[i].Run
+		rows[i].Run = func(c *commands.Ctx) error {
+			g, p := groupOf(c)
+			if g == nil {
+				return alone(c)
+			}
+			g.WriteRole(p, c.Out)
+			return nil
+		}
+	}
+	return rows
+}

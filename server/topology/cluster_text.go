@@ -1,0 +1,93 @@
+package topology
+
+import (
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"lockserver/server/info"
+)
+
+// busOffset is how far above its port a node of Redis talks to others. Here nobody does, but clients read the
+// number.
+const busOffset = 10000
+
+func isAddress(host string) bool {
+	_, err := netip.ParseAddr(host)
+	return err == nil
+}
+
+// shardID is the name of the group's only shard.
+func (g *Group) shardID() string { return NodeID("shard of " + g.options.Name) }
+
+// describe appends a member's line of CLUSTER NODES.
+func (s *sight) describe(line []byte, m *Member, p *Place, nowMS int64) []byte {
+	line = fmt.Appendf(line, "%s %s:%d@%d", m.ID, m.Host, m.Port, m.Port+busOffset)
+	if !isAddress(m.Host) {
+		line = append(append(line, ','), m.Host...)
+	}
+	line = append(line, ' ')
+	own := m.ID == p.Self
+	if own {
+		line = append(line, "myself,"...)
+	}
+	master := s.last == nil || m == s.last // without a master there is nobody whose replica it could be
+	line = append(line, roleName(master, "slave")...)
+	if s.failed(m) {
+		line = append(line, ",fail"...)
+	}
+	if line = append(line, ' '); master {
+		line = append(line, '-')
+	} else {
+		line = append(line, s.last.ID...)
+	}
+	heardMS := nowMS
+	if own {
+		heardMS = 0
+	} else if !m.Up {
+		heardMS = s.sinceMS[m.ID]
+	}
+	link := "connected"
+	if !own && !m.Up {
+		link = "disconnected"
+	}
+	line = fmt.Appendf(line, " 0 %d %d %s", heardMS, s.Term, link)
+	if m == s.last {
+		line = append(line, " 0-"+strconv.Itoa(slots-1)...)
+	}
+	return line
+}
+
+// infoText is the reply of CLUSTER INFO.
+func (g *Group) infoText() string {
+	now := g.seen.Load()
+	state, assigned, ok, size := "ok", 0, 0, 0
+	if now.last != nil {
+		assigned, size = slots, 1
+	}
+	if now.leader != nil {
+		ok = slots
+	} else {
+		state = "fail"
+	}
+	var t strings.Builder
+	fmt.Fprintf(&t, "cluster_state:%s\r\ncluster_slots_assigned:%d\r\ncluster_slots_ok:%d\r\n", state, assigned, ok)
+	fmt.Fprintf(&t, "cluster_slots_pfail:0\r\ncluster_slots_fail:%d\r\n", assigned-ok)
+	fmt.Fprintf(&t, "cluster_known_nodes:%d\r\ncluster_size:%d\r\n", len(now.Members), size)
+	fmt.Fprintf(&t, "cluster_current_epoch:%d\r\ncluster_my_epoch:%d\r\n", now.Term, now.Term)
+	t.WriteString("cluster_stats_messages_sent:0\r\ncluster_stats_messages_received:0\r\n" +
+		"total_cluster_links_buffer_limit_exceeded:0\r\n")
+	return t.String()
+}
+
+// WriteInfo writes the fields of INFO's section about clusters.
+func (g *Group) WriteInfo(t *info.Text) { t.Flag("cluster_enabled", g.IsCluster()) }
+
+// Mode is what INFO and HELLO call the server.
+func (g *Group) Mode() string {
+	if g.IsCluster() {
+		return "cluster"
+	}
+	return "standalone"
+}
