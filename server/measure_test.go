@@ -2,6 +2,7 @@ package server
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -27,25 +28,37 @@ func slowCommands(c *testkit.Client) []string {
 	return list
 }
 
+// slowOf is what the log of slow commands has after a pipeline, and nothing from before it.
+func slowOf(c *testkit.Client, words ...string) []string {
+	pipeline := [][]string{}
+	for _, line := range words {
+		pipeline = append(pipeline, strings.Fields(line))
+	}
+	c.Do("SLOWLOG", "RESET")
+	c.Pipeline(pipeline)
+	return slowCommands(c)
+}
+
+// The machine may hold up any command for as long as a slow one takes, once: what is right is tried for until
+// it is seen, and what is wrong is wrong each time.
 func TestSlowlogOfOneCommand(t *testing.T) {
 	srv := startWith(t, Options{}, func(c *config.Config) { c.EnableDebugCommand = config.AccessYes })
 	c := client(t, srv)
 	c.Do("CLIENT", "SETNAME", "me")
-	c.Do("DEBUG", "SLEEP", "0.001")
-	c.Do("PING")
-	require.Empty(t, slowCommands(c), "the default is 10 ms")
-	c.Pipeline([][]string{{"SET", "k", "v"}, {"DEBUG", "SLEEP", "0.012"}, {"GET", "k"}})
-	require.Equal(t, []string{"DEBUG SLEEP 0.012"}, slowCommands(c), "what is measured for itself is not held against others")
+	eventually(t, func() bool { return len(slowOf(c, "DEBUG SLEEP 0.001", "PING")) == 0 }, "the default is 10 ms")
+	eventually(t, func() bool {
+		return slices.Equal(slowOf(c, "SET k v", "DEBUG SLEEP 0.012", "GET k"), []string{"DEBUG SLEEP 0.012"})
+	},
+		"what is measured for itself is not held against others")
 	e := c.Do("SLOWLOG", "GET").Elems[0]
-	require.EqualValues(t, 0, e.Elems[0].Int)
 	require.InDelta(t, time.Now().Unix(), e.Elems[1].Int, 5)
 	require.GreaterOrEqual(t, e.Elems[2].Int, int64(12_000))
 	require.Equal(t, `"in-process" "me"`, e.Elems[4].String()+" "+e.Elems[5].String())
-	c.Pipeline([][]string{{"MULTI"}, {"DEBUG", "SLEEP", "0.011"}, {"EXEC"}})
-	require.Equal(t, []string{"DEBUG SLEEP 0.011", "DEBUG SLEEP 0.012"}, slowCommands(c), "not EXEC")
+	eventually(t, func() bool {
+		return slices.Equal(slowOf(c, "MULTI", "DEBUG SLEEP 0.011", "EXEC"), []string{"DEBUG SLEEP 0.011"})
+	}, "not EXEC")
 	c.Do("CONFIG", "SET", "slowlog-log-slower-than", "-1")
-	c.Do("DEBUG", "SLEEP", "0.012")
-	require.Equal(t, "2", c.Do("SLOWLOG", "LEN").String())
+	require.Empty(t, slowOf(c, "DEBUG SLEEP 0.012"))
 }
 
 // leapingClock goes on by a step between two looks at it, once.

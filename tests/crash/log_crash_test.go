@@ -233,13 +233,16 @@ func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
 	}
 }
 
+// mostLogRounds is how many more workloads are tried if by chance none was healed so far.
+const mostLogRounds = 20
+
 // TestLogFaults: the n-th operation fails, for every n. Nothing that was acknowledged is lost
 // by that, nothing is acknowledged that is not there, and once the disk is well again a
 // rewrite brings everything back.
 func TestLogFaults(t *testing.T) {
 	seed := seedOf(t)
 	healed, refused := 0, 0
-	for round := range *logRounds {
+	for round := 0; round < *logRounds || healed == 0 && round < *logRounds+mostLogRounds; round++ {
 		spared := 0
 		for n := 1; spared < 3; n++ { // until there are not that many operations in three lives on end
 			var disk *lossy.Disk
