@@ -217,9 +217,11 @@ func diskWithLeftFiles(t *testing.T) (d *lossy.Disk, ops int) {
 	return d, d.Ops()
 }
 
+// errPlanted is what operations of a disk fail with on purpose.
+var errPlanted = errors.New("planted failure")
+
 // faultsFrom makes the n-th operation of a disk fail, and those after it as well if it lasts.
 func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
-	broken := errors.New("planted failure")
 	count := 0
 	return func(op lossy.Op) error {
 		count++
@@ -227,9 +229,9 @@ func faultsFrom(n int, lasts bool, chance *rand.Rand) func(lossy.Op) error {
 			return nil
 		}
 		if op.Kind == lossy.Write && chance.IntN(2) == 0 {
-			return &lossy.Short{Bytes: chance.IntN(len(op.Data) + 1), Err: broken}
+			return &lossy.Short{Bytes: chance.IntN(len(op.Data) + 1), Err: errPlanted}
 		}
-		return broken
+		return errPlanted
 	}
 }
 
@@ -291,14 +293,12 @@ func (w *workload) fail(actions []action, healed *int) error {
 	}
 	w.disk.SetFaults(nil)
 	if !w.log.Active() {
-		w.beginRewrite(w.chance.IntN(2) == 0, false)
-		w.unit()
-		w.log.Flush()
-		if err := w.endRewrite(); err != nil {
-			return fmt.Errorf("the log cannot be healed: %w", err)
+		err := w.heal()
+		if errors.Is(err, errPlanted) { // of an operation that was on its way while the disk was still broken
+			err = w.heal()
 		}
-		if err := w.log.Err(); err != nil {
-			return fmt.Errorf("the log has not been healed: %w", err)
+		if err != nil {
+			return err
 		}
 	}
 	w.unit()
@@ -313,4 +313,18 @@ func (w *workload) fail(actions []action, healed *int) error {
 		return err
 	}
 	return w.history.check(got, len(w.history.digests)-1)
+}
+
+// heal brings the log back by a rewrite.
+func (w *workload) heal() error {
+	w.beginRewrite(w.chance.IntN(2) == 0, false)
+	w.unit()
+	w.log.Flush()
+	if err := w.endRewrite(); err != nil {
+		return fmt.Errorf("the log cannot be healed: %w", err)
+	}
+	if err := w.log.Err(); err != nil {
+		return fmt.Errorf("the log has not been healed: %w", err)
+	}
+	return nil
 }
