@@ -5,6 +5,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/persistence/disk"
+	"lockserver/server/replication"
 	"lockserver/store"
 )
 
@@ -34,6 +35,19 @@ func (ex *executor) replicate() {
 
 // Scratch implements replication.Host.
 func (h replicationHost) Scratch() (files disk.FS, dir string) { return h.durable.Scratch() }
+
+// Has implements replication.Host.
+func (h replicationHost) Has() (f replication.Features) {
+	for id := range h.store.Len() {
+		if db := h.store.DB(id); db.TimedHashes() > 0 {
+			f |= replication.FieldDeadlines
+		}
+		if h.store.DB(id).Blooms() > 0 {
+			f |= replication.BloomFilters
+		}
+	}
+	return f
+}
 
 // apply runs a command of the master's.
 func (ex *executor) apply(db int, argv [][]byte) error {

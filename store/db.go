@@ -41,6 +41,9 @@ func (db *DB) MeanTTL() int64 {
 	return max(0, int64(mean)-db.store.nowMS)
 }
 
+// Blooms returns the number of keys that hold Bloom filters.
+func (db *DB) Blooms() int { return db.space.blooms }
+
 // TimedHashes returns the number of hashes of which a field has a deadline.
 func (db *DB) TimedHashes() int { return db.space.timedHashes }
 

@@ -101,13 +101,15 @@ func (sp *space) forget(v *value) {
 	sp.unwatch(v)
 }
 
-// unwatch takes a value that is about to go out of the queues of fields and messages.
+// unwatch takes a value that is about to go out of the queues of fields and messages, and out of the count.
 func (sp *space) unwatch(v *value) {
 	switch v.tag() {
 	case Hash:
 		sp.unwatchFields(v.hash())
 	case Stream:
 		sp.unwatchProducers(v.stream())
+	case Bloom:
+		sp.blooms--
 	}
 }
 

@@ -124,6 +124,7 @@ type space struct {
 	tokens      marks.Set // slots of the hashes that may have a token: see tokens.go
 	stocks      marks.Set // slots of the keys that begin with StockPrefix
 	companions  int       // keys whose names begin with CompanionPrefix
+	blooms      int       // keys that hold Bloom filters
 	recent      int       // the slot of the key that was found last, or is expected next; may be any number
 	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which
 	// stands in the store's queue.

@@ -43,6 +43,9 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 	if IsCompanion(key) {
 		sp.companions++
 	}
+	if v.tag() == Bloom {
+		sp.blooms++
+	}
 	sp.charge(keyBytes + rounded(len(key)) + v.size())
 	slot = sp.keys.Insert(h, key, v)
 	if isStock(key) {

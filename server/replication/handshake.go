@@ -75,6 +75,7 @@ type greetingWords struct {
 	offset          int64
 	timeout         time.Duration
 	encrypted, lead bool
+	asks            bool // the master knows REPLCONF ask
 }
 
 // try connects to the master, and follows it until that ends.
@@ -119,6 +120,7 @@ func (l *link) try() error {
 	if err := l.greet(c, &g); err != nil {
 		return err
 	}
+	n.host.Do(func() { l.asks = g.asks })
 	return l.psync(c, &g)
 }
 
@@ -161,7 +163,7 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 	if g.address != "" {
 		told = append(told, []string{"REPLCONF", "ip-address", g.address})
 	}
-	told = append(told, []string{"REPLCONF", "capa", "eof", "capa", "psync2"})
+	told = append(told, []string{"REPLCONF", "capa", "eof", "capa", "psync2", "capa", ownKind})
 	for _, words := range told {
 		if reply, err = l.ask(c, words...); err != nil {
 			return err
@@ -169,7 +171,9 @@ func (l *link) greet(c *dialled, g *greetingWords) error {
 			return &masterError{strings.Join(words[:2], " "), reply}
 		}
 	}
-	return nil
+	reply, err = l.ask(c, "REPLCONF", "ask", "0")
+	g.asks = err == nil && reply[0] == '+'
+	return err
 }
 
 // psync asks for the history, and reads it.

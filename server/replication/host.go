@@ -47,6 +47,8 @@ type Host interface {
 	EndUnit()
 	// Empty reports whether there is no data.
 	Empty() bool
+	// Has says which of these the data has now.
+	Has() Features
 	// HasLog reports whether there is an append-only log; LogEnd is its position behind what was appended,
 	// and LogSynced whether it is on disk up to a position.
 	HasLog() bool

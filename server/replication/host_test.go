@@ -18,6 +18,7 @@ type fakeHost struct {
 	mu      sync.Mutex
 	config  *config.Config
 	applied int
+	has     Features
 }
 
 var _ Host = (*fakeHost)(nil)
@@ -33,6 +34,7 @@ func (h *fakeHost) Port(bool) int                         { return 1 }
 func (h *fakeHost) Slice(f func())                        { f() }
 func (h *fakeHost) EndUnit()                              {}
 func (h *fakeHost) Empty() bool                           { return true }
+func (h *fakeHost) Has() Features                         { return h.has }
 func (h *fakeHost) HasLog() bool                          { return false }
 func (h *fakeHost) LogEnd() int64                         { return 0 }
 func (h *fakeHost) LogSynced(int64) bool                  { return true }

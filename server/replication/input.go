@@ -20,6 +20,7 @@ type Input struct {
 	given   int    // of those that Bytes has returned
 	db      int
 	open    bool      // within MULTI and EXEC
+	probe   Features  // what is there is a question about these (features.go)
 	unit    []Command // the commands of the unit that is being read
 	kept    int       // so many of them are copies
 	units   []Unit    // whole ones
@@ -37,6 +38,7 @@ type Unit struct {
 	Commands []Command
 	DB       int // that is chosen behind it
 	end      int // of its bytes
+	probe    Features
 }
 
 // unitsPerSlice is how many units are applied at most while others wait.
@@ -87,12 +89,16 @@ func (in *Input) command(argv [][]byte) error {
 		in.open = false
 	case ascii.EqualFold(argv[0], "REPLCONF"):
 		in.asked = in.asked || len(argv) == 3 && ascii.EqualFold(argv[1], "GETACK")
+		if in.open { // only a probe has one there
+			in.probe |= featuresOfProbe(in.unit)
+			in.unit, in.kept = nil, 0
+		}
 	default:
 		in.unit = append(in.unit, Command{in.db, argv})
 	}
 	if !in.open {
-		in.units = append(in.units, Unit{Commands: in.unit, DB: in.db, end: in.end})
-		in.unit, in.kept = nil, 0
+		in.units = append(in.units, Unit{Commands: in.unit, DB: in.db, end: in.end, probe: in.probe})
+		in.unit, in.kept, in.probe = nil, 0, 0
 	}
 	return nil
 }

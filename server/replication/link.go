@@ -45,6 +45,9 @@ type link struct {
 	lastError string
 	disk      diskMarks
 
+	asks  bool          // the master asks replicas for us what they know (features.go)
+	wants atomic.Uint32 // what of that, as Features
+
 	progress progress
 	acks     chan struct{} // the master is to be told how far we are
 
@@ -170,10 +173,15 @@ const writeTimeout = 5 * time.Second
 func (l *link) tick() {
 	if l.state == connected {
 		l.acknowledge()
-		select {
-		case l.acks <- struct{}{}:
-		default:
-		}
+		l.remind()
+	}
+}
+
+// remind has the master told what it is to know.
+func (l *link) remind() {
+	select {
+	case l.acks <- struct{}{}:
+	default:
 	}
 }
 

@@ -35,7 +35,12 @@ type Replica struct {
 	// noKeys and noFunctions are what it does not want of a snapshot.
 	noKeys, noFunctions bool
 	silent              bool // it does not say how far it is: SYNC
-	ready               bool // it has said that it has its snapshot, before we knew that it was sent
+	own                 bool // it is a lockserver
+	knows               Features
+	asked               []question // what it has not answered
+	doubted             Features   // what it says that it has does not count before it has answered
+	refused             bool       // it has answered that it does not know what it was sent
+	ready               bool       // it has said that it has its snapshot, before we knew that it was sent
 
 	acked, onDisk int64 // how far it has said that it is
 	heardMS       int64 // when it did so
@@ -205,6 +210,9 @@ func (n *Node) ack(r *Replica, offset, onDisk int64) {
 		return
 	}
 	r.heardMS = n.host.NowMS()
+	if n.answered(r, offset); r.doubted != 0 || r.refused {
+		return
+	}
 	offset, onDisk = min(offset, n.Offset()), min(onDisk, n.Offset()) // nobody has what is still to come
 	more := offset > r.acked || onDisk > r.onDisk
 	r.acked, r.onDisk = max(r.acked, offset), max(r.onDisk, onDisk)
@@ -303,6 +311,7 @@ func (n *Node) resume(r *Replica, id string, offset int64) bool {
 	}
 	r.from = from
 	n.join(r, online)
+	n.doubt(r, offset-1)
 	n.countGood()
 	n.host.Log().Info(fmt.Sprintf("Partial resynchronization request from %s accepted. Sending %d bytes of backlog starting from offset %d.",
 		r.name(), from.left(), offset))
@@ -324,6 +333,7 @@ func (n *Node) Tick() {
 		n.look(r, now)
 	}
 	n.judge()
+	n.askBelow()
 	n.countGood()
 	n.tryFailover()
 	if n.delayMS != 0 && now >= n.delayMS {

@@ -35,6 +35,9 @@ type Node struct {
 	counts   counts
 	acked    func() // whom to tell that a replica has acknowledged something
 
+	unasked Features // of what was sent since who follows a replica was asked
+	probed  []probe  // the last one of each feature
+
 	failover failover
 	link     *link // to the master; nil: this server is one
 }
@@ -118,6 +121,7 @@ func (n *Node) Append(unit Effects) {
 	if n.link != nil || !n.recording {
 		return
 	}
+	n.askBefore(unit)
 	n.buf = n.encoder.Unit(n.buf[:0], unit)
 	n.add(n.buf)
 	n.written = true

@@ -123,7 +123,11 @@ func (l *link) tell() error {
 	if at := p.onDisk.Load(); at >= 0 {
 		words = append(words, []byte("FACK"), strconv.AppendInt(nil, at, 10))
 	}
-	return l.send(resp.AppendCommand(nil, words...))
+	b := resp.AppendCommand(nil, words...)
+	if f := l.wants.Swap(0); f != 0 {
+		b = resp.AppendCommand(b, []byte("REPLCONF"), []byte("ask"), strconv.AppendUint(nil, uint64(f), 10))
+	}
+	return l.send(b)
 }
 
 // stream reads the history and applies it, until the link ends.
@@ -190,7 +194,10 @@ func (l *link) applyUnits(in *Input, some []Unit) error {
 			l.known = false // a part of the unit may have been done
 			return err
 		}
-		l.node.add(in.Bytes(&some[i]))
+		from := l.node.Offset()
+		if l.node.add(in.Bytes(&some[i])); some[i].probe != 0 {
+			l.node.passed(probe{some[i].probe, from, l.node.Offset()})
+		}
 	}
 	l.disk.note(l.node.Offset(), l.node.host.LogEnd())
 	l.acknowledge()

@@ -245,6 +245,14 @@ func replconf(n *Node, client Client, c *commands.Ctx) error {
 			}
 			return nil
 		}
+		if ascii.EqualFold(name, "ask") {
+			if r := client.Replica(); r.Is() {
+				f, _ := decimal.ParseInt(value)
+				n.wantAsked(Features(f & int64(allFeatures)))
+				return nil
+			}
+			continue // it wants to know whether we know that
+		}
 		if ascii.EqualFold(name, "getack") {
 			return nil // of a client, not of our master
 		}
@@ -291,6 +299,9 @@ func (r *Replica) tell(name, value []byte) error {
 	case ascii.EqualFold(name, "capa"):
 		r.eof = r.eof || ascii.EqualFold(value, "eof")
 		r.psync2 = r.psync2 || ascii.EqualFold(value, "psync2")
+		if string(value) == ownKind {
+			r.own, r.knows = true, allFeatures
+		}
 	case ascii.EqualFold(name, "rdb-only"):
 		switch {
 		case !isInt:

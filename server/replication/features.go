@@ -1,0 +1,257 @@
+package replication
+
+import (
+	"encoding/binary"
+	"fmt"
+	"slices"
+
+	"lockserver/internal/ascii"
+	"lockserver/internal/resp"
+)
+
+// What not every replica knows. An effect that a replica does not know it leaves out, and goes on: it has
+// other data from then on, and nobody is told. So before it is sent the first one, it is asked; a lockserver
+// says by itself what it is.
+//
+// Redis tells no version to its master, and replies to nothing but REPLCONF GETACK: by an ACK with the place
+// in the history up to which it had carried out all when that was asked. A question makes use of that. It is
+// a part of the history:
+//
+//	REPLCONF GETACK *        the replica is at its beginning
+//	REPLCONF GETACK *        it answers at all: the place is that behind the first one
+//	MULTI                    if the command within is not known, EXEC does nothing,
+//	<a command that reads>   and there is no answer from within
+//	REPLCONF GETACK *        three times: an ACK of the clock's may be among them, which comes once a second
+//	EXEC
+//	REPLCONF GETACK *        the answer is complete when the replica is behind EXEC
+//
+// Whoever has answered to the one before and not to those within does not know the command. Programs that
+// read the history and answer nothing are left alone. A server between the master and the replica passes the
+// question on like all of the history, and looks at the answers of those who follow it; to have one asked it
+// tells its master (REPLCONF ask). A Redis asks nothing: who follows a lockserver that follows a Redis is not
+// asked.
+
+// Features are kinds of effects that not every replica knows.
+type Features uint8
+
+// The features. Redis has the deadlines of hash fields from 7.4 on, Valkey from 9 on; Bloom filters need the
+// module RedisBloom, or Redis 8.
+const (
+	FieldDeadlines Features = 1 << iota
+	BloomFilters
+	allFeatures = FieldDeadlines | BloomFilters
+)
+
+// ownKind is the word by which a replica says that it is a lockserver (REPLCONF capa). Others ignore it.
+const ownKind = "lockserver"
+
+// String is what the log calls one of them.
+func (f Features) String() string {
+	switch f {
+	case FieldDeadlines:
+		return "deadlines of hash fields (Redis before 7.4 and Valkey before 9 have none)"
+	case BloomFilters:
+		return "Bloom filters (the module RedisBloom)"
+	}
+	return fmt.Sprintf("features %b", uint8(f))
+}
+
+// each gives them one by one.
+func (f Features) each(use func(Features)) {
+	for one := Features(1); one <= allFeatures; one <<= 1 {
+		if f&one != 0 {
+			use(one)
+		}
+	}
+}
+
+const (
+	newDump   = 12 // the version of a payload with deadlines of fields: format, do not change
+	dumpFoot  = 10 // a payload ends with its version and a checksum of 8 bytes: format, do not change
+	moduleTag = 7  // the first byte of a payload that is a module's: format, do not change
+)
+
+// featuresOf says which of them an effect is.
+func featuresOf(args [][]byte) Features {
+	switch name := args[0]; {
+	case name[0] == 'H' && (string(name) == "HPEXPIREAT" || string(name) == "HPERSIST"):
+		return FieldDeadlines
+	case name[0] == 'B' && len(name) > 3 && string(name[:3]) == "BF.":
+		return BloomFilters
+	case name[0] == 'R' && string(name) == "RESTORE" && len(args) > 3 && len(args[3]) > dumpFoot:
+		payload := args[3]
+		if binary.LittleEndian.Uint16(payload[len(payload)-dumpFoot:]) >= newDump {
+			return FieldDeadlines
+		} else if payload[0] == moduleTag {
+			return BloomFilters
+		}
+	}
+	return 0
+}
+
+// probeOf is the middle of a question. It changes nothing, whoever carries it out.
+func probeOf(f Features) []byte {
+	words := [][]byte{[]byte("HPEXPIRETIME"), []byte(ownKind), []byte("FIELDS"), []byte("1"), []byte("f")}
+	if f == BloomFilters {
+		words = [][]byte{[]byte("BF.EXISTS"), []byte(ownKind), []byte("f")}
+	}
+	b := resp.AppendCommand(nil, []byte("MULTI"))
+	b = resp.AppendCommand(b, words...)
+	for range 3 {
+		b = append(b, getAck...)
+	}
+	return resp.AppendCommand(b, []byte("EXEC"))
+}
+
+// featuresOfProbe is what a question is about whose commands these are; 0: they are none.
+func featuresOfProbe(unit []Command) Features {
+	switch {
+	case len(unit) != 1:
+		return 0
+	case ascii.EqualFold(unit[0].Argv[0], "HPEXPIRETIME"):
+		return FieldDeadlines
+	case ascii.EqualFold(unit[0].Argv[0], "BF.EXISTS"):
+		return BloomFilters
+	}
+	return 0
+}
+
+// probe is the middle of a question and its place in the history.
+type probe struct {
+	about    Features
+	from, to int64
+}
+
+// question is a probe that a replica has not answered.
+type question struct {
+	probe
+	before bool // it has answered to what stands before the probe
+	within int  // so many answers are from within
+}
+
+// leastWithin is how many answers from within say that a replica knows the command. One may be the clock's.
+const leastWithin = 2
+
+// beforeProbe is the place that a replica names which answers at all.
+func (p probe) beforeProbe() int64 { return p.from - int64(len(getAck)) }
+
+// begin is where the question begins.
+func (p probe) begin() int64 { return p.from - 2*int64(len(getAck)) }
+
+// unsure reports whether a replica has to be asked about a feature.
+func (r *Replica) unsure(f Features) bool {
+	return r.knows&f == 0 && !r.silent && !r.snapshot && (r.state == receiving || r.state == online) &&
+		!slices.ContainsFunc(r.asked, func(q question) bool { return q.about == f })
+}
+
+// askBefore asks those replicas that are not known to know what a unit has done, which is sent next.
+func (n *Node) askBefore(unit Effects) {
+	var f Features
+	for i := range unit {
+		f |= featuresOf(unit[i].Args)
+	}
+	if f == 0 {
+		return
+	}
+	n.unasked |= f
+	f.each(func(f Features) {
+		if slices.ContainsFunc(n.replicas, func(r *Replica) bool { return r.unsure(f) }) {
+			n.ask(f)
+		}
+	})
+}
+
+// askBelow asks, once a second, those who follow our replicas, whom we do not know.
+func (n *Node) askBelow() {
+	if n.link == nil && slices.ContainsFunc(n.replicas, func(r *Replica) bool { return r.own }) {
+		n.unasked.each(n.ask)
+	}
+}
+
+// ask puts a question into the history.
+func (n *Node) ask(f Features) {
+	n.unasked &^= f
+	n.add(getAck)
+	n.add(getAck)
+	from := n.Offset()
+	n.add(probeOf(f))
+	n.passed(probe{f, from, n.Offset()})
+	n.add(getAck)
+}
+
+// passed is told that a probe has become a part of the history.
+func (n *Node) passed(p probe) {
+	n.probed = append(slices.DeleteFunc(n.probed, func(old probe) bool { return old.about == p.about }), p)
+	for _, r := range n.replicas {
+		if r.unsure(p.about) {
+			r.asked = append(r.asked, question{probe: p})
+		}
+	}
+}
+
+// doubt asks a replica that goes on at a place of the history: what it had before it may have left out things
+// that the data has. Until it has answered, nothing that it says it has counts.
+func (n *Node) doubt(r *Replica, at int64) {
+	if r.snapshot || n.link != nil && !n.link.asks {
+		return
+	}
+	r.doubted = n.host.Has() &^ r.knows
+	r.doubted.each(func(f Features) {
+		if n.link == nil {
+			n.ask(f)
+		} else if i := slices.IndexFunc(n.probed, func(p probe) bool { return p.about == f && p.begin() >= at }); i >= 0 {
+			r.asked = append(r.asked, question{probe: n.probed[i]})
+		} else {
+			n.wantAsked(f)
+		}
+	})
+}
+
+// wantAsked has replicas asked soon, those below others, too.
+func (n *Node) wantAsked(f Features) {
+	switch l := n.link; {
+	case l == nil:
+		n.unasked |= f & allFeatures
+	case l.asks:
+		l.wants.Or(uint32(f & allFeatures))
+		l.remind()
+	}
+}
+
+// answered looks at a replica's word on how far it is.
+func (n *Node) answered(r *Replica, offset int64) {
+	if r.refused || len(r.asked) == 0 {
+		return
+	}
+	left := r.asked[:0]
+	for _, q := range r.asked {
+		switch {
+		case offset >= q.to:
+			if n.judged(r, &q); r.refused {
+				return
+			}
+			continue
+		case offset >= q.from:
+			q.within++
+		case offset == q.beforeProbe():
+			q.before = true
+		}
+		left = append(left, q)
+	}
+	if r.asked = left; len(left) == 0 {
+		r.asked = nil
+	}
+}
+
+// judged takes a complete answer. Who does not know what it is sent is closed, and may ask again.
+func (n *Node) judged(r *Replica, q *question) {
+	if !q.before || q.within >= leastWithin {
+		r.knows |= q.about
+		r.doubted &^= q.about
+		return
+	}
+	r.refused = true
+	n.host.Log().Warn("closing a replica that does not know what it would be sent, and would leave it out",
+		"replica", r.name(), "what", q.about.String())
+	r.peer.End()
+}

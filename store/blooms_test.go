@@ -1,0 +1,34 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/bloom"
+)
+
+// TestBlooms: how many Bloom filters there are, whatever becomes of their keys.
+func TestBlooms(t *testing.T) {
+	s := New(2, Limits{})
+	db, other := s.DB(0), s.DB(1)
+	reserve := func(key string) {
+		e, ok := db.OpenBloom([]byte(key))
+		require.True(t, ok)
+		require.NoError(t, e.Reserve(bloom.Params{ErrorRate: 0.01, Capacity: 100, Growth: 2}))
+	}
+	reserve("a")
+	reserve("b")
+	require.Equal(t, 2, db.Blooms())
+	db.SetString([]byte("b"), []byte("text"), NoTTL)
+	require.Equal(t, 1, db.Blooms())
+	require.True(t, db.Delete([]byte("a")))
+	require.Zero(t, db.Blooms())
+	reserve("c")
+	db.Rename([]byte("c"), []byte("d"))
+	require.Equal(t, 1, db.Blooms())
+	s.SwapDB(db, other)
+	require.Equal(t, []int{0, 1}, []int{db.Blooms(), other.Blooms()})
+	s.FlushAll()
+	require.Zero(t, other.Blooms())
+}
