@@ -59,7 +59,7 @@ func TestClusterSendsClientsOn(t *testing.T) {
 	says(t, c, [][2]string{
 		{"select 0", "+OK"}, {"select 1", "-ERR SELECT is not allowed in cluster mode"}, {"select x", "-ERR value is not an integer or out of range"},
 		{"move foo 1", "-ERR MOVE is not allowed in cluster mode"}, {"swapdb 0 1", "-ERR SWAPDB is not allowed in cluster mode"},
-		{"copy foo bar db 1 replace", "-ERR Copying to another database is not allowed in cluster mode"}, {"copy foo bar db 0 replace", "1"},
+		{"copy foo bar db 1 replace", "-ERR DB index is out of range"}, {"copy foo bar db 0 replace", "1"},
 	})
 
 	g.lead("b")

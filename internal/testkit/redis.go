@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -76,12 +77,30 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 // the test. args are added to its command line ("--requirepass", "x") and win over what this says.
 func (p Program) Start(t testing.TB, args ...string) *Redis {
 	t.Helper()
+	return p.run(t, func(r *Redis, log string) []string {
+		return append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
+			"--appendonly", "no", "--hz", ticks, "--dir", r.Dir, "--logfile", log}, args...)
+	})
+}
+
+// StartSentinel starts the oracle as a Sentinel on a port of this machine; conf is its configuration file, to
+// which it writes.
+func StartSentinel(t testing.TB, conf string, port int) *Redis {
+	t.Helper()
+	return Oracle(t).run(t, func(r *Redis, log string) []string {
+		return []string{conf, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", r.Socket, "--dir", r.Dir,
+			"--logfile", log}
+	})
+}
+
+// run starts a redis-server and waits until it listens. argsOf makes its command line.
+func (p Program) run(t testing.TB, argsOf func(r *Redis, log string) []string) *Redis {
+	t.Helper()
 	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be too long for a socket's name
 	require.NoError(t, err)
 	r := &Redis{Dir: dir, Socket: filepath.Join(dir, "s"), t: t}
 	logPath := filepath.Join(dir, "redis.log")
-	r.process = exec.Command(string(p), append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
-		"--appendonly", "no", "--hz", ticks, "--dir", dir, "--logfile", logPath}, args...)...)
+	r.process = exec.Command(string(p), argsOf(r, logPath)...)
 	require.NoError(t, StartChild(r.process))
 	t.Cleanup(func() {
 		r.Stop()

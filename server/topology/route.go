@@ -15,7 +15,6 @@ const (
 	errDown       Redirection    = "CLUSTERDOWN The cluster is down"
 	errScriptDown commands.Error = "ERR Script attempted to execute a command while the cluster is down"
 	errScriptKey  commands.Error = "ERR Script attempted to access a non local key in a cluster node"
-	errCopyDB     commands.Error = "ERR Copying to another database is not allowed in cluster mode"
 )
 
 // Redirection is an error that tells a client of a cluster to ask another member, or later. Unlike others it
@@ -112,7 +111,7 @@ func (g *Group) RefusesDatabase(row *commands.Row, argv [][]byte) error {
 	}
 	for _, at := range row.Databases.Named(argv, nil) {
 		if id, ok := decimal.ParseInt(argv[at]); ok && id != 0 {
-			return errCopyDB
+			return commands.ErrDBIndex
 		}
 	}
 	return nil
