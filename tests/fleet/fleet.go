@@ -34,8 +34,10 @@ sentinel down-after-milliseconds ` + Name + ` 1000
 sentinel failover-timeout ` + Name + ` 3000
 `
 
-// haste is what makes a Sentinel look more often than it does by default.
-var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period", "300", "ping-period", "200", "ask-period", "200",
+// haste is what makes a Sentinel look more often than it does by default. While the master is down it asks
+// the replicas once a second, and promotes none of whom it has not heard for five ping periods: these must
+// be longer.
+var haste = []string{"SENTINEL", "DEBUG", "info-period", "200", "publish-period", "300", "ping-period", "400", "ask-period", "200",
 	"slave-reconf-timeout", "2000", "election-timeout", "2000", "tilt-period", "1000", "min-link-reconnect-period", "1000"}
 
 // Start starts servers, of which the first one leads, and Sentinels for them, which are a redis-server. The
@@ -141,6 +143,21 @@ func flat(v resp.Value) map[string]string {
 		all[v.Elems[i].Str] = v.Elems[i+1].Str
 	}
 	return all
+}
+
+// Replace has a Sentinel make another one lead than this one, which lives. If the Sentinel has just stood
+// still, as it does while it writes its file, then what it knows of the replicas is too old: it refuses, or
+// gives up, and does not try again by itself. So it is asked again.
+func (f *Fleet) Replace(leader *Process) {
+	f.t.Helper()
+	sentinel := f.Sentinels[0]
+	eventually(f.t, "a Sentinel replaces "+leader.Port, func() bool {
+		master := flat(sentinel.Try("SENTINEL", "MASTER", Name))
+		if master["port"] == leader.Announced && !strings.Contains(master["flags"], "failover_in_progress") {
+			sentinel.Try("SENTINEL", "FAILOVER", Name)
+		}
+		return len(master) > 0 && master["port"] != leader.Announced
+	})
 }
 
 // Successor waits until all Sentinels say that another one leads, and it does.

@@ -37,6 +37,7 @@ func TestSentinel(t *testing.T) {
 	run := buildPrograms(t)
 	t.Run("lockservers", func(t *testing.T) { failovers(t, run) })
 	t.Run("both", func(t *testing.T) { failoversOfBoth(t, run) })
+	t.Run("replaced", func(t *testing.T) { replacedBeforeTheReplicasAreKnown(t, run) })
 	t.Run("acknowledged", func(t *testing.T) { nothingAcknowledgedIsLost(t, run) })
 }
 
@@ -72,6 +73,17 @@ func failovers(t *testing.T, run programs) {
 	reach(t, old.Addr()).Send("DEBUG", "SLEEP", "5")
 	leader = f.Successor(old)
 	f.Same(leader)
+}
+
+// replacedBeforeTheReplicasAreKnown: a planned failover that the Sentinel refuses at first.
+func replacedBeforeTheReplicasAreKnown(t *testing.T, run programs) {
+	f := fleet.Start(t, run.sentinel, "", run.lockserver, run.lockserver)
+	leader, sentinel := f.Members[0], f.Sentinels[0]
+	// Of a replica that it has not asked for three of these periods a Sentinel knows nothing.
+	require.Equal(t, "+OK", sentinel.Try("SENTINEL", "DEBUG", "info-period", "1").String())
+	time.AfterFunc(time.Second, func() { sentinel.Try("SENTINEL", "DEBUG", "info-period", "200") })
+	f.Replace(leader)
+	f.Same(f.Successor(leader))
 }
 
 // failoversOfBoth: a lockserver and a Redis take turns.
