@@ -69,13 +69,14 @@ public final class Server implements BeforeAllCallback, BeforeEachCallback, Afte
         }
     }
 
-    private static Path program() {
+    /** The program that is tested. */
+    static Path program() {
         String named = System.getenv("LOCKSERVER");
         return named != null ? Path.of(named) : root().resolve("bin/lockserver");
     }
 
     /** The folder of the repository; a module's folder is below it, at whatever depth. */
-    private static Path root() {
+    static Path root() {
         Path root = Path.of("").toAbsolutePath();
         while (!Files.exists(root.resolve("go.mod"))) {
             root = root.getParent();

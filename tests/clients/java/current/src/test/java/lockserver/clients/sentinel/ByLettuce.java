@@ -1,0 +1,75 @@
+package lockserver.clients.sentinel;
+
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.TimeUnit;
+
+import io.lettuce.core.LettuceFutures;
+import io.lettuce.core.RedisClient;
+import io.lettuce.core.RedisCommandExecutionException;
+import io.lettuce.core.RedisException;
+import io.lettuce.core.RedisURI;
+import io.lettuce.core.api.StatefulRedisConnection;
+import io.lettuce.core.codec.StringCodec;
+import io.lettuce.core.masterreplica.MasterReplica;
+import io.lettuce.core.output.IntegerOutput;
+import io.lettuce.core.protocol.CommandArgs;
+import io.lettuce.core.protocol.ProtocolKeyword;
+
+import lockserver.clients.Fleet;
+
+/**
+ * Lettuce's connection to a master and its replicas, which many threads share. It looks five seconds after a Sentinel
+ * has said something who leads.
+ */
+final class ByLettuce extends Native {
+    private final RedisClient client = RedisClient.create();
+    private final StatefulRedisConnection<String, String> shared;
+    private final StatefulRedisConnection<String, String> attached;
+
+    ByLettuce(Fleet fleet) {
+        super("lettuce");
+        RedisURI.Builder address = RedisURI.builder().withSentinelMasterId(fleet.name()).withTimeout(Duration.ofMillis(TIMEOUT_MS));
+        for (String sentinel : fleet.sentinels()) {
+            String[] parts = sentinel.split(":");
+            address.withSentinel(parts[0], Integer.parseInt(parts[1]));
+        }
+        shared = MasterReplica.connect(client, StringCodec.UTF8, address.build());
+        attached = MasterReplica.connect(client, StringCodec.UTF8, address.build());
+        hold();
+    }
+
+    @Override
+    Object send(boolean attach, String... words) {
+        ProtocolKeyword command = new ProtocolKeyword() {
+            @Override
+            public byte[] getBytes() {
+                return StringCodec.ASCII.encodeKey(words[0]).array();
+            }
+
+            @Override
+            public String toString() {
+                return words[0];
+            }
+        };
+        CommandArgs<String, String> args = new CommandArgs<>(StringCodec.UTF8).addValues(Arrays.asList(words).subList(1, words.length));
+        // It reads the replies of commands that it does not know as what it is told.
+        return LettuceFutures.awaitOrCancel((attach ? attached : shared).async().dispatch(command, new IntegerOutput<>(StringCodec.UTF8), args),
+                TIMEOUT_MS, TimeUnit.MILLISECONDS);
+    }
+
+    @Override
+    boolean passes(RuntimeException failure) {
+        if (failure instanceof RedisCommandExecutionException) {
+            return replaced(failure);
+        }
+        // What it had sent to a master that it leaves it cancels.
+        return failure instanceof RedisException || failure instanceof CancellationException;
+    }
+
+    @Override
+    public void close() {
+        client.shutdown(Duration.ZERO, Duration.ofSeconds(2));
+    }
+}
