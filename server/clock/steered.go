@@ -1,0 +1,55 @@
+package clock
+
+import (
+	"sync"
+	"time"
+)
+
+// Steered is the clock of a server whose data others go on with: it never goes back, and does not jump when
+// the machine's clock is set. It goes by a clock that only measures how long things take, and follows the
+// machine's slowly.
+type Steered struct {
+	wall, since func() int64
+
+	mu     sync.Mutex
+	us, at int64 // it showed us when since said at
+}
+
+// steerPart is how fast a steered clock follows the machine's: by one part in so many of the time that
+// passes, which is what a good clock may be wrong by.
+const steerPart = 2000
+
+// NewSteered returns a clock that begins with what of shows.
+func NewSteered(of Clock) *Steered {
+	c := &Steered{wall: of.NowUS, since: of.NowUS}
+	if _, ok := of.(*System); ok {
+		start := time.Now()
+		c.since = func() int64 { return time.Since(start).Microseconds() }
+	}
+	c.Set(0)
+	return c
+}
+
+// Set makes the clock show what the machine's does, or leastUS if that is later.
+func (c *Steered) Set(leastUS int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.us, c.at = max(c.wall(), leastUS), c.since()
+}
+
+// NowUS implements Clock.
+func (c *Steered) NowUS() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.since()
+	passed := now - c.at
+	if passed <= 0 {
+		return c.us
+	}
+	us := c.us + passed
+	if most := passed / steerPart; most > 0 {
+		us += min(max(c.wall()-us, -most), most)
+		c.us, c.at = us, now
+	}
+	return us
+}
