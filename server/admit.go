@@ -53,6 +53,11 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 // admitHere is the rest of admit, what has to do with the server's state and the session's. flags are the
 // row's, or those of what it is to run.
 func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
+	if s.executor.member != nil {
+		if err := s.executor.refusedByGroup(row, flags); err != nil {
+			return err
+		}
+	}
 	if flags&(commands.Write|commands.NeedsDisk) != 0 {
 		if err := s.executor.refusesWrite(flags); err != nil {
 			return err

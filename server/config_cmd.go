@@ -78,6 +78,9 @@ func configSet(c *commands.Ctx) error {
 		err = admitsMaxClients(next)
 	}
 	if err == nil {
+		err = ex.keptByGroup(names)
+	}
+	if err == nil {
 		err = ex.encryptAnew(next, names)
 	}
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
+	"lockserver/server/raft"
 	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/stats"
@@ -81,6 +82,8 @@ type executor struct {
 	durable     durability.Storage // what is kept on disk
 	replication replication.Node   // who has the same data
 	applier     *replayer          // of what the master sends; nil: nothing ever did
+	member      *raft.Member       // of a group; nil: this server is none. Set by New
+	steered     *clock.Steered     // a member's clock
 	// follows: this server is a replica, on which nothing ends, is renewed or is granted by itself.
 	follows bool
 	// guarded: a write may be refused for what replication says of this server. mayBeStale: any command may.
@@ -164,6 +167,9 @@ func (ex *executor) end() []*session {
 	}
 	if ex.replication.Filled() {
 		ex.replication.EndSlice()
+	}
+	if ex.member != nil && ex.member.Wanted() {
+		ex.member.EndSlice()
 	}
 	ex.round = nil
 	ex.countMemory()

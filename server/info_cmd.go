@@ -59,7 +59,7 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 	if ex.group != nil {
 		replication = func(t *info.Text) { ex.group.WriteReplication(at, t) }
 	}
-	return []info.Section{
+	sections := []info.Section{
 		{Name: "Server", Write: ex.infoServer},
 		{Name: "Clients", Write: ex.infoClients},
 		{Name: "Memory", Write: ex.infoMemory},
@@ -75,6 +75,10 @@ func (ex *executor) infoSections(at *topology.Place) []info.Section {
 		{Name: "Cluster", Write: ex.group.WriteInfo},
 		{Name: "Keyspace", Write: ex.infoKeyspace},
 	}
+	if ex.member != nil {
+		sections = append(sections, info.Section{Name: "Raft", Write: ex.member.WriteInfo})
+	}
+	return sections
 }
 
 func (ex *executor) infoServer(t *info.Text) {

@@ -12,6 +12,7 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/server/clock"
+	"lockserver/server/raft"
 	"lockserver/server/topology"
 	"lockserver/store"
 )
@@ -68,6 +69,11 @@ type Options struct {
 	Group *topology.Group
 	// Journal takes the effects of every unit; nil: they are not recorded.
 	Journal Journal
+	// Raft makes the server a member of a raft group by an engine (package server/raft/engine has one), which
+	// decides on the data: nothing else is loaded or kept. It tells Group who leads. nil: the server is in
+	// none. RaftOptions say how it behaves.
+	Raft        raft.Engine
+	RaftOptions raft.Options
 	// Version is what INFO and HELLO call this build; empty: "dev".
 	Version string
 }

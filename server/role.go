@@ -74,6 +74,9 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 
 // ackDue is the position that the output of a slice waits for; 0: none.
 func (ex *executor) ackDue(s *session) int64 {
+	if ex.member != nil {
+		return ex.member.Due()
+	}
 	if s.replica != nil {
 		return 0
 	}
@@ -92,7 +95,7 @@ func (ex *executor) acknowledged() {
 
 // openAcks lets go what enough replicas have acknowledged.
 func (ex *executor) openAcks() {
-	if ex.follows {
+	if ex.follows || ex.member != nil {
 		return
 	}
 	if n := ex.config.Replication.MinAck; n > 0 {
@@ -104,13 +107,16 @@ func (ex *executor) openAcks() {
 
 // loseAcks ends those who wait: what they were to be told may be gone with what this server did on its own.
 func (ex *executor) loseAcks() {
-	if ex.acks.Waiting() > 0 {
+	if ex.member == nil && ex.acks.Waiting() > 0 {
 		ex.acks.Lose(ex.ackBase + ex.replication.Offset())
 	}
 }
 
 // raiseAcks makes positions go on above those that have been.
 func (ex *executor) raiseAcks() {
+	if ex.member != nil {
+		return // the member counts them
+	}
 	if below := ex.acks.End() + 1 - ex.ackBase - ex.replication.Offset(); below > 0 {
 		ex.ackBase += below
 	}
@@ -126,7 +132,7 @@ func (ex *executor) demoted() {
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	for _, s := range ex.clients {
-		if s.waiter != nil {
+		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
 			ex.answer(s.waiter, func(*commands.Ctx) error { return commands.ErrDemoted })
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/durability"
+	"lockserver/server/raft"
 	"lockserver/server/script"
 	"lockserver/server/stats"
 	"lockserver/server/transport"
@@ -97,6 +98,9 @@ func (srv *Server) Start() error {
 	srv.executor.log.Info("Server initialized")
 	srv.executor.enter(PhaseListening)
 	err := srv.executor.load()
+	if err == nil {
+		err = srv.executor.startMember()
+	}
 	srv.life.Lock()
 	closed := srv.state == stateClosed // meanwhile; Close sees to everything
 	if !closed && err == nil {
@@ -299,6 +303,9 @@ func (srv *Server) tearDown() {
 	srv.life.Unlock()
 	srv.executor.hurry()
 	srv.endpoint.Close()
+	if srv.executor.member != nil {
+		srv.executor.member.Close()
+	}
 	srv.group.Wait()
 	srv.executor.mu.Lock()
 	end := srv.executor.durable.Close()
@@ -363,6 +370,14 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.clients = make(map[int64]*session)
 	ex.joinGroup(o.Group)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	if o.Raft != nil {
+		if err := joinable(c); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+		ex.steered = clock.NewSteered(o.Clock)
+		ex.clock, ex.member = ex.steered, raft.New(o.Raft, o.RaftOptions)
+		ex.member.SetHost(raftHost{ex})
+	}
 	if err := ex.useTable(tableOf(&o)); err != nil {
 		return err
 	}

@@ -215,6 +215,7 @@ func (s *session) takeInbox() {
 	for _, b := range s.inbox {
 		s.out.Raw(b)
 	}
+	s.tells = s.tells || s.executor.member != nil // of what may never have been
 	s.dropInbox()
 }
 

@@ -40,6 +40,9 @@ func (ex *executor) applyConfig() {
 	ex.openAcks()
 	ex.guarded = ex.follows && c.Replication.ReadOnly || c.Replication.MinToWrite > 0
 	ex.mayBeStale, ex.needsAcks = ex.follows && !c.Replication.ServeStale, !ex.follows && c.Replication.MinAck > 0
+	if ex.member != nil {
+		ex.guarded, ex.mayBeStale, ex.needsAcks = false, ex.follows, !ex.follows
+	}
 	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {

@@ -9,6 +9,7 @@ import (
 	"lockserver/server/debug"
 	"lockserver/server/dump"
 	"lockserver/server/memory"
+	"lockserver/server/raft"
 	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/standalone"
@@ -22,7 +23,7 @@ func serverRows() [][]commands.Row {
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
 		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
-		roleInGroup(replication.Rows(replicationOf)),
+		roleInGroup(replication.Rows(replicationOf)), raft.Rows(raftOf),
 	}
 }
 

@@ -119,6 +119,9 @@ func (ex *executor) keepHouse() {
 	}
 	ex.durable.Tick()
 	ex.replication.Tick()
+	if ex.member != nil {
+		ex.member.Tick()
+	}
 	nowS := ex.store.NowUS() / 1_000_000
 	ex.stats.Events.Add("aof-sync", nowS, ex.durable.SlowestSync().Milliseconds())
 	ex.stats.Events.Add("gc", nowS, ex.stats.Pauses.Longest().Milliseconds())

@@ -19,6 +19,7 @@ func TestWhoEmbedsGetsNoAdminPort(t *testing.T) {
 	for _, dep := range deps {
 		require.NotEqual(t, "admin", layer(dep), dep)
 		require.False(t, strings.HasPrefix(dep, "github.com/prometheus/"), dep)
+		require.False(t, strings.HasPrefix(dep, "github.com/hashicorp/"), dep)
 	}
 	require.NotContains(t, deps, "net/http")
 	for _, s := range sources(t) {

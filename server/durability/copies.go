@@ -69,6 +69,14 @@ func (s *Storage) Receive(from io.Reader, size int64) (persistence.History, erro
 	return got.History, err
 }
 
+// Forget forgets all data. The log is as it was: for who has none.
+func (s *Storage) Forget() {
+	s.host.HandOn()
+	s.store.Record(false)
+	defer func() { s.store.Record(s.Records()) }()
+	s.forgetAll()
+}
+
 func (s *Storage) forgetAll() {
 	s.store.FlushAll()
 	s.host.DropLibraries()

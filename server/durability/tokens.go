@@ -192,6 +192,12 @@ func (s *Storage) seeTokenLimit(limit int64) {
 	}
 }
 
+// SeeToken makes the next tokens higher than one, if it is one that can be.
+func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
+
+// LastToken is the highest token that was given out, or seen.
+func (s *Storage) LastToken() int64 { return s.tokens.last }
+
 // SeeAllTokens makes the next tokens higher than those of all locks there are.
 func (s *Storage) SeeAllTokens() { s.seeTokens() }
 

@@ -1,0 +1,217 @@
+package raft
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+
+	"lockserver/persistence"
+	"lockserver/server/replication"
+)
+
+// machine is the member as an engine sees it that was opened once.
+type machine struct {
+	member *Member
+	run    int
+}
+
+var _ Machine = machine{}
+
+// errVoid is returned for an entry that does not go on where the log has come to.
+var errVoid = errors.New("the entry does not go on where the history has come to")
+
+// Apply implements Machine.
+func (a machine) Apply(b []byte) (err error) {
+	m := a.member
+	e, bad := parseEntry(b)
+	var in *replication.Input
+	m.host.Slice(func() {
+		switch {
+		case m.run != a.run || m.state == stopped:
+			err = errForeign
+			return
+		case bad != nil:
+			err = bad
+			m.stop(fmt.Errorf("an entry of the log cannot be read: %w", bad))
+			return
+		}
+		m.logBytes += int64(len(b))
+		if e.after != m.applied {
+			err = errVoid
+			return
+		}
+		m.clockMS, m.token = max(m.clockMS, e.clockMS), max(m.token, e.token)
+		if m.state == leading && e.id == m.id {
+			m.applied = e.end()
+			return
+		}
+		m.depose("another member leads")
+		if m.run != a.run {
+			err = errForeign
+			m.host.EndUnit()
+			return
+		}
+		if m.input == nil || e.id != m.applied.id {
+			m.input = replication.NewInput(m.db) // a leader that has died may have left a part of a unit
+		}
+		in = m.input
+	})
+	if in == nil {
+		return err
+	}
+	return a.follow(&e, in)
+}
+
+// follow applies what the leader has done.
+func (a machine) follow(e *entry, in *replication.Input) error {
+	m := a.member
+	err := in.Take(e.bytes)
+	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
+		m.host.Slice(func() {
+			for i := range some {
+				if err = m.applyUnit(&some[i]); err != nil {
+					return
+				}
+				in.Bytes(&some[i])
+			}
+		})
+	}
+	in.Keep()
+	m.host.Slice(func() {
+		switch {
+		case m.run != a.run:
+			err = errForeign
+		case err != nil:
+			m.stop(fmt.Errorf("an entry of the log cannot be applied: %w", err))
+		default:
+			m.applied = e.end()
+		}
+	})
+	return err
+}
+
+// applyUnit does what the commands of a unit say.
+func (m *Member) applyUnit(u *replication.Unit) error {
+	defer m.host.EndUnit()
+	for _, c := range u.Commands {
+		if err := m.host.Apply(c.DB, c.Argv); err != nil {
+			return err
+		}
+	}
+	m.db = u.DB
+	return nil
+}
+
+// errNotNow says that no cut can be made: the data is not that of a place in the log.
+var errNotNow = errors.New("something is under way")
+
+// Cut implements Machine.
+func (a machine) Cut() (cut Cut, err error) {
+	m := a.member
+	m.host.Slice(func() {
+		switch {
+		case m.run != a.run || m.state == stopped:
+			err = errForeign
+		case m.state == leading:
+			m.host.HandOn()
+			if !m.settled() {
+				err = errNotNow
+				return
+			}
+			m.db = m.selected()
+		case m.input != nil && !m.input.Whole():
+			err = errNotNow
+		}
+		if err != nil {
+			return
+		}
+		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
+		cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, max(m.token, m.host.LastToken())}
+		m.logBytes = 0
+		m.counts.snapshots++
+		m.release()
+		m.host.EndUnit()
+	})
+	return cut, err
+}
+
+// headedCut is a cut with what a snapshot has before it.
+type headedCut struct {
+	Cut
+	host           Host
+	clockMS, token int64
+}
+
+// Write implements Cut.
+func (c *headedCut) Write(w io.Writer) error {
+	if err := writeHead(w, c.clockMS, c.token); err != nil {
+		return err
+	}
+	return c.Cut.Write(w)
+}
+
+// Release implements Cut. What shares memory with the cut hears of it.
+func (c *headedCut) Release() { c.host.Locked(c.Cut.Release) }
+
+// Restore implements Machine.
+func (a machine) Restore(r io.Reader) error {
+	m := a.member
+	from := bufio.NewReader(r)
+	clockMS, token, err := readHead(from)
+	if err != nil {
+		return err
+	}
+	m.host.Slice(func() {
+		if m.run != a.run {
+			err = errForeign
+			return
+		}
+		if m.state == leading { // what it has done is thrown away with all else, but the machine stays
+			m.giveWay()
+			m.host.DropClients()
+		}
+		m.state = rebuilding
+		m.host.EndUnit()
+	})
+	if err != nil {
+		return err
+	}
+	at, err := m.host.Replace(from)
+	if err == nil && at.ID == "" {
+		err = errors.New("a snapshot of the group does not say where it stands in the history")
+	}
+	m.host.Slice(func() {
+		switch {
+		case m.run != a.run:
+			err = errForeign
+			return
+		case err != nil:
+			m.stop(fmt.Errorf("a snapshot cannot be loaded: %w", err))
+		case m.state == rebuilding:
+			m.state = following
+		}
+		m.applied, m.db, m.input = place{at.ID, at.Offset}, max(0, at.DB), nil
+		m.clockMS, m.token = max(m.clockMS, clockMS), max(m.token, token)
+		m.logBytes = 0
+	})
+	return err
+}
+
+// Changed implements Machine.
+func (a machine) Changed() { a.member.changed() }
+
+// Leads implements Machine.
+func (a machine) Leads(on bool) {
+	m := a.member
+	if on {
+		m.lead(a.run)
+		return
+	}
+	m.host.Slice(func() {
+		if m.run == a.run {
+			m.depose("this member was not heard of by enough others, or gave way")
+			m.host.EndUnit()
+		}
+	})
+}

@@ -1,0 +1,75 @@
+package raft
+
+import "io"
+
+// Engine makes the members of a group agree on a log. Its methods may be called by any goroutine; none is
+// called under the host's lock, but for Leads, Leader and Status.
+type Engine interface {
+	// Open begins to take part. What is known to be committed is given to the machine from then on; a
+	// snapshot, if there is one, before Open returns. Where there is nothing of a group yet one is formed.
+	Open(m Machine) error
+	// Close ends taking part; nothing of the machine is called any more. Open may follow.
+	Close() error
+	// Propose adds an entry. wait returns when it is committed and was given to the machine, with what Apply
+	// has returned, or when that may never be.
+	Propose(entry []byte) (wait func() error)
+	// Barrier returns when all that was committed before has been given to the machine.
+	Barrier() error
+	// Prove begins to ask the others whether this member leads still, as of now.
+	Prove() (wait func() error)
+	// Leads reports whether this member leads, for all that it knows.
+	Leads() bool
+	// Leader is the member that leads, for all that this one knows; without an ID: none does.
+	Leader() Peer
+	// Snapshot has the machine's state written down, and the log cut off behind it.
+	Snapshot() error
+	Status() Status
+
+	// Add makes a server a member, or changes its addresses; Remove ends that; Transfer makes a member the
+	// leader: this one, or, without an id, any. They work on the leader.
+	Add(m Peer) error
+	Remove(id string) error
+	Transfer(id string) error
+}
+
+// Machine is what the log is about.
+type Machine interface {
+	// Apply takes the next entry. The error is for who proposed it.
+	Apply(entry []byte) error
+	// Cut takes the state for a snapshot.
+	Cut() (Cut, error)
+	// Restore takes the state of a snapshot in place of what there is.
+	Restore(r io.Reader) error
+	// Leads is told that this member has become the leader, or is it no more.
+	Leads(on bool)
+	// Changed is told that another leads, or others are members.
+	Changed()
+}
+
+// Cut is a state as it was.
+type Cut interface {
+	// Write writes it out, once.
+	Write(w io.Writer) error
+	Release()
+}
+
+// Peer is a member of a group.
+type Peer struct {
+	ID     string
+	Raft   string // where the other members reach it, as host:port
+	Client string // where clients do
+}
+
+// Status is how a member of a group is.
+type Status struct {
+	ID     string
+	State  string // "leader", "follower", "candidate" or "shutdown"
+	Leader Peer   // without an ID: none is known
+	Peers  []Peer
+	Term   uint64
+	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
+	// given, and the newest in a snapshot.
+	LastIndex, CommitIndex, AppliedIndex, SnapshotIndex uint64
+	// ContactMS is how long ago a follower has heard of the leader; -1: never, or it is the leader.
+	ContactMS int64
+}

@@ -1,0 +1,391 @@
+// Package engine makes the members of a raft group agree with github.com/hashicorp/raft.
+//
+// It owns what of that library is set how, where its log lies, and how its members reach each other. It must
+// not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
+// embeds a server does not get the library.
+//
+// engine.go drives the library, disk.go has its files, network.go its connections. In tests transport and
+// stores are the library's own, in memory.
+package engine
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
+)
+
+// Options say which member of which group an engine is, and what it works with.
+type Options struct {
+	ID    string
+	Peers []raft.Peer // with which a group is formed where there is none yet
+	// ElectionMS is for how long a leader may be silent before the others elect another.
+	ElectionMS int64
+	// Trailing is how many entries are kept behind a snapshot, for members that are behind by a little; 0:
+	// 10240.
+	Trailing uint64
+	Log      *slog.Logger
+
+	Logs      hraft.LogStore
+	Stable    hraft.StableStore
+	Snapshots hraft.SnapshotStore
+	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
+	Transport func() (hraft.Transport, error)
+	// Release lets go of the stores when the engine has ended for good; nil: nothing is to be done.
+	Release func() error
+}
+
+// Engine implements raft.Engine.
+type Engine struct {
+	options Options
+
+	mu      sync.Mutex
+	running *running // nil: it is closed
+}
+
+var _ raft.Engine = (*Engine)(nil)
+
+// running is an engine between Open and Close.
+type running struct {
+	raft      *hraft.Raft
+	transport hraft.Transport
+	notify    chan bool
+	ended     chan struct{}
+	watching  sync.WaitGroup
+}
+
+// New makes an engine, which does nothing before Open.
+func New(o Options) *Engine { return &Engine{options: o} }
+
+// Address is what the library has as the address of a member. Where clients reach it is a part, so that every
+// member knows that of all others.
+func Address(p raft.Peer) hraft.ServerAddress { return hraft.ServerAddress(p.Raft + "/" + p.Client) }
+
+// peerOf reads an address of the library's.
+func peerOf(id hraft.ServerID, at hraft.ServerAddress) raft.Peer {
+	reached, client, _ := strings.Cut(string(at), "/")
+	return raft.Peer{ID: string(id), Raft: reached, Client: client}
+}
+
+const (
+	// commitEvery is how soon followers hear of what is committed if nothing else is sent.
+	commitEvery = 50 * time.Millisecond
+	// trailingEntries is Options.Trailing where nothing is said.
+	trailingEntries = 10240
+	// patience is how long an operator's change of the group may take.
+	patience = 10 * time.Second
+)
+
+// config is how the library is set. Snapshots are made when the member says so.
+func (e *Engine) config(notify chan bool) *hraft.Config {
+	election := time.Duration(e.options.ElectionMS) * time.Millisecond
+	c := hraft.DefaultConfig()
+	c.LocalID = hraft.ServerID(e.options.ID)
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout = election, election, election/2
+	c.CommitTimeout = commitEvery
+	c.TrailingLogs = cmp.Or(e.options.Trailing, trailingEntries)
+	c.SnapshotInterval, c.SnapshotThreshold = time.Hour, math.MaxUint64
+	c.NotifyCh = notify
+	c.ShutdownOnRemove = false
+	c.NoLegacyTelemetry = true
+	c.Logger = newLogger(e.options.Log)
+	return c
+}
+
+// Open implements raft.Engine.
+func (e *Engine) Open(m raft.Machine) error {
+	transport, err := e.options.Transport()
+	if err != nil {
+		return err
+	}
+	r := &running{transport: transport, notify: make(chan bool, 16), ended: make(chan struct{})}
+	if r.raft, err = e.start(m, r); err != nil {
+		return errors.Join(err, closeTransport(transport))
+	}
+	r.watching.Go(func() { r.watch(m) })
+	seen := make(chan hraft.Observation, 16)
+	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
+		switch o.Data.(type) {
+		case hraft.LeaderObservation, hraft.PeerObservation:
+			return true
+		}
+		return false
+	}))
+	r.watching.Go(func() {
+		for {
+			select {
+			case <-seen:
+				m.Changed()
+			case <-r.ended:
+				return
+			}
+		}
+	})
+	e.mu.Lock()
+	e.running = r
+	e.mu.Unlock()
+	return nil
+}
+
+// start forms the group where there is none, and starts the library.
+func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
+	o := &e.options
+	c := e.config(r.notify)
+	is, err := hraft.HasExistingState(o.Logs, o.Stable, o.Snapshots)
+	if err != nil {
+		return nil, err
+	}
+	if !is && len(o.Peers) > 0 {
+		var all hraft.Configuration
+		for _, p := range o.Peers {
+			all.Servers = append(all.Servers, hraft.Server{ID: hraft.ServerID(p.ID), Address: Address(p)})
+		}
+		if err := hraft.BootstrapCluster(c, o.Logs, o.Stable, o.Snapshots, r.transport, all); err != nil {
+			return nil, err
+		}
+	}
+	return hraft.NewRaft(c, machine{m}, o.Logs, o.Stable, o.Snapshots, r.transport)
+}
+
+// watch tells the machine who leads.
+func (r *running) watch(m raft.Machine) {
+	for {
+		select {
+		case on := <-r.notify:
+			m.Leads(on)
+		case <-r.ended:
+			return
+		}
+	}
+}
+
+func closeTransport(t hraft.Transport) error {
+	if c, ok := t.(hraft.WithClose); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Close implements raft.Engine.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	r := e.running
+	e.running = nil
+	e.mu.Unlock()
+	if r == nil {
+		return nil
+	}
+	ended := r.raft.Shutdown()
+	close(r.ended) // who waits for what was proposed need not any longer
+	err := ended.Error()
+	r.watching.Wait()
+	return err
+}
+
+// Release lets go of the stores, for good.
+func (e *Engine) Release() error {
+	if e.options.Release == nil {
+		return nil
+	}
+	return e.options.Release()
+}
+
+// now is what runs. The error says that nothing does.
+func (e *Engine) now() (*running, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.running == nil {
+		return nil, hraft.ErrRaftShutdown
+	}
+	return e.running, nil
+}
+
+// Propose implements raft.Engine.
+func (e *Engine) Propose(entry []byte) (wait func() error) {
+	r, err := e.now()
+	if err != nil {
+		return func() error { return err }
+	}
+	f := r.raft.Apply(entry, 0)
+	return r.await(f, func() error {
+		err, _ := f.Response().(error)
+		return err
+	})
+}
+
+// await is how one waits for the library, which may forget to answer when it ends.
+func (r *running) await(f hraft.Future, result func() error) (wait func() error) {
+	done := make(chan error, 1)
+	go func() {
+		err := f.Error()
+		if err == nil && result != nil {
+			err = result()
+		}
+		done <- err
+	}()
+	return func() error {
+		select {
+		case err := <-done:
+			return err
+		case <-r.ended:
+			return hraft.ErrRaftShutdown
+		}
+	}
+}
+
+// Barrier implements raft.Engine.
+func (e *Engine) Barrier() error {
+	r, err := e.now()
+	if err != nil {
+		return err
+	}
+	return r.await(r.raft.Barrier(0), nil)()
+}
+
+// Prove implements raft.Engine.
+func (e *Engine) Prove() (wait func() error) {
+	r, err := e.now()
+	if err != nil {
+		return func() error { return err }
+	}
+	return r.await(r.raft.VerifyLeader(), nil)
+}
+
+// Leads implements raft.Engine.
+func (e *Engine) Leads() bool {
+	r, err := e.now()
+	return err == nil && r.raft.State() == hraft.Leader
+}
+
+// Leader implements raft.Engine.
+func (e *Engine) Leader() (p raft.Peer) {
+	if r, err := e.now(); err == nil {
+		if at, id := r.raft.LeaderWithID(); id != "" {
+			p = peerOf(id, at)
+		}
+	}
+	return p
+}
+
+// Snapshot implements raft.Engine. That there is nothing new is none of a failure.
+func (e *Engine) Snapshot() error {
+	r, err := e.now()
+	if err != nil {
+		return err
+	}
+	if err := r.await(r.raft.Snapshot(), nil)(); err != nil && !errors.Is(err, hraft.ErrNothingNewToSnapshot) {
+		return err
+	}
+	return nil
+}
+
+// Status implements raft.Engine.
+func (e *Engine) Status() raft.Status {
+	r, err := e.now()
+	if err != nil {
+		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
+	}
+	s := raft.Status{ID: e.options.ID, State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
+		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
+	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
+	if at, id := r.raft.LeaderWithID(); id != "" {
+		s.Leader = peerOf(id, at)
+	}
+	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
+		s.ContactMS = time.Since(last).Milliseconds()
+	}
+	f := r.raft.GetConfiguration()
+	if f.Error() == nil {
+		for _, m := range f.Configuration().Servers {
+			s.Peers = append(s.Peers, peerOf(m.ID, m.Address))
+		}
+	}
+	return s
+}
+
+// Add implements raft.Engine.
+func (e *Engine) Add(p raft.Peer) error {
+	r, err := e.now()
+	if err != nil {
+		return err
+	}
+	return r.await(r.raft.AddVoter(hraft.ServerID(p.ID), Address(p), 0, patience), nil)()
+}
+
+// Remove implements raft.Engine.
+func (e *Engine) Remove(id string) error {
+	r, err := e.now()
+	if err != nil {
+		return err
+	}
+	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience), nil)()
+}
+
+// Transfer implements raft.Engine.
+func (e *Engine) Transfer(id string) error {
+	r, err := e.now()
+	if err != nil {
+		return err
+	}
+	if id == "" {
+		return r.await(r.raft.LeadershipTransfer(), nil)()
+	}
+	for _, p := range e.Status().Peers {
+		if p.ID == id {
+			return r.await(r.raft.LeadershipTransferToServer(hraft.ServerID(id), Address(p)), nil)()
+		}
+	}
+	return fmt.Errorf("no member is called %s", id)
+}
+
+// machine is a raft.Machine as the library sees it.
+type machine struct{ of raft.Machine }
+
+var _ hraft.FSM = machine{}
+
+// Apply implements hraft.FSM.
+func (m machine) Apply(l *hraft.Log) any {
+	if err := m.of.Apply(l.Data); err != nil {
+		return err
+	}
+	return nil
+}
+
+// Snapshot implements hraft.FSM.
+func (m machine) Snapshot() (hraft.FSMSnapshot, error) {
+	cut, err := m.of.Cut()
+	if err != nil {
+		return nil, err
+	}
+	return snapshot{cut}, nil
+}
+
+// Restore implements hraft.FSM.
+func (m machine) Restore(from io.ReadCloser) error {
+	defer func() { _ = from.Close() }()
+	return m.of.Restore(from)
+}
+
+// snapshot is a raft.Cut as the library sees it.
+type snapshot struct{ cut raft.Cut }
+
+// Persist implements hraft.FSMSnapshot.
+func (s snapshot) Persist(to hraft.SnapshotSink) error {
+	if err := s.cut.Write(to); err != nil {
+		return errors.Join(err, to.Cancel())
+	}
+	return to.Close()
+}
+
+// Release implements hraft.FSMSnapshot.
+func (s snapshot) Release() { s.cut.Release() }

@@ -1,0 +1,112 @@
+package raft
+
+import (
+	"bufio"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// place is where a history has come to: so many bytes of it lie before. Its name changes with each leader.
+// The zero place is that of a group in which nothing has happened.
+type place struct {
+	id     string
+	offset int64
+}
+
+// entry is one of the group's log.
+type entry struct {
+	// after is the place from which it goes on. If that is not where the log has come to it is void.
+	after place
+	// id names the history from here on: that of the leader that made the entry.
+	id string
+	// clockMS is the leader's time, and token above every fencing token that it has given out.
+	clockMS, token int64
+	// bytes are those of the history. A unit may go on in the next entry.
+	bytes []byte
+}
+
+// end is the place behind the entry.
+func (e *entry) end() place { return place{e.id, e.after.offset + int64(len(e.bytes))} }
+
+// The format of an entry, do not change: a version, two names (a length in a byte, and so many bytes) of
+// after and of the history, then offset, clock and token with eight bytes each, the lowest first, then the
+// bytes.
+const (
+	entryVersion = 1
+)
+
+// appendTo appends the entry in its format.
+func (e *entry) appendTo(dst []byte) []byte {
+	dst = append(dst, entryVersion)
+	for _, name := range []string{e.after.id, e.id} {
+		dst = append(append(dst, byte(len(name))), name...)
+	}
+	for _, n := range []int64{e.after.offset, e.clockMS, e.token} {
+		dst = binary.LittleEndian.AppendUint64(dst, uint64(n))
+	}
+	return append(dst, e.bytes...)
+}
+
+var errShort = errors.New("it is cut off")
+
+// parseEntry reads an entry, whose bytes are those of b.
+func parseEntry(b []byte) (e entry, err error) {
+	if len(b) == 0 {
+		return e, errShort
+	}
+	if b[0] != entryVersion {
+		return e, fmt.Errorf("it has version %d, and this lockserver knows %d: a newer one wrote it", b[0], entryVersion)
+	}
+	b = b[1:]
+	for _, name := range []*string{&e.after.id, &e.id} {
+		if len(b) == 0 || len(b) < 1+int(b[0]) {
+			return e, errShort
+		}
+		*name = string(b[1 : 1+int(b[0])])
+		b = b[1+int(b[0]):]
+	}
+	for _, n := range []*int64{&e.after.offset, &e.clockMS, &e.token} {
+		if len(b) < 8 {
+			return e, errShort
+		}
+		*n = int64(binary.LittleEndian.Uint64(b))
+		b = b[8:]
+	}
+	e.bytes = b
+	return e, nil
+}
+
+// snapshotMagic begins a snapshot. Its format, do not change: this line, clock and token with eight bytes
+// each, the lowest first, four bytes of their CRC (IEEE), and then an RDB file that states the place in the
+// history.
+const snapshotMagic = "lockserver raft snapshot 1\n"
+
+// writeHead writes what stands before the RDB file of a snapshot.
+func writeHead(w io.Writer, clockMS, token int64) error {
+	head := []byte(snapshotMagic)
+	for _, n := range []int64{clockMS, token} {
+		head = binary.LittleEndian.AppendUint64(head, uint64(n))
+	}
+	head = binary.LittleEndian.AppendUint32(head, crc32.ChecksumIEEE(head))
+	_, err := w.Write(head)
+	return err
+}
+
+// readHead reads what stands before the RDB file of a snapshot.
+func readHead(r *bufio.Reader) (clockMS, token int64, err error) {
+	head := make([]byte, len(snapshotMagic)+20)
+	if _, err := io.ReadFull(r, head); err != nil {
+		return 0, 0, fmt.Errorf("a snapshot of the group: %w", err)
+	}
+	if string(head[:len(snapshotMagic)]) != snapshotMagic {
+		return 0, 0, fmt.Errorf("a snapshot of the group begins with %.40q: a newer lockserver wrote it", head)
+	}
+	numbers, sum := head[len(snapshotMagic):len(head)-4], head[len(head)-4:]
+	if crc32.ChecksumIEEE(head[:len(head)-4]) != binary.LittleEndian.Uint32(sum) {
+		return 0, 0, errors.New("a snapshot of the group is damaged at its beginning")
+	}
+	return int64(binary.LittleEndian.Uint64(numbers)), int64(binary.LittleEndian.Uint64(numbers[8:])), nil
+}

@@ -1,0 +1,62 @@
+package raft
+
+import (
+	"io"
+	"log/slog"
+
+	"lockserver/persistence"
+	"lockserver/server/gate"
+	"lockserver/store"
+)
+
+// Host is the server that has the data. What stands behind Slice is called under its lock.
+type Host interface {
+	// Locked runs f under the lock, perhaps in the middle of a unit.
+	Locked(f func())
+	// Slice runs f under the lock when no unit runs, and lets others have it when it is over. f may end units
+	// by EndUnit.
+	Slice(f func())
+	// Background runs f beside everything else. The server does not end before f has; Ending is closed when
+	// it is to.
+	Background(f func())
+	Ending() <-chan struct{}
+	// Replace forgets all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
+	// are told -LOADING. nil: nothing is loaded. After an error there is no data. Without the lock.
+	Replace(read io.Reader) (persistence.History, error)
+
+	Log() *slog.Logger
+	NewID() string
+	// Gate is what holds back replies. Its positions are rounds.
+	Gate() *gate.Gate
+	// NowMS is the time of the running unit, in milliseconds since 1970.
+	NowMS() int64
+	// SetTime makes the time go on from that of the machine, or from this one if that is later.
+	SetTime(leastMS int64)
+	// HandOn gives Member.Append the effects of what has been done since it was called last; Records says
+	// that it is to be given those of each unit, or not any more.
+	HandOn()
+	Records(on bool)
+	// Apply runs a command of the history's as it is meant: what is overdue lives on.
+	Apply(db int, argv [][]byte) error
+	EndUnit()
+	// Cut takes the data, at a place of the history.
+	Cut(at persistence.History) Cut
+	// Followed is told that this member follows from now on, and does nothing by itself, or leads.
+	Followed(follows bool)
+	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
+	HoldWrites(on bool)
+	// ExtendLeases makes the leases of all locks end so much later.
+	ExtendLeases(byMS int64)
+	// HasLocks reports whether there are locks.
+	HasLocks() bool
+	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.
+	LastToken() int64
+	SeeToken(token int64)
+	// Seen is told who is in the group, and who of them leads and serves. Without the lock.
+	Seen(s Status)
+	// DropClients closes all connections.
+	DropClients()
+}
+
+// Effects is what a unit has changed.
+type Effects = []store.Effect

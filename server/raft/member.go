@@ -1,0 +1,303 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+
+	"lockserver/persistence/aof"
+	"lockserver/server/replication"
+)
+
+// state is what a member is.
+type state uint8
+
+const (
+	rebuilding state = iota // its data is thrown away, or not there yet
+	following
+	leading
+	stopped // for good: see Member.failed
+)
+
+// String is the state as RAFT INFO has it.
+func (s state) String() string { return [...]string{"rebuilding", "follower", "leader", "stopped"}[s] }
+
+// Options say how a member behaves.
+type Options struct {
+	// SnapshotBytes is after how much of the log a snapshot is made.
+	SnapshotBytes int64
+	// LeaseReads answers reads without asking the others whether this member leads still, on the strength of
+	// their having said so a moment ago.
+	LeaseReads bool
+}
+
+// Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
+// but for those that say otherwise.
+type Member struct {
+	host    Host
+	engine  Engine
+	options Options
+
+	state  state
+	failed error // why it has stopped
+	// run tells machines apart that the engine was opened with: what an old one is given is nobody's.
+	run int
+
+	// applied is where the log has come to with what was given to the machine, clockMS and token the
+	// highest of its entries, and logBytes how much of it there was since the last snapshot. What follows
+	// is only true of the history that is followed: input is what has come of it.
+	applied        place
+	clockMS, token int64
+	logBytes       int64
+	input          *replication.Input
+	db             int // that the next commands of the history are for
+
+	// A leader's: the name of its history, how far that goes, and what of it no entry has yet.
+	id      string
+	offset  int64
+	encoder aof.Encoder
+	unproposed
+	snapping bool // a snapshot is being made
+	holding  bool // writes are held for it
+
+	// round is how many rounds have begun: see propose.go. wanted: there is to be another.
+	round  int64
+	wanted bool
+	tick   bool // it is to have an entry, if only for the clock
+	wake   chan struct{}
+	news   chan struct{} // the host is to be told who leads
+	// opening is held by who opens the gate. term is counted up whenever that is somebody else's.
+	opening sync.Mutex
+	term    int
+	rounds  chan flight
+	counts  counts
+
+	closing sync.Once
+	closed  chan struct{}
+}
+
+// unproposed is what a leader has done and made no entry of.
+type unproposed struct {
+	bytes, spare []byte
+	after        place // of the first of them
+}
+
+// counts are what INFO tells of.
+type counts struct{ entries, proofs, rebuilds, elections, snapshots int64 }
+
+// New makes a member of a group. It does nothing before Start.
+func New(engine Engine, o Options) *Member {
+	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{}), rounds: make(chan flight, mostUnderWay)}
+}
+
+// SetHost says whose member it is: before anything else.
+func (m *Member) SetHost(host Host) { m.host = host }
+
+// Start begins to take part. It is called without the lock, when the server's data is empty.
+func (m *Member) Start() error {
+	m.host.Slice(func() {
+		m.host.Followed(true)
+		m.host.EndUnit()
+	})
+	m.host.Background(m.propose)
+	m.host.Background(m.confirm)
+	m.host.Background(m.tell)
+	return m.open()
+}
+
+// open opens the engine with what it is to keep: nothing so far. Without the lock.
+func (m *Member) open() error {
+	run := 0
+	m.host.Locked(func() {
+		m.run++
+		run = m.run
+		m.applied, m.input, m.db, m.logBytes = place{}, nil, 0, 0
+	})
+	if err := m.engine.Open(machine{m, run}); err != nil {
+		return err
+	}
+	m.host.Locked(func() {
+		if m.state == rebuilding {
+			m.state = following
+		}
+	})
+	return nil
+}
+
+// Close ends taking part, for good. Without the lock; it returns when the engine has ended.
+func (m *Member) Close() {
+	m.closing.Do(func() { close(m.closed) })
+	if err := m.engine.Close(); err != nil {
+		m.host.Log().Error("raft: the engine could not be ended", "cause", err)
+	}
+}
+
+// ending reports whether Close was called.
+func (m *Member) ending() bool {
+	select {
+	case <-m.closed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Serves reports whether commands on data run here: this member leads.
+func (m *Member) Serves() bool { return m.state == leading }
+
+// Rebuilding reports whether the data is not there.
+func (m *Member) Rebuilding() bool { return m.state == rebuilding }
+
+// Failed is why the member has stopped; nil: it has not.
+func (m *Member) Failed() error { return m.failed }
+
+// changed has the host told who leads. Any goroutine may call it.
+func (m *Member) changed() {
+	select {
+	case m.news <- struct{}{}:
+	default:
+	}
+}
+
+// tell is the goroutine that tells the host who leads.
+func (m *Member) tell() {
+	for {
+		select {
+		case <-m.news:
+		case <-m.closed:
+			return
+		}
+		s := m.engine.Status()
+		if s.Leader.ID == s.ID {
+			m.host.Locked(func() {
+				if !m.Serves() { // not yet, or no more
+					s.Leader = Peer{}
+				}
+			})
+		}
+		m.host.Seen(s)
+	}
+}
+
+// Status is what the engine tells of the group. Any goroutine may call it.
+func (m *Member) Status() Status { return m.engine.Status() }
+
+// Leader is the member that leads and is not this one, for all that is known; false: there is none. Any
+// goroutine may call it.
+func (m *Member) Leader() (p Peer, ok bool) {
+	p = m.engine.Leader()
+	return p, p.ID != "" && !m.engine.Leads()
+}
+
+// lead makes this member the leader, if it still is when it has all that was committed before. Without the
+// lock.
+func (m *Member) lead(run int) {
+	if err := m.engine.Barrier(); err != nil {
+		return // it is the leader no more, or the others are not there: we hear of it
+	}
+	m.host.Slice(func() {
+		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() {
+			return
+		}
+		gap := int64(0)
+		m.host.SetTime(m.clockMS)
+		if now := m.host.NowMS(); m.clockMS > 0 {
+			gap = max(0, now-m.clockMS)
+		}
+		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
+		m.unproposed = unproposed{spare: m.spare, after: m.applied}
+		m.encoder.Select(-1)
+		m.state = leading
+		m.counts.elections++
+		m.host.SeeToken(m.token)
+		m.host.Records(true)
+		m.host.Followed(false)
+		m.host.ExtendLeases(gap)
+		m.host.EndUnit()
+		m.changed()
+		m.tick, m.wanted = true, true // an entry that says whose history goes on here
+		m.EndSlice()
+		m.host.Log().Info("raft: this member leads", "id", m.engine.Status().ID, "leases-extended-by-ms", gap)
+	})
+}
+
+// ahead reports whether the data has what may never be committed, and so be nobody's.
+func (m *Member) ahead() bool {
+	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
+}
+
+// depose makes a leader a follower: another leads, or nobody. What it has done that is not committed may have
+// never been: it is thrown away with all data, which is built again from the log. The caller ends the unit.
+func (m *Member) depose(why string) {
+	if m.state != leading {
+		return
+	}
+	if ahead := m.giveWay(); !ahead {
+		m.host.Log().Info("raft: this member leads no more", "why", why)
+		return
+	}
+	m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: all data is built anew", "why", why)
+	m.host.DropClients()
+	m.rebuild()
+}
+
+// giveWay makes a leader a follower, and reports whether its data has what may never be committed.
+func (m *Member) giveWay() (ahead bool) {
+	m.release()
+	m.host.HandOn()
+	m.host.Records(false)
+	m.loseRounds()
+	m.state = following
+	m.changed()
+	ahead = m.ahead()
+	m.bytes, m.input, m.db = nil, nil, m.selected()
+	m.host.Followed(true)
+	return ahead
+}
+
+// selected is the database that what a leader does next is for, as the history has it.
+func (m *Member) selected() int {
+	if db := m.encoder.DB(); db >= 0 {
+		return db
+	}
+	return m.db
+}
+
+// rebuild throws the data away and has it given anew. The machine that there was is nobody's from now on.
+func (m *Member) rebuild() {
+	m.state = rebuilding
+	m.run++
+	m.counts.rebuilds++
+	m.host.Background(func() {
+		err := m.engine.Close()
+		if err == nil && !m.ending() {
+			_, err = m.host.Replace(nil)
+		}
+		if err == nil && !m.ending() {
+			err = m.open()
+		}
+		if err != nil && !m.ending() {
+			m.host.Slice(func() { m.stop(fmt.Errorf("the data could not be built anew: %w", err)) })
+		}
+	})
+}
+
+// stop ends the member for good: it must not go on with other data than the group has. It ends the unit.
+func (m *Member) stop(cause error) {
+	if m.state == stopped {
+		return
+	}
+	if m.state == leading {
+		m.giveWay()
+	}
+	m.state, m.failed = stopped, cause
+	m.run++
+	m.host.DropClients()
+	m.host.EndUnit()
+	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. Start it again with a lockserver of the others' "+
+		"version; if that does not help remove its directory raft, and RAFT REMOVE and RAFT ADD it", "cause", cause)
+	m.host.Background(func() { _ = m.engine.Close() })
+}
+
+// errForeign is returned for what was given to a machine that is nobody's any more.
+var errForeign = errors.New("this member begins anew")

@@ -1,0 +1,231 @@
+package raft
+
+import "time"
+
+// Rounds. What a reply may tell of is safe when a round is over that began after the command had run. A round
+// takes all that was done and makes entries of it; it is over when these are committed, and all rounds before
+// it are. A round that finds nothing asks the others whether we lead still. Either way the others have said,
+// after the command ran, that nobody else leads: so neither has a write been lost, nor a read been old.
+//
+// That a read needs a round of its own, and cannot lean on an entry that was under way when it ran, is
+// because that entry's answers may have been on their way for long: this process was stopped, say, and
+// meanwhile another leads, who has written something else behind the entry.
+
+const (
+	// mostUnderWay is how many rounds may wait for the others beside the one that is confirmed next; what
+	// comes meanwhile gathers, and is one round.
+	mostUnderWay = 1
+	// mostEntryBytes is how much of a history one entry has at most: what is more are several.
+	mostEntryBytes = 256 << 10
+	// mostSpareBytes is the room for effects that is kept.
+	mostSpareBytes = 4 << 20
+)
+
+// flight is a round that is under way.
+type flight struct {
+	round     int64
+	run, term int
+	waits     []func() error // of its entries, or of its proof
+}
+
+// Append takes the effects of a unit. It implements durability.Journal.
+func (m *Member) Append(unit Effects) {
+	before := len(m.bytes)
+	m.bytes = m.encoder.Unit(m.bytes, unit)
+	m.offset += int64(len(m.bytes) - before)
+	m.wanted = true
+}
+
+// Due is the round that what a client is told now has to wait for; 0: none.
+func (m *Member) Due() int64 {
+	if m.state != leading || m.options.LeaseReads && m.settled() && m.engine.Leads() {
+		return 0
+	}
+	m.wanted = true
+	return m.round + 1
+}
+
+// settled reports whether all that was done is committed.
+func (m *Member) settled() bool { return !m.ahead() && m.applied.id == m.id }
+
+// Wanted reports whether EndSlice has something to do.
+func (m *Member) Wanted() bool { return m.wanted }
+
+// EndSlice is called at the end of each slice in which something was done, or told.
+func (m *Member) EndSlice() {
+	m.wanted = false
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Tick is to be called about once a second.
+func (m *Member) Tick() {
+	m.changed()
+	if m.state == leading && m.host.HasLocks() { // so that a leader to come knows for how long there was none
+		m.tick = true
+		m.EndSlice()
+	}
+	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
+		m.Snapshot()
+	}
+}
+
+// propose is the goroutine that begins rounds.
+func (m *Member) propose() {
+	for {
+		select {
+		case <-m.wake:
+		case <-m.closed:
+			return
+		}
+		var f flight
+		var entries [][]byte
+		m.host.Locked(func() { f, entries = m.begin() })
+		if f.round == 0 {
+			continue
+		}
+		for _, e := range entries {
+			f.waits = append(f.waits, m.engine.Propose(e))
+		}
+		if len(entries) == 0 {
+			f.waits = append(f.waits, m.engine.Prove())
+		}
+		select {
+		case m.rounds <- f:
+		case <-m.closed:
+			return
+		}
+	}
+}
+
+// begin begins a round, and returns the entries that it consists of.
+func (m *Member) begin() (f flight, entries [][]byte) {
+	if m.state != leading {
+		return f, nil
+	}
+	m.round++
+	f = flight{round: m.round, run: m.run, term: m.term}
+	if len(m.bytes) == 0 && !m.tick {
+		m.counts.proofs++
+		return f, nil
+	}
+	m.tick = false
+	rest := m.bytes
+	for first := true; first || len(rest) > 0; first = false {
+		e := entry{after: m.after, id: m.id, clockMS: m.host.NowMS(), token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
+		rest = rest[len(e.bytes):]
+		entries = append(entries, e.appendTo(make([]byte, 0, len(e.bytes)+128)))
+		m.after = e.end()
+	}
+	m.counts.entries += int64(len(entries))
+	if m.bytes = m.bytes[:0]; cap(m.bytes) > mostSpareBytes {
+		m.bytes = nil
+	}
+	return f, entries
+}
+
+// confirm is the goroutine that ends rounds, in their order.
+func (m *Member) confirm() {
+	for {
+		var f flight
+		select {
+		case f = <-m.rounds:
+		case <-m.closed:
+			return
+		}
+		var err error
+		for _, wait := range f.waits {
+			if err = wait(); err != nil {
+				break
+			}
+		}
+		if err == nil {
+			m.free(f)
+		} else {
+			m.fail(f, err)
+		}
+	}
+}
+
+// free lets go what waits for a round, and for those before it.
+func (m *Member) free(f flight) {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	if m.term == f.term {
+		m.host.Gate().Open(f.round)
+	}
+}
+
+// fail is what becomes of a leader that has failed to make others agree: it is none any more. Had only the
+// one entry been refused, those behind it would be void.
+func (m *Member) fail(f flight, cause error) {
+	m.host.Slice(func() {
+		if m.run != f.run || m.term != f.term || m.state != leading {
+			return
+		}
+		m.depose(cause.Error())
+		if m.state == following && m.engine.Leads() { // the engine must give way, too
+			m.rebuild()
+		}
+		m.host.EndUnit()
+	})
+}
+
+// loseRounds closes those who wait: what they were to be told may be gone.
+func (m *Member) loseRounds() {
+	m.opening.Lock()
+	defer m.opening.Unlock()
+	m.term++
+	m.round++
+	m.host.Gate().Lose(m.round)
+	m.wanted = false
+}
+
+// Snapshot makes a snapshot, so that the log behind it can go. A leader's data runs ahead of the log, so who
+// writes is held for the moment that the others take to agree, and the cut is made then.
+func (m *Member) Snapshot() {
+	if m.snapping {
+		return
+	}
+	m.snapping = true
+	if m.state == leading {
+		m.holding = true
+		m.host.HoldWrites(true)
+		m.EndSlice()
+	}
+	m.host.Background(func() {
+		m.awaitSettled()
+		err := m.engine.Snapshot()
+		m.host.Slice(func() {
+			m.release()
+			if m.snapping = false; err != nil && !m.ending() {
+				m.host.Log().Warn("raft: no snapshot was made", "cause", err)
+			}
+			m.host.EndUnit()
+		})
+	})
+}
+
+// awaitSettled waits until nothing is under way, as long as that is worth it.
+func (m *Member) awaitSettled() {
+	for begun := time.Now(); time.Since(begun) < mostHeld; time.Sleep(time.Millisecond) {
+		done := false
+		m.host.Locked(func() { done = m.state != leading || m.settled() })
+		if done || m.ending() {
+			return
+		}
+	}
+}
+
+// mostHeld is for how long writes are held for a snapshot: an election may take as long.
+const mostHeld = 2 * time.Second
+
+// release ends that writes are held for a snapshot.
+func (m *Member) release() {
+	if m.holding {
+		m.holding = false
+		m.host.HoldWrites(false)
+	}
+}

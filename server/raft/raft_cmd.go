@@ -1,0 +1,204 @@
+package raft
+
+import (
+	"fmt"
+
+	"lockserver/commands"
+	"lockserver/server/info"
+)
+
+// Asked is the server that runs RAFT.
+type Asked interface {
+	// Member is its part in a group; nil: it is in none.
+	Member() *Member
+	// Later answers the client when work is done, which runs without the lock.
+	Later(c *commands.Ctx, work func() error) error
+}
+
+// Of finds the server that runs a command.
+type Of func(c *commands.Ctx) Asked
+
+// ErrNoGroup is the answer of a server that is in no group.
+const ErrNoGroup commands.Error = "ERR this server is not a member of a raft group (raft-id)"
+
+// Rows is the command about the group that the server is a member of.
+func Rows(of Of) []commands.Row {
+	const flags = commands.Admin | commands.NoScript | commands.Loading | commands.Stale | commands.NoMulti
+	with := func(run func(m *Member, c *commands.Ctx) error) func(*commands.Ctx) error {
+		return func(c *commands.Ctx) error {
+			m := of(c).Member()
+			if m == nil {
+				return ErrNoGroup
+			}
+			return run(m, c)
+		}
+	}
+	later := func(run func(m *Member, words []string) error) func(*commands.Ctx) error {
+		return with(func(m *Member, c *commands.Ctx) error {
+			var words []string
+			for _, w := range c.Argv[2:] {
+				words = append(words, string(w))
+			}
+			return of(c).Later(c, func() error { return run(m, words) })
+		})
+	}
+	row := func(name, summary, complexity string, run func(*commands.Ctx) error, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Server, Since: "1.0.0", Flags: flags, Run: run, Summary: summary, Complexity: complexity, Args: args}
+	}
+	waits := func(r commands.Row) commands.Row {
+		r.Flags |= commands.Blocking
+		return r
+	}
+	return []commands.Row{{Name: "raft", Group: commands.Server, Since: "1.0.0", Summary: "Commands about the raft group that the server is in.",
+		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
+			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
+			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
+			row("snapshot", "Makes a snapshot in the background, and cuts the log off behind it.", "O(1)", with(snapshotCmd)),
+			waits(row("add", "Makes a server a member of the group, or changes its addresses.", "O(1)", later(add),
+				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
+			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
+			waits(row("transfer", "Makes another member the leader.", "O(1)", later(transfer), commands.Opt(commands.Str("id")))),
+		}}}
+}
+
+func infoCmd(m *Member, c *commands.Ctx) error {
+	var t info.Text
+	m.WriteInfo(&t)
+	c.Out.Verbatim("txt", t.String())
+	return nil
+}
+
+func membersCmd(m *Member, c *commands.Ctx) error {
+	s := m.Status()
+	c.Out.Array(len(s.Peers))
+	for _, p := range s.Peers {
+		c.Out.Map(4)
+		role := "follower"
+		if p.ID == s.Leader.ID {
+			role = "leader"
+		}
+		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client} {
+			c.Out.BulkString(w)
+		}
+	}
+	return nil
+}
+
+// errNotHere is returned for what only the leader can do.
+func (m *Member) errNotHere() error {
+	if s := m.Status(); s.Leader.ID != "" {
+		return commands.Error(fmt.Sprintf("ERR this member does not lead: %s does, at %s", s.Leader.ID, s.Leader.Client))
+	}
+	return commands.Error("ERR this member does not lead, and nobody does")
+}
+
+func add(m *Member, words []string) error {
+	if !m.engine.Leads() {
+		return m.errNotHere()
+	}
+	p, err := NewPeer(words[0], words[1], words[2])
+	if err == nil {
+		err = m.engine.Add(p)
+	}
+	return asReply(err)
+}
+
+func remove(m *Member, words []string) error {
+	if !m.engine.Leads() {
+		return m.errNotHere()
+	}
+	if !m.knows(words[0]) {
+		return commands.Error("ERR no member has this id")
+	}
+	return asReply(m.engine.Remove(words[0]))
+}
+
+// knows reports whether there is a member with an id.
+func (m *Member) knows(id string) bool {
+	for _, p := range m.Status().Peers {
+		if p.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// transfer has another member lead. Writes wait meanwhile, so that nothing that was done is lost.
+func transfer(m *Member, words []string) error {
+	if !m.engine.Leads() {
+		return m.errNotHere()
+	}
+	id := ""
+	if len(words) > 0 {
+		if id = words[0]; !m.knows(id) {
+			return commands.Error("ERR no member has this id")
+		}
+		if id == m.Status().ID {
+			return nil
+		}
+	}
+	busy := false
+	m.host.Slice(func() {
+		if busy = m.holding || m.snapping; !busy && m.state == leading {
+			m.holding = true
+			m.host.HoldWrites(true)
+		}
+		m.host.EndUnit()
+	})
+	if busy {
+		return commands.Error("ERR a snapshot is being made, or another transfer")
+	}
+	m.awaitSettled()
+	err := m.engine.Transfer(id)
+	m.host.Slice(func() {
+		m.release()
+		m.host.EndUnit()
+	})
+	return asReply(err)
+}
+
+func snapshotCmd(m *Member, c *commands.Ctx) error {
+	if m.snapping || m.holding {
+		return commands.Error("ERR a snapshot is being made, or the lead handed on")
+	}
+	if m.state != leading && m.state != following {
+		return commands.ErrLoading
+	}
+	m.Snapshot()
+	c.Out.Simple("Background snapshot started")
+	return nil
+}
+
+// asReply is an error of the engine's as a client is told of it.
+func asReply(err error) error {
+	if err == nil {
+		return nil
+	}
+	return commands.Error("ERR " + err.Error())
+}
+
+// WriteInfo writes the fields of INFO's section about the group.
+func (m *Member) WriteInfo(t *info.Text) {
+	s := m.Status()
+	t.Line("raft_id", s.ID)
+	t.Line("raft_role", m.state)
+	t.Line("raft_state", s.State)
+	t.Line("raft_leader_id", s.Leader.ID)
+	t.Line("raft_leader_address", s.Leader.Client)
+	t.Line("raft_members", len(s.Peers))
+	t.Line("raft_term", s.Term)
+	t.Line("raft_last_index", s.LastIndex)
+	t.Line("raft_commit_index", s.CommitIndex)
+	t.Line("raft_applied_index", s.AppliedIndex)
+	t.Line("raft_snapshot_index", s.SnapshotIndex)
+	t.Line("raft_last_contact_ms", s.ContactMS)
+	t.Line("raft_history_id", m.applied.id)
+	t.Line("raft_history_offset", m.applied.offset)
+	t.Line("raft_log_bytes_since_snapshot", m.logBytes)
+	t.Flag("raft_snapshot_in_progress", m.snapping)
+	t.Line("raft_entries", m.counts.entries)
+	t.Line("raft_read_proofs", m.counts.proofs)
+	t.Line("raft_rebuilds", m.counts.rebuilds)
+	t.Line("raft_elections_won", m.counts.elections)
+	t.Line("raft_snapshots", m.counts.snapshots)
+}

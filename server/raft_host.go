@@ -1,0 +1,270 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strconv"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/persistence"
+	"lockserver/server/gate"
+	"lockserver/server/raft"
+	"lockserver/server/topology"
+	"lockserver/store"
+)
+
+// raftHost is the executor as the member of a group sees it.
+type raftHost struct{ *executor }
+
+var _ raft.Host = raftHost{}
+
+// Locked implements raft.Host.
+func (h raftHost) Locked(f func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f()
+}
+
+// Slice implements raft.Host.
+func (h raftHost) Slice(f func()) { replicationHost(h).Slice(f) }
+
+// Background implements raft.Host.
+func (h raftHost) Background(f func()) { h.host.background(f) }
+
+// Ending implements raft.Host.
+func (h raftHost) Ending() <-chan struct{} { return h.host.ending() }
+
+// Log implements raft.Host.
+func (h raftHost) Log() *slog.Logger { return h.log }
+
+// NewID implements raft.Host.
+func (h raftHost) NewID() string { return h.newID() }
+
+// NowMS implements raft.Host.
+func (h raftHost) NowMS() int64 { return h.store.NowMS() }
+
+// HandOn implements raft.Host.
+func (h raftHost) HandOn() { h.handOn() }
+
+// EndUnit implements raft.Host.
+func (h raftHost) EndUnit() { h.endUnit() }
+
+// Apply implements raft.Host.
+func (h raftHost) Apply(db int, argv [][]byte) error { return replicationHost(h).Apply(db, argv) }
+
+// Gate implements raft.Host.
+func (h raftHost) Gate() *gate.Gate { return &h.acks }
+
+// SetTime implements raft.Host.
+func (h raftHost) SetTime(leastMS int64) {
+	h.steered.Set(leastMS * 1000)
+	h.begin()
+}
+
+// Records implements raft.Host.
+func (h raftHost) Records(on bool) {
+	if on {
+		h.durable.SetHistory(h.member)
+	} else {
+		h.durable.SetHistory(nil)
+	}
+}
+
+// Replace implements raft.Host.
+func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
+	h.Slice(func() {
+		if from == nil {
+			h.durable.Forget()
+		} else {
+			at, err = h.durable.Receive(from, 0)
+			h.begin() // time has passed
+		}
+		h.endUnit()
+	})
+	return at, err
+}
+
+// Cut implements raft.Host.
+func (h raftHost) Cut(at persistence.History) raft.Cut { return h.durable.Copy(at, true, true) }
+
+// Followed implements raft.Host.
+func (h raftHost) Followed(follows bool) { replicationHost(h).Followed(follows) }
+
+// HoldWrites implements raft.Host.
+func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }
+
+// LastToken implements raft.Host.
+func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
+
+// SeeToken implements raft.Host.
+func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
+
+// HasLocks implements raft.Host.
+func (h raftHost) HasLocks() bool {
+	for db := range h.store.Len() {
+		if h.store.DB(db).Holders() > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// ExtendLeases implements raft.Host. Leases that the server renews have begun anew (promoted).
+func (h raftHost) ExtendLeases(byMS int64) {
+	if byMS <= 0 {
+		return
+	}
+	h.store.SetFrozenTime(true) // a lease that has ended since the last leader died is among them
+	defer h.store.SetFrozenTime(false)
+	type lease struct {
+		key, owner   []byte
+		token, endMS int64
+	}
+	for id := range h.store.Len() {
+		db := h.store.DB(id)
+		var all []lease
+		commands.EachLock(db, func(key string, l commands.LockState) bool {
+			if l.DeadlineMS > 0 && !l.Watched {
+				all = append(all, lease{[]byte(key), commands.Clone(l.Owner), l.Token, l.DeadlineMS + byMS})
+			}
+			return true
+		})
+		for _, l := range all {
+			commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
+		}
+	}
+}
+
+// Seen implements raft.Host: clients are told.
+func (h raftHost) Seen(s raft.Status) {
+	if h.group == nil {
+		return
+	}
+	v := topology.View{Term: int64(s.Term), AtMS: h.clock.NowUS() / 1000}
+	for _, p := range s.Peers {
+		host, port, _ := net.SplitHostPort(p.Client)
+		number, _ := strconv.Atoi(port)
+		v.Members = append(v.Members, topology.Member{ID: topology.NodeID(p.ID), Host: host, Port: number, Up: true})
+		if p.ID == s.Leader.ID {
+			v.Leader = topology.NodeID(p.ID)
+		}
+	}
+	if err := h.group.Update(v); err != nil {
+		h.log.Error("raft: clients cannot be told of the group", "cause", err)
+	}
+}
+
+// DropClients implements raft.Host.
+func (h raftHost) DropClients() {
+	for _, s := range h.clients {
+		h.condemn(s)
+	}
+}
+
+// raftOf is what a server has of a group.
+func raftOf(c *commands.Ctx) raft.Asked { return raftAsked{sessionOf(c)} }
+
+// raftAsked is a session that asks about the group.
+type raftAsked struct{ session *session }
+
+// Member implements raft.Asked.
+func (a raftAsked) Member() *raft.Member { return a.session.executor.member }
+
+// Later implements raft.Asked.
+func (a raftAsked) Later(c *commands.Ctx, work func() error) error {
+	s, ex := a.session, a.session.executor
+	over := false
+	var err error
+	reply := func(c *commands.Ctx) {
+		if over && err == nil {
+			c.Out.OK()
+		}
+	}
+	cause := c.Block(commands.Wait{TimedOut: reply, Try: func(c *commands.Ctx) (bool, error) {
+		if !over {
+			return false, nil
+		}
+		reply(c)
+		return true, err
+	}})
+	if w := s.waiter; w != nil {
+		ex.host.background(func() {
+			failed := work()
+			ex.do(func() {
+				if over, err = true, failed; s.waiter == w {
+					ex.try(w)
+				}
+			})
+		})
+	}
+	return cause
+}
+
+// Errors of a server that is in a group.
+const (
+	errNoLeader     topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
+	errGroupDecides commands.Error       = "ERR this server is a member of a raft group, which decides who leads and who has the data"
+)
+
+// refusedByGroup says what speaks against a command because of the group that this server is a member of.
+func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) error {
+	m := ex.member
+	switch {
+	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
+		return errGroupDecides
+	case m.Serves(), flags&keyspace == 0 && row.Group != commands.Scripting:
+		return nil
+	case m.Failed() != nil:
+		return commands.Error("CLUSTERDOWN This member of the raft group has stopped, see its log: " + m.Failed().Error())
+	case m.Rebuilding():
+		return commands.ErrLoading
+	}
+	leader, ok := m.Leader()
+	if !ok || ex.group.IsCluster() { // or this one was elected and does not serve yet
+		return errNoLeader
+	}
+	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
+}
+
+// decidedByGroup are the commands of replication.
+var decidedByGroup = []string{"replicaof", "slaveof", "failover", "psync", "sync"}
+
+// kept are the directives about what a server keeps, of which a group has its own opinion.
+var kept = []string{"appendonly", "appendfsync", "save", "dir", "dbfilename", "min-replicas-ack", "min-replicas-to-write"}
+
+// keptByGroup refuses directives that have no say in a group. The error is a *config.SetError.
+func (ex *executor) keptByGroup(names []string) error {
+	if name := named(names, kept...); ex.member != nil && name != "" {
+		return &config.SetError{Name: name, Reason: "it has no say in a raft group, whose log has every write on a majority's disks before it is answered"}
+	}
+	return nil
+}
+
+// joinable says what in the configuration keeps the server from being a member of a group, and takes away
+// what would have no say.
+func joinable(c *config.Config) error {
+	switch {
+	case c.AppendOnly:
+		return fmt.Errorf("raft-id and appendonly yes exclude each other: the group's log takes the place of the append-only file")
+	case c.Replication.MasterHost != "":
+		return fmt.Errorf("raft-id and replicaof exclude each other: the group decides who leads")
+	case c.Replication.MinAck > 0 || c.Replication.MinToWrite > 0:
+		return fmt.Errorf("raft-id excludes min-replicas-ack and min-replicas-to-write: the group's majority decides")
+	}
+	c.Save, c.DBFilename = nil, ""
+	return nil
+}
+
+// startMember makes the server a member of its group, with the data that the group has.
+func (ex *executor) startMember() error {
+	if ex.member == nil {
+		return nil
+	}
+	return ex.member.Start()
+}
+
+var _ interface{ Append([]store.Effect) } = (*raft.Member)(nil)

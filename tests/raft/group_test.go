@@ -1,0 +1,325 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+	"lockserver/server"
+	"lockserver/server/raft"
+	"lockserver/server/raft/engine"
+)
+
+// patience is how long something may take that happens by itself, on a busy machine.
+const patience = 30 * time.Second
+
+// eventually waits until something is so.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for begun := time.Now(); !ok(); time.Sleep(5 * time.Millisecond) {
+		if time.Since(begun) > patience {
+			require.FailNow(t, "not so: "+what)
+		}
+	}
+}
+
+// network carries what members send each other, or does not.
+type network struct {
+	mu   sync.Mutex
+	at   map[hraft.ServerAddress]*hraft.InmemTransport
+	cuts map[[2]hraft.ServerAddress]bool // from, to
+}
+
+// wire is a member's end of the network.
+type wire struct {
+	*hraft.InmemTransport
+	of *network
+}
+
+var errCut = errors.New("the network is cut")
+
+// join makes a member's end, and connects it to all others.
+func (n *network) join(at hraft.ServerAddress) (hraft.Transport, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	_, w := hraft.NewInmemTransportWithTimeout(at, time.Second)
+	for to, other := range n.at {
+		if to != at {
+			w.Connect(to, other)
+			other.Connect(at, w)
+		}
+	}
+	n.at[at] = w
+	return &wire{w, n}, nil
+}
+
+// cut lets nothing through from one member to another, or everything.
+func (n *network) cut(from, to hraft.ServerAddress, on bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.cuts[[2]hraft.ServerAddress{from, to}] = on
+}
+
+// through carries a request, and its answer.
+func (w *wire) through(to hraft.ServerAddress, send func() error) error {
+	open := func(from, to hraft.ServerAddress) bool {
+		w.of.mu.Lock()
+		defer w.of.mu.Unlock()
+		return !w.of.cuts[[2]hraft.ServerAddress{from, to}]
+	}
+	if !open(w.LocalAddr(), to) {
+		return errCut
+	}
+	err := send()
+	if !open(to, w.LocalAddr()) {
+		return errCut
+	}
+	return err
+}
+
+// AppendEntriesPipeline is not there: what is cut would go on through it.
+func (w *wire) AppendEntriesPipeline(hraft.ServerID, hraft.ServerAddress) (hraft.AppendPipeline, error) {
+	return nil, hraft.ErrPipelineReplicationNotSupported
+}
+
+func (w *wire) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
+	return w.through(to, func() error { return w.InmemTransport.AppendEntries(id, to, q, a) })
+}
+
+func (w *wire) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestVoteRequest, a *hraft.RequestVoteResponse) error {
+	return w.through(to, func() error { return w.InmemTransport.RequestVote(id, to, q, a) })
+}
+
+func (w *wire) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestPreVoteRequest, a *hraft.RequestPreVoteResponse) error {
+	return w.through(to, func() error { return w.InmemTransport.RequestPreVote(id, to, q, a) })
+}
+
+func (w *wire) InstallSnapshot(id hraft.ServerID, to hraft.ServerAddress, q *hraft.InstallSnapshotRequest, a *hraft.InstallSnapshotResponse, r io.Reader) error {
+	return w.through(to, func() error { return w.InmemTransport.InstallSnapshot(id, to, q, a, r) })
+}
+
+func (w *wire) TimeoutNow(id hraft.ServerID, to hraft.ServerAddress, q *hraft.TimeoutNowRequest, a *hraft.TimeoutNowResponse) error {
+	return w.through(to, func() error { return w.InmemTransport.TimeoutNow(id, to, q, a) })
+}
+
+// member is a server of the group, which may be ended and started again.
+type member struct {
+	group *group
+	peer  raft.Peer
+	logs  *hraft.InmemStore
+	snaps hraft.SnapshotStore
+	clock skewed
+
+	srv    *server.Server
+	client *testkit.Client // for questions; nil: none is open
+}
+
+// skewed is a machine's clock that is wrong.
+type skewed struct{ byUS int64 }
+
+func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS }
+
+// group is three servers, or more, and what is between them.
+type group struct {
+	t       testing.TB
+	network *network
+	all     []*member
+	peers   []raft.Peer
+	change  func(*engine.Options, *server.Options)
+}
+
+// newGroup starts a group.
+func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
+	t.Helper()
+	g := prepare(t, members, change)
+	for _, m := range g.all {
+		m.start()
+	}
+	return g
+}
+
+// prepare makes a group of which nobody runs.
+func prepare(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
+	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{}}, change: change}
+	for i := range members {
+		g.add(i)
+		g.peers = append(g.peers, g.all[i].peer)
+	}
+	return g
+}
+
+// add prepares one more member.
+func (g *group) add(i int) *member {
+	id := string(rune('a' + i))
+	p, err := raft.NewPeer(id, fmt.Sprintf("%s:%d", id, 7000+i), fmt.Sprintf("%s:%d", id, 6379+i))
+	require.NoError(g.t, err)
+	m := &member{group: g, peer: p, logs: hraft.NewInmemStore()}
+	m.snaps, err = hraft.NewFileSnapshotStore(g.t.TempDir(), 2, io.Discard)
+	require.NoError(g.t, err)
+	g.all = append(g.all, m)
+	g.t.Cleanup(m.stop)
+	return m
+}
+
+func (m *member) at() hraft.ServerAddress { return engine.Address(m.peer) }
+
+// start starts the server, on what it has kept.
+func (m *member) start() {
+	t := m.group.t
+	log := slog.New(slog.DiscardHandler)
+	if os.Getenv("RAFT_LOG") != "" {
+		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", m.peer.ID)
+	}
+	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 1000, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
+		Transport: func() (hraft.Transport, error) { return m.group.network.join(m.at()) }}
+	so := server.Options{Log: log, Clock: &m.clock, Directives: map[string]string{"enable-debug-command": "yes"}}
+	so.RaftOptions.SnapshotBytes = 1 << 30
+	if m.group.change != nil {
+		m.group.change(&eo, &so)
+	}
+	so.Raft = engine.New(eo)
+	srv, err := server.New(so)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	m.srv = srv
+}
+
+// stop ends it as a kill would: nothing is said to anybody. Entries that were stored stay.
+func (m *member) stop() {
+	if m.srv == nil {
+		return
+	}
+	if m.client != nil {
+		m.client.Close()
+		m.client = nil
+	}
+	_ = m.srv.Close()
+	m.srv = nil
+}
+
+// dial connects a client.
+func (m *member) dial() *testkit.Client {
+	conn, err := m.srv.Dial()
+	require.NoError(m.group.t, err)
+	c := testkit.NewClient(m.group.t, conn)
+	c.Timeout = patience
+	return c
+}
+
+// ask sends a command on a connection that is made anew if it was closed; without an answer the reply is an
+// error.
+func (m *member) ask(words ...string) resp.Value {
+	if m.srv == nil {
+		return resp.Value{Kind: '-', Str: "it does not run"}
+	}
+	if m.client == nil {
+		m.client = m.dial()
+	}
+	v, err := m.client.Call(words...)
+	if err != nil {
+		m.client.Close()
+		m.client = nil
+		return resp.Value{Kind: '-', Str: err.Error()}
+	}
+	return v
+}
+
+// field is one of INFO raft.
+func (m *member) field(name string) string {
+	for line := range strings.Lines(m.ask("INFO", "raft").Str) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func (m *member) number(name string) int {
+	n, _ := strconv.Atoi(m.field(name))
+	return n
+}
+
+// isolate cuts a member off from all others, or no longer.
+func (g *group) isolate(m *member, on bool) {
+	for _, other := range g.all {
+		if other != m {
+			g.network.cut(m.at(), other.at(), on)
+			g.network.cut(other.at(), m.at(), on)
+		}
+	}
+}
+
+// leader waits until one of these serves, or of all.
+func (g *group) leader(of ...*member) *member {
+	g.t.Helper()
+	if len(of) == 0 {
+		of = g.all
+	}
+	var found *member
+	eventually(g.t, "there is a leader", func() bool {
+		for _, m := range of {
+			if m.srv != nil && m.field("raft_role") == "leader" {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// do has the leader run a command that may run twice, whoever that is and becomes meanwhile.
+func (g *group) do(words ...string) (v resp.Value) {
+	g.t.Helper()
+	eventually(g.t, strings.Join(words[:1], " ")+" is answered", func() bool {
+		v = g.leader().ask(words...)
+		return v.Kind != '-'
+	})
+	return v
+}
+
+// others are the members that are not this one.
+func (g *group) others(than *member) (all []*member) {
+	for _, m := range g.all {
+		if m != than {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// same waits until all have the same data.
+func (g *group) same() {
+	g.t.Helper()
+	eventually(g.t, "all have the same", func() bool {
+		first := ""
+		for _, m := range g.all {
+			if m.srv == nil {
+				continue
+			}
+			if r := m.field("raft_role"); r != "leader" && r != "follower" {
+				return false
+			}
+			is := m.ask("DEBUG", "DIGEST").String() + m.field("raft_history_offset") + m.field("raft_history_id")
+			if first == "" {
+				first = is
+			}
+			if is != first {
+				return false
+			}
+		}
+		return true
+	})
+}

@@ -1,0 +1,228 @@
+package raft
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+)
+
+// TestLockIsKnownToAMajority: what the leader acknowledges the others have, and alone it acknowledges
+// nothing.
+func TestLockIsKnownToAMajority(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	c := leader.dial()
+	first := c.Do("LOCK", "door", "alice", "PX", "60000")
+	require.EqualValues(t, ':', first.Kind, first)
+	g.same()
+	for _, m := range g.others(leader) {
+		require.Contains(t, m.ask("GET", "x").Str, "READONLY", "a follower answers no reads")
+		require.Contains(t, m.ask("LOCK", "door", "bob").Str, "READONLY")
+		require.Equal(t, "PONG", m.ask("PING").Str)
+	}
+	for _, m := range g.others(leader) {
+		g.isolate(m, true)
+	}
+	c.Send("LOCK", "window", "alice", "PX", "60000")
+	v, err := c.Next() // it is closed when the leader gives up
+	require.Error(t, err, v)
+	for _, m := range g.others(leader) {
+		g.isolate(m, false)
+	}
+	now := g.leader()
+	require.EqualValues(t, 0, now.ask("LOCK", "door", "bob", "PX", "1000").Int, "alice holds it")
+	token := now.ask("LOCK", "gate", "bob", "PX", "1000")
+	require.Greater(t, token.Int, first.Int)
+	g.same()
+}
+
+// TestDeposedLeaderBeginsAnew: what it has done alone is nowhere when it is back.
+func TestDeposedLeaderBeginsAnew(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	old := g.leader()
+	require.Equal(t, "OK", old.ask("SET", "kept", "1").Str)
+	alone := old.dial()
+	g.isolate(old, true)
+	alone.Send("SET", "lost", "1")
+	next := g.leader(g.others(old)...)
+	require.Equal(t, "1", next.ask("GET", "kept").Str)
+	require.Equal(t, "OK", next.ask("SET", "other", "1").Str)
+	_, err := alone.Next()
+	require.Error(t, err, "what was not committed is not answered")
+	g.isolate(old, false)
+	g.same()
+	require.EqualValues(t, 0, next.ask("EXISTS", "lost").Int)
+	require.Equal(t, 1, old.number("raft_rebuilds"))
+}
+
+// TestReadsAreProved: a leader that nobody follows any more answers no read with what is old.
+func TestReadsAreProved(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	old := g.leader()
+	require.Equal(t, "OK", old.ask("SET", "x", "1").Str)
+	c := old.dial()
+	require.Equal(t, "1", c.Do("GET", "x").Str)
+	g.isolate(old, true)
+	c.Send("GET", "x")
+	next := g.leader(g.others(old)...)
+	require.Equal(t, "OK", next.ask("SET", "x", "2").Str)
+	v, err := c.Next()
+	require.Error(t, err, v)
+	g.isolate(old, false)
+	g.same()
+}
+
+// TestTimeAndTokens: whoever's clock is wrong, a lease does not end early, tokens rise, and a lock's end is
+// moved on by the time that there was no leader.
+func TestTimeAndTokens(t *testing.T) {
+	t.Parallel()
+	for _, skewUS := range []int64{0, 3_600_000_000, -3_600_000_000} {
+		t.Run(fmt.Sprint(skewUS), func(t *testing.T) {
+			t.Parallel()
+			g := prepare(t, 3, nil)
+			for i, m := range g.all {
+				m.clock.byUS = int64(i) * skewUS
+				m.start()
+			}
+			old := g.leader()
+			token := old.ask("LOCK", "fixed", "alice", "PX", "20000").Int
+			require.Positive(t, token)
+			for _, owner := range []string{"a", "b"} {
+				require.Positive(t, old.ask("LOCK", "shared", owner, "PX", "20000", "SHARED").Int)
+			}
+			require.Positive(t, old.ask("LOCK", "watched", "alice").Int)
+			left := old.ask("PTTL", "fixed").Int
+			begun := time.Now()
+			old.stop()
+			next := g.leader(g.others(old)...)
+			after := next.ask("PTTL", "fixed").Int
+			passed := time.Since(begun).Milliseconds()
+			require.GreaterOrEqual(t, after, left-passed-20, "it ends early")
+			if skewUS == 0 {
+				require.LessOrEqual(t, after, left+8000, "as long as there was no leader, and a second")
+			}
+			require.Greater(t, next.ask("LOCK", "new", "bob", "PX", "1000").Int, token)
+			require.EqualValues(t, 0, next.ask("LOCK", "shared", "bob", "PX", "1000").Int)
+			require.EqualValues(t, 0, next.ask("LOCK", "watched", "bob", "PX", "1000").Int)
+			old.start()
+			g.same()
+		})
+	}
+}
+
+// TestRestart: all end at once, and have all when they are back.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	var token int64
+	for i := range 100 {
+		token = g.do("LOCK", fmt.Sprint("lock", i), "alice", "PX", "600000", "ONCE").Int
+		require.Positive(t, token)
+	}
+	for range 2 {
+		for _, m := range g.all {
+			m.stop()
+		}
+		for _, m := range g.all {
+			m.start()
+		}
+		require.EqualValues(t, 100, g.do("DBSIZE").Int)
+		next := g.do("LOCK", "another", "alice", "PX", "600000", "ONCE").Int
+		require.Greater(t, next, token)
+		require.Positive(t, g.do("DEL", "another").Int)
+		g.same()
+		require.Equal(t, "Background snapshot started", g.do("RAFT", "SNAPSHOT").Str)
+		eventually(t, "there is a snapshot", func() bool {
+			return slices.ContainsFunc(g.all, func(m *member) bool { return m.number("raft_snapshot_index") > 0 })
+		})
+	}
+}
+
+// TestCatchUp: a member that was away for longer than the log goes back gets a snapshot, while others write.
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(e *engine.Options, s *server.Options) {
+		e.Trailing = 5
+		s.RaftOptions.SnapshotBytes = 20 << 10
+	})
+	leader := g.leader()
+	away := g.others(leader)[0]
+	away.stop()
+	value := strings.Repeat("x", 1000)
+	writes := 0
+	eventually(t, "a snapshot is made by itself", func() bool {
+		for range 10 {
+			writes++
+			require.Equal(t, "OK", g.do("SET", fmt.Sprint("key", writes), value).Str)
+		}
+		return slices.ContainsFunc(g.all, func(m *member) bool { return m.number("raft_snapshots") >= 2 })
+	})
+	away.start()
+	for i := range 20 {
+		require.Equal(t, "OK", g.do("SET", fmt.Sprint("more", i), value).Str)
+	}
+	g.same()
+	require.Positive(t, away.number("raft_snapshot_index"))
+}
+
+// TestLargeUnits: a value that is larger than an entry, and a transaction.
+func TestLargeUnits(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	large := strings.Repeat("large", 400_000)
+	require.Equal(t, "OK", g.do("SET", "large", large).Str)
+	c := leader.dial()
+	c.Do("MULTI")
+	for i := range 10 {
+		c.Do("SET", fmt.Sprint("large", i), large[:200_000])
+	}
+	require.Len(t, c.Do("EXEC").Elems, 10)
+	g.same()
+	old := leader
+	old.stop()
+	require.Equal(t, large, g.do("GET", "large").Str)
+	require.EqualValues(t, 11, g.do("DBSIZE").Int)
+}
+
+// TestMembers: one is added and one removed while clients write, and the lead is handed on.
+func TestMembers(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	for i := range 50 {
+		require.Equal(t, "OK", g.do("SET", fmt.Sprint("key", i), "1").Str)
+	}
+	require.Contains(t, g.others(leader)[0].ask("RAFT", "ADD", "d", "d:7003", "d:6382").Str, "does not lead: "+leader.peer.ID)
+	require.Contains(t, leader.ask("RAFT", "ADD", "d=", "d:7003", "d:6382").Str, "no id of a member")
+	require.Contains(t, leader.ask("RAFT", "REMOVE", "x").Str, "no member has this id")
+	peers := g.peers
+	g.peers = nil
+	d := g.add(3)
+	d.start()
+	g.peers = peers
+	require.Contains(t, d.ask("SET", "x", "1").Str, "CLUSTERDOWN")
+	require.Equal(t, "OK", leader.ask("RAFT", "ADD", "d", d.peer.Raft, d.peer.Client).Str)
+	require.Len(t, leader.ask("RAFT", "MEMBERS").Elems, 4)
+	require.Equal(t, "OK", g.do("SET", "key50", "1").Str)
+	g.same()
+	require.Equal(t, "OK", leader.ask("RAFT", "TRANSFER", "d").Str)
+	require.Same(t, d, g.leader(d))
+	require.EqualValues(t, 51, g.do("DBSIZE").Int)
+	require.Equal(t, "OK", g.do("SET", "key51", "1").Str)
+	require.Zero(t, leader.number("raft_rebuilds"), "nothing was under way")
+	require.Equal(t, "OK", d.ask("RAFT", "REMOVE", leader.peer.ID).Str)
+	leader.stop()
+	require.Equal(t, "OK", g.do("SET", "key52", "1").Str)
+	g.same()
+}
