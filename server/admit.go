@@ -216,11 +216,11 @@ func (ex *executor) unpause() {
 	p := &ex.pausing
 	ex.timers.stop(&p.timer)
 	p.untilMS, p.all = 0, false
-	if p.failover {
+	if p.failover || p.shutdown {
 		p.untilMS = math.MaxInt64
 	}
 	ex.store.SetFollows(!ex.endsThings())
-	if !p.failover && ex.late() {
+	if p.untilMS == 0 && ex.late() {
 		ex.catchUp() // before anything finds the leases over that were not renewed meanwhile
 	}
 	for _, s := range p.held {
@@ -234,8 +234,14 @@ func (ex *executor) unpause() {
 }
 
 // holdWrites holds commands that write until it is called again.
-func (ex *executor) holdWrites(on bool) {
-	if ex.pausing.failover = on; on {
+func (ex *executor) holdWrites(on bool) { ex.hold(&ex.pausing.failover, on) }
+
+// holdForShutdown is holdWrites for a server that ends when its replicas have everything.
+func (ex *executor) holdForShutdown(on bool) { ex.hold(&ex.pausing.shutdown, on) }
+
+// hold holds commands that write, for one of two reasons, or for that one no longer.
+func (ex *executor) hold(reason *bool, on bool) {
+	if *reason = on; on {
 		ex.pausing.untilMS = math.MaxInt64
 		ex.store.SetFollows(true)
 	} else {

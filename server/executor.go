@@ -66,6 +66,7 @@ type executor struct {
 	monitors     []*session
 	timers       timers
 	pausing      pausing
+	shutdown     shutdown
 	watchdog     watchdog
 	scripts      *script.Engine
 	encryption   tlsconf.Source
@@ -328,6 +329,9 @@ func (ex *executor) condemn(s *session) {
 // errClosed is returned by Start and Shutdown of a server that has ended, and by a second Start.
 var errClosed = errors.New("server: closed")
 
+// errAborted is returned by Shutdown if a client called it off.
+var errAborted = errors.New("server: SHUTDOWN ABORT")
+
 // plainness says what a command can change besides keys.
 type plainness uint8
 
@@ -342,10 +346,10 @@ const (
 type pausing struct {
 	untilMS int64 // 0: nothing is paused
 	all     bool  // every command, and not only those that write
-	// failover: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
-	failover bool
-	held     []*session
-	timer    timer
+	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
+	failover, shutdown bool
+	held               []*session
+	timer              timer
 }
 
 // firer is what happens at a time unless it is stopped first: a waiter's deadline, a watchdog's renewal.

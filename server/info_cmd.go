@@ -115,6 +115,9 @@ func (ex *executor) infoServer(t *info.Text) {
 			infoListener(t, i, p)
 		}
 	}
+	if ex.shutdown.waits {
+		t.Line("shutdown_in_milliseconds", ex.shutdown.endMS-ex.store.NowMS())
+	}
 }
 
 // infoListener writes where clients come from.

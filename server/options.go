@@ -182,7 +182,7 @@ func (ex *executor) enter(p Phase) {
 // saves if there are save points.
 type ShutdownOptions struct {
 	Save, NoSave bool
-	// Now is accepted for symmetry with SHUTDOWN: there are no replicas to wait for.
+	// Now waits for no replica (shutdown-timeout).
 	Now bool
 	// Force ends the server even if saving fails.
 	Force bool

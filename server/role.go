@@ -49,6 +49,9 @@ func (h replicationHost) Has() (f replication.Features) {
 	return f
 }
 
+// Ends implements replication.Host.
+func (h replicationHost) Ends() bool { return h.shutdown.waits }
+
 // apply runs a command of the master's.
 func (ex *executor) apply(db int, argv [][]byte) error {
 	r := ex.applier
@@ -91,6 +94,7 @@ func (ex *executor) ackDue(s *session) int64 {
 func (ex *executor) acknowledged() {
 	ex.answerWaits()
 	ex.openAcks()
+	ex.goOnShuttingDown()
 }
 
 // openAcks lets go what enough replicas have acknowledged.

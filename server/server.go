@@ -436,16 +436,25 @@ func (srv *Server) Shutdown(o ShutdownOptions) error {
 	return srv.Close() // what never ran has nothing to save
 }
 
-func (srv *Server) prepareShutdown(o ShutdownOptions) error {
+// prepareShutdown saves as the options say, when the replicas have everything or have had their time.
+func (srv *Server) prepareShutdown(o ShutdownOptions) (err error) {
 	ex := &srv.executor
 	ex.mu.Lock()
-	defer ex.mu.Unlock()
 	for ex.busy.on { // one that has written goes on to its end, so that what is saved is whole
 		ex.scripts.KillUnlessWrote()
 		ex.busy.over.Wait()
 	}
-	ex.begin()
-	return srv.executor.saveForShutdown(o)
+	waits, ended := false, make(chan error, 1)
+	ex.unlockUnit(func() { waits, err = ex.shutDown(o, func(err error) { ended <- err }) })
+	if !waits {
+		return err
+	}
+	select {
+	case err = <-ended:
+		return err
+	case <-srv.done:
+		return nil
+	}
 }
 
 // Directives returns all directives as they are now, by name, with values as CONFIG GET shows them.

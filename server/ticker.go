@@ -119,6 +119,7 @@ func (ex *executor) keepHouse() {
 	}
 	ex.durable.Tick()
 	ex.replication.Tick()
+	ex.goOnShuttingDown() // the last replica may have gone
 	if ex.member != nil {
 		ex.member.Tick()
 	}

@@ -111,7 +111,7 @@ var topics = []topic{
 		{Name: "hz", Default: "10", Kind: clamped(1, 500, integer(0, maxInt32, func(c *Config) *int { return &c.HZ })),
 			Doc: "accepted and shown; nothing here runs on a tick"},
 		{Name: "shutdown-timeout", Default: "10", Kind: seconds(0, maxInt32, func(c *Config) *int64 { return &c.ShutdownTimeoutMS }),
-			Doc: "accepted and shown: seconds that a shutdown waits for replicas, of which there are none"},
+			Doc: "seconds that a shutdown waits for replicas, while writes are held; 0: it does not"},
 		{Name: "shutdown-on-sigint", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGINT }),
 			Doc: "what SIGINT does: `default` saves if there are save points; `save`, `nosave`, `now`, `force`"},
 		{Name: "shutdown-on-sigterm", Default: "default", Kind: shutdown(func(c *Config) *ShutdownFlags { return &c.ShutdownOnSIGTERM }),

@@ -142,7 +142,7 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l logfile -r -d 'where to log'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l syslog-enabled -x -d 'only no'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l hz -x -d 'accepted and shown'
-complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l shutdown-timeout -x -d 'accepted and shown'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l shutdown-timeout -x -d 'seconds that a shutdown waits for replicas, while writes are held'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l shutdown-on-sigint -x -d 'what SIGINT does'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l shutdown-on-sigterm -x -d 'the same for SIGTERM'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l cluster-enabled -x -d 'only no'

@@ -59,6 +59,8 @@ type Host interface {
 	// data. db is the database that the history goes on in, as the snapshot says; below 0: it does not.
 	Replace(read io.Reader, size int64) (db int, err error)
 
+	// Ends reports whether the server ends as soon as its replicas have everything.
+	Ends() bool
 	// HoldWrites makes clients that write wait, or go on.
 	HoldWrites(on bool)
 	// Followed is told that the server follows another from now on, or, with false, nobody.

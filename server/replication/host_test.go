@@ -38,6 +38,7 @@ func (h *fakeHost) Has() Features                         { return h.has }
 func (h *fakeHost) HasLog() bool                          { return false }
 func (h *fakeHost) LogEnd() int64                         { return 0 }
 func (h *fakeHost) LogSynced(int64) bool                  { return true }
+func (h *fakeHost) Ends() bool                            { return false }
 func (h *fakeHost) HoldWrites(bool)                       {}
 func (h *fakeHost) Followed(bool)                         {}
 func (h *fakeHost) Replace(io.Reader, int64) (int, error) { return 0, nil }

@@ -325,7 +325,7 @@ func (n *Node) Tick() {
 		n.link.tick()
 	}
 	c := n.config()
-	if n.link == nil && len(n.replicas) > 0 && now-n.pingedMS >= c.PingPeriodMS {
+	if n.link == nil && len(n.replicas) > 0 && !n.host.Ends() && now-n.pingedMS >= c.PingPeriodMS {
 		n.pingedMS = now
 		n.add(ping)
 	}
@@ -344,6 +344,33 @@ func (n *Node) Tick() {
 		n.id2, n.secondOffset = noID, -1
 		n.forget()
 		n.host.Log().Info(fmt.Sprintf("Replication backlog freed after %d seconds without connected replicas.", c.BacklogTTLS))
+	}
+}
+
+// InStep reports whether all replicas have acknowledged the whole history.
+func (n *Node) InStep() bool { return !slices.ContainsFunc(n.replicas, n.lags) }
+
+// lags reports whether a replica has not acknowledged all but the last questions about how far it is: Redis
+// answers such a one by the place before it.
+func (n *Node) lags(r *Replica) bool { return r.acked < min(n.told, n.Offset()) }
+
+// LogLag says how far replicas are, of a server that ends.
+func (n *Node) LogLag() {
+	behind := 0
+	for _, r := range n.replicas {
+		if !n.lags(r) {
+			continue
+		}
+		behind++
+		lag := int64(0)
+		if r.state == online {
+			lag = (n.host.NowMS() - r.heardMS) / 1000
+		}
+		n.host.Log().Info(fmt.Sprintf("Lagging replica %s reported offset %d behind master, lag=%d, state=%s.",
+			r.name(), n.Offset()-r.acked, lag, r.state))
+	}
+	if all := len(n.replicas); all > 0 {
+		n.host.Log().Info(fmt.Sprintf("%d of %d replicas are in sync when shutting down.", all-behind, all))
 	}
 }
 

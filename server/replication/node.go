@@ -20,11 +20,12 @@ type Node struct {
 	recording     bool // the history is written: there is or was a replica, or a master
 	encoder       aof.Encoder
 	buf, messages []byte
-	fresh         bool // something was added since Credit
-	filled        bool // something was added in this slice
-	written       bool // a unit was
-	askAcks       bool // replicas are to be asked how far they are at the end of this slice
-	unjudged      int  // how much was added since judge looked at who is behind
+	told          int64 // how long the history was without the last questions about how far replicas are
+	fresh         bool  // something was added since Credit
+	filled        bool  // something was added in this slice
+	written       bool  // a unit was
+	askAcks       bool  // replicas are to be asked how far they are at the end of this slice
+	unjudged      int   // how much was added since judge looked at who is behind
 
 	replicas []*Replica // in the order in which they came
 	good     int        // online, and heard of within min-replicas-max-lag
@@ -171,7 +172,7 @@ func (n *Node) AddMessages() {
 func (n *Node) add(b []byte) {
 	n.stream.append(b)
 	n.unjudged += len(b)
-	n.fresh, n.filled = true, true
+	n.fresh, n.filled, n.told = true, true, n.Offset()
 }
 
 // Credit returns how long the history is, if something was added since the last call; otherwise 0.
