@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -228,6 +229,23 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
+}
+
+// notInTouch is why a member of a group is not ready to serve, or to send clients on.
+func (ex *executor) notInTouch() error {
+	m := ex.member
+	switch {
+	case m == nil || m.Serves():
+		return nil
+	case m.Failed() != nil:
+		return fmt.Errorf("stopped as a member of the raft group: %w", m.Failed())
+	case m.Rebuilding():
+		return errLoading
+	}
+	if _, ok := m.Leader(); !ok {
+		return errors.New("the raft group has no leader")
+	}
+	return nil
 }
 
 // decidedByGroup are the commands of replication.

@@ -250,6 +250,9 @@ func (srv *Server) Ready() error {
 	case ex.failed != nil:
 		return errDamaged
 	}
+	if err := ex.notInTouch(); err != nil {
+		return err
+	}
 	return ex.durable.RefusesWrites()
 }
 
@@ -370,6 +373,9 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.clients = make(map[int64]*session)
 	ex.joinGroup(o.Group)
 	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	if o.Raft == nil && c.Raft.ID != "" {
+		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
+	}
 	if o.Raft != nil {
 		if err := joinable(c); err != nil {
 			return fmt.Errorf("server: %w", err)

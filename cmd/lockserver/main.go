@@ -137,6 +137,7 @@ Every directive is an option too, under the name that redis.conf has for it:
   --supervised systemd         tell systemd when the server is ready
   --loglevel notice            debug, verbose, notice, warning or nothing
   --maxclients 10000           how many may be connected
+  --raft-id a                  be a member of a raft group, with --raft-listen and --raft-members: docs/HA.md
   --io-threads 1               how many event loops parse and write
   --lock-watchdog-timeout 30000  the lease of a LOCK without PX or EX, in milliseconds
 

@@ -104,8 +104,14 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	if err := p.fitDescriptors(); err != nil {
 		return p.refuse(err, stderr)
 	}
-	srv, err := server.New(server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
-		LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter})
+	o := server.Options{Directives: p.config.Directives(), ConfigFile: p.configFile, EventLoops: true, Log: p.log,
+		LogLevel: p.level, Progress: stderr, Version: version, Supervisor: p.supervisor.name, Phase: p.enter}
+	leave, err := p.joinGroup(&o)
+	if err != nil {
+		return p.refuse(err, stderr)
+	}
+	defer leave()
+	srv, err := server.New(o)
 	if err == nil {
 		var closeAdmin func()
 		if closeAdmin, err = p.openAdmin(srv); err == nil {

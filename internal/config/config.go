@@ -126,6 +126,8 @@ type Config struct {
 
 	// Replication is what the directives say of masters and replicas.
 	Replication Replication
+	// Raft says which group of servers this one is a member of.
+	Raft Raft
 
 	// HashMaxListpackEntries and HashMaxListpackValue bound what OBJECT ENCODING calls a listpack: number
 	// of fields, and bytes of the longest field or value.

@@ -93,6 +93,7 @@ var topics = []topic{
 	}},
 	tlsTopic,
 	replicationTopic,
+	raftTopic,
 	{"The process", []directive{
 		{Name: "daemonize", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.Daemonize }),
 			Doc: "go into the background; the command ends when clients can connect. Not on Windows"},

@@ -41,6 +41,7 @@ var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
 	"docs/REPLICATION.md":          "tests/replication does what it says, between servers of both kinds",
+	"docs/HA.md":                   "tests/raft starts such a group",
 	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",

@@ -298,9 +298,6 @@ func (e *Engine) Status() raft.Status {
 	s := raft.Status{ID: e.options.ID, State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
 		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
 	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
-	if at, id := r.raft.LeaderWithID(); id != "" {
-		s.Leader = peerOf(id, at)
-	}
 	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
 		s.ContactMS = time.Since(last).Milliseconds()
 	}
@@ -308,6 +305,12 @@ func (e *Engine) Status() raft.Status {
 	if f.Error() == nil {
 		for _, m := range f.Configuration().Servers {
 			s.Peers = append(s.Peers, peerOf(m.ID, m.Address))
+		}
+	}
+	if at, id := r.raft.LeaderWithID(); id != "" {
+		s.Leader = peerOf(id, at)
+		if p, ok := raft.Find(s.Peers, string(id)); ok {
+			s.Leader = p // as the group was told
 		}
 	}
 	return s

@@ -1,0 +1,117 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockserver/internal/config"
+	"lockserver/server"
+	"lockserver/server/raft"
+	"lockserver/server/raft/engine"
+	"lockserver/server/tlsconf"
+	"lockserver/server/topology"
+)
+
+// joinGroup makes the server that o is for a member of a raft group, if the configuration says so. leave lets
+// go of what that keeps, when the server has ended.
+func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
+	c := &p.config.Raft
+	if c.ID == "" {
+		if c.Members != "" || c.Listen != "" {
+			return nil, errors.New("raft-members and raft-listen need raft-id: which of them this server is")
+		}
+		return func() {}, nil
+	}
+	self, peers, err := whoIs(c, p.config.Port)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(p.config.Dir, "raft")
+	if err := refuseOldData(p.config, dir); err != nil {
+		return nil, err
+	}
+	n := &engine.Network{ID: c.ID, Group: c.Group, Listen: c.Listen, Self: engine.Address(self), Log: p.log}
+	if err := p.encrypt(n); err != nil {
+		return nil, err
+	}
+	eo := engine.Options{ID: c.ID, Peers: peers, ElectionMS: c.ElectionMS, Log: p.log, Transport: n.Transport}
+	if err := engine.KeepIn(dir, c.Group, &eo); err != nil {
+		return nil, err
+	}
+	form := topology.Cluster
+	if c.Clients == "sentinel" {
+		form = topology.Sentinel
+	}
+	id := topology.NodeID(c.ID)
+	e := engine.New(eo)
+	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease"}
+	o.Group = topology.New(topology.Options{Form: form, Self: func(net.Addr) string { return id }})
+	return func() {
+		if err := e.Release(); err != nil {
+			p.log.Error("the raft group's log could not be closed", "cause", err)
+		}
+	}, nil
+}
+
+// whoIs finds the member among those that form the group. One that is added later is not among them, and says
+// itself where it is reached.
+func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err error) {
+	if c.Group == "" || strings.ContainsAny(c.Group, " \t\r\n") {
+		return self, nil, fmt.Errorf("raft-group '%s': a name without spaces", c.Group)
+	}
+	if c.Members == "" {
+		host, _, _ := net.SplitHostPort(c.Listen)
+		if self, err = raft.NewPeer(c.ID, c.Listen, net.JoinHostPort(host, fmt.Sprint(port))); err != nil {
+			err = fmt.Errorf("raft-id, raft-listen: %w", err)
+		}
+		return self, nil, err
+	}
+	if peers, err = raft.ParsePeers(c.Members); err != nil {
+		return self, nil, fmt.Errorf("raft-members: %w", err)
+	}
+	self, ok := raft.Find(peers, c.ID)
+	switch {
+	case !ok:
+		return self, nil, fmt.Errorf("raft-id '%s' is none of raft-members", c.ID)
+	case c.Listen == "":
+		return self, nil, fmt.Errorf("raft-listen is missing: the others reach this member at %s", self.Raft)
+	}
+	return self, peers, nil
+}
+
+// refuseOldData keeps a group from being formed beside data that it would not have.
+func refuseOldData(c *config.Config, dir string) error {
+	if _, err := os.Stat(dir); err == nil {
+		return nil
+	}
+	for _, name := range []string{c.DBFilename, c.AppendDirname} {
+		if name == "" {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(c.Dir, name)); err == nil {
+			return fmt.Errorf("%s has %s, which a raft group does not load: move it away, and bring its data in as a client would", c.Dir, name)
+		}
+	}
+	return nil
+}
+
+// encrypt makes the connections between members encrypted ones, if raft-tls says so.
+func (p *process) encrypt(n *engine.Network) error {
+	if !p.config.Raft.TLS {
+		return nil
+	}
+	c := p.config.TLS
+	var source tlsconf.Source
+	if err := source.Configure(&c); err != nil {
+		return fmt.Errorf("raft-tls: %w", err)
+	}
+	n.Accept = func(conn net.Conn) net.Conn { return tls.Server(conn, source.Config()) }
+	n.Dial = func(ctx context.Context, at string) (net.Conn, error) { return tlsconf.Dial(ctx, &c, at) }
+	return nil
+}

@@ -1,0 +1,48 @@
+package config
+
+import "math"
+
+// Raft is what the directives say of a raft group.
+type Raft struct {
+	// ID is the member's; empty: the server is in no group. Group is the name of the group, by which
+	// members of two are told apart.
+	ID, Group string
+	// Listen is where the others reach it, and Members all of them when the group is formed: each
+	// id=raft-address/client-address, with spaces between them.
+	Listen, Members string
+	// Clients says how clients find the leader: "cluster" or "sentinel". Reads says what a read waits for:
+	// "proved" or "lease".
+	Clients, Reads string
+	// ElectionMS is for how long a leader may be silent.
+	ElectionMS int64
+	// SnapshotBytes is after how much of the log a snapshot is made.
+	SnapshotBytes int64
+	// TLS encrypts what members send each other.
+	TLS bool
+}
+
+// raftTopic are the rows of raft groups.
+var raftTopic = topic{"A raft group", []directive{
+	{Name: "raft-id", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.ID }),
+		Doc: "which member of a raft group this server is; empty: it is in none. See [HA.md](HA.md)"},
+	{Name: "raft-listen", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Listen }),
+		Doc: "`host:port` on which the other members reach it"},
+	{Name: "raft-members", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Members }),
+		Doc: "who forms the group, the same everywhere: `id=raft-address/client-address`, with spaces between them. Later starts find it on disk; a member that is added by `RAFT ADD` has none"},
+	{Name: "raft-group", Default: "lockserver", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Group }),
+		Doc: "the name of the group: members of others are refused"},
+	{Name: "raft-clients", Default: "cluster", When: atStart, Redis: notInRedis,
+		Kind: enum(func(c *Config) *string { return &c.Raft.Clients }, "cluster", "sentinel"),
+		Doc:  "how clients find the leader: as that of a Redis `cluster`, or by a `sentinel`, which each member is, too"},
+	{Name: "raft-reads", Default: "proved", When: atStart, Redis: notInRedis,
+		Kind: enum(func(c *Config) *string { return &c.Raft.Reads }, "proved", "lease"),
+		Doc:  "`proved`: the others say that we lead still before what is read is told; `lease`: their word of a moment ago will do, which is not so if the process was stopped meanwhile"},
+	{Name: "raft-election-ms", Default: "1000", When: atStart, Redis: notInRedis,
+		Kind: integer(50, 60_000, func(c *Config) *int64 { return &c.Raft.ElectionMS }),
+		Doc:  "milliseconds of silence after which another leader is elected"},
+	{Name: "raft-snapshot-bytes", Default: "64mb", When: atStart, Redis: notInRedis,
+		Kind: memory(1<<20, math.MaxInt64, func(c *Config) *int64 { return &c.Raft.SnapshotBytes }),
+		Doc:  "how much of the group's log there may be before a snapshot is made and it is cut off"},
+	{Name: "raft-tls", Default: "no", When: atStart, Redis: notInRedis, Kind: boolean(func(c *Config) *bool { return &c.Raft.TLS }),
+		Doc: "encrypt what members send each other, with the certificates of `tls-*`"},
+}}

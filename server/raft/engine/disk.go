@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	hraft "github.com/hashicorp/raft"
+	wal "github.com/hashicorp/raft-wal"
+
+	"lockserver/persistence"
+	"lockserver/persistence/disk"
+)
+
+const (
+	// memberFile says whose a directory is. Its format, do not change: the member's id, a space, the group's
+	// name, and a newline.
+	memberFile = "member"
+	lockFile   = "lock"
+	// keptSnapshots are the newest ones, of which the last but one is there while one is made.
+	keptSnapshots = 2
+	// cachedEntries are kept in memory, for members that keep up.
+	cachedEntries = 512
+)
+
+// KeepIn makes o's stores files of a directory, which is made if it is not there. The error says what is
+// wrong with it: it is another member's, or in use.
+func KeepIn(dir, group string, o *Options) (err error) {
+	if err := os.MkdirAll(filepath.Join(dir, "wal"), 0o700); err != nil {
+		return err
+	}
+	lock, err := disk.OS{}.Lock(filepath.Join(dir, lockFile))
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	defer func() {
+		if err != nil {
+			_ = lock.Close()
+		}
+	}()
+	if err := belongs(filepath.Join(dir, memberFile), o.ID+" "+group); err != nil {
+		return err
+	}
+	log, err := wal.Open(filepath.Join(dir, "wal"))
+	if err != nil {
+		return fmt.Errorf("the group's log in %s: %w", dir, err)
+	}
+	cached, err := hraft.NewLogCache(cachedEntries, log)
+	if err == nil {
+		o.Snapshots, err = hraft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newLogger(o.Log))
+	}
+	if err != nil {
+		return errors.Join(err, log.Close())
+	}
+	o.Logs, o.Stable = cached, log
+	o.Release = func() error { return errors.Join(log.Close(), lock.Close()) }
+	return nil
+}
+
+// belongs says that a directory is a member's, or finds out that it is another's.
+func belongs(path, whose string) error {
+	found, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return persistence.ReplaceFile(path, 0o600, func(w io.Writer) error {
+			_, err := fmt.Fprintln(w, whose)
+			return err
+		})
+	}
+	if is := strings.TrimSpace(string(found)); err == nil && is != whose {
+		return fmt.Errorf("%s: the directory is that of '%s' (id and group), not of '%s': a member has one for itself", path, is, whose)
+	}
+	return err
+}

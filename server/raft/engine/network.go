@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// Network is how members reach each other: TCP, on which each connection begins with who calls whom.
+type Network struct {
+	ID     string // the member's
+	Group  string
+	Listen string // host:port
+	// Self is the member's address as the others know it (Address).
+	Self hraft.ServerAddress
+	Log  *slog.Logger
+	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
+	Accept func(net.Conn) net.Conn
+	Dial   func(ctx context.Context, address string) (net.Conn, error)
+}
+
+const (
+	// pooled are connections to a member that are kept.
+	pooled = 3
+	// sendTimeout bounds how long an exchange may take, a snapshot's one for each 256 KB of it.
+	sendTimeout = 10 * time.Second
+	// greetTimeout bounds how long a caller may take to say who it is.
+	greetTimeout = 5 * time.Second
+	// longestGreeting is above the length of any.
+	longestGreeting = 1024
+)
+
+// Transport begins to listen, for Options.Transport.
+func (n *Network) Transport() (hraft.Transport, error) {
+	l, err := net.Listen("tcp", n.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("raft-listen: %w", err)
+	}
+	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{})}
+	s.accepting.Go(s.accept)
+	return hraft.NewNetworkTransportWithLogger(s, pooled, sendTimeout, newLogger(n.Log)), nil
+}
+
+// stream is the library's layer of connections.
+type stream struct {
+	network   *Network
+	listener  net.Listener
+	greeted   chan net.Conn
+	closed    chan struct{}
+	once      sync.Once
+	accepting sync.WaitGroup
+}
+
+var _ hraft.StreamLayer = (*stream)(nil)
+
+// Addr implements hraft.StreamLayer. It is what the library calls this member.
+func (s *stream) Addr() net.Addr { return named(s.network.Self) }
+
+// named is an address by its name.
+type named string
+
+func (named) Network() string  { return "tcp" }
+func (n named) String() string { return string(n) }
+
+// Close implements hraft.StreamLayer.
+func (s *stream) Close() (err error) {
+	s.once.Do(func() {
+		close(s.closed)
+		err = s.listener.Close()
+		s.accepting.Wait()
+	})
+	return err
+}
+
+// Accept implements hraft.StreamLayer.
+func (s *stream) Accept() (net.Conn, error) {
+	select {
+	case c := <-s.greeted:
+		return c, nil
+	case <-s.closed:
+		return nil, net.ErrClosed
+	}
+}
+
+// accept lets in who says the right words. Each has a goroutine of its own, so that nobody waits for another.
+func (s *stream) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil {
+			s.network.Log.Warn("raft: a connection could not be accepted", "cause", err)
+			time.Sleep(10 * time.Millisecond)
+			continue
+		}
+		go s.admit(c)
+	}
+}
+
+func (s *stream) admit(c net.Conn) {
+	if s.network.Accept != nil {
+		c = s.network.Accept(c)
+	}
+	_ = c.SetDeadline(time.Now().Add(greetTimeout))
+	said, err := readLine(c)
+	if err == nil {
+		err = s.network.judge(said)
+	}
+	if err != nil {
+		s.network.Log.Warn("raft: a connection is refused", "from", c.RemoteAddr().String(), "cause", err)
+		_, _ = fmt.Fprintf(c, "-%v\n", err)
+		_ = c.Close()
+		return
+	}
+	if _, err := io.WriteString(c, "+\n"); err != nil {
+		_ = c.Close()
+		return
+	}
+	_ = c.SetDeadline(time.Time{})
+	select {
+	case s.greeted <- c:
+	case <-s.closed:
+		_ = c.Close()
+	}
+}
+
+// The first line of a connection, do not change: this word, a version, the group, who calls, and whom, with
+// spaces between them. The answer is a line that begins with + or, with what is wrong, with -.
+const greeting = "lockserver-raft 1"
+
+// judge says what is wrong with a caller.
+func (n *Network) judge(said string) error {
+	words := strings.Fields(said)
+	if len(words) != 5 || strings.Join(words[:2], " ") != greeting {
+		return fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
+	}
+	group, from, to := words[2], words[3], words[4]
+	switch {
+	case group != n.Group:
+		return fmt.Errorf("it is a member of the group %s, and this one of %s (raft-group)", group, n.Group)
+	case from == n.ID:
+		return fmt.Errorf("it has the id %s of this member: an id is one server's", from)
+	case to != strings.SplitN(string(n.Self), "/", 2)[0]:
+		return fmt.Errorf("it calls %s, and this is %s", to, n.Self)
+	}
+	return nil
+}
+
+// readLine reads a line, and nothing behind it.
+func readLine(r io.Reader) (string, error) {
+	var line []byte
+	b := make([]byte, 1) // what is behind the line is another's
+	for len(line) < longestGreeting {
+		if _, err := io.ReadFull(r, b); err != nil {
+			return "", err
+		}
+		if b[0] == '\n' {
+			return string(line), nil
+		}
+		line = append(line, b[0])
+	}
+	return "", errors.New("its first line is too long")
+}
+
+// Dial implements hraft.StreamLayer.
+func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.Conn, error) {
+	to := peerOf("", address).Raft
+	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, greetTimeout))
+	defer cancel()
+	dial := s.network.Dial
+	if dial == nil {
+		dial = func(ctx context.Context, at string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", at)
+		}
+	}
+	c, err := dial(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	deadline, _ := ctx.Deadline()
+	_ = c.SetDeadline(deadline)
+	_, err = fmt.Fprintf(c, "%s %s %s %s\n", greeting, s.network.Group, s.network.ID, to)
+	said := ""
+	if err == nil {
+		said, err = readLine(c)
+	}
+	if err == nil && !strings.HasPrefix(said, "+") {
+		err = fmt.Errorf("%s refuses this member: %s", to, strings.TrimPrefix(said, "-"))
+	}
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	_ = c.SetDeadline(time.Time{})
+	return c, nil
+}

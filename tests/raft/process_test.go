@@ -1,0 +1,195 @@
+//go:build raft && unix
+
+package raft
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/tests/fleet"
+)
+
+// processes starts three, which form a group.
+func processes(t *testing.T) (all []*fleet.Process) {
+	program := filepath.Join(t.TempDir(), "lockserver")
+	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
+	require.NoError(t, err, string(out))
+	var raftAt []string
+	for range 3 {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		raftAt = append(raftAt, l.Addr().String())
+		defer func() { _ = l.Close() }() // when all have been chosen
+	}
+	var ids, members []string
+	for i, at := range raftAt {
+		ids = append(ids, string(rune('a'+i)))
+		all = append(all, fleet.NewProcess(t, program, "enable-debug-command yes\nraft-id "+ids[i]+"\nraft-listen "+at+"\ninclude members\n"))
+		members = append(members, ids[i]+"="+at+"/"+all[i].Addr())
+	}
+	for _, p := range all {
+		require.NoError(t, os.WriteFile(filepath.Join(p.Dir(), "members"), fmt.Appendf(nil, "raft-members %q\n", strings.Join(members, " ")), 0o600))
+	}
+	return all
+}
+
+// leaderOf waits until one of these leads.
+func leaderOf(t *testing.T, of []*fleet.Process) (found *fleet.Process) {
+	eventually(t, "a process leads", func() bool {
+		for _, p := range of {
+			if p.Field("raft_role") == "leader" {
+				found = p
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// TestKilledLeader: kill -9 and kill -STOP of the leader under load, again and again. Nothing that was
+// acknowledged is lost, and of the owners of a lock the tokens say who is the newest.
+func TestKilledLeader(t *testing.T) {
+	all := processes(t)
+	for _, p := range all {
+		p.Start()
+	}
+	leaderOf(t, all)
+	var acked [4]atomic.Int64
+	var tokens [4]int64
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for id := range acked {
+		clients.Go(func() {
+			key, next := fmt.Sprint("key", id), int64(1)
+			for at := 0; ; {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				conn, err := net.Dial("tcp", all[at].Addr())
+				if err != nil {
+					at = (at + 1) % len(all)
+					continue
+				}
+				c := testkit.NewClient(t, conn)
+				c.Timeout = 3 * time.Second
+				for err == nil {
+					v, broken := c.Call("SET", key, fmt.Sprint(next))
+					if err = broken; err != nil || v.Str != "OK" {
+						break
+					}
+					acked[id].Store(next)
+					next++
+					got, broken := c.Call("GET", key)
+					if err = broken; err == nil && got.Kind != '-' && got.Str != fmt.Sprint(acked[id].Load()) {
+						t.Errorf("%s is %s, and %d was acknowledged", key, got.Str, acked[id].Load())
+						return
+					}
+					v, broken = c.Call("LOCK", key+":lock", "me", "PX", "60000", "ONCE")
+					if err = broken; err == nil && v.Int > 0 {
+						if v.Int < tokens[id] {
+							t.Errorf("token %d after %d", v.Int, tokens[id])
+							return
+						}
+						tokens[id] = v.Int
+						if next%5 == 0 {
+							_, err = c.Call("UNLOCK", key+":lock", "me")
+						}
+					}
+					select {
+					case <-stop:
+						err = net.ErrClosed
+					default:
+					}
+				}
+				next++ // what became of the last one is not known
+				c.Close()
+				at = (at + 1) % len(all)
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	for round := range 4 {
+		before := acked[0].Load()
+		eventually(t, "writes are acknowledged", func() bool { return acked[0].Load() > before+20 })
+		old := leaderOf(t, all)
+		if round%2 == 0 {
+			old.Kill()
+		} else {
+			old.Pause()
+		}
+		leaderOf(t, without(all, old))
+		before = acked[0].Load()
+		eventually(t, "writes are acknowledged by others", func() bool { return acked[0].Load() > before+20 })
+		if round%2 == 0 {
+			old.Start()
+		} else {
+			old.GoOn()
+		}
+	}
+	close(stop)
+	clients.Wait()
+	for id := range acked {
+		var is int64
+		eventually(t, "it is read", func() bool {
+			v := leaderOf(t, all).Try("GET", fmt.Sprint("key", id))
+			_, err := fmt.Sscan(v.Str, &is)
+			return err == nil
+		})
+		require.GreaterOrEqual(t, is, acked[id].Load())
+		require.Positive(t, acked[id].Load())
+	}
+	eventually(t, "all have the same", func() bool {
+		first := all[0].Try("DEBUG", "DIGEST").String()
+		return len(first) > 20 && first == all[1].Try("DEBUG", "DIGEST").String() && first == all[2].Try("DEBUG", "DIGEST").String()
+	})
+}
+
+func without(all []*fleet.Process, one *fleet.Process) (rest []*fleet.Process) {
+	for _, p := range all {
+		if p != one {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// TestStarts: what cannot be is refused at the start, with the reason.
+func TestStarts(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "lockserver")
+	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
+	require.NoError(t, err, string(out))
+	members := "a=127.0.0.1:7001/127.0.0.1:6001 b=127.0.0.1:7002/127.0.0.1:6002 c=127.0.0.1:7003/127.0.0.1:6003"
+	for _, c := range []struct{ args, says string }{
+		{"--raft-id d --raft-listen 127.0.0.1:7001 --raft-members M", "raft-id 'd' is none of raft-members"},
+		{"--raft-id a --raft-members M", "raft-listen is missing"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members a=b", "'a=b' is no member"},
+		{"--raft-members M", "need raft-id"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --appendonly yes", "exclude each other"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --replicaof 127.0.0.1 1", "exclude each other"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --raft-tls yes", "raft-tls"},
+	} {
+		args := strings.Fields("--port 0 --dir " + t.TempDir() + " " + c.args)
+		for i := range args {
+			if args[i] == "M" {
+				args[i] = members
+			}
+		}
+		out, err := exec.Command(program, args...).CombinedOutput()
+		require.Error(t, err, c.args)
+		require.Contains(t, string(out), c.says, c.args)
+	}
+}
