@@ -54,13 +54,15 @@ func clientKill(c *commands.Ctx) error {
 
 // kill ends the connections that are selected, and returns how many they are.
 func (f *killFilter) kill(me *session) (n int64) {
-	for _, s := range me.executor.sortedClients() {
+	for _, s := range me.executor.listedClients() {
 		if !f.fits(s) || s == me && !f.includesMe {
 			continue
 		}
 		n++
 		if s == me {
 			s.closing = true // after the reply
+		} else if s.isMaster {
+			s.executor.replication.HangUp()
 		} else {
 			s.executor.condemn(s)
 			s.unsubscribeAll() // nobody counts it among those whom a message reaches

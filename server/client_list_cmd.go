@@ -46,10 +46,12 @@ func clientList(c *commands.Ctx) error {
 		for _, id := range ids {
 			if s := ex.clients[id]; s != nil {
 				describe(s)
+			} else if s = ex.masterClient(); s != nil && s.id == id {
+				describe(s)
 			}
 		}
 	} else {
-		for _, s := range ex.sortedClients() {
+		for _, s := range ex.listedClients() {
 			if kind == "" || s.kind() == kind {
 				describe(s)
 			}
@@ -76,6 +78,16 @@ func (ex *executor) sortedClients() []*session {
 	return list
 }
 
+// listedClients are the sessions and the link to the master, in that order.
+func (ex *executor) listedClients() []*session {
+	list := ex.sortedClients()
+	if s := ex.masterClient(); s != nil {
+		list = append(list, s)
+		slices.SortFunc(list, func(a, b *session) int { return int(a.id - b.id) })
+	}
+	return list
+}
+
 // clientType returns the type of connections that a word of CLIENT LIST TYPE means; empty: none.
 func clientType(word []byte) string {
 	switch {
@@ -92,7 +104,20 @@ func clientType(word []byte) string {
 }
 
 // kind is the session's type of connection.
-func (s *session) kind() string { return s.class.String() }
+func (s *session) kind() string {
+	if s.isMaster {
+		return "master"
+	}
+	return s.class.String()
+}
+
+// userName is whom the session has logged in as.
+func (s *session) userName() string {
+	if s.isMaster {
+		return "(superuser)"
+	}
+	return s.user.Name()
+}
 
 // describe writes the session's line of CLIENT LIST. running are the words of the command that it runs, nil
 // if that is another session's.
@@ -128,7 +153,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 		(nowUS-s.info.lastUS)/1_000_000, s.flags(), s.db.ID(), listens[pubsub.Channel], listens[pubsub.Pattern], listens[pubsub.Shard],
 		queued, len(s.watched), m.input+m.backlog, m.room-min(m.room, m.input), words, queuedBytes,
 		cap(s.out.Buf), len(s.out.Buf), len(s.out.Buf), len(s.inbox), s.outputHeld(), s.bytes()+cap(s.out.Buf)+textBytes(running), events, cmd,
-		s.user.Name(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
+		s.userName(), s.redirection(), s.out.Proto, s.info.libName, s.info.libVersion)
 }
 
 // flags are the session's letters in CLIENT LIST, in Redis' order.
@@ -138,6 +163,7 @@ func (s *session) flags() string {
 		letter string
 		is     bool
 	}{
+		{"M", s.isMaster},
 		{"O", s.monitors},
 		{"S", s.replica.Is() && !s.monitors},
 		{"P", s.subs != nil},

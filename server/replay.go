@@ -56,18 +56,31 @@ func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
 
 // Command implements durability.Replayer.
 func (r *replayer) Command(argv [][]byte) error {
-	ex := r.executor
-	row, err := ex.original.Resolve(argv) // a log has the names that Redis gives
+	row, err := r.resolve(argv)
 	if err != nil {
-		return &durability.UnknownCommandError{Name: fmt.Sprintf("%.40s", argv[0])}
+		return err
+	}
+	return r.run(row, argv)
+}
+
+// resolve finds the command that a log or a master means.
+func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
+	row, err := r.executor.original.Resolve(argv) // a log has the names that Redis gives
+	if err != nil {
+		return nil, &durability.UnknownCommandError{Name: fmt.Sprintf("%.40s", argv[0])}
 	}
 	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 {
-		return fmt.Errorf("%s changes no data and has no place in a log", row.FullName())
+		return nil, fmt.Errorf("%s changes no data and has no place in a log", row.FullName())
 	}
-	c, s := &r.ctx, r.session
+	return row, nil
+}
+
+// run runs a command.
+func (r *replayer) run(row *commands.Row, argv [][]byte) error {
+	ex, c, s := r.executor, &r.ctx, r.session
 	ex.prepare(c, s, row, argv)
 	c.Settings, c.MayBlock = &r.settings, false
-	err = ex.contain(row, func() error { return row.Run(c) })
+	err := ex.contain(row, func() error { return row.Run(c) })
 	s.out.Buf = s.out.Buf[:0]
 	if cap(s.out.Buf) > batchOutput {
 		s.out.Buf = nil

@@ -65,11 +65,38 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 	r.settings.Events = ex.settings.Events
 	ex.store.SetFrozenTime(true)
 	defer ex.store.SetFrozenTime(false)
-	if err := r.Command(argv); err != nil {
+	row, err := r.resolve(argv)
+	if err == nil {
+		r.session.lastRow = row
+		err = ex.countNested(row, func() error { return r.run(row, argv) })
+	}
+	if err != nil {
 		return err
+	}
+	if len(ex.monitors) > 0 && ex.masterClient() != nil {
+		ex.show(r.session, row, db, argv)
 	}
 	ex.durable.SeeTokens(argv)
 	return nil
+}
+
+// masterClient is the link to the master, as one of the clients; nil: there is none.
+func (ex *executor) masterClient() *session {
+	conn, sinceMS, silentMS := ex.replication.MasterConn()
+	if conn == nil {
+		return nil
+	}
+	if ex.applier == nil {
+		ex.applier = ex.newReplayer()
+	}
+	s := ex.applier.session
+	if local := addrText(conn.LocalAddr()); !s.isMaster || s.info.localAddr != local || s.info.createdUS != sinceMS*1000 {
+		ex.lastID++
+		s.id, s.isMaster = ex.lastID, true
+		s.info = clientInfo{addr: addrText(conn.RemoteAddr()), localAddr: local, fd: -1, createdUS: sinceMS * 1000}
+	}
+	s.info.lastUS = ex.store.NowUS() - silentMS*1000
+	return s
 }
 
 // min-replicas-ack: what tells of data leaves when so many replicas have acknowledged all that was written

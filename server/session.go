@@ -97,6 +97,7 @@ type session struct {
 	confirmed  []byte
 	inboxBytes int
 	class      clientClass
+	isMaster   bool     // it is no client, but the link to the master
 	monitors   bool     // MONITOR
 	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.

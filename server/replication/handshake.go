@@ -263,7 +263,7 @@ func (l *link) begin(c *dialled, id string, offset int64) error {
 
 // up says that the history is read from now on.
 func (l *link) up() {
-	l.state, l.downSince, l.lastError = connected, 0, ""
+	l.state, l.upMS, l.downSince, l.lastError = connected, l.node.host.NowMS(), 0, ""
 	l.progress.read.Store(l.node.Offset())
 	l.hear()
 	l.acknowledge()

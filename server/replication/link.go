@@ -39,6 +39,7 @@ type link struct {
 	stopped   bool
 	known     bool  // the node's history is the master's, up to where it ends
 	db        int   // that the master's commands are for
+	upMS      int64 // since when it is up, if it is
 	downSince int64 // in milliseconds since 1970; 0: it was never up
 	total     int64 // bytes of the snapshot; 0: not known
 	failover  bool  // the next PSYNC is to make the other server a master
@@ -245,6 +246,25 @@ func (n *Node) Close() {
 // LinkUp reports whether what the server has is what its master has, but for what is on its way. A master's
 // always is.
 func (n *Node) LinkUp() bool { return n.link == nil || n.link.state == connected }
+
+// MasterConn is the connection to the master, since when the history comes on it, and for how long nothing
+// has come; nil: there is none.
+func (n *Node) MasterConn() (conn net.Conn, sinceMS, silentMS int64) {
+	l := n.link
+	if l == nil || l.state != connected {
+		return nil, 0, 0
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.conn, l.upMS, l.silentS() * 1000
+}
+
+// HangUp ends the connection to the master, which is made again.
+func (n *Node) HangUp() {
+	if n.link != nil {
+		n.link.hangUp()
+	}
+}
 
 // isWord reports whether a reply of the master's begins with a word.
 func isWord(reply, word string) bool {
