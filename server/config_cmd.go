@@ -74,6 +74,9 @@ func configSet(c *commands.Ctx) error {
 	ex := s.executor
 	next := ex.config.Clone()
 	names, err := next.Set(pairs, s.isLocal())
+	if err == nil {
+		err = staysInTestMode(next, names)
+	}
 	if err == nil && slices.Contains(names, "maxclients") {
 		err = admitsMaxClients(next)
 	}

@@ -189,7 +189,11 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if s.noTouch {
 			ex.store.SetNoTouch(true)
 		}
-		err = ex.count(s, row, argv)
+		if ex.faults.Some() {
+			err = ex.countFaulty(s, row, argv)
+		} else {
+			err = ex.count(s, row, argv)
+		}
 		ex.store.SetNoTouch(false) // even if the command was CLIENT NO-TOUCH OFF
 		if len(ex.monitors) > 0 {
 			ex.show(s, row, s.db.ID(), argv)

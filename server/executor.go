@@ -20,6 +20,7 @@ import (
 	"lockserver/server/replication"
 	"lockserver/server/script"
 	"lockserver/server/stats"
+	"lockserver/server/testmode"
 	"lockserver/server/tlsconf"
 	"lockserver/server/topology"
 	"lockserver/server/transport"
@@ -54,6 +55,8 @@ type executor struct {
 	keepAlive    time.Duration
 	outputLimits [clientClasses]outputLimit
 	rand         *rand.Rand
+	chance       *rand.PCG        // of rand
+	faults       *testmode.Faults // nil: not in test mode
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session

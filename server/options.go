@@ -118,7 +118,7 @@ func (o *Options) config() (*config.Config, error) {
 	if err := c.Assign(values); err != nil {
 		return nil, err
 	}
-	return c, nil
+	return c, fitTestMode(c)
 }
 
 // fields are the directives that have a field, where it is set.

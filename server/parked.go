@@ -102,6 +102,9 @@ func (ex *executor) answered(w *waiter, mark int) {
 		ex.noteReply(w.session, w.row, w.argv, mark)
 	}
 	w.session.tells = true
+	if w.fault != nil {
+		w.strike(mark)
+	}
 	w.session.checkOutput()
 	ex.unpark(w)
 }

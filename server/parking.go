@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"lockserver/commands"
+	"lockserver/server/testmode"
 	"lockserver/store"
 )
 
@@ -21,9 +22,10 @@ type waiter struct {
 	places  []*place
 	timer   timer
 	sinceMS int64
-	sinceUS int64 // the same
-	bytes   int   // of argv
-	muted   bool  // CLIENT REPLY OFF or SKIP was in force when the command came
+	sinceUS int64           // the same
+	bytes   int             // of argv
+	muted   bool            // CLIENT REPLY OFF or SKIP was in force when the command came
+	fault   *testmode.Fault // what becomes of its reply, on purpose; nil: nothing
 
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so

@@ -22,6 +22,7 @@ import (
 	"lockserver/server/raft"
 	"lockserver/server/script"
 	"lockserver/server/stats"
+	"lockserver/server/testmode"
 	"lockserver/server/transport"
 	"lockserver/store"
 )
@@ -50,6 +51,9 @@ const (
 	stateClosed
 )
 
+// errTestOptions is returned by New.
+var errTestOptions = errors.New("server: test-mode has a clock of its own, and no group")
+
 // errNotRunning is returned by Dial.
 var errNotRunning = errors.New("server: not running")
 
@@ -66,7 +70,13 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Clock == nil {
+	if c.TestMode && (o.Clock != nil || o.Group != nil || o.Raft != nil) {
+		return nil, errTestOptions
+	}
+	switch {
+	case c.TestMode:
+		o.Clock = clock.NewAdjustable()
+	case o.Clock == nil:
 		o.Clock = clock.NewSystem()
 	}
 	if o.Seed == 0 {
@@ -190,6 +200,9 @@ func (srv *Server) startTime() {
 		clock.Attach(manual, &srv.executor)
 		return
 	}
+	if adjustable, ok := srv.executor.clock.(*clock.Adjustable); ok {
+		adjustable.Attach(&srv.executor)
+	}
 	srv.group.Go(func() { srv.executor.tick(srv.stopTick) })
 }
 
@@ -280,6 +293,9 @@ func (srv *Server) Close() error {
 	srv.executor.scripts.Stop()
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
 		clock.Detach(manual, &srv.executor)
+	}
+	if adjustable := srv.TestClock(); adjustable != nil {
+		adjustable.Detach(&srv.executor)
 	}
 	close(srv.stopTick)
 	srv.tearDown()
@@ -372,7 +388,11 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.clock, ex.log, ex.opts, ex.host, ex.config = o.Clock, o.Log, o, h, c
 	ex.clients = make(map[int64]*session)
 	ex.joinGroup(o.Group)
-	ex.rand = rand.New(rand.NewPCG(o.Seed, o.Seed>>1|1))
+	ex.chance = rand.NewPCG(o.Seed, o.Seed>>1|1)
+	ex.rand = rand.New(ex.chance)
+	if c.TestMode {
+		ex.faults = new(testmode.Faults)
+	}
 	if o.Raft == nil && c.Raft.ID != "" {
 		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
 	}
@@ -384,7 +404,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		ex.clock, ex.member = ex.steered, raft.New(o.Raft, o.RaftOptions)
 		ex.member.SetHost(raftHost{ex})
 	}
-	if err := ex.useTable(tableOf(&o)); err != nil {
+	if err := ex.useTable(tableOf(&o, c)); err != nil {
 		return err
 	}
 	ex.store = store.New(c.Databases, store.Limits{})

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"lockserver/commands"
+	"lockserver/internal/config"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/server/debug"
@@ -14,6 +15,7 @@ import (
 	"lockserver/server/script"
 	"lockserver/server/standalone"
 	"lockserver/server/stats"
+	"lockserver/server/testmode"
 	"lockserver/server/topology"
 )
 
@@ -23,7 +25,7 @@ func serverRows() [][]commands.Row {
 		connectionRows(), transactionRows(), pubsubRows(), monitorRows(), clientRows(), configRows(), infoRows(), saveRows(), aofRows(),
 		waitRows(), lockRows(),
 		stats.Rows(statsOf), memory.Rows(usageOf), debug.Rows(debugHostOf), script.Rows(scriptsOf), dump.Rows(dumpHostOf), acl.Rows(usersOf), attach.Rows(attachHostOf), standalone.Rows(), topology.Rows(groupOf),
-		roleInGroup(replication.Rows(replicationOf)), raft.Rows(raftOf),
+		aloneInTests(roleInGroup(replication.Rows(replicationOf))), raft.Rows(raftOf),
 	}
 }
 
@@ -37,7 +39,10 @@ func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats 
 func Table() *commands.Table { return sharedTable() }
 
 // tableOf holds the commands of a server with these options.
-func tableOf(o *Options) *commands.Table {
+func tableOf(o *Options, c *config.Config) *commands.Table {
+	if c.TestMode {
+		return testTable()
+	}
 	if o.Group.IsSentinel() {
 		return sentinelTable()
 	}
@@ -53,4 +58,9 @@ var sharedTable = sync.OnceValue(func() *commands.Table {
 // sentinelTable is sharedTable for servers whose group is found as behind Sentinels.
 var sentinelTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(append(commands.Families(), serverRows()...), topology.SentinelRows(groupOf))...)
+})
+
+// testTable is sharedTable for servers in test mode.
+var testTable = sync.OnceValue(func() *commands.Table {
+	return commands.NewTable(append(append(commands.Families(), serverRows()...), testmode.Rows(testHostOf))...)
 })

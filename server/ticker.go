@@ -93,6 +93,10 @@ func (ex *executor) tick(stop <-chan struct{}) {
 func (ex *executor) sleep() time.Duration {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
+	if ex.frozen() {
+		ex.armedMS = 0
+		return time.Hour // until who moves the clock says that it goes again
+	}
 	nowUS := ex.clock.NowUS()
 	ex.armedMS = nowUS/1000 + longestSleepMS
 	if at, ok := ex.nextMS(); ok && at < ex.armedMS {

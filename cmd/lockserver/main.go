@@ -69,11 +69,16 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case cmd.Config.Daemonize && l.pipe == nil && !isSupervised(cmd.Config.Supervised):
 		return runInBackground(args, input, stderr)
 	}
-	p, err := newProcess(cmd, stdout)
+	logTo := stdout
+	if cmd.Config.TestMode { // where standard output is for whoever started the program
+		logTo = stderr
+	}
+	p, err := newProcess(cmd, logTo)
 	if err != nil {
 		return refuse(stderr, err)
 	}
 	p.launcher = &l
+	p.parent = parent{out: stdout, input: os.Stdin}
 	return p.serve(stderr, len(args) == 0)
 }
 

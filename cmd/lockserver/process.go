@@ -30,6 +30,7 @@ type process struct {
 	launcher   *launcher
 	supervisor supervisor
 	pidFile    string // the one that was written; empty: none
+	parent     parent
 }
 
 // newProcess changes into the configured directory and opens the log. The error says
@@ -129,6 +130,12 @@ func (p *process) serve(stderr io.Writer, bare bool) (code int) {
 	go collectIdle(ended, srv.UsedMemory)
 	p.ready(srv.Addr(), srv.SecureAddr())
 	p.supervisor.ready()
+	if p.config.TestMode {
+		p.parent.ready(srv.Addr())
+	}
+	if p.config.ExitWithParent {
+		go p.parent.watch(signals)
+	}
 	return p.bye(p.wait(srv, signals))
 }
 

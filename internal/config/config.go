@@ -44,6 +44,10 @@ type Config struct {
 	AdminPort int
 	AdminBind string
 
+	// TestMode lets clients move the clock and cause faults. ExitWithParent ends the process with its
+	// standard input.
+	TestMode, ExitWithParent bool
+
 	// TLS says how connections are encrypted.
 	TLS TLS
 

@@ -100,6 +100,11 @@ var topics = []topic{
 		{Name: "supervised", Default: "no", When: atStart,
 			Kind: enum(func(c *Config) *string { return &c.Supervised }, "upstart", "systemd", "auto", "no"),
 			Doc:  "tell `systemd` (by sd_notify) or `upstart` when the server is ready, and ends; `auto`: whichever has started it"},
+		{Name: "test-mode", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.TestMode }),
+			Doc: "for tests of programs that use the server: its clock and its faults are theirs, see [TESTING.md](TESTING.md). " +
+				"Refused with persistence, replication, or an address that is not loopback", Redis: notInRedis},
+		{Name: "exit-with-parent", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ExitWithParent }),
+			Doc: "end when standard input is closed, as it is when the process ends that started this one", Redis: notInRedis},
 		{Name: "pidfile", When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile }),
 			Doc: "where the process writes its number; empty: nowhere, or with `daemonize` to `/var/run/redis.pid`"},
 		{Name: "loglevel", Default: "notice",

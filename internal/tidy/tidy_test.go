@@ -155,6 +155,7 @@ var rooms = map[string][]string{
 	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},
 	"server/standalone":  {"commands"},
 	"server/stats":       {"commands", "internal/histogram", "server/info"},
+	"server/testmode":    {"commands", "internal/ascii", "internal/config", "internal/glob", "server/clock"},
 	"server/tlsconf":     {"internal/config"},
 	"server/topology":    {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
 	"server/tracking":    {"internal/resp"},

@@ -72,3 +72,36 @@ func TestSystemFollowsTheWall(t *testing.T) {
 		require.InDelta(t, before, now, float64(after-before)+1000)
 	}
 }
+
+// An adjustable clock goes, stands still, steps from deadline to deadline, and goes on from where it stood.
+func TestAdjustable(t *testing.T) {
+	c := NewAdjustable()
+	require.InDelta(t, time.Now().UnixMicro(), c.NowUS(), 1e6)
+	at := time.UnixMicro(5_000_000_000)
+	c.FreezeAt(at)
+	require.True(t, c.Frozen())
+	require.Equal(t, at.UnixMicro(), c.NowUS())
+	time.Sleep(2 * time.Millisecond)
+	require.Equal(t, at.UnixMicro(), c.NowUS())
+
+	a := &alarms{clock: &c.stepped, dueUS: []int64{at.UnixMicro() + 10, at.UnixMicro() + 30, at.UnixMicro() + 100}}
+	c.Attach(a)
+	c.Advance(50 * time.Microsecond)
+	require.Equal(t, []int64{at.UnixMicro() + 10, at.UnixMicro() + 30}, a.rang)
+	require.Equal(t, at.UnixMicro()+50, c.NowUS())
+	c.FreezeAt(at.Add(time.Second))
+	require.Len(t, a.rang, 3, "what it passed over is due")
+
+	c.Resume()
+	require.False(t, c.Frozen())
+	require.InDelta(t, at.UnixMicro()+1_000_000, c.NowUS(), 60e6)
+	require.Greater(t, c.NowUS(), at.UnixMicro())
+	before := c.NowUS()
+	c.Advance(time.Hour)
+	require.False(t, c.Frozen(), "it goes on")
+	require.InDelta(t, before+3600e6, c.NowUS(), 60e6)
+	c.Freeze()
+	require.Equal(t, c.NowUS(), c.NowUS())
+	c.Detach(a)
+	require.Empty(t, c.stepped.watchers)
+}

@@ -1,0 +1,72 @@
+package testmode
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/config"
+)
+
+func keys(names ...string) func() [][]byte {
+	return func() (list [][]byte) {
+		for _, name := range names {
+			list = append(list, []byte(name))
+		}
+		return list
+	}
+}
+
+// The first fault that fits strikes; one that lets go, or is over, leaves it to the next.
+func TestWhichStrikes(t *testing.T) {
+	var l Faults
+	require.False(t, l.Some())
+	require.False(t, (*Faults)(nil).Some())
+	first := l.Add(Fault{Kind: Close, Command: "get", Key: "a*", Skip: 1, Times: 2})
+	second := l.Add(Fault{Kind: DropAfter, Command: "GET", Client: 7})
+	require.True(t, l.Some())
+	struck := func(c Call) string {
+		f, ok := l.Strike(&c)
+		if !ok {
+			return ""
+		}
+		return kinds[f.Kind]
+	}
+	for i, step := range []struct {
+		call Call
+		want string
+	}{
+		{Call{"set", 7, keys("a")}, ""}, {Call{"get", 1, keys("b")}, ""}, {Call{"get", 7, keys("b")}, "DROPAFTER"},
+		{Call{"get", 7, keys("b", "ab")}, "DROPAFTER"}, // the first lets it go
+		{Call{"get", 7, keys("a")}, "CLOSE"}, {Call{"get", 1, keys("b", "ab")}, "CLOSE"}, {Call{"get", 1, keys("a")}, ""}, {Call{"get", 7, keys("a")}, "DROPAFTER"},
+	} {
+		require.Equal(t, step.want, struck(step.call), i)
+	}
+	struckBy := map[int64]int64{}
+	l.Each(func(id int64, f Fault) { struckBy[id] = f.Struck })
+	require.Equal(t, map[int64]int64{first: 2, second: 3}, struckBy)
+	require.True(t, l.Remove(first))
+	require.False(t, l.Remove(first))
+	require.EqualValues(t, 1, l.Clear())
+	require.False(t, l.Some())
+}
+
+// The save points that a configuration has by itself are dropped, those that somebody asked for refused.
+func TestFit(t *testing.T) {
+	c := config.Default()
+	require.NoError(t, Fit(c))
+	require.Empty(t, c.Save)
+	require.Empty(t, c.DBFilename)
+	c = config.Default()
+	require.NoError(t, c.Assign(map[string]string{"save": "10 1"}))
+	require.ErrorContains(t, Fit(c), "save points")
+	require.NotEmpty(t, c.DBFilename, "what is refused is left as it was")
+	c = config.Default()
+	c.Raft.ID = "a"
+	require.ErrorContains(t, Fit(c), "not with raft-id")
+	for bind, fits := range map[string]bool{"127.0.0.1 -::1": true, "127.8.0.1": true, "*": false, "localhost": false, "127.0.0.1 0.0.0.0": false} {
+		c = config.Default()
+		require.NoError(t, c.Assign(map[string]string{"bind": bind}))
+		require.Equal(t, fits, Fit(c) == nil, bind)
+	}
+}

@@ -1,0 +1,45 @@
+package testmode
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"lockserver/internal/config"
+)
+
+// Fit makes a configuration one for test mode. Save points that are Redis' own are dropped, because nobody
+// asked for them. The error says what of the rest test mode is refused with: anyone who can connect owns the
+// clock, so nothing that is kept, or that others depend on, may be near.
+func Fit(c *config.Config) error {
+	switch {
+	case c.AppendOnly:
+		return errors.New("test-mode: not with appendonly: nothing is kept")
+	case len(c.Save) > 0 && !slices.Equal(c.Save, config.Default().Save):
+		return errors.New("test-mode: not with save points: nothing is kept")
+	case c.UnixSocket != "" && c.UnixSocketPerm&0o077 != 0:
+		return errors.New("test-mode: not with a unixsocket that others may use")
+	case c.Raft.ID != "":
+		return errors.New("test-mode: not with raft-id: a group has a time of its own")
+	case c.Replication.MasterHost != "":
+		return errors.New("test-mode: not with replicaof: others would get a time that is none")
+	}
+	if c.ListensTCP() {
+		for _, host := range c.Bind {
+			if at, err := netip.ParseAddr(trimDash(host)); err != nil || !at.IsLoopback() {
+				return fmt.Errorf("test-mode: not with bind %s: only this machine may connect, as by 127.0.0.1", host)
+			}
+		}
+	}
+	c.Save, c.DBFilename = nil, ""
+	return nil
+}
+
+// trimDash is an address without the dash that says that it may be unavailable.
+func trimDash(host string) string {
+	if len(host) > 0 && host[0] == '-' {
+		return host[1:]
+	}
+	return host
+}

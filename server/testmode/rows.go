@@ -1,0 +1,225 @@
+package testmode
+
+import (
+	"time"
+
+	"lockserver/commands"
+	"lockserver/internal/ascii"
+	"lockserver/server/clock"
+)
+
+// Host is what the commands need of the server that runs them.
+type Host interface {
+	// Clock is the server's.
+	Clock() *clock.Adjustable
+	// Faults are the server's.
+	Faults() *Faults
+	// Seed makes what is random repeat.
+	Seed(n uint64)
+	// Meanwhile runs work while the executor serves others, and then replies.
+	Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error
+	// Clocked is told that the clock goes, or stands still, as it did not before.
+	Clocked()
+}
+
+// Rows are the commands of this package, for the tables of servers in test mode.
+func Rows(of func(c *commands.Ctx) Host) []commands.Row {
+	const flags = commands.NoScript | commands.NoMulti | commands.Loading | commands.Stale | commands.SkipSlowlog
+	row := func(name, summary string, run func(h Host, c *commands.Ctx) error, args ...commands.Arg) commands.Row {
+		return commands.Row{Name: name, Group: commands.Server, Since: "0.1.0", Flags: flags, Summary: summary, Complexity: "O(1)", Args: args,
+			Run: func(c *commands.Ctx) error { return run(of(c), c) }}
+	}
+	advance := row("advance", "Moves the clock forwards, and carries out what falls due, in order.", advance, commands.Int("milliseconds"))
+	advance.Complexity = "O(N) where N is how much falls due"
+	return []commands.Row{
+		{Name: "test.clock", Group: commands.Server, Since: "0.1.0", Summary: "The time that the server goes by.", Complexity: "Depends on the subcommand.",
+			Sub: []commands.Row{
+				row("get", "Tells what the clock shows, in milliseconds since 1970.", clockGet),
+				row("freeze", "Makes the clock stand still, here or at a time.", freeze, commands.Opt(commands.Int("unix-time-milliseconds"))),
+				advance,
+				row("resume", "Makes the clock go on from where it stands.", resume),
+			}},
+		{Name: "test.fault", Group: commands.Server, Since: "0.1.0", Summary: "What goes wrong on purpose.", Complexity: "Depends on the subcommand.",
+			Sub: []commands.Row{
+				row("add", "Makes commands fail, come late or lose their connection.", addFault,
+					commands.OneOf("fault", commands.Str("text").After("ERROR"), commands.Int("milliseconds").After("DELAY"),
+						commands.Flag("DROPBEFORE"), commands.Flag("DROPAFTER"), commands.Flag("CLOSE")),
+					commands.Opt(commands.Str("command").After("MATCH")), commands.Opt(commands.Str("pattern").After("KEY")),
+					commands.Opt(commands.Int("client-id").After("CLIENT")), commands.Opt(commands.Int("times").After("TIMES")),
+					commands.Opt(commands.Int("skip").After("SKIP"))),
+				row("list", "Lists the faults, and how often each has struck.", listFaults),
+				row("del", "Takes a fault away.", delFault, commands.Int("id")),
+				row("clear", "Takes all faults away.", clearFaults),
+			}},
+		row("test.seed", "Makes what is random repeat.", seed, commands.Int("seed")),
+	}
+}
+
+func shows(h Host, c *commands.Ctx) { c.Out.Int(h.Clock().NowUS() / 1000) }
+
+func clockGet(h Host, c *commands.Ctx) error {
+	shows(h, c)
+	return nil
+}
+
+// Errors of these commands.
+const (
+	errTime    commands.Error = "ERR a time is milliseconds since 1970, at most 253402300799999"
+	errAdvance commands.Error = "ERR the clock goes forwards only, by at most a hundred years"
+	errUnknown commands.Error = "ERR there is no such command"
+	errNoFault commands.Error = "ERR there is no such fault"
+)
+
+const (
+	latestMS  = 253402300799999 // the end of the year 9999
+	longestMS = 100 * 366 * 24 * 3600 * 1000
+)
+
+func freeze(h Host, c *commands.Ctx) error {
+	a := c.Args()
+	if !a.More() {
+		h.Clock().Freeze()
+		h.Clocked()
+		shows(h, c)
+		return nil
+	}
+	ms := a.IntOr(errTime)
+	switch {
+	case a.Err() != nil:
+		return a.Err()
+	case ms < 0 || ms > latestMS:
+		return errTime
+	}
+	return h.Meanwhile(c, func() { h.Clock().FreezeAt(time.UnixMilli(ms)) }, func(c *commands.Ctx) { shows(h, c) })
+}
+
+func advance(h Host, c *commands.Ctx) error {
+	a := c.Args()
+	ms := a.IntOr(errAdvance)
+	switch {
+	case a.Err() != nil:
+		return a.Err()
+	case ms < 0 || ms > longestMS:
+		return errAdvance
+	}
+	return h.Meanwhile(c, func() { h.Clock().Advance(time.Duration(ms) * time.Millisecond) }, func(c *commands.Ctx) { shows(h, c) })
+}
+
+func resume(h Host, c *commands.Ctx) error {
+	h.Clock().Resume()
+	h.Clocked()
+	shows(h, c)
+	return nil
+}
+
+func seed(h Host, c *commands.Ctx) error {
+	a := c.Args()
+	n := a.Int()
+	if err := a.Err(); err != nil {
+		return err
+	}
+	h.Seed(uint64(n))
+	c.Out.OK()
+	return nil
+}
+
+// readFault reads what TEST.FAULT ADD says.
+func readFault(c *commands.Ctx) (f Fault, err error) {
+	a := c.Args()
+	kind := -1
+	for i, word := range kinds {
+		if a.IsNext(word) {
+			kind = i
+			break
+		}
+	}
+	if kind < 0 {
+		return f, commands.ErrSyntax
+	}
+	switch f.Kind = Kind(kind); {
+	case f.Kind == Error && a.More():
+		f.Text = string(a.Bytes())
+	case f.Kind == Delay && a.More():
+		f.DelayMS = a.Uint()
+	case f.Kind <= Delay:
+		return f, commands.ErrSyntax
+	}
+	for a.More() {
+		word := a.Bytes()
+		if !a.More() {
+			return f, commands.ErrSyntax
+		}
+		switch {
+		case ascii.EqualFold(word, "match"):
+			f.Command = string(a.Bytes())
+		case ascii.EqualFold(word, "key"):
+			f.Key = string(a.Bytes())
+		case ascii.EqualFold(word, "client"):
+			f.Client = a.Uint()
+		case ascii.EqualFold(word, "times"):
+			f.Times = a.Uint()
+		case ascii.EqualFold(word, "skip"):
+			f.Skip = a.Uint()
+		default:
+			return f, commands.ErrSyntax
+		}
+	}
+	if f.Command != "" && c.Table.LookupFull([]byte(f.Command)) == nil {
+		return f, errUnknown
+	}
+	return f, a.Err()
+}
+
+func addFault(h Host, c *commands.Ctx) error {
+	f, err := readFault(c)
+	if err != nil {
+		return err
+	}
+	c.Out.Int(h.Faults().Add(f))
+	return nil
+}
+
+func listFaults(h Host, c *commands.Ctx) error {
+	array, n := c.Out.DeferArray(), 0
+	h.Faults().Each(func(id int64, f Fault) {
+		c.Out.Map(9)
+		number := func(name string, value int64) {
+			c.Out.BulkString(name)
+			c.Out.Int(value)
+		}
+		text := func(name, value string) {
+			c.Out.BulkString(name)
+			c.Out.BulkString(value)
+		}
+		number("id", id)
+		text("fault", kinds[f.Kind])
+		text("text", f.Text)
+		number("milliseconds", f.DelayMS)
+		text("command", f.Command)
+		text("key", f.Key)
+		number("client-id", f.Client)
+		number("skip", f.Skip)
+		number("struck", f.Struck)
+		n++
+	})
+	c.Out.SetArray(array, n)
+	return nil
+}
+
+func delFault(h Host, c *commands.Ctx) error {
+	a := c.Args()
+	id := a.Int()
+	switch {
+	case a.Err() != nil:
+		return a.Err()
+	case !h.Faults().Remove(id):
+		return errNoFault
+	}
+	c.Out.OK()
+	return nil
+}
+
+func clearFaults(h Host, c *commands.Ctx) error {
+	c.Out.Int(h.Faults().Clear())
+	return nil
+}

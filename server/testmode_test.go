@@ -1,0 +1,168 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/server/topology"
+)
+
+// inTestMode is a server in test mode over its event loops.
+func inTestMode(t testing.TB) *Server {
+	return start(t, Options{EventLoops: true, Directives: map[string]string{"test-mode": "yes"}})
+}
+
+// Without test mode there is nothing of it.
+func TestTestModeIsHidden(t *testing.T) {
+	srv := start(t, Options{})
+	c := client(t, srv)
+	says(t, c, [][2]string{{"TEST.CLOCK GET", "-ERR unknown command 'TEST.CLOCK', with args beginning with: 'GET' "}, {"command info test.clock", "[$nil]"}})
+	require.Nil(t, srv.Faults())
+	require.Nil(t, srv.TestClock())
+}
+
+// Nothing that is kept, or that others depend on, may be near, at the start and later.
+func TestTestModeIsRefused(t *testing.T) {
+	refused := func(o Options, why string) {
+		t.Helper()
+		if o.Directives == nil {
+			o.Directives = map[string]string{}
+		}
+		o.Directives["test-mode"] = "yes"
+		_, err := New(o)
+		require.ErrorContains(t, err, why)
+	}
+	dir := t.TempDir()
+	refused(Options{Dir: dir, AppendOnly: true}, "not with appendonly")
+	refused(Options{Dir: dir, Save: "900 1"}, "not with save points")
+	refused(Options{Addr: "0.0.0.0:0"}, "not with bind 0.0.0.0")
+	refused(Options{Addr: "[::]:0"}, "not with bind ::")
+	refused(Options{Directives: map[string]string{"bind": "127.0.0.1 -10.0.0.1"}}, "not with bind -10.0.0.1")
+	refused(Options{Directives: map[string]string{"replicaof": "10.0.0.1 6379"}}, "not with replicaof")
+	refused(Options{Clock: NewManualClock(time.Unix(1, 0))}, "a clock of its own")
+	refused(Options{Group: topology.New(topology.Options{Self: func(net.Addr) string { return "" }})}, "no group")
+
+	c := client(t, inTestMode(t))
+	for _, line := range [][]string{{"appendonly", "yes"}, {"save", "900 1"}, {"bind", "0.0.0.0"}} {
+		require.Contains(t, c.Do("CONFIG", "SET", line[0], line[1]).String(), "test-mode", line[0])
+	}
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "maxclients", "100").String())
+	require.Contains(t, c.Do("REPLICAOF", "127.0.0.1", "1").String(), "not in test mode")
+	require.Equal(t, "+OK", c.Do("REPLICAOF", "NO", "ONE").String())
+}
+
+// Everything that goes by time goes by the clock, and each thing happens at its own time.
+func TestClockAdvances(t *testing.T) {
+	srv := inTestMode(t)
+	c, popper, waiter, holder := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv))
+	const begin = 1_000_000_000_000
+	says(t, c, [][2]string{{"TEST.CLOCK FREEZE 1000000000000", "1000000000000"}, {"TEST.CLOCK GET", "1000000000000"},
+		{"TIME", `["1000000000" "0"]`}, {"SET a 1 PX 1000", "+OK"}, {"PTTL a", "1000"}, {"XADD s * f v", `"1000000000000-0"`},
+		{"HSET h f v", "1"}, {"HPEXPIRE h 1500 FIELDS 1 f", "[1]"}, {"SET other 1", "+OK"}})
+	require.NotContains(t, holder.Do("LOCK", "fixed", "me", "PX", "2000").String(), "ERR")
+	require.NotContains(t, holder.Do("LOCK", "watched", "me").String(), "ERR")
+	popper.Send("BLPOP", "l", "5")
+	waiter.Send("LOCK", "fixed", "you", "PX", "60000", "WAIT", "10000")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 2 }, "both wait")
+
+	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 999", strconv.Itoa(begin + 999)}, {"EXISTS a", "1"}, {"TEST.CLOCK ADVANCE 1", strconv.Itoa(begin + 1000)},
+		{"EXISTS a", "0"}, {"HEXISTS h f", "1"}, {"TEST.CLOCK ADVANCE 1000", strconv.Itoa(begin + 2000)}, {"HEXISTS h f", "0"}})
+	require.Regexp(t, `^[1-9]`, waiter.Receive().String(), "its token")
+	says(t, c, [][2]string{{"PTTL fixed", "60000"}, {"TEST.CLOCK ADVANCE 3600000", strconv.Itoa(begin + 3602000)}, {"EXISTS fixed", "0"}})
+	require.Equal(t, "*nil", popper.Receive().String())
+	require.Equal(t, "1", c.Do("EXISTS", "watched").String(), "it was renewed all the while")
+	says(t, c, [][2]string{{"OBJECT IDLETIME other", "3602"}, {"OBJECT IDLETIME watched", "0"}}[:1])
+
+	time.Sleep(3 * time.Millisecond)
+	says(t, c, [][2]string{{"TEST.CLOCK GET", strconv.Itoa(begin + 3602000)}, {"PING", "+PONG"}})
+	require.Equal(t, "+PONG", testkit.Dial(t, overPort(srv)).Do("PING").String(), "who is new, too")
+	says(t, c, [][2]string{{"SET b 1 PX 50", "+OK"}, {"TEST.CLOCK RESUME", strconv.Itoa(begin + 3602000)}})
+	eventually(t, func() bool { return infoNumber(t, c, "expired_keys") >= 3 }, "it goes on, and the key dies by itself")
+	for _, line := range []string{"ADVANCE -1", "ADVANCE x", "FREEZE -1", "FREEZE 253402300800000", "ADVANCE 9223372036854775807"} {
+		require.Equal(t, "-ERR", c.Do(append([]string{"TEST.CLOCK"}, strings.Fields(line)...)...).String()[:4], line)
+	}
+	says(t, c, [][2]string{{"MULTI", "+OK"}, {"TEST.CLOCK ADVANCE 1", "-ERR Command not allowed inside a transaction"}})
+}
+
+// Each fault does what it says, to the commands that it is for, as often as it says, and LIST tells.
+func TestFaults(t *testing.T) {
+	srv := inTestMode(t)
+	c := testkit.Dial(t, overPort(srv))
+	dial := func() *testkit.Client { return testkit.Dial(t, overPort(srv)) }
+	says(t, c, [][2]string{{"TEST.FAULT ADD ERROR OOM MATCH set TIMES 2 SKIP 1", "1"}, {"SET a 1", "+OK"}, {"SET a 2", "-OOM"}, {"GET a", `"1"`},
+		{"SET a 3", "-OOM"}, {"SET a 4", "+OK"}, {"GET a", `"4"`}})
+	require.Contains(t, c.Do("TEST.FAULT", "LIST").String(), `"struck" 2`)
+	says(t, c, [][2]string{{"TEST.FAULT DEL 1", "+OK"}, {"TEST.FAULT DEL 1", "-ERR there is no such fault"}, {"TEST.FAULT LIST", "[]"}})
+
+	ended := func(victim *testkit.Client) {
+		t.Helper()
+		_, err := victim.Next()
+		require.Error(t, err)
+	}
+	says(t, c, [][2]string{{"TEST.FAULT ADD DROPAFTER MATCH INCR KEY n* TIMES 1", "2"}, {"INCR m", "1"}})
+	victim := dial()
+	victim.Send("INCR", "n")
+	ended(victim)
+	says(t, c, [][2]string{{"GET n", `"1"`}, {"TEST.FAULT ADD DROPBEFORE MATCH INCR TIMES 1", "3"}})
+	victim = dial()
+	victim.Send("INCR", "n")
+	ended(victim)
+	says(t, c, [][2]string{{"GET n", `"1"`}, {"TEST.FAULT ADD CLOSE MATCH INCR TIMES 1", "4"}})
+	victim = dial()
+	require.Equal(t, "2", victim.Do("INCR", "n").String())
+	ended(victim)
+
+	victim = dial()
+	id := victim.Do("CLIENT", "ID").String()
+	says(t, c, [][2]string{{"TEST.FAULT ADD ERROR NO CLIENT " + id, "5"}, {"GET n", `"2"`}})
+	says(t, victim, [][2]string{{"GET n", "-NO"}, {"PING", "-NO"}})
+	says(t, c, [][2]string{{"TEST.FAULT CLEAR", "4"}, {"TEST.CLOCK FREEZE 1000000000000", "1000000000000"}, {"TEST.FAULT ADD DELAY 500 MATCH GET TIMES 1", "6"}})
+	victim.Send("GET", "n")
+	victim.Send("GET", "n")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "the reply is held back")
+	says(t, c, [][2]string{{"TEST.CLOCK ADVANCE 499", "1000000000499"}})
+	_, came := victim.ReceiveWithin(20 * time.Millisecond)
+	require.False(t, came)
+	says(t, c, [][2]string{{"INCR n", "3"}, {"TEST.CLOCK ADVANCE 1", "1000000000500"}})
+	require.Equal(t, `"2"`, victim.Receive().String(), "it was done when it was asked for")
+	require.Equal(t, `"3"`, victim.Receive().String())
+
+	says(t, c, [][2]string{{"TEST.FAULT ADD DROPAFTER MATCH BLPOP TIMES 1", "7"}}) // the element of one that has waited is gone
+	victim.Send("BLPOP", "l", "0")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")
+	says(t, c, [][2]string{{"RPUSH l x", "1"}})
+	ended(victim)
+	for _, line := range []string{"ADD", "ADD NOSUCH", "ADD ERROR", "ADD DELAY x", "ADD DELAY -1", "ADD CLOSE MATCH", "ADD CLOSE MATCH nosuch", "ADD CLOSE TIMES x", "ADD CLOSE WHAT 1"} {
+		require.Equal(t, "-ERR", c.Do(append([]string{"TEST.FAULT"}, strings.Fields(line)...)...).String()[:4], line)
+	}
+}
+
+// The same from Go, and chance that repeats.
+func TestTestModeFromGo(t *testing.T) {
+	srv := inTestMode(t)
+	c := client(t, srv)
+	srv.TestClock().FreezeAt(time.UnixMilli(5000))
+	says(t, c, [][2]string{{"SET a 1 PX 10", "+OK"}})
+	srv.TestClock().Advance(10 * time.Millisecond)
+	says(t, c, [][2]string{{"EXISTS a", "0"}, {"TEST.CLOCK GET", "5010"}})
+	draw := func() (drawn string) {
+		for range 5 {
+			c.Do("FLUSHALL")
+			c.Do("SADD", "s", "a", "b", "c", "d", "e", "f")
+			drawn += fmt.Sprint(c.Do("SPOP", "s", "3"))
+		}
+		return drawn
+	}
+	says(t, c, [][2]string{{"TEST.SEED 7", "+OK"}})
+	first := draw()
+	require.NotEqual(t, first, draw())
+	says(t, c, [][2]string{{"TEST.SEED 7", "+OK"}})
+	require.Equal(t, first, draw())
+}
