@@ -37,6 +37,11 @@ func TestSentinel(t *testing.T) {
 	run := buildPrograms(t)
 	t.Run("lockservers", func(t *testing.T) { failovers(t, run) })
 	t.Run("both", func(t *testing.T) { failoversOfBoth(t, run) })
+	t.Run("cut off", func(t *testing.T) {
+		cutOff(t, fleet.Start(t, run.sentinel, "", run.lockserver, run.lockserver, run.lockserver))
+	})
+	t.Run("cut off, Redis leads", func(t *testing.T) { cutOff(t, fleet.Start(t, run.redis, "", run.redis, run.lockserver)) })
+	t.Run("cut off, Redis follows", func(t *testing.T) { cutOff(t, fleet.Start(t, run.redis, "", run.lockserver, run.redis)) })
 	t.Run("replaced", func(t *testing.T) { replacedBeforeTheReplicasAreKnown(t, run) })
 	t.Run("acknowledged", func(t *testing.T) { nothingAcknowledgedIsLost(t, run) })
 }
@@ -73,6 +78,40 @@ func failovers(t *testing.T, run programs) {
 	reach(t, old.Addr()).Send("DEBUG", "SLEEP", "5")
 	leader = f.Successor(old)
 	f.Same(leader)
+}
+
+// cutOff: a leader that neither Sentinels nor replicas reach any more, but a client. What it does from then
+// on is thrown away when it is reached again, though its history is the longer one. Nobody gets in who does
+// not know its password, which it has from one moment to the next.
+func cutOff(t *testing.T, f *fleet.Fleet) {
+	old := f.Members[0]
+	c := reach(t, old.Addr())
+	plain(c)
+	f.Same(old)
+	require.Equal(t, "+OK", c.do("CONFIG SET requirepass secret"))
+	for _, kind := range []string{"replica", "pubsub", "normal"} {
+		require.NotContains(t, c.do("CLIENT KILL TYPE "+kind), "-")
+	}
+	surplus := func() {
+		for range 1000 {
+			require.NotContains(t, c.do("RPUSH surplus only-here"), "-")
+		}
+	}
+	surplus()
+	next := f.Successor(old)
+	surplus() // Sentinels are surer that it is gone than it is
+	require.Equal(t, "+OK", next.Try("SET", "leader", "next").String())
+	there, err := strconv.ParseInt(next.Field("master_repl_offset"), 10, 64)
+	require.NoError(t, err)
+	require.Greater(t, c.number("master_repl_offset"), there)
+	require.Equal(t, []string{"master", "2000"}, []string{c.info("role"), c.do("LLEN surplus")})
+
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "requirepass", "").String())
+	f.Same(next)
+	for _, p := range f.Members {
+		require.Equal(t, []string{"0", `"next"`}, []string{p.Try("EXISTS", "surplus").String(), p.Try("GET", "leader").String()})
+	}
+	require.Equal(t, "1", next.Field("sync_full"), "of the old leader; the others went on")
 }
 
 // replacedBeforeTheReplicasAreKnown: a planned failover that the Sentinel refuses at first.
