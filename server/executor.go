@@ -57,6 +57,7 @@ type executor struct {
 	rand         *rand.Rand
 	chance       *rand.PCG        // of rand
 	faults       *testmode.Faults // nil: not in test mode
+	servers      testServers      // that test mode has started
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session

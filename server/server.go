@@ -290,6 +290,7 @@ func (srv *Server) Close() error {
 		<-srv.done
 		return nil
 	}
+	srv.executor.servers.end()
 	srv.executor.scripts.Stop()
 	if manual, ok := srv.executor.clock.(*clock.Manual); ok {
 		clock.Detach(manual, &srv.executor)

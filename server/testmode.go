@@ -62,10 +62,19 @@ func (h testHost) Clocked() {
 	}
 }
 
+// errGoesOn answers a client that no longer waits for what it asked for.
+const errGoesOn commands.Error = "ERR this is still being done"
+
 // Meanwhile implements testmode.Host.
 func (h testHost) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error {
 	over := false
-	err := sessionOf(c).await(c, 0, func() bool { return over }, reply)
+	err := sessionOf(c).await(c, 0, func() bool { return over }, func(c *commands.Ctx) {
+		if over {
+			reply(c)
+		} else {
+			c.Out.Error(string(errGoesOn)) // CLIENT UNBLOCK
+		}
+	})
 	go func() {
 		work()
 		h.do(func() {

@@ -18,6 +18,9 @@ type Host interface {
 	Seed(n uint64)
 	// Meanwhile runs work while the executor serves others, and then replies.
 	Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error
+	// NewServer starts a further server, and says where; EndServer ends it.
+	NewServer() (addr string, err error)
+	EndServer(addr string) error
 	// Clocked is told that the clock goes, or stands still, as it did not before.
 	Clocked()
 }
@@ -50,6 +53,11 @@ func Rows(of func(c *commands.Ctx) Host) []commands.Row {
 				row("list", "Lists the faults, and how often each has struck.", listFaults),
 				row("del", "Takes a fault away.", delFault, commands.Int("id")),
 				row("clear", "Takes all faults away.", clearFaults),
+			}},
+		{Name: "test.server", Group: commands.Server, Since: "0.1.0", Summary: "Further servers in the same process.", Complexity: "Depends on the subcommand.",
+			Sub: []commands.Row{
+				row("new", "Starts a further server in test mode, and tells where it is.", newServer),
+				row("end", "Ends such a server.", endServer, commands.Str("address")),
 			}},
 		row("test.seed", "Makes what is random repeat.", seed, commands.Int("seed")),
 	}
@@ -222,4 +230,28 @@ func delFault(h Host, c *commands.Ctx) error {
 func clearFaults(h Host, c *commands.Ctx) error {
 	c.Out.Int(h.Faults().Clear())
 	return nil
+}
+
+func newServer(h Host, c *commands.Ctx) error {
+	var addr string
+	var err error
+	return h.Meanwhile(c, func() { addr, err = h.NewServer() }, func(c *commands.Ctx) {
+		if err != nil {
+			c.Out.Error("ERR " + err.Error())
+			return
+		}
+		c.Out.BulkString(addr)
+	})
+}
+
+func endServer(h Host, c *commands.Ctx) error {
+	var err error
+	addr := string(c.Argv[2])
+	return h.Meanwhile(c, func() { err = h.EndServer(addr) }, func(c *commands.Ctx) {
+		if err != nil {
+			c.Out.Error(err.Error())
+			return
+		}
+		c.Out.OK()
+	})
 }
