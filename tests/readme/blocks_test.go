@@ -43,7 +43,7 @@ var byHand = map[string]string{
 	"docs/REPLICATION.md":          "tests/replication does what it says, between servers of both kinds",
 	"docs/HA.md":                   "tests/raft starts such a group",
 	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
-	"docs/TESTING.md":              "cmd/lockserver starts one so, and server/testmode_test.go does what it tells of",
+	"docs/TESTING.md":              "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",

@@ -1,0 +1,79 @@
+package lockservertest
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+)
+
+// A lease ends when the test says so, and a lost reply is met with a retry.
+func TestRun(t *testing.T) {
+	srv := Run(t)
+	client := redis.NewClient(&redis.Options{Addr: srv.Addr, MaxRetries: 1})
+	defer client.Close()
+	ctx := context.Background()
+	srv.FreezeAt(time.UnixMilli(1_000_000))
+	require.NoError(t, client.Do(ctx, "LOCK", "door", "alice", "PX", 30000).Err())
+	srv.Check("1", "EXISTS", "door")
+	srv.Advance(30 * time.Second)
+	srv.Check("0", "EXISTS", "door")
+	require.Equal(t, time.UnixMilli(1_030_000), srv.Now())
+
+	end := srv.Fault(Fault{Kind: DropAfter, Command: "incr", Times: 1})
+	require.EqualValues(t, 2, client.Incr(ctx, "n").Val(), "the first one was done, too")
+	end()
+	srv.Await("2", "GET", "n")
+	require.Equal(t, []string{"n"}, srv.Keys())
+	srv.Do("RPUSH", "l", "a", "b")
+	srv.Check("a\nb", "LRANGE", "l", "0", "-1")
+	srv.Do("CONFIG", "SET", "requirepass", "secret")
+	srv.Check("PONG", "PING")
+	stranger := redis.NewClient(&redis.Options{Addr: srv.Addr})
+	defer stranger.Close()
+	require.ErrorContains(t, stranger.Ping(ctx).Err(), "NOAUTH")
+	srv.Do("FLUSHALL")
+	require.Empty(t, srv.Keys())
+}
+
+// failures takes the place of a test that is to fail.
+type failures struct {
+	testing.TB
+	cleanups []func()
+	said     []string
+}
+
+func (f *failures) Helper()          {}
+func (f *failures) Cleanup(c func()) { f.cleanups = append(f.cleanups, c) }
+func (f *failures) Errorf(format string, args ...any) {
+	f.said = append(f.said, fmt.Sprintf(format, args...))
+}
+func (f *failures) Fatalf(format string, args ...any) {
+	f.Errorf(format, args...)
+	panic(f)
+}
+
+// What is not as it should be fails the test.
+func TestItFails(t *testing.T) {
+	f := &failures{TB: t}
+	srv := Run(f)
+	srv.Check("1", "EXISTS", "a")
+	require.Len(t, f.said, 1)
+	require.Contains(t, f.said[0], `EXISTS a: "0", want "1"`)
+	require.Panics(t, func() { srv.Do("NOSUCH") })
+	require.Panics(t, func() { srv.Advance(-1) })
+	srv.Fault(Fault{Kind: Error, Command: "get"})
+	for i := len(f.cleanups) - 1; i >= 0; i-- {
+		f.cleanups[i]()
+	}
+	require.Len(t, f.said, 4)
+	require.Contains(t, f.said[3], "has never struck")
+	select {
+	case <-srv.Done():
+	default:
+		t.Fatal("the server has not ended")
+	}
+}
