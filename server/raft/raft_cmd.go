@@ -194,6 +194,11 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_last_contact_ms", s.ContactMS)
 	t.Line("raft_history_id", m.applied.id)
 	t.Line("raft_history_offset", m.applied.offset)
+	ahead := int64(0)
+	if m.state == leading {
+		ahead = m.offset - m.applied.offset
+	}
+	t.Line("raft_uncommitted_bytes", ahead)
 	t.Line("raft_log_bytes_since_snapshot", m.logBytes)
 	t.Flag("raft_snapshot_in_progress", m.snapping)
 	t.Line("raft_entries", m.counts.entries)

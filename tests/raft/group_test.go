@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -127,9 +128,9 @@ type member struct {
 }
 
 // skewed is a machine's clock that is wrong.
-type skewed struct{ byUS int64 }
+type skewed struct{ byUS atomic.Int64 }
 
-func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS }
+func (c *skewed) NowUS() int64 { return time.Now().UnixMicro() + c.byUS.Load() }
 
 // group is three servers, or more, and what is between them.
 type group struct {
@@ -138,6 +139,7 @@ type group struct {
 	all     []*member
 	peers   []raft.Peer
 	change  func(*engine.Options, *server.Options)
+	wrap    func(id string, e raft.Engine) raft.Engine
 }
 
 // newGroup starts a group.
@@ -182,14 +184,17 @@ func (m *member) start() {
 	if os.Getenv("RAFT_LOG") != "" {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", m.peer.ID)
 	}
-	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 1000, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
+	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
 		Transport: func() (hraft.Transport, error) { return m.group.network.join(m.at()) }}
 	so := server.Options{Log: log, Clock: &m.clock, Directives: map[string]string{"enable-debug-command": "yes"}}
 	so.RaftOptions.SnapshotBytes = 1 << 30
-	if m.group.change != nil {
-		m.group.change(&eo, &so)
+	if change := m.group.change; change != nil {
+		change(&eo, &so)
 	}
 	so.Raft = engine.New(eo)
+	if wrap := m.group.wrap; wrap != nil {
+		so.Raft = wrap(m.peer.ID, so.Raft)
+	}
 	srv, err := server.New(so)
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
@@ -300,26 +305,45 @@ func (g *group) others(than *member) (all []*member) {
 	return all
 }
 
-// same waits until all have the same data.
+// same waits until all are at one place of the history, where all have the same data.
 func (g *group) same() {
 	g.t.Helper()
-	eventually(g.t, "all have the same", func() bool {
-		first := ""
+	eventually(g.t, "all are at one place", func() bool {
+		place, ok := g.place()
+		if !ok {
+			return false
+		}
+		digests := map[string][]string{}
 		for _, m := range g.all {
-			if m.srv == nil {
-				continue
-			}
-			if r := m.field("raft_role"); r != "leader" && r != "follower" {
-				return false
-			}
-			is := m.ask("DEBUG", "DIGEST").String() + m.field("raft_history_offset") + m.field("raft_history_id")
-			if first == "" {
-				first = is
-			}
-			if is != first {
-				return false
+			if m.srv != nil {
+				is := m.ask("DEBUG", "DIGEST").String()
+				digests[is] = append(digests[is], m.peer.ID)
 			}
 		}
+		if still, ok := g.place(); !ok || still != place {
+			return false
+		}
+		require.Len(g.t, digests, 1, "at %s", place)
 		return true
 	})
+}
+
+// place is where all are; false: they are not at one.
+func (g *group) place() (at string, ok bool) {
+	for _, m := range g.all {
+		if m.srv == nil {
+			continue
+		}
+		if r := m.field("raft_role"); r != "leader" && r != "follower" {
+			return "", false
+		}
+		is := m.field("raft_history_id") + " " + m.field("raft_history_offset") + " " + m.field("raft_uncommitted_bytes")
+		if at == "" {
+			at = is
+		}
+		if is != at {
+			return "", false
+		}
+	}
+	return at, true
 }

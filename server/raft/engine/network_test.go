@@ -1,0 +1,99 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/raft"
+)
+
+// locked is a buffer that several write to.
+type locked struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *locked) Write(b []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(b)
+}
+
+func (l *locked) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// TestMembersGreet: who is another group's, has our id, or calls another, is refused, and the log says why.
+func TestMembersGreet(t *testing.T) {
+	log := &locked{}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().String()
+	self := Address(raft.Peer{ID: "a", Raft: at, Client: "h:1"})
+	n := &Network{ID: "a", Group: "ours", Self: self, Log: slog.New(slog.NewTextHandler(log, nil))}
+	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{})}
+	s.accepting.Go(s.accept)
+	defer func() { require.NoError(t, s.Close()) }()
+
+	call := func(id, group string, to hraft.ServerAddress, dial func(context.Context, string) (net.Conn, error)) error {
+		other := &stream{network: &Network{ID: id, Group: group, Dial: dial, Log: n.Log}}
+		c, err := other.Dial(to, 5*time.Second)
+		if err == nil {
+			err = c.Close()
+		}
+		return err
+	}
+	accepted := make(chan net.Conn, 1)
+	go func() {
+		c, _ := s.Accept()
+		accepted <- c
+	}()
+	require.NoError(t, call("b", "ours", self, nil))
+	require.NoError(t, (<-accepted).Close())
+	elsewhere := func(ctx context.Context, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "tcp", at)
+	}
+	require.ErrorContains(t, call("b", "theirs", self, nil), "member of the group theirs")
+	require.ErrorContains(t, call("a", "ours", self, nil), "has the id a of this member")
+	require.ErrorContains(t, call("b", "ours", "h:7/h:8", elsewhere), "it calls h:7")
+	require.Equal(t, 3, strings.Count(log.String(), "a connection is refused"))
+
+	c, err := net.Dial("tcp", at)
+	require.NoError(t, err)
+	_, err = io.WriteString(c, "GET / HTTP/1.1\n")
+	require.NoError(t, err)
+	answer, err := io.ReadAll(c)
+	require.NoError(t, err)
+	require.Contains(t, string(answer), "a member begins with 'lockserver-raft 1'")
+	_, err = readLine(strings.NewReader(strings.Repeat("x", longestGreeting+1)))
+	require.Error(t, err)
+}
+
+// TestDirectoryIsOneMembers: nobody else starts in it, nor twice.
+func TestDirectoryIsOneMembers(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "raft")
+	o := Options{ID: "a", Log: slog.New(slog.DiscardHandler)}
+	require.NoError(t, KeepIn(dir, "g", &o))
+	again := Options{ID: "a", Log: o.Log}
+	require.ErrorContains(t, KeepIn(dir, "g", &again), "locked")
+	require.NoError(t, o.Release())
+	other := Options{ID: "b", Log: o.Log}
+	require.ErrorContains(t, KeepIn(dir, "g", &other), "is that of 'a g'")
+	require.ErrorContains(t, KeepIn(dir, "h", &Options{ID: "a", Log: o.Log}), "is that of 'a g'")
+	require.NoError(t, KeepIn(dir, "g", &again))
+	require.NoError(t, errors.Join(again.Release()))
+}

@@ -1,0 +1,72 @@
+package raft
+
+import (
+	"bufio"
+	"bytes"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestEntryFormat: what stands in logs does not change.
+func TestEntryFormat(t *testing.T) {
+	e := entry{after: place{"old", 258}, id: "new", clockMS: 3, token: 4, bytes: []byte("*1\r\n$4\r\nPING\r\n")}
+	b := e.appendTo(nil)
+	require.Equal(t, "\x01\x03old\x03new\x02\x01\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00*1\r\n$4\r\nPING\r\n", string(b))
+	got, err := parseEntry(b)
+	require.NoError(t, err)
+	require.Equal(t, e, got)
+	require.Equal(t, place{"new", 272}, got.end())
+	for i := range len(b) - len(e.bytes) {
+		_, err := parseEntry(b[:i])
+		require.Error(t, err)
+	}
+	b[0] = 2
+	_, err = parseEntry(b)
+	require.ErrorContains(t, err, "version 2")
+}
+
+// TestSnapshotHead: what stands in snapshots does not change, and damage is found.
+func TestSnapshotHead(t *testing.T) {
+	var w bytes.Buffer
+	require.NoError(t, writeHead(&w, 1000, 2000))
+	head := w.String()
+	require.True(t, strings.HasPrefix(head, "lockserver raft snapshot 1\n\xe8\x03\x00\x00\x00\x00\x00\x00\xd0\x07"))
+	clockMS, token, err := readHead(bufio.NewReader(strings.NewReader(head + "REDIS")))
+	require.NoError(t, err)
+	require.EqualValues(t, 1000, clockMS)
+	require.EqualValues(t, 2000, token)
+	for i := range head {
+		_, _, err := readHead(bufio.NewReader(strings.NewReader(head[:i])))
+		require.Error(t, err)
+		broken := []byte(head)
+		broken[i] ^= 1
+		_, _, err = readHead(bufio.NewReader(bytes.NewReader(broken)))
+		require.Error(t, err)
+	}
+}
+
+// FuzzEntry: whatever a log has, it is an entry that is written the same way, or an error.
+func FuzzEntry(f *testing.F) {
+	e := entry{after: place{"old", 258}, id: "new", clockMS: 3, token: 4, bytes: []byte("bytes")}
+	f.Add(e.appendTo(nil))
+	f.Add([]byte{entryVersion, 255})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if e, err := parseEntry(b); err == nil {
+			require.Equal(t, b, e.appendTo(nil))
+		}
+	})
+}
+
+// TestParsePeers: members are what others can reach, and no two have anything in common.
+func TestParsePeers(t *testing.T) {
+	all, err := ParsePeers(" a=h:1/h:2  b=[::1]:1/h:3 ")
+	require.NoError(t, err)
+	require.Equal(t, []Peer{{"a", "h:1", "h:2"}, {"b", "[::1]:1", "h:3"}}, all)
+	for _, bad := range []string{"", "a", "a=h:1", "=h:1/h:2", "a=h:1/h", "a=h:0/h:2", "a=h:x/h:2", "a=h:65536/h:2", "a=:1/h:2", "a=h:1/h:2/h:3",
+		"a=h:1/h:2 a=h:3/h:4", "a=h:1/h:2 b=h:1/h:4", "a=h:1/h:2 b=h:3/h:2", strings.Repeat("a", 65) + "=h:1/h:2"} {
+		_, err := ParsePeers(bad)
+		require.Error(t, err, bad)
+	}
+}

@@ -1,0 +1,56 @@
+//go:build raft
+
+package raft
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+)
+
+// faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
+// group.
+var faults = []plant.Fault{
+	plant.New("a reply before the commit", plant.Instead("server/raft/propose.go",
+		`	if m.state != leading || `,
+		`	if planted("a reply before the commit") || m.state != leading || `)),
+	plant.New("a read without proof", plant.Instead("server/raft/propose.go",
+		`		if len(entries) == 0 {`,
+		`		if len(entries) == 0 && !planted("a read without proof") {`)),
+	plant.New("a deposed leader keeps its data", plant.Instead("server/raft/member.go",
+		`	ahead = m.ahead()`,
+		`	ahead = m.ahead() && !planted("a deposed leader keeps its data")`)),
+	plant.New("an entry counts wherever it stands", plant.Instead("server/raft/apply.go",
+		`		if e.after != m.applied {`,
+		`		if e.after != m.applied && !planted("an entry counts wherever it stands") {`)),
+	plant.New("a lease ends by the new leader's clock", plant.Instead("server/raft/member.go",
+		`		m.host.ExtendLeases(gap)`,
+		`		if !planted("a lease ends by the new leader's clock") {
+			m.host.ExtendLeases(gap)
+		}`)),
+	plant.New("followers answer", plant.Instead("server/raft/member.go",
+		`func (m *Member) Serves() bool { return m.state == leading }`,
+		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
+}
+
+// finders are the tests that notice them.
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority"}
+
+// TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
+func TestPlantedFaults(t *testing.T) {
+	program := plant.Build(t, filepath.Join("..", ".."), faults)
+	run := func(fault, tests string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "120s").CombinedOutput()
+	}
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void")
+	require.NoError(t, err, "%s", out)
+	for i, f := range faults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name, finders[i])
+			require.Error(t, err, "nobody noticed: %s", out)
+		})
+	}
+}

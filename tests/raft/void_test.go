@@ -1,0 +1,69 @@
+package raft
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/raft"
+)
+
+// spy is an engine of which a test sees what it is given.
+type spy struct {
+	raft.Engine
+
+	mu      sync.Mutex
+	machine raft.Machine
+	entries [][]byte
+}
+
+// Open implements raft.Engine.
+func (s *spy) Open(m raft.Machine) error {
+	s.mu.Lock()
+	s.machine = m
+	s.mu.Unlock()
+	return s.Engine.Open(m)
+}
+
+// Propose implements raft.Engine.
+func (s *spy) Propose(entry []byte) func() error {
+	s.mu.Lock()
+	s.entries = append(s.entries, entry)
+	s.mu.Unlock()
+	return s.Engine.Propose(entry)
+}
+
+// TestVoidEntries: an entry that does not go on where the log has come to changes nothing, and one that
+// nobody can read stops the member: it does not go on with other data.
+func TestVoidEntries(t *testing.T) {
+	t.Parallel()
+	spies := map[string]*spy{}
+	g := prepare(t, 3, nil)
+	g.wrap = func(id string, e raft.Engine) raft.Engine {
+		spies[id] = &spy{Engine: e}
+		return spies[id]
+	}
+	for _, m := range g.all {
+		m.start()
+	}
+	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
+	leader := g.leader()
+	of := spies[leader.peer.ID]
+	of.mu.Lock()
+	old := of.entries[len(of.entries)-1]
+	of.mu.Unlock()
+	require.Equal(t, "OK", g.do("SET", "x", "2").Str)
+	g.same()
+	follower := g.others(g.leader())[0]
+	digest := follower.ask("DEBUG", "DIGEST").String()
+	require.Error(t, spies[follower.peer.ID].machine.Apply(old))
+	require.Equal(t, digest, follower.ask("DEBUG", "DIGEST").String())
+
+	newer := append([]byte{9}, old[1:]...)
+	require.ErrorContains(t, spies[follower.peer.ID].machine.Apply(newer), "version 9")
+	eventually(t, "it has stopped", func() bool { return follower.field("raft_role") == "stopped" })
+	require.Contains(t, follower.ask("GET", "x").Str, "has stopped")
+	require.ErrorContains(t, follower.srv.Ready(), "stopped")
+	require.Equal(t, "2", g.do("GET", "x").Str, "the others go on")
+}
