@@ -54,14 +54,6 @@ func (h testHost) Faults() *testmode.Faults { return h.faults }
 // Seed implements testmode.Host.
 func (h testHost) Seed(n uint64) { h.chance.Seed(n, n>>1|1) }
 
-// Clocked implements testmode.Host: the ticker looks again for how long it may sleep.
-func (h testHost) Clocked() {
-	select {
-	case h.poke <- struct{}{}:
-	default: // it has been told
-	}
-}
-
 // errGoesOn answers a client that no longer waits for what it asked for.
 const errGoesOn commands.Error = "ERR this is still being done"
 
@@ -81,7 +73,6 @@ func (h testHost) Meanwhile(c *commands.Ctx, work func(), reply func(c *commands
 			over = true
 			h.answerWaits()
 		})
-		h.Clocked()
 	}()
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -152,6 +153,11 @@ func TestTestModeFromGo(t *testing.T) {
 	says(t, c, [][2]string{{"SET a 1 PX 10", "+OK"}})
 	srv.TestClock().Advance(10 * time.Millisecond)
 	says(t, c, [][2]string{{"EXISTS a", "0"}, {"TEST.CLOCK GET", "5010"}})
+	popper := client(t, srv)
+	popper.Send("BLPOP", "l", "0.02")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")
+	srv.TestClock().Resume()
+	require.Equal(t, "*nil", popper.Receive().String(), "the clock goes")
 	draw := func() (drawn string) {
 		for range 5 {
 			c.Do("FLUSHALL")
@@ -165,4 +171,23 @@ func TestTestModeFromGo(t *testing.T) {
 	require.NotEqual(t, first, draw())
 	says(t, c, [][2]string{{"TEST.SEED 7", "+OK"}})
 	require.Equal(t, first, draw())
+}
+
+// Clients that move the clock at the same time do not stand in each other's way.
+func TestManyMoveTheClock(t *testing.T) {
+	srv := inTestMode(t)
+	c := testkit.Dial(t, overPort(srv))
+	c.Do("TEST.CLOCK", "FREEZE", "1000")
+	var group sync.WaitGroup
+	for _, words := range [][]string{{"TEST.CLOCK", "ADVANCE", "10"}, {"TEST.CLOCK", "FREEZE"}, {"TEST.CLOCK", "RESUME"}, {"SET", "a", "1", "PX", "5"}} {
+		client := testkit.Dial(t, overPort(srv))
+		group.Go(func() {
+			for range 300 {
+				client.Send(words...)
+				client.Receive()
+			}
+		})
+	}
+	group.Wait()
+	require.Equal(t, "+PONG", c.Do("PING").String())
 }

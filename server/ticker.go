@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"runtime"
 	"time"
 
@@ -94,8 +95,8 @@ func (ex *executor) sleep() time.Duration {
 	ex.mu.Lock()
 	defer ex.mu.Unlock()
 	if ex.frozen() {
-		ex.armedMS = 0
-		return time.Hour // until who moves the clock says that it goes again
+		ex.armedMS = math.MaxInt64 // so that RunDue wakes the ticker when the clock goes again
+		return time.Hour
 	}
 	nowUS := ex.clock.NowUS()
 	ex.armedMS = nowUS/1000 + longestSleepMS

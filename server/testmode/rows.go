@@ -21,8 +21,6 @@ type Host interface {
 	// NewServer starts a further server, and says where; EndServer ends it.
 	NewServer() (addr string, err error)
 	EndServer(addr string) error
-	// Clocked is told that the clock goes, or stands still, as it did not before.
-	Clocked()
 }
 
 // Rows are the commands of this package, for the tables of servers in test mode.
@@ -86,10 +84,7 @@ const (
 func freeze(h Host, c *commands.Ctx) error {
 	a := c.Args()
 	if !a.More() {
-		h.Clock().Freeze()
-		h.Clocked()
-		shows(h, c)
-		return nil
+		return meanwhile(h, c, h.Clock().Freeze)
 	}
 	ms := a.IntOr(errTime)
 	switch {
@@ -98,7 +93,7 @@ func freeze(h Host, c *commands.Ctx) error {
 	case ms < 0 || ms > latestMS:
 		return errTime
 	}
-	return h.Meanwhile(c, func() { h.Clock().FreezeAt(time.UnixMilli(ms)) }, func(c *commands.Ctx) { shows(h, c) })
+	return meanwhile(h, c, func() { h.Clock().FreezeAt(time.UnixMilli(ms)) })
 }
 
 func advance(h Host, c *commands.Ctx) error {
@@ -110,14 +105,17 @@ func advance(h Host, c *commands.Ctx) error {
 	case ms < 0 || ms > longestMS:
 		return errAdvance
 	}
-	return h.Meanwhile(c, func() { h.Clock().Advance(time.Duration(ms) * time.Millisecond) }, func(c *commands.Ctx) { shows(h, c) })
+	return meanwhile(h, c, func() { h.Clock().Advance(time.Duration(ms) * time.Millisecond) })
 }
 
 func resume(h Host, c *commands.Ctx) error {
-	h.Clock().Resume()
-	h.Clocked()
-	shows(h, c)
-	return nil
+	return meanwhile(h, c, h.Clock().Resume)
+}
+
+// meanwhile changes the clock, and then tells what it shows. It does not do so under the executor, which
+// another change needs for what falls due.
+func meanwhile(h Host, c *commands.Ctx, change func()) error {
+	return h.Meanwhile(c, change, func(c *commands.Ctx) { shows(h, c) })
 }
 
 func seed(h Host, c *commands.Ctx) error {
