@@ -84,7 +84,8 @@ func TestClockAdvances(t *testing.T) {
 	time.Sleep(3 * time.Millisecond)
 	says(t, c, [][2]string{{"TEST.CLOCK GET", strconv.Itoa(begin + 3602000)}, {"PING", "+PONG"}})
 	require.Equal(t, "+PONG", testkit.Dial(t, overPort(srv)).Do("PING").String(), "who is new, too")
-	says(t, c, [][2]string{{"SET b 1 PX 50", "+OK"}, {"TEST.CLOCK RESUME", strconv.Itoa(begin + 3602000)}})
+	says(t, c, [][2]string{{"SET b 1 PX 50", "+OK"}})
+	require.GreaterOrEqual(t, c.Do("TEST.CLOCK", "RESUME").Int, int64(begin+3602000), "it goes already")
 	eventually(t, func() bool { return infoNumber(t, c, "expired_keys") >= 3 }, "it goes on, and the key dies by itself")
 	for _, line := range []string{"ADVANCE -1", "ADVANCE x", "FREEZE -1", "FREEZE 253402300800000", "ADVANCE 9223372036854775807"} {
 		require.Equal(t, "-ERR", c.Do(append([]string{"TEST.CLOCK"}, strings.Fields(line)...)...).String()[:4], line)
