@@ -206,7 +206,7 @@ replication: need-redis need-oracle ## lockservers and real Redis servers that f
 		./tests/replication $(if $(filter file,$(origin MINUTES)),,-v -run 'TestAnyCommand|TestKills')
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
-	$(GO) test -tags raft -count=1 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft
+	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft
 
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath
