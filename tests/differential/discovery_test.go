@@ -139,9 +139,13 @@ var volatile = []struct{ find, put string }{
 // stable is a reply without what is volatile, its lines in order.
 func stable(v resp.Value) string {
 	if v.Kind == resp.Verbatim || v.Kind == resp.Bulk {
+		format := ""
+		if v.Kind == resp.Verbatim {
+			format, v.Str = v.Str[:len("txt:")], v.Str[len("txt:"):]
+		}
 		lines := strings.SplitAfter(v.Str, "\n")
 		slices.Sort(lines)
-		v.Str = strings.Join(lines, "")
+		v.Str = format + strings.Join(lines, "")
 	}
 	text := strings.ReplaceAll(v.String(), `":`, `" `) // a map's pairs as those of an array
 	for _, rule := range volatile {
