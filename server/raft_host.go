@@ -36,9 +36,6 @@ func (h raftHost) Slice(f func()) { replicationHost(h).Slice(f) }
 // Background implements raft.Host.
 func (h raftHost) Background(f func()) { h.host.background(f) }
 
-// Ending implements raft.Host.
-func (h raftHost) Ending() <-chan struct{} { return h.host.ending() }
-
 // Log implements raft.Host.
 func (h raftHost) Log() *slog.Logger { return h.log }
 

@@ -16,10 +16,8 @@ type Host interface {
 	// Slice runs f under the lock when no unit runs, and lets others have it when it is over. f may end units
 	// by EndUnit.
 	Slice(f func())
-	// Background runs f beside everything else. The server does not end before f has; Ending is closed when
-	// it is to.
+	// Background runs f beside everything else. The server does not end before f has.
 	Background(f func())
-	Ending() <-chan struct{}
 	// Replace forgets all data and loads a snapshot in its place. Others get the lock meanwhile, and clients
 	// are told -LOADING. nil: nothing is loaded. After an error there is no data. Without the lock.
 	Replace(read io.Reader) (persistence.History, error)

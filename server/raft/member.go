@@ -78,8 +78,8 @@ type Member struct {
 
 // unproposed is what a leader has done and made no entry of.
 type unproposed struct {
-	bytes, spare []byte
-	after        place // of the first of them
+	bytes []byte
+	after place // of the first of them
 }
 
 // counts are what INFO tells of.
@@ -205,7 +205,7 @@ func (m *Member) lead(run int) {
 			gap = max(0, now-m.clockMS)
 		}
 		m.id, m.offset, m.input = m.host.NewID(), m.applied.offset, nil
-		m.unproposed = unproposed{spare: m.spare, after: m.applied}
+		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
 		m.state = leading
 		m.counts.elections++
