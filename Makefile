@@ -33,7 +33,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-replication oracle oracle-tls replication migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication oracle oracle-tls replication migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -249,6 +249,9 @@ bench-locks: need-oracle ## LOCK beside redsync, redislock and Redisson's reader
 
 bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
 	$(GO) run ./tests/salebench
+
+bench-memory: need-oracle ## bytes of resident memory a key, element, lock, waiter, order beside ORACLE, which may be any redis-server or valkey-server (COUNTS=1000000; ONLY=lock: a part; 40 minutes, 4 GB)
+	$(GO) run ./tests/membench -oracle "$(ORACLE)" $(if $(COUNTS),-counts "$(COUNTS)") $(if $(ONLY),-only "$(ONLY)") $(if $(QUICK),-quick)
 
 bench-replication: need-oracle ## what an effect costs with replicas, a full sync under load, a replica's load, and replicas that do not read, beside ORACLE; ONLY=sync: a part
 	$(GO) run ./tests/replbench -oracle "$(ORACLE)" -only "$(ONLY)" $(if $(QUICK),-quick)

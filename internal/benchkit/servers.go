@@ -189,6 +189,20 @@ func (s *Server) Do(args ...string) (string, error) {
 	return text, nil
 }
 
+// InfoNumber is one number of a section of INFO.
+func (s *Server) InfoNumber(section, name string) (int, error) {
+	text, err := s.Do("INFO", section)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(text) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return strconv.Atoi(value)
+		}
+	}
+	return 0, fmt.Errorf("%s: INFO %s has no %s", s.Name, section, name)
+}
+
 // LogTail is the end of the server's log, for an error.
 func (s *Server) LogTail() string {
 	text, _ := os.ReadFile(s.Log)

@@ -57,7 +57,7 @@ carried elsewhere are the ratios, lockserver divided by Redis; in brackets stand
 What was missed stands [at the end](#targets). All figures of the README and of its picture are taken from this run, whose
 data is [benchmarks.json](benchmarks.json).
 
-Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-aof`" + `.
+Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`" + `.
 `
 
 // quickNote stands wherever figures of a quick run could be taken for real ones.

@@ -165,7 +165,7 @@ const (
 
 // newRelay lets the first of each pair acquire the lock and the second one wait.
 func newRelay(s *benchkit.Server) (*relay, error) {
-	others, err := infoNumber(s, "clients", "blocked_clients")
+	others, err := s.InfoNumber("clients", "blocked_clients")
 	if err != nil {
 		return nil, err
 	}

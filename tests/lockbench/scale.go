@@ -13,20 +13,6 @@ import (
 // a multiple of the small one.
 const costTarget = 1.5
 
-// infoNumber is one number of INFO.
-func infoNumber(s *benchkit.Server, section, name string) (int, error) {
-	text, err := s.Do("INFO", section)
-	if err != nil {
-		return 0, err
-	}
-	for line := range strings.Lines(text) {
-		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
-			return strconv.Atoi(value)
-		}
-	}
-	return 0, fmt.Errorf("%s: INFO %s has no %s", s.Name, section, name)
-}
-
 // growth is what so many things did to the resident memory of a server.
 type growth struct {
 	what          string

@@ -80,7 +80,7 @@ func (p *parkedClients) close() {
 func awaitParked(s *benchkit.Server, n int) error {
 	deadline := time.Now().Add(benchkit.Patience)
 	for {
-		got, err := infoNumber(s, "clients", "blocked_clients")
+		got, err := s.InfoNumber("clients", "blocked_clients")
 		if err != nil || got == n {
 			return err
 		}
