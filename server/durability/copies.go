@@ -54,7 +54,9 @@ func (s *Storage) Receive(from io.Reader, size int64) (persistence.History, erro
 	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: size}
 	defer func() { s.loading = nil }()
 	s.forgetAll()
+	s.store.SetFrozenTime(true) // who sends it may give what is overdue more time in what follows
 	got, err := persistence.Load(&unlockedReader{from, s}, s.store, s.loadOptions(true))
+	s.store.SetFrozenTime(false)
 	if err != nil {
 		s.forgetAll()
 	} else {

@@ -87,10 +87,15 @@ func (s *Storage) disown() {
 	}
 }
 
-// loadSnapshot reads the snapshot, if there is one. What is overdue is left out.
+// loadSnapshot reads the snapshot, if there is one. What is overdue is left out, but not by a server that
+// follows another, whose word removes it, and may give it more time.
 func (s *Storage) loadSnapshot() error {
 	if s.config.DBFilename == "" {
 		return nil
+	}
+	if s.config.Replication.MasterHost != "" {
+		s.store.SetFrozenTime(true)
+		defer s.store.SetFrozenTime(false)
 	}
 	got, err := s.readSnapshot(false)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -76,6 +76,48 @@ func TestNothingEndsByItself(t *testing.T) {
 	require.Equal(t, "0", replica.do("DBSIZE"))
 }
 
+// TestOverdueInASnapshot: what a replica finds overdue in the snapshot that it begins with, or in its own
+// when it starts, its master may give more time: it is there when that word comes. The replica's clock is
+// ahead.
+func TestOverdueInASnapshot(t *testing.T) {
+	timed := []string{"SET key v PX 100000", "HSET hash f 1 g 2", "HPEXPIRE hash 100000 FIELDS 1 f", "LOCK lock me EX 100", "LOCK shared me SHARED EX 100", "LOCK watched me"}
+	later := []string{"PERSIST key", "HPERSIST hash FIELDS 1 f", "LOCK lock me EX 10000 ONCE", "LOCK shared me SHARED EX 10000 ONCE"}
+	for name, load := range map[string]string{"by a file": "disabled", "at once": "on-empty-db"} {
+		t.Run(name, func(t *testing.T) {
+			master := start(t, server.Options{EventLoops: true})
+			run := func(lines []string) {
+				for _, line := range lines {
+					require.NotContains(t, master.do(line)[:1], "-", line)
+				}
+			}
+			run(timed)
+			o := server.Options{EventLoops: true, Dir: t.TempDir(), Directives: map[string]string{"repl-diskless-load": load, "enable-debug-command": "yes"}}
+			o.Clock = server.NewManualClock(time.Now().Add(time.Hour))
+			srv, err := server.New(o)
+			require.NoError(t, err)
+			require.NoError(t, srv.Start())
+			replica := reach(t, srv.Addr().String())
+			replica.follow(master.addr)
+			run(later)
+			inStep(t, master, replica)
+			require.Equal(t, master.do("DBSIZE"), replica.do("DBSIZE"))
+
+			run(timed)
+			inStep(t, master, replica)
+			require.Equal(t, "+OK", replica.do("SAVE"))
+			require.NoError(t, srv.Shutdown(server.ShutdownOptions{}))
+			host, port, err := net.SplitHostPort(master.addr)
+			require.NoError(t, err)
+			o.Directives["replicaof"] = host + " " + port
+			again := start(t, o)
+			run(later)
+			inStep(t, master, again)
+			require.Equal(t, master.do("DBSIZE"), again.do("DBSIZE"))
+			require.Equal(t, "1", master.info("sync_full"), "it went on where it was")
+		})
+	}
+}
+
 // TestPromotion: who led and who followed change places, without a snapshot; tokens rise, holders come back.
 func TestPromotion(t *testing.T) {
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
