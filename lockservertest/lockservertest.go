@@ -96,6 +96,14 @@ func (s *Server) Advance(d time.Duration) {
 	s.TestClock().Advance(d)
 }
 
+// Reset makes everything as when the server had just started, but connections (TEST.RESET). A fault that has
+// never struck fails the test.
+func (s *Server) Reset() {
+	s.t.Helper()
+	s.allStruck()
+	s.Do("TEST.RESET")
+}
+
 // Fault makes something go wrong from now on, and returns what ends that.
 func (s *Server) Fault(f Fault) (end func()) {
 	id := s.Faults().Add(f)

@@ -37,6 +37,11 @@ func TestRun(t *testing.T) {
 	require.ErrorContains(t, stranger.Ping(ctx).Err(), "NOAUTH")
 	srv.Do("FLUSHALL")
 	require.Empty(t, srv.Keys())
+	srv.Do("SET", "a", "1")
+	srv.Reset()
+	srv.Check("", "GET", "a")
+	require.NoError(t, stranger.Ping(ctx).Err(), "there is no password any more")
+	require.WithinDuration(t, time.Now(), srv.Now(), time.Minute)
 }
 
 // failures takes the place of a test that is to fail.
@@ -66,11 +71,15 @@ func TestItFails(t *testing.T) {
 	require.Panics(t, func() { srv.Do("NOSUCH") })
 	require.Panics(t, func() { srv.Advance(-1) })
 	srv.Fault(Fault{Kind: Error, Command: "get"})
+	srv.Reset()
+	require.Len(t, f.said, 4)
+	require.Contains(t, f.said[3], "has never struck")
+	srv.Fault(Fault{Kind: Error, Command: "get"})
 	for i := len(f.cleanups) - 1; i >= 0; i-- {
 		f.cleanups[i]()
 	}
-	require.Len(t, f.said, 4)
-	require.Contains(t, f.said[3], "has never struck")
+	require.Len(t, f.said, 5)
+	require.Contains(t, f.said[4], "has never struck")
 	select {
 	case <-srv.Done():
 	default:

@@ -218,7 +218,13 @@ func configRewrite(c *commands.Ctx) error {
 }
 
 func configResetStat(c *commands.Ctx) error {
-	ex := sessionOf(c).executor
+	sessionOf(c).executor.forgetCounts()
+	c.Out.OK()
+	return nil
+}
+
+// forgetCounts sets all that is counted to zero.
+func (ex *executor) forgetCounts() {
 	ex.store.ResetStats()
 	ex.counts = counts{}
 	ex.total = 0
@@ -226,6 +232,4 @@ func configResetStat(c *commands.Ctx) error {
 	ex.durable.ForgetCounts()
 	ex.scripts.ForgetCounts()
 	clear(ex.users.Log.Denied[:])
-	c.Out.OK()
-	return nil
 }

@@ -58,6 +58,7 @@ type executor struct {
 	chance       *rand.PCG        // of rand
 	faults       *testmode.Faults // nil: not in test mode
 	servers      testServers      // that test mode has started
+	begun        asNew            // what TEST.RESET goes back to
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session

@@ -160,6 +160,7 @@ func (srv *Server) bind() error {
 	if err := srv.endpoint.Listen(a); err != nil {
 		return err
 	}
+	srv.executor.begun = asNew{srv.executor.config.Clone(), srv.port()}
 	srv.state = stateLoading
 	srv.group.Add(1) // Close waits for the load to give up
 	return nil

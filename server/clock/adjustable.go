@@ -81,6 +81,14 @@ func (c *Adjustable) Resume() {
 	c.resume()
 }
 
+// Reset makes it show the machine's time again. What falls due by it is for its watchers to see.
+func (c *Adjustable) Reset() {
+	c.change.Lock()
+	defer c.change.Unlock()
+	c.aheadUS.Store(0)
+	c.frozen.Store(false)
+}
+
 func (c *Adjustable) resume() {
 	if c.frozen.Load() {
 		c.aheadUS.Store(c.stepped.NowUS() - c.system.NowUS())

@@ -198,6 +198,13 @@ func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
 // LastToken is the highest token that was given out, or seen.
 func (s *Storage) LastToken() int64 { return s.tokens.last }
 
+// ForgetTokens makes tokens begin anew, where no file keeps how high they were.
+func (s *Storage) ForgetTokens() {
+	if s.tokens.path == "" {
+		s.tokens.last = 0
+	}
+}
+
 // SeeAllTokens makes the next tokens higher than those of all locks there are.
 func (s *Storage) SeeAllTokens() { s.seeTokens() }
 

@@ -168,6 +168,9 @@ func (e *Engine) Script(sha []byte) (body string, ok bool) {
 // ForgetCounts sets what is counted to zero (CONFIG RESETSTAT).
 func (e *Engine) ForgetCounts() { e.cache.evicted = 0 }
 
+// Forget forgets all scripts. Libraries are DropLibraries'.
+func (e *Engine) Forget() { e.cache, e.scripts = newCache(), nil }
+
 // Libraries returns the code of the libraries: what has to be saved of them.
 func (e *Engine) Libraries() [][]byte { return e.libraries.codes() }
 

@@ -39,6 +39,14 @@ func (b *Book) ForgetCounts() {
 	b.locks = nil
 }
 
+// ForgetLogs forgets what took long, or was large, and when.
+func (b *Book) ForgetLogs() {
+	for _, l := range []*SlowLog{&b.Slow, &b.Requests, &b.Replies, &b.Waits} {
+		l.Reset()
+	}
+	b.Events.Reset()
+}
+
 // handler is a command of this package.
 type handler func(b *Book, c *commands.Ctx) error
 

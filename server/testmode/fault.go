@@ -102,6 +102,14 @@ func (l *Faults) Clear() int64 {
 	return n
 }
 
+// Forget is Clear after which numbers begin anew.
+func (l *Faults) Forget() {
+	l.Clear()
+	l.mu.Lock()
+	l.lastID = 0
+	l.mu.Unlock()
+}
+
 // Each visits all with their numbers, those that strike no more, too.
 func (l *Faults) Each(visit func(id int64, f Fault)) {
 	l.mu.Lock()

@@ -21,6 +21,9 @@ type Host interface {
 	// NewServer starts a further server, and says where; EndServer ends it.
 	NewServer() (addr string, err error)
 	EndServer(addr string) error
+	// Reset makes everything as when the server had just started, but connections. An error says what could
+	// not be put back; nothing has changed then.
+	Reset() error
 }
 
 // Rows are the commands of this package, for the tables of servers in test mode.
@@ -57,6 +60,7 @@ func Rows(of func(c *commands.Ctx) Host) []commands.Row {
 				row("new", "Starts a further server in test mode, and tells where it is.", newServer),
 				row("end", "Ends such a server.", endServer, commands.Str("address")),
 			}},
+		row("test.reset", "Makes everything as when the server had just started, but connections.", reset),
 		row("test.seed", "Makes what is random repeat.", seed, commands.Int("seed")),
 	}
 }
@@ -230,6 +234,20 @@ func clearFaults(h Host, c *commands.Ctx) error {
 	return nil
 }
 
+func reset(h Host, c *commands.Ctx) error {
+	var err error
+	return h.Meanwhile(c, func() { err = h.Reset() }, func(c *commands.Ctx) { okUnless(c, err) })
+}
+
+// okUnless writes the reply of what may have failed.
+func okUnless(c *commands.Ctx, err error) {
+	if err != nil {
+		c.Out.Error(err.Error())
+		return
+	}
+	c.Out.OK()
+}
+
 func newServer(h Host, c *commands.Ctx) error {
 	var addr string
 	var err error
@@ -245,11 +263,5 @@ func newServer(h Host, c *commands.Ctx) error {
 func endServer(h Host, c *commands.Ctx) error {
 	var err error
 	addr := string(c.Argv[2])
-	return h.Meanwhile(c, func() { err = h.EndServer(addr) }, func(c *commands.Ctx) {
-		if err != nil {
-			c.Out.Error(err.Error())
-			return
-		}
-		c.Out.OK()
-	})
+	return h.Meanwhile(c, func() { err = h.EndServer(addr) }, func(c *commands.Ctx) { okUnless(c, err) })
 }
