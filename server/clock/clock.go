@@ -34,6 +34,11 @@ const wallEvery = time.Millisecond
 // NewSystem returns the wall clock.
 func NewSystem() *System { return &System{start: time.Now()} }
 
+var _ Measuring = (*System)(nil)
+
+// SinceUS implements Measuring.
+func (c *System) SinceUS() int64 { return time.Since(c.start).Microseconds() }
+
 // NowUS implements Clock.
 func (c *System) NowUS() int64 {
 	since := int64(time.Since(c.start))

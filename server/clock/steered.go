@@ -1,15 +1,12 @@
 package clock
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // Steered is the clock of a server whose data others go on with: it never goes back, and does not jump when
 // the machine's clock is set. It goes by a clock that only measures how long things take, and follows the
 // machine's slowly.
 type Steered struct {
-	wall, since func() int64
+	wall, since func() int64 // since is wall for a clock that is not Measuring
 
 	mu     sync.Mutex
 	us, at int64 // it showed us when since said at
@@ -19,12 +16,18 @@ type Steered struct {
 // passes, which is what a good clock may be wrong by.
 const steerPart = 2000
 
+// Measuring is a clock that also knows how long things take, whatever becomes of the time that it shows.
+type Measuring interface {
+	Clock
+	// SinceUS returns microseconds since some moment. Nobody sets it.
+	SinceUS() int64
+}
+
 // NewSteered returns a clock that begins with what of shows.
 func NewSteered(of Clock) *Steered {
 	c := &Steered{wall: of.NowUS, since: of.NowUS}
-	if _, ok := of.(*System); ok {
-		start := time.Now()
-		c.since = func() int64 { return time.Since(start).Microseconds() }
+	if m, ok := of.(Measuring); ok {
+		c.since = m.SinceUS
 	}
 	c.Set(0)
 	return c
