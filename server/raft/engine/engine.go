@@ -4,8 +4,8 @@
 // not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
 // embeds a server does not get the library.
 //
-// engine.go drives the library, disk.go has its files, network.go its connections. In tests transport and
-// stores are the library's own, in memory.
+// engine.go drives the library, disk.go has its files, stable.go what becomes of those on a disk that is
+// full, network.go its connections. In tests transport and stores are the library's own, in memory.
 package engine
 
 import (
@@ -154,7 +154,8 @@ func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
 			return nil, err
 		}
 	}
-	return hraft.NewRaft(c, machine{m}, o.Logs, o.Stable, o.Snapshots, r.transport)
+	logs, stable := &telling{LogStore: o.Logs, log: o.Log}, &patient{o.Stable, o.Log, r.ended}
+	return hraft.NewRaft(c, machine{m}, logs, stable, o.Snapshots, r.transport)
 }
 
 // watch tells the machine who leads.

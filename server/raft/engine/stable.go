@@ -1,0 +1,90 @@
+package engine
+
+import (
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// patient is a store on a disk that may be full or broken for a while. The library ends the process by a
+// panic when it cannot remember a term, and a group would lose a member for each disk that is full. This one
+// tries again until it can: nothing is said to the others meanwhile, as if the process were stopped. When the
+// engine is closed the goroutine that waits ends, since to go on would be to forget what was said.
+type patient struct {
+	hraft.StableStore
+	log    *slog.Logger
+	closed <-chan struct{}
+}
+
+// retryEvery is how soon a write that has failed is tried again.
+const retryEvery = 200 * time.Millisecond
+
+// Set implements hraft.StableStore.
+func (p *patient) Set(key, val []byte) error {
+	p.insist(func() error { return p.StableStore.Set(key, val) })
+	return nil
+}
+
+// SetUint64 implements hraft.StableStore. What is so already is not written: the library does so when it
+// starts, where nobody could end waiting.
+func (p *patient) SetUint64(key []byte, val uint64) error {
+	if is, err := p.GetUint64(key); err == nil && is == val {
+		return nil
+	}
+	p.insist(func() error { return p.StableStore.SetUint64(key, val) })
+	return nil
+}
+
+// insist does a write until it is done.
+func (p *patient) insist(write func() error) {
+	failed := false
+	for err := write(); err != nil; err = write() {
+		if !failed {
+			failed = true
+			p.log.Error("raft: this member cannot write to its directory, and takes no part until it can. Make room on the disk, or mend it; "+
+				"it goes on by itself", "cause", err)
+		}
+		select {
+		case <-time.After(retryEvery):
+		case <-p.closed:
+			runtime.Goexit()
+		}
+	}
+	if failed {
+		p.log.Info("raft: this member can write to its directory again")
+	}
+}
+
+// telling is a log store that says what to do when it cannot be written to. The library gives up what it was
+// about to do, and tries again.
+type telling struct {
+	hraft.LogStore
+	log     *slog.Logger
+	failing atomic.Bool
+}
+
+// IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
+func (t *telling) IsMonotonic() bool {
+	m, ok := t.LogStore.(hraft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+// StoreLog implements hraft.LogStore.
+func (t *telling) StoreLog(l *hraft.Log) error { return t.StoreLogs([]*hraft.Log{l}) }
+
+// StoreLogs implements hraft.LogStore.
+func (t *telling) StoreLogs(all []*hraft.Log) error {
+	err := t.LogStore.StoreLogs(all)
+	switch failing := err != nil; {
+	case failing == t.failing.Swap(failing):
+	case failing:
+		t.log.Error("raft: this member cannot write to its log, and acknowledges nothing. Make room on the disk, or mend it; it goes on by itself",
+			"cause", err)
+	default:
+		t.log.Info("raft: this member can write to its log again")
+	}
+	return err
+}
