@@ -33,7 +33,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication oracle oracle-tls replication migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication oracle oracle-tls replication simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -207,6 +207,11 @@ replication: need-redis need-oracle ## lockservers and real Redis servers that f
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
 	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft
+
+# RUNS is how many runs the simulation has.
+simulation: RUNS ?= 10000
+simulation: ## raft groups in virtual time, whose networks, disks and clocks a seed owns (RUNS=n SEED=n)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run Simulation ./tests/simulation -runs $(RUNS) $(if $(SEED),-seed $(SEED))
 
 migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says, under load by Redisson and go-redis: from Redis to lockserver and back
 	cd tests/migration/redisson && mvn -B -ntp -q compile dependency:build-classpath

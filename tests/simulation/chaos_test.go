@@ -1,0 +1,218 @@
+package simulation
+
+import (
+	"time"
+)
+
+// befall lets things happen to the group until clients stop. Each run has some kinds of them, which the seed
+// draws: what happens together in one run is what is found.
+func (w *world) befall() {
+	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
+		(*chaos).fullDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll}
+	var drawn []func(*chaos)
+	for _, k := range kinds {
+		if w.chance.oneIn(2) {
+			drawn = append(drawn, k)
+		}
+	}
+	drawn = append(drawn, (*chaos).calm)
+	c := &chaos{w}
+	for !w.over() {
+		time.Sleep(w.chance.between(10*time.Millisecond, 1200*time.Millisecond))
+		if w.over() {
+			break
+		}
+		drawn[w.chance.below(len(drawn))](c)
+	}
+}
+
+// chaos is what befalls a group.
+type chaos struct{ *world }
+
+// member is any.
+func (c *chaos) member() *member { return one(c.chance, c.group.all...) }
+
+// leader is who leads, for all that it knows; nil: nobody does.
+func (c *chaos) leader() *member {
+	for _, m := range c.group.all {
+		if m.alive != nil && m.alive.engine.Leads() {
+			return m
+		}
+	}
+	return nil
+}
+
+// how is what becomes of messages where the network is cut.
+func (c *chaos) how() weather { return one(c.chance, lost, held) }
+
+// partition cuts the network in two, in one direction or both; or all but one member from each other.
+func (c *chaos) partition() {
+	how, oneWay, bridge := c.how(), c.chance.oneIn(3), c.chance.oneIn(4)
+	side := map[*member]bool{}
+	for _, m := range c.group.all {
+		side[m] = c.chance.oneIn(2)
+	}
+	between := c.member()
+	c.say("partition: how %d, one way %t, bridge %t by %s, %v", how, oneWay, bridge, between.peer.ID, sides(side))
+	for _, a := range c.group.all {
+		for _, b := range c.group.all {
+			if a == b || bridge && (a == between || b == between) {
+				continue
+			}
+			if side[a] != side[b] && (!oneWay || side[a]) {
+				c.group.network.set(link{a.at(), b.at()}, how, 0)
+			}
+		}
+	}
+}
+
+func sides(side map[*member]bool) (text [2]string) {
+	for m, s := range side {
+		text[b2i(s)] += m.peer.ID
+	}
+	return text
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// isolateLeader cuts the leader off.
+func (c *chaos) isolateLeader() {
+	m := c.leader()
+	if m == nil {
+		return
+	}
+	how, in, out := c.how(), !c.chance.oneIn(4), !c.chance.oneIn(4)
+	c.say("leader %s is cut off: how %d, in %t, out %t", m.peer.ID, how, in, out)
+	for _, o := range c.group.all {
+		if o == m {
+			continue
+		}
+		if in {
+			c.group.network.set(link{o.at(), m.at()}, how, 0)
+		}
+		if out {
+			c.group.network.set(link{m.at(), o.at()}, how, 0)
+		}
+	}
+}
+
+// slowLinks makes some links slow.
+func (c *chaos) slowLinks() {
+	c.say("slow links")
+	for _, a := range c.group.all {
+		for _, b := range c.group.all {
+			if a != b && c.chance.oneIn(3) {
+				c.group.network.set(link{a.at(), b.at()}, fair, int64(1+c.chance.below(400)))
+			}
+		}
+	}
+}
+
+// calm ends all cuts.
+func (c *chaos) calm() {
+	c.say("the network is well")
+	c.group.network.calm()
+	for _, m := range c.group.all {
+		m.disk.set(false, 0)
+		if m.alive == nil {
+			c.again(m)
+		}
+	}
+}
+
+// again starts a member that has crashed.
+func (c *chaos) again(m *member) {
+	c.say("%s starts", m.peer.ID)
+	if err := m.start(); err != nil {
+		c.say("%s did not start: %v", m.peer.ID, err)
+		m.crash()
+	}
+}
+
+// crash ends a member, or begins its next life.
+func (c *chaos) crash() { c.toggle(c.member()) }
+
+func (c *chaos) toggle(m *member) {
+	if m.alive == nil {
+		c.again(m)
+		return
+	}
+	c.say("%s crashes", m.peer.ID)
+	m.crash()
+	if c.chance.oneIn(2) {
+		time.Sleep(c.chance.between(0, 300*time.Millisecond))
+		c.again(m)
+	}
+}
+
+// crashLeader ends the leader.
+func (c *chaos) crashLeader() {
+	if m := c.leader(); m != nil {
+		c.toggle(m)
+	}
+}
+
+// crashAll ends all at once.
+func (c *chaos) crashAll() {
+	if !c.chance.oneIn(3) {
+		return
+	}
+	c.say("all crash")
+	for _, m := range c.group.all {
+		m.crash()
+	}
+	time.Sleep(c.chance.between(0, 500*time.Millisecond))
+	for _, m := range c.group.all {
+		c.again(m)
+	}
+}
+
+// clocks sets a member's clock.
+func (c *chaos) clocks() {
+	m := c.member()
+	by := one(c.chance, 0, 1, -1, 10, -10, 3600, -3600) * 1000 * (1 + c.chance.below(1000))
+	c.say("the clock of %s is %d us wrong", m.peer.ID, by)
+	m.clock.byUS.Store(int64(by))
+}
+
+// slowDisk makes a disk slow.
+func (c *chaos) slowDisk() {
+	m := c.member()
+	slow := int64(1 + c.chance.below(500))
+	c.say("the disk of %s is slow: %d ms", m.peer.ID, slow)
+	m.disk.set(false, slow)
+}
+
+// fullDisk makes a disk full, for a while.
+func (c *chaos) fullDisk() {
+	m := c.member()
+	c.say("the disk of %s is full", m.peer.ID)
+	m.disk.set(true, 0)
+}
+
+// transfer has another lead.
+func (c *chaos) transfer() {
+	if m := c.leader(); m != nil {
+		c.say("transfer from %s", m.peer.ID)
+		c.later(m, "RAFT", "TRANSFER")
+	}
+}
+
+// snapshot has one made.
+func (c *chaos) snapshot() {
+	m := c.member()
+	c.say("snapshot on %s", m.peer.ID)
+	c.later(m, "RAFT", "SNAPSHOT")
+}
+
+// later sends a command, whose reply nobody waits for.
+func (c *chaos) later(m *member, words ...string) {
+	if m.alive != nil {
+		go func() { m.ask(words...) }()
+	}
+}

@@ -1,0 +1,108 @@
+package simulation
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+)
+
+// mostChecking is how long the checker may look for an order.
+const mostChecking = 2 * time.Second
+
+// check holds what each thing was like against its model, and all tokens against each other.
+func (w *world) check() error {
+	kinds := map[string]family{}
+	for _, f := range families() {
+		kinds[f.name] = f
+	}
+	parts := map[string][]*operation{}
+	for _, o := range w.all {
+		if o.about != "" {
+			parts[o.about] = append(parts[o.about], o)
+		}
+	}
+	for about, ops := range parts {
+		name, _, _ := strings.Cut(about, " ")
+		var all []porcupine.Operation
+		whole := ops
+		if prune := kinds[name].prune; prune != nil {
+			ops = prune(ops)
+		}
+		for _, o := range ops {
+			all = append(all, porcupine.Operation{ClientId: o.client, Input: o, Call: o.call.event, Return: o.ret.event})
+		}
+		switch porcupine.CheckOperationsTimeout(model(kinds[name].model), all, mostChecking) {
+		case porcupine.Illegal:
+			return fmt.Errorf("seed %d: %s is not what it should be:\n%s", w.seed, about, w.report(whole))
+		case porcupine.Unknown:
+			w.undecided++
+			w.say("undecided: %s, %d operations", about, len(ops))
+		}
+	}
+	return w.checkTokens()
+}
+
+// model is a sequential as the checker takes it.
+func model(begin func() sequential) porcupine.Model {
+	m := porcupine.NondeterministicModel{
+		Init: func() []any { return []any{begin()} },
+		Step: func(s, input, _ any) (all []any) {
+			for _, next := range s.(sequential).after(input.(*operation)) {
+				all = append(all, next)
+			}
+			return all
+		},
+		Equal: func(a, b any) bool { return a.(sequential).String() == b.(sequential).String() },
+		Hash: func(s any) uint64 {
+			h := fnv.New64a()
+			_, _ = h.Write([]byte(s.(sequential).String()))
+			return h.Sum64()
+		},
+	}
+	return m.ToModel()
+}
+
+// checkTokens: a token is above all that anybody was told before it was asked for, of whatever lock.
+func (w *world) checkTokens() error {
+	var told []*operation
+	first := map[int64]*operation{}
+	for _, o := range w.all {
+		if (o.what == "lock" || o.what == "share") && !o.unknown && o.reply.Int > 0 {
+			if f := first[o.reply.Int]; f == nil || o.ret.event < f.ret.event {
+				first[o.reply.Int] = o
+			}
+			told = append(told, o)
+		}
+	}
+	slices.SortFunc(told, func(a, b *operation) int { return int(a.ret.event - b.ret.event) })
+	highest := (*operation)(nil)
+	next := 0
+	byCall := slices.Clone(told)
+	slices.SortFunc(byCall, func(a, b *operation) int { return int(a.call.event - b.call.event) })
+	for _, o := range byCall {
+		for ; next < len(told) && told[next].ret.event < o.call.event; next++ {
+			if highest == nil || told[next].reply.Int > highest.reply.Int {
+				highest = told[next]
+			}
+		}
+		if f := first[o.reply.Int]; f.about != o.about || f.owner != o.owner {
+			return fmt.Errorf("seed %d: one token is two's:\n%s\n%s", w.seed, f, o)
+		}
+		if f := first[o.reply.Int]; f == o && highest != nil && o.reply.Int < highest.reply.Int && !w.asked(o) {
+			return fmt.Errorf("seed %d: a token is below one before:\n%s\n%s\n%s", w.seed, highest, o, w.report(nil))
+		}
+	}
+	return nil
+}
+
+// asked reports whether an owner had asked for a lock before, without learning what became of it: the token
+// may be from then.
+func (w *world) asked(o *operation) bool {
+	return slices.ContainsFunc(w.all, func(p *operation) bool {
+		return p.unknown && p.about == o.about && p.owner == o.owner && p.call.event < o.call.event && (p.what == "lock" || p.what == "share")
+	})
+}

@@ -1,0 +1,188 @@
+package simulation
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+
+	"lockserver/internal/resp"
+	"lockserver/server"
+	"lockserver/server/raft"
+	"lockserver/server/raft/engine"
+)
+
+// wrong is a machine's clock that shows something else than the others'. It measures rightly.
+type wrong struct{ byUS atomic.Int64 }
+
+func (c *wrong) NowUS() int64   { return time.Now().UnixMicro() + c.byUS.Load() }
+func (c *wrong) SinceUS() int64 { return time.Now().UnixMicro() }
+
+// member is one of a group, with all of its lives.
+type member struct {
+	group *group
+	peer  raft.Peer
+	disk  *disk
+	clock wrong
+	alive *life // nil: it does not run
+	lives int
+	left  bool // it is no member any more
+}
+
+// life is a member from its start to its crash.
+type life struct {
+	server *server.Server
+	engine *engine.Engine
+	mount  *mount
+	end    chan struct{} // closed when it is over, and all that it began has ended
+	conns  conns
+	// ports are its ends of the network.
+	transport atomic.Pointer[transport]
+	crashed   atomic.Bool
+}
+
+// at is the member's address for the others.
+func (m *member) at() hraft.ServerAddress { return engine.Address(m.peer) }
+
+// start begins a new life, on what the disk has.
+func (m *member) start() error {
+	m.lives++
+	l := &life{mount: &mount{disk: m.disk}, end: make(chan struct{})}
+	log := m.group.log.With("member", m.peer.ID, "life", m.lives)
+	cached, err := hraft.NewLogCache(64, l.mount)
+	if err != nil {
+		return err
+	}
+	eo := engine.Options{ID: m.peer.ID, Peers: m.group.founders, ElectionMS: electionMS, Trailing: m.group.trailing, Log: log,
+		Logs: cached, Stable: l.mount, Snapshots: l.mount, Transport: func() (hraft.Transport, error) {
+			t := m.group.network.join(m.at())
+			l.transport.Store(t)
+			if l.crashed.Load() {
+				_ = t.Close()
+			}
+			return t, nil
+		}}
+	l.engine = engine.New(eo)
+	so := server.Options{Log: log, Clock: &m.clock, Seed: m.group.seed + uint64(m.lives)<<32 + uint64(m.peer.ID[0]) | 1, Raft: l.engine,
+		Directives: map[string]string{"bind": "", "enable-debug-command": "yes", "lock-watchdog-timeout": fmt.Sprint(watchdogMS)}}
+	so.RaftOptions = raft.Options{SnapshotBytes: m.group.snapshotBytes}
+	if l.server, err = server.New(so); err != nil {
+		return err
+	}
+	m.alive = l
+	return l.server.Start()
+}
+
+// electionMS is for how long a leader may be silent, and watchdogMS the time of leases that the server
+// renews.
+const (
+	electionMS = 500
+	watchdogMS = 3000
+)
+
+// crash ends a member's life at once: nothing that it does from now on reaches anybody, nor its disk.
+func (m *member) crash() {
+	l := m.alive
+	if l == nil {
+		return
+	}
+	m.alive = nil
+	l.mount.crash()
+	l.crashed.Store(true)
+	l.conns.cut()
+	if t := l.transport.Load(); t != nil {
+		_ = t.Close()
+	}
+	go func() {
+		_ = l.server.Close()
+		close(l.end)
+	}()
+	m.group.dying = append(m.group.dying, l.end)
+}
+
+// dial connects a client; the connection breaks with the member.
+func (m *member) dial() (net.Conn, error) {
+	l := m.alive
+	if l == nil {
+		return nil, errRefused
+	}
+	c, err := l.server.Dial()
+	if err != nil {
+		return nil, err
+	}
+	l.conns.add(c)
+	return c, nil
+}
+
+// ask sends one command on a connection of its own; without an answer the reply is an error.
+func (m *member) ask(words ...string) resp.Value {
+	c, err := m.dial()
+	if err == nil {
+		defer func() { _ = c.Close() }()
+		var v resp.Value
+		if v, err = newCaller(c).call(10*time.Second, words...); err == nil {
+			return v
+		}
+	}
+	return resp.Value{Kind: '-', Str: err.Error()}
+}
+
+// fields are those of INFO raft.
+func (m *member) fields() map[string]string {
+	all := map[string]string{}
+	for line := range strings.Lines(m.ask("INFO", "raft").Str) {
+		if k, v, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
+			all[k] = v
+		}
+	}
+	return all
+}
+
+// group is the members, and what is between them.
+type group struct {
+	seed              uint64
+	network           *network
+	log               *slog.Logger
+	all               []*member
+	founders          []raft.Peer
+	trailing          uint64
+	snapshotBytes     int64
+	dying             []chan struct{}
+	leaders, rebuilds int // elections won, and data built anew, in the lives that saw the end of the run
+}
+
+// newGroup makes a group of which nobody runs yet.
+func newGroup(seed uint64, members int) *group {
+	g := &group{seed: seed, network: newNetwork(seed), log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
+	if os.Getenv("RAFT_LOG") != "" {
+		g.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
+	}
+	for range members {
+		g.founders = append(g.founders, g.add().peer)
+	}
+	return g
+}
+
+// count takes in what INFO says of a member.
+func (g *group) count(m *member) {
+	f := m.fields()
+	won, _ := strconv.Atoi(f["raft_elections_won"])
+	anew, _ := strconv.Atoi(f["raft_rebuilds"])
+	g.leaders, g.rebuilds = g.leaders+won, g.rebuilds+anew
+}
+
+// add makes one more member, which is in no group yet.
+func (g *group) add() *member {
+	i := len(g.all)
+	id := string(rune('a' + i))
+	m := &member{group: g, disk: newDisk(newChance(g.seed, "disk "+id)),
+		peer: raft.Peer{ID: id, Raft: fmt.Sprintf("%s:%d", id, 7000+i), Client: fmt.Sprintf("%s:%d", id, 6379+i)}}
+	g.all = append(g.all, m)
+	return m
+}

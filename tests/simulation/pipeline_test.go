@@ -1,0 +1,140 @@
+package simulation
+
+import (
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// pipeline is a connection on which entries are sent before those before them are answered. What is sent
+// arrives in its order; what is lost breaks the connection.
+type pipeline struct {
+	from  *transport
+	to    hraft.ServerAddress
+	queue chan *inFlight
+	wait  chan *inFlight // sent, and not answered yet
+	done  chan hraft.AppendFuture
+
+	once   sync.Once
+	closed chan struct{}
+}
+
+// inFlight is one request on it. It implements hraft.AppendFuture.
+type inFlight struct {
+	start    time.Time
+	request  *hraft.AppendEntriesRequest
+	response *hraft.AppendEntriesResponse
+	other    *transport
+	answer   chan hraft.RPCResponse
+	over     chan struct{} // closed when err is what it is
+	err      error
+}
+
+func (f *inFlight) Error() error {
+	<-f.over
+	return f.err
+}
+func (f *inFlight) Start() time.Time                       { return f.start }
+func (f *inFlight) Request() *hraft.AppendEntriesRequest   { return f.request }
+func (f *inFlight) Response() *hraft.AppendEntriesResponse { return f.response }
+
+// inPipe is how many requests may be on the way.
+const inPipe = 8
+
+// AppendEntriesPipeline implements hraft.Transport.
+func (t *transport) AppendEntriesPipeline(_ hraft.ServerID, to hraft.ServerAddress) (hraft.AppendPipeline, error) {
+	p := &pipeline{from: t, to: to, queue: make(chan *inFlight, inPipe), wait: make(chan *inFlight, inPipe),
+		done: make(chan hraft.AppendFuture, inPipe), closed: make(chan struct{})}
+	go p.send()
+	go p.receive()
+	return p, nil
+}
+
+// AppendEntries implements hraft.AppendPipeline, as do the methods below.
+func (p *pipeline) AppendEntries(q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) (hraft.AppendFuture, error) {
+	f := &inFlight{start: time.Now(), request: q, response: a, over: make(chan struct{})}
+	select {
+	case <-p.closed:
+		return nil, hraft.ErrPipelineShutdown
+	default:
+	}
+	select {
+	case p.queue <- f:
+		return f, nil
+	case <-p.closed:
+		return nil, hraft.ErrPipelineShutdown
+	case <-p.from.closed:
+		return nil, hraft.ErrPipelineShutdown
+	}
+}
+
+func (p *pipeline) Consumer() <-chan hraft.AppendFuture { return p.done }
+
+func (p *pipeline) Close() error {
+	p.once.Do(func() { close(p.closed) })
+	return nil
+}
+
+// send carries the requests there.
+func (p *pipeline) send() {
+	for {
+		var f *inFlight
+		select {
+		case f = <-p.queue:
+		case <-p.closed:
+			return
+		case <-p.from.closed:
+			return
+		}
+		request := copied(f.request)
+		answer, other, ok := p.from.send(p.to, request, nil, f.start)
+		if !ok || other == nil {
+			f.err = errBroken
+		}
+		f.answer, f.other = answer, other
+		select {
+		case p.wait <- f:
+		case <-p.closed:
+			return
+		}
+	}
+}
+
+// receive carries the answers back.
+func (p *pipeline) receive() {
+	for {
+		var f *inFlight
+		select {
+		case f = <-p.wait:
+		case <-p.closed:
+			return
+		case <-p.from.closed:
+			return
+		}
+		if f.err == nil {
+			f.take(p.from)
+		}
+		close(f.over)
+		select {
+		case p.done <- f:
+		case <-p.closed:
+			return
+		case <-p.from.closed:
+			return
+		}
+	}
+}
+
+// take waits for the answer.
+func (f *inFlight) take(from *transport) {
+	r, ok := from.receive(f.other, f.answer)
+	switch is, fits := r.Response.(*hraft.AppendEntriesResponse); {
+	case !ok:
+		f.err = errTimeout
+	case r.Error != nil:
+		f.err = r.Error
+	case fits:
+		*f.response = *is
+	}
+}

@@ -1,0 +1,73 @@
+//go:build simulation
+
+package simulation
+
+import (
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/plant"
+)
+
+// faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
+// group.
+var faults = []plant.Fault{
+	plant.New("a reply before the commit", plant.Instead("server/raft/propose.go",
+		`	if m.state != leading || `,
+		`	if planted("a reply before the commit") || m.state != leading || `)),
+	plant.New("a read without proof", plant.Instead("server/raft/propose.go",
+		`		if len(entries) == 0 {`,
+		`		if len(entries) == 0 && !planted("a read without proof") {`)),
+	plant.New("a deposed leader keeps its data", plant.Instead("server/raft/member.go",
+		`	ahead = m.ahead()`,
+		`	ahead = m.ahead() && !planted("a deposed leader keeps its data")`)),
+	plant.New("an entry counts wherever it stands", plant.Instead("server/raft/apply.go",
+		`		if e.after != m.applied {`,
+		`		if e.after != m.applied && !planted("an entry counts wherever it stands") {`)),
+	plant.New("a lease ends by the new leader's clock", plant.Instead("server/raft/member.go",
+		`		m.host.ExtendLeases(gap)`,
+		`		if !planted("a lease ends by the new leader's clock") {
+			m.host.ExtendLeases(gap)
+		}`)),
+	plant.New("followers answer", plant.Instead("server/raft/member.go",
+		`func (m *Member) Serves() bool { return m.state == leading }`,
+		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
+	plant.New("a lease ends by a follower's clock", plant.Instead("server/raft_host.go",
+		`func (h raftHost) Followed(follows bool) { replicationHost(h).Followed(follows) }`,
+		`func (h raftHost) Followed(follows bool) {
+	replicationHost(h).Followed(follows && !planted("a lease ends by a follower's clock"))
+}`)),
+	plant.New("neither time nor the limit of tokens is logged", plant.Instead("server/raft/propose.go",
+		`clockMS: m.host.NowMS(), token: m.host.LastToken(), `,
+		`clockMS: m.host.NowMS() * logged(planted("neither time nor the limit of tokens is logged")), token: m.host.LastToken() * logged(planted("neither time nor the limit of tokens is logged")), `), plant.Instead("server/raft/propose.go",
+		`// confirm is the goroutine`,
+		`func logged(not bool) int64 { // planted("neither time nor the limit of tokens is logged")
+	if not {
+		return 0
+	}
+	return 1
+}
+
+// confirm is the goroutine`)),
+}
+
+// plantedRuns is within how many runs a fault must be found.
+const plantedRuns = "2000"
+
+// TestPlantedFaults: runs find each mistake, and nothing where there is none.
+func TestPlantedFaults(t *testing.T) {
+	program := plant.Build(t, filepath.Join("..", ".."), faults)
+	run := func(fault, runs string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", "^TestSimulation$", "-runs", runs, "-test.v", "-test.timeout", "20m").CombinedOutput()
+	}
+	out, err := run(plant.None, "100")
+	require.NoError(t, err, "%s", out)
+	for _, f := range faults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name, plantedRuns)
+			require.Error(t, err, "nobody noticed: %s", out)
+		})
+	}
+}
