@@ -5,7 +5,8 @@
 // embeds a server does not get the library.
 //
 // engine.go drives the library, disk.go has its files, stable.go what becomes of those on a disk that is
-// full, network.go its connections. In tests transport and stores are the library's own, in memory.
+// full, network.go its connections, transport.go breaks these off. In tests transport and stores are the
+// library's own, in memory.
 package engine
 
 import (
@@ -163,6 +164,9 @@ func (r *running) watch(m raft.Machine) {
 	for {
 		select {
 		case on := <-r.notify:
+			if b, ok := r.transport.(breaker); ok && !on {
+				b.breakPipelines()
+			}
 			m.Leads(on)
 		case <-r.ended:
 			return
@@ -188,6 +192,9 @@ func (e *Engine) Close() error {
 	}
 	ended := r.raft.Shutdown()
 	close(r.ended) // who waits for what was proposed need not any longer
+	if b, ok := r.transport.(breaker); ok {
+		b.hangUp()
+	}
 	err := ended.Error()
 	r.watching.Wait()
 	return err

@@ -44,9 +44,9 @@ func (n *Network) Transport() (hraft.Transport, error) {
 	if err != nil {
 		return nil, fmt.Errorf("raft-listen: %w", err)
 	}
-	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{})}
+	s := newStream(n, l)
 	s.accepting.Go(s.accept)
-	return hraft.NewNetworkTransportWithLogger(s, pooled, sendTimeout, newLogger(n.Log)), nil
+	return &transport{NetworkTransport: hraft.NewNetworkTransportWithLogger(s, pooled, sendTimeout, newLogger(n.Log)), stream: s}, nil
 }
 
 // stream is the library's layer of connections.
@@ -57,6 +57,17 @@ type stream struct {
 	closed    chan struct{}
 	once      sync.Once
 	accepting sync.WaitGroup
+
+	calls    context.Context // ends when no more are made, and those that there are end
+	endCalls context.CancelFunc
+	mu       sync.Mutex
+	dialed   map[net.Conn]struct{} // to the others, and open
+}
+
+func newStream(n *Network, l net.Listener) *stream {
+	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{}), dialed: make(map[net.Conn]struct{})}
+	s.calls, s.endCalls = context.WithCancel(context.Background())
+	return s
 }
 
 var _ hraft.StreamLayer = (*stream)(nil)
@@ -174,7 +185,7 @@ func readLine(r io.Reader) (string, error) {
 // Dial implements hraft.StreamLayer.
 func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.Conn, error) {
 	to := peerOf("", address).Raft
-	ctx, cancel := context.WithTimeout(context.Background(), min(timeout, greetTimeout))
+	ctx, cancel := context.WithTimeout(s.calls, min(timeout, greetTimeout))
 	defer cancel()
 	dial := s.network.Dial
 	if dial == nil {
@@ -183,6 +194,9 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 		}
 	}
 	c, err := dial(ctx, to)
+	if err == nil {
+		c, err = s.keep(c)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -45,12 +45,12 @@ func TestMembersGreet(t *testing.T) {
 	at := l.Addr().String()
 	self := Address(raft.Peer{ID: "a", Raft: at, Client: "h:1"})
 	n := &Network{ID: "a", Group: "ours", Self: self, Log: slog.New(slog.NewTextHandler(log, nil))}
-	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{})}
+	s := newStream(n, l)
 	s.accepting.Go(s.accept)
 	defer func() { require.NoError(t, s.Close()) }()
 
 	call := func(id, group string, to hraft.ServerAddress, dial func(context.Context, string) (net.Conn, error)) error {
-		other := &stream{network: &Network{ID: id, Group: group, Dial: dial, Log: n.Log}}
+		other := newStream(&Network{ID: id, Group: group, Dial: dial, Log: n.Log}, nil)
 		c, err := other.Dial(to, 5*time.Second)
 		if err == nil {
 			err = c.Close()

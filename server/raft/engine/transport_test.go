@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/raft"
+)
+
+// connected are the transports of two members.
+func connected(t *testing.T) (a, b *transport) {
+	member := func(id string) *transport {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		at := l.Addr().String()
+		require.NoError(t, l.Close())
+		n := &Network{ID: id, Group: "g", Listen: at, Self: Address(raft.Peer{ID: id, Raft: at, Client: "h:1"}), Log: slog.New(slog.DiscardHandler)}
+		made, err := n.Transport()
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, closeTransport(made)) })
+		return made.(*transport)
+	}
+	return member("a"), member("b")
+}
+
+// ends waits for the error of something that is under way.
+func ends(t *testing.T, under <-chan error) error {
+	select {
+	case err := <-under:
+		return err
+	case <-time.After(20 * time.Second): // less than sendTimeout would do, were it not for busy machines
+		require.Fail(t, "it goes on")
+		return nil
+	}
+}
+
+// TestPipelineIsBrokenOff: a leader that is sending entries while it hears that another leads waits for an
+// answer that nobody reads, and with it all who wait for its end, until its pipelines are broken off.
+func TestPipelineIsBrokenOff(t *testing.T) {
+	a, b := connected(t)
+	go func() {
+		for q := range b.Consumer() {
+			q.Respond(&hraft.AppendEntriesResponse{Term: 7}, nil)
+		}
+	}()
+	p, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	require.NoError(t, err)
+	sent, stuck := make(chan int, 100), make(chan error, 1)
+	go func() {
+		for n := 1; ; n++ { // the library does not read any more after the first answer
+			if _, err := p.AppendEntries(&hraft.AppendEntriesRequest{Term: 1}, new(hraft.AppendEntriesResponse)); err != nil {
+				stuck <- err
+				return
+			}
+			sent <- n
+		}
+	}()
+	require.Equal(t, 1, <-sent)
+	require.NoError(t, func() error {
+		select {
+		case err := <-stuck:
+			return err
+		case <-time.After(50 * time.Millisecond):
+			return nil
+		}
+	}())
+	a.breakPipelines()
+	require.ErrorIs(t, ends(t, stuck), hraft.ErrPipelineShutdown)
+	require.Empty(t, a.pipelines)
+	require.NoError(t, p.Close())
+
+	again, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	require.NoError(t, err)
+	require.Len(t, a.pipelines, 1)
+	require.NoError(t, again.Close())
+	require.Empty(t, a.pipelines)
+}
+
+// TestHangUp: who ends does not wait for a member that does not answer, and calls nobody any more.
+func TestHangUp(t *testing.T) {
+	a, b := connected(t)
+	asked, under := make(chan struct{}), make(chan error, 1)
+	go func() {
+		<-b.Consumer() // and no answer
+		close(asked)
+	}()
+	go func() {
+		under <- a.AppendEntries("b", b.stream.network.Self, &hraft.AppendEntriesRequest{Term: 1}, new(hraft.AppendEntriesResponse))
+	}()
+	<-asked
+	begun := time.Now()
+	a.hangUp()
+	require.Error(t, ends(t, under))
+	require.Less(t, time.Since(begun), sendTimeout)
+	_, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	require.Error(t, err)
+	require.Error(t, a.RequestVote("b", b.stream.network.Self, new(hraft.RequestVoteRequest), new(hraft.RequestVoteResponse)))
+	require.Empty(t, a.stream.dialed)
+}
