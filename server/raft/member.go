@@ -60,8 +60,10 @@ type Member struct {
 	snapping bool // a snapshot is being made
 	holding  bool // writes are held for it
 
-	// round is how many rounds have begun: see propose.go. wanted: there is to be another.
+	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for. wanted:
+	// there is to be another.
 	round  int64
+	due    int64
 	wanted bool
 	tick   bool // it is to have an entry, if only for the clock
 	wake   chan struct{}

@@ -42,7 +42,8 @@ func (m *Member) Due() int64 {
 		return 0
 	}
 	m.wanted = true
-	return m.round + 1
+	m.due = m.round + 1
+	return m.due
 }
 
 // settled reports whether all that was done is committed.
@@ -100,9 +101,10 @@ func (m *Member) propose() {
 	}
 }
 
-// begin begins a round, and returns the entries that it consists of.
+// begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
+// wanted for is in the round before, which began between the end of the slice and now.
 func (m *Member) begin() (f flight, entries [][]byte) {
-	if m.state != leading {
+	if m.state != leading || len(m.bytes) == 0 && !m.tick && m.due <= m.round {
 		return f, nil
 	}
 	m.round++
