@@ -22,8 +22,8 @@ type transport struct {
 
 // breaker is a transport that can break off what is under way.
 type breaker interface {
-	// breakPipelines ends all pipelines: what they were for, this member's leading, is over. The library begins
-	// new ones.
+	// breakPipelines ends all pipelines: what they were for, this member's leading, is over. The library
+	// begins new ones.
 	breakPipelines()
 	// hangUp breaks off every exchange with another member, for good.
 	hangUp()

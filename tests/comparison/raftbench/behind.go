@@ -86,7 +86,8 @@ func (b *bench) catchUp(ctx context.Context) (took, before, with float64, err er
 	return took, before, with, err
 }
 
-// longestWait writes once a millisecond until something is over, and returns the longest wait for a reply, in ms.
+// longestWait writes once a millisecond until something is over, and returns the longest wait for a reply,
+// in ms.
 func longestWait(ctx context.Context, address string, until func() error) (float64, error) {
 	c, err := benchkit.Dial(address)
 	if err != nil {

@@ -8,18 +8,28 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/api/v3/version"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/client/v3/concurrency"
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-func etcdVersion() string { return version.Version }
+// etcdVersion is the version of etcd that this program was built with.
+func etcdVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		for _, m := range info.Deps {
+			if m.Path == "go.etcd.io/etcd/server/v3" {
+				return m.Version
+			}
+		}
+	}
+	return "unknown"
+}
 
 // etcdWord makes the program a member of an etcd cluster, as etcd's own main does with the same flags. Its
 // arguments are the member's name, where clients and the others reach it, its directory, and all members.
