@@ -8,7 +8,8 @@ import (
 	"lockserver/internal/benchkit"
 )
 
-// mostCost is what a write may cost a leader, times what it costs a server alone that writes each to its disk.
+// mostCost is what a write may cost a leader, times what one costs a server alone that writes each to its
+// disk.
 const mostCost = 2.0
 
 // kindOfWrite is one of the writes whose cost is measured.
