@@ -8,9 +8,9 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// transport is the library's, whose exchanges can be broken off. The library waits for them when it ends, and
-// one may never: who sends entries in a pipeline waits until the answers before are read, and who reads these
-// has gone when one of them said that another leads.
+// transport is the library's, whose exchanges can be broken off. The library waits for them when it ends,
+// and one may never: who sends entries in a pipeline waits until the answers before are read, and who reads
+// these has gone when one of them said that another leads.
 type transport struct {
 	*hraft.NetworkTransport
 	stream *stream

@@ -100,8 +100,8 @@ func (b *bench) startEtcds(ctx context.Context) (*etcds, error) {
 	return e, e.start()
 }
 
-// lockers makes clients with a lock each. A client of etcd's is a connection, a session a lease; each has its
-// own, as each would in a program.
+// lockers makes clients with a lock each. A client of etcd's is a connection, a session a lease; each has
+// its own, as each would in a program.
 func (e *etcds) lockers(ctx context.Context, n int) (all []locker, end func(), err error) {
 	var clients []*clientv3.Client
 	end = func() {

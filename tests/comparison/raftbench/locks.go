@@ -103,8 +103,8 @@ func (b *bench) startGroup(ctx context.Context) (g *group, leader int, err error
 	return g, leader, err
 }
 
-// contest has all lock and unlock for a while, and returns pairs a second, and microseconds of processor time
-// of the servers for each.
+// contest has all lock and unlock for a while, and returns pairs a second, and microseconds of processor
+// time of the servers for each.
 func (b *bench) contest(ctx context.Context, name string, all []locker, of processes) (perSecond, each float64, err error) {
 	var pairs atomic.Int64
 	running, stop := context.WithCancel(ctx)

@@ -1,7 +1,7 @@
-// Command raftbench measures a group of three lockservers, each a process, all on this machine: how many locks
-// a second it takes and gives back beside three etcd, and for how much processor time; how long clients of
-// a leader that is killed are without one; what a write costs the leader beside a server alone that
-// writes each one to its disk; and how soon a member is back that has missed a million writes.
+// Command raftbench measures a group of three lockservers, each a process, all on this machine: how many
+// locks a second it takes and gives back beside three etcd, and for how much processor time; how long
+// clients of a leader that is killed are without one; what a write costs the leader beside a server alone
+// that writes each one to its disk; and how soon a member is back that has missed a million writes.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside. It is a part of
 // this module so that etcd is no dependency of the server. To add a measurement, write a file with a method
