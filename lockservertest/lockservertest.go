@@ -51,7 +51,25 @@ const patience = 20 * time.Second
 // Run starts a server, which ends with the test. Faults that have not struck by then fail it.
 func Run(t testing.TB) *Server {
 	t.Helper()
-	srv, err := server.New(server.Options{Directives: map[string]string{"test-mode": "yes"}})
+	return run(t, testmode.Standalone)
+}
+
+// RunCluster is Run with a server that looks like a Redis Cluster of three, the leader at Addr.
+func RunCluster(t testing.TB) *Server {
+	t.Helper()
+	return run(t, testmode.Cluster)
+}
+
+// RunSentinel is Run with a server that looks like three behind Sentinels, which they are themselves. The
+// master is called mymaster.
+func RunSentinel(t testing.TB) *Server {
+	t.Helper()
+	return run(t, testmode.Sentinel)
+}
+
+func run(t testing.TB, topology string) *Server {
+	t.Helper()
+	srv, err := server.New(server.Options{Directives: map[string]string{"test-mode": "yes", "test-topology": topology}})
 	if err != nil {
 		t.Fatalf("lockservertest: %v", err)
 	}
@@ -59,13 +77,29 @@ func Run(t testing.TB) *Server {
 		t.Fatalf("lockservertest: %v", err)
 	}
 	t.Cleanup(func() { _ = srv.Close() })
-	conn, err := srv.Dial()
-	if err != nil {
-		t.Fatalf("lockservertest: %v", err)
-	}
-	s := &Server{Server: srv, Addr: srv.Addr().String(), t: t, conn: call.New(conn, patience)}
+	s := &Server{Server: srv, Addr: srv.Addr().String(), t: t}
+	s.connect()
 	t.Cleanup(s.allStruck)
 	return s
+}
+
+// connect makes the test's own connection anew: it has no port, and comes to the leader.
+func (s *Server) connect() {
+	s.t.Helper()
+	conn, err := s.Dial()
+	if err != nil {
+		s.t.Fatalf("lockservertest: %v", err)
+	}
+	s.conn = call.New(conn, patience)
+}
+
+// Failover makes the next member the leader of the group that the server looks like (TEST.FAILOVER), and
+// returns where it is.
+func (s *Server) Failover() (addr string) {
+	s.t.Helper()
+	addr = s.Do("TEST.FAILOVER")
+	s.connect()
+	return addr
 }
 
 // allStruck fails the test if a fault has never struck: what it was to show has not been shown.

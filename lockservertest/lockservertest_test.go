@@ -44,6 +44,26 @@ func TestRun(t *testing.T) {
 	require.WithinDuration(t, time.Now(), srv.Now(), time.Minute)
 }
 
+// Clients of clusters and of Sentinels find the leader, and its successor.
+func TestRunGroups(t *testing.T) {
+	ctx := context.Background()
+	cluster, sentinel := RunCluster(t), RunSentinel(t)
+	clients := map[*Server]redis.UniversalClient{
+		cluster:  redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{cluster.Addr}}),
+		sentinel: redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{sentinel.Addr}}),
+	}
+	for srv, client := range clients {
+		defer client.Close()
+		require.NoError(t, client.Set(ctx, "a", 1, 0).Err())
+		require.NotEqual(t, srv.Addr, srv.Failover())
+		srv.Check("1", "GET", "a")
+		require.Eventually(t, func() bool { return client.Set(ctx, "a", 2, 0).Err() == nil }, patience, time.Millisecond)
+		srv.Check("2", "GET", "a")
+	}
+	srv := Run(t)
+	srv.Check("PONG", "PING")
+}
+
 // failures takes the place of a test that is to fail.
 type failures struct {
 	testing.TB

@@ -59,6 +59,7 @@ type executor struct {
 	faults       *testmode.Faults // nil: not in test mode
 	servers      testServers      // that test mode has started
 	begun        asNew            // what TEST.RESET goes back to
+	facade       *facade          // the group that the server looks like; nil: none
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session
@@ -76,6 +77,7 @@ type executor struct {
 	scripts      *script.Engine
 	encryption   tlsconf.Source
 	group        *topology.Group // the servers that this one belongs to; nil: it stands alone
+	told         *groupHost      // of changes of the group
 	busy         busy
 	idSecond     int64 // the highest of RisingSecond
 

@@ -28,7 +28,8 @@ var _ topology.Host = (*groupHost)(nil)
 // joinGroup makes the server a member of a group; nil: of none.
 func (ex *executor) joinGroup(g *topology.Group) {
 	if ex.group = g; g != nil {
-		g.Attach(&groupHost{executor: ex})
+		ex.told = &groupHost{executor: ex}
+		g.Attach(ex.told)
 	}
 }
 

@@ -73,9 +73,13 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	if c.TestMode && (o.Clock != nil || o.Group != nil || o.Raft != nil) {
 		return nil, errTestOptions
 	}
+	var looks *facade
 	switch {
 	case c.TestMode:
 		o.Clock = clock.NewAdjustable()
+		if looks = newFacade(c); looks != nil {
+			o.Group = looks.group
+		}
 	case o.Clock == nil:
 		o.Clock = clock.NewSystem()
 	}
@@ -88,6 +92,7 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	srv := &Server{
 		stopTick: make(chan struct{}), done: make(chan struct{}),
 	}
+	srv.executor.facade = looks
 	if err := srv.executor.setUp(o, c, files, srv); err != nil {
 		return nil, err
 	}
@@ -153,11 +158,7 @@ func (srv *Server) bind() error {
 	srv.executor.mu.Lock()
 	srv.executor.durable.BeginLoad(srv.executor.startedUS)
 	srv.executor.mu.Unlock()
-	a, err := srv.addresses()
-	if err != nil {
-		return err
-	}
-	if err := srv.endpoint.Listen(a); err != nil {
+	if err := srv.listen(); err != nil {
 		return err
 	}
 	srv.executor.begun = asNew{srv.executor.config.Clone(), srv.port()}

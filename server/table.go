@@ -35,11 +35,18 @@ func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.sc
 // statsOf is what the server keeps for its operator that runs the command.
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
 
-// Table returns every command that a server knows: what a generator of documentation reads.
+// Table returns every command that a server knows: what a generator of calls reads.
 func Table() *commands.Table { return sharedTable() }
+
+// FullTable returns those, too, that only some servers have: in test mode, and with Sentinels. That is what
+// a generator of documentation reads.
+func FullTable() *commands.Table { return testSentinelTable() }
 
 // tableOf holds the commands of a server with these options.
 func tableOf(o *Options, c *config.Config) *commands.Table {
+	if c.TestMode && o.Group.IsSentinel() {
+		return testSentinelTable()
+	}
 	if c.TestMode {
 		return testTable()
 	}
@@ -58,6 +65,11 @@ var sharedTable = sync.OnceValue(func() *commands.Table {
 // sentinelTable is sharedTable for servers whose group is found as behind Sentinels.
 var sentinelTable = sync.OnceValue(func() *commands.Table {
 	return commands.NewTable(append(append(commands.Families(), serverRows()...), topology.SentinelRows(groupOf))...)
+})
+
+// testSentinelTable is testTable for servers that look like a group behind Sentinels.
+var testSentinelTable = sync.OnceValue(func() *commands.Table {
+	return commands.NewTable(append(append(commands.Families(), serverRows()...), testmode.Rows(testHostOf), topology.SentinelRows(groupOf))...)
 })
 
 // testTable is sharedTable for servers in test mode.

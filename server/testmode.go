@@ -24,7 +24,7 @@ func testHostOf(c *commands.Ctx) testmode.Host { return testHost{sessionOf(c).ex
 // nothing without test mode.
 func fitTestMode(c *config.Config) error {
 	if !c.TestMode {
-		return nil
+		return testmode.Alone(c)
 	}
 	return testmode.Fit(c)
 }
@@ -38,6 +38,9 @@ func staysInTestMode(next *config.Config, names []string) error {
 	fit := next.Clone()
 	if err := testmode.Fit(fit); err != nil {
 		return &config.SetError{Name: names[0], Reason: err.Error()}
+	}
+	if name := named(names, listening...); name != "" && next.TestTopology != testmode.Standalone {
+		return &config.SetError{Name: name, Reason: "test-topology: clients know the members by their ports"}
 	}
 	if next.DBFilename != "" || len(next.Save) > 0 {
 		return &config.SetError{Name: names[0], Reason: "test-mode: nothing is kept"}

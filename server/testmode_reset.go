@@ -25,6 +25,7 @@ const errReset commands.Error = "UNBLOCKED client unblocked via TEST.RESET"
 func (h testHost) Reset() (err error) {
 	h.do(func() {
 		if err = h.configureAsNew(); err == nil {
+			h.leadAsNew()
 			h.forgetAll()
 		}
 	})

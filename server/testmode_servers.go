@@ -18,8 +18,8 @@ type testServers struct {
 const errNoSuchServer commands.Error = "ERR there is no such server"
 
 // NewServer implements testmode.Host.
-func (h testHost) NewServer() (addr string, err error) {
-	srv, err := New(Options{Directives: map[string]string{"test-mode": "yes"}, Version: h.opts.Version})
+func (h testHost) NewServer(topology string) (addr string, err error) {
+	srv, err := New(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": topology}, Version: h.opts.Version})
 	if err != nil {
 		return "", err
 	}

@@ -47,6 +47,8 @@ type Config struct {
 	// TestMode lets clients move the clock and cause faults. ExitWithParent ends the process with its
 	// standard input.
 	TestMode, ExitWithParent bool
+	// TestTopology is what a server in test mode looks like: "standalone", "cluster" or "sentinel".
+	TestTopology string
 
 	// TLS says how connections are encrypted.
 	TLS TLS

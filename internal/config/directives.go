@@ -103,6 +103,9 @@ var topics = []topic{
 		{Name: "test-mode", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.TestMode }),
 			Doc: "for tests of programs that use the server: its clock and its faults are theirs, see [TESTING.md](TESTING.md). " +
 				"Refused with persistence, replication, or an address that is not loopback", Redis: notInRedis},
+		{Name: "test-topology", Default: "standalone", When: atStart,
+			Kind: enum(func(c *Config) *string { return &c.TestTopology }, "standalone", "cluster", "sentinel"),
+			Doc:  "what a server in test mode looks like to clients: alone, a `cluster` of three, or three behind Sentinels (`sentinel`)", Redis: notInRedis},
 		{Name: "exit-with-parent", Default: "no", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.ExitWithParent }),
 			Doc: "end when standard input is closed, as it is when the process ends that started this one", Redis: notInRedis},
 		{Name: "pidfile", When: atStart, Kind: text(func(c *Config) *string { return &c.PIDFile }),

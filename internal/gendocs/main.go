@@ -75,7 +75,7 @@ func parts(root string) (map[string]string, error) {
 		return nil, err
 	}
 	return map[string]string{
-		"docs/commands.md":                      string(page(server.Table().Rows())),
+		"docs/commands.md":                      string(page(server.FullTable().Rows())),
 		configuration:                           text,
 		figures:                                 withMetrics,
 		"packaging/lockserver.conf":             configurationFile(ref),

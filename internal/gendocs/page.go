@@ -18,7 +18,8 @@ Generated from the command table by ` + "`make docs`" + `; do not edit. COMMAND 
 In a usage line, words in capitals are typed as they stand, others are replaced by a value; what stands in brackets
 may be left out, a bar separates alternatives (in angle brackets where one is needed), and dots say that what is before
 them may be repeated. "Since" is the version of Redis that brought the command, or of lockserver for the groups lock
-and sale.
+and sale, and for the commands TEST.*, which are there in test mode only. SENTINEL is known where clients find the leader by
+Sentinels.
 `
 
 // nativeGroups come first: they are what the other servers do not have.

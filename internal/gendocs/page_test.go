@@ -75,7 +75,7 @@ func TestAnchor(t *testing.T) {
 
 // TestEveryLinkHasItsHeading: the table of contents leads to headings that exist, each of them once.
 func TestEveryLinkHasItsHeading(t *testing.T) {
-	text := string(page(server.Table().Rows()))
+	text := string(page(server.FullTable().Rows()))
 	headings := make(map[string]int)
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
 		headings[anchor(m[1])]++

@@ -147,6 +147,7 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l daemonize -x -a 'yes no' -d 'go into the background'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l supervised -x -a 'upstart systemd auto no' -d 'tell systemd (by sd_notify) or upstart when the server is ready, and ends'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l test-mode -x -a 'yes no' -d 'for tests of programs that use the server'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l test-topology -x -a 'standalone cluster sentinel' -d 'what a server in test mode looks like to clients'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l exit-with-parent -x -a 'yes no' -d 'end when standard input is closed, as it is when the process ends that started this one'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l pidfile -r -d 'where the process writes its number'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l loglevel -x -a 'debug verbose notice warning nothing' -d 'debug, verbose, notice, warning or nothing'

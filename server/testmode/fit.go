@@ -9,6 +9,21 @@ import (
 	"lockserver/internal/config"
 )
 
+// The words of test-topology.
+const (
+	Standalone = "standalone"
+	Cluster    = "cluster"
+	Sentinel   = "sentinel"
+)
+
+// Alone says what a configuration without test mode asks of it.
+func Alone(c *config.Config) error {
+	if c.TestTopology != Standalone {
+		return errors.New("test-topology needs test-mode yes")
+	}
+	return nil
+}
+
 // Fit makes a configuration one for test mode. Save points that are Redis' own are dropped, because nobody
 // asked for them. The error says what of the rest test mode is refused with: anyone who can connect owns the
 // clock, so nothing that is kept, or that others depend on, may be near.
@@ -18,6 +33,8 @@ func Fit(c *config.Config) error {
 		return errors.New("test-mode: not with appendonly: nothing is kept")
 	case len(c.Save) > 0 && !slices.Equal(c.Save, config.Default().Save):
 		return errors.New("test-mode: not with save points: nothing is kept")
+	case c.TestTopology != Standalone && !c.ListensTCP():
+		return errors.New("test-mode: test-topology needs a port: members are told apart by it")
 	case c.UnixSocket != "" && c.UnixSocketPerm&0o077 != 0:
 		return errors.New("test-mode: not with a unixsocket that others may use")
 	case c.Raft.ID != "":

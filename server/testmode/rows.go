@@ -18,12 +18,15 @@ type Host interface {
 	Seed(n uint64)
 	// Meanwhile runs work while the executor serves others, and then replies.
 	Meanwhile(c *commands.Ctx, work func(), reply func(c *commands.Ctx)) error
-	// NewServer starts a further server, and says where; EndServer ends it.
-	NewServer() (addr string, err error)
+	// NewServer starts a further server that looks like topology, and says where; EndServer ends it.
+	NewServer(topology string) (addr string, err error)
 	EndServer(addr string) error
 	// Reset makes everything as when the server had just started, but connections. An error says what could
 	// not be put back; nothing has changed then.
 	Reset() error
+	// Failover makes the next member the leader of the group that the server looks like, and says where it
+	// is. by is the client that asks.
+	Failover(by int64) (addr string, err error)
 }
 
 // Rows are the commands of this package, for the tables of servers in test mode.
@@ -57,10 +60,12 @@ func Rows(of func(c *commands.Ctx) Host) []commands.Row {
 			}},
 		{Name: "test.server", Group: commands.Server, Since: "0.1.0", Summary: "Further servers in the same process.", Complexity: "Depends on the subcommand.",
 			Sub: []commands.Row{
-				row("new", "Starts a further server in test mode, and tells where it is.", newServer),
+				row("new", "Starts a further server in test mode, and tells where it is.", newServer,
+					commands.Opt(commands.OneOf("topology", commands.Flag("STANDALONE"), commands.Flag("CLUSTER"), commands.Flag("SENTINEL")))),
 				row("end", "Ends such a server.", endServer, commands.Str("address")),
 			}},
 		row("test.reset", "Makes everything as when the server had just started, but connections.", reset),
+		row("test.failover", "Makes another member the leader of the group that the server looks like.", failover),
 		row("test.seed", "Makes what is random repeat.", seed, commands.Int("seed")),
 	}
 }
@@ -78,6 +83,8 @@ const (
 	errAdvance commands.Error = "ERR the clock goes forwards only, by at most a hundred years"
 	errUnknown commands.Error = "ERR there is no such command"
 	errNoFault commands.Error = "ERR there is no such fault"
+	// ErrNoGroup is what Host.Failover returns where the server looks like none.
+	ErrNoGroup commands.Error = "ERR there is no group: start the server with --test-topology cluster, or sentinel"
 )
 
 const (
@@ -249,11 +256,31 @@ func okUnless(c *commands.Ctx, err error) {
 }
 
 func newServer(h Host, c *commands.Ctx) error {
+	a, topology := c.Args(), Standalone
+	for _, word := range []string{Standalone, Cluster, Sentinel} {
+		if a.More() && ascii.EqualFold(a.Peek(), word) {
+			topology = word
+			a.Bytes()
+		}
+	}
+	if a.More() {
+		return commands.ErrSyntax
+	}
+	return whereUnless(h, c, "ERR ", func() (string, error) { return h.NewServer(topology) })
+}
+
+func failover(h Host, c *commands.Ctx) error {
+	by := c.Session.ID()
+	return whereUnless(h, c, "", func() (string, error) { return h.Failover(by) })
+}
+
+// whereUnless does what may fail, and writes the address that comes of it.
+func whereUnless(h Host, c *commands.Ctx, code string, do func() (string, error)) error {
 	var addr string
 	var err error
-	return h.Meanwhile(c, func() { addr, err = h.NewServer() }, func(c *commands.Ctx) {
+	return h.Meanwhile(c, func() { addr, err = do() }, func(c *commands.Ctx) {
 		if err != nil {
-			c.Out.Error("ERR " + err.Error())
+			c.Out.Error(code + err.Error())
 			return
 		}
 		c.Out.BulkString(addr)

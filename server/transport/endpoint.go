@@ -106,6 +106,18 @@ func (e *Endpoint) Close() {
 	})
 }
 
+// Serve serves a listener in addition, as Addresses.Listener is, and closes it with the endpoint, or at once
+// if that is not open.
+func (e *Endpoint) Serve(ln net.Listener) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.phase != phaseOpen {
+		_ = ln.Close()
+		return
+	}
+	e.accept(ln, e.serve)
+}
+
 // accept has serve serve what a listener accepts until it is closed, and returns what closes it. The caller
 // holds mu, there too.
 func (e *Endpoint) accept(ln net.Listener, serve func(net.Conn) bool) (closer func()) {

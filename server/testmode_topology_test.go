@@ -1,0 +1,141 @@
+package server
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// looksLike is a server in test mode that looks like a group.
+func looksLike(t testing.TB, topology string) *Server {
+	return start(t, Options{EventLoops: true, Directives: map[string]string{"test-mode": "yes", "test-topology": topology}})
+}
+
+func at(t testing.TB, addr string) *testkit.Client {
+	return testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+}
+
+// members are where CLUSTER SLOTS says that they are, the leader first.
+func members(c *testkit.Client) (addrs []string) {
+	for _, m := range c.Do("CLUSTER", "SLOTS").Elems[0].Elems[2:] {
+		addrs = append(addrs, net.JoinHostPort(m.Elems[0].Str, m.Elems[1].String()))
+	}
+	return addrs
+}
+
+// A cluster of three, one of which has the slots. When another gets them, who waits and who is connected with
+// the old one loses its connection, and whoever asks the old one is sent on.
+func TestLooksLikeACluster(t *testing.T) {
+	srv := looksLike(t, "cluster")
+	first := srv.Addr().String()
+	c, waiter, other := at(t, first), at(t, first), at(t, first)
+	nodes := members(c)
+	require.Len(t, nodes, 3)
+	require.Equal(t, first, nodes[0])
+	replica := at(t, nodes[1])
+	says(t, c, [][2]string{{"SET foo 1", "+OK"}, {"READONLY", "+OK"}})
+	says(t, replica, [][2]string{{"GET foo", "-MOVED 12182 " + first}, {"READONLY", "+OK"}, {"GET foo", `"1"`}, {"SET foo 2", "-MOVED 12182 " + first}})
+	require.NotEqual(t, c.Do("CLUSTER", "MYID").Str, replica.Do("CLUSTER", "MYID").Str)
+	require.Contains(t, replica.Do("INFO", "replication").Str, "role:slave")
+	waiter.Send("BLPOP", "l", "0")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")
+
+	leader := c.Do("TEST.FAILOVER").Str
+	require.Equal(t, nodes[1], leader)
+	for _, gone := range []*testkit.Client{waiter, other} {
+		_, err := gone.Next()
+		require.Error(t, err)
+	}
+	moved := "-MOVED 12182 " + leader
+	says(t, c, [][2]string{{"READWRITE", "+OK"}, {"GET foo", moved}, {"READONLY", "+OK"}, {"GET foo", `"1"`}, {"SET foo 2", moved}, {"TEST.CLOCK FREEZE 5000", "5000"}})
+	says(t, at(t, first), [][2]string{{"SET foo 2", moved}})
+	says(t, replica, [][2]string{{"SET foo 2", "+OK"}, {"BLPOP nothing 0.001", "*nil"}}[:1])
+	require.Equal(t, []string{nodes[1], nodes[0], nodes[2]}, members(c))
+	require.Contains(t, c.Do("CLUSTER", "INFO").Str, "cluster_current_epoch:2")
+	require.Equal(t, nodes[2], c.Do("TEST.FAILOVER").Str)
+	_, err := replica.Next()
+	require.Error(t, err)
+	says(t, c, [][2]string{{"TEST.RESET", "+OK"}, {"SET foo 3", "+OK"}})
+	require.Equal(t, nodes, members(c))
+	require.Contains(t, c.Do("CONFIG", "SET", "port", "0").String(), "test-topology")
+
+	inside := client(t, srv) // comes to no port
+	says(t, inside, [][2]string{{"GET foo", `"3"`}})
+	require.NoError(t, srv.Close())
+	for _, addr := range nodes {
+		_, err := net.Dial("tcp", addr)
+		require.Error(t, err)
+	}
+}
+
+// Three servers behind Sentinels, which they are themselves: who listens to one hears where the master is.
+func TestLooksLikeSentinels(t *testing.T) {
+	srv := looksLike(t, "sentinel")
+	first := srv.Addr().String()
+	c, other, listener := at(t, first), at(t, first), at(t, first)
+	_, port, err := net.SplitHostPort(first)
+	require.NoError(t, err)
+	says(t, c, [][2]string{{"SENTINEL get-master-addr-by-name mymaster", `["127.0.0.1" "` + port + `"]`}, {"SET foo 1", "+OK"}, {"SELECT 3", "+OK"}, {"SELECT 0", "+OK"}})
+	require.Len(t, c.Do("SENTINEL", "SENTINELS", "mymaster").Elems, 2)
+	require.Len(t, c.Do("SENTINEL", "REPLICAS", "mymaster").Elems, 2)
+	says(t, listener, [][2]string{{"SUBSCRIBE +switch-master", `["subscribe" "+switch-master" 1]`}})
+	host, now, err := net.SplitHostPort(c.Do("TEST.FAILOVER").Str)
+	require.NoError(t, err)
+	require.Equal(t, `["message" "+switch-master" "mymaster 127.0.0.1 `+port+` `+host+` `+now+`"]`, listener.Receive().String())
+	_, err = other.Next()
+	require.Error(t, err)
+	says(t, c, [][2]string{{"SET foo 2", "-READONLY You can't write against a read only replica."}, {"GET foo", `"1"`}, {"SENTINEL get-master-addr-by-name mymaster", `["127.0.0.1" "` + now + `"]`}})
+	says(t, at(t, net.JoinHostPort(host, now)), [][2]string{{"SET foo 2", "+OK"}, {"ROLE", ""}}[:1])
+}
+
+// go-redis' clients of a cluster, and of Sentinels, find the leader, and the next one.
+func TestClientsFollowTheLeader(t *testing.T) {
+	for topology, dial := range map[string]func(addr string) redis.UniversalClient{
+		"cluster": func(addr string) redis.UniversalClient {
+			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
+		},
+		"sentinel": func(addr string) redis.UniversalClient {
+			return redis.NewFailoverClient(&redis.FailoverOptions{MasterName: "mymaster", SentinelAddrs: []string{addr}})
+		},
+	} {
+		t.Run(topology, func(t *testing.T) {
+			srv := looksLike(t, topology)
+			c := at(t, srv.Addr().String())
+			client := dial(srv.Addr().String())
+			defer client.Close()
+			ctx, cancel := context.WithTimeout(context.Background(), soon)
+			defer cancel()
+			for n := range int64(7) {
+				eventually(t, func() bool { return client.Set(ctx, "n", n, 0).Err() == nil }, "it finds the leader")
+				got, err := client.Get(ctx, "n").Int64()
+				require.NoError(t, err)
+				require.Equal(t, n, got)
+				require.NoError(t, client.Do(ctx, "LOCK", "door", n, "PX", 1000).Err())
+				c.Do("TEST.FAILOVER")
+				eventually(t, func() bool { return client.Do(ctx, "UNLOCK", "door", n).Err() == nil }, "the lock is there")
+			}
+		})
+	}
+}
+
+// A further server looks like what was asked for, a server that stands alone has no leader to change, and
+// without test mode there is none of it.
+func TestTopologyIsAskedFor(t *testing.T) {
+	c := client(t, inTestMode(t))
+	says(t, c, [][2]string{{"TEST.FAILOVER", "-ERR there is no group: start the server with --test-topology cluster, or sentinel"}, {"TEST.SERVER NEW RING", "-ERR syntax error"}})
+	cluster := at(t, c.Do("TEST.SERVER", "NEW", "CLUSTER").Str)
+	require.Len(t, members(cluster), 3)
+	sentinel := at(t, c.Do("TEST.SERVER", "NEW", "sentinel").Str)
+	require.True(t, strings.HasPrefix(sentinel.Do("SENTINEL", "CKQUORUM", "mymaster").Str, "OK 3 "))
+	says(t, at(t, c.Do("TEST.SERVER", "NEW", "STANDALONE").Str), [][2]string{{"CLUSTER INFO", "-ERR This instance has cluster support disabled"}})
+	_, err := New(Options{Directives: map[string]string{"test-topology": "cluster"}})
+	require.ErrorContains(t, err, "needs test-mode")
+	_, err = New(Options{Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster", "unixsocket": "/tmp/none", "unixsocketperm": "700"}})
+	require.ErrorContains(t, err, "needs a port")
+}
