@@ -143,8 +143,8 @@ ifeq ($(LOCKSERVER),redis-server)
 override LOCKSERVER := $(ORACLE)
 export LOCKSERVER
 endif
-.PHONY: clients clients-java clients-node clients-python clients-go clients-cli need-java need-node need-python need-openssl
-clients: clients-java clients-node clients-python clients-go clients-cli ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
+.PHONY: clients clients-java clients-node clients-python clients-go clients-cli clients-examples need-java need-node need-python need-openssl
+clients: clients-java clients-node clients-python clients-go clients-cli clients-examples ## the client libraries of other people, each against a lockserver (LOCKSERVER=program)
 
 need-java:
 	@for p in javac mvn; do command -v $$p >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
@@ -187,6 +187,18 @@ clients-python: build fleet need-redis need-python need-openssl $(VENV)/ready $(
 clients-go: build fleet need-redis need-openssl ## go-redis, new and old, rueidis, redsync, redislock, asynq: a module of its own
 	cd tests/clients/go && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/clients/go && $(GO) test -count=1 -v $(if $(findstring redis-server,$(LOCKSERVER)),-skip Native) .
+
+EXAMPLES = examples/testing
+$(EXAMPLES)/node/node_modules/.package-lock.json: $(EXAMPLES)/node/package-lock.json | need-node
+	cd $(EXAMPLES)/node && npm ci --no-audit --no-fund --ignore-scripts
+	@touch $@
+
+clients-examples: export LOCKSERVER = $(CURDIR)/bin/lockserver
+clients-examples: build need-node need-python need-java $(VENV)/ready $(EXAMPLES)/node/node_modules/.package-lock.json ## tests of a shop in test mode, as programs in Java, JavaScript, Python and Go would have them
+	cd $(EXAMPLES)/go && $(GO) test -count=1 .
+	cd $(EXAMPLES)/python && $(call pytest,$(VENV))
+	cd $(EXAMPLES)/node && npm test
+	cd $(EXAMPLES)/java && mvn -B -ntp test
 
 clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cli and redis-benchmark
 	cd tests/clients/cli && $(call pytest,$(VENV))
