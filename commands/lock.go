@@ -192,7 +192,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	if held.holds == 0 {
 		edit.SetNote(c.Host.HolderNote(c, 0))
 	} else if l.once {
-		edit.SetNote(c.Host.HolderNote(c, c.DB.Peek(key).Note()))
+		edit.SetNote(c.Host.HolderNote(c, c.DB.Note(key)))
 	}
 	c.Host.Held(c, key, l.owner, token, l.lease.unit == "")
 	if held.holds == 0 {
@@ -234,7 +234,7 @@ func (l *lockCall) try(c *Ctx) (bool, error) {
 func (l *lockCall) giveBack(c *Ctx) {
 	for i, key := range l.keys {
 		g := l.grants[i]
-		if note := c.DB.Peek(key).Note(); !g.counted || note != g.note && note != 0 {
+		if note := c.DB.Note(key); !g.counted || note != g.note && note != 0 {
 			continue
 		}
 		held, edit, err := openLock(c.DB, key, l.owner)

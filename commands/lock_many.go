@@ -51,7 +51,7 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	for i, key := range l.keys {
 		counts := l.countsAt(c, key)
 		token := l.takeAt(c, key)
-		l.grants[i] = grant{token, counts, c.DB.Peek(key).Note()}
+		l.grants[i] = grant{token, counts, c.DB.Note(key)}
 		c.Out.Int(token)
 	}
 	return true, nil

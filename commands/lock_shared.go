@@ -138,7 +138,7 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
 	if !counts { // what was given over another connection is not to be given back: see giveBack
 		lock := c.DB.EditHash(key)
-		lock.SetNote(c.Host.HolderNote(c, c.DB.Peek(key).Note()))
+		lock.SetNote(c.Host.HolderNote(c, c.DB.Note(key)))
 	}
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost

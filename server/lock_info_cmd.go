@@ -68,7 +68,7 @@ func lockInfo(c *commands.Ctx) error {
 		return nil
 	}
 	ex := sessionOf(c).executor
-	holder, sinceMS := ex.holderOf(c.DB.Peek(key).Note())
+	holder, sinceMS := ex.holderOf(c.DB.Note(key))
 	r := ex.watchdog.find(c.DB, key)
 	watched := r != nil && string(r.owner) == string(l.Owner) && r.token == l.Token
 	if watched && r.session != nil {

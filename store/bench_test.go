@@ -29,3 +29,48 @@ func BenchmarkStrings(b *testing.B) {
 		}
 	})
 }
+
+// BenchmarkDeadlines is what deadlines cost in a large store: giving keys another one, giving new keys one
+// and removing them before it, and keys that die, each at a time of its own.
+func BenchmarkDeadlines(b *testing.B) {
+	const n = 500_000
+	val := []byte("a value of some bytes")
+	keys := make([][]byte, n)
+	for i := range keys {
+		keys[i] = fmt.Append(nil, "key:", i*7919%n)
+	}
+	filled := func() (*Store, *DB) {
+		s := New(1, Limits{})
+		s.SetNow(1_000_000)
+		for i, key := range keys {
+			s.DB(0).SetString(key, val, TTL(1_000_000+int64(i)*7907%n))
+		}
+		return s, s.DB(0)
+	}
+	b.Run("put-off", func(b *testing.B) {
+		_, db := filled()
+		for i := 0; b.Loop(); i++ {
+			db.Expire(keys[i%n], 2_000_000+int64(i))
+		}
+	})
+	b.Run("set-and-delete", func(b *testing.B) {
+		_, db := filled()
+		for i := 0; b.Loop(); i++ {
+			db.Delete(keys[i%n])
+			db.SetString(keys[i%n], val, TTL(2_000_000+int64(i)))
+		}
+	})
+	b.Run("die", func(b *testing.B) {
+		for i := 0; b.Loop(); i++ {
+			b.StopTimer()
+			s, db := filled()
+			b.StartTimer()
+			for now := int64(1_000_000); db.Len() > 0; now++ {
+				s.SetNow(now * 1000)
+				for s.ExpireDue(256) {
+				}
+			}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/key")
+	})
+}

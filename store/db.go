@@ -61,11 +61,11 @@ func (db *DB) find(key []byte) int {
 		}
 		db.space.recent = slot
 	}
-	name, v := keys.At(slot)
+	_, v := keys.At(slot)
 	switch {
-	case v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime:
+	case v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime:
 		if !db.store.follows {
-			db.expire(name)
+			db.expireSlot(slot)
 		}
 		return -1
 	case v.tag() == Hash && db.store.fieldsDue():
@@ -77,7 +77,7 @@ func (db *DB) find(key []byte) int {
 // overdue reports whether the time of the key in a slot has come.
 func (db *DB) overdue(slot int) bool {
 	_, v := db.space.keys.At(slot)
-	return v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime
+	return v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime
 }
 
 // Holds reports whether there is a live key, and touches nothing: an observer may call
@@ -92,19 +92,16 @@ func (db *DB) Holds(key []byte) bool {
 	return db.live(v)
 }
 
-// expire removes a key whose time has come.
-func (db *DB) expire(key string) {
-	b := []byte(key)
-	keys := db.space.keys
-	h := keys.Hash(b)
-	if slot := keys.Find(h, b); slot >= 0 {
-		db.noteLease(slot)
-		db.freeingKey(db.store.lazy.Expire, b)
-		db.loseAt(h, slot, b)
-		db.store.stats.Expired++
-		if db.store.witness != nil {
-			db.store.witness.KeyExpired(db, b)
-		}
+// expireSlot removes the key of a slot, whose time has come.
+func (db *DB) expireSlot(slot int) {
+	name, _ := db.space.keys.At(slot)
+	key := []byte(name)
+	db.noteLease(slot)
+	db.freeingKey(db.store.lazy.Expire, key)
+	db.loseAt(db.space.keys.Hash(key), slot, key)
+	db.store.stats.Expired++
+	if db.store.witness != nil {
+		db.store.witness.KeyExpired(db, key)
 	}
 }
 
@@ -203,8 +200,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 
 // expireAt is Expire for a key whose place is known and a time that is still to come.
 func (db *DB) expireAt(slot int, key []byte, atMS int64) {
-	name, _ := db.space.keys.At(slot)
-	db.space.setDeadline(name, db.space.keys.Mut(slot), atMS)
+	db.space.setDeadline(slot, db.space.keys.Mut(slot), atMS)
 	if db.store.effects != nil {
 		db.store.record(db, "PEXPIREAT", key, appendInt(nil, atMS))
 	}
@@ -217,11 +213,10 @@ func (db *DB) Persist(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	name, v := db.space.keys.At(slot)
-	if v.exp == nil {
+	if _, v := db.space.keys.At(slot); !v.timed() {
 		return false
 	}
-	db.space.setDeadline(name, db.space.keys.Mut(slot), 0)
+	db.space.setDeadline(slot, db.space.keys.Mut(slot), 0)
 	db.store.record(db, "PERSIST", key)
 	db.changed(key)
 	return true
@@ -240,15 +235,9 @@ func (db *DB) drop() int {
 	old := db.space
 	n := old.keys.Len()
 	old.charge(-old.used)
-	switch q := &db.store.deadlines; {
-	case old.timed == q.Len():
-		*q = due.Queue[timedKey]{} // the common case, at no cost
-	case old.timed > 0:
-		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
-	}
 	switch q := &db.store.fields; {
 	case old.queuedHashes == q.Len():
-		*q = due.Queue[timedKey]{}
+		*q = due.Queue[timedKey]{} // the common case, at no cost
 	case old.queuedHashes > 0:
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}

@@ -155,7 +155,7 @@ func (s *Store) victim() (*space, string) {
 // evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may
 // not.
 func (s *Store) evictable(key string, v *value) bool {
-	if v.exp == nil && s.eviction.policy.volatile() {
+	if !v.timed() && s.eviction.policy.volatile() {
 		return false
 	}
 	return !v.hasToken() && !IsCompanion([]byte(key))
@@ -180,10 +180,11 @@ func (s *Store) sample(sp *space) (from *space, key string, v *value) {
 	switch {
 	case !e.policy.volatile() && sp.keys.Len() > 0:
 		key, v = sp.keys.At(e.chance.IntN(sp.keys.Len()))
-	case e.policy.volatile() && s.deadlines.Len() > 0:
-		of := &s.deadlines.At(e.chance.IntN(s.deadlines.Len())).Of
-		sp, key = of.space, of.key
-		_, v = sp.keys.At(sp.keys.FindString(sp.keys.HashString(key), key))
+	case e.policy.volatile():
+		if sp = s.anyTimedSpace(); sp == nil {
+			return nil, "", nil
+		}
+		key, v = sp.keys.At(sp.anyTimed(e.chance))
 	default:
 		return nil, "", nil
 	}
@@ -191,6 +192,25 @@ func (s *Store) sample(sp *space) (from *space, key string, v *value) {
 		return nil, "", nil
 	}
 	return sp, key, v
+}
+
+// anyTimedSpace returns a space of which a key has a deadline, by chance: the more likely the more have one;
+// nil if none has.
+func (s *Store) anyTimedSpace() *space {
+	total := 0
+	for _, db := range s.dbs {
+		total += db.space.timed
+	}
+	if total == 0 {
+		return nil
+	}
+	at := s.eviction.chance.IntN(total)
+	for _, db := range s.dbs {
+		if at -= db.space.timed; at < 0 {
+			return db.space
+		}
+	}
+	panic("store: more keys with deadlines than there are")
 }
 
 // fillPool looks at some keys of every database, or of all that have a deadline, and keeps the best.
@@ -220,7 +240,7 @@ func (s *Store) score(v *value) uint64 {
 	case p.lfu():
 		return uint64(maxCount - s.count(v))
 	case p == VolatileTTL:
-		return math.MaxUint64 - uint64(max(v.exp.AtMS(), 0))
+		return math.MaxUint64 - uint64(max(v.deadlineMS, 0))
 	default:
 		return uint64(uint32(s.nowMS/1000) - v.access)
 	}

@@ -6,23 +6,27 @@ import (
 	"lockserver/store/due"
 )
 
-// deadline is one key's end of life. Neither its time nor its key changes while a cut is
-// active: a snapshot reads them.
+// The deadline of a key stands in its slot. What falls due first is found by a bound for each 64 slots
+// (due.Bounds), a time before which none of their keys dies: so a deadline takes no memory of its own, and
+// giving a key another one, or removing the key, mostly writes nothing but its slot. See decision 0004.
+
+// boundBits: 64 slots have one bound. They are those of one chunk of the dict, one piece of memory.
+const boundBits = 6
+
+// deadline is an item of one of the store's queues, which say when something that belongs to a key falls due.
 type deadline = due.Item[timedKey]
 
-// timedKey is a key that has a deadline.
+// timedKey is a key to which something happens at a time.
 type timedKey struct {
 	space *space
 	key   string
-	// note is HashEdit.SetNote's, which no snapshot reads; in the queue of fields, how many hold the lock
-	// beside its first holder.
-	note uint64
+	note  uint64 // in the queue of fields, how many hold the lock beside its first holder
 }
 
 // NextDeadlineMS returns a time (milliseconds since 1970) before which no key and no field of a hash
 // dies and no stream forgets a message, and false if none ever does.
 func (s *Store) NextDeadlineMS() (int64, bool) {
-	atMS, ok := s.deadlines.NextMS()
+	atMS, ok := s.soonestMS, s.soonestMS != due.Never
 	if fieldMS, has := s.fields.NextMS(); has && (!ok || fieldMS < atMS) {
 		atMS, ok = fieldMS, true
 	}
@@ -35,69 +39,122 @@ func (s *Store) NextDeadlineMS() (int64, bool) {
 // ExpireDue removes at most budget keys whose time has come, earliest first, then such fields of hashes and
 // what streams are to forget, and says whether there may be more.
 func (s *Store) ExpireDue(budget int) (more bool) {
-	for budget > 0 {
-		d := s.deadlines.Peek(s.nowMS, &budget)
-		if d == nil {
-			break
+	for budget > 0 && s.soonestMS <= s.nowMS {
+		sp, atMS := s.soonest()
+		if s.soonestMS = atMS; atMS <= s.nowMS {
+			budget -= sp.expireFirst(budget)
 		}
-		d.Of.space.db.expire(d.Of.key)
-		budget--
 	}
 	s.expireDueFields(&budget)
 	s.forgetDue(&budget)
 	return budget == 0
 }
 
-// setDeadline gives v its time; 0 takes it away. v must be writable.
-func (sp *space) setDeadline(key string, v *value, atMS int64) {
-	q := &sp.store.deadlines
-	if v.exp == nil {
-		if atMS == 0 {
-			return
+// soonest returns the space with the least bound, and that.
+func (s *Store) soonest() (first *space, atMS int64) {
+	atMS = due.Never
+	for _, db := range s.dbs {
+		if boundMS := db.space.bounds.FirstMS(); boundMS < atMS {
+			first, atMS = db.space, boundMS
 		}
-		v.exp = &deadline{Of: timedKey{space: sp, key: key}}
-		sp.timed++
-		sp.addDeadline(atMS)
-		sp.charge(deadlineBytes)
-		q.Set(v.exp, atMS)
-		return
 	}
-	switch {
-	case atMS == 0:
-		sp.dropDeadline(v)
-		v.exp = nil
-	case sp.store.epoch.Active() > 0: // a snapshot may read the item: leave it as it is
-		sp.takeDeadline(v.exp.AtMS())
-		sp.addDeadline(atMS)
-		fresh := &deadline{Of: v.exp.Of}
-		q.Replace(v.exp, fresh, atMS)
-		v.exp = fresh
-	default:
-		sp.takeDeadline(v.exp.AtMS())
-		sp.addDeadline(atMS)
-		q.Set(v.exp, atMS)
-	}
-	sp.keyMoved(key, v)
+	return first, atMS
 }
 
-// dropDeadline takes the time of v away, if it has one. v must be writable, or about to be removed.
+// expireFirst looks through the slots with the least bound, which is past, and removes the keys that die at
+// it, at most so many. It returns what that has cost: one for each key, and at least one.
+func (sp *space) expireFirst(budget int) (cost int) {
+	group, boundMS := sp.bounds.First()
+	var dying [1 << boundBits]int
+	n, nextMS := 0, int64(due.Never)
+	for slot := min((group+1)<<boundBits, sp.keys.Len()) - 1; slot >= group<<boundBits; slot-- {
+		_, v := sp.keys.At(slot)
+		switch {
+		case v.deadlineMS == 0:
+		case v.deadlineMS <= boundMS && n < budget:
+			dying[n] = slot
+			n++
+		default:
+			nextMS = min(nextMS, max(v.deadlineMS, boundMS))
+		}
+	}
+	sp.bounds.Raise(group, nextMS)
+	for _, slot := range dying[:n] { // from the last on: the last key of all takes the place of each
+		sp.db.expireSlot(slot)
+	}
+	return max(n, 1)
+}
+
+// setDeadline gives the value v of a slot its time; 0 takes it away. v must be writable.
+func (sp *space) setDeadline(slot int, v *value, atMS int64) {
+	if v.deadlineMS == atMS {
+		return
+	}
+	if v.deadlineMS != 0 {
+		sp.dropDeadline(v)
+	}
+	if atMS == 0 {
+		sp.setNote(slot, 0)
+	} else {
+		sp.timed++
+		low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
+		sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
+		sp.charge(deadlineBytes)
+		sp.bound(slot, atMS)
+	}
+	v.deadlineMS = atMS
+	sp.keyMoved(slot, v)
+}
+
+// bound notes that the key of a slot dies at atMS.
+func (sp *space) bound(slot int, atMS int64) {
+	sp.bounds.Lower(slot>>boundBits, atMS)
+	sp.store.soonestMS = min(sp.store.soonestMS, atMS)
+}
+
+// dropDeadline no longer counts the deadline of v, if it has one, which is about to be removed or to get
+// another.
 func (sp *space) dropDeadline(v *value) {
-	if v.exp != nil {
-		sp.store.deadlines.Remove(v.exp)
+	if v.deadlineMS != 0 {
 		sp.timed--
-		sp.takeDeadline(v.exp.AtMS())
+		low, borrow := bits.Sub64(sp.deadlineSum[0], uint64(max(v.deadlineMS, 0)), 0)
+		sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] - borrow}
 		sp.charge(-deadlineBytes)
 	}
 }
 
-// addDeadline counts a deadline in the sum of the space.
-func (sp *space) addDeadline(atMS int64) {
-	low, carry := bits.Add64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
-	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
-}
-
-// takeDeadline is the end of addDeadline.
-func (sp *space) takeDeadline(atMS int64) {
-	low, borrow := bits.Sub64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
-	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] - borrow}
+// anyTimed returns the slot of a key that has a deadline, by chance; -1 if there is none. Where few keys have
+// one, those behind many without are a little more likely.
+func (sp *space) anyTimed(chance Chance) int {
+	if sp.timed == 0 {
+		return -1
+	}
+	const tries = 8
+	for range tries {
+		slot := chance.IntN(sp.keys.Len())
+		if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
+			return slot
+		}
+	}
+	from := chance.IntN(sp.keys.Len()) >> boundBits
+	for {
+		group := sp.bounds.From(from)
+		if group < 0 {
+			from = 0 // and around
+			continue
+		}
+		var timed [1 << boundBits]int
+		n := 0
+		for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
+			if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
+				timed[n] = slot
+				n++
+			}
+		}
+		if n > 0 {
+			return timed[chance.IntN(n)]
+		}
+		sp.bounds.Raise(group, due.Never) // they have all gone
+		from = group + 1
+	}
 }

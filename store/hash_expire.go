@@ -33,7 +33,7 @@ func (sp *space) watchFields(key string, v *value) {
 		if !h.Quiet() {
 			sp.timedHashes++
 		}
-		quiet := h.Timed() == 1 && v.exp != nil && v.exp.AtMS() <= atMS
+		quiet := h.Timed() == 1 && v.timed() && v.deadlineMS <= atMS
 		if h.SetQuiet(quiet); quiet {
 			return
 		}
@@ -63,9 +63,10 @@ func (sp *space) spareAlarm(key string) (item *deadline) {
 }
 
 // keyMoved is told that a key has another deadline, or none any more: it may not die first now.
-func (sp *space) keyMoved(key string, v *value) {
+func (sp *space) keyMoved(slot int, v *value) {
 	if v.tag() == Hash && v.hash().Quiet() {
-		sp.watchFields(key, v)
+		name, _ := sp.keys.At(slot)
+		sp.watchFields(name, v)
 	}
 }
 

@@ -110,7 +110,7 @@ func (w *timedWorld) check() {
 				require.False(w.t, h.Quiet() || item != nil, "%s has no deadline: %v", key, w.told)
 				return true
 			case h.Quiet():
-				require.True(w.t, v.exp != nil && v.exp.AtMS() <= atMS && h.Timed() == 1, "%s is quiet: %v", key, w.told)
+				require.True(w.t, v.timed() && v.deadlineMS <= atMS && h.Timed() == 1, "%s is quiet: %v", key, w.told)
 			default:
 				require.NotNil(w.t, item, "%s: %v", key, w.told)
 				require.True(w.t, item.Queued(), "%s: %v", key, w.told)

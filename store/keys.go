@@ -37,7 +37,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 // must exist, and the two must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
-	v, atMS := from.copy(db.store), from.deadlineMS()
+	v, atMS := from.copy(db.store), from.deadlineMS
 	v.access = db.store.born()
 	to.displace(newKey)
 	to.place(newKey, v, atMS)
@@ -53,9 +53,9 @@ func (db *DB) take(key []byte) (v value, atMS int64) {
 	h := keys.Hash(key)
 	slot := keys.Find(h, key)
 	_, p := keys.At(slot)
-	v, atMS = *p, p.deadlineMS()
+	v, atMS = *p, p.deadlineMS
 	db.space.forget(&v)
-	v.exp = nil
+	v.deadlineMS = 0
 	db.space.delete(h, slot)
 	return v, atMS
 }
@@ -78,11 +78,10 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 	keys := db.space.keys
 	slot := db.space.insert(keys.Hash(key), key, v)
 	db.space.markToken(slot)
-	name, _ := keys.At(slot)
 	if atMS != 0 {
-		db.space.setDeadline(name, keys.Mut(slot), atMS)
+		db.space.setDeadline(slot, keys.Mut(slot), atMS)
 	}
-	_, p := keys.At(slot)
+	name, p := keys.At(slot)
 	db.space.remember(name, p)
 	db.space.watchHolds(key, &v)
 	db.made(key)
@@ -141,7 +140,7 @@ func (db *DB) EachStored(visit func(key string, r Ref) bool) {
 
 // live reports whether a key's time, and that of all its fields, has not come.
 func (db *DB) live(v *value) bool {
-	if v.exp != nil && v.exp.AtMS() <= db.store.nowMS && !db.store.frozenTime {
+	if v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime {
 		return false
 	}
 	return v.tag() != Hash || !db.store.fieldsDue() || !v.hash().AllOverdue(db.store.nowMS)

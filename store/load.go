@@ -100,11 +100,10 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	v.access = db.store.born()
 	slot := db.space.insert(h, key, v)
 	db.space.markToken(slot)
-	name, _ := keys.At(slot)
 	if deadlineMS != 0 {
-		db.space.setDeadline(name, keys.Mut(slot), deadlineMS)
+		db.space.setDeadline(slot, keys.Mut(slot), deadlineMS)
 	}
-	_, p := keys.At(slot)
+	name, p := keys.At(slot)
 	db.space.remember(name, p)
 	db.space.watchHolds(key, &v)
 	return true

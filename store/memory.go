@@ -9,8 +9,10 @@ const (
 	// keyBytes is what a key takes beside its name and its value: a slot (40), a cell of the index with spare
 	// (12), and the spare slots of the last chunks.
 	keyBytes = 40 + 12 + 4
-	// deadlineBytes is what a deadline takes: its item and its place in the queue, which grows by doubling.
-	deadlineBytes = 64 + 24
+	// deadlineBytes is what a deadline takes beside its slot, where it stands: its part of a bound.
+	deadlineBytes = 1
+	// noteBytes is what a note takes (SetNote), about: notes of locks that stand side by side share a piece.
+	noteBytes = 8
 	// growableBytes is a string that is written to in place, without its bytes.
 	growableBytes = 32
 )
@@ -27,7 +29,7 @@ func (db *DB) Overhead() (keys, deadlines int) {
 // Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.
 func (r Ref) Weight(key []byte) int {
 	n := keyBytes + rounded(len(key)) + r.v.size()
-	if r.v.exp != nil {
+	if r.v.timed() {
 		n += deadlineBytes
 	}
 	return n

@@ -33,16 +33,36 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 		used := 0
 		db.space.keys.Each(func(key string, v *value) bool {
 			used += keyBytes + rounded(len(key)) + v.size()
-			if v.exp != nil {
+			if v.timed() {
 				used += deadlineBytes
 			}
 			return true
 		})
+		used += noteBytes * db.space.notes.n
 		require.Equal(t, used, db.space.used, format, args)
+		requireBounds(t, db.space)
 		requireQueued(t, db.space)
 		total += used
 	}
 	require.Equal(t, total, s.Used(), format, args)
+}
+
+// requireBounds says that no key dies before its bound, and none before the store expects it.
+func requireBounds(t *testing.T, sp *space) {
+	t.Helper()
+	timed, notes := 0, 0
+	for slot := range sp.keys.Len() {
+		if _, v := sp.keys.At(slot); v.timed() {
+			timed++
+			require.LessOrEqual(t, sp.bounds.Of(slot>>boundBits), v.deadlineMS)
+			require.LessOrEqual(t, sp.store.soonestMS, v.deadlineMS)
+		}
+		if sp.notes.at(slot) != 0 {
+			notes++
+		}
+	}
+	require.Equal(t, timed, sp.timed)
+	require.Equal(t, notes, sp.notes.n)
 }
 
 // requireQueued says that each stream that remembers anything stands in the queue, for its first message, and

@@ -25,24 +25,8 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 		}
 	}
 	if removals > 0 {
-		db.prefetchRemovals(slots[:len(keys)], removals)
+		db.store.prefetched += d.PrefetchLast(removals)
 	}
-}
-
-// prefetchRemovals prepares for taking out so many of the keys in these slots, of which some may be -1.
-func (db *DB) prefetchRemovals(slots []int, removals int) {
-	var timed [MaxPrefetch]*deadline
-	n := 0
-	for _, at := range slots {
-		if at < 0 {
-			continue
-		}
-		if _, v := db.space.keys.At(at); v.exp != nil {
-			timed[n] = v.exp
-			n++
-		}
-	}
-	db.store.prefetched += db.space.keys.PrefetchLast(removals) + db.store.deadlines.Prefetch(timed[:n])
 }
 
 // Expect says in which slot the next key that is looked for probably is; any number will
@@ -64,11 +48,8 @@ func (db *DB) PrefetchMembers(key []byte, members [][]byte) {
 	}
 }
 
-// touch reads the first bytes of what the value points to, and its deadline.
+// touch reads the first bytes of what the value points to.
 func (v *value) touch() uint64 {
-	if v.exp != nil && v.exp.AtMS() == 0 {
-		return 1
-	}
 	if v.ptr == nil || v.meta&maxInline == 0 && v.tag() == String {
 		return 0
 	}

@@ -133,7 +133,7 @@ func (r Ref) DeadlineMS() int64 {
 	if r.v == nil {
 		return 0
 	}
-	return r.v.deadlineMS()
+	return r.v.deadlineMS
 }
 
 // Shared reports whether a string is one of the small integers that Redis has once for all keys.

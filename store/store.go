@@ -65,28 +65,29 @@ type Store struct {
 	nowMS, nowUS int64
 	dbs          []*DB
 	apart        *DB // nil until Apart is called
-	deadlines    due.Queue[timedKey]
-	fields       due.Queue[timedKey] // hashes, by the deadline of the field that dies first
-	spareAlarms  []*deadline         // in no queue, for the next hashes that come into fields
-	spareTimes   hash.Spare          // of hashes that have gone
-	holds        due.Queue[timedKey] // lists of holds, by their first one: see holds.go
-	remembered   due.Queue[timedKey] // streams, by what they are to forget first of their producers
-	epoch        cow.Epoch
-	seed         maphash.Seed
-	zsets        zset.Common
-	limits       Limits
-	used         int // bytes: see memory.go
-	eviction     eviction
-	lazy         Lazy
-	effects      *recorder // nil: nobody keeps a journal
-	observer     Observer  // nil: nobody is waiting or watching
-	follower     Follower  // nil: nobody follows
-	witness      Witness   // nil: nobody wants to know
-	dirty        int64     // see changes.go
-	stats        Stats
-	noTouch      bool
-	prefetched   uint64 // what Prefetch read: kept so that it does read
-	walk         set.Walk
+	// soonestMS is a time before which no key dies, no later than the bounds of any space; due.Never: none.
+	soonestMS   int64
+	fields      due.Queue[timedKey] // hashes, by the deadline of the field that dies first
+	spareAlarms []*deadline         // in no queue, for the next hashes that come into fields
+	spareTimes  hash.Spare          // of hashes that have gone
+	holds       due.Queue[timedKey] // lists of holds, by their first one: see holds.go
+	remembered  due.Queue[timedKey] // streams, by what they are to forget first of their producers
+	epoch       cow.Epoch
+	seed        maphash.Seed
+	zsets       zset.Common
+	limits      Limits
+	used        int // bytes: see memory.go
+	eviction    eviction
+	lazy        Lazy
+	effects     *recorder // nil: nobody keeps a journal
+	observer    Observer  // nil: nobody is waiting or watching
+	follower    Follower  // nil: nobody follows
+	witness     Witness   // nil: nobody wants to know
+	dirty       int64     // see changes.go
+	stats       Stats
+	noTouch     bool
+	prefetched  uint64 // what Prefetch read: kept so that it does read
+	walk        set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool
 	// follows: overdue keys and fields are gone for who looks, and stay: see SetFollows.
@@ -95,7 +96,7 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits}
+	s := &Store{seed: maphash.MakeSeed(), limits: limits, soonestMS: due.Never}
 	s.zsets = zset.Common{Epoch: &s.epoch, Seed: s.seed}
 	for id := range n {
 		db := &DB{id: id, store: s}
@@ -112,6 +113,9 @@ type space struct {
 	db    *DB // the database that holds this space now
 	keys  *dict.Dict[value]
 	timed int // keys with a deadline
+	// bounds has, for each 64 slots, a time before which none of their keys dies.
+	bounds due.Bounds
+	notes  notes // of slots: see SetNote
 	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.
 	deadlineSum [2]uint64
 	used        int // bytes of the store's used that are in this space

@@ -40,7 +40,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 		slot = keys.Find(h, key)
 	}
 	if slot >= 0 && db.overdue(slot) {
-		db.expire(view(key))
+		db.expireSlot(slot)
 		slot, h = -1, keys.Hash(key)
 	}
 	var v *value
@@ -69,9 +69,8 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 	if was != 0 { // mostly a value replaces one of its size
 		db.space.charge(-was)
 	}
-	if ttl != KeepTTL && (ttl != NoTTL || v.exp != nil) {
-		name, _ := keys.At(slot)
-		db.space.setDeadline(name, v, int64(ttl))
+	if ttl != KeepTTL && int64(ttl) != v.deadlineMS {
+		db.space.setDeadline(slot, v, int64(ttl))
 	}
 	if db.store.effects != nil {
 		db.recordSet(key, val, ttl)

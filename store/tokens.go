@@ -66,8 +66,13 @@ func (sp *space) delete(h uint64, slot int) {
 		sp.companions--
 	}
 	sp.forgetHolds(name)
-	sp.tokens.Moved(slot, sp.keys.Len()-1)
-	sp.stocks.Moved(slot, sp.keys.Len()-1)
+	last := sp.keys.Len() - 1
+	sp.tokens.Moved(slot, last)
+	sp.stocks.Moved(slot, last)
+	sp.moveNote(slot, last)
+	if _, moved := sp.keys.At(last); slot != last && moved.timed() && slot>>boundBits != last>>boundBits {
+		sp.bounds.Lower(slot>>boundBits, moved.deadlineMS)
+	}
 	sp.keys.Delete(h, slot)
 }
 
@@ -207,18 +212,3 @@ func (db *DB) noteLease(slot int) {
 // LeasesExpired returns how many holders of locks with a token lost them because their time had come: since
 // the start, or the last ResetStats.
 func (db *DB) LeasesExpired() int64 { return db.leasesExpired }
-
-// SetNote keeps eight bytes with the key's deadline, which it must have: they are lost with it, by RENAME and
-// with the process, and nobody but Ref.Note reads them.
-func (e *HashEdit) SetNote(note uint64) {
-	_, v := e.db.space.keys.At(e.slot)
-	v.exp.Of.note = note
-}
-
-// Note returns what SetNote kept; 0: nothing.
-func (r Ref) Note() uint64 {
-	if r.v == nil || r.v.exp == nil {
-		return 0
-	}
-	return r.v.exp.Of.note
-}

@@ -62,7 +62,8 @@ func (k Kind) String() string {
 // one that reads or makes the pointer.
 type value struct {
 	ptr unsafe.Pointer
-	exp *deadline // nil: no deadline
+	// deadlineMS is when the key dies, in milliseconds since 1970; 0: never. setDeadline changes it.
+	deadlineMS int64
 	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes
 	// while a cut shares the chunk, because a snapshot reads it.
 	meta uint32
@@ -164,13 +165,8 @@ func (v *value) setBloom(f *bloom.Filter) {
 
 func (v *value) bloom() *bloom.Filter { return (*bloom.Filter)(v.ptr) }
 
-// deadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
-func (v *value) deadlineMS() int64 {
-	if v.exp == nil {
-		return 0
-	}
-	return v.exp.AtMS()
-}
+// timed reports whether the key has a deadline.
+func (v *value) timed() bool { return v.deadlineMS != 0 }
 
 // own makes a container writable: one whose header a cut still reads is replaced by a clone.
 func (v *value) own(s *Store) {

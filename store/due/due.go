@@ -1,11 +1,14 @@
 // Package due keeps what falls due at a time in order: keys that expire, clients that stop
 // waiting, leases to be renewed.
 //
-// It is a 4-ary min-heap whose items know their place, so that removing one needs no search. Items are mostly
-// put in with a later time than all others, and mostly moved to a later time before they fall due (a lease
-// that is renewed); neither moves anything in the heap: an item that has been put off stays where it was,
-// early, and goes to its real place when it comes to the front. So a renewal costs one write instead of a
-// walk through the heap, and a million items cost what a thousand do.
+// There are two ways. Bounds is for things that know their times and stand side by side, as the keys of a
+// database do: it takes next to no memory for each.
+//
+// Queue, for all others, is a 4-ary min-heap whose items know their place, so that removing one needs no
+// search. Items are mostly put in with a later time than all others, and mostly moved to a later time before
+// they fall due (a lease that is renewed); neither moves anything in the heap: an item that has been put off
+// stays where it was, early, and goes to its real place when it comes to the front. So a renewal costs one
+// write instead of a walk through the heap, and a million items cost what a thousand do.
 //
 // It must not know what falls due, or the time of day. Times are milliseconds since 1970.
 package due
@@ -42,27 +45,6 @@ const arity = 4
 // Len returns the number of items.
 func (q *Queue[T]) Len() int { return len(q.heap) }
 
-// At returns item number i, 0..Len-1, in no order that means anything: a random i is a fair pick.
-func (q *Queue[T]) At(i int) *Item[T] { return q.heap[i].item }
-
-// Prefetch reads what removing the items is going to read: their cells and those below. In a large queue each
-// is a cache miss, which the processor can wait for together if nothing depends on them. The result is only a
-// sum of what was read, so that no compiler leaves the reading out.
-func (q *Queue[T]) Prefetch(items []*Item[T]) (sum uint64) {
-	for _, it := range items {
-		if i := it.place - 1; uint(i) < uint(len(q.heap)) {
-			sum += uint64(q.heap[i].atMS)
-			if below := i*arity + 1; below < len(q.heap) {
-				sum += uint64(q.heap[below].atMS)
-			}
-		}
-	}
-	for i := max(0, len(q.heap)-len(items)); i < len(q.heap); i++ {
-		sum += uint64(q.heap[i].item.place)
-	}
-	return sum
-}
-
 // Set makes an item fall due at atMS, whether it is in the queue already or not.
 func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 	it.atMS = atMS
@@ -75,14 +57,6 @@ func (q *Queue[T]) Set(it *Item[T], atMS int64) {
 		q.heap[i].atMS = atMS
 		q.up(i)
 	}
-}
-
-// Replace puts fresh, which is in no queue, in the place of old, with a time of its own. Old is not written
-// to but for its place: a reader of its time on another goroutine is not disturbed.
-func (q *Queue[T]) Replace(old, fresh *Item[T], atMS int64) {
-	fresh.place, old.place = old.place, 0
-	q.heap[fresh.place-1].item = fresh
-	q.Set(fresh, atMS)
 }
 
 // Remove takes an item out; it does nothing if the item is in no queue.

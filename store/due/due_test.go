@@ -33,7 +33,7 @@ func TestAgainstModel(t *testing.T) {
 	now := int64(0)
 	for step := range 30_000 {
 		it := all[r.IntN(len(all))]
-		switch r.IntN(8) {
+		switch r.IntN(7) {
 		case 0, 1, 2:
 			at := now + r.Int64N(1000)
 			q.Set(it, at)
@@ -42,16 +42,6 @@ func TestAgainstModel(t *testing.T) {
 			q.Remove(it)
 			delete(model, it)
 		case 4:
-			if it.Queued() {
-				fresh := &Item[int]{Of: it.Of}
-				at, was := now+r.Int64N(1000), it.AtMS()
-				q.Replace(it, fresh, at)
-				require.Equal(t, was, it.AtMS())
-				delete(model, it)
-				model[fresh] = at
-				all[it.Of] = fresh
-			}
-		case 5:
 			odd := r.IntN(50)
 			q.RemoveAll(func(it *Item[int]) bool { return it.Of == odd })
 			for it := range model {

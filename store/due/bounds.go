@@ -1,0 +1,136 @@
+package due
+
+import "math"
+
+const (
+	// Never is later than all times.
+	Never = math.MaxInt64
+	// A node has so many below it: to find the least of them two lines of the processor's cache are read.
+	nodeBits = 4
+	nodeSize = 1 << nodeBits
+)
+
+// Bounds finds, among numbered groups of things that fall due, the group whose turn it is. For each group it
+// knows a time before which none of its things falls due, and above that a tree of the least of these times.
+// The things keep their times themselves: what is put off, or goes, costs nothing here, it only leaves the
+// bound of its group early. Who finds a group by an early bound looks through it and sets the bound anew.
+//
+// The zero value is empty; it is not safe for concurrent use.
+//
+// Invariant (checked by check): a node is the least of those below it; the last level is one node.
+type Bounds struct {
+	levels [][]int64
+}
+
+// FirstMS returns the least bound; Never if there is none.
+func (b *Bounds) FirstMS() int64 {
+	if len(b.levels) == 0 {
+		return Never
+	}
+	return b.levels[len(b.levels)-1][0]
+}
+
+// First returns a group with the least bound, and that; Never: there is none.
+func (b *Bounds) First() (group int, atMS int64) {
+	atMS = b.FirstMS()
+	if atMS == Never {
+		return 0, Never
+	}
+	for level := len(b.levels) - 2; level >= 0; level-- {
+		group <<= nodeBits
+		for b.levels[level][group] != atMS {
+			group++
+		}
+	}
+	return group, atMS
+}
+
+// Of returns the bound of a group; Never if it has none.
+func (b *Bounds) Of(group int) int64 {
+	if len(b.levels) == 0 || group >= len(b.levels[0]) {
+		return Never
+	}
+	return b.levels[0][group]
+}
+
+// Lower notes that something of a group falls due at atMS.
+func (b *Bounds) Lower(group int, atMS int64) {
+	if len(b.levels) == 0 || group >= len(b.levels[0]) {
+		b.reserve(group)
+	}
+	atMS = min(atMS, Never-1)
+	for _, level := range b.levels {
+		if level[group] <= atMS {
+			return
+		}
+		level[group] = atMS
+		group >>= nodeBits
+	}
+}
+
+// Raise sets the bound of a group that has been looked through, and that has one: none of its things falls
+// due before atMS; Never if it has none.
+func (b *Bounds) Raise(group int, atMS int64) {
+	b.levels[0][group] = atMS
+	for i := 1; i < len(b.levels); i++ {
+		first := group &^ (nodeSize - 1)
+		least := int64(Never)
+		for _, below := range b.levels[i-1][first:min(first+nodeSize, len(b.levels[i-1]))] {
+			least = min(least, below)
+		}
+		group >>= nodeBits
+		if b.levels[i][group] == least {
+			return
+		}
+		b.levels[i][group] = least
+	}
+}
+
+// From returns the first group from one on that may have anything; -1 if there is none.
+func (b *Bounds) From(group int) int {
+	level := 0
+	for ; ; level++ { // up, until something stands at the group or beside it
+		if level == len(b.levels) {
+			return -1
+		}
+		for end := min(group|(nodeSize-1)+1, len(b.levels[level])); group < end && b.levels[level][group] == Never; {
+			group++
+		}
+		if group < len(b.levels[level]) && b.levels[level][group] != Never {
+			break
+		}
+		if group >= len(b.levels[level]) {
+			return -1
+		}
+		group >>= nodeBits
+	}
+	for ; level > 0; level-- { // and down again
+		for group <<= nodeBits; b.levels[level-1][group] == Never; {
+			group++
+		}
+	}
+	return group
+}
+
+// reserve makes room for a group.
+func (b *Bounds) reserve(group int) {
+	for level := 0; ; level++ {
+		if level == len(b.levels) {
+			b.levels = append(b.levels, nil)
+			if level > 0 {
+				least := int64(Never)
+				for _, below := range b.levels[level-1][:min(nodeSize, len(b.levels[level-1]))] {
+					least = min(least, below)
+				}
+				b.levels[level] = append(b.levels[level], least)
+			}
+		}
+		for len(b.levels[level]) <= group {
+			b.levels[level] = append(b.levels[level], Never)
+		}
+		if len(b.levels[level]) == 1 {
+			return
+		}
+		group >>= nodeBits
+	}
+}
