@@ -3,10 +3,11 @@
 // Command serve runs a fleet for a test that is not written in Go, or stands in another module:
 //
 //	serve [-conf "directive value"]... program program ...
+//	serve -group cluster|sentinel [-conf "directive value"]... program program ...
 //
-// The first program leads. Serve prints a line of JSON when all is ready, and one for each command that it
-// reads, a word a line. An object has the addresses of the Sentinels and of who leads, or an error. At the
-// end of the input it ends all of its processes.
+// The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready, and
+// one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of the nodes of
+// a cluster, and of who leads, or an error. At the end of the input it ends all of its processes.
 package main
 
 import (
@@ -32,8 +33,12 @@ func main() {
 		conf.WriteString(line + "\n")
 		return nil
 	})
+	group := flag.String("group", "", "the servers are a raft group, which clients see as a `cluster` or by a sentinel")
 	flag.Parse()
-	if !serve(os.Stdin, os.Stdout, conf.String(), flag.Args()) {
+	if *group != "" {
+		conf.WriteString("raft-clients " + *group + "\n")
+	}
+	if !serve(os.Stdin, os.Stdout, conf.String(), *group, flag.Args()) {
 		os.Exit(1)
 	}
 }
@@ -42,17 +47,18 @@ func main() {
 type answer struct {
 	Name      string   `json:"name,omitempty"`
 	Sentinels []string `json:"sentinels,omitempty"`
+	Nodes     []string `json:"nodes,omitempty"`
 	Leader    string   `json:"leader,omitempty"`
 	Error     string   `json:"error,omitempty"`
 }
 
 // serve runs a fleet until there are no more commands, or something went wrong: false.
-func serve(commands io.Reader, to io.Writer, conf string, programs []string) bool {
+func serve(commands io.Reader, to io.Writer, conf, group string, programs []string) bool {
 	t := &run{}
 	defer t.end()
 	print := json.NewEncoder(to)
 	var p *play
-	ok := t.try(func() { p = start(t, conf, programs) })
+	ok := t.try(func() { p = start(t, conf, group, programs) })
 	lines := bufio.NewScanner(commands)
 	for ok {
 		_ = print.Encode(p.answer())
@@ -66,24 +72,55 @@ func serve(commands io.Reader, to io.Writer, conf string, programs []string) boo
 	return false
 }
 
-// play is a fleet, and what was done to it last.
+// servers are those of which one leads.
+type servers interface {
+	// Settled waits until one leads, and all agree on that.
+	Settled() *fleet.Process
+	// Successor waits until another one leads than this one.
+	Successor(of *fleet.Process) *fleet.Process
+	// Same waits until all have the same data.
+	Same(leader *fleet.Process)
+	// Replace has another one lead, while this one lives.
+	Replace(leader *fleet.Process)
+}
+
+// play is servers, and what was done to them last.
 type play struct {
-	*fleet.Fleet
+	servers
 	t      testing.TB
+	where  answer // but for the leader
 	leader *fleet.Process
 	back   func() // undoes it
 }
 
-func start(t testing.TB, conf string, programs []string) *play {
-	f := fleet.Start(t, string(testkit.Installed(t)), conf, programs...)
-	return &play{Fleet: f, t: t, leader: f.Members[0], back: func() {}}
+func start(t testing.TB, conf, group string, programs []string) *play {
+	p := &play{t: t, back: func() {}}
+	if group == "" {
+		f := fleet.Start(t, string(testkit.Installed(t)), conf, programs...)
+		p.servers, p.leader = watched{f, t, p}, f.Members[0]
+		p.where = answer{Name: fleet.Name, Sentinels: addresses(f.Sentinels)}
+		return p
+	}
+	g := fleet.Form(t, conf, programs...)
+	p.servers, p.leader, p.where.Name = g, g.Settled(), fleet.GroupName
+	if all := addresses(g.Members); group == "cluster" {
+		p.where.Nodes = all
+	} else {
+		p.where.Sentinels = all
+	}
+	return p
+}
+
+func addresses(of []*fleet.Process) (all []string) {
+	for _, p := range of {
+		all = append(all, p.Addr())
+	}
+	return all
 }
 
 func (p *play) answer() answer {
-	a := answer{Name: fleet.Name, Leader: p.leader.Addr()}
-	for _, s := range p.Sentinels {
-		a.Sentinels = append(a.Sentinels, s.Addr())
-	}
+	a := p.where
+	a.Leader = p.leader.Addr()
 	return a
 }
 
@@ -97,8 +134,8 @@ func (p *play) do(command string) {
 	case "pause": // it, with SIGSTOP
 		old.Pause()
 		p.back = old.GoOn
-	case "plan": // have a Sentinel make another one lead
-		p.plan(old)
+	case "plan": // have another one lead
+		p.Replace(old)
 	case "mend": // what was killed or paused last is back, and follows
 		p.back()
 		p.back = func() {}
@@ -114,16 +151,23 @@ func (p *play) do(command string) {
 	p.leader = p.Successor(old)
 }
 
-// plan asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one is
+// watched are servers that Sentinels look after.
+type watched struct {
+	*fleet.Fleet
+	t    testing.TB
+	play *play
+}
+
+// Replace asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one is
 // promoted it has a replica less, so if it needs all of them it acknowledges nothing more.
-func (p *play) plan(leader *fleet.Process) {
+func (w watched) Replace(leader *fleet.Process) {
 	if ack := leader.Try("CONFIG", "GET", "min-replicas-ack").Elems; len(ack) > 1 { // a Redis has none
-		require.Equal(p.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", strconv.Itoa(len(p.Members)-1)).String())
-		p.back = func() {
-			require.Equal(p.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", ack[1].Str).String())
+		require.Equal(w.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", strconv.Itoa(len(w.Members)-1)).String())
+		w.play.back = func() {
+			require.Equal(w.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", ack[1].Str).String())
 		}
 	}
-	p.Replace(leader)
+	w.Fleet.Replace(leader)
 }
 
 // run takes the place of a test.

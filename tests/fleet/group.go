@@ -1,0 +1,150 @@
+//go:build unix
+
+package fleet
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// GroupName is what the members of a group call their master, who answer as Sentinels.
+const GroupName = "mymaster"
+
+// Group is the members of a raft group, who decide by themselves which of them leads.
+type Group struct {
+	Members []*Process
+
+	t       testing.TB
+	raftAt  []string
+	members string // the directive
+}
+
+// Form starts lockservers, which form a group, and waits until one of them leads. The lines of conf are for
+// all of them.
+func Form(t testing.TB, conf string, programs ...string) *Group {
+	t.Helper()
+	g := Prepare(t, conf, programs...)
+	for _, p := range g.Members {
+		p.Start()
+	}
+	g.Settled()
+	return g
+}
+
+// Prepare is Form without starting them.
+func Prepare(t testing.TB, conf string, programs ...string) *Group {
+	t.Helper()
+	g := &Group{t: t}
+	var members []string
+	for i, program := range programs {
+		p := g.Add(program, conf+"include members\n")
+		members = append(members, fmt.Sprintf("%s=%s/%s", g.ID(p), g.raftAt[i], p.Addr()))
+	}
+	g.members = "raft-members \"" + strings.Join(members, " ") + "\"\n"
+	for _, p := range g.Members {
+		require.NoError(t, os.WriteFile(filepath.Join(p.Dir(), "members"), []byte(g.members), 0o600))
+	}
+	return g
+}
+
+// Add prepares one more server, which nobody has made a member yet.
+func (g *Group) Add(program, conf string) *Process {
+	g.t.Helper()
+	at := net.JoinHostPort("127.0.0.1", freePort(g.t))
+	id := string(rune('a' + len(g.Members)))
+	p := NewProcess(g.t, program, "enable-debug-command yes\nraft-id "+id+"\nraft-listen "+at+"\n"+conf)
+	g.Members, g.raftAt = append(g.Members, p), append(g.raftAt, at)
+	return p
+}
+
+// ID is a member's.
+func (g *Group) ID(p *Process) string { return string(rune('a' + g.index(p))) }
+
+// RaftAt is where the other members reach one.
+func (g *Group) RaftAt(p *Process) string { return g.raftAt[g.index(p)] }
+
+func (g *Group) index(p *Process) int {
+	for i, m := range g.Members {
+		if m == p {
+			return i
+		}
+	}
+	require.Fail(g.t, p.Port+" is no member")
+	return -1
+}
+
+// Others are the members but for one.
+func (g *Group) Others(than *Process) (rest []*Process) {
+	for _, p := range g.Members {
+		if p != than {
+			rest = append(rest, p)
+		}
+	}
+	return rest
+}
+
+// Leader waits until one of these leads, or of all.
+func (g *Group) Leader(of ...*Process) (found *Process) {
+	g.t.Helper()
+	if len(of) == 0 {
+		of = g.Members
+	}
+	eventually(g.t, "a member of the group leads", func() bool {
+		for _, p := range of {
+			if p.Field("raft_role") == "leader" {
+				found = p
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// Settled waits until one leads, and all others follow it.
+func (g *Group) Settled() *Process {
+	g.t.Helper()
+	var leader *Process
+	eventually(g.t, "all agree on who leads", func() bool {
+		leader = g.Leader()
+		for _, p := range g.Others(leader) {
+			if p.Field("raft_role") != "follower" || !p.follows(leader) {
+				return false
+			}
+		}
+		return leader.Field("raft_role") == "leader"
+	})
+	return leader
+}
+
+// Successor waits until another one leads.
+func (g *Group) Successor(of *Process) *Process {
+	g.t.Helper()
+	return g.Leader(g.Others(of)...)
+}
+
+// Replace has another one lead, while this one lives.
+func (g *Group) Replace(leader *Process) {
+	g.t.Helper()
+	require.Equal(g.t, "+OK", leader.Try("RAFT", "TRANSFER").String())
+}
+
+// Same waits until all have the same data, which nobody writes to.
+func (g *Group) Same(leader *Process) {
+	g.t.Helper()
+	eventually(g.t, "all have the same data", func() bool {
+		is := leader.Try("DEBUG", "DIGEST").String()
+		for _, p := range g.Others(leader) {
+			if p.Try("DEBUG", "DIGEST").String() != is {
+				return false
+			}
+		}
+		return len(is) > 20 // no error
+	})
+}
