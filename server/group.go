@@ -89,7 +89,8 @@ func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
 
 // callOf is a command as the group looks at it.
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
-	call.Write, call.Reads, call.Stale = flags.Has(commands.Write), flags.Has(commands.ReadOnly), row.Flags.Has(commands.Stale)
+	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
+	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping" // which Sentinels are asked, to see whether they live
 	if !row.Flags.Has(commands.RunsQueue) {
 		s.findKey(&call, row, argv)
 		return call
@@ -122,6 +123,8 @@ func (s *session) findKey(call *topology.Call, row *commands.Row, argv [][]byte)
 			call.Key, call.Keyed = commands.Clone(key), true
 			return false
 		})
+	case row.Group == commands.Lock: // LOCK.ATTACH: clients of a cluster send it to anybody, and only the leader renews locks
+		call.Keyed = true
 	}
 }
 

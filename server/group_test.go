@@ -69,7 +69,7 @@ func TestClusterSendsClientsOn(t *testing.T) {
 		{"lock foo me", moved}, {"blpop foo 0", moved}, {"object encoding foo", moved}, {"spublish foo x", moved}, {"ssubscribe foo", moved},
 		{"eval x y foo", "-ERR value is not an integer or out of range"}, {"eval x 1 foo", moved}, {"fcall_ro f 1 foo", moved},
 		{"get", "-ERR wrong number of arguments for 'get' command"}, {"nosuch foo", "-ERR unknown command 'nosuch', with args beginning with: 'foo' "},
-		{"flushall", "-READONLY You can't write against a read only replica."}, {"dbsize", "-MOVED 0 127.0.0.1:7002"},
+		{"flushall", "-READONLY You can't write against a read only replica."}, {"lock.attach me", "-MOVED 0 127.0.0.1:7002"}, {"dbsize", "-MOVED 0 127.0.0.1:7002"},
 		{"keys *", "-MOVED 0 127.0.0.1:7002"}, {"ping", "+PONG"}, {"publish foo x", "0"},
 		{"multi", "+OK"}, {"get foo", moved}, {"ping", "+QUEUED"}, {"exec", "-EXECABORT Transaction discarded because of previous errors."},
 		{"multi", "+OK"}, {"ping", "+QUEUED"}, {"exec", `[+PONG]`},
@@ -133,7 +133,7 @@ func TestSentinelsTell(t *testing.T) {
 		{"sentinel get-master-addr-by-name it", `["127.0.0.1" "7001"]`}, {"sentinel get-master-addr-by-name other", "*nil"}})
 	g.lead("")
 	down := "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'."
-	says(t, c, [][2]string{{"set foo 1", down}, {"get foo", down}, {"sentinel get-master-addr-by-name it", `["127.0.0.1" "7001"]`}})
+	says(t, c, [][2]string{{"set foo 1", down}, {"get foo", down}, {"lock.attach me", down}, {"ping", "+PONG"}, {"sentinel get-master-addr-by-name it", `["127.0.0.1" "7001"]`}})
 	g.lead("c")
 	require.Equal(t, `["message" "+switch-master" "it 127.0.0.1 7001 127.0.0.1 7003"]`, listener.Receive().String())
 	says(t, c, [][2]string{{"set foo 1", readOnly}, {"get foo", readOnly}, {"sentinel get-master-addr-by-name it", `["127.0.0.1" "7003"]`},

@@ -13,6 +13,7 @@ import (
 	"lockserver/internal/config"
 	"lockserver/persistence"
 	"lockserver/server/gate"
+	"lockserver/server/pubsub"
 	"lockserver/server/raft"
 	"lockserver/server/topology"
 	"lockserver/store"
@@ -90,7 +91,24 @@ func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 func (h raftHost) Cut(at persistence.History) raft.Cut { return h.durable.Copy(at, true, true) }
 
 // Followed implements raft.Host.
-func (h raftHost) Followed(follows bool) { replicationHost(h).Followed(follows) }
+func (h raftHost) Followed(follows bool) {
+	replicationHost(h).Followed(follows)
+	if follows {
+		h.sendOn()
+	}
+}
+
+// sendOn closes the connections that would wait at this member for what only a leader does: those that vouch
+// for owners, and those that listen, for messages reach the clients of the leader. They connect to that one. Who
+// listens for where the master is has come to the right place.
+func (ex *executor) sendOn() {
+	for _, s := range ex.clients {
+		asks := ex.group.IsSentinel() && s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
+		if s.vouches.Len() > 0 || s.subs != nil && !asks {
+			ex.condemn(s)
+		}
+	}
+}
 
 // HoldWrites implements raft.Host.
 func (h raftHost) HoldWrites(on bool) { h.holdWrites(on) }

@@ -70,6 +70,12 @@ func (s *Subscriptions[S]) Count() int { return s.Len(Channel) + s.Len(Pattern) 
 // Empty reports whether there are none.
 func (s *Subscriptions[S]) Empty() bool { return s.Count()+s.Len(Shard) == 0 }
 
+// Has reports whether there is one of that name.
+func (s *Subscriptions[S]) Has(kind Kind, name string) bool {
+	_, ok := s[kind].byName[name]
+	return ok
+}
+
 // All are the names of a kind, in no order.
 func (s *Subscriptions[S]) All(kind Kind) iter.Seq[string] { return maps.Keys(s[kind].byName) }
 

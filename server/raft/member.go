@@ -170,13 +170,13 @@ func (m *Member) tell() {
 			return
 		}
 		s := m.engine.Status()
-		if s.Leader.ID == s.ID {
-			m.host.Locked(func() {
-				if !m.Serves() { // not yet, or no more
-					s.Leader = Peer{}
-				}
-			})
-		}
+		m.host.Slice(func() {
+			m.notice()
+			if s.Leader.ID == s.ID && !m.Serves() { // not yet, or no more
+				s.Leader = Peer{}
+			}
+			m.host.EndUnit()
+		})
 		m.host.Seen(s)
 	}
 }
@@ -241,6 +241,14 @@ func (m *Member) depose(why string) {
 	m.host.Log().Warn("raft: this member leads no more, and has done what is not committed: all data is built anew", "why", why)
 	m.host.DropClients()
 	m.rebuild()
+}
+
+// notice deposes a leader of whom the engine says that it is none, which we would be told soon. What is said to
+// clients of who leads must not wait for a round that nobody will confirm. The caller ends the unit.
+func (m *Member) notice() {
+	if !m.engine.Leads() {
+		m.depose("another member leads, or nobody")
+	}
 }
 
 // giveWay makes a leader a follower, and reports whether its data has what may never be committed.

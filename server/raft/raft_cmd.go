@@ -151,6 +151,7 @@ func transfer(m *Member, words []string) error {
 	m.awaitSettled()
 	err := m.engine.Transfer(id)
 	m.host.Slice(func() {
+		m.notice()
 		m.release()
 		m.host.EndUnit()
 	})
