@@ -31,7 +31,7 @@ func Form(t testing.TB, conf string, programs ...string) *Group {
 	t.Helper()
 	g := Prepare(t, conf, programs...)
 	for _, p := range g.Members {
-		p.Start()
+		p.Launch() // without the others it may say to a PING that nobody leads
 	}
 	g.Settled()
 	return g

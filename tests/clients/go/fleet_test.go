@@ -11,10 +11,12 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is servers of which one leads, and three Sentinels, run by the program in tests/fleet/serve.
+// fleet is servers of which one leads, run by the program in tests/fleet/serve: with three Sentinels, or a raft
+// group, which clients see as the nodes of a cluster or as Sentinels.
 type fleet struct {
 	Name      string
 	Sentinels []string
+	Nodes     []string
 
 	t        *testing.T
 	commands io.WriteCloser
@@ -24,13 +26,24 @@ type fleet struct {
 // startFleet runs programs, of which the first one leads; the lines of conf are for lockservers.
 func startFleet(t *testing.T, conf []string, programs ...string) *fleet {
 	t.Helper()
+	return runFleet(t, conf, programs...)
+}
+
+// startGroup runs three members of a raft group, whose clients see a "cluster", or find who leads by a "sentinel".
+func startGroup(t *testing.T, clients string, conf ...string) *fleet {
+	t.Helper()
+	return runFleet(t, conf, "-group", clients, program(), program(), program())
+}
+
+func runFleet(t *testing.T, conf []string, words ...string) *fleet {
+	t.Helper()
 	path := filepath.Join("..", "..", "..", "bin", "fleet")
 	require.FileExists(t, path, "run 'make fleet'")
 	var args []string
 	for _, line := range conf {
 		args = append(args, "-conf", line)
 	}
-	f, cmd := &fleet{t: t}, exec.Command(path, append(args, programs...)...)
+	f, cmd := &fleet{t: t}, exec.Command(path, append(args, words...)...)
 	var err error
 	f.commands, err = cmd.StdinPipe()
 	require.NoError(t, err)

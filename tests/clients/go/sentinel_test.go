@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -11,108 +12,181 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
 )
 
-// failovers is a program whose clients ask the Sentinels who leads, while the leader is killed, paused and
+// library is a client library, as a program uses it that knows of several servers.
+type library struct {
+	name string
+	// ask sends a command: the reply, of which a null is nil.
+	ask func(ctx context.Context, words ...any) (any, error)
+	// attach has a connection of its own vouch for the owners, whichever server leads.
+	attach func(ctx context.Context) error
+}
+
+// failovers is a program whose clients find out by themselves who leads, while the leader is killed, paused and
 // replaced: ../README.md says what must be so.
 type failovers struct {
+	library
 	t       *testing.T
 	ctx     context.Context
-	fleet   *fleet
-	pool    *redis.Client
-	over    atomic.Bool
+	over    *atomic.Bool
 	working sync.WaitGroup
 
 	mu      sync.Mutex
 	written [][]any // what was acknowledged to each worker
 	highest int64   // token
 	inside  string
+	token   any // of the lock that is held all the time
 }
 
 const writers = 3
 
-func startFailovers(t *testing.T, f *fleet) *failovers {
+// startFailovers begins the trials of libraries that share one fleet.
+func startFailovers(t *testing.T, libraries ...library) (all []*failovers) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
 	t.Cleanup(cancel)
-	return &failovers{t: t, ctx: ctx, fleet: f, written: make([][]any, writers), pool: f.connect(0)}
+	over := &atomic.Bool{}
+	for _, l := range libraries {
+		all = append(all, &failovers{library: l, t: t, ctx: ctx, over: over, written: make([][]any, writers)})
+	}
+	return all
 }
 
-// connect is a client that asks the Sentinels who leads; 0: with as many connections as it likes.
-func (f *fleet) connect(connections int) *redis.Client {
-	c := redis.NewFailoverClient(&redis.FailoverOptions{
+// vouched are the owners that attach is for.
+func vouched(library string) (owners []any) {
+	for _, who := range []string{"keeper", "worker-0", "worker-1", "worker-2"} {
+		owners = append(owners, library+"-"+who)
+	}
+	return owners
+}
+
+// goRedis is a program on go-redis, by clients with so many connections; 0: as many as it likes.
+func goRedis(t *testing.T, connect func(connections int) redis.UniversalClient) library {
+	const name = "go-redis"
+	pool, attached := connect(0), connect(1)
+	t.Cleanup(func() {
+		_ = pool.Close()
+		_ = attached.Close()
+	})
+	return library{name, func(ctx context.Context, words ...any) (any, error) {
+		reply, err := pool.Do(ctx, words...).Result()
+		if errors.Is(err, redis.Nil) {
+			return nil, nil
+		}
+		return reply, err
+	}, func(ctx context.Context) error {
+		// OnConnect would be called for the Sentinels, too, who know no LOCK.ATTACH.
+		return attached.Do(ctx, append([]any{"LOCK.ATTACH"}, vouched(name)...)...).Err()
+	}}
+}
+
+// byName is a client that asks the Sentinels who leads.
+func (f *fleet) byName(connections int) redis.UniversalClient {
+	return redis.NewFailoverClient(&redis.FailoverOptions{
 		MasterName: f.Name, SentinelAddrs: f.Sentinels, ReadTimeout: 3 * time.Second, PoolSize: connections,
 	})
-	f.t.Cleanup(func() { _ = c.Close() })
-	return c
 }
 
 // TestNativeSentinel: go-redis over lockservers, with locks.
 func TestNativeSentinel(t *testing.T) {
 	f := startFleet(t, []string{"min-replicas-ack 1", "lock-watchdog-timeout 10000"}, program(), program(), program())
-	p := startFailovers(t, f)
-	// OnConnect would be called for the Sentinels, too, who know no LOCK.ATTACH.
-	attached := f.connect(1)
-	attach := func() error {
-		return attached.Do(p.ctx, "LOCK.ATTACH", "keeper", "worker-0", "worker-1", "worker-2").Err()
+	failOver(f, startFailovers(t, goRedis(t, f.byName)), "kill", "pause", "plan")
+}
+
+// failOver has libraries work with locks while things are done to the fleet.
+func failOver(f *fleet, all []*failovers, events ...string) {
+	for _, p := range all {
+		p.begin()
 	}
-	require.NoError(t, attach())
-	token := p.ask("LOCK", "held", "keeper", "ONCE")
+	play(f, all, events...)
+	for _, p := range all {
+		require.Equal(p.t, p.token, p.ask("LOCK", p.key("held"), p.owner("keeper"), "ONCE"), "%s: a lock is lost while its owner lives", p.name)
+		require.True(p.t, isAttached(p.ask("LOCK.INFO", p.key("held"))), "%s: the owner came back to the new master", p.name)
+	}
+}
+
+func (p *failovers) key(name string) string   { return name + ":" + p.name }
+func (p *failovers) owner(name string) string { return p.name + "-" + name }
+
+// begin starts the workers, a thief, and what says that the owners live.
+func (p *failovers) begin() {
+	require.NoError(p.t, p.attach(p.ctx))
+	p.token = p.ask("LOCK", p.key("held"), p.owner("keeper"), "ONCE")
 	p.each(func(number int, word string) {
-		require.NotNil(t, p.ask("SADD", "written", word))
-		p.section(fmt.Sprint("worker-", number), word)
+		require.NotNil(p.t, p.ask("SADD", p.key("written"), word))
+		p.section(p.owner(fmt.Sprint("worker-", number)), word)
 	})
 	p.loop(func() {
-		if reply := p.ask("LOCK", "held", "thief", "PX", 1000); reply != nil {
-			t.Errorf("a lock is held by two: %v", reply)
+		if reply := p.ask("LOCK", p.key("held"), "thief", "PX", 1000); reply != nil {
+			p.t.Errorf("%s: a lock is held by two: %v", p.name, reply)
 		}
 		time.Sleep(20 * time.Millisecond)
 	})
 	p.loop(func() {
-		_ = attach() // to whoever leads
+		_ = p.attach(p.ctx) // to whoever leads
 		time.Sleep(50 * time.Millisecond)
 	})
-	p.play("kill", "pause", "plan")
-	require.Equal(t, token, p.ask("LOCK", "held", "keeper", "ONCE"), "a lock is lost while its owner lives")
-	info, ok := p.ask("LOCK.INFO", "held").(map[any]any)
-	require.True(t, ok)
-	require.NotEmpty(t, info["attached"], "the owner came back to the new master")
+}
+
+// isAttached reads LOCK.INFO: whether somebody vouches for the owner.
+func isAttached(info any) bool {
+	switch all := info.(type) {
+	case map[any]any:
+		list, _ := all["attached"].([]any)
+		return len(list) > 0
+	case map[string]any:
+		list, _ := all["attached"].([]any)
+		return len(list) > 0
+	}
+	return false
 }
 
 // TestNativeSentinelBesideRedis: a lockserver and real Redis servers take turns. A Redis acknowledges
 // before its replica has it, unless it is asked to WAIT.
 func TestNativeSentinelBesideRedis(t *testing.T) {
 	f := startFleet(t, []string{"min-replicas-ack 1"}, program(), "redis-server", "redis-server")
-	p := startFailovers(t, f)
+	all := startFailovers(t, goRedis(t, f.byName))
+	p, pool := all[0], f.byName(0)
+	t.Cleanup(func() { _ = pool.Close() })
 	require.Equal(t, "OK", p.ask("SET", "held", "keeper", "NX"))
 	p.each(func(_ int, word string) {
 		for copies := int64(0); copies == 0 && !p.over.Load() && p.ctx.Err() == nil; {
-			pipe := p.pool.Pipeline()
-			pipe.SAdd(p.ctx, "written", word)
+			pipe := pool.Pipeline()
+			pipe.SAdd(p.ctx, p.key("written"), word)
 			pipe.Do(p.ctx, "WAIT", 1, 1000)
 			if replies, err := pipe.Exec(p.ctx); err == nil {
 				copies = replies[1].(*redis.Cmd).Val().(int64)
 			}
 		}
 	})
-	p.play("kill", "pause")
+	play(f, all, "kill", "pause")
 	require.Equal(t, "keeper", p.ask("GET", "held"))
 }
 
 // play has things done to the fleet while clients go on, and looks for what they were told.
-func (p *failovers) play(events ...string) {
-	p.goesOn()
-	for _, event := range events {
-		leader := p.fleet.do(event)
-		p.t.Logf("%s: %s leads, and clients go on %v later", event, leader, p.goesOn())
-		p.fleet.do("mend")
+func play(f *fleet, all []*failovers, events ...string) {
+	for _, p := range all {
+		p.goesOn()
 	}
-	p.over.Store(true)
-	p.working.Wait()
-	p.fleet.do("same")
-	for _, words := range p.written {
-		for i, there := range p.pool.SMIsMember(p.ctx, "written", words...).Val() {
-			require.True(p.t, there, "%s was acknowledged, and is lost", words[i])
+	for _, event := range events {
+		leader := f.do(event)
+		for _, p := range all {
+			p.t.Logf("%s: %s leads, and %s goes on %v later", event, leader, p.name, p.goesOn())
+		}
+		f.do("mend")
+	}
+	all[0].over.Store(true)
+	for _, p := range all {
+		p.working.Wait()
+	}
+	f.do("same")
+	for _, p := range all {
+		for _, words := range p.written {
+			for _, word := range words {
+				require.Equal(p.t, int64(1), p.ask("SISMEMBER", p.key("written"), word), "%s: %s was acknowledged, and is lost", p.name, word)
+			}
 		}
 	}
 }
@@ -164,19 +238,28 @@ func (p *failovers) goesOn() time.Duration {
 	return time.Since(begun)
 }
 
+// passes reports whether a failure is one of a change of leaders, so that the program asks again.
+func passes(err error) bool {
+	var refused redis.Error
+	text, isReply := "", errors.As(err, &refused)
+	if isReply {
+		text = refused.Error()
+	} else if reply, is := rueidis.IsRedisErr(err); is {
+		text, isReply = reply.Error(), true
+	}
+	word, _, _ := strings.Cut(text, " ")
+	return !isReply || slices.Contains([]string{"READONLY", "UNBLOCKED", "LOADING", "CLUSTERDOWN", "MASTERDOWN"}, word)
+}
+
 // ask sends a command until it is answered: after some tries the client itself gives up.
 func (p *failovers) ask(words ...any) any {
 	for {
-		reply, err := p.pool.Do(p.ctx, words...).Result()
-		var refused redis.Error
+		reply, err := p.library.ask(p.ctx, words...)
 		switch {
-		case err == nil || errors.Is(err, redis.Nil):
+		case err == nil:
 			return reply
-		case p.ctx.Err() != nil:
-			p.t.Errorf("%v: %v", words, err)
-			return nil
-		case errors.As(err, &refused) && !strings.HasPrefix(err.Error(), "READONLY") && !strings.HasPrefix(err.Error(), "UNBLOCKED"):
-			p.t.Errorf("%v: %v", words, err)
+		case p.ctx.Err() != nil || !passes(err):
+			p.t.Errorf("%s: %v: %v", p.name, words, err)
 			return nil
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -194,7 +277,7 @@ func (p *failovers) section(owner, word string) {
 		p.mu.Lock()
 		before = p.highest
 		p.mu.Unlock()
-		token, _ = p.ask("LOCK", "door", owner, "WAIT", 1000, "ONCE").(int64)
+		token, _ = p.ask("LOCK", p.key("door"), owner, "WAIT", 1000, "ONCE").(int64)
 	}
 	p.mu.Lock()
 	if p.inside != "" || token <= before {
@@ -202,14 +285,14 @@ func (p *failovers) section(owner, word string) {
 	}
 	p.inside, p.highest = owner, max(p.highest, token)
 	p.mu.Unlock()
-	if _, written := p.ask("GUARD", "door", token, "SADD", "written", word).(int64); !written {
+	if _, written := p.ask("GUARD", p.key("door"), token, "SADD", p.key("written"), word).(int64); !written {
 		p.t.Errorf("%s has lost the lock", owner)
 	}
 	p.mu.Lock()
 	p.inside = ""
 	p.mu.Unlock()
 	// 0 would be a second hold; nil is the answer of the second UNLOCK if the first one's was lost.
-	if reply := p.ask("UNLOCK", "door", owner, "TOKEN", token); reply != int64(1) && reply != nil {
+	if reply := p.ask("UNLOCK", p.key("door"), owner, "TOKEN", token); reply != int64(1) && reply != nil {
 		p.t.Errorf("%s lets go: %v", owner, reply)
 	}
 }
