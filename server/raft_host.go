@@ -222,7 +222,10 @@ func (a raftAsked) Later(c *commands.Ctx, work func() error) error {
 
 // Errors of a server that is in a group.
 const (
-	errNoLeader     topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
+	errNoLeader topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
+	// errLeadsNoMore is for who waits: clients of a cluster ask again, and then who leads (UNBLOCKED, as after a
+	// REPLICAOF, they give to the program).
+	errLeadsNoMore  topology.Redirection = "CLUSTERDOWN This member of the raft group leads no more"
 	errGroupDecides commands.Error       = "ERR this server is a member of a raft group, which decides who leads and who has the data"
 )
 
@@ -235,12 +238,19 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 	case m.Serves(), flags&keyspace == 0 && row.Group != commands.Scripting:
 		return nil
 	case m.Failed() != nil:
-		return commands.Error("CLUSTERDOWN This member of the raft group has stopped, see its log: " + m.Failed().Error())
+		word := "CLUSTERDOWN"
+		if ex.group.IsSentinel() {
+			word = "MASTERDOWN"
+		}
+		return commands.Error(word + " This member of the raft group has stopped, see its log: " + m.Failed().Error())
 	case m.Rebuilding():
 		return commands.ErrLoading
 	}
 	leader, ok := m.Leader()
-	if !ok || ex.group.IsCluster() { // or this one was elected and does not serve yet
+	switch { // or this one was elected and does not serve yet
+	case !ok && ex.group.IsSentinel():
+		return commands.ErrMasterDown
+	case !ok, ex.group.IsCluster():
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)

@@ -162,9 +162,13 @@ func (ex *executor) demoted() {
 	ex.follows = true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
+	cause := error(commands.ErrDemoted)
+	if ex.group.IsCluster() {
+		cause = errLeadsNoMore
+	}
 	for _, s := range ex.clients {
 		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
-			ex.answer(s.waiter, func(*commands.Ctx) error { return commands.ErrDemoted })
+			ex.answer(s.waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
 	ex.watchdog.dropEvery()

@@ -3,6 +3,7 @@ package raft
 import (
 	"net"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,10 +41,19 @@ func TestLeaderSendsOn(t *testing.T) {
 				require.NotEqualValues(t, '-', v.Kind, v)
 				return c
 			}
+			v := leader.ask("LOCK", "door", "alice", "PX", "60000")
+			require.EqualValues(t, ':', v.Kind, v)
+			waits := leader.dial()
+			t.Cleanup(waits.Close)
+			waits.Send("LOCK", "door", "bob", "WAIT", "60000")
+			eventually(t, "bob waits", func() bool { return strings.Contains(leader.ask("INFO", "clients").Str, "blocked_clients:1") })
 			leave := []*testkit.Client{say("LOCK.ATTACH", "me"), say("SUBSCRIBE", "news"), say("SSUBSCRIBE", "news")}
 			stay := []*testkit.Client{say("PING")}
 			asks := []*testkit.Client{say("SUBSCRIBE", topology.SwitchChannel), say("PSUBSCRIBE", "*")}
 			require.Equal(t, "+OK", leader.ask("RAFT", "TRANSFER").String())
+			told, err := waits.Next()
+			require.NoError(t, err)
+			require.Contains(t, told.Str, map[topology.Form]string{topology.Cluster: "CLUSTERDOWN", topology.Sentinel: "UNBLOCKED"}[form])
 			if form == topology.Sentinel {
 				for _, c := range asks {
 					v, err := c.Next()
@@ -62,6 +72,24 @@ func TestLeaderSendsOn(t *testing.T) {
 			for _, c := range stay {
 				require.Equal(t, "+PONG", c.Do("PING").String())
 			}
+		})
+	}
+}
+
+// TestNobodyLeads: one who is left alone says so at once, in the words of a cluster or of a replica, and lives.
+func TestNobodyLeads(t *testing.T) {
+	for word, form := range map[string]topology.Form{"CLUSTERDOWN": topology.Cluster, "MASTERDOWN": topology.Sentinel} {
+		t.Run(word, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t, 3, seenAs(form))
+			leader := g.leader()
+			for _, m := range g.others(leader) {
+				m.stop()
+			}
+			for _, words := range [][]string{{"SET", "x", "1"}, {"GET", "x"}, {"LOCK", "door", "me"}, {"EVAL", "return redis.call('GET', 'x')", "0"}} {
+				eventually(t, words[0]+" says "+word, func() bool { return strings.HasPrefix(leader.ask(words...).Str, word) })
+			}
+			require.Equal(t, "+PONG", leader.ask("PING").String())
 		})
 	}
 }
