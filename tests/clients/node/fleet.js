@@ -1,4 +1,4 @@
-// A fleet for a test: lockservers of which one leads, and three Sentinels, run by the program in tests/fleet/serve.
+// A fleet for a test: lockservers of which one leads, with three Sentinels or as a raft group, run by the program in tests/fleet/serve.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -14,15 +14,21 @@ const FLEET = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..'
 // Fleet is three servers of which one leads, and the Sentinels that see to it.
 export class Fleet {
   // start takes lines for the servers' configuration.
-  static async start(...conf) {
+  static start(...conf) { return Fleet.#run([], conf); }
+
+  // group is a raft group, whose clients see a "cluster", or ask a "sentinel", which each member is.
+  static group(form, ...conf) { return Fleet.#run(['-group', form], conf); }
+
+  static async #run(form, conf) {
     if (!existsSync(FLEET)) throw new Error(`there is no ${FLEET}: run 'make fleet'`);
     const fleet = new Fleet();
-    const args = [...conf.flatMap((line) => ['-conf', line]), PROGRAM, PROGRAM, PROGRAM];
+    const args = [...form, ...conf.flatMap((line) => ['-conf', line]), PROGRAM, PROGRAM, PROGRAM];
     fleet.process = spawn(FLEET, args, { stdio: ['pipe', 'pipe', 'inherit'] });
     fleet.lines = readline.createInterface({ input: fleet.process.stdout })[Symbol.asyncIterator]();
-    const { name, sentinels } = await fleet.#answer();
+    const { name, sentinels = [], nodes = [] } = await fleet.#answer();
+    const addresses = (of) => of.map((addr) => ({ host: addr.split(':')[0], port: Number(addr.split(':')[1]) }));
     fleet.name = name;
-    fleet.sentinels = sentinels.map((addr) => ({ host: addr.split(':')[0], port: Number(addr.split(':')[1]) }));
+    [fleet.sentinels, fleet.nodes] = [addresses(sentinels), addresses(nodes)];
     return fleet;
   }
 

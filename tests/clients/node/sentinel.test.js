@@ -1,10 +1,10 @@
-// ioredis under Sentinel, while the master is killed, paused and replaced: ../README.md says what must be so.
+// ioredis under Sentinel, and over a raft group, while the master is killed, paused and replaced: ../README.md says what must be so.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 
 import { Fleet } from './fleet.js';
 import { PATIENCE, eventually } from './server.js';
@@ -13,23 +13,39 @@ const WORKERS = 3;
 const LEASE_MS = 10_000;
 const OWNERS = ['keeper', ...Array.from({ length: WORKERS }, (_, i) => `worker-${i}`)];
 
-// Trial is a program whose clients ask the Sentinels who leads.
+// bySentinel is a client that asks the Sentinels who leads.
+function bySentinel(fleet) {
+  return new Redis({
+    sentinels: fleet.sentinels,
+    name: fleet.name,
+    failoverDetector: true, // it leaves a master that is paused, when the Sentinels say so
+    sentinelRetryStrategy: () => 50,
+    retryStrategy: (times) => Math.min(50 * times, 500),
+    reconnectOnError: (e) => (/^(READONLY|UNBLOCKED|MASTERDOWN)/.test(e.message) ? 2 : false), // connects anew and sends again
+  });
+}
+
+// byCluster is a client of a cluster. It sends again what a broken connection has left without an answer, and asks who has the slots
+// when that was said to be nobody.
+function byCluster(fleet) {
+  return new Cluster(fleet.nodes, {
+    clusterRetryStrategy: () => 100,
+    retryDelayOnClusterDown: 100,
+    retryDelayOnFailover: 100,
+    maxRedirections: 100,
+  });
+}
+
+// Trial is a program whose clients find out by themselves who leads.
 class Trial {
   over = false;
   written = Array.from({ length: WORKERS }, () => new Set());
   #highest = 0;
   #inside = null;
 
-  constructor(fleet) {
+  constructor(connectTo) {
     const connect = () => {
-      const client = new Redis({
-        sentinels: fleet.sentinels,
-        name: fleet.name,
-        failoverDetector: true, // it leaves a master that is paused, when the Sentinels say so
-        sentinelRetryStrategy: () => 50,
-        retryStrategy: (times) => Math.min(50 * times, 500),
-        reconnectOnError: (e) => (/^(READONLY|UNBLOCKED)/.test(e.message) ? 2 : false), // connects anew and sends again
-      });
+      const client = connectTo();
       client.on('error', () => {}); // it connects again
       return client;
     };
@@ -87,10 +103,10 @@ class Trial {
   }
 }
 
-async function failOver(fleet, trial, t) {
+async function failOver(fleet, trial, events, t) {
   try {
     await trial.goesOn();
-    for (const event of ['kill', 'pause', 'plan']) {
+    for (const event of events) {
       const leader = await fleet.do(event);
       t.diagnostic(`${event}: ${leader} leads, and clients go on ${await trial.goesOn()} ms later`);
       await fleet.do('mend');
@@ -100,16 +116,16 @@ async function failOver(fleet, trial, t) {
   }
 }
 
-test('ioredis under Sentinel', { timeout: 3 * PATIENCE }, async (t) => {
-  const fleet = await Fleet.start('min-replicas-ack 1', `lock-watchdog-timeout ${LEASE_MS}`);
-  const trial = new Trial(fleet);
+async function play(fleet, connectTo, events, t) {
+  const trial = new Trial(() => connectTo(fleet));
   try {
     await trial.live();
     const token = await trial.thief.call('LOCK', 'held', 'keeper', 'ONCE');
     await Promise.all([
-      failOver(fleet, trial, t),
+      failOver(fleet, trial, events, t),
       ...trial.clients.map((_, number) => trial.untilOver(() => trial.work(number))),
       trial.untilOver(() => trial.steal()),
+      trial.untilOver(() => trial.live().catch(() => {}).then(() => sleep(50))), // a cluster tells of no connection by itself
     ]);
     await fleet.do('same');
     const there = new Set(await trial.thief.smembers('written'));
@@ -123,4 +139,14 @@ test('ioredis under Sentinel', { timeout: 3 * PATIENCE }, async (t) => {
     trial.close();
     await fleet.close();
   }
+}
+
+test('ioredis under Sentinel', { timeout: 3 * PATIENCE }, async (t) => {
+  await play(await Fleet.start('min-replicas-ack 1', `lock-watchdog-timeout ${LEASE_MS}`), bySentinel, ['kill', 'pause', 'plan'], t);
 });
+
+for (const [form, connectTo] of [['cluster', byCluster], ['sentinel', bySentinel]]) {
+  test(`ioredis over a raft group, ${form}`, { timeout: 3 * PATIENCE }, async (t) => {
+    await play(await Fleet.group(form, `lock-watchdog-timeout ${LEASE_MS}`), connectTo, ['kill', 'plan'], t);
+  });
+}

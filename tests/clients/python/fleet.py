@@ -1,4 +1,4 @@
-"""A fleet for a test: lockservers of which one leads, and three Sentinels, run by the program in tests/fleet/serve."""
+"""A fleet for a test: lockservers of which one leads, with three Sentinels or as a raft group, run by the program in tests/fleet/serve."""
 
 import json
 import subprocess
@@ -9,18 +9,24 @@ FLEET = ROOT / "bin" / "fleet"
 
 
 class Fleet:
-    """Three servers of which one leads, and the Sentinels that see to it.
+    """Three servers of which one leads, and the Sentinels that see to it; or a raft group, whose clients see a "cluster" or ask
+    a "sentinel", which each member is.
 
     The command is what is done next to all of them: "kill", "pause" or "plan", and then "mend"; in the end "same".
     """
 
-    def __init__(self, *conf):
+    def __init__(self, *conf, group=None):
         assert FLEET.exists(), f"there is no {FLEET}: run 'make fleet'"
         lines = [word for line in conf for word in ("-conf", line)]
-        self._process = subprocess.Popen([str(FLEET), *lines, *[PROGRAM] * 3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        form = ["-group", group] if group else []
+        self._process = subprocess.Popen([str(FLEET), *form, *lines, *[PROGRAM] * 3], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         answer = self._answer()
         self.name = answer["name"]
-        self.sentinels = [(host, int(port)) for host, port in (addr.split(":") for addr in answer["sentinels"])]
+        self.sentinels, self.nodes = self._addresses(answer, "sentinels"), self._addresses(answer, "nodes")
+
+    @staticmethod
+    def _addresses(answer, of):
+        return [(host, int(port)) for host, port in (addr.split(":") for addr in answer.get(of, []))]
 
     def _answer(self):
         line = self._process.stdout.readline()
