@@ -99,8 +99,8 @@ func (h raftHost) Followed(follows bool) {
 }
 
 // sendOn closes the connections that would wait at this member for what only a leader does: those that vouch
-// for owners, and those that listen, for messages reach the clients of the leader. They connect to that one. Who
-// listens for where the master is has come to the right place.
+// for owners, and those that listen, for messages reach the clients of the leader. They connect to that one.
+// Who listens for where the master is has come to the right place.
 func (ex *executor) sendOn() {
 	for _, s := range ex.clients {
 		asks := ex.group.IsSentinel() && s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
@@ -223,8 +223,8 @@ func (a raftAsked) Later(c *commands.Ctx, work func() error) error {
 // Errors of a server that is in a group.
 const (
 	errNoLeader topology.Redirection = "CLUSTERDOWN The raft group has no leader that a majority of its members knows"
-	// errLeadsNoMore is for who waits: clients of a cluster ask again, and then who leads (UNBLOCKED, as after a
-	// REPLICAOF, they give to the program).
+	// errLeadsNoMore is for who waits: clients of a cluster ask again, and then who leads. UNBLOCKED, as
+	// after a REPLICAOF, they give to the program.
 	errLeadsNoMore  topology.Redirection = "CLUSTERDOWN This member of the raft group leads no more"
 	errGroupDecides commands.Error       = "ERR this server is a member of a raft group, which decides who leads and who has the data"
 )

@@ -243,8 +243,8 @@ func (m *Member) depose(why string) {
 	m.rebuild()
 }
 
-// notice deposes a leader of whom the engine says that it is none, which we would be told soon. What is said to
-// clients of who leads must not wait for a round that nobody will confirm. The caller ends the unit.
+// notice deposes a leader of whom the engine says that it is none, which we would be told soon. What clients
+// are told of who leads must not wait for a round that nobody will confirm. The caller ends the unit.
 func (m *Member) notice() {
 	if !m.engine.Leads() {
 		m.depose("another member leads, or nobody")

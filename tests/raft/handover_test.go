@@ -23,8 +23,9 @@ func seenAs(form topology.Form) func(*engine.Options, *server.Options) {
 	}
 }
 
-// TestLeaderSendsOn: who waits at a member for what only the leader does loses the connection when another leads:
-// who vouches for owners, and who listens. Others keep theirs, and so does who asks a Sentinel where the master is.
+// TestLeaderSendsOn: who waits at a member for what only the leader does loses the connection when another
+// leads: who vouches for owners, and who listens. Others keep theirs, and so does who asks a Sentinel where
+// the master is.
 func TestLeaderSendsOn(t *testing.T) {
 	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +77,8 @@ func TestLeaderSendsOn(t *testing.T) {
 	}
 }
 
-// TestNobodyLeads: one who is left alone says so at once, in the words of a cluster or of a replica, and lives.
+// TestNobodyLeads: one who is left alone says so at once, in the words of a cluster or of a replica, and
+// lives.
 func TestNobodyLeads(t *testing.T) {
 	for word, form := range map[string]topology.Form{"CLUSTERDOWN": topology.Cluster, "MASTERDOWN": topology.Sentinel} {
 		t.Run(word, func(t *testing.T) {

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fleet is servers of which one leads, run by the program in tests/fleet/serve: with three Sentinels, or a raft
-// group, which clients see as the nodes of a cluster or as Sentinels.
+// fleet is servers of which one leads, run by the program in tests/fleet/serve: with three Sentinels, or a
+// raft group, which clients see as the nodes of a cluster or as Sentinels.
 type fleet struct {
 	Name      string
 	Sentinels []string
@@ -29,7 +29,8 @@ func startFleet(t *testing.T, conf []string, programs ...string) *fleet {
 	return runFleet(t, conf, programs...)
 }
 
-// startGroup runs three members of a raft group, whose clients see a "cluster", or find who leads by a "sentinel".
+// startGroup runs three members of a raft group, whose clients see a "cluster", or find who leads by a
+// "sentinel".
 func startGroup(t *testing.T, clients string, conf ...string) *fleet {
 	t.Helper()
 	return runFleet(t, conf, "-group", clients, program(), program(), program())

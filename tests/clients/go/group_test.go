@@ -26,8 +26,8 @@ func TestNativeGroup(t *testing.T) {
 	}
 }
 
-// byNode is a client of a cluster. Of a leader that is gone it asks nobody who the next one is, but all now and
-// then, which would be once a minute.
+// byNode is a client of a cluster. Of a leader that is gone it asks nobody who the next one is, but all now
+// and then, which would be once a minute.
 func (f *fleet) byNode(connections int) redis.UniversalClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: f.Nodes, ReadTimeout: 3 * time.Second, PoolSize: connections, ClusterStateReloadInterval: time.Second,
@@ -54,7 +54,8 @@ func byRueidis(t *testing.T, f *fleet) library {
 		return all
 	}
 	return library{name, func(ctx context.Context, words ...any) (any, error) {
-		// What blocks has no time limit of its own: a leader that is gone without a word would never answer it.
+		// What blocks has no time limit of its own: a leader that is gone without a word would never answer
+		// it.
 		ctx, cancel := context.WithTimeout(ctx, 4*time.Second)
 		defer cancel()
 		all := texts(words)

@@ -25,8 +25,8 @@ type library struct {
 	attach func(ctx context.Context) error
 }
 
-// failovers is a program whose clients find out by themselves who leads, while the leader is killed, paused and
-// replaced: ../README.md says what must be so.
+// failovers is a program whose clients find out by themselves who leads, while the leader is killed, paused
+// and replaced: ../README.md says what must be so.
 type failovers struct {
 	library
 	t       *testing.T

@@ -5,9 +5,10 @@
 //	serve [-conf "directive value"]... program program ...
 //	serve -group cluster|sentinel [-conf "directive value"]... program program ...
 //
-// The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready, and
-// one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of the nodes of
-// a cluster, and of who leads, or an error. At the end of the input it ends all of its processes.
+// The first program leads; with -group they form a raft group. Serve prints a line of JSON when all is ready,
+// and one for each command that it reads, a word a line. An object has the addresses of the Sentinels, or of
+// the nodes of a cluster, and of who leads, or an error. At the end of the input it ends all of its
+// processes.
 package main
 
 import (
@@ -158,8 +159,8 @@ type watched struct {
 	play *play
 }
 
-// Replace asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one is
-// promoted it has a replica less, so if it needs all of them it acknowledges nothing more.
+// Replace asks for a failover while the leader lives. A Sentinel does not stop it first. When the other one
+// is promoted it has a replica less, so if it needs all of them it acknowledges nothing more.
 func (w watched) Replace(leader *fleet.Process) {
 	if ack := leader.Try("CONFIG", "GET", "min-replicas-ack").Elems; len(ack) > 1 { // a Redis has none
 		require.Equal(w.t, "+OK", leader.Try("CONFIG", "SET", "min-replicas-ack", strconv.Itoa(len(w.Members)-1)).String())
