@@ -211,10 +211,13 @@ func (m *Member) Snapshot() {
 }
 
 // awaitSettled waits until nothing is under way, as long as that is worth it.
-func (m *Member) awaitSettled() {
+func (m *Member) awaitSettled() { m.await(func() bool { return m.state != leading || m.settled() }) }
+
+// await waits until something is so, which it asks under the lock, for as long as an election may take.
+func (m *Member) await(is func() bool) {
 	for begun := time.Now(); time.Since(begun) < mostHeld; time.Sleep(time.Millisecond) {
 		done := false
-		m.host.Locked(func() { done = m.state != leading || m.settled() })
+		m.host.Locked(func() { done = is() })
 		if done || m.ending() {
 			return
 		}

@@ -150,6 +150,11 @@ func transfer(m *Member, words []string) error {
 	}
 	m.awaitSettled()
 	err := m.engine.Transfer(id)
+	if err == nil {
+		// As long as this member has not heard that it leads no more, the reply would wait for a round that is
+		// going to be lost, with the client's connection.
+		m.await(func() bool { return m.state != leading })
+	}
 	m.host.Slice(func() {
 		m.notice()
 		m.release()
