@@ -8,7 +8,8 @@ import (
 // draws: what happens together in one run is what is found.
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
-		(*chaos).fullDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll}
+		(*chaos).fullDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
+		(*chaos).lateAnswers}
 	var drawn []func(*chaos)
 	for _, k := range kinds {
 		if w.chance.oneIn(2) {
@@ -201,6 +202,24 @@ func (c *chaos) transfer() {
 		c.say("transfer from %s", m.peer.ID)
 		c.later(m, "RAFT", "TRANSFER")
 	}
+}
+
+// lateAnswers makes all that the leader hears late, and has another lead meanwhile: what the others have said
+// before they chose that one arrives when it is long at work.
+func (c *chaos) lateAnswers() {
+	m := c.leader()
+	if m == nil {
+		return
+	}
+	late := int64(50 + c.chance.below(400))
+	c.say("leader %s hears all by %d ms late", m.peer.ID, late)
+	for _, o := range c.group.all {
+		if o != m {
+			c.group.network.set(link{o.at(), m.at()}, fair, late)
+		}
+	}
+	time.Sleep(c.chance.between(0, 600*time.Millisecond))
+	c.transfer()
 }
 
 // snapshot has one made.

@@ -27,6 +27,7 @@ type inFlight struct {
 	response *hraft.AppendEntriesResponse
 	other    *transport
 	answer   chan hraft.RPCResponse
+	answered time.Time     // when it was; the answer is not here yet
 	over     chan struct{} // closed when err is what it is
 	err      error
 }
@@ -92,7 +93,10 @@ func (p *pipeline) send() {
 		if !ok || other == nil {
 			f.err = errBroken
 		}
-		f.answer, f.other = answer, other
+		f.answer, f.other = make(chan hraft.RPCResponse, 1), other
+		if f.err == nil {
+			go f.stamp(p.from, answer)
+		}
 		select {
 		case p.wait <- f:
 		case <-p.closed:
@@ -126,14 +130,28 @@ func (p *pipeline) receive() {
 	}
 }
 
+// stamp notes when the answer was given: several are under way at a time.
+func (f *inFlight) stamp(from *transport, answer chan hraft.RPCResponse) {
+	var r hraft.RPCResponse
+	select {
+	case r = <-answer:
+	case <-f.other.closed:
+		r.Error = errBroken
+	case <-from.closed:
+		r.Error = errGone
+	}
+	f.answered = time.Now()
+	f.answer <- r
+}
+
 // take waits for the answer.
 func (f *inFlight) take(from *transport) {
-	r, ok := from.receive(f.other, f.answer)
+	r := <-f.answer
 	switch is, fits := r.Response.(*hraft.AppendEntriesResponse); {
-	case !ok:
-		f.err = errTimeout
 	case r.Error != nil:
 		f.err = r.Error
+	case !from.of.carry(link{f.other.self, from.self}, f.answered, from.closed):
+		f.err = errTimeout
 	case fits:
 		*f.response = *is
 	}

@@ -35,7 +35,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 	oldrand.Seed(int64(seed)) // hashicorp/raft draws the times of elections from it
 	runtime.GC()
 	begun := time.Now()
-	bubble(t, func() {
+	bubble(t, func(*testing.T) {
 		w.group.network.changed = make(chan struct{})
 		w.err = w.live()
 		w.err = errors.Join(w.err, w.end())
@@ -51,7 +51,7 @@ func run(t *testing.T, seed uint64) (w *world) {
 // bubble lets f run in virtual time. What f has begun has ended when it returns, but for those who wait for
 // an answer that hashicorp/raft forgets to give when it ends (engine.await): they wait for ever, and bother
 // nobody.
-func bubble(t *testing.T, f func()) {
+func bubble(t *testing.T, f func(t *testing.T)) {
 	defer func() {
 		p := recover()
 		if p == nil {
@@ -67,7 +67,7 @@ func bubble(t *testing.T, f func()) {
 			}
 		}
 	}()
-	synctest.Test(t, func(*testing.T) { f() })
+	synctest.Test(t, f)
 }
 
 // stacks are those of all goroutines.

@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
@@ -58,11 +59,14 @@ var _ raft.Engine = (*Engine)(nil)
 
 // running is an engine between Open and Close.
 type running struct {
-	raft      *hraft.Raft
-	transport hraft.Transport
-	notify    chan bool
-	ended     chan struct{}
-	watching  sync.WaitGroup
+	raft    *hraft.Raft
+	self    hraft.ServerID
+	witness *witness
+	// leads is the term in which this member leads, for all that the machine was told; 0: it does not.
+	leads    atomic.Uint64
+	notify   chan bool
+	ended    chan struct{}
+	watching sync.WaitGroup
 }
 
 // New makes an engine, which does nothing before Open.
@@ -109,7 +113,11 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return err
 	}
-	r := &running{transport: transport, notify: make(chan bool, 16), ended: make(chan struct{})}
+	w, err := newWitness(transport)
+	if err != nil {
+		return errors.Join(err, closeTransport(transport))
+	}
+	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), ended: make(chan struct{})}
 	if r.raft, err = e.start(m, r); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
@@ -151,12 +159,12 @@ func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
 		for _, p := range o.Peers {
 			all.Servers = append(all.Servers, hraft.Server{ID: hraft.ServerID(p.ID), Address: Address(p)})
 		}
-		if err := hraft.BootstrapCluster(c, o.Logs, o.Stable, o.Snapshots, r.transport, all); err != nil {
+		if err := hraft.BootstrapCluster(c, o.Logs, o.Stable, o.Snapshots, r.witness, all); err != nil {
 			return nil, err
 		}
 	}
 	logs, stable := &telling{LogStore: o.Logs, log: o.Log}, &patient{o.Stable, o.Log, r.ended}
-	return hraft.NewRaft(c, machine{m}, logs, stable, o.Snapshots, r.transport)
+	return hraft.NewRaft(c, machine{m}, logs, stable, o.Snapshots, r.witness)
 }
 
 // watch tells the machine who leads.
@@ -164,9 +172,10 @@ func (r *running) watch(m raft.Machine) {
 	for {
 		select {
 		case on := <-r.notify:
-			if b, ok := r.transport.(breaker); ok && !on {
+			if b, ok := r.witness.Transport.(breaker); ok && !on {
 				b.breakPipelines()
 			}
+			r.learn(on)
 			m.Leads(on)
 		case <-r.ended:
 			return
@@ -192,7 +201,7 @@ func (e *Engine) Close() error {
 	}
 	ended := r.raft.Shutdown()
 	close(r.ended) // who waits for what was proposed need not any longer
-	if b, ok := r.transport.(breaker); ok {
+	if b, ok := r.witness.Transport.(breaker); ok {
 		b.hangUp()
 	}
 	err := ended.Error()
@@ -266,7 +275,9 @@ func (e *Engine) Prove() (wait func() error) {
 	if err != nil {
 		return func() error { return err }
 	}
-	return r.await(r.raft.VerifyLeader(), nil)
+	question, done := r.witness.ask(), make(chan error, 1)
+	go func() { done <- r.prove(question) }()
+	return func() error { return <-done }
 }
 
 // Leads implements raft.Engine.

@@ -1,0 +1,139 @@
+package engine
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// The library's own proof that a member leads (Raft.VerifyLeader) counts whatever answers come in after the
+// question. One of them may have been given long before: it was slow, or this process was stopped with it in
+// its sockets. Who gave it may have chosen another leader since, that has written what a read here does not
+// know. So a witness looks at what is sent and answered, and only answers count to what was sent after the
+// question.
+
+// witness is a transport that remembers who has said that this member leads, and to which question.
+type witness struct {
+	hraft.Transport
+	hraft.WithPreVote
+
+	mu sync.Mutex
+	// asked is how many requests were sent, and questions put; said the number of the newest request that
+	// each member has answered by that this one leads, in a term.
+	asked   uint64
+	term    uint64
+	said    map[hraft.ServerID]uint64
+	changed chan struct{} // closed and made anew when said changes
+}
+
+var (
+	_ hraft.WithPreVote = (*witness)(nil)
+	_ hraft.WithClose   = (*witness)(nil)
+)
+
+var errNoPreVote = errors.New("the transport knows no pre-vote")
+
+func newWitness(t hraft.Transport) (*witness, error) {
+	p, ok := t.(hraft.WithPreVote)
+	if !ok {
+		return nil, errNoPreVote
+	}
+	return &witness{Transport: t, WithPreVote: p, said: make(map[hraft.ServerID]uint64), changed: make(chan struct{})}, nil
+}
+
+// Close implements hraft.WithClose.
+func (w *witness) Close() error { return closeTransport(w.Transport) }
+
+// AppendEntries implements hraft.Transport: all heartbeats are among these requests.
+func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
+	number := w.ask()
+	err := w.Transport.AppendEntries(id, to, q, a)
+	if err == nil && a.Term == q.Term { // otherwise it knows of a newer one
+		w.note(id, q.Term, number)
+	}
+	return err
+}
+
+// ask is the number of a request, or of a question.
+func (w *witness) ask() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked++
+	return w.asked
+}
+
+// note remembers an answer.
+func (w *witness) note(id hraft.ServerID, term, number uint64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case term < w.term:
+		return
+	case term > w.term:
+		w.term = term
+		clear(w.said)
+	}
+	w.said[id] = max(w.said[id], number)
+	close(w.changed)
+	w.changed = make(chan struct{})
+}
+
+// proves reports whether a majority has said that this member leads in a term, after a question. changed is
+// closed when somebody has said something else.
+func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question uint64) (is bool, changed <-chan struct{}) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	voters, said := 0, 0
+	for _, m := range all {
+		if m.Suffrage != hraft.Voter {
+			continue
+		}
+		voters++
+		if m.ID == self || w.term == term && w.said[m.ID] > question {
+			said++
+		}
+	}
+	return said > voters/2, w.changed
+}
+
+// proveEvery is how soon the others are asked again if those who have answered are too few.
+const proveEvery = 20 * time.Millisecond
+
+// prove returns when a majority has said that this member leads, after a question, and since it was told that
+// it does; or when it is found out that it does not.
+func (r *running) prove(question uint64) error {
+	for {
+		if err := r.await(r.raft.VerifyLeader(), nil)(); err != nil {
+			return err
+		}
+		all, term := r.raft.GetConfiguration(), r.leads.Load()
+		if err := all.Error(); err != nil {
+			return err
+		}
+		if term == 0 || term != r.raft.CurrentTerm() {
+			return hraft.ErrNotLeader
+		}
+		is, changed := r.witness.proves(r.self, all.Configuration().Servers, term, question)
+		if is {
+			return nil
+		}
+		select {
+		case <-changed:
+		case <-time.After(proveEvery):
+		case <-r.ended:
+			return hraft.ErrRaftShutdown
+		}
+	}
+}
+
+// learn remembers in which term this member leads, when it hears that it does: an election that it has not
+// heard of yet proves nothing about what it has done before.
+func (r *running) learn(on bool) {
+	term := r.raft.CurrentTerm()
+	if !on || r.raft.State() != hraft.Leader || r.raft.CurrentTerm() != term {
+		term = 0
+	}
+	r.leads.Store(term)
+}
