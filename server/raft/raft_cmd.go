@@ -151,8 +151,8 @@ func transfer(m *Member, words []string) error {
 	m.awaitSettled()
 	err := m.engine.Transfer(id)
 	if err == nil {
-		// As long as this member has not heard that it leads no more, the reply would wait for a round that is
-		// going to be lost, with the client's connection.
+		// As long as this member has not heard that it leads no more, the reply would wait for a round that
+		// is going to be lost, with the client's connection.
 		m.await(func() bool { return m.state != leading })
 	}
 	m.host.Slice(func() {
