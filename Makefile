@@ -169,7 +169,7 @@ $(NODE_TESTS)/node_modules/.package-lock.json: $(NODE_TESTS)/package-lock.json |
 	@touch $@
 
 clients-node: build fleet need-redis need-node need-openssl $(NODE_TESTS)/node_modules/.package-lock.json ## ioredis and node-redis, new and old, BullMQ, redlock
-	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
+	cd $(NODE_TESTS) && npm test $(if $(findstring redis-server,$(LOCKSERVER)),-- $(notdir $(filter-out %/native.test.js %/broken.test.js %/sentinel.test.js %/facade.test.js,$(wildcard $(NODE_TESTS)/*.test.js))))
 
 VENV = bin/clients-venv
 EARLIER_VENV = bin/clients-venv-3.5

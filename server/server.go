@@ -161,7 +161,7 @@ func (srv *Server) bind() error {
 	if err := srv.listen(); err != nil {
 		return err
 	}
-	srv.executor.begun = asNew{srv.executor.config.Clone(), srv.port()}
+	srv.executor.begun = asNew{srv.executor.config, srv.port()}
 	srv.state = stateLoading
 	srv.group.Add(1) // Close waits for the load to give up
 	return nil

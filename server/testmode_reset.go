@@ -14,7 +14,7 @@ import (
 
 // asNew is what TEST.RESET goes back to; config is nil until the server listens.
 type asNew struct {
-	config *config.Config
+	config *config.Config // never changed: CONFIG SET makes another one
 	port   int
 }
 

@@ -83,8 +83,8 @@ export class Server {
     this.ended = once(this.process, 'exit');
     this.log = '';
     this.process.stdout.setEncoding('utf8').on('data', (text) => { this.log += text; });
-    const ready = /Ready to accept connections(?:.* addr=(\S+))?.*\n/;
-    const [, addr] = await eventually(() => {
+    const ready = /(?:Ready to accept connections(?:.* addr=(\S+))?.*|^ready (\S+))\n/; // that of test mode is its only line
+    const [, logged, addr = logged] = await eventually(() => {
       if (this.process.exitCode !== null) throw new Error(`the server has ended: ${this.log}`);
       return ready.exec(this.log);
     }, 'the server is ready');
