@@ -28,7 +28,7 @@ func (s *session) admit(row *commands.Row, argv [][]byte) error {
 			return commands.ErrNotInsideMulti
 		}
 		if flags.Has(commands.RunsQueue) {
-			flags |= s.multi.flags & keyspace
+			flags = s.multi.asked(flags)
 		}
 		where = acl.InMulti
 	}
@@ -69,7 +69,7 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	if s.executor.follows && !flags.Has(commands.Stale) && !s.executor.config.Replication.ServeStale && !s.executor.replication.LinkUp() {
 		return commands.ErrMasterDown
 	}
-	if s.executor.durable.Loading() && !flags.Has(commands.Loading) {
+	if s.executor.durable.Loading() && s.executor.refusedByLoad(flags) {
 		return commands.ErrLoading
 	}
 	if s.executor.busy.on && flags&commands.AllowBusy == 0 {
@@ -81,16 +81,26 @@ func (s *session) admitHere(row *commands.Row, flags commands.Flags) error {
 	return nil
 }
 
+// refusedByLoad reports whether a command may not run while data is loaded.
+func (ex *executor) refusedByLoad(flags commands.Flags) bool {
+	if ex.durable.Serves() {
+		return flags.Has(commands.NoAsyncLoading)
+	}
+	return !flags.Has(commands.Loading)
+}
+
 // refusesWrite says what speaks against a command that writes, or that asks the disk (commands.NeedsDisk).
 func (ex *executor) refusesWrite(flags commands.Flags) error {
-	if err := ex.durable.RefusesWrites(); err != nil || !ex.guarded || !flags.Has(commands.Write) {
+	if err := ex.durable.RefusesWrites(); err != nil || !flags.Has(commands.Write) {
 		return err
 	}
 	switch {
-	case ex.replication.RefusesWrites():
+	case ex.guarded && ex.replication.RefusesWrites():
 		return commands.ErrNoReplicas
-	case ex.follows && ex.config.Replication.ReadOnly:
+	case ex.guarded && ex.follows && ex.config.Replication.ReadOnly:
 		return commands.ErrReadOnly
+	case ex.durable.Adopted():
+		return commands.ErrLoading
 	}
 	return nil
 }

@@ -74,6 +74,9 @@ func configSet(c *commands.Ctx) error {
 	ex := s.executor
 	next := ex.config.Clone()
 	names, err := next.Set(pairs, s.isLocal())
+	if err == nil && ex.durable.Loading() && slices.ContainsFunc(names, fixedInLoad) {
+		return commands.ErrLoading
+	}
 	if err == nil {
 		err = staysInTestMode(next, names)
 	}
@@ -105,6 +108,15 @@ func configSet(c *commands.Ctx) error {
 	}
 	c.Out.OK()
 	return nil
+}
+
+// fixedInLoad reports whether a directive stays as it is while data is loaded: a load goes by it.
+func fixedInLoad(name string) bool {
+	switch name {
+	case "appendonly", "dir", "repl-diskless-load":
+		return true
+	}
+	return false
 }
 
 // admitsMaxClients refuses a number of clients for which there are not enough descriptors.

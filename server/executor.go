@@ -291,6 +291,11 @@ type busy struct {
 // lockIdle takes the executor's lock at a moment when no script is in the middle of its work.
 func (ex *executor) lockIdle() {
 	ex.mu.Lock()
+	ex.awaitIdle()
+}
+
+// awaitIdle is lockIdle for who has the lock.
+func (ex *executor) awaitIdle() {
 	for ex.busy.on {
 		ex.busy.over.Wait()
 	}

@@ -144,7 +144,7 @@ func (srv *Server) UsedMemory() (bytes int) {
 
 func (ex *executor) memoryUsage() *memory.Usage {
 	counts := ex.scripts.Counts()
-	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used(), Peak: ex.memory.peak, Scripts: counts.Scripts,
+	u := &memory.Usage{Parts: ex.memoryParts(), Data: ex.store.Used() + ex.durable.Aside(), Peak: ex.memory.peak, Scripts: counts.Scripts,
 		Functions: counts.Functions, FunctionLibraries: counts.Libraries, MaxBytes: ex.config.MaxMemory,
 		Policy: ex.config.MaxMemoryPolicy, LazyFreed: ex.store.Stats().Freed, Full: ex.store.Full(), Purger: &ex.memory.purger}
 	if i := ex.durable.Info(); i.LogOn {

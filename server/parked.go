@@ -120,7 +120,7 @@ func (ex *executor) serve() {
 		switch {
 		case len(ex.condemned) > 0:
 			ex.endCondemned()
-		case ex.watchdog.attached.Doubts() > 0 && !ex.durable.Loading():
+		case ex.watchdog.attached.Doubts() > 0 && (!ex.durable.Loading() || ex.durable.Serves()):
 			ex.settleDoubts()
 		case !mayServe:
 			return

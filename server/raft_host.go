@@ -12,6 +12,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/persistence"
+	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
 	"lockserver/server/raft"
@@ -79,7 +80,7 @@ func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 		if from == nil {
 			h.durable.Forget()
 		} else {
-			at, err = h.durable.Receive(from, 0)
+			at, err = h.durable.Receive(durability.Incoming{From: from})
 			h.begin() // time has passed
 		}
 		h.endUnit()

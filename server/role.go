@@ -162,16 +162,23 @@ func (ex *executor) demoted() {
 	ex.follows = true
 	ex.store.SetFollows(true)
 	ex.applyConfig()
+	ex.unblockAll()
+	ex.watchdog.dropEvery()
+}
+
+// unblockAll ends the waiting of all who wait for data, and, as in Redis, their connections: they are to look
+// for who leads. Members of a group say that themselves.
+func (ex *executor) unblockAll() {
 	cause := error(commands.ErrDemoted)
 	if ex.group.IsCluster() {
 		cause = errLeadsNoMore
 	}
 	for _, s := range ex.clients {
 		if s.waiter != nil && s.waiter.row.Group != commands.Server { // RAFT TRANSFER waits for just that
+			s.closing = s.closing || ex.group == nil && ex.member == nil
 			ex.answer(s.waiter, func(*commands.Ctx) error { return cause })
 		}
 	}
-	ex.watchdog.dropEvery()
 }
 
 // promoted makes the server a master: what has fallen due meanwhile happens now, but for leases that somebody

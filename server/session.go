@@ -342,6 +342,7 @@ type transaction struct {
 	args    [][]byte       // where the words of the queued commands stand
 	room    []byte         // where their bytes do
 	flags   commands.Flags // of all queued commands together
+	lacks   commands.Flags // that one of them does not have
 	tells   bool           // one of them tells of data
 	aborted bool           // a command was refused: EXEC will run nothing
 	db      *store.DB      // what a queued SELECT has chosen for those behind it; nil: nothing
@@ -353,9 +354,17 @@ type queuedCommand struct {
 	argv [][]byte
 }
 
+// asked are the flags of the command that runs the queue, by which it is admitted: it does what those do that
+// it runs, and may only where all of them may.
+func (tx *transaction) asked(flags commands.Flags) commands.Flags {
+	const every = commands.Loading | commands.Stale
+	return (flags | tx.flags&(keyspace|commands.NoAsyncLoading)) &^ (tx.lacks & every)
+}
+
 // add queues a command, of which flags are those that count. Its words are copied.
 func (tx *transaction) add(row *commands.Row, flags commands.Flags, argv [][]byte) {
 	tx.flags |= flags
+	tx.lacks |= ^flags
 	tx.tells = tx.tells || tellsOfData(row)
 	first := len(tx.args)
 	for _, a := range argv {

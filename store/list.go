@@ -34,7 +34,7 @@ func (e *ListEdit) charge(was int) { e.db.space.charge(e.l.Size() - was) }
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.l == nil {
-		e.l = list.New(&e.db.store.epoch)
+		e.l = list.New(e.db.store.epoch)
 		var v value
 		v.setList(e.l)
 		e.db.put(e.key, v)

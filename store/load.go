@@ -110,19 +110,19 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 }
 
 // NewHash returns an empty hash that belongs to this store.
-func (s *Store) NewHash() *hash.Hash { return hash.New(&s.epoch, s.seed) }
+func (s *Store) NewHash() *hash.Hash { return hash.New(s.epoch, s.seed) }
 
 // NewSet returns an empty set that belongs to this store.
-func (s *Store) NewSet() *set.Set { return set.New(&s.epoch, s.seed) }
+func (s *Store) NewSet() *set.Set { return set.New(s.epoch, s.seed) }
 
 // NewList returns an empty list that belongs to this store.
-func (s *Store) NewList() *list.List { return list.New(&s.epoch) }
+func (s *Store) NewList() *list.List { return list.New(s.epoch) }
 
 // NewStream returns an empty stream that belongs to this store.
-func (s *Store) NewStream() *stream.Stream { return stream.New(&s.epoch) }
+func (s *Store) NewStream() *stream.Stream { return stream.New(s.epoch) }
 
 // NewBloom returns the Bloom filter of these parts, which belongs to this store. The error is bloom.ErrData.
-func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(&s.epoch, p) }
+func (s *Store) NewBloom(p bloom.Parts) (*bloom.Filter, error) { return bloom.FromParts(s.epoch, p) }
 
 // Limits returns the sizes up to which containers stay compact.
 func (s *Store) Limits() Limits { return s.limits }

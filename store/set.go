@@ -31,7 +31,7 @@ func (e *SetEdit) charge(was int) { e.db.space.charge(e.s.Size() - was) }
 func (e *SetEdit) Expect(members [][]byte) {
 	lim := e.db.store.limits.Set
 	if e.s == nil {
-		e.make(set.NewFor(&e.db.store.epoch, e.db.store.seed, lim, members[0], len(members)))
+		e.make(set.NewFor(e.db.store.epoch, e.db.store.seed, lim, members[0], len(members)))
 		return
 	}
 	if e.s.Outgrows(lim, len(members)) {
@@ -52,7 +52,7 @@ func (e *SetEdit) make(s *set.Set) {
 // Add puts a member in and says whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
 	if e.s == nil {
-		e.make(set.New(&e.db.store.epoch, e.db.store.seed))
+		e.make(set.New(e.db.store.epoch, e.db.store.seed))
 	}
 	was := e.s.Size()
 	added := e.s.Add(e.db.store.limits.Set, member)

@@ -72,9 +72,9 @@ type Store struct {
 	spareTimes  hash.Spare          // of hashes that have gone
 	holds       due.Queue[timedKey] // lists of holds, by their first one: see holds.go
 	remembered  due.Queue[timedKey] // streams, by what they are to forget first of their producers
-	epoch       cow.Epoch
+	epoch       *cow.Epoch
 	seed        maphash.Seed
-	zsets       zset.Common
+	zsets       *zset.Common
 	limits      Limits
 	used        int // bytes: see memory.go
 	eviction    eviction
@@ -96,14 +96,19 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits, soonestMS: due.Never}
-	s.zsets = zset.Common{Epoch: &s.epoch, Seed: s.seed}
+	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never}
+	s.zsets = &zset.Common{Epoch: s.epoch, Seed: s.seed}
+	s.fill(n)
+	return s
+}
+
+// fill makes n empty databases.
+func (s *Store) fill(n int) {
 	for id := range n {
 		db := &DB{id: id, store: s}
 		db.attach(s.newSpace())
 		s.dbs = append(s.dbs, db)
 	}
-	return s
 }
 
 // space is the content of a database. SWAPDB exchanges the spaces of two databases and leaves the databases,
@@ -136,7 +141,7 @@ type space struct {
 }
 
 func (s *Store) newSpace() *space {
-	return &space{store: s, keys: dict.New[value](&s.epoch, s.seed)}
+	return &space{store: s, keys: dict.New[value](s.epoch, s.seed)}
 }
 
 // SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock backwards

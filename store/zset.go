@@ -70,8 +70,8 @@ func (e *ZSetEdit) Expand() {
 // score has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if e.z == nil {
-		if e.z = zset.New(&e.db.store.zsets); e.large {
-			e.z = zset.NewTable(&e.db.store.zsets)
+		if e.z = zset.New(e.db.store.zsets); e.large {
+			e.z = zset.NewTable(e.db.store.zsets)
 		}
 		var v value
 		v.setZSet(e.z)
@@ -192,12 +192,12 @@ func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
 }
 
 // NewZSet returns an empty sorted set that belongs to this store.
-func (s *Store) NewZSet() *zset.ZSet { return zset.New(&s.zsets) }
+func (s *Store) NewZSet() *zset.ZSet { return zset.New(s.zsets) }
 
 // NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
-func (s *Store) NewZSetTable() *zset.ZSet { return zset.NewTable(&s.zsets) }
+func (s *Store) NewZSetTable() *zset.ZSet { return zset.NewTable(s.zsets) }
 
 // NewZSetOf returns a sorted set that belongs to this store and takes over lp: see zset.FromListpack.
 func (s *Store) NewZSetOf(lp listpack.List) *zset.ZSet {
-	return zset.FromListpack(&s.zsets, s.limits.ZSet, lp)
+	return zset.FromListpack(s.zsets, s.limits.ZSet, lp)
 }

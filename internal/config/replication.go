@@ -83,7 +83,7 @@ var replicationTopic = topic{"Replication", []directive{
 		Doc:  "so many need not be waited for; 0: wait in any case"},
 	{Name: "repl-diskless-load", Default: "disabled",
 		Kind: enum(func(c *Config) *string { return &c.Replication.DisklessLoad }, "disabled", "on-empty-db", "swapdb"),
-		Doc:  "load a master's snapshot from the link: never (`disabled`: from a file, so that the old data is there until the snapshot is), or `on-empty-db`; `swapdb` is taken for `disabled`"},
+		Doc:  "load a master's snapshot from the link: never (`disabled`: from a file, so that the old data is there until the snapshot is), `on-empty-db`, or `swapdb`: beside the old data, which clients read meanwhile if it is of the same history"},
 	{Name: "replica-announce-ip", Aliases: []string{"slave-announce-ip"},
 		Kind: text(func(c *Config) *string { return &c.Replication.AnnounceIP }),
 		Doc:  "the address that a replica says it has; empty: the one it is seen with"},

@@ -44,22 +44,89 @@ func (c *Copy) Write(w io.Writer) error {
 // Release lets go of the cut.
 func (c *Copy) Release() { c.snap.Release() }
 
-// Receive forgets all data and loads what another server sends, while clients are told -LOADING. read is
-// called without the lock. Size is how much there is; 0: that is not known. The log is written anew before it
-// returns. After an error there is no data.
-func (s *Storage) Receive(from io.Reader, size int64) (persistence.History, error) {
+// Incoming is a snapshot that another server sends.
+type Incoming struct {
+	From io.Reader // is read without the lock
+	Size int64     // how much there is; 0: that is not known
+	// Aside says that it is loaded beside the data, whose place it takes when it is whole. Serves says that
+	// clients find the data from before meanwhile.
+	Aside, Serves bool
+	// Gone is called when the data from before is to go. Its error keeps it. It may be nil.
+	Gone func() error
+}
+
+// gone calls Gone.
+func (in *Incoming) gone() error {
+	if in.Gone == nil {
+		return nil
+	}
+	return in.Gone()
+}
+
+// Receive puts what another server sends in the place of the data. Unless it serves them, clients are told
+// -LOADING. The log is written anew before it returns. After an error there is no data, or, if it was loaded
+// aside, the one from before.
+func (s *Storage) Receive(in Incoming) (persistence.History, error) {
+	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: in.Size, serves: in.Serves}
+	defer func() { s.loading = nil }()
+	if in.Aside {
+		return s.receiveAside(&in)
+	}
+	if err := in.gone(); err != nil {
+		return persistence.History{}, err
+	}
 	s.host.HandOn()
 	s.store.Record(false)
 	defer func() { s.store.Record(s.Records()) }()
-	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: size}
-	defer func() { s.loading = nil }()
 	s.forgetAll()
 	s.store.SetFrozenTime(true) // who sends it may give what is overdue more time in what follows
-	got, err := persistence.Load(&unlockedReader{from, s}, s.store, s.loadOptions(true))
+	got, err := persistence.Load(&unlockedReader{in.From, s}, s.store, s.loadOptions(true))
 	s.store.SetFrozenTime(false)
 	if err != nil {
 		s.forgetAll()
-	} else {
+	}
+	s.received(got, err)
+	return got.History, err
+}
+
+// receiveAside is Receive for what is loaded aside. Until it is whole, nothing has changed.
+func (s *Storage) receiveAside(in *Incoming) (persistence.History, error) {
+	aside := s.store.Aside()
+	aside.SetFrozenTime(true)
+	s.loading.aside = aside
+	if in.Serves { // as in Redis nothing that is overdue is gone while anything is loaded
+		s.store.SetFrozenTime(true)
+		defer s.store.SetFrozenTime(false)
+	}
+	var libraries [][]byte
+	o := s.loadOptions(true)
+	o.Functions = func(code [][]byte) error {
+		libraries = append(libraries, code...)
+		return nil
+	}
+	got, err := persistence.Load(&unlockedReader{in.From, s}, aside, o)
+	if err != nil {
+		return got.History, err
+	}
+	s.host.AwaitIdle() // a script may be in the middle of the data
+	if err := in.gone(); err != nil {
+		return got.History, err
+	}
+	if err := s.host.ReplaceLibraries(libraries); err != nil {
+		return got.History, &libraryError{err}
+	}
+	s.host.HandOn()
+	s.store.Record(false)
+	defer func() { s.store.Record(s.Records()) }()
+	s.store.CountFreed(s.store.Adopt(aside))
+	s.loading.aside, s.loading.adopted = nil, true
+	s.received(got, nil)
+	return got.History, nil
+}
+
+// received is the end of a load, with what it has come to.
+func (s *Storage) received(got persistence.Loaded, err error) {
+	if err == nil {
 		s.seeTokenLimit(got.TokenLimit)
 		s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	}
@@ -68,7 +135,6 @@ func (s *Storage) Receive(from io.Reader, size int64) (persistence.History, erro
 	if s.loading.ended == nil { // the server is to end: what is on disk is whole
 		s.rebase(func(write func()) { s.loading.ended = s.host.Wait(write) })
 	}
-	return got.History, err
 }
 
 // Forget forgets all data. The log is as it was: for who has none.
@@ -97,6 +163,9 @@ func (r *unlockedReader) Read(b []byte) (n int, err error) {
 		return 0, s.loading.ended
 	}
 	s.loading.done += int64(n)
+	if a := s.loading.aside; a != nil {
+		a.SetNow(s.store.NowUS())
+	}
 	return n, err
 }
 

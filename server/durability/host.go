@@ -20,6 +20,8 @@ type Host interface {
 
 	// Wait runs f without the lock, so that others get it. The error is that of Rest.
 	Wait(f func()) error
+	// AwaitIdle lets others have the lock until nothing is in the middle of its work with the data.
+	AwaitIdle()
 
 	// Synced is told that more of the log has been synced. Any goroutine may call it, and it must not wait
 	// for the lock.
@@ -38,6 +40,9 @@ type Host interface {
 	// LoadLibraries loads the code of libraries. One of a name that is there is an error, unless replace says
 	// that it takes that one's place.
 	LoadLibraries(code [][]byte, replace bool) error
+	// ReplaceLibraries loads the code of libraries in the place of all that are there. An error has changed
+	// nothing.
+	ReplaceLibraries(code [][]byte) error
 	// DropLibraries forgets all libraries.
 	DropLibraries()
 }

@@ -212,6 +212,12 @@ func (h *testHost) Libraries() [][]byte { return nil }
 // LoadLibraries implements Host.
 func (h *testHost) LoadLibraries([][]byte, bool) error { return nil }
 
+// ReplaceLibraries implements Host.
+func (h *testHost) ReplaceLibraries([][]byte) error { return nil }
+
+// AwaitIdle implements Host.
+func (h *testHost) AwaitIdle() {}
+
 // DropLibraries implements Host.
 func (h *testHost) DropLibraries() {}
 

@@ -131,8 +131,8 @@ func (s *Storage) writing() *backgroundSave {
 // WriteInfo writes the fields of INFO's section about persistence.
 func (s *Storage) WriteInfo(t *info.Text) {
 	i := s.Info()
-	t.Flag("loading", i.Load != nil)
-	t.Line("async_loading", 0)
+	t.Flag("loading", i.Load != nil && !s.Serves())
+	t.Flag("async_loading", s.Serves())
 	t.Zeros("current_cow_peak", "current_cow_size", "current_cow_size_age") // nothing is forked
 	s.writing().writeInfo(t)
 	t.Line("rdb_changes_since_last_save", i.Changes)

@@ -11,6 +11,7 @@ import (
 
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
+	"lockserver/store"
 )
 
 // Loading: what is on disk is read in slices, between which the host answers clients, most of them with
@@ -26,6 +27,9 @@ type loading struct {
 	alone      bool  // in the middle of a command, so that nobody else may have the lock
 	ended      error // why it was broken off: the server is to end
 	pace       pace
+	aside      *store.Store // what is loaded into, beside the data; nil: into the data
+	serves     bool         // clients find the data from before
+	adopted    bool         // what was loaded aside is the data, and the log is not written anew yet
 }
 
 // reportLoadUS is how often a long load is reported.
@@ -93,10 +97,8 @@ func (s *Storage) loadSnapshot() error {
 	if s.config.DBFilename == "" {
 		return nil
 	}
-	if s.config.Replication.MasterHost != "" {
-		s.store.SetFrozenTime(true)
-		defer s.store.SetFrozenTime(false)
-	}
+	s.store.SetFrozenTime(s.config.Replication.MasterHost != "")
+	defer s.store.SetFrozenTime(false)
 	got, err := s.readSnapshot(false)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -230,9 +232,12 @@ func (s *Storage) rest() error {
 		return nil
 	}
 	l.reportedUS = now
-	keys := 0
-	for db := range s.store.Len() {
-		keys += s.store.DB(db).Len()
+	keys, into := 0, s.store
+	if l.aside != nil {
+		into = l.aside
+	}
+	for db := range into.Len() {
+		keys += into.DB(db).Len()
 	}
 	s.reportLoad(keys, l.done*1_000_000/max(1, now-l.startedUS))
 	return nil

@@ -93,8 +93,23 @@ func (s *Storage) Broken() error {
 	return s.log.broken
 }
 
-// Loading reports whether the data is still being read.
+// Loading reports whether data is still being read.
 func (s *Storage) Loading() bool { return s.loading != nil }
+
+// Serves reports whether clients find whole data while Loading: that from before.
+func (s *Storage) Serves() bool { return s.loading != nil && s.loading.serves }
+
+// Adopted reports whether the data is what was Loading aside, and nobody may change it yet: the log is being
+// written anew.
+func (s *Storage) Adopted() bool { return s.loading != nil && s.loading.adopted }
+
+// Aside is how many bytes are taken by what is Loading beside the data.
+func (s *Storage) Aside() int {
+	if s.loading == nil || s.loading.aside == nil {
+		return 0
+	}
+	return s.loading.aside.Used()
+}
 
 // RefusesWrites returns what keeps clients from writing, if anything does: a failed background save, or the
 // log. The error is for the client.

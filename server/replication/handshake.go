@@ -227,11 +227,12 @@ func (l *link) begin(c *dialled, id string, offset int64) error {
 	if err != nil {
 		return err
 	}
-	stopped := false
+	stopped, how := false, way{}
 	n.host.Do(func() {
 		if stopped = l.stopped; stopped {
 			return
 		}
+		how = n.wayOf(id)
 		l.state, l.total = transferring, from.size
 		l.progress.got.Store(0)
 		l.hear()
@@ -239,8 +240,8 @@ func (l *link) begin(c *dialled, id string, offset int64) error {
 	if stopped {
 		return nil
 	}
-	n.host.Log().Info("MASTER <-> REPLICA sync: receiving " + from.what + " from master")
-	db, err := l.take(from)
+	n.host.Log().Info("MASTER <-> REPLICA sync: receiving " + from.what + " from master " + how.to())
+	db, err := l.take(from, how)
 	if err != nil {
 		return fmt.Errorf("the master's snapshot: %w", err)
 	}

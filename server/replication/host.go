@@ -54,10 +54,9 @@ type Host interface {
 	HasLog() bool
 	LogEnd() int64
 	LogSynced(position int64) bool
-	// Replace forgets all data and loads a snapshot in its place, which read returns. Others get the lock
-	// meanwhile, and clients are told -LOADING. It is called without the lock. After an error there is no
-	// data. db is the database that the history goes on in, as the snapshot says; below 0: it does not.
-	Replace(read io.Reader, size int64) (db int, err error)
+	// Replace puts a snapshot in the place of the data. Others get the lock meanwhile. It is called without
+	// the lock. db is the database that the history goes on in, as the snapshot says; below 0: it does not.
+	Replace(by Replacement) (db int, err error)
 
 	// Ends reports whether the server ends as soon as its replicas have everything.
 	Ends() bool
@@ -65,6 +64,18 @@ type Host interface {
 	HoldWrites(on bool)
 	// Followed is told that the server follows another from now on, or, with false, nobody.
 	Followed(follows bool)
+}
+
+// Replacement is a snapshot that is to take the place of the data.
+type Replacement struct {
+	From io.Reader // is read without the lock
+	Size int64     // 0: it is not known
+	// Aside says that it is loaded beside the data, which stays if that fails. Otherwise that is forgotten
+	// first, and after an error there is none. Serves says that clients find the old data meanwhile, and are
+	// not told -LOADING.
+	Aside, Serves bool
+	// Gone is called under the lock when the old data is to go. Its error keeps it, and is Replace's.
+	Gone func() error
 }
 
 // Snapshot is a cut of the data.

@@ -2,7 +2,6 @@ package replication
 
 import (
 	"context"
-	"io"
 	"log/slog"
 	"net"
 	"os"
@@ -23,26 +22,26 @@ type fakeHost struct {
 
 var _ Host = (*fakeHost)(nil)
 
-func (h *fakeHost) Background(func())                     {}
-func (h *fakeHost) Ending() <-chan struct{}               { return nil }
-func (h *fakeHost) NowMS() int64                          { return 1 }
-func (h *fakeHost) Log() *slog.Logger                     { return slog.New(slog.DiscardHandler) }
-func (h *fakeHost) NewID() string                         { return strings.Repeat("a", 40) }
-func (h *fakeHost) HandOn()                               {}
-func (h *fakeHost) Records(bool)                          {}
-func (h *fakeHost) Port(bool) int                         { return 1 }
-func (h *fakeHost) Slice(f func())                        { f() }
-func (h *fakeHost) EndUnit()                              {}
-func (h *fakeHost) Empty() bool                           { return true }
-func (h *fakeHost) Has() Features                         { return h.has }
-func (h *fakeHost) HasLog() bool                          { return false }
-func (h *fakeHost) LogEnd() int64                         { return 0 }
-func (h *fakeHost) LogSynced(int64) bool                  { return true }
-func (h *fakeHost) Ends() bool                            { return false }
-func (h *fakeHost) HoldWrites(bool)                       {}
-func (h *fakeHost) Followed(bool)                         {}
-func (h *fakeHost) Replace(io.Reader, int64) (int, error) { return 0, nil }
-func (h *fakeHost) Scratch() (disk.FS, string)            { return disk.OS{}, os.TempDir() }
+func (h *fakeHost) Background(func())                {}
+func (h *fakeHost) Ending() <-chan struct{}          { return nil }
+func (h *fakeHost) NowMS() int64                     { return 1 }
+func (h *fakeHost) Log() *slog.Logger                { return slog.New(slog.DiscardHandler) }
+func (h *fakeHost) NewID() string                    { return strings.Repeat("a", 40) }
+func (h *fakeHost) HandOn()                          {}
+func (h *fakeHost) Records(bool)                     {}
+func (h *fakeHost) Port(bool) int                    { return 1 }
+func (h *fakeHost) Slice(f func())                   { f() }
+func (h *fakeHost) EndUnit()                         {}
+func (h *fakeHost) Empty() bool                      { return true }
+func (h *fakeHost) Has() Features                    { return h.has }
+func (h *fakeHost) HasLog() bool                     { return false }
+func (h *fakeHost) LogEnd() int64                    { return 0 }
+func (h *fakeHost) LogSynced(int64) bool             { return true }
+func (h *fakeHost) Ends() bool                       { return false }
+func (h *fakeHost) HoldWrites(bool)                  {}
+func (h *fakeHost) Followed(bool)                    {}
+func (h *fakeHost) Replace(Replacement) (int, error) { return 0, nil }
+func (h *fakeHost) Scratch() (disk.FS, string)       { return disk.OS{}, os.TempDir() }
 
 // Do implements Host.
 func (h *fakeHost) Do(f func()) {

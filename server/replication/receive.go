@@ -12,15 +12,39 @@ import (
 
 // What a master sends: a snapshot (take), and the commands behind it (stream).
 
-// take puts a snapshot in the place of the data, and returns the database that what follows it is for.
-func (l *link) take(from incoming) (db int, err error) {
-	n, direct := l.node, false
-	n.host.Do(func() { direct = n.config().DisklessLoad == "on-empty-db" && n.host.Empty() })
-	counted := &counting{Reader: from, link: l}
-	if direct {
-		return l.load(counted, from.size)
+// way is how a snapshot comes to be the data (repl-diskless-load).
+type way struct {
+	direct bool // it is loaded as it comes, and not from a file
+	aside  bool // beside the data, which it replaces when it is whole
+	serves bool // which clients are told meanwhile, because it is an earlier state of the same
+}
+
+// wayOf says how the snapshot of a history is loaded. Under the host's lock.
+func (n *Node) wayOf(id string) way {
+	switch n.config().DisklessLoad {
+	case "on-empty-db":
+		return way{direct: n.host.Empty()}
+	case "swapdb":
+		return way{direct: true, aside: true, serves: n.id == id}
 	}
-	f, err := n.newScratch()
+	return way{}
+}
+
+// to says where the snapshot goes, in Redis' words.
+func (w way) to() string {
+	if w.direct {
+		return "to parser"
+	}
+	return "to disk"
+}
+
+// take puts a snapshot in the place of the data, and returns the database that what follows it is for.
+func (l *link) take(from incoming, how way) (db int, err error) {
+	counted := &counting{Reader: from, link: l}
+	if how.direct {
+		return l.load(counted, from.size, how)
+	}
+	f, err := l.node.newScratch()
 	if err != nil {
 		return 0, err
 	}
@@ -29,21 +53,24 @@ func (l *link) take(from incoming) (db int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	return l.load(f, size)
+	return l.load(f, size, how)
 }
 
-// load forgets the data and reads a snapshot. The history is nobody's until that has succeeded.
-func (l *link) load(from io.Reader, size int64) (db int, err error) {
-	n, stopped := l.node, false
-	n.host.Do(func() {
-		if stopped = l.stopped; !stopped {
-			l.known = false
+// load reads a snapshot. From when the old data goes the history is nobody's until that has succeeded.
+func (l *link) load(from io.Reader, size int64, how way) (db int, err error) {
+	gone := func() error {
+		if l.stopped {
+			return errUnfollowed
 		}
-	})
-	if stopped {
-		return 0, errors.New("the server does not follow this master any more")
+		if l.known = false; how.aside {
+			l.node.host.Log().Info("MASTER <-> REPLICA sync: Swapping active DB with loaded DB")
+		} else {
+			l.node.host.Log().Info("MASTER <-> REPLICA sync: Flushing old data")
+		}
+		return nil
 	}
-	return n.host.Replace(&living{Reader: from, link: l}, size)
+	l.node.host.Log().Info("MASTER <-> REPLICA sync: Loading DB in memory")
+	return l.node.host.Replace(Replacement{From: &living{Reader: from, link: l}, Size: size, Aside: how.aside, Serves: how.serves, Gone: gone})
 }
 
 // counting counts what is read of a snapshot, and keeps the master from taking us for dead.

@@ -185,5 +185,17 @@ func (e *Engine) LoadLibraries(sources [][]byte, replace bool) error {
 	return nil
 }
 
+// ReplaceLibraries loads the code of libraries in the place of all that are there. An error has changed
+// nothing.
+func (e *Engine) ReplaceLibraries(sources [][]byte) error {
+	were, machine := e.libraries, e.functions
+	e.DropLibraries()
+	err := e.LoadLibraries(sources, false)
+	if err != nil {
+		e.libraries, e.functions = were, machine
+	}
+	return err
+}
+
 // DropLibraries forgets all libraries.
 func (e *Engine) DropLibraries() { e.libraries, e.functions = newLibraries(), nil }

@@ -120,6 +120,7 @@ type proxy struct {
 	carried  atomic.Int64 // bytes from the server
 	cutAt    atomic.Int64 // of which so many are carried before every connection is cut; below 0: any
 	piece    atomic.Int64 // how many bytes are carried at once; 0: as they come
+	closed   atomic.Bool  // who comes is sent away
 	mu       sync.Mutex
 	open     []net.Conn
 }
@@ -150,6 +151,10 @@ func (p *proxy) accept() {
 		to, err := net.Dial("tcp", p.to)
 		if err != nil {
 			_ = from.Close()
+			continue
+		}
+		if p.closed.Load() {
+			_, _ = from.Close(), to.Close()
 			continue
 		}
 		p.mu.Lock()

@@ -1,0 +1,206 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"strconv"
+
+	"lockserver/commands"
+	"lockserver/internal/config"
+	"lockserver/persistence"
+	"lockserver/server/durability"
+	"lockserver/server/replication"
+	"lockserver/server/tlsconf"
+)
+
+// replicationHost is the executor as replication sees it.
+type replicationHost struct{ *executor }
+
+var _ replication.Host = replicationHost{}
+
+// Do implements replication.Host.
+func (h replicationHost) Do(f func()) { h.do(f) }
+
+// Background implements replication.Host.
+func (h replicationHost) Background(f func()) { h.host.background(f) }
+
+// Ending implements replication.Host.
+func (h replicationHost) Ending() <-chan struct{} { return h.host.ending() }
+
+// NowMS implements replication.Host.
+func (h replicationHost) NowMS() int64 { return h.store.NowMS() }
+
+// Config implements replication.Host.
+func (h replicationHost) Config() *config.Config { return h.config }
+
+// Log implements replication.Host.
+func (h replicationHost) Log() *slog.Logger { return h.log }
+
+// NewID implements replication.Host.
+func (h replicationHost) NewID() string { return h.newID() }
+
+// HandOn implements replication.Host.
+func (h replicationHost) HandOn() { h.handOn() }
+
+// Records implements replication.Host.
+func (h replicationHost) Records(on bool) {
+	if on {
+		h.durable.SetHistory(&h.replication)
+	} else {
+		h.durable.SetHistory(nil)
+	}
+}
+
+// Snapshot implements replication.Host.
+func (h replicationHost) Snapshot(at replication.Place, keys, functions bool) replication.Snapshot {
+	return h.durable.Copy(persistence.History(at), keys, functions)
+}
+
+// Port implements replication.Host.
+func (h replicationHost) Port(encrypted bool) int {
+	if encrypted && h.config.TLS.Port != 0 {
+		return h.config.TLS.Port
+	}
+	return h.host.port()
+}
+
+// Dial implements replication.Host.
+func (h replicationHost) Dial(ctx context.Context, host string, port int) (net.Conn, error) {
+	h.mu.Lock()
+	c := h.config
+	h.mu.Unlock()
+	at := net.JoinHostPort(host, strconv.Itoa(port))
+	if !c.Replication.TLS {
+		return new(net.Dialer).DialContext(ctx, "tcp", at)
+	}
+	return tlsconf.Dial(ctx, &c.TLS, at)
+}
+
+// Slice implements replication.Host.
+func (h replicationHost) Slice(f func()) {
+	h.lockIdle()
+	defer h.damaging()
+	h.begin()
+	f()
+	touched := h.end()
+	h.mu.Unlock()
+	kick(touched, nil)
+}
+
+// Apply implements replication.Host.
+func (h replicationHost) Apply(db int, argv [][]byte) error {
+	if h.failed != nil {
+		return h.failed
+	}
+	return h.apply(db, argv)
+}
+
+// EndUnit implements replication.Host.
+func (h replicationHost) EndUnit() { h.endUnit() }
+
+// Empty implements replication.Host.
+func (h replicationHost) Empty() bool {
+	for db := range h.store.Len() {
+		if h.store.DB(db).Len() > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// HasLog implements replication.Host.
+func (h replicationHost) HasLog() bool { return h.durable.Log() != nil }
+
+// LogEnd implements replication.Host.
+func (h replicationHost) LogEnd() int64 {
+	log := h.durable.Log()
+	if log == nil {
+		return 0
+	}
+	h.durable.NotePlace(persistence.History(h.replication.Place()))
+	return log.End()
+}
+
+// LogSynced implements replication.Host.
+func (h replicationHost) LogSynced(position int64) bool { return h.durable.Log().Synced(position) }
+
+// Replace implements replication.Host.
+func (h replicationHost) Replace(in replication.Replacement) (db int, err error) {
+	h.Slice(func() {
+		var history persistence.History
+		history, err = h.durable.Receive(durability.Incoming(in))
+		db = history.DB
+		h.begin()   // time has passed
+		h.endUnit() // who waits may find what he waits for
+	})
+	return db, err
+}
+
+// HoldWrites implements replication.Host.
+func (h replicationHost) HoldWrites(on bool) { h.holdWrites(on) }
+
+// Followed implements replication.Host.
+func (h replicationHost) Followed(follows bool) {
+	if follows {
+		again := h.follows
+		if h.demoted(); again { // another master: as in Redis that ends reading clients' waits, too
+			h.unblockAll()
+		}
+	} else {
+		h.promoted()
+	}
+}
+
+// replicationOf is what a server has of replication, and the client that asks.
+func replicationOf(c *commands.Ctx) (*replication.Node, replication.Client) {
+	s := sessionOf(c)
+	return &s.executor.replication, replicaClient{s}
+}
+
+// replicaClient is a session as replication sees it: as one that may be a replica, and its connection.
+type replicaClient struct{ session *session }
+
+var (
+	_ replication.Client = replicaClient{}
+	_ replication.Peer   = replicaClient{}
+)
+
+// Replica implements replication.Client.
+func (c replicaClient) Replica() *replication.Replica { return c.session.replica }
+
+// BecomeReplica implements replication.Client.
+func (c replicaClient) BecomeReplica(r *replication.Replica) { c.session.replica = r }
+
+// Peer implements replication.Client.
+func (c replicaClient) Peer() replication.Peer { return c }
+
+// Describe implements replication.Client.
+func (c replicaClient) Describe() string { return c.session.line() }
+
+// Follows implements replication.Peer.
+func (c replicaClient) Follows() {
+	c.session.class = classReplica
+	c.session.follower.Store(c.session.replica)
+}
+
+// Wake implements replication.Peer.
+func (c replicaClient) Wake() { c.session.conn.Kick(nil) }
+
+// WakeAtEnd implements replication.Peer.
+func (c replicaClient) WakeAtEnd() { c.session.conn.KickAtEnd(c.session.executor.round) }
+
+// End implements replication.Peer.
+func (c replicaClient) End() { c.session.executor.condemn(c.session) }
+
+// RemoteIP implements replication.Peer.
+func (c replicaClient) RemoteIP() string {
+	host, _, err := net.SplitHostPort(c.session.info.addr)
+	if err != nil {
+		return c.session.info.addr
+	}
+	return host
+}
+
+// Waits implements replication.Peer. What has been handed to the connection may have been read already.
+func (c replicaClient) Waits() bool { return len(c.session.out.Buf)+c.session.inboxBytes > 0 }

@@ -1,0 +1,99 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/list"
+)
+
+// told notes which databases are said to have changed.
+type told struct{ databases []int }
+
+func (t *told) KeyChanged(int, []byte) {}
+func (t *told) KeyReady(int, []byte)   {}
+func (t *told) DatabaseChanged(db int) { t.databases = append(t.databases, db) }
+func keysOf(n *Snapshot, db int) (all []string) {
+	n.Each(db, func(key string, _ Ref) bool { all = append(all, key); return true })
+	return all
+}
+
+// fillForAside loads a few values, as a snapshot is loaded.
+func fillForAside(s *Store) {
+	h := s.NewHash()
+	h.Set(s.Limits().Hash, []byte(TokenField), []byte("7"))
+	h.Set(s.Limits().Hash, []byte("me"), []byte("1"))
+	h.SetDeadline([]byte("me"), 4000)
+	l := s.NewList()
+	l.Push(s.Limits().List, list.Right, []byte("a"), []byte("b"))
+	z := s.NewZSet()
+	z.Set(s.Limits().ZSet, []byte("order"), 3000)
+	s.DB(0).LoadString([]byte("plain"), []byte("new"), 0)
+	s.DB(0).LoadString([]byte("timed"), []byte("new"), 2000)
+	s.DB(0).LoadHash([]byte("lock"), h, 9000)
+	s.DB(1).LoadList([]byte("list"), l, 0)
+	s.DB(1).LoadZSet([]byte(HoldsPrefix+"v"), z, 0)
+	s.DB(1).LoadString([]byte(CompanionPrefix+"x"), []byte("1"), 0)
+}
+
+// TestAdopt: what was loaded aside is the data, with its deadlines and all that is known of it, and of what
+// was there nothing is left but what a snapshot from before reads.
+func TestAdopt(t *testing.T) {
+	s, same := New(2, Limits{}), New(2, Limits{})
+	s.SetNow(1_000_000)
+	same.SetNow(1_000_000)
+	fillForAside(same)
+	for _, key := range []string{"plain", "old", "older"} {
+		s.DB(0).SetString([]byte(key), []byte("old"), NoTTL)
+		s.DB(0).Expire([]byte(key), 1500)
+	}
+	s.DB(1).SetString([]byte("old"), []byte("old"), NoTTL)
+	before := s.Cut()
+	heard := &told{}
+	s.SetObserver(heard)
+	s.Record(true)
+
+	a := s.Aside()
+	fillForAside(a)
+	require.Equal(t, 3, s.DB(0).Len(), "nothing is to be seen of it")
+	require.Empty(t, heard.databases)
+	dirty := s.Dirty()
+	require.Equal(t, 4, s.Adopt(a))
+	require.Equal(t, []int{0, 1}, heard.databases)
+	require.Equal(t, dirty+1, s.Dirty())
+	require.Nil(t, s.TakeEffects())
+
+	require.Equal(t, same.Used(), s.Used())
+	require.Equal(t, []int{3, 3}, []int{s.DB(0).Len(), s.DB(1).Len()})
+	require.Equal(t, []int{2, 1, 1}, []int{s.DB(0).Timed(), s.DB(0).TimedHashes(), s.DB(0).Holders()})
+	require.True(t, s.DB(1).HasCompanions())
+	at, ok := s.NextHoldMS()
+	require.Equal(t, []any{int64(3000), true}, []any{at, ok})
+
+	s.DB(0).SetString([]byte("plain"), []byte("newer"), NoTTL)
+	s.DB(1).Delete([]byte("list"))
+	require.ElementsMatch(t, []string{"plain", "old", "older"}, keysOf(before, 0))
+	require.Equal(t, []string{"old"}, keysOf(before, 1))
+	before.Release()
+
+	after := s.Cut()
+	s.DB(0).SetString([]byte("plain"), []byte("newest"), NoTTL)
+	after.Each(0, func(key string, r Ref) bool {
+		if key == "plain" {
+			require.Equal(t, "newer", string(r.Bytes()))
+		}
+		return true
+	})
+	after.Release()
+
+	for s.SetNow(2_500_000); s.ExpireDue(10); {
+	}
+	require.Equal(t, 2, s.DB(0).Len(), "timed is gone, and nothing else was due")
+	require.Equal(t, int64(1), s.Stats().Expired)
+	for s.SetNow(9_500_000); s.ExpireDue(10); {
+	}
+	require.Equal(t, 1, s.DB(0).Len())
+	s.FlushAll()
+	require.Zero(t, s.Used())
+}
