@@ -159,12 +159,13 @@ func (a machine) Restore(r io.Reader) error {
 	m := a.member
 	from := bufio.NewReader(r)
 	clockMS, token, err := readHead(from)
-	if err != nil {
-		return err
-	}
 	m.host.Slice(func() {
-		if m.run != a.run {
+		switch {
+		case m.run != a.run:
 			err = errForeign
+			return
+		case err != nil:
+			m.stop(fmt.Errorf("a snapshot cannot be loaded: %w", err))
 			return
 		}
 		if m.state == leading { // what it has done is thrown away with all else, but the machine stays

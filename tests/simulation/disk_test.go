@@ -211,8 +211,9 @@ const keptImages = 2
 
 // sink is a snapshot that is being written. It implements hraft.SnapshotSink.
 type sink struct {
-	to    *mount
-	image image
+	to     *mount
+	image  image
+	closed bool
 }
 
 // Create implements hraft.SnapshotStore, as do the methods below.
@@ -262,6 +263,10 @@ func (s *sink) Write(b []byte) (int, error) {
 }
 
 func (s *sink) Close() error {
+	if s.closed { // the machine does it, and the library once more
+		return nil
+	}
+	s.closed = true
 	s.image.meta.Size = int64(len(s.image.data))
 	return s.to.write(func() {
 		s.to.snapshots = append(s.to.snapshots, &s.image)

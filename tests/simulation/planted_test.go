@@ -57,7 +57,7 @@ var faults = []plant.Fault{
 }
 
 // plantedRuns is within how many runs a fault must be found.
-const plantedRuns = "2000"
+const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {

@@ -1,0 +1,52 @@
+package simulation
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// behind makes a member that has to be given a snapshot, of the leader's disk, when it starts again.
+func (s *scene) behind() (leader, away *member) {
+	s.trailing = 1
+	leader = s.leader()
+	away = s.others(leader)[0]
+	away.crash()
+	for i := range 100 {
+		require.Equal(s.t, "OK", s.do("SET", fmt.Sprint("key", i), "1").Str)
+	}
+	require.Equal(s.t, "Background snapshot started", leader.ask("RAFT", "SNAPSHOT").Str)
+	s.eventually("there is a snapshot", func() bool {
+		is := leader.fields()["raft_snapshot_index"]
+		return is != "" && is != "0"
+	})
+	return leader, away
+}
+
+// TestSnapshotIsSent: who was away for longer than the log goes back has all the same.
+func TestSnapshotIsSent(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		_, away := s.behind()
+		require.NoError(s.t, away.start())
+		s.same()
+		require.NotEqual(s.t, "0", away.fields()["raft_snapshot_index"])
+	})
+}
+
+// TestDamagedSnapshot: a member that is sent a snapshot that it cannot read stops, and says so. Its process
+// lives, and so does the group.
+func TestDamagedSnapshot(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader, away := s.behind()
+		leader.disk.mu.Lock()
+		for _, i := range leader.disk.snapshots {
+			i.data[0] ^= 0xff
+		}
+		leader.disk.mu.Unlock()
+		require.NoError(s.t, away.start())
+		s.eventually("it has stopped", func() bool { return away.fields()["raft_role"] == "stopped" })
+		require.Contains(s.t, away.ask("GET", "key0").Str, "has stopped")
+		require.Equal(s.t, "1", s.do("GET", "key99").Str)
+	})
+}
