@@ -26,7 +26,7 @@ func apart(t *testing.T, replica *node) (master *node, link *proxy) {
 	t.Helper()
 	master = startRedis(t, testkit.Oracle(t), "--repl-backlog-size", "16kb", "--rdbcompression", "no")
 	link = between(t, master.addr)
-	for _, line := range []string{"SET a old", "SET b old", "HSET hash f 1", "SET timed 1 PX 1", "DEBUG SET-ACTIVE-EXPIRE 0", "SET overdue 1 PX 1"} {
+	for _, line := range []string{"SET a old", "SET b old", "HSET hash f 1", "DEBUG SET-ACTIVE-EXPIRE 0", "SET overdue 1 PX 1"} {
 		require.NotContains(t, master.do(line)[:1], "-", line)
 	}
 	require.Equal(t, `"lib"`, master.Do("FUNCTION", "LOAD", library("old")).String())
