@@ -33,7 +33,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft oracle oracle-tls replication simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft bench-testing oracle oracle-tls replication simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -275,6 +275,9 @@ bench-replication: need-oracle ## what an effect costs with replicas, a full syn
 
 bench-raft: build ## a group of three beside three etcd: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
 	cd tests/comparison && $(GO) run ./raftbench -binary ../../bin/lockserver -only "$(ONLY)" $(if $(QUICK),-quick)
+
+bench-testing: build ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
+	cd tests/comparison && $(GO) run ./minibench -binary ../../bin/lockserver
 
 # A worker that is late at the end of its time fails with nothing but that: it has another try.
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
