@@ -27,7 +27,7 @@ func (e *HashEdit) make() {
 	if e.h != nil {
 		return
 	}
-	e.h = hash.New(e.db.store.epoch, e.db.store.seed)
+	e.h = hash.New(e.db.store.hashes)
 	var v value
 	v.setHash(e.h)
 	_, e.slot = e.db.put(e.key, v)

@@ -110,7 +110,7 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 }
 
 // NewHash returns an empty hash that belongs to this store.
-func (s *Store) NewHash() *hash.Hash { return hash.New(s.epoch, s.seed) }
+func (s *Store) NewHash() *hash.Hash { return hash.New(s.hashes) }
 
 // NewSet returns an empty set that belongs to this store.
 func (s *Store) NewSet() *set.Set { return set.New(s.epoch, s.seed) }

@@ -74,6 +74,7 @@ type Store struct {
 	remembered  due.Queue[timedKey] // streams, by what they are to forget first of their producers
 	epoch       *cow.Epoch
 	seed        maphash.Seed
+	hashes      *hash.Common
 	zsets       *zset.Common
 	limits      Limits
 	used        int // bytes: see memory.go
@@ -97,6 +98,7 @@ type Store struct {
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
 	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never}
+	s.hashes = &hash.Common{Epoch: s.epoch, Seed: s.seed}
 	s.zsets = &zset.Common{Epoch: s.epoch, Seed: s.seed}
 	s.fill(n)
 	return s

@@ -30,19 +30,19 @@ func (h *Hash) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	h.mustOwn()
 	name := ""
 	switch {
-	case h.table == nil && h.smallFind(field) < 0:
+	case h.table() == nil && smallFind(h.lp(), field) < 0:
 		return false
-	case h.table == nil && h.times == nil:
+	case h.table() == nil && h.times == nil:
 		h.times = spare.take()
 		name = h.times.first(field)
-	case h.table == nil:
+	case h.table() == nil:
 		name = string(field)
 	default:
 		slot := h.slot(field)
 		if slot < 0 {
 			return false
 		}
-		name, _ = h.table.At(slot)
+		name, _ = h.table().At(slot)
 		h.AllowDeadlines()
 	}
 	h.times.set(name, atMS)
@@ -107,7 +107,7 @@ func (h *Hash) LeastDeadline() int64 {
 
 // Copy returns a hash with the same fields, values and deadlines that shares nothing with h.
 func (h *Hash) Copy(lim Limits) *Hash {
-	c := New(h.ep, h.seed)
+	c := New(h.common)
 	h.Each(func(field, value []byte) bool {
 		c.Set(lim, field, value)
 		return true

@@ -2,7 +2,7 @@
 // bytes.
 //
 // A small hash is one listpack, field, value, field, value: a lock with its
-// owner and its token is one allocation of 80 bytes beside the header. A hash
+// owner and its token is one allocation of 80 bytes beside the header of 32. A hash
 // that outgrows its limits becomes a dict, for good, as in Redis.
 //
 // Fields may have deadlines, which stand beside either form; a hash without any

@@ -18,7 +18,7 @@ import (
 
 var limits = Limits{Entries: 128, Value: 64} // Redis' defaults
 
-func newHash() *Hash { return New(&cow.Epoch{}, maphash.MakeSeed()) }
+func newHash() *Hash { return New(&Common{Epoch: &cow.Epoch{}, Seed: maphash.MakeSeed()}) }
 
 func newRand(t testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
@@ -156,7 +156,7 @@ func TestGetUsesScratchForIntegersOnly(t *testing.T) {
 
 func TestWriteToASharedHeaderPanics(t *testing.T) {
 	var ep cow.Epoch
-	h := New(&ep, maphash.MakeSeed())
+	h := New(&Common{Epoch: &ep, Seed: maphash.MakeSeed()})
 	h.Set(limits, []byte("f"), []byte("v"))
 	ep.Cut()
 	require.Panics(t, func() { h.Set(limits, []byte("f"), []byte("w")) })
@@ -190,7 +190,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	var lock *Hash // outside, as a key's value is: it must not live on the stack
 	// A build with the race detector adds one that the compiler otherwise avoids.
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
-		lock = New(h.ep, h.seed)
+		lock = New(h.common)
 		lock.SetInt(limits, owner, 1)
 		lock.SetInt(limits, token, 1234567890123456)
 	}), 2.0+raceAllocs, "a lock is its header and its listpack")
@@ -199,9 +199,9 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 
 func BenchmarkLock(b *testing.B) {
 	owner, token := []byte("0f4c3bda-7bd1-4b0f-8f2e-1f2f3a4b5c6d:17"), []byte("$token")
-	ep, seed := &cow.Epoch{}, maphash.MakeSeed()
+	common := &Common{Epoch: &cow.Epoch{}, Seed: maphash.MakeSeed()}
 	acquire := func() *Hash {
-		h := New(ep, seed)
+		h := New(common)
 		h.SetInt(limits, owner, 1)
 		h.SetInt(limits, token, 1234567890123456)
 		return h

@@ -29,12 +29,12 @@ func room(length int) int {
 // fits reports whether a field may be set while the hash stays a listpack.
 func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
 	return len(field) <= lim.Value && valueLen <= lim.Value &&
-		len(h.lp)+room(len(field))+room(valueLen) < maxListpack
+		len(h.lp())+room(len(field))+room(valueLen) < maxListpack
 }
 
 // outgrown turns the hash into a table if it has too many fields.
 func (h *Hash) outgrown(lim Limits) {
-	if h.lp.Len() > 2*lim.Entries {
+	if h.lp().Len() > 2*lim.Entries {
 		h.convert()
 	}
 }
@@ -43,82 +43,84 @@ func (h *Hash) outgrown(lim Limits) {
 // a listpack, even if some of them turn out to be the same.
 func (h *Hash) PrepareFor(lim Limits, n int) {
 	h.mustOwn()
-	if h.table == nil && n > lim.Entries {
+	if h.table() == nil && n > lim.Entries {
 		h.convert()
 	}
 }
 
 // convert turns the listpack into a table.
 func (h *Hash) convert() {
-	table := dict.New[string](h.ep, h.seed)
+	table := dict.New[string](h.common.Epoch, h.common.Seed)
 	h.smallEach(func(field, value []byte) bool {
 		table.Insert(table.Hash(field), field, string(value))
 		table.AddWeight(len(value))
 		return true
 	})
-	h.table, h.lp = table, nil
+	h.setTable(table)
 }
 
-// smallFind returns the position of a field, or -1.
-func (h *Hash) smallFind(field []byte) int {
-	if h.lp == nil {
+// smallFind returns the position of a field in the listpack, or -1.
+func smallFind(lp listpack.List, field []byte) int {
+	if lp == nil {
 		return -1
 	}
-	return h.lp.Find(h.lp.First(), field, 1)
+	return lp.Find(lp.First(), field, 1)
 }
 
 func (h *Hash) smallGet(field []byte) (v listpack.Value, ok bool) {
-	pos := h.smallFind(field)
+	lp := h.lp()
+	pos := smallFind(lp, field)
 	if pos < 0 {
 		return v, false
 	}
-	return h.lp.Get(h.lp.Next(pos)), true
+	return lp.Get(lp.Next(pos)), true
 }
 
 func (h *Hash) smallSet(field, value []byte) (added bool) {
-	if pos := h.smallFind(field); pos >= 0 {
-		h.lp = h.lp.Replace(h.lp.Next(pos), value)
+	lp := h.lp()
+	if pos := smallFind(lp, field); pos >= 0 {
+		h.setLP(lp.Replace(lp.Next(pos), value))
 		return false
 	}
-	h.reserve(room(len(field)) + room(len(value)))
-	h.lp = h.lp.Append(field).Append(value)
+	h.setLP(reserve(lp, room(len(field))+room(len(value))).Append(field).Append(value))
 	return true
 }
 
 func (h *Hash) smallSetInt(field []byte, n int64) (added bool) {
-	if pos := h.smallFind(field); pos >= 0 {
-		h.lp = h.lp.ReplaceInt(h.lp.Next(pos), n)
+	lp := h.lp()
+	if pos := smallFind(lp, field); pos >= 0 {
+		h.setLP(lp.ReplaceInt(lp.Next(pos), n))
 		return false
 	}
-	h.reserve(room(len(field)) + intRoom)
-	h.lp = h.lp.Append(field).AppendInt(n)
+	h.setLP(reserve(lp, room(len(field))+intRoom).Append(field).AppendInt(n))
 	return true
 }
 
-// reserve makes room for so many more bytes.
-func (h *Hash) reserve(n int) {
-	if h.lp == nil {
-		h.lp = listpack.NewSize(n + spare)
-	} else {
-		h.lp = h.lp.Reserve(n)
+// reserve makes room for so many more bytes; lp may be nil.
+func reserve(lp listpack.List, n int) listpack.List {
+	if lp == nil {
+		return listpack.NewSize(n + spare)
 	}
+	return lp.Reserve(n)
 }
 
 func (h *Hash) smallDelete(field []byte) bool {
-	pos := h.smallFind(field)
+	lp := h.lp()
+	pos := smallFind(lp, field)
 	if pos < 0 {
 		return false
 	}
-	h.lp = h.lp.Delete(pos, 2).Trim()
+	h.setLP(lp.Delete(pos, 2).Trim())
 	return true
 }
 
 func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
-	pos := h.lp.First()
+	lp := h.lp()
+	pos := lp.First()
 	for range 2 * i {
-		pos = h.lp.Next(pos)
+		pos = lp.Next(pos)
 	}
-	f, v := h.lp.Get(pos), h.lp.Get(h.lp.Next(pos))
+	f, v := lp.Get(pos), lp.Get(lp.Next(pos))
 	field, value, dst = f.Bytes(), v.Bytes(), dst[:0]
 	if f.IsInt {
 		dst = strconv.AppendInt(dst, f.Int, 10)
@@ -131,13 +133,14 @@ func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
 }
 
 func (h *Hash) smallEach(fn func(field, value []byte) bool) {
-	if h.lp == nil {
+	lp := h.lp()
+	if lp == nil {
 		return
 	}
 	var fieldText, valueText []byte // only integers need them
-	for pos := h.lp.First(); pos >= 0; {
-		field, at := h.lp.Step(pos)
-		value, next := h.lp.Step(at)
+	for pos := lp.First(); pos >= 0; {
+		field, at := lp.Step(pos)
+		value, next := lp.Step(at)
 		pos = next
 		f, v := field.Bytes(), value.Bytes()
 		if field.IsInt {

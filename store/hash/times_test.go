@@ -66,7 +66,7 @@ func TestTimesAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 20, 60, 300} {
 		var ep cow.Epoch
-		h := New(&ep, maphash.MakeSeed())
+		h := New(&Common{Epoch: &ep, Seed: maphash.MakeSeed()})
 		want, has := map[string]int64{}, map[string]bool{}
 		var frozen *Hash
 		var old map[string]int64

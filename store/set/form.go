@@ -35,14 +35,22 @@ func (s *Set) fits(lim Limits, n, length int) bool {
 
 // push appends a member to the listpack.
 func (s *Set) push(member []byte) {
-	s.compact = s.list().Reserve(len(member) + maxElement).Append(member)
+	s.compact = s.list().Reserve(room(len(member))).Append(member)
+}
+
+// room returns how many bytes of a listpack a member takes at most.
+func room(length int) int {
+	if length < 64 {
+		return length + 2
+	}
+	return length + maxElement
 }
 
 // toListpack turns an intset into a listpack that has room for one more member
 // of so many bytes.
 func (s *Set) toListpack(length int) {
 	old := s.intset()
-	lp := listpack.NewSize(length + maxElement + old.len()*(old.width()+2))
+	lp := listpack.NewSize(room(length) + old.len()*(old.width()+2))
 	for i := range old.len() {
 		lp = lp.AppendInt(old.at(i))
 	}
