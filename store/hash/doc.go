@@ -2,8 +2,8 @@
 // bytes.
 //
 // A small hash is one listpack, field, value, field, value: a lock with its
-// owner and its token is one allocation of 80 bytes beside the header of 32. A hash
-// that outgrows its limits becomes a dict, for good, as in Redis.
+// owner and its token is one allocation of 80 bytes beside the header of 32. A
+// hash that outgrows its limits becomes a dict, for good, as in Redis.
 //
 // Fields may have deadlines, which stand beside either form; a hash without any
 // pays a nil pointer for them. Hash knows when its fields are to die, but kills

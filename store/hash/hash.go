@@ -31,7 +31,7 @@ type Common struct {
 // are many, and most are small.
 type Hash struct {
 	common *Common
-	// body is the first byte of the listpack, or the table if word says that there is no room; nil while there
+	// body is the first byte of the listpack, or the table if word tells of no room; nil while there
 	// was never a field.
 	body  unsafe.Pointer
 	times *times // deadlines of fields; nil while there was never one
