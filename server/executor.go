@@ -234,6 +234,9 @@ func (ex *executor) handOn() {
 			ex.store.GiveBackEffects()
 		}
 	}
+	if ex.member != nil {
+		ex.member.AddMessages()
+	}
 	ex.replication.AddMessages()
 }
 

@@ -49,7 +49,7 @@ func (ex *executor) HolderNote(c *commands.Ctx, was uint64) uint64 { return ex.h
 
 // Publish implements commands.Host.
 func (ex *executor) Publish(channel, message []byte) int64 {
-	ex.replication.Publish(replication.Channel, channel, message)
+	ex.handOnMessage(replication.Channel, channel, message)
 	return ex.publish(channel, message)
 }
 

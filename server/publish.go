@@ -7,6 +7,7 @@ import (
 	"lockserver/internal/keyevent"
 	"lockserver/server/attach"
 	"lockserver/server/pubsub"
+	"lockserver/server/replication"
 	"lockserver/store"
 )
 
@@ -18,6 +19,15 @@ import (
 // command, or the transaction, that did it.
 //
 // What lies in an inbox counts against client-output-buffer-limit like any output.
+
+// handOnMessage lets others who have this server's data tell who listens there.
+func (ex *executor) handOnMessage(kind replication.MessageKind, channel, message []byte) {
+	if ex.member != nil {
+		ex.member.Message(kind.String(), channel, message)
+		return
+	}
+	ex.replication.Publish(kind, channel, message)
+}
 
 // publish sends a message to everyone who listens to the channel, and returns how many they are.
 func (ex *executor) publish(channel, payload []byte) int64 {

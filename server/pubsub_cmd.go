@@ -154,7 +154,7 @@ func spublishCmd(c *commands.Ctx) error {
 	a := c.Args()
 	channel := a.Bytes()
 	message, ex := a.Bytes(), sessionOf(c).executor
-	ex.replication.Publish(replication.ShardChannel, channel, message)
+	ex.handOnMessage(replication.ShardChannel, channel, message)
 	c.Out.Int(ex.publishSharded(channel, message))
 	return nil
 }

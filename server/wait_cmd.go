@@ -49,6 +49,10 @@ func waitCmd(c *commands.Ctx) error {
 	if err := a.Err(); err != nil {
 		return err
 	}
+	if ex.member != nil {
+		c.Out.Int(ex.member.Others())
+		return nil
+	}
 	written := s.written
 	reply := func(c *commands.Ctx) { c.Out.Int(ex.acked(written)) }
 	done := func() bool { return ex.acked(written) >= n }
@@ -77,6 +81,11 @@ func waitaofCmd(c *commands.Ctx) error {
 		return a.Err()
 	case ex.follows:
 		return commands.ErrWaitAOFOnReplica
+	case ex.member != nil:
+		c.Out.Array(2)
+		c.Out.Int(1)
+		c.Out.Int(ex.member.Others())
+		return nil
 	case local > 0 && log == nil:
 		return commands.ErrWaitAOF
 	}

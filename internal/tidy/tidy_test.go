@@ -149,7 +149,7 @@ var rooms = map[string][]string{
 	"server/info":        {"commands", "internal/ascii"},
 	"server/memory":      {"commands", "internal/rusage", "server/info"},
 	"server/pubsub":      {"internal/resp"},
-	"server/raft":        {"commands", "persistence", "persistence/aof", "server/gate", "server/info", "server/replication", "store"},
+	"server/raft":        {"commands", "internal/ascii", "internal/resp", "persistence", "persistence/aof", "server/gate", "server/info", "server/replication", "store"},
 	"server/raft/engine": {"persistence", "persistence/disk", "server/raft"},
 	"server/replication": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/resp", "persistence/aof", "persistence/disk", "server/info", "store"},
 	"server/script":      {"commands", "internal/decimal", "internal/glob", "internal/luavm", "internal/resp", "internal/rusage"},

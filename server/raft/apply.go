@@ -22,7 +22,7 @@ var _ Machine = machine{}
 var errVoid = errors.New("the entry does not go on where the history has come to")
 
 // Apply implements Machine.
-func (a machine) Apply(b []byte) (err error) {
+func (a machine) Apply(b []byte, again bool) (err error) {
 	m := a.member
 	e, bad := parseEntry(b)
 	var in *replication.Input
@@ -60,17 +60,17 @@ func (a machine) Apply(b []byte) (err error) {
 	if in == nil {
 		return err
 	}
-	return a.follow(&e, in)
+	return a.follow(&e, in, again)
 }
 
-// follow applies what the leader has done.
-func (a machine) follow(e *entry, in *replication.Input) error {
+// follow applies what the leader has done. Messages of an entry that is given again have been told.
+func (a machine) follow(e *entry, in *replication.Input, again bool) error {
 	m := a.member
 	err := in.Take(e.bytes)
 	for some := in.Next(); len(some) > 0 && err == nil; some = in.Next() {
 		m.host.Slice(func() {
 			for i := range some {
-				if err = m.applyUnit(&some[i]); err != nil {
+				if err = m.applyUnit(&some[i], again); err != nil {
 					return
 				}
 				in.Bytes(&some[i])
@@ -92,9 +92,12 @@ func (a machine) follow(e *entry, in *replication.Input) error {
 }
 
 // applyUnit does what the commands of a unit say.
-func (m *Member) applyUnit(u *replication.Unit) error {
+func (m *Member) applyUnit(u *replication.Unit, again bool) error {
 	defer m.host.EndUnit()
 	for _, c := range u.Commands {
+		if again && isMessage(c.Argv) {
+			continue
+		}
 		if err := m.host.Apply(c.DB, c.Argv); err != nil {
 			return err
 		}

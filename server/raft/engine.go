@@ -34,8 +34,9 @@ type Engine interface {
 
 // Machine is what the log is about.
 type Machine interface {
-	// Apply takes the next entry. The error is for who proposed it.
-	Apply(entry []byte) error
+	// Apply takes the next entry. again: it was in the log when the engine was opened, so this member may
+	// have been given it before. The error is for who proposed it.
+	Apply(entry []byte, again bool) error
 	// Cut takes the state for a snapshot.
 	Cut() (Cut, error)
 	// Restore takes the state of a snapshot in place of what there is.

@@ -57,8 +57,9 @@ type Member struct {
 	offset  int64
 	encoder aof.Encoder
 	unproposed
-	snapping bool // a snapshot is being made
-	holding  bool // writes are held for it
+	messages []byte // of the running unit
+	snapping bool   // a snapshot is being made
+	holding  bool   // writes are held for it
 
 	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for. wanted:
 	// there is to be another.
@@ -152,6 +153,10 @@ func (m *Member) Rebuilding() bool { return m.state == rebuilding }
 
 // Failed is why the member has stopped; nil: it has not.
 func (m *Member) Failed() error { return m.failed }
+
+// Others is how many other members have, on their disks, what a reply of this one tells of: with it they are
+// a majority. More may have it, but that is not known.
+func (m *Member) Others() int64 { return int64(len(m.engine.Status().Peers) / 2) }
 
 // changed has the host told who leads. Any goroutine may call it.
 func (m *Member) changed() {
@@ -255,6 +260,7 @@ func (m *Member) notice() {
 func (m *Member) giveWay() (ahead bool) {
 	m.release()
 	m.host.HandOn()
+	m.messages = nil
 	m.host.Records(false)
 	m.loseRounds()
 	m.state = following

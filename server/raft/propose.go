@@ -1,6 +1,11 @@
 package raft
 
-import "time"
+import (
+	"time"
+
+	"lockserver/internal/ascii"
+	"lockserver/internal/resp"
+)
 
 // Rounds. What a reply may tell of is safe when a round is over that began after the command had run. A round
 // takes all that was done and makes entries of it; it is over when these are committed, and all rounds before
@@ -34,6 +39,32 @@ func (m *Member) Append(unit Effects) {
 	m.bytes = m.encoder.Unit(m.bytes, unit)
 	m.offset += int64(len(m.bytes) - before)
 	m.wanted = true
+}
+
+// Message hands a message on to who listens at other members, behind the effects of the running unit. word is
+// the command that sends it: PUBLISH or SPUBLISH.
+func (m *Member) Message(word string, channel, message []byte) {
+	if m.state == leading {
+		m.messages = resp.AppendCommand(m.messages, []byte(word), channel, message)
+	}
+}
+
+// AddMessages ends a unit, whose effects have been added.
+func (m *Member) AddMessages() {
+	if len(m.messages) == 0 {
+		return
+	}
+	m.bytes = append(m.bytes, m.messages...)
+	m.offset += int64(len(m.messages))
+	m.wanted = true
+	if m.messages = m.messages[:0]; cap(m.messages) > mostSpareBytes {
+		m.messages = nil
+	}
+}
+
+// isMessage reports whether a command of the history is one of Message's.
+func isMessage(argv [][]byte) bool {
+	return ascii.EqualFold(argv[0], "PUBLISH") || ascii.EqualFold(argv[0], "SPUBLISH")
 }
 
 // Due is the round that what a client is told now has to wait for; 0: none.
@@ -101,10 +132,15 @@ func (m *Member) propose() {
 	}
 }
 
+// owes reports whether a round is needed: there is something to remember, or somebody waits for it.
+func (m *Member) owes() bool {
+	return m.state == leading && (len(m.bytes) > 0 || m.tick || m.due > m.round)
+}
+
 // begin begins a round, and returns the entries that it consists of. Without a number it is none: what it was
 // wanted for is in the round before, which began between the end of the slice and now.
 func (m *Member) begin() (f flight, entries [][]byte) {
-	if m.state != leading || len(m.bytes) == 0 && !m.tick && m.due <= m.round {
+	if !m.owes() {
 		return f, nil
 	}
 	m.round++

@@ -140,6 +140,14 @@ const (
 	ShardChannel MessageKind = true
 )
 
+// String is the command that sends such a message.
+func (k MessageKind) String() string {
+	if k == ShardChannel {
+		return "SPUBLISH"
+	}
+	return "PUBLISH"
+}
+
 // HasReplicas reports whether anybody follows.
 func (n *Node) HasReplicas() bool { return len(n.replicas) > 0 && n.link == nil }
 
@@ -151,11 +159,7 @@ func (n *Node) Publish(kind MessageKind, channel, message []byte) {
 	if !n.HasReplicas() {
 		return
 	}
-	word := "PUBLISH"
-	if kind == ShardChannel {
-		word = "SPUBLISH"
-	}
-	n.messages = resp.AppendCommand(n.messages, []byte(word), channel, message)
+	n.messages = resp.AppendCommand(n.messages, []byte(kind.String()), channel, message)
 }
 
 // AddMessages ends a unit, whose effects have been added.

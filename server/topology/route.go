@@ -31,11 +31,15 @@ type Call struct {
 	Write   bool
 	Reads   bool // it looks at data, with keys or without
 	Stale   bool // it may run without a leader
+	Message bool // it sends a message to the channel Key
 }
 
 // Redirect says why a command that has come to a member which does not lead is not run there; nil: it is.
 func (g *Group) Redirect(p *Place, call *Call) error {
 	now := g.seen.Load()
+	if call.Message && !g.options.ReplicasServe { // those who listen hear what the leader sends
+		call = &Call{Key: call.Key, Keyed: true, Write: true}
+	}
 	if g.options.Form == Sentinel {
 		return g.refuse(now, call)
 	}

@@ -17,8 +17,11 @@ func TestLockIsKnownToAMajority(t *testing.T) {
 	c := leader.dial()
 	first := c.Do("LOCK", "door", "alice", "PX", "60000")
 	require.EqualValues(t, ':', first.Kind, first)
+	require.EqualValues(t, 1, c.Do("WAIT", "2", "0").Int, "one more and the leader are a majority (D147)")
+	require.Equal(t, "[1 1]", c.Do("WAITAOF", "1", "2", "0").String())
 	g.same()
 	for _, m := range g.others(leader) {
+		require.Contains(t, m.ask("WAIT", "1", "1").Str, "WAIT cannot be used with replica")
 		require.Contains(t, m.ask("GET", "x").Str, "READONLY", "a follower answers no reads")
 		require.Contains(t, m.ask("LOCK", "door", "bob").Str, "READONLY")
 		require.Equal(t, "PONG", m.ask("PING").Str)

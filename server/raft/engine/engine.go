@@ -164,7 +164,11 @@ func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
 		}
 	}
 	logs, stable := &telling{LogStore: o.Logs, log: o.Log}, &patient{o.Stable, o.Log, r.ended}
-	return hraft.NewRaft(c, machine{m}, logs, stable, o.Snapshots, r.witness)
+	last, err := o.Logs.LastIndex()
+	if err != nil {
+		return nil, err
+	}
+	return hraft.NewRaft(c, machine{m, last}, logs, stable, o.Snapshots, r.witness)
 }
 
 // watch tells the machine who leads.
@@ -371,13 +375,16 @@ func (e *Engine) Transfer(id string) error {
 }
 
 // machine is a raft.Machine as the library sees it.
-type machine struct{ of raft.Machine }
+type machine struct {
+	of   raft.Machine
+	last uint64 // the newest entry of the log when the engine was opened
+}
 
 var _ hraft.FSM = machine{}
 
 // Apply implements hraft.FSM.
 func (m machine) Apply(l *hraft.Log) any {
-	if err := m.of.Apply(l.Data); err != nil {
+	if err := m.of.Apply(l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
 	return nil
