@@ -15,8 +15,8 @@ import (
 // group.
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Instead("server/raft/propose.go",
-		`	if m.state != leading || `,
-		`	if planted("a reply before the commit") || m.state != leading || `)),
+		`	if m.state != leading || m.options`,
+		`	if planted("a reply before the commit") || m.state != leading || m.options`)),
 	plant.New("a read without proof", plant.Instead("server/raft/propose.go",
 		`		if len(entries) == 0 {`,
 		`		if len(entries) == 0 && !planted("a read without proof") {`)),
