@@ -236,7 +236,7 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 	switch {
 	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
 		return errGroupDecides
-	case m.Serves(), flags&keyspace == 0 && row.Group != commands.Scripting:
+	case m.Serves(), flags&keyspace == 0 && (row.Group != commands.Scripting || len(row.Keys()) == 0): // SCRIPT LOAD
 		return nil
 	case m.Failed() != nil:
 		word := "CLUSTERDOWN"

@@ -96,20 +96,45 @@ func (ex *executor) shutDown(o ShutdownOptions, tell func(err error)) (waits boo
 		ex.log.Info("User requested shutdown...")
 		ex.enter(PhaseEnding)
 		ex.handOn() // what this slice has done so far, replicas are to have, too
-		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.busy.on || ex.replication.InStep() {
+		leads := ex.member != nil && ex.member.Serves()
+		if o.Now || ex.config.ShutdownTimeoutMS == 0 || ex.busy.on || ex.replication.InStep() && !leads {
 			return false, ex.saveAndEnd(o)
 		}
-		ex.log.Info("Waiting for replicas before shutting down.")
+		if leads {
+			ex.log.Info("Handing the lead of the raft group on before shutting down.")
+		} else {
+			ex.log.Info("Waiting for replicas before shutting down.")
+		}
 		*sd = shutdown{waits: true, options: o, endMS: ex.store.NowMS() + ex.config.ShutdownTimeoutMS, refused: sd.refused}
 		sd.timer.Of = sd
 		ex.timers.set(&sd.timer, sd.endMS)
-		ex.replication.AskAcks()
-		ex.holdForShutdown(true)
+		if leads {
+			ex.handOver()
+		} else {
+			ex.replication.AskAcks()
+			ex.holdForShutdown(true)
+		}
 	}
 	if tell != nil {
 		sd.told = append(sd.told, tell)
 	}
 	return true, nil
+}
+
+// handOver has another member of the group lead, so that a planned end costs clients no election, and then
+// goes on with the shutdown, if that is still meant. If nobody can lead, the others elect when we are gone.
+func (ex *executor) handOver() {
+	before := ex.shutdown.refused
+	ex.host.background(func() {
+		if err := ex.member.HandOver(); err != nil {
+			ex.log.Warn("raft: the lead could not be handed on", "cause", err)
+		}
+		ex.do(func() {
+			if sd := &ex.shutdown; sd.waits && sd.refused == before {
+				ex.endWaiting()
+			}
+		})
+	})
 }
 
 // fire implements firer: the replicas have had their time.

@@ -163,6 +163,9 @@ func transfer(m *Member, words []string) error {
 	return asReply(err)
 }
 
+// HandOver has another member lead, any. Without the lock; it takes no longer than an election.
+func (m *Member) HandOver() error { return transfer(m, nil) }
+
 func snapshotCmd(m *Member, c *commands.Ctx) error {
 	if m.snapping || m.holding {
 		return commands.Error("ERR a snapshot is being made, or the lead handed on")

@@ -92,6 +92,41 @@ func TestNobodyLeads(t *testing.T) {
 				eventually(t, words[0]+" says "+word, func() bool { return strings.HasPrefix(leader.ask(words...).Str, word) })
 			}
 			require.Equal(t, "+PONG", leader.ask("PING").String())
+			require.Len(t, leader.ask("SCRIPT", "LOAD", "return 1").Str, 40, "which is nobody's data")
 		})
 	}
+}
+
+// TestWait: WAIT counts the others of the majority that has on disk what was written before, and its answer
+// leaves no sooner than that is so (D161).
+func TestWait(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	c := leader.dial()
+	t.Cleanup(c.Close)
+	require.Equal(t, "+OK", c.Do("SET", "x", "1").String())
+	require.EqualValues(t, 1, c.Do("WAIT", "1", "0").Int)
+	require.EqualValues(t, 1, c.Do("WAIT", "2", "0").Int, "more is not promised")
+	require.Equal(t, "[0 1]", c.Do("WAITAOF", "0", "1", "0").String())
+	for _, m := range g.others(leader) {
+		g.isolate(m, true)
+	}
+	c.Send("WAIT", "1", "0")
+	v, err := c.Next()
+	require.Error(t, err, v)
+}
+
+// TestShutdownHandsOn: a leader that is told to end has another one lead first, so that nobody waits for an
+// election.
+func TestShutdownHandsOn(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(eo *engine.Options, _ *server.Options) { eo.ElectionMS = 5_000 })
+	leader := g.leader()
+	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
+	begun := time.Now()
+	_ = leader.ask("SHUTDOWN")
+	next := g.leader(g.others(leader)...)
+	require.Less(t, time.Since(begun), 5*time.Second, "an election takes longer")
+	require.Equal(t, "1", next.ask("GET", "x").Str)
 }
