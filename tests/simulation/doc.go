@@ -28,7 +28,7 @@
 //	go test ./tests/simulation -seed 7 -runs 1 -again 100     one, again and again
 //
 // That it finds something is shown by faults that are planted in the real sources (planted_test.go, under the
-// build tag simulation). jepsen_test.go has what Jepsen found in RedisRaft, a test for each.
+// build tag simulation).
 //
 // To add a kind of data: a family and its model, beside those of data_test.go, in families. To add something
 // that befalls a group: a method of chaos, in befall.
