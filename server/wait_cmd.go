@@ -50,12 +50,12 @@ func waitCmd(c *commands.Ctx) error {
 		return err
 	}
 	if ex.member != nil {
-		c.Out.Int(ex.member.Others())
+		c.Out.Int(s.committed())
 		return nil
 	}
 	written := s.written
-	reply := func(c *commands.Ctx) { c.Out.Int(ex.copies(s, written, false)) }
-	done := func() bool { return ex.member != nil || ex.copies(s, written, false) >= n }
+	reply := func(c *commands.Ctx) { c.Out.Int(ex.acked(written)) }
+	done := func() bool { return ex.acked(written) >= n }
 	return s.await(c, deadlineMS, done, reply)
 }
 
@@ -84,7 +84,7 @@ func waitaofCmd(c *commands.Ctx) error {
 	case ex.member != nil:
 		c.Out.Array(2)
 		c.Out.Int(1)
-		c.Out.Int(ex.member.Others())
+		c.Out.Int(s.committed())
 		return nil
 	case local > 0 && log == nil:
 		return commands.ErrWaitAOF
@@ -98,11 +98,9 @@ func waitaofCmd(c *commands.Ctx) error {
 		}
 		c.Out.Array(2)
 		c.Out.Int(here)
-		c.Out.Int(ex.copies(s, written, true))
+		c.Out.Int(ex.replication.Acked(written, true))
 	}
-	done := func() bool {
-		return (ex.member != nil || ex.copies(s, written, true) >= n) && (local == 0 || synced())
-	}
+	done := func() bool { return ex.replication.Acked(written, true) >= n && (local == 0 || synced()) }
 	if err := s.await(c, deadlineMS, done, reply); err != nil {
 		return err
 	}
@@ -115,17 +113,11 @@ func waitaofCmd(c *commands.Ctx) error {
 	return nil
 }
 
-// copies is how many replicas have what a session has written, perhaps on disk. In a group a majority has on
-// disk what was committed, and a reply leaves no sooner: nobody has to wait, and more cannot be promised.
-func (ex *executor) copies(s *session, written int64, onDisk bool) int64 {
-	switch {
-	case ex.member == nil && onDisk:
-		return ex.replication.Acked(written, true)
-	case ex.member == nil:
-		return ex.acked(written)
-	}
+// committed is how many other members of the group have on disk what the session has written: with this one
+// they are a majority, and more cannot be promised. The reply leaves no sooner than that is so.
+func (s *session) committed() int64 {
 	s.tells = true
-	return int64(len(ex.member.Status().Peers) / 2)
+	return s.executor.member.Others()
 }
 
 // await answers as soon as replicas, and the disk, have what is waited for.

@@ -108,7 +108,7 @@ func TestWait(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("SET", "x", "1").String())
 	require.EqualValues(t, 1, c.Do("WAIT", "1", "0").Int)
 	require.EqualValues(t, 1, c.Do("WAIT", "2", "0").Int, "more is not promised")
-	require.Equal(t, "[0 1]", c.Do("WAITAOF", "0", "1", "0").String())
+	require.Equal(t, "[1 1]", c.Do("WAITAOF", "0", "1", "0").String())
 	for _, m := range g.others(leader) {
 		g.isolate(m, true)
 	}

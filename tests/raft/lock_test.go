@@ -17,7 +17,7 @@ func TestLockIsKnownToAMajority(t *testing.T) {
 	c := leader.dial()
 	first := c.Do("LOCK", "door", "alice", "PX", "60000")
 	require.EqualValues(t, ':', first.Kind, first)
-	require.EqualValues(t, 1, c.Do("WAIT", "2", "0").Int, "one more and the leader are a majority (D147)")
+	require.EqualValues(t, 1, c.Do("WAIT", "2", "0").Int, "one more and the leader are a majority (D161)")
 	require.Equal(t, "[1 1]", c.Do("WAITAOF", "1", "2", "0").String())
 	g.same()
 	for _, m := range g.others(leader) {
