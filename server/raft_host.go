@@ -100,12 +100,17 @@ func (h raftHost) Followed(follows bool) {
 }
 
 // sendOn closes the connections that would wait at this member for what only a leader does: those that vouch
-// for owners, and those that listen, for messages reach the clients of the leader. They connect to that one.
-// Who listens for where the master is has come to the right place.
+// for owners, and those that listen. They connect to the new one. Who listens for where the master is has come
+// to the right place; others a Sentinel closes, too, and libraries count on that: Redisson goes on with the
+// connections that it has.
 func (ex *executor) sendOn() {
+	bySentinel := ex.group.IsSentinel()
 	for _, s := range ex.clients {
-		asks := ex.group.IsSentinel() && s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
-		if s.vouches.Len() > 0 || s.subs != nil && !asks {
+		asks := s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
+		operates := s.waiter != nil && s.waiter.row.Group == commands.Server // RAFT TRANSFER
+		switch {
+		case bySentinel && (asks || operates):
+		case bySentinel, s.vouches.Len() > 0, s.subs != nil:
 			ex.condemn(s)
 		}
 	}
