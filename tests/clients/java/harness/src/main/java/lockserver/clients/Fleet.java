@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.regex.Pattern;
 
 /**
- * Three lockservers of which one leads, and the Sentinels that see to it: {@code bin/fleet}, the program in
- * {@code tests/fleet/serve}.
+ * Three lockservers of which one leads, with the Sentinels that see to it, or as a raft group: {@code bin/fleet}, the
+ * program in {@code tests/fleet/serve}.
  */
 public final class Fleet implements AutoCloseable {
     private static final Pattern FIELD = Pattern.compile("\"(name|leader)\":\"([^\"]*)\"");
@@ -25,14 +25,25 @@ public final class Fleet implements AutoCloseable {
     private final Writer commands;
     private final String name;
     private final List<String> sentinels;
+    private final List<String> nodes;
 
     /** Starts it, and returns once all know each other; the lines are of the lockservers' configuration. */
     public Fleet(String... conf) {
+        this(List.of(), conf);
+    }
+
+    /** Starts a raft group, whose clients see a "cluster", or ask a "sentinel", which each member is. */
+    public static Fleet group(String form, String... conf) {
+        return new Fleet(List.of("-group", form), conf);
+    }
+
+    private Fleet(List<String> form, String... conf) {
         Path program = Server.root().resolve("bin/fleet");
         if (!Files.exists(program)) {
             throw new IllegalStateException("there is no " + program + ": run 'make fleet'");
         }
         List<String> command = new ArrayList<>(List.of(program.toString()));
+        command.addAll(form);
         for (String line : conf) {
             command.addAll(List.of("-conf", line));
         }
@@ -46,7 +57,10 @@ public final class Fleet implements AutoCloseable {
         commands = process.outputWriter();
         String answer = answer();
         name = field(answer, "name");
-        sentinels = ADDRESS.matcher(answer.replaceFirst("\"leader\".*", "")).results().map(found -> found.group(1)).toList();
+        List<String> addresses = ADDRESS.matcher(answer.replaceFirst("\"leader\".*", "")).results().map(found -> found.group(1)).toList();
+        boolean cluster = answer.contains("\"nodes\":");
+        sentinels = cluster ? List.of() : addresses;
+        nodes = cluster ? addresses : List.of();
     }
 
     /** What the Sentinels call the master. */
@@ -57,6 +71,11 @@ public final class Fleet implements AutoCloseable {
     /** The addresses of the Sentinels, each a host and a port with a colon. */
     public List<String> sentinels() {
         return sentinels;
+    }
+
+    /** The addresses of the nodes, if clients see a cluster; empty: they ask Sentinels. */
+    public List<String> nodes() {
+        return nodes;
     }
 
     /**

@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.time.Duration;
 import java.util.Collection;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 import org.redisson.Redisson;
@@ -13,6 +14,7 @@ import org.redisson.api.RSet;
 import org.redisson.api.RedissonClient;
 import org.redisson.client.RedisException;
 import org.redisson.client.codec.StringCodec;
+import org.redisson.config.BaseMasterSlaveServersConfig;
 import org.redisson.config.Config;
 import org.redisson.config.ConstantDelay;
 
@@ -37,9 +39,13 @@ final class ByRedisson extends Library {
         // A renewal that is under way when the master goes is sent again after the timeout and the delay, and no other one is
         // begun before it has failed as often as this. With what Redisson sets by itself two failovers in a row take longer
         // than a lease has left, which is two thirds.
-        config.useSentinelServers().setMasterName(fleet.name())
-                .addSentinelAddress(fleet.sentinels().stream().map(address -> "redis://" + address).toArray(String[]::new))
-                .setTimeout(1_000).setRetryDelay(new ConstantDelay(Duration.ofMillis(200))).setRetryAttempts(100).setScanInterval(500)
+        BaseMasterSlaveServersConfig<?> servers;
+        if (fleet.nodes().isEmpty()) {
+            servers = config.useSentinelServers().setMasterName(fleet.name()).addSentinelAddress(urls(fleet.sentinels())).setScanInterval(500);
+        } else {
+            servers = config.useClusterServers().addNodeAddress(urls(fleet.nodes())).setScanInterval(500);
+        }
+        servers.setTimeout(1_000).setRetryDelay(new ConstantDelay(Duration.ofMillis(200))).setRetryAttempts(100)
                 .setMasterConnectionMinimumIdleSize(2).setMasterConnectionPoolSize(16)
                 .setSlaveConnectionMinimumIdleSize(2).setSlaveConnectionPoolSize(16)
                 .setSubscriptionConnectionMinimumIdleSize(1).setSubscriptionConnectionPoolSize(8);
@@ -49,6 +55,10 @@ final class ByRedisson extends Library {
         held = client.getLock("held:" + name);
         held.lock();
         begun = System.nanoTime();
+    }
+
+    private static String[] urls(List<String> addresses) {
+        return addresses.stream().map(address -> "redis://" + address).toArray(String[]::new);
     }
 
     @Override

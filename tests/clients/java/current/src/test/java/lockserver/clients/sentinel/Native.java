@@ -47,9 +47,9 @@ abstract class Native extends Library {
         return ask(() -> send(false, words));
     }
 
-    /** Whether an error reply is one of a master that has become a replica, or was started again to be one. */
+    /** Whether an error reply is one of a master that has become a replica, or was started again to be one, or of a group without a leader. */
     static boolean replaced(RuntimeException refusal) {
-        return List.of("READONLY", "UNBLOCKED", "LOADING").contains(refusal.getMessage().split(" ", 2)[0]);
+        return List.of("READONLY", "UNBLOCKED", "LOADING", "MASTERDOWN", "CLUSTERDOWN").contains(refusal.getMessage().split(" ", 2)[0]);
     }
 
     @Override
