@@ -2,7 +2,6 @@ package store
 
 import (
 	"math/bits"
-	"unsafe"
 
 	"lockserver/store/due"
 )
@@ -46,9 +45,6 @@ func (db *DB) Blooms() int { return db.space.blooms }
 
 // TimedHashes returns the number of hashes of which a field has a deadline.
 func (db *DB) TimedHashes() int { return db.space.timedHashes }
-
-// view is b as a string that is only read during the call.
-func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
 // hash, are removed on the way.

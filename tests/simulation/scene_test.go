@@ -68,14 +68,6 @@ func (s *scene) others(than *member) (all []*member) {
 	return all
 }
 
-// isolate cuts a member off from all others.
-func (s *scene) isolate(m *member, how weather) {
-	for _, o := range s.others(m) {
-		s.network.set(link{m.at(), o.at()}, how, 0)
-		s.network.set(link{o.at(), m.at()}, how, 0)
-	}
-}
-
 // do has the leader run a command that may run twice, whoever that is and becomes meanwhile.
 func (s *scene) do(words ...string) (v resp.Value) {
 	s.t.Helper()

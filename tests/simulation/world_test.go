@@ -32,6 +32,7 @@ const lasts = 12 * time.Second
 func run(t *testing.T, seed uint64) (w *world) {
 	w = &world{seed: seed, chance: newChance(seed, "world")}
 	w.group = newGroup(seed, one(w.chance, 3, 3, 5))
+	//lint:ignore SA1019 there is no other way to make that library's choices repeat
 	oldrand.Seed(int64(seed)) // hashicorp/raft draws the times of elections from it
 	runtime.GC()
 	begun := time.Now()
