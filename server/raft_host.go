@@ -99,10 +99,10 @@ func (h raftHost) Followed(follows bool) {
 	}
 }
 
-// sendOn closes the connections that would wait at this member for what only a leader does: those that vouch
-// for owners, and those that listen. They connect to the new one. Who listens for where the master is has come
-// to the right place; others a Sentinel closes, too, and libraries count on that: Redisson goes on with the
-// connections that it has.
+// sendOn closes the connections that would wait at this member for what only a leader does: those that
+// vouch for owners, and those that listen. They connect to the new one. Who listens for where the master
+// is has come to the right place; others a Sentinel closes, too, and libraries count on that: Redisson
+// goes on with the connections that it has.
 func (ex *executor) sendOn() {
 	bySentinel := ex.group.IsSentinel()
 	for _, s := range ex.clients {
