@@ -23,7 +23,9 @@ export ORACLE
 # ORACLE_TLS is the same with TLS: bench looks for it beside ORACLE, in a directory of that name.
 ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
+# PART=replbench or raftbench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md.
 ONLY ?=
+PART ?=
 QUICK ?=
 
 # MINUTES is how long linearizability, sessions, hostile and, if it is given, replication make and check what they make.
@@ -256,7 +258,7 @@ hostile: ## what no client would send, in random pipelines, and kill -9, with pl
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))
 
 bench: need-oracle $(NEEDS_TLS) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
-	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
+	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures $(if $(PART),-part $(PART))) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
 
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
 	$(GO) run ./tests/bench -only log -sync-delay 2ms -oracle "$(ORACLE)"

@@ -37,7 +37,14 @@ func FindBeside(server, name string) (string, error) {
 // Build builds a program of the tree that the working directory lies in (by its import path, such as
 // lockserver/cmd/lockserver), and returns its path in dir.
 func Build(ctx context.Context, dir, program string) (string, error) {
-	out, err := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(os.PathSeparator), program).CombinedOutput()
+	return BuildIn(ctx, "", dir, program)
+}
+
+// BuildIn is Build for a program of the module that lies in a directory.
+func BuildIn(ctx context.Context, module, dir, program string) (string, error) {
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", dir+string(os.PathSeparator), program)
+	cmd.Dir = module
+	out, err := cmd.CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build %s: %w\n%s", program, err, out)
 	}

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 
 	"lockserver/internal/benchkit"
@@ -27,7 +28,24 @@ type data struct {
 // ran is what one benchmark found.
 type ran struct {
 	Program string `json:"program"`
+	Apart   *apart `json:"apart,omitempty"` // nil: it ran with all others
 	benchkit.Record
+}
+
+// apart is about a benchmark that has a run of its own.
+type apart struct {
+	Made       string `json:"made"`
+	Seconds    int    `json:"seconds"`
+	Quick      bool   `json:"quick"`
+	Machine    string `json:"machine"`
+	Load       string `json:"load"`
+	Lockserver string `json:"lockserver"`
+}
+
+// put takes in what a benchmark found, in place of what it found before. Those that run apart come last.
+func (d *data) put(r ran) {
+	d.Runs = slices.DeleteFunc(d.Runs, func(old ran) bool { return old.Program == r.Program })
+	d.Runs = append(d.Runs, r)
 }
 
 func dataPath(root string) string { return filepath.Join(root, "docs", "benchmarks.json") }

@@ -128,7 +128,7 @@ func TestPicture(t *testing.T) {
 }
 
 func TestSenselessCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"extra"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"extra"}, {"-nonsense"}, {"-part", "bench"}} {
 		var stderr strings.Builder
 		require.Equal(t, 2, run(t.Context(), args, io.Discard, &stderr))
 		require.NotEmpty(t, stderr.String())
@@ -163,4 +163,21 @@ func TestBenchmarkThatFails(t *testing.T) {
 	rec, err := runOne(t.Context(), self, []string{"-test.run", "^$"}, file, io.Discard, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []string{"half"}, rec.Text)
+}
+
+// TestRunApart: what has a run of its own comes last, says when that was, and takes the place of what it
+// found before.
+func TestRunApart(t *testing.T) {
+	d := data{Runs: []ran{{Program: "bench", Record: benchkit.Record{Text: []string{"all"}}}}}
+	for _, text := range []string{"old", "new"} {
+		d.put(ran{Program: replbench, Apart: &apart{Made: "2026-11-23 " + text, Quick: true}, Record: benchkit.Record{Text: []string{text + " text"}}})
+	}
+	d.put(ran{Program: raftbench, Apart: &apart{Made: "yesterday"}})
+	require.Len(t, d.Runs, 3)
+	require.Equal(t, replbench, d.Runs[1].Program)
+	is := page(d)
+	require.Contains(t, is, "Measured apart, 2026-11-23 new")
+	require.Contains(t, is, quickNote+"\n\nnew text")
+	require.NotContains(t, is, "old")
+	require.Less(t, strings.Index(is, "all\n"), strings.Index(is, "Measured apart"))
 }

@@ -55,7 +55,8 @@ Written by ` + "`make bench`" + ` in one run; do not edit. Both servers run on t
 is made on that machine, too. Figures of other machines, or of other hours on a busy one, are other figures; what can be
 carried elsewhere are the ratios, lockserver divided by Redis; in brackets stands how far the rounds of this run lie apart.
 What was missed stands [at the end](#targets). All figures of the README and of its picture are taken from this run, whose
-data is [benchmarks.json](benchmarks.json).
+data is [benchmarks.json](benchmarks.json). The chapters on replication and on a raft group have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`" + `), and
+say when that was.
 
 Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`" + `.
 `
@@ -75,6 +76,13 @@ func page(d data) string {
 	b.WriteString("![processor time a request](benchmarks.svg)\n\n")
 	var checks []benchkit.Check
 	for _, r := range d.Runs {
+		if a := r.Apart; a != nil {
+			fmt.Fprintf(&b, "---\n\nMeasured apart, %s, in %d minutes: %s, load average %s at the start; %s.\n\n",
+				a.Made, (a.Seconds+30)/60, a.Machine, a.Load, a.Lockserver)
+			if a.Quick {
+				b.WriteString(quickNote + "\n\n")
+			}
+		}
 		b.WriteString(strings.Join(r.Text, "\n") + "\n\n")
 		checks = append(checks, r.Checks...)
 	}
