@@ -121,6 +121,22 @@ var fields = []field{
 	{info: "io_threaded_reads_processed", metric: counter("redis_io_threaded_reads_processed", "0: no thread reads for another.")},
 	{info: "io_threaded_writes_processed", metric: counter("redis_io_threaded_writes_processed", "0: no thread writes for another.")},
 	{info: "dump_payload_sanitizations", metric: counter("redis_dump_payload_sanitizations", "0: payloads are checked as they are read.")},
+	{info: "raft_serves", metric: gauge("lockserver_raft_serves", "1: this member leads its raft group. These figures are a member's alone.")},
+	{info: "raft_has_leader", metric: gauge("lockserver_raft_has_leader", "0: this member knows of nobody who leads.")},
+	{info: "raft_members", metric: gauge("lockserver_raft_members", "Members of the group.")},
+	{info: "raft_term", metric: gauge("lockserver_raft_term", "How often a leader was looked for.")},
+	{info: "raft_last_index", metric: gauge("lockserver_raft_last_index", "The newest entry of this member's log.")},
+	{info: "raft_commit_index", metric: gauge("lockserver_raft_commit_index", "The newest entry that is known to be on a majority's disks.")},
+	{info: "raft_applied_index", metric: gauge("lockserver_raft_applied_index", "The newest entry that is in this member's data.")},
+	{info: "raft_snapshot_index", metric: gauge("lockserver_raft_snapshot_index", "The newest entry that is in a snapshot.")},
+	{info: "raft_last_contact_ms", metric: gauge("lockserver_raft_last_contact_seconds", "How long ago a follower has heard of the leader; below 0: never, or it leads."), scale: 1e-3},
+	{info: "raft_uncommitted_bytes", metric: gauge("lockserver_raft_uncommitted_bytes", "What a leader has done, and told nobody, because a majority does not have it yet.")},
+	{info: "raft_log_bytes_since_snapshot", metric: gauge("lockserver_raft_log_bytes_since_snapshot", "How much of the log a start would have to apply.")},
+	{info: "raft_entries", metric: counter("lockserver_raft_entries_total", "Entries that this member has proposed as the leader.")},
+	{info: "raft_read_proofs", metric: counter("lockserver_raft_read_proofs_total", "Questions to the others whether this member leads still, for reads.")},
+	{info: "raft_rebuilds", metric: counter("lockserver_raft_rebuilds_total", "How often this member has built all its data anew, because it had done what the group does not know.")},
+	{info: "raft_elections_won", metric: counter("lockserver_raft_elections_won_total", "How often this member has become the leader.")},
+	{info: "raft_snapshots", metric: counter("lockserver_raft_snapshots_total", "Snapshots for the group's log.")},
 }
 
 func gauge(name, help string, labels ...string) metric {

@@ -194,6 +194,8 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)
 	t.Line("raft_leader_address", s.Leader.Client)
+	t.Flag("raft_serves", m.Serves())
+	t.Flag("raft_has_leader", s.Leader.ID != "")
 	t.Line("raft_members", len(s.Peers))
 	t.Line("raft_term", s.Term)
 	t.Line("raft_last_index", s.LastIndex)

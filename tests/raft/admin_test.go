@@ -1,0 +1,59 @@
+package raft
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/admin"
+)
+
+// TestMemberSeenFromOutside: a member's port of HTTP tells how its group is, in every figure that is
+// described, and that it is not ready when nobody leads.
+func TestMemberSeenFromOutside(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	get := func(m *member, path string) (status int, text string) {
+		port, err := admin.Open(m.srv, admin.Options{Addr: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		defer port.Close()
+		answer, err := http.Get("http://" + port.Addr().String() + path)
+		require.NoError(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		body, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		return answer.StatusCode, string(body)
+	}
+	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
+	g.same()
+	for _, m := range g.all {
+		_, text := get(m, "/metrics")
+		for _, d := range admin.Metrics() {
+			if strings.HasPrefix(d.Name, "lockserver_raft_") {
+				require.Contains(t, text, "\n"+d.Name+" ")
+			}
+		}
+		require.Contains(t, text, "\nlockserver_raft_has_leader 1\n")
+		require.Contains(t, text, "\nlockserver_raft_members 3\n")
+		status, why := get(m, "/readyz")
+		require.Equal(t, http.StatusOK, status, why)
+	}
+	_, text := get(leader, "/metrics")
+	require.Contains(t, text, "\nlockserver_raft_serves 1\n")
+
+	for _, m := range g.others(leader) {
+		m.stop()
+	}
+	eventually(t, "nobody leads", func() bool {
+		_, text := get(leader, "/metrics")
+		return strings.Contains(text, "\nlockserver_raft_has_leader 0\n") && strings.Contains(text, "\nlockserver_raft_serves 0\n")
+	})
+	status, why := get(leader, "/readyz")
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, why, "leader")
+}
