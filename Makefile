@@ -35,7 +35,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft bench-testing oracle oracle-tls replication simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -95,6 +95,7 @@ deps: ## install what the targets below need: redis-server 7.0 and its tools, st
 	$$sudo apt-get update && \
 	$$sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $$missing
 	@$(if $(wildcard $(ORACLE_TARBALL)),$(MAKE) --no-print-directory oracle)
+	@bash .ci/others.sh "$(ORACLE_CACHE)/others" || echo "servers of other versions could not be fetched: make replication-versions will say so"
 
 oracle: $(ORACLE_BUILT) ## build the Redis of ORACLE_TARBALL in ORACLE_CACHE, which takes a minute or two
 
@@ -218,6 +219,14 @@ snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with th
 replication: need-redis need-oracle ## lockservers and real Redis servers that follow one another, over links that break, killed, and under Sentinels (SEED=n FAILOVERS=n; MINUTES=n)
 	CI=true SEED=$(SEED) FAILOVERS=$(FAILOVERS) $(if $(filter file,$(origin MINUTES)),,MINUTES=$(MINUTES)) $(GO) test -tags oracle -count=1 -timeout 0 $(GOTESTFLAGS) \
 		./tests/replication $(if $(filter file,$(origin MINUTES)),,-v -run 'TestAnyCommand|TestKills')
+
+# Servers of other versions, which .ci/others.sh fetches: replication-versions takes others, too (OTHERS=path:path).
+OTHERS ?= $(ORACLE_CACHE)/others/redis-server-6.2:$(ORACLE_CACHE)/others/valkey-server-9.1
+
+replication-versions: need-redis need-oracle ## replication from and to a Redis 6.2 and a Valkey 9.1, or OTHERS=path:path
+	@for p in $(subst :, ,$(OTHERS)); do command -v "$$p" >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+	CI=true OTHERS="$(OTHERS)" $(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/replication \
+		-v -run '^(TestRedisFollowsLockserver|TestLockserverFollowsRedis|TestSnapshotOfARedisThatFollows|TestFailoverBetweenKinds)$$'
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
 	$(GO) test -tags raft -count=1 -parallel 4 -timeout 10m $(GOTESTFLAGS) ./server/raft/... ./tests/raft

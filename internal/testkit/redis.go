@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"sync"
 	"testing"
@@ -43,11 +44,36 @@ func Installed(t testing.TB) Program {
 }
 
 // EachProgram runs a test with Oracle and with Installed, as subtests: files have to be read by both and from
-// both.
+// both. Where the variable OTHERS of the environment names programs, with colons between them, these take
+// their place.
 func EachProgram(t *testing.T, test func(t *testing.T, p Program)) {
 	t.Helper()
+	if others := os.Getenv("OTHERS"); others != "" {
+		for _, path := range filepath.SplitList(others) {
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				found, err := exec.LookPath(path)
+				require.NoError(t, err, "OTHERS: run 'make deps'")
+				test(t, Program(found))
+			})
+		}
+		return
+	}
 	t.Run("oracle", func(t *testing.T) { test(t, Oracle(t)) })
 	t.Run("installed", func(t *testing.T) { test(t, Installed(t)) })
+}
+
+var versionText = regexp.MustCompile(`\bv=(\d+)\.`)
+
+// Major is the first number of the program's version. Valkey counts on from Redis 7.2.
+func (p Program) Major(t testing.TB) int {
+	t.Helper()
+	out, err := exec.Command(string(p), "--version").Output()
+	require.NoError(t, err, p)
+	m := versionText.FindSubmatch(out)
+	require.NotNil(t, m, "%s", out)
+	n, err := strconv.Atoi(string(m[1]))
+	require.NoError(t, err)
+	return n
 }
 
 // Tool is the path of a program that comes with this redis-server, such as redis-check-rdb.

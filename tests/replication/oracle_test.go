@@ -28,9 +28,24 @@ func startRedis(t *testing.T, p testkit.Program, args ...string) *node {
 	_, port, err := net.SplitHostPort(l.Addr().String())
 	require.NoError(t, err)
 	require.NoError(t, l.Close())
-	args = append([]string{"--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0", "--enable-debug-command", "yes"}, args...)
+	common := []string{"--port", port, "--bind", "127.0.0.1", "--repl-diskless-sync-delay", "0"}
+	if p.Major(t) >= 7 {
+		common = append(common, "--enable-debug-command", "yes")
+	}
+	args = append(common, args...)
 	p.Start(t, args...)
 	return reach(t, "127.0.0.1:"+port)
+}
+
+// eachReplica is testkit.EachProgram for those that can follow a lockserver: it is a master of Redis 7.0 and
+// later.
+func eachReplica(t *testing.T, test func(t *testing.T, p testkit.Program)) {
+	t.Helper()
+	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
+		if p.Major(t) >= 7 {
+			test(t, p)
+		}
+	})
 }
 
 // plain writes values that every Redis from 7.0 on knows.
@@ -46,7 +61,7 @@ func plain(n *node) {
 
 // TestRedisFollowsLockserver: a real Redis has what it follows, by every way in which a snapshot comes.
 func TestRedisFollowsLockserver(t *testing.T) {
-	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
+	eachReplica(t, func(t *testing.T, p testkit.Program) {
 		for _, diskless := range []string{"yes", "no"} {
 			for _, load := range []string{"disabled", "swapdb"} {
 				t.Run("diskless="+diskless+",load="+load, func(t *testing.T) {
@@ -80,12 +95,14 @@ func TestLockserverFollowsRedis(t *testing.T) {
 					master := startRedis(t, p, "--repl-diskless-sync", diskless, "--requirepass", "secret")
 					require.Equal(t, "+OK", master.do("AUTH secret"))
 					plain(master)
-					require.NotContains(t, master.Do("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)").String(), "-ERR")
+					if p.Major(t) >= 7 {
+						require.NotContains(t, master.Do("FUNCTION", "LOAD", "#!lua name=lib\nredis.register_function('f', function() return 1 end)").String(), "-ERR")
+					}
 					replica := start(t, server.Options{EventLoops: true, Directives: map[string]string{"repl-diskless-load": load, "masterauth": "secret"}})
 					link := between(t, master.addr)
 					replica.follow(link.addr())
 					inStep(t, master, replica)
-					require.Contains(t, replica.do("FUNCTION LIST"), "lib")
+					require.Equal(t, p.Major(t) >= 7, strings.Contains(replica.do("FUNCTION LIST"), "lib"))
 					link.cut()
 					plain(master)
 					master.Do("EVAL", "for i = 1, 100 do redis.call('RPUSH', KEYS[1], i) end redis.call('SPOP', 'set')", "1", "list")
@@ -160,7 +177,7 @@ func TestRandomCommandsBesideRedis(t *testing.T) {
 
 // TestSnapshotOfARedisThatFollows: a Redis stands between two lockservers.
 func TestSnapshotOfARedisThatFollows(t *testing.T) {
-	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) { snapshotOfAReplica(t, startRedis(t, p)) })
+	eachReplica(t, func(t *testing.T, p testkit.Program) { snapshotOfAReplica(t, startRedis(t, p)) })
 }
 
 // TestTools: redis-cli takes copies, and reads the history.
@@ -249,7 +266,7 @@ func TestSyncOfLongAgo(t *testing.T) {
 
 // TestFailoverBetweenKinds: a Redis hands over to a lockserver, and the other way round.
 func TestFailoverBetweenKinds(t *testing.T) {
-	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
+	eachReplica(t, func(t *testing.T, p testkit.Program) {
 		failOver(t, startRedis(t, p), start(t, server.Options{EventLoops: true}))
 		failOver(t, start(t, server.Options{EventLoops: true}), startRedis(t, p))
 	})
