@@ -92,7 +92,7 @@ func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags)
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
 	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping" // which Sentinels are asked, to see whether they live
 	if !row.Flags.Has(commands.RunsQueue) {
-		if row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
+		if s.executor.member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
 			call.Key, call.Message = argv[1], true
 		}
 		s.findKey(&call, row, argv)

@@ -106,7 +106,7 @@ func (h raftHost) Followed(follows bool) {
 func (ex *executor) sendOn() {
 	bySentinel := ex.group.IsSentinel()
 	for _, s := range ex.clients {
-		asks := s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
+		asks := s.lastRow != nil && s.lastRow.Group == commands.Sentinel || s.subs != nil && (s.subs.Has(pubsub.Channel, topology.SwitchChannel) || s.subs.Len(pubsub.Pattern) > 0)
 		operates := s.waiter != nil && s.waiter.row.Group == commands.Server // RAFT TRANSFER
 		switch {
 		case bySentinel && (asks || operates):

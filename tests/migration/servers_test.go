@@ -138,7 +138,9 @@ func (s *server) offset() int64 {
 // follow makes the server a replica of another, and waits until it is in step.
 func (s *server) follow(master *server) {
 	s.t.Helper()
-	s.ok("REPLICAOF", "127.0.0.1", master.port)
+	eventually(s.t, "it has loaded what it has, and follows", func() bool {
+		return s.Do("REPLICAOF", "127.0.0.1", master.port).String() == "+OK"
+	})
 	inStep(s.t, master, s)
 }
 

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,6 +43,7 @@ func TestSentinel(t *testing.T) {
 	})
 	t.Run("cut off, Redis leads", func(t *testing.T) { cutOff(t, fleet.Start(t, run.redis, "", run.redis, run.lockserver)) })
 	t.Run("cut off, Redis follows", func(t *testing.T) { cutOff(t, fleet.Start(t, run.redis, "", run.lockserver, run.redis)) })
+	t.Run("Sentinels cut off", func(t *testing.T) { sentinelsCutOff(t, run) })
 	t.Run("replaced", func(t *testing.T) { replacedBeforeTheReplicasAreKnown(t, run) })
 	t.Run("acknowledged", func(t *testing.T) { nothingAcknowledgedIsLost(t, run) })
 }
@@ -112,6 +114,51 @@ func cutOff(t *testing.T, f *fleet.Fleet) {
 		require.Equal(t, []string{"0", `"next"`}, []string{p.Try("EXISTS", "surplus").String(), p.Try("GET", "leader").String()})
 	}
 	require.Equal(t, "1", next.Field("sync_full"), "of the old leader; the others went on")
+}
+
+// sentinelsCutOff: the Sentinels do not reach the leader any more, but its replica and a client do, which
+// goes on writing while another one is made the leader. What it is told by then is there, and nothing is
+// told after that.
+func sentinelsCutOff(t *testing.T, run programs) {
+	f := fleet.Start(t, run.sentinel, "min-replicas-ack 1\n", run.lockserver, run.lockserver)
+	old := f.Members[0]
+	c, writer := reach(t, old.Addr()), reach(t, old.Addr())
+	require.Equal(t, "+OK", c.do("CONFIG SET requirepass secret"))
+	kept := map[string]bool{}
+	for _, n := range []*node{c, writer} {
+		kept[n.do("CLIENT ID")] = true
+	}
+	for line := range strings.Lines(c.Do("CLIENT", "LIST", "TYPE", "normal").Str + c.Do("CLIENT", "LIST", "TYPE", "pubsub").Str) {
+		if id, _, _ := strings.Cut(strings.TrimPrefix(line, "id="), " "); !kept[id] {
+			c.do("CLIENT KILL ID " + id)
+		}
+	}
+	var acked, token atomic.Int64
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		writer.Timeout = patience
+		for n := int64(1); ; n++ {
+			v, err := writer.Call("RPUSH", "acked", strconv.FormatInt(n, 10))
+			if err != nil || v.Int != n {
+				return
+			}
+			acked.Store(n)
+			if v, err = writer.Call("LOCK", "door", "me", "PX", "60000"); err != nil || v.Int == 0 {
+				return
+			}
+			token.Store(v.Int)
+		}
+	}()
+	next := f.Successor(old)
+	require.Positive(t, acked.Load())
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "requirepass", "").String())
+	f.Same(next)
+	<-over
+	require.GreaterOrEqual(t, next.Try("LLEN", "acked").Int, acked.Load())
+	require.Equal(t, fmt.Sprintf("%q", strconv.FormatInt(acked.Load(), 10)), next.Try("LINDEX", "acked", strconv.FormatInt(acked.Load()-1, 10)).String())
+	require.EqualValues(t, 0, next.Try("LOCK", "door", "thief", "PX", "1000").Int, "its holder has it")
+	require.Greater(t, next.Try("LOCK", "other", "me", "PX", "1000").Int, token.Load())
 }
 
 // replacedBeforeTheReplicasAreKnown: a planned failover that the Sentinel refuses at first.

@@ -1,3 +1,5 @@
+//go:build simulation
+
 package simulation
 
 import (
@@ -36,7 +38,7 @@ func (c *chaos) member() *member { return one(c.chance, c.group.all...) }
 // leader is who leads, for all that it knows; nil: nobody does.
 func (c *chaos) leader() *member {
 	for _, m := range c.group.all {
-		if m.alive != nil && m.alive.engine.Leads() {
+		if m.alive.Load() != nil && m.alive.Load().engine.Leads() {
 			return m
 		}
 	}
@@ -120,7 +122,7 @@ func (c *chaos) calm() {
 	c.group.network.calm()
 	for _, m := range c.group.all {
 		m.disk.set(false, 0)
-		if m.alive == nil {
+		if m.alive.Load() == nil {
 			c.again(m)
 		}
 	}
@@ -139,7 +141,7 @@ func (c *chaos) again(m *member) {
 func (c *chaos) crash() { c.toggle(c.member()) }
 
 func (c *chaos) toggle(m *member) {
-	if m.alive == nil {
+	if m.alive.Load() == nil {
 		c.again(m)
 		return
 	}
@@ -231,7 +233,7 @@ func (c *chaos) snapshot() {
 
 // later sends a command, whose reply nobody waits for.
 func (c *chaos) later(m *member, words ...string) {
-	if m.alive != nil {
+	if m.alive.Load() != nil {
 		go func() { m.ask(words...) }()
 	}
 }

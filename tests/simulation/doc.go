@@ -23,12 +23,11 @@
 // stopped in the middle of a computation: that processes are stopped and go on is shown by real ones
 // (tests/raft).
 //
-//	go test ./tests/simulation                                some runs, a few seconds
-//	go test ./tests/simulation -runs 10000 -timeout 0         many (make simulation RUNS=10000)
-//	go test ./tests/simulation -seed 7 -runs 1 -again 100     one, again and again
+//	go test -tags simulation ./tests/simulation                               some runs, a few seconds
+//	go test -tags simulation ./tests/simulation -runs 10000 -timeout 0        many (make simulation)
+//	go test -tags simulation ./tests/simulation -seed 7 -runs 1 -again 100    one, again and again
 //
-// That it finds something is shown by faults that are planted in the real sources (planted_test.go, under the
-// build tag simulation).
+// That it finds something is shown by faults that are planted in the real sources (planted_test.go).
 //
 // To add a kind of data: a family and its model, beside those of data_test.go, in families. To add something
 // that befalls a group: a method of chaos, in befall.

@@ -1,3 +1,5 @@
+//go:build simulation
+
 package simulation
 
 import (
@@ -30,7 +32,7 @@ type member struct {
 	peer  raft.Peer
 	disk  *disk
 	clock wrong
-	alive *life // nil: it does not run
+	alive atomic.Pointer[life] // nil: it does not run
 	lives int
 	left  bool // it is no member any more
 }
@@ -75,8 +77,10 @@ func (m *member) start() error {
 	if l.server, err = server.New(so); err != nil {
 		return err
 	}
-	m.alive = l
-	return l.server.Start()
+	if err = l.server.Start(); err == nil {
+		m.alive.Store(l) // clients come from now on
+	}
+	return err
 }
 
 // electionMS is for how long a leader may be silent, and watchdogMS the time of leases that the server
@@ -88,11 +92,10 @@ const (
 
 // crash ends a member's life at once: nothing that it does from now on reaches anybody, nor its disk.
 func (m *member) crash() {
-	l := m.alive
+	l := m.alive.Swap(nil)
 	if l == nil {
 		return
 	}
-	m.alive = nil
 	l.mount.crash()
 	l.crashed.Store(true)
 	l.conns.cut()
@@ -108,7 +111,7 @@ func (m *member) crash() {
 
 // dial connects a client; the connection breaks with the member.
 func (m *member) dial() (net.Conn, error) {
-	l := m.alive
+	l := m.alive.Load()
 	if l == nil {
 		return nil, errRefused
 	}

@@ -1,3 +1,5 @@
+//go:build simulation
+
 package simulation
 
 import (
@@ -20,9 +22,9 @@ func TestLateAnswersProveNothing(t *testing.T) {
 		}
 		time.Sleep(110 * time.Millisecond) // for as long as there is a heartbeat whose answer is held
 		transferred := old.later("RAFT", "TRANSFER", next.peer.ID)
-		s.eventually("another leads", next.alive.engine.Leads)
+		s.eventually("another leads", next.alive.Load().engine.Leads)
 		s.eventually("it serves", func() bool { return next.ask("SET", "x", "new").Str == "OK" })
-		require.True(s.t, old.alive.engine.Leads(), "for all that it knows")
+		require.True(s.t, old.alive.Load().engine.Leads(), "for all that it knows")
 		read := old.later("GET", "x")
 		time.Sleep(3 * time.Millisecond) // it has asked
 		s.network.set(link{voter.at(), old.at()}, fair, 0)

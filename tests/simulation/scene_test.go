@@ -1,3 +1,5 @@
+//go:build simulation
+
 package simulation
 
 import (
@@ -48,7 +50,7 @@ func (s *scene) leader(of ...*member) (found *member) {
 	}
 	s.eventually("one leads", func() bool {
 		for _, m := range of {
-			if m.alive != nil && m.alive.engine.Leads() && m.ask("PING").Str == "PONG" && !m.ask("GET", "any").IsError() {
+			if m.alive.Load() != nil && m.alive.Load().engine.Leads() && m.ask("PING").Str == "PONG" && !m.ask("GET", "any").IsError() {
 				found = m
 				return true
 			}

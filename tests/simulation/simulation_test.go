@@ -1,3 +1,5 @@
+//go:build simulation
+
 //go:debug randseednop=0
 
 package simulation

@@ -1,3 +1,5 @@
+//go:build simulation
+
 package simulation
 
 import (
@@ -138,7 +140,7 @@ func (w *world) heal() (err error) {
 	w.group.network.calm()
 	for _, m := range w.group.all {
 		m.disk.set(false, 0)
-		if m.alive == nil {
+		if m.alive.Load() == nil {
 			if err := m.start(); err != nil {
 				return err
 			}

@@ -176,8 +176,8 @@ func (r *running) watch(m raft.Machine) {
 	for {
 		select {
 		case on := <-r.notify:
-			if b, ok := r.witness.Transport.(breaker); ok && !on {
-				b.breakPipelines()
+			if !on {
+				r.witness.pipelines.breakOff(false)
 			}
 			r.learn(on)
 			m.Leads(on)
@@ -205,9 +205,7 @@ func (e *Engine) Close() error {
 	}
 	ended := r.raft.Shutdown()
 	close(r.ended) // who waits for what was proposed need not any longer
-	if b, ok := r.witness.Transport.(breaker); ok {
-		b.hangUp()
-	}
+	r.witness.hangUp()
 	err := ended.Error()
 	r.watching.Wait()
 	return err

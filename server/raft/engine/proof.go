@@ -18,6 +18,7 @@ import (
 type witness struct {
 	hraft.Transport
 	hraft.WithPreVote
+	pipelines pipelines
 
 	mu sync.Mutex
 	// asked is how many requests were sent, and questions put; said the number of the newest request that
@@ -45,6 +46,23 @@ func newWitness(t hraft.Transport) (*witness, error) {
 
 // Close implements hraft.WithClose.
 func (w *witness) Close() error { return closeTransport(w.Transport) }
+
+// AppendEntriesPipeline implements hraft.Transport.
+func (w *witness) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddress) (hraft.AppendPipeline, error) {
+	p, err := w.Transport.AppendEntriesPipeline(id, at)
+	if err != nil {
+		return nil, err
+	}
+	return w.pipelines.keep(p)
+}
+
+// hangUp breaks off what is under way, for good.
+func (w *witness) hangUp() {
+	w.pipelines.breakOff(true)
+	if t, ok := w.Transport.(hangingUp); ok {
+		t.hangUp()
+	}
+}
 
 // AppendEntries implements hraft.Transport: all heartbeats are among these requests.
 func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {

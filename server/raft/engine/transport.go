@@ -8,83 +8,72 @@ import (
 	hraft "github.com/hashicorp/raft"
 )
 
-// transport is the library's, whose exchanges can be broken off. The library waits for them when it ends,
-// and one may never: who sends entries in a pipeline waits until the answers before are read, and who reads
-// these has gone when one of them said that another leads.
-type transport struct {
-	*hraft.NetworkTransport
-	stream *stream
-
-	mu        sync.Mutex
-	hungUp    bool
-	pipelines map[hraft.AppendPipeline]struct{} // that are open
+// pipelines are those that a member has open. They can be broken off: who sends entries in a pipeline waits
+// until the answers before are read, and who reads these has gone when one of them said that another leads.
+// The library would wait for both when it ends, for ever.
+type pipelines struct {
+	mu   sync.Mutex
+	over bool // there are no more
+	open map[hraft.AppendPipeline]struct{}
 }
 
-// breaker is a transport that can break off what is under way.
-type breaker interface {
-	// breakPipelines ends all pipelines: what they were for, this member's leading, is over. The library
-	// begins new ones.
-	breakPipelines()
-	// hangUp breaks off every exchange with another member, for good.
-	hangUp()
-}
-
-var (
-	_ hraft.Transport   = (*transport)(nil)
-	_ hraft.WithPreVote = (*transport)(nil)
-	_ hraft.WithClose   = (*transport)(nil)
-	_ breaker           = (*transport)(nil)
-)
-
-// AppendEntriesPipeline implements hraft.Transport.
-func (t *transport) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddress) (hraft.AppendPipeline, error) {
-	p, err := t.NetworkTransport.AppendEntriesPipeline(id, at)
-	if err != nil {
-		return nil, err
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.hungUp {
-		_ = p.Close()
-		return nil, hraft.ErrTransportShutdown
-	}
-	if t.pipelines == nil {
-		t.pipelines = make(map[hraft.AppendPipeline]struct{})
-	}
-	t.pipelines[p] = struct{}{}
-	return pipeline{p, t}, nil
-}
-
-// pipeline is one that its transport knows of as long as it is open.
+// pipeline is one of them.
 type pipeline struct {
 	hraft.AppendPipeline
-	of *transport
+	of *pipelines
+}
+
+// keep knows of a pipeline as long as it is open.
+func (all *pipelines) keep(p hraft.AppendPipeline) (hraft.AppendPipeline, error) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if all.over {
+		return nil, errors.Join(hraft.ErrTransportShutdown, p.Close())
+	}
+	if all.open == nil {
+		all.open = make(map[hraft.AppendPipeline]struct{})
+	}
+	all.open[p] = struct{}{}
+	return pipeline{p, all}, nil
 }
 
 // Close implements hraft.AppendPipeline.
 func (p pipeline) Close() error {
 	p.of.mu.Lock()
-	delete(p.of.pipelines, p.AppendPipeline)
+	delete(p.of.open, p.AppendPipeline)
 	p.of.mu.Unlock()
 	return p.AppendPipeline.Close()
 }
 
-func (t *transport) breakPipelines() {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for p := range t.pipelines {
+// breakOff ends all pipelines: what they were for, this member's leading, is over. The library begins new
+// ones, unless this is for good.
+func (all *pipelines) breakOff(forGood bool) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.over = all.over || forGood
+	for p := range all.open {
 		_ = p.Close()
 	}
-	clear(t.pipelines)
+	clear(all.open)
 }
 
-func (t *transport) hangUp() {
-	t.mu.Lock()
-	t.hungUp = true
-	t.mu.Unlock()
-	t.breakPipelines()
-	t.stream.hangUp()
+// transport is the library's, which need not wait for a member that does not answer.
+type transport struct {
+	*hraft.NetworkTransport
+	stream *stream
 }
+
+// hangingUp is a transport that can break off every exchange with others, for good.
+type hangingUp interface{ hangUp() }
+
+var (
+	_ hraft.Transport   = (*transport)(nil)
+	_ hraft.WithPreVote = (*transport)(nil)
+	_ hraft.WithClose   = (*transport)(nil)
+	_ hangingUp         = (*transport)(nil)
+)
+
+func (t *transport) hangUp() { t.stream.hangUp() }
 
 // dialed is a connection to another member, which its stream knows of as long as it is open.
 type dialed struct {

@@ -48,7 +48,9 @@ func TestPipelineIsBrokenOff(t *testing.T) {
 			q.Respond(&hraft.AppendEntriesResponse{Term: 7}, nil)
 		}
 	}()
-	p, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	w, err := newWitness(a)
+	require.NoError(t, err)
+	p, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.NoError(t, err)
 	sent, stuck := make(chan int, 100), make(chan error, 1)
 	go func() {
@@ -69,16 +71,16 @@ func TestPipelineIsBrokenOff(t *testing.T) {
 			return nil
 		}
 	}())
-	a.breakPipelines()
+	w.pipelines.breakOff(false)
 	require.ErrorIs(t, ends(t, stuck), hraft.ErrPipelineShutdown)
-	require.Empty(t, a.pipelines)
+	require.Empty(t, w.pipelines.open)
 	require.NoError(t, p.Close())
 
-	again, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	again, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.NoError(t, err)
-	require.Len(t, a.pipelines, 1)
+	require.Len(t, w.pipelines.open, 1)
 	require.NoError(t, again.Close())
-	require.Empty(t, a.pipelines)
+	require.Empty(t, w.pipelines.open)
 }
 
 // TestHangUp: who ends does not wait for a member that does not answer, and calls nobody any more.
@@ -94,10 +96,12 @@ func TestHangUp(t *testing.T) {
 	}()
 	<-asked
 	begun := time.Now()
-	a.hangUp()
+	w, err := newWitness(a)
+	require.NoError(t, err)
+	w.hangUp()
 	require.Error(t, ends(t, under))
 	require.Less(t, time.Since(begun), sendTimeout)
-	_, err := a.AppendEntriesPipeline("b", b.stream.network.Self)
+	_, err = w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.Error(t, err)
 	require.Error(t, a.RequestVote("b", b.stream.network.Self, new(hraft.RequestVoteRequest), new(hraft.RequestVoteResponse)))
 	require.Empty(t, a.stream.dialed)

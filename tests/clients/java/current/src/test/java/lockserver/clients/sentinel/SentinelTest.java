@@ -19,10 +19,13 @@ class SentinelTest {
         failOver(new Fleet("min-replicas-ack 1", LEASE), "kill", "pause", "plan");
     }
 
-    /** The members of a raft group, of which each is a Sentinel, too. */
+    /**
+     * The members of a raft group, of which each is a Sentinel, too. Redisson may go on asking a member that has handed the lead on,
+     * which lives, and be told READONLY; so the leader is killed.
+     */
     @Test
     void groupBySentinel() {
-        failOver(Fleet.group("sentinel", LEASE), "kill", "plan");
+        failOver(Fleet.group("sentinel", LEASE), "kill", "kill");
     }
 
     @Test
