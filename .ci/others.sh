@@ -10,7 +10,7 @@ fetch() {
 	if [[ -x $to/$program ]]; then return; fi
 	mkdir -p "$to"
 	package=$(mktemp)
-	curl -fsSL --retry 3 --max-time 300 -o "$package" "$url"
+	curl -fsSL --retry 1 --connect-timeout 10 --max-time 60 -o "$package" "$url"
 	echo "$sum  $package" | sha256sum --check --quiet
 	python3 -c 'import sys, zipfile; sys.stdout.buffer.write(zipfile.ZipFile(sys.argv[1]).read(sys.argv[2]))' "$package" "$member" >"$to/$program.new"
 	rm "$package"
