@@ -176,8 +176,8 @@ func (c *Client) ask(ctx context.Context, t *task, w wish) (tokens []int64, wait
 	}
 }
 
-// begin has the fixed leases of locks that were waited for begin anew: when they were granted nobody can tell
-// who got the answer late, and a lease must not seem longer than it is.
+// begin has the fixed leases of locks that were waited for begin anew: when they were granted nobody can
+// tell who got the answer late, and a lease must not seem longer than it is.
 func (c *Client) begin(ctx context.Context, t *task, w wish, tokens []int64) error {
 	for i, key := range w.keys {
 		reply, err := c.again(ctx, []string{"RENEW", key, t.owner, "PX", strconv.FormatInt(w.lease.Milliseconds(), 10),
@@ -209,7 +209,10 @@ func (c *Client) await(ctx context.Context, words []string) ([]int64, error) {
 	patient, cancel := pastDeadline(ctx)
 	defer cancel()
 	v, err := conn.do(patient, append(words, "WAIT", strconv.FormatInt(ms, 10))...)
-	if stop() && isReply(err) {
+	switch stopped := stop(); {
+	case !isReply(err): // broken, or to a server that does not lead
+		conn.close(errBroken)
+	case stopped:
 		c.spares.give(conn)
 	}
 	switch {

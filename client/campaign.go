@@ -9,8 +9,8 @@ import (
 
 // Campaign has lead run while the caller is the only one who holds the lock at key: the leader. It waits
 // until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
-// that lead was given; lead must return then. Campaign returns what lead does while it leads, or the cause of
-// ctx's end.
+// that lead was given; lead must return then. Campaign returns what lead does while it leads, or the cause
+// of ctx's end.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		l, err := c.Lock(ctx, key)

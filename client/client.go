@@ -10,8 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Client takes locks and buys at sales on one server. Its methods may be called from any goroutine. One for a
-// program, or for each server that it uses, is enough.
+// Client takes locks and buys at sales on one server. Its methods may be called from any goroutine. One for
+// a program, or for each server that it uses, is enough.
 type Client struct {
 	server Server
 	name   string // begins the owners' names; unlike that of any other client
@@ -56,6 +56,14 @@ func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = hooks } }
 // lacks the native commands ([ErrNotLockserver]) or cannot be reached.
 func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 	return NewWith(goRedis{rdb}, settings...)
+}
+
+// NewCluster is [New] for the members of a raft group, which look like a cluster. A
+// ClusterStateReloadInterval of a second has go-redis find the next leader soon: it is a minute otherwise. A
+// member that is asked before there is one has not answered: what could not be done is told as an error, and
+// asked again by the caller.
+func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) {
+	return NewWith(goCluster{rdb}, settings...)
 }
 
 // NewWith is [New] for any client library.

@@ -16,8 +16,8 @@ var (
 	// ErrDeadlock says that waiting would have closed a circle of owners that wait for each other. The
 	// error's text has it.
 	ErrDeadlock = errors.New("waiting for the lock would never end")
-	// ErrHeldOtherwise says that a task asks for keys of which it holds some in another way: shared, alone or
-	// with others.
+	// ErrHeldOtherwise says that a task asks for keys of which it holds some in another way: shared, alone
+	// or with others.
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
@@ -37,8 +37,8 @@ type LostError struct {
 	Key   string
 	Token int64
 	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten", "deleted"; or "unreachable":
-	// the server did not answer until a moment at which the lease may have ended; or "stale": the server says
-	// that the lock has another holder by now.
+	// the server did not answer until a moment at which the lease may have ended; or "stale": the server
+	// says that the lock has another holder by now.
 	Reason string
 }
 
@@ -65,8 +65,20 @@ func replied(err error) error {
 	return err
 }
 
-// isReply reports whether the server has answered, if only with an error.
+// isReply reports whether the server has answered, if only with an error. One that has not done what it was
+// asked, because another server leads or none does, has not: that one is to be asked again, somewhere.
 func isReply(err error) bool {
 	var reply ReplyError
-	return err == nil || errors.As(err, &reply)
+	return err == nil || errors.As(err, &reply) && !isElsewhere(string(reply))
+}
+
+// isElsewhere reports whether an error reply is one of a server that does not lead, or not yet. UNBLOCKED is
+// also what an operator does to a client that waits, in other words.
+func isElsewhere(reply string) bool {
+	word, _, _ := strings.Cut(reply, " ")
+	switch word {
+	case "MOVED", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "LOADING":
+		return true
+	}
+	return strings.HasPrefix(reply, "UNBLOCKED force unblock")
 }

@@ -46,8 +46,8 @@ const (
 	// mostStrays bounds the losses that are remembered for those who are about to register.
 	mostStrays = 1024
 	// attachAtOnce is how many owners one command names at most, and ownersAhead how many are made together
-	// before they are needed: the server goes through all of its locks for each such command, and who takes a
-	// lock need not wait for it.
+	// before they are needed: the server goes through all of its locks for each such command, and who takes
+	// a lock need not wait for it.
 	attachAtOnce, ownersAhead = 500, 64
 	// pause lies between two attempts to connect, longestPause at most.
 	pause, longestPause = 20 * time.Millisecond, time.Second
@@ -265,10 +265,13 @@ func (k *keeper) makeOwners() {
 	if k.wire == nil { // the next connection vouches for all
 		return
 	}
-	came := k.wire.send(words...)
+	w := k.wire
+	came := w.send(words...)
 	go func() {
 		if a := <-came; isReply(a.err) {
 			v.said(a.err)
+		} else {
+			w.close(a.err) // the next connection vouches for all
 		}
 	}()
 }
@@ -315,6 +318,7 @@ func (k *keeper) owe(words []string) {
 			k.unpaid = append(k.unpaid, words)
 		}
 		k.mu.Unlock()
+		w.close(a.err) // it may be one to a server that does not lead
 		if !broken {
 			k.owe(words)
 		}

@@ -35,8 +35,8 @@ type wish struct {
 // [Lock.Context] of another lock makes both locks those of one owner: taking a lock again that it holds
 // succeeds at once, and must be unlocked as often.
 //
-// Errors: [ErrNotAcquired], [ErrDeadlock], the cause of ctx's end, what the server replied ([ReplyError]), or
-// what became of the connection.
+// Errors: [ErrNotAcquired], [ErrDeadlock], the cause of ctx's end, what the server replied ([ReplyError]),
+// or what became of the connection.
 func (c *Client) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}}, options)
 }
@@ -112,8 +112,8 @@ func (l *Lock) Owner() string { return l.hold.task.owner }
 const guard = "GUARD"
 
 // Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError]
-// otherwise. It is sent once: after an error of the connection nobody knows whether it was done. The reply is
-// that of [Server.Do]. The lock must be one of one key: where several were taken together,
+// otherwise. It is sent once: after an error of the connection nobody knows whether it was done. The reply
+// is that of [Server.Do]. The lock must be one of one key: where several were taken together,
 // Lock(lock.Context(), key) is that of one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	if len(l.keys) > 1 {
@@ -232,8 +232,8 @@ func (h *hold) end() {
 func (h *hold) lose(key string, token int64, reason string) {
 	h.mu.Lock()
 	releasing := len(h.locks) == 0
-	// What is being released may be gone because an UNLOCK was done whose answer was lost: then only what the
-	// server tells unasked is a loss.
+	// What is being released may be gone because an UNLOCK was done whose answer was lost: then only what
+	// the server tells unasked is a loss.
 	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable)) {
 		h.lost = &LostError{key, token, reason}
 	}
@@ -252,8 +252,8 @@ func (h *hold) lose(key string, token int64, reason string) {
 	go h.abandon()
 }
 
-// abandon lets go of what is left of a hold that is lost: other keys, or a lock of which nobody knows whether
-// it is.
+// abandon lets go of what is left of a hold that is lost: other keys, or a lock of which nobody knows
+// whether it is.
 func (h *hold) abandon() {
 	if h.many || h.lost.Reason == unreachable {
 		h.task.client.keeper.owe(h.unlock())

@@ -50,8 +50,8 @@ func (s Sale) Buy(ctx context.Context, user, order string, pieces ...int) (Outco
 	return Outcome(n), err
 }
 
-// Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier one.
-// Otherwise it was cancelled, or taken back, or there is none.
+// Confirm says that an order was paid, which keeps it. done: it is confirmed, by this call or an earlier
+// one. Otherwise it was cancelled, or taken back, or there is none.
 func (s Sale) Confirm(ctx context.Context, user, order string) (done bool, err error) {
 	return s.settle(ctx, "SECKILL.CONFIRM", user, order, "paid")
 }

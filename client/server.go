@@ -36,12 +36,38 @@ func (e ReplyError) Error() string { return string(e) }
 type goRedis struct{ rdb *redis.Client }
 
 // Do implements Server.
-func (g goRedis) Do(ctx context.Context, args ...any) (any, error) {
+func (g goRedis) Do(ctx context.Context, args ...any) (any, error) { return send(ctx, g.rdb, args) }
+
+// Dial implements Server.
+func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
+	return dial(ctx, g.rdb.Options())
+}
+
+// goCluster is the Server that a client of a cluster makes, all of whose slots one node has.
+type goCluster struct{ rdb *redis.ClusterClient }
+
+// Do implements Server.
+func (g goCluster) Do(ctx context.Context, args ...any) (any, error) { return send(ctx, g.rdb, args) }
+
+// Dial implements Server.
+func (g goCluster) Dial(ctx context.Context) (net.Conn, Login, error) {
+	g.rdb.ReloadState(ctx) // in the background: if this one leads no more, the next call knows who does
+	leader, err := g.rdb.MasterForKey(ctx, "any")
+	if err != nil {
+		return nil, Login{}, err
+	}
+	return dial(ctx, leader.Options())
+}
+
+// send is Server.Do by go-redis.
+func send(ctx context.Context, by interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}, args []any) (any, error) {
 	cmd := redis.NewCmd(ctx, args...)
 	if args[0] == guard {
-		_ = g.rdb.Process(ctx, once{cmd})
+		_ = by.Process(ctx, once{cmd})
 	} else {
-		_ = g.rdb.Process(ctx, cmd)
+		_ = by.Process(ctx, cmd)
 	}
 	reply, err := cmd.Result()
 	var replied redis.Error
@@ -60,9 +86,8 @@ type once struct{ *redis.Cmd }
 // NoRetry implements redis.Cmder.
 func (once) NoRetry() bool { return true }
 
-// Dial implements Server.
-func (g goRedis) Dial(ctx context.Context) (net.Conn, Login, error) {
-	o := g.rdb.Options()
+// dial is Server.Dial by the options of go-redis.
+func dial(ctx context.Context, o *redis.Options) (net.Conn, Login, error) {
 	login := Login{User: o.Username, Password: o.Password, Database: o.DB}
 	switch {
 	case o.CredentialsProviderContext != nil:

@@ -1,0 +1,125 @@
+package client
+
+import (
+	"bufio"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
+	"lockserver/lockservertest"
+)
+
+// elsewhere is a connection to a server that leads nobody: it lives, and says these words to whatever is
+// asked of it.
+func elsewhere(words string) net.Conn {
+	ours, theirs := net.Pipe()
+	go func() {
+		defer func() { _ = ours.Close() }()
+		in := bufio.NewReader(ours)
+		for {
+			asked, err := resp.ReadValue(in)
+			if err != nil {
+				return
+			}
+			reply := "-" + words
+			switch strings.ToUpper(asked.Elems[0].Str) {
+			case "PING":
+				reply = "+PONG"
+			case "HELLO":
+				reply = "%0"
+			case "CLIENT":
+				reply = "+OK"
+			}
+			if _, err = ours.Write([]byte(reply + "\r\n")); err != nil {
+				return
+			}
+		}
+	}()
+	return theirs
+}
+
+// sendOn has a server answer from now on that does not lead; "": the one that does.
+func (n *network) sendOn(words string) {
+	n.mu.Lock()
+	n.by = func() net.Conn { return elsewhere(words) }
+	if words == "" {
+		n.by = nil
+	}
+	n.mu.Unlock()
+	n.breakSome(1)
+}
+
+// TestSentOn: a server that lives and does not lead vouches for nobody. While there is no other the lock is
+// held, as long as its lease lasts, and then given up.
+func TestSentOn(t *testing.T) {
+	for _, words := range []string{
+		"MOVED 1 192.0.2.1:1", "CLUSTERDOWN The cluster is down", "MASTERDOWN Link with MASTER is down",
+		"READONLY You can't write against a read only replica.", "LOADING the dataset is in memory soon",
+	} {
+		word, _, _ := strings.Cut(words, " ")
+		t.Run(word, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+				held, err := c.Lock(ctx, "held")
+				require.NoError(t, err)
+				n.sendOn(words)
+				_, err = c.Lock(ctx, "other", Wait(time.Second))
+				require.Error(t, err)
+				time.Sleep(lease / 4)
+				n.sendOn("")
+				time.Sleep(2 * lease)
+				require.NoError(t, held.Context().Err())
+				require.Equal(t, int64(1), op.Do("EXISTS", "held").Int, "the one that leads renews it")
+				for range 2 * ownersAhead { // those of whom the other one was told are vouched for, too
+					other, err := c.Lock(ctx, "other")
+					require.NoError(t, err)
+					require.NoError(t, other.Unlock(ctx))
+				}
+				n.sendOn(words)
+				require.Equal(t, &LostError{"held", held.Token(), "unreachable"}, ends(t, held))
+				require.Equal(t, int64(1), op.Do("EXISTS", "held").Int, "somebody else may have it")
+			})
+		})
+	}
+}
+
+// TestNewCluster: the leader of what looks like a cluster changes; a lock is kept, and who waits for it gets
+// it.
+func TestNewCluster(t *testing.T) {
+	srv := lockservertest.RunCluster(t)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{srv.Addr}, ClusterStateReloadInterval: time.Second})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := NewCluster(rdb)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	held, err := c.Lock(ctx, "door")
+	require.NoError(t, err)
+	next := make(chan *Lock, 1)
+	go func() {
+		l, err := c.Lock(ctx, "door", Wait(time.Minute))
+		if err != nil {
+			t.Error(err)
+		}
+		next <- l
+	}()
+	for range 3 {
+		srv.Failover()
+		require.Eventually(t, func() bool {
+			reply, err := held.Guard(ctx, "SET", "n", 1)
+			return err == nil && reply == "OK"
+		}, 20*time.Second, 10*time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(srv.Do("INFO", "clients"), "blocked_clients:1") },
+			20*time.Second, 10*time.Millisecond, "it waits again")
+		require.NoError(t, held.Context().Err())
+	}
+	require.NoError(t, held.Unlock(ctx))
+	l := <-next
+	require.NotNil(t, l)
+	require.Greater(t, l.Token(), held.Token())
+	require.NoError(t, l.Unlock(ctx))
+}
