@@ -53,12 +53,18 @@ func (n *node) do(line string) string {
 	return n.Do(strings.Fields(line)...).String()
 }
 
-// follow makes the server a replica of what stands at an address.
+// follow makes the server a replica of what stands at an address. While it loads what another master has sent
+// it refuses to, as Redis does: it is told again.
 func (n *node) follow(addr string) {
 	n.t.Helper()
 	host, port, err := net.SplitHostPort(addr)
 	require.NoError(n.t, err)
-	require.Equal(n.t, "+OK", n.Do("REPLICAOF", host, port).String())
+	reply := ""
+	eventually(n.t, "it is not loading", func() bool {
+		reply = n.Do("REPLICAOF", host, port).String()
+		return !strings.HasPrefix(reply, "-LOADING")
+	})
+	require.Equal(n.t, "+OK", reply)
 }
 
 // info is a field of INFO; empty: it is not there.
