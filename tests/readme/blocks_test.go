@@ -48,6 +48,7 @@ var byHand = map[string]string{
 	"examples/flashsale/README.md": "how to start its program, which has tests of its own",
 	"examples/embedded/README.md":  "how to start its program, which has tests of its own",
 	"examples/locks/README.md":     "examples/locks/readme_test.go plays it",
+	"examples/pool/README.md":      "how to start its program, which has tests of its own",
 }
 
 // uses are the blocks that there are, each with the test that looks at all of them,
