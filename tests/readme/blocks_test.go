@@ -30,6 +30,7 @@ var pages = []page{
 	{path: "docs/CONFIGURATION.md"},
 	{path: "docs/DURABILITY.md"},
 	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
+	{path: "docs/HA.md"},
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
@@ -41,7 +42,6 @@ var byHand = map[string]string{
 	"CONTRIBUTING.md":              "internal/tidy compares its code with that of the tree",
 	"docs/INSTALL.md":              "packaging/check installs and starts what it tells of",
 	"docs/REPLICATION.md":          "tests/replication does what it says, between servers of both kinds",
-	"docs/HA.md":                   "tests/raft starts such a group",
 	"docs/MIGRATION.md":            "tests/migration does what it says, under load",
 	"docs/TESTING.md":              "cmd/lockserver starts one so; lockservertest and server/testmode_test.go do what it tells of",
 	"docs/METRICS.md":              "tests/metrics lets Prometheus scrape by it",
@@ -70,6 +70,11 @@ var uses = map[string]string{
 	"sh tls":        "TestSecurity", // with openssl and redis-cli
 	"text picture":  "a picture",
 	"text users":    "TestUsers",
+	"sh each":       "TestGroup",
+	"sh anywhere":   "TestGroup",
+	"sh new":        "TestGroup",
+	"ini unit":      "TestGroupUnit",
+	"yaml compose":  "TestGroupCompose",
 }
 
 // block is one fenced block of a page.

@@ -22,6 +22,9 @@ var binary string
 const buildCommand = "go build -o bin/lockserver ./cmd/lockserver"
 
 func TestMain(m *testing.M) {
+	if code, is := asProgram(); is {
+		os.Exit(code)
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "readme")
 		if err != nil {
