@@ -74,7 +74,8 @@ type candidate struct {
 	key   string
 }
 
-// SetMemory sets the bound, and how it is kept. chance decides which keys are looked at and which uses count.
+// SetMemory sets the bound, and how it is kept. chance decides which keys are looked at and which uses
+// count.
 func (s *Store) SetMemory(m Memory, chance Chance) {
 	m.Samples = min(max(m.Samples, 1), MaxSamples)
 	if m.Policy != s.eviction.policy {
@@ -99,8 +100,8 @@ func (s *Store) Full() bool {
 func (s *Store) LFU() bool { return s.eviction.lfu }
 
 // Evict removes keys by the policy until what is used is within its bound, at most budget of them, and
-// returns how many it removed: fewer while Full says that no other may go, or none was found in bounded time.
-// Locks never go.
+// returns how many it removed: fewer while Full says that no other may go, or none was found in bounded
+// time. Locks never go.
 func (s *Store) Evict(budget int) (removed int) {
 	if s.eviction.policy == NoEviction {
 		return 0
@@ -197,10 +198,7 @@ func (s *Store) sample(sp *space) (from *space, key string, v *value) {
 // anyTimedSpace returns a space of which a key has a deadline, by chance: the more likely the more have one;
 // nil if none has.
 func (s *Store) anyTimedSpace() *space {
-	total := 0
-	for _, db := range s.dbs {
-		total += db.space.timed
-	}
+	total := s.timedKeys()
 	if total == 0 {
 		return nil
 	}
@@ -211,6 +209,14 @@ func (s *Store) anyTimedSpace() *space {
 		}
 	}
 	panic("store: more keys with deadlines than there are")
+}
+
+// timedKeys is how many keys have a deadline.
+func (s *Store) timedKeys() (total int) {
+	for _, db := range s.dbs {
+		total += db.space.timed
+	}
+	return total
 }
 
 // fillPool looks at some keys of every database, or of all that have a deadline, and keeps the best.
@@ -226,11 +232,33 @@ func (s *Store) fillPool() {
 	}
 }
 
+// poolFrom looks at keys of sp; nil: at those of all spaces that have a deadline. Where there are no more
+// than it looks at, it looks at each of them, as Redis does: chance may pass over the only one that is to
+// go.
 func (s *Store) poolFrom(sp *space) {
-	for range s.eviction.Samples {
-		if from, key, v := s.sample(sp); v != nil {
-			s.offer(candidate{s.score(v), from, key})
+	most := s.eviction.Samples
+	switch {
+	case sp != nil && sp.keys.Len() <= most:
+		for slot := range sp.keys.Len() {
+			s.offerSlot(sp, slot)
 		}
+	case sp == nil && s.timedKeys() <= most:
+		for _, db := range s.dbs {
+			db.space.eachTimed(func(slot int) { s.offerSlot(db.space, slot) })
+		}
+	default:
+		for range most {
+			if from, key, v := s.sample(sp); v != nil {
+				s.offer(candidate{s.score(v), from, key})
+			}
+		}
+	}
+}
+
+// offerSlot puts the key in a slot into the pool, if it may go.
+func (s *Store) offerSlot(sp *space, slot int) {
+	if key, v := sp.keys.At(slot); s.evictable(key, v) {
+		s.offer(candidate{s.score(v), sp, key})
 	}
 }
 

@@ -87,6 +87,33 @@ func useUpper(s *Store) {
 	}
 }
 
+// TestEvictionOfFew: where there are no more keys than are looked at, it is no matter of chance which goes.
+func TestEvictionOfFew(t *testing.T) {
+	for _, p := range []Policy{AllKeysLRU, VolatileLRU, VolatileTTL} {
+		for seed := range uint64(500) {
+			s := New(2, Limits{})
+			for i := range 5 {
+				s.SetNow(int64(i+1) * 1_000_000)
+				s.DB(1).SetString(fmt.Append(nil, "key:", i), []byte("value"), TTL(100_000_000+int64(i)))
+			}
+			if p.volatile() {
+				for i := range 200 { // which may not go
+					s.DB(1).SetString(fmt.Append(nil, "stays:", i), []byte("value"), NoTTL)
+				}
+			}
+			s.SetMemory(Memory{MaxBytes: 1, Policy: p, Samples: 5}, rand.New(rand.NewPCG(seed, 1)))
+			for i := range 5 {
+				require.True(t, s.DB(1).Holds(fmt.Append(nil, "key:", i)))
+				require.Equal(t, 1, s.Evict(1))
+				require.False(t, s.DB(1).Holds(fmt.Append(nil, "key:", i)), "policy %d, seed %d", p, seed)
+			}
+			if p.volatile() {
+				require.Zero(t, s.Evict(1))
+			}
+		}
+	}
+}
+
 // TestEvictionAtRandom: no half of the keys fares much better than the other.
 func TestEvictionAtRandom(t *testing.T) {
 	const n = 4000

@@ -13,7 +13,8 @@ import (
 // boundBits: 64 slots have one bound. They are those of one chunk of the dict, one piece of memory.
 const boundBits = 6
 
-// deadline is an item of one of the store's queues, which say when something that belongs to a key falls due.
+// deadline is an item of one of the store's queues, which say when something that belongs to a key falls
+// due.
 type deadline = due.Item[timedKey]
 
 // timedKey is a key to which something happens at a time.
@@ -123,8 +124,8 @@ func (sp *space) dropDeadline(v *value) {
 	}
 }
 
-// anyTimed returns the slot of a key that has a deadline, by chance; -1 if there is none. Where few keys have
-// one, those behind many without are a little more likely.
+// anyTimed returns the slot of a key that has a deadline, by chance; -1 if there is none. Where few keys
+// have one, those behind many without are a little more likely.
 func (sp *space) anyTimed(chance Chance) int {
 	if sp.timed == 0 {
 		return -1
@@ -143,18 +144,37 @@ func (sp *space) anyTimed(chance Chance) int {
 			from = 0 // and around
 			continue
 		}
-		var timed [1 << boundBits]int
-		n := 0
-		for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
-			if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
-				timed[n] = slot
-				n++
-			}
+		if slots, n := sp.timedIn(group); n > 0 {
+			return slots[chance.IntN(n)]
 		}
-		if n > 0 {
-			return timed[chance.IntN(n)]
-		}
-		sp.bounds.Raise(group, due.Never) // they have all gone
 		from = group + 1
 	}
+}
+
+// eachTimed visits the slots of all keys that have a deadline.
+func (sp *space) eachTimed(visit func(slot int)) {
+	if sp.timed == 0 {
+		return
+	}
+	for group := sp.bounds.From(0); group >= 0; group = sp.bounds.From(group + 1) {
+		slots, n := sp.timedIn(group)
+		for _, slot := range slots[:n] {
+			visit(slot)
+		}
+	}
+}
+
+// timedIn returns the slots of a group that has a bound whose keys have a deadline. One in which none has is
+// not found again.
+func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
+	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
+		if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
+			slots[n] = slot
+			n++
+		}
+	}
+	if n == 0 {
+		sp.bounds.Raise(group, due.Never) // they have all gone
+	}
+	return slots, n
 }
