@@ -51,9 +51,6 @@ const (
 	stateClosed
 )
 
-// errTestOptions is returned by New.
-var errTestOptions = errors.New("server: test-mode has a clock of its own, and no group")
-
 // errNotRunning is returned by Dial.
 var errNotRunning = errors.New("server: not running")
 
@@ -70,8 +67,8 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if c.TestMode && (o.Clock != nil || o.Group != nil || o.Raft != nil) {
-		return nil, errTestOptions
+	if err := testable(&o, c); err != nil {
+		return nil, err
 	}
 	var looks *facade
 	switch {
@@ -412,7 +409,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	}
 	ex.store = store.New(c.Databases, store.Limits{})
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
-		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "",
+		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
 	ex.syncing.waiters = make(map[*waiter]struct{})
 	ex.parking = newParking(c.Databases, &ex.timers)

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"lockserver/commands"
@@ -27,6 +29,24 @@ func fitTestMode(c *config.Config) error {
 		return testmode.Alone(c)
 	}
 	return testmode.Fit(c)
+}
+
+// errTestOptions is returned by New.
+var errTestOptions = errors.New("server: test-mode has a clock of its own, and no group")
+
+// testable refuses options beside the configuration that test mode must not have.
+func testable(o *Options, c *config.Config) error {
+	switch {
+	case !c.TestMode:
+		return nil
+	case o.Clock != nil || o.Group != nil || o.Raft != nil:
+		return errTestOptions
+	case o.Listener != nil:
+		if err := testmode.FitListener(o.Listener.Addr()); err != nil {
+			return fmt.Errorf("server: %w", err)
+		}
+	}
+	return nil
 }
 
 // staysInTestMode refuses a change of the configuration that test mode must not have. The error is a

@@ -3,6 +3,8 @@ package server
 import (
 	"fmt"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -47,6 +49,12 @@ func TestTestModeIsRefused(t *testing.T) {
 	refused(Options{Addr: "[::]:0"}, "not with bind ::")
 	refused(Options{Directives: map[string]string{"bind": "127.0.0.1 -10.0.0.1"}}, "not with bind -10.0.0.1")
 	refused(Options{Directives: map[string]string{"replicaof": "10.0.0.1 6379"}}, "not with replicaof")
+	refused(Options{Directives: map[string]string{"bind": "0.0.0.0", "port": "0", "tls-port": "7000"}}, "not with bind 0.0.0.0")
+	refused(Options{Directives: map[string]string{"unixsocket": "/tmp/none", "unixsocketperm": "777"}}, "not with a unixsocket that others may use")
+	everywhere, err := net.Listen("tcp", ":0")
+	require.NoError(t, err)
+	defer everywhere.Close()
+	refused(Options{Listener: everywhere}, "not with a listener on")
 	refused(Options{Clock: NewManualClock(time.Unix(1, 0))}, "a clock of its own")
 	refused(Options{Group: topology.New(topology.Options{Self: func(net.Addr) string { return "" }})}, "no group")
 
@@ -57,6 +65,44 @@ func TestTestModeIsRefused(t *testing.T) {
 	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "maxclients", "100").String())
 	require.Contains(t, c.Do("REPLICAOF", "127.0.0.1", "1").String(), "not in test mode")
 	require.Equal(t, "+OK", c.Do("REPLICAOF", "NO", "ONE").String())
+	require.Contains(t, c.Do("PSYNC", "?", "-1").String(), "not in test mode")
+	for _, name := range []string{"dbfilename", "replica-announce-ip"} { // a file, and what is nobody's concern
+		refused := strings.HasPrefix(c.Do("CONFIG", "SET", name, "x.rdb").String(), "-ERR")
+		require.Equal(t, name == "dbfilename", refused, name)
+	}
+}
+
+// It keeps no files, also where a configuration file says where they would be.
+func TestTestModeKeepsNothing(t *testing.T) {
+	dir := t.TempDir()
+	srv := start(t, Options{ConfigFile: filepath.Join(dir, "lockserver.conf"), Directives: map[string]string{"test-mode": "yes", "dir": dir}})
+	c := client(t, srv)
+	says(t, c, [][2]string{{"SET a 1", "+OK"}})
+	for _, command := range []string{"SAVE", "BGSAVE", "BGREWRITEAOF"} {
+		require.Equal(t, "-ERR", c.Do(command).String()[:4], command)
+	}
+	require.NoError(t, srv.Shutdown(ShutdownOptions{Save: true}))
+	files, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// A server whose clock stands still ends when it is told to, whoever waits.
+func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
+	srv := inTestMode(t)
+	c, popper := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv))
+	says(t, c, [][2]string{{"TEST.CLOCK FREEZE 1000", "1000"}})
+	require.NotContains(t, c.Do("LOCK", "door", "me").String(), "ERR")
+	popper.Send("BLPOP", "l", "5")
+	eventually(t, func() bool { return infoNumber(t, c, "blocked_clients") == 1 }, "it waits")
+	c.Send("SHUTDOWN")
+	select {
+	case <-srv.Done():
+	case <-time.After(soon):
+		t.Fatal("it does not end")
+	}
+	_, err := popper.Next()
+	require.Error(t, err)
 }
 
 // Everything that goes by time goes by the clock, and each thing happens at its own time.

@@ -29,8 +29,8 @@ func members(c *testkit.Client) (addrs []string) {
 	return addrs
 }
 
-// A cluster of three, one of which has the slots. When another gets them, who waits and who is connected with
-// the old one loses its connection, and whoever asks the old one is sent on.
+// A cluster of three, one of which has the slots. When another gets them, who waits and who is connected
+// with the old one loses its connection, and whoever asks the old one is sent on.
 func TestLooksLikeACluster(t *testing.T) {
 	srv := looksLike(t, "cluster")
 	first := srv.Addr().String()

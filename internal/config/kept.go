@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The directives that tune what only Redis has inside, or that mean nothing without a cluster. They are read,
-// checked, shown and written as Redis does it, and nothing goes by them.
+// The directives that tune what only Redis has inside, or that mean nothing without a cluster. They are
+// read, checked, shown and written as Redis does it, and nothing goes by them.
 
 // kept is where the value of such a directive stands: under its name among those of its type.
 func kept[T bool | int64 | string](name string) func(*Config) *T {

@@ -47,13 +47,15 @@ type Rates struct {
 }
 
 // Due reports whether Note has to be called before anything more is counted.
-func (r *Rates) Due(nowUS int64) bool { return nowUS >= r.endUS }
+func (r *Rates) Due(nowUS int64) bool { return nowUS >= r.endUS || nowUS < r.endUS-slotUS }
 
 // Note says what the counts are now.
 func (r *Rates) Note(nowUS int64, now Sums) {
 	slot := nowUS / slotUS
 	if slot < r.slot { // the clock was set back
-		*r = Rates{slot: slot - rateSlots - 1}
+		for i := range r.sums {
+			r.sums[i] = now
+		}
 	}
 	for s := max(r.slot+1, slot-rateSlots); s <= slot; s++ {
 		r.sums[s%int64(len(r.sums))] = now

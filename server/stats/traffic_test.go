@@ -39,6 +39,20 @@ func TestRates(t *testing.T) {
 	require.EqualValues(t, 10, PerSecond(r.Rise().Commands))
 }
 
+// A test may set the clock to 1970, where there are few slots before.
+func TestRatesOfLongAgo(t *testing.T) {
+	for _, us := range []int64{0, 1000, slotUS, 16 * slotUS, 17 * slotUS} {
+		var r Rates
+		r.Note(1_795_000_000_000_000, Sums{Commands: 5})
+		require.True(t, r.Due(us))
+		r.Note(us, Sums{Commands: 100})
+		require.False(t, r.Due(us))
+		require.Zero(t, r.Rise().Commands)
+		r.Note(us+slotUS, Sums{Commands: 116})
+		require.EqualValues(t, 10, PerSecond(r.Rise().Commands))
+	}
+}
+
 func TestRatesOfTheFirstMoments(t *testing.T) {
 	var r Rates
 	r.Note(1_795_000_000_000_000, Sums{})

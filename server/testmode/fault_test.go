@@ -1,6 +1,7 @@
 package testmode
 
 import (
+	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -68,5 +69,33 @@ func TestFit(t *testing.T) {
 		c = config.Default()
 		require.NoError(t, c.Assign(map[string]string{"bind": bind}))
 		require.Equal(t, fits, Fit(c) == nil, bind)
+		require.NoError(t, c.Assign(map[string]string{"port": "0", "tls-port": "7000"}))
+		require.Equal(t, fits, Fit(c) == nil, "encrypted, on "+bind)
+	}
+}
+
+// A unix socket is its owner's alone, whatever the process' mask leaves.
+func TestFitUnixSocket(t *testing.T) {
+	for perm, fits := range map[string]bool{"0": true, "700": true, "600": true, "770": false, "702": false, "777": false} {
+		c := config.Default()
+		require.NoError(t, c.Assign(map[string]string{"port": "0", "unixsocket": "/tmp/none", "unixsocketperm": perm}))
+		err := Fit(c)
+		if !fits {
+			require.ErrorContains(t, err, "not with a unixsocket that others may use", perm)
+			continue
+		}
+		require.NoError(t, err, perm)
+		require.NotZero(t, c.UnixSocketPerm, perm)
+		require.Zero(t, c.UnixSocketPerm&0o077, perm)
+	}
+}
+
+// A listener of the program's own is one of this machine, too.
+func TestFitListener(t *testing.T) {
+	for at, fits := range map[net.Addr]bool{
+		&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 1}: true, &net.TCPAddr{IP: net.IPv6loopback, Port: 1}: true, &net.UnixAddr{Name: "/tmp/none"}: true,
+		&net.TCPAddr{Port: 1}: false, &net.TCPAddr{IP: net.IPv4zero, Port: 1}: false, &net.TCPAddr{IP: net.IPv4(10, 0, 0, 1), Port: 1}: false,
+	} {
+		require.Equal(t, fits, FitListener(at) == nil, at)
 	}
 }

@@ -3,6 +3,7 @@ package testmode
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 
@@ -42,7 +43,7 @@ func Fit(c *config.Config) error {
 	case c.Replication.MasterHost != "":
 		return errors.New("test-mode: not with replicaof: others would get a time that is none")
 	}
-	if c.ListensTCP() {
+	if c.ListensTCP() || c.TLS.Port != 0 {
 		for _, host := range c.Bind {
 			if at, err := netip.ParseAddr(trimDash(host)); err != nil || !at.IsLoopback() {
 				return fmt.Errorf("test-mode: not with bind %s: only this machine may connect, as by 127.0.0.1", host)
@@ -50,6 +51,18 @@ func Fit(c *config.Config) error {
 		}
 	}
 	c.Save, c.DBFilename = nil, ""
+	if c.UnixSocket != "" && c.UnixSocketPerm == 0 {
+		c.UnixSocketPerm = 0o700 // whatever the process' mask leaves
+	}
+	return nil
+}
+
+// FitListener is Fit for a listener that a program brings along. Of one that is not TCP's the program knows
+// who may connect.
+func FitListener(at net.Addr) error {
+	if tcp, ok := at.(*net.TCPAddr); ok && !tcp.IP.IsLoopback() {
+		return fmt.Errorf("test-mode: not with a listener on %s: only this machine may connect, as to 127.0.0.1", tcp)
+	}
 	return nil
 }
 
