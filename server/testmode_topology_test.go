@@ -3,6 +3,8 @@ package server
 import (
 	"context"
 	"net"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -122,6 +124,59 @@ func TestClientsFollowTheLeader(t *testing.T) {
 				eventually(t, func() bool { return client.Do(ctx, "UNLOCK", "door", n).Err() == nil }, "the lock is there")
 			}
 		})
+	}
+}
+
+// threePorts are three in a row on which nobody listens, below those that the system gives away.
+func threePorts(t testing.TB) (first int) {
+	t.Helper()
+	for first = 20_000 + os.Getpid()%9_000; first < 32_000; first += 3 {
+		free := 0
+		for port := first; port < first+3; port++ {
+			if ln, err := net.Listen("tcp", localPort(port)); err == nil {
+				require.NoError(t, ln.Close())
+				free++
+			}
+		}
+		if free == 3 {
+			return first
+		}
+	}
+	t.Fatal("no three ports are free")
+	return 0
+}
+
+func localPort(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// Whichever member's port somebody else has, the server says which it is, does not start, and leaves nothing
+// open; on those ports it starts when they are free.
+func TestTopologyPortIsTaken(t *testing.T) {
+	first := threePorts(t)
+	o := Options{EventLoops: true, Addr: localPort(first), Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster"}}
+	for i, told := range []string{"TCP listening socket " + localPort(first), "test-topology: member 2: ", "test-topology: member 3: "} {
+		taken, err := net.Listen("tcp", localPort(first+i))
+		require.NoError(t, err)
+		srv, err := New(o)
+		require.NoError(t, err)
+		err = srv.Start()
+		require.ErrorContains(t, err, told)
+		require.ErrorContains(t, err, "ddress already in use")
+		require.NoError(t, srv.Close())
+		require.NoError(t, taken.Close())
+		for port := first; port < first+3; port++ {
+			_, err := net.Dial("tcp", localPort(port))
+			require.Error(t, err, port)
+		}
+	}
+	srv, err := New(o)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	c := at(t, localPort(first))
+	for _, next := range []int{first + 1, first + 2, first} { // a leader that has gone comes back to its own port
+		require.Equal(t, localPort(next), c.Do("TEST.FAILOVER").Str)
+		require.Equal(t, localPort(next), members(c)[0], "there is a leader at once")
+		says(t, at(t, localPort(next)), [][2]string{{"SET foo 1", "+OK"}})
 	}
 }
 
