@@ -225,9 +225,9 @@ type Config struct {
 	RDBKeySaveDelayUS int
 	KeyLoadDelayUS    int
 
-	kept       map[string]any // see kept
-	ignored    []string       // directives that were read and have no effect here; each once, in order
-	overridden []string       // see Overridden
+	kept       keptValues
+	ignored    []string // directives that were read and have no effect here; each once, in order
+	overridden []string // see Overridden
 }
 
 // SavePoint asks for a snapshot when at least Changes writes happened and PeriodMS has passed since the last.
@@ -326,7 +326,7 @@ func (c *Config) Clone() *Config {
 	n.Save = slices.Clone(c.Save)
 	n.LatencyPercentiles = slices.Clone(c.LatencyPercentiles)
 	n.Users, n.Renames = slices.Clone(c.Users), slices.Clone(c.Renames) // whose lines are never changed
-	n.kept = cloneKept(c.kept)
+	n.kept = c.kept.clone()
 	n.ignored = slices.Clone(c.ignored)
 	n.overridden = slices.Clone(c.overridden)
 	return &n

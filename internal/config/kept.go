@@ -3,50 +3,59 @@ package config
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 )
 
 // The directives that tune what only Redis has inside, or that mean nothing without a cluster. They are
 // read, checked, shown and written as Redis does it, and nothing goes by them.
 
-// kept is where the value of such a directive stands: under its name among those of its type.
+// keptValues are their values, those of a type together, so that a configuration is copied at once.
+type keptValues struct {
+	places  map[string]int // where each stands among those of its type; all copies share it
+	flags   []bool
+	numbers []int64
+	texts   []string
+}
+
+// kept is where the value of such a directive stands: by its name among those of its type.
 func kept[T bool | int64 | string](name string) func(*Config) *T {
-	return func(c *Config) *T { return c.kept[name].(*T) }
+	return func(c *Config) *T {
+		var at any
+		switch i := c.kept.places[name]; any((*T)(nil)).(type) {
+		case *bool:
+			at = &c.kept.flags[i]
+		case *int64:
+			at = &c.kept.numbers[i]
+		default:
+			at = &c.kept.texts[i]
+		}
+		return at.(*T)
+	}
 }
 
 // newKept returns the values of all of them, each the zero of its type.
-func newKept(rows []directive) map[string]any {
-	values := make(map[string]any)
+func newKept(rows []directive) keptValues {
+	values := keptValues{places: make(map[string]int)}
 	for _, d := range rows {
 		switch d.Kind.(type) {
 		case boolKind:
-			values[d.Name] = new(bool)
+			values.places[d.Name] = len(values.flags)
+			values.flags = append(values.flags, false)
 		case integerKind[int64], memoryKind, raisedKind:
-			values[d.Name] = new(int64)
+			values.places[d.Name] = len(values.numbers)
+			values.numbers = append(values.numbers, 0)
 		default:
-			values[d.Name] = new(string)
+			values.places[d.Name] = len(values.texts)
+			values.texts = append(values.texts, "")
 		}
 	}
 	return values
 }
 
-// cloneKept is a copy that shares nothing.
-func cloneKept(values map[string]any) map[string]any {
-	clone := make(map[string]any, len(values))
-	for name, v := range values {
-		switch v := v.(type) {
-		case *bool:
-			n := *v
-			clone[name] = &n
-		case *int64:
-			n := *v
-			clone[name] = &n
-		case *string:
-			n := *v
-			clone[name] = &n
-		}
-	}
-	return clone
+// clone is a copy that shares nothing that changes.
+func (v *keptValues) clone() keptValues {
+	return keptValues{v.places, slices.Clone(v.flags), slices.Clone(v.numbers), slices.Clone(v.texts)}
 }
 
 // keptTable describes them: name, an older name or "-", type, default. A type is bool, text, enum:words,
