@@ -170,17 +170,16 @@ func (m *mount) StoreLogs(logs []*hraft.Log) error {
 
 func (m *mount) DeleteRange(from, to uint64) error {
 	return m.write(func() {
-		for i := from; i <= to; i++ {
+		for i := max(from, m.low); i <= min(to, m.high); i++ {
 			delete(m.logs, i)
 		}
-		if from <= m.low {
-			m.low = to + 1
-		}
-		if to >= m.high {
-			m.high = from - 1
-		}
-		if m.low > m.high {
+		switch {
+		case from <= m.low && to >= m.high:
 			m.low, m.high = 0, 0
+		case from <= m.low:
+			m.low = max(m.low, to+1)
+		case to >= m.high:
+			m.high = min(m.high, from-1)
 		}
 	})
 }
