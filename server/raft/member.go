@@ -72,7 +72,6 @@ type Member struct {
 	// opening is held by who opens the gate. term is counted up whenever that is somebody else's.
 	opening sync.Mutex
 	term    int
-	rounds  chan flight
 	counts  counts
 
 	closing sync.Once
@@ -90,7 +89,7 @@ type counts struct{ entries, proofs, rebuilds, elections, snapshots int64 }
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o Options) *Member {
-	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{}), rounds: make(chan flight, mostUnderWay)}
+	return &Member{engine: engine, options: o, wake: make(chan struct{}, 1), news: make(chan struct{}, 1), closed: make(chan struct{})}
 }
 
 // SetHost says whose member it is: before anything else.
@@ -102,8 +101,7 @@ func (m *Member) Start() error {
 		m.host.Followed(true)
 		m.host.EndUnit()
 	})
-	m.host.Background(m.propose)
-	m.host.Background(m.confirm)
+	m.host.Background(m.agree)
 	m.host.Background(m.tell)
 	return m.open()
 }

@@ -15,11 +15,12 @@ import (
 // That a read needs a round of its own, and cannot lean on an entry that was under way when it ran, is
 // because that entry's answers may have been on their way for long: this process was stopped, say, and
 // meanwhile another leads, who has written something else behind the entry.
+//
+// One round is under way at a time; what comes meanwhile gathers, and is the next one. Disks and sockets cost
+// by the entry and hardly by the byte, so a second round beside the first would make each dearer, and sooner
+// than either be over.
 
 const (
-	// mostUnderWay is how many rounds may wait for the others beside the one that is confirmed next; what
-	// comes meanwhile gathers, and is one round.
-	mostUnderWay = 1
 	// mostEntryBytes is how much of a history one entry has at most: what is more are several.
 	mostEntryBytes = 256 << 10
 	// mostSpareBytes is the room for effects that is kept.
@@ -30,7 +31,6 @@ const (
 type flight struct {
 	round     int64
 	run, term int
-	waits     []func() error // of its entries, or of its proof
 }
 
 // Append takes the effects of a unit. It implements durability.Journal.
@@ -104,8 +104,8 @@ func (m *Member) Tick() {
 	}
 }
 
-// propose is the goroutine that begins rounds.
-func (m *Member) propose() {
+// agree is the goroutine that has the others agree, one round after the other.
+func (m *Member) agree() {
 	for {
 		select {
 		case <-m.wake:
@@ -118,18 +118,30 @@ func (m *Member) propose() {
 		if f.round == 0 {
 			continue
 		}
-		for _, e := range entries {
-			f.waits = append(f.waits, m.engine.Propose(e))
-		}
-		if len(entries) == 0 {
-			f.waits = append(f.waits, m.engine.Prove())
-		}
-		select {
-		case m.rounds <- f:
-		case <-m.closed:
-			return
+		if err := m.settle(entries); err != nil {
+			m.fail(f, err)
+		} else {
+			m.free(f)
 		}
 	}
+}
+
+// settle returns when the entries of a round are committed; without any, when it is proved that this member
+// leads.
+func (m *Member) settle(entries [][]byte) error {
+	if len(entries) == 0 {
+		return m.engine.Prove()()
+	}
+	waits := make([]func() error, len(entries))
+	for i, e := range entries {
+		waits[i] = m.engine.Propose(e)
+	}
+	for _, wait := range waits {
+		if err := wait(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // owes reports whether a round is needed: there is something to remember, or somebody waits for it.
@@ -162,29 +174,6 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 		m.bytes = nil
 	}
 	return f, entries
-}
-
-// confirm is the goroutine that ends rounds, in their order.
-func (m *Member) confirm() {
-	for {
-		var f flight
-		select {
-		case f = <-m.rounds:
-		case <-m.closed:
-			return
-		}
-		var err error
-		for _, wait := range f.waits {
-			if err = wait(); err != nil {
-				break
-			}
-		}
-		if err == nil {
-			m.free(f)
-		} else {
-			m.fail(f, err)
-		}
-	}
 }
 
 // free lets go what waits for a round, and for those before it.

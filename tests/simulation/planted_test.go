@@ -18,8 +18,8 @@ var faults = []plant.Fault{
 		`	if m.state != leading || m.options`,
 		`	if planted("a reply before the commit") || m.state != leading || m.options`)),
 	plant.New("a read without proof", plant.Instead("server/raft/propose.go",
-		`		if len(entries) == 0 {`,
-		`		if len(entries) == 0 && !planted("a read without proof") {`)),
+		`	if len(entries) == 0 {`,
+		`	if len(entries) == 0 && !planted("a read without proof") {`)),
 	plant.New("a deposed leader keeps its data", plant.Instead("server/raft/member.go",
 		`	ahead = m.ahead()`,
 		`	ahead = m.ahead() && !planted("a deposed leader keeps its data")`)),
@@ -37,7 +37,7 @@ var faults = []plant.Fault{
 	plant.New("neither time nor the limit of tokens is logged", plant.Instead("server/raft/propose.go",
 		`clockMS: m.host.NowMS(), token: m.host.LastToken(), `,
 		`clockMS: m.host.NowMS() * logged(planted("neither time nor the limit of tokens is logged")), token: m.host.LastToken() * logged(planted("neither time nor the limit of tokens is logged")), `), plant.Instead("server/raft/propose.go",
-		`// confirm is the goroutine`,
+		`// free lets go`,
 		`func logged(not bool) int64 { // planted("neither time nor the limit of tokens is logged")
 	if not {
 		return 0
@@ -45,7 +45,7 @@ var faults = []plant.Fault{
 	return 1
 }
 
-// confirm is the goroutine`)),
+// free lets go`)),
 }
 
 // plantedRuns is within how many runs a fault must be found.
