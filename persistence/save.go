@@ -107,7 +107,7 @@ func begin(w io.Writer, version int, o SaveOptions) *rdb.Writer {
 	out.AuxInt("redis-bits", 64)
 	out.AuxInt("ctime", o.CreatedS)
 	if o.History.ID != "" {
-		out.AuxInt(rdb.AuxStreamDB, int64(o.History.DB))
+		out.AuxInt(rdb.AuxStreamDB, int64(max(0, o.History.DB))) // a Redis that finds -1 there starts anew
 		out.Aux(rdb.AuxHistoryID, o.History.ID)
 		out.AuxInt(rdb.AuxHistoryOffset, o.History.Offset)
 	}

@@ -34,7 +34,12 @@ func (ex *executor) replicate() {
 }
 
 // Scratch implements replication.Host.
-func (h replicationHost) Scratch() (files disk.FS, dir string) { return h.durable.Scratch() }
+func (h replicationHost) Scratch() (files disk.FS, path string, keeps bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	files, path = h.durable.Scratch(h.newID())
+	return files, path, h.durable.KeepsReceived()
+}
 
 // Has implements replication.Host.
 func (h replicationHost) Has() (f replication.Features) {

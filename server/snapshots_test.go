@@ -351,8 +351,8 @@ func TestShutdownOverridesARunningSave(t *testing.T) {
 func TestStaleTemporaryFilesAreRemoved(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "a[b]*c")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	stale := []string{"temp-123-dump.rdb", "temp-9-" + tokenFile}
-	kept := []string{"temp-x-dump.rdb", "temp-1-other.rdb", "temp--dump.rdb", "mine.rdb"}
+	stale := []string{"temp-123-dump.rdb", "temp-9-" + tokenFile, "temp-sync-" + strings.Repeat("0a", 20) + ".rdb"}
+	kept := []string{"temp-x-dump.rdb", "temp-1-other.rdb", "temp--dump.rdb", "mine.rdb", "temp-sync-mine.rdb"}
 	for _, name := range append(stale, kept...) {
 		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o644))
 	}

@@ -66,6 +66,8 @@ type Config struct {
 	RDBCompression bool
 	// RDBChecksum writes and checks the CRC at a snapshot's end.
 	RDBChecksum bool
+	// RDBDelSyncFiles removes the snapshot that a master has sent by a file, if there are no save points.
+	RDBDelSyncFiles bool
 	// StopWritesOnBgsaveError refuses writes after a failed background save.
 	StopWritesOnBgsaveError bool
 	// AppendOnly keeps a log of every write.

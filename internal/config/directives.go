@@ -161,6 +161,8 @@ var topics = []topic{
 			Doc: "compress strings in snapshots"},
 		{Name: "rdbchecksum", Default: "yes", When: atStart, Kind: boolean(func(c *Config) *bool { return &c.RDBChecksum }),
 			Doc: "write and check the sum at a snapshot's end"},
+		{Name: "rdb-del-sync-files", Default: "no", Kind: boolean(func(c *Config) *bool { return &c.RDBDelSyncFiles }),
+			Doc: "remove the snapshot that a master has sent (`repl-diskless-load disabled`) once it is loaded, if `save` is empty"},
 		{Name: "stop-writes-on-bgsave-error", Default: "yes", Kind: boolean(func(c *Config) *bool { return &c.StopWritesOnBgsaveError }),
 			Doc: "refuse writes after a snapshot in the background has failed, until one succeeds"},
 	}},

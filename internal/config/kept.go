@@ -112,7 +112,6 @@ const keptTable = `
 	oom-score-adj-values                   - scores                0,200,800
 	proc-title-template                    - title                 {title},{listen-addr},{server-mode}
 	propagation-error-behavior             - enum:ignore,panic,panic-on-replicas ignore
-	rdb-del-sync-files                     - bool                  no
 	rdb-save-incremental-fsync             - bool                  yes
 	repl-disable-tcp-nodelay               - bool                  no
 	replica-ignore-disk-write-errors       - bool                  no

@@ -173,6 +173,7 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l save -x -d 'pairs of seconds and changes after which a snapshot is taken'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l rdbcompression -x -a 'yes no' -d 'compress strings in snapshots'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l rdbchecksum -x -a 'yes no' -d 'write and check the sum at a snapshot\'s end'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l rdb-del-sync-files -x -a 'yes no' -d 'remove the snapshot that a master has sent (repl-diskless-load disabled) once it is loaded, if save is empty'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l stop-writes-on-bgsave-error -x -a 'yes no' -d 'refuse writes after a snapshot in the background has failed, until one succeeds'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l appendonly -x -a 'yes no' -d 'log every change, see DURABILITY.md'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l appendfsync -x -a 'everysec always no' -d 'when the log is synced'

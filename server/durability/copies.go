@@ -1,7 +1,9 @@
 package durability
 
 import (
+	"errors"
 	"io"
+	"io/fs"
 
 	"lockserver/persistence"
 	"lockserver/store"
@@ -53,6 +55,8 @@ type Incoming struct {
 	Aside, Serves bool
 	// Gone is called when the data from before is to go. Its error keeps it. It may be nil.
 	Gone func() error
+	// Keep gives the file that it was read from a name; nil: it came as it was sent.
+	Keep func(as string) error
 }
 
 // gone calls Gone.
@@ -66,7 +70,15 @@ func (in *Incoming) gone() error {
 // Receive puts what another server sends in the place of the data. Unless it serves them, clients are told
 // -LOADING. The log is written anew before it returns. After an error there is no data, or, if it was loaded
 // aside, the one from before.
-func (s *Storage) Receive(in Incoming) (persistence.History, error) {
+func (s *Storage) Receive(in Incoming) (at persistence.History, err error) {
+	s.endBackgroundSave() // it would put the data from before in the place of what is kept now
+	unsaved := s.store.Dirty() - s.snapshots.dirtyAtSave
+	defer func() {
+		if err == nil && in.Keep == nil {
+			unsaved++ // as in Redis: save points are to see what is on no disk
+		}
+		s.snapshots.dirtyAtSave = s.store.Dirty() - unsaved
+	}()
 	s.loading = &loading{startedUS: s.opts.Clock.NowUS(), file: "the master's data", total: in.Size, serves: in.Serves}
 	defer func() { s.loading = nil }()
 	if in.Aside {
@@ -84,9 +96,34 @@ func (s *Storage) Receive(in Incoming) (persistence.History, error) {
 	s.store.SetFrozenTime(false)
 	if err != nil {
 		s.forgetAll()
+	} else {
+		s.keep(&in)
 	}
 	s.received(got, err)
 	return got.History, err
+}
+
+// KeepsReceived reports whether the file of what another server sends becomes the server's own snapshot.
+func (s *Storage) KeepsReceived() bool { return s.own != nil && s.config.DBFilename != "" }
+
+// keep makes the file of what was loaded the server's own snapshot, as Redis does. With rdb-del-sync-files a
+// server without save points has none from then on, also beside a log, as in Redis. If it cannot be done
+// what was there stays, which is an earlier state, and the log says so.
+func (s *Storage) keep(in *Incoming) {
+	if in.Keep == nil || !s.KeepsReceived() || s.loading.ended != nil {
+		return
+	}
+	path := s.snapshotPath()
+	do := func() error { return in.Keep(path) }
+	if s.config.RDBDelSyncFiles && len(s.config.Save) == 0 {
+		s.logger.Info("Removing the RDB file obtained from the master. This replica has persistence disabled")
+		do = func() error { return s.files.Remove(path) }
+	}
+	var err error
+	s.loading.ended = s.host.Wait(func() { err = do() })
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		s.logger.Warn("the master's snapshot is loaded, but the file was not kept", "file", path, "cause", err)
+	}
 }
 
 // receiveAside is Receive for what is loaded aside. Until it is whole, nothing has changed.
@@ -131,7 +168,6 @@ func (s *Storage) received(got persistence.Loaded, err error) {
 		s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	}
 	s.seeTokens()
-	s.snapshots.dirtyAtSave = s.store.Dirty()
 	if s.loading.ended == nil { // the server is to end: what is on disk is whole
 		s.rebase(func(write func()) { s.loading.ended = s.host.Wait(write) })
 	}

@@ -10,26 +10,32 @@ import (
 // removeStaleFiles removes what a process that was killed in the middle of a save has left behind; at start.
 func (s *Storage) removeStaleFiles() {
 	for _, name := range []string{s.config.DBFilename, tokenFile} {
-		if name == "" {
-			continue
+		if name != "" { // with a number in the middle: persistence.ReplaceFile
+			s.removeAll("temp-", "-"+name, func(middle string) bool {
+				_, err := strconv.ParseUint(middle, 10, 64)
+				return err == nil
+			})
 		}
-		stale, err := filepath.Glob(filepath.Join(escapeGlob(s.config.Dir), "temp-*-"+escapeGlob(name)))
-		if err != nil {
-			s.logger.Warn("could not look for files left behind", "cause", err)
-		}
-		for _, path := range stale {
-			s.removeStale(path, name)
+	}
+	s.removeAll(receivedPrefix, receivedSuffix, func(middle string) bool { return len(middle) == 40 })
+}
+
+// removeAll removes the files in the server's directory whose names begin and end so, and have such a middle.
+func (s *Storage) removeAll(prefix, suffix string, is func(middle string) bool) {
+	stale, err := filepath.Glob(filepath.Join(escapeGlob(s.config.Dir), prefix+"*"+escapeGlob(suffix)))
+	if err != nil {
+		s.logger.Warn("could not look for files left behind", "cause", err)
+	}
+	for _, path := range stale {
+		if is(strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), prefix), suffix)) {
+			s.removeStale(path)
 		}
 	}
 }
 
-// removeStale removes one file if its name is one that persistence.ReplaceFile gives,
-// with a number in the middle.
-func (s *Storage) removeStale(path, name string) {
-	number := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(path), "temp-"), "-"+name)
-	_, err := strconv.ParseUint(number, 10, 64)
-	st, statErr := os.Lstat(path)
-	if err != nil || statErr != nil || !st.Mode().IsRegular() {
+// removeStale removes one file.
+func (s *Storage) removeStale(path string) {
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
 		return
 	}
 	if err := os.Remove(path); err != nil {

@@ -32,8 +32,10 @@ type Host interface {
 	// Snapshot takes a cut of the data at a place of the history. Without keys it has the functions alone,
 	// without functions the keys alone.
 	Snapshot(at Place, keys, functions bool) Snapshot
-	// Scratch is where files may be made for as long as the server runs.
-	Scratch() (files disk.FS, dir string)
+	// Scratch is a file that may be made for as long as the server runs. keeps: a snapshot that the master
+	// sends may be given the name of the server's own by way of it, if it is made durable. It is called
+	// without the lock.
+	Scratch() (files disk.FS, path string, keeps bool)
 	// Port is where this server listens.
 	Port(encrypted bool) int
 	// Dial connects to another server, unless the context ends before.
@@ -76,6 +78,9 @@ type Replacement struct {
 	Aside, Serves bool
 	// Gone is called under the lock when the old data is to go. Its error keeps it, and is Replace's.
 	Gone func() error
+	// Keep gives the file that the snapshot was read from a name. It may be called once, when all has been
+	// read, and without the lock; nil: there is no file.
+	Keep func(as string) error
 }
 
 // Snapshot is a cut of the data.

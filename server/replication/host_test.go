@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 
@@ -41,7 +42,11 @@ func (h *fakeHost) Ends() bool                       { return false }
 func (h *fakeHost) HoldWrites(bool)                  {}
 func (h *fakeHost) Followed(bool)                    {}
 func (h *fakeHost) Replace(Replacement) (int, error) { return 0, nil }
-func (h *fakeHost) Scratch() (disk.FS, string)       { return disk.OS{}, os.TempDir() }
+
+// Scratch implements Host.
+func (h *fakeHost) Scratch() (disk.FS, string, bool) {
+	return disk.OS{}, filepath.Join(os.TempDir(), h.NewID()), false
+}
 
 // Do implements Host.
 func (h *fakeHost) Do(f func()) {

@@ -42,22 +42,26 @@ func (w way) to() string {
 func (l *link) take(from incoming, how way) (db int, err error) {
 	counted := &counting{Reader: from, link: l}
 	if how.direct {
-		return l.load(counted, from.size, how)
+		return l.load(counted, from.size, how, nil)
 	}
-	f, err := l.node.newScratch()
+	f, err := l.node.newReceived()
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _ = f.Close() }()
 	size, err := io.Copy(struct{ io.Writer }{f}, counted)
+	if err == nil {
+		err = f.sync()
+	}
 	if err != nil {
 		return 0, err
 	}
-	return l.load(f, size, how)
+	return l.load(f, size, how, f.keep)
 }
 
-// load reads a snapshot. From when the old data goes the history is nobody's until that has succeeded.
-func (l *link) load(from io.Reader, size int64, how way) (db int, err error) {
+// load reads a snapshot. From when the old data goes the history is nobody's until that has succeeded. keep
+// is what the host may do with the file that it is read from; nil: it comes as it is sent.
+func (l *link) load(from io.Reader, size int64, how way, keep func(as string) error) (db int, err error) {
 	gone := func() error {
 		if l.stopped {
 			return errUnfollowed
@@ -70,7 +74,7 @@ func (l *link) load(from io.Reader, size int64, how way) (db int, err error) {
 		return nil
 	}
 	l.node.host.Log().Info("MASTER <-> REPLICA sync: Loading DB in memory")
-	return l.node.host.Replace(Replacement{From: &living{Reader: from, link: l}, Size: size, Aside: how.aside, Serves: how.serves, Gone: gone})
+	return l.node.host.Replace(Replacement{From: &living{Reader: from, link: l}, Size: size, Aside: how.aside, Serves: how.serves, Gone: gone, Keep: keep})
 }
 
 // counting counts what is read of a snapshot, and keeps the master from taking us for dead.

@@ -11,14 +11,26 @@ import (
 type scratch struct {
 	disk.File           // that reads
 	to        disk.File // that writes
-	remove    func() error
+	files     disk.FS
+	path      string // empty: it has no name any more
+	closed    bool
+	synced    bool  // it may become a file that stays
+	unsynced  int64 // bytes that were written since the last Sync
 }
 
-// newScratch makes one. It loses its name at once where the system lets it, so that nothing of it is left
-// even if the server is killed.
+// newScratch makes one. It loses its name at once, where the system lets it.
 func (n *Node) newScratch() (*scratch, error) {
-	files, dir := n.host.Scratch()
-	path := filepath.Join(dir, "temp-sync-"+n.host.NewID()+".rdb")
+	s, err := n.newReceived()
+	if err == nil {
+		s.loseName()
+	}
+	return s, err
+}
+
+// newReceived makes one that keep may make the server's own snapshot, if the server has such a file. If the
+// server is killed the next start removes what is left.
+func (n *Node) newReceived() (*scratch, error) {
+	files, path, keeps := n.host.Scratch()
 	to, err := files.Create(path)
 	if err != nil {
 		return nil, err
@@ -27,15 +39,70 @@ func (n *Node) newScratch() (*scratch, error) {
 	if err != nil {
 		return nil, errors.Join(err, to.Close(), files.Remove(path))
 	}
-	s := &scratch{File: from, to: to, remove: func() error { return nil }}
-	if files.Remove(path) != nil { // Windows keeps the name as long as the file is open
-		s.remove = func() error { return files.Remove(path) }
+	s := &scratch{File: from, to: to, files: files, path: path, synced: keeps}
+	if !keeps {
+		s.loseName()
 	}
 	return s, nil
 }
 
+// loseName makes it a file that nobody finds, and that goes with the process.
+func (s *scratch) loseName() {
+	if s.synced = false; s.path != "" && s.files.Remove(s.path) == nil { // Windows keeps the name as long as the file is open
+		s.path = ""
+	}
+}
+
+// syncBytes is after how much a file that may stay is synced, so that there is never much to do at once.
+const syncBytes = 8 << 20
+
 // Write implements io.Writer.
-func (s *scratch) Write(b []byte) (int, error) { return s.to.Write(b) }
+func (s *scratch) Write(b []byte) (int, error) {
+	n, err := s.to.Write(b)
+	if s.unsynced += int64(n); err == nil && s.synced && s.unsynced >= syncBytes {
+		err = s.sync()
+	}
+	return n, err
+}
+
+// sync makes what was written durable, if it may stay.
+func (s *scratch) sync() error {
+	s.unsynced = 0
+	if !s.synced {
+		return nil
+	}
+	return s.to.Sync()
+}
+
+// keep gives the file the name of one that stays. It is not read any more.
+func (s *scratch) keep(as string) error {
+	if s.path == "" {
+		return errors.New("it has no name")
+	}
+	if err := s.hangUp(); err != nil {
+		return err
+	}
+	if err := s.files.Rename(s.path, as); err != nil {
+		return err
+	}
+	s.path = ""
+	return s.files.SyncDir(filepath.Dir(as))
+}
+
+// hangUp closes the file.
+func (s *scratch) hangUp() error {
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	return errors.Join(s.File.Close(), s.to.Close())
+}
 
 // Close lets go of the file.
-func (s *scratch) Close() error { return errors.Join(s.File.Close(), s.to.Close(), s.remove()) }
+func (s *scratch) Close() error {
+	err := s.hangUp()
+	if s.path != "" {
+		err = errors.Join(err, s.files.Remove(s.path))
+	}
+	return err
+}
