@@ -71,7 +71,7 @@ func (s *session) Feed(data []byte, room transport.Scratch, from *transport.Loop
 // the time it has sent nothing.
 func (s *session) feedReplica(r *replication.Replica, data []byte, room transport.Scratch, from *transport.Loop) (hangUp bool) {
 	if len(data) > 0 {
-		r.Heard()
+		r.Heard(data)
 	}
 	if len(data) > 0 || !r.Awake() || s.decoder.Pending() > 0 || s.backlog != nil || len(s.pending.marks) > 0 || s.leaving || s.stalled {
 		s.fedAsClient = true

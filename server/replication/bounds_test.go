@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"runtime"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -156,23 +157,61 @@ func TestTurnsAreShort(t *testing.T) {
 
 // TestSnapshotsLeaveNoGarbage: a transfer of any size goes through the same few blocks.
 func TestSnapshotsLeaveNoGarbage(t *testing.T) {
-	n, peers := masterOf(t, 2)
-	transfer := &transfer{node: n, moved: make(chan struct{}, 1)}
-	transfer.bytes.moved, transfer.bytes.mostSpare = transfer.moved, mostSpare
-	all := []*Replica{peers[0].of, peers[1].of}
-	transfer.attach(all, false, n.Offset())
-	piece := make([]byte, 256<<10)
-	const pieces = 400
-	bytes := allocated(func() {
-		for range pieces {
-			_, err := transfer.Write(piece)
-			require.NoError(t, err)
-			for _, p := range peers {
-				p.of.Send(p)
+	for _, file := range []bool{false, true} {
+		n, peers := masterOf(t, 2)
+		transfer := n.newTransfer([]*Replica{peers[0].of, peers[1].of}, file, n.Place())
+		_, head := transfer.bytes.bounds()
+		piece := make([]byte, 256<<10)
+		const pieces = 400
+		bytes := allocated(func() {
+			for range pieces {
+				_, err := transfer.Write(piece)
+				require.NoError(t, err)
+				for _, p := range peers {
+					p.of.Send(p)
+				}
 			}
+		})
+		require.Less(t, bytes, uint64(2<<20))
+		require.EqualValues(t, head+pieces*int64(len(piece)), peers[0].taken)
+		require.LessOrEqual(t, transfer.bytes.held(), int(transfer.ahead)+(spareBlocks+1)*blockBytes)
+	}
+}
+
+// TestOneThatReadsNothing: of those who share a snapshot as it is made, the others wait for it, and what the
+// server keeps meanwhile is bounded. When it goes they get the rest.
+func TestOneThatReadsNothing(t *testing.T) {
+	n, peers := masterOf(t, 3)
+	stuck := peers[0]
+	stuck.full = true
+	transfer := n.newTransfer([]*Replica{peers[0].of, peers[1].of, peers[2].of}, false, n.Place())
+	_, whole := transfer.bytes.bounds()
+	const pieces = 100
+	piece := make([]byte, 256<<10)
+	written := make(chan error, 1)
+	go func() {
+		var err error
+		for i := 0; i < pieces && err == nil; i++ {
+			_, err = transfer.Write(piece)
 		}
-	})
-	require.Less(t, bytes, uint64(2<<20))
-	require.EqualValues(t, pieces*len(piece), peers[0].taken)
-	require.LessOrEqual(t, transfer.bytes.held(), (mostSpare+1)*blockBytes)
+		written <- err
+	}()
+	read := func() bool {
+		for _, p := range peers {
+			p.of.Send(p)
+		}
+		behind, _ := transfer.bytes.slowest()
+		_, end := transfer.bytes.bounds()
+		return behind > mostAhead && peers[1].taken == end && peers[2].taken == end
+	}
+	require.Eventually(t, read, 10*time.Second, time.Millisecond)
+	_, end := transfer.bytes.bounds()
+	require.LessOrEqual(t, end, whole+mostAhead+int64(len(piece)))
+	require.LessOrEqual(t, transfer.bytes.held(), mostAhead+len(piece)+(spareBlocks+1)*blockBytes)
+	require.Empty(t, written)
+
+	n.Left(stuck.of)
+	whole += pieces * int64(len(piece))
+	require.Eventually(t, func() bool { read(); return peers[1].taken == whole && peers[2].taken == whole }, 10*time.Second, time.Millisecond)
+	require.NoError(t, <-written)
 }

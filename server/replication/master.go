@@ -47,9 +47,12 @@ type Replica struct {
 	softMS        int64 // since when it has been above the soft limit of client-output-buffer-limit; 0: it is not
 	moved         int64 // where it was in a transfer when that was looked at
 	movedMS       int64
+	begins        *transfer // the snapshot that it is sent; nil: none
+	begun, spoke  bool      // it was to be sent one, and has said since how far it is
 
 	awake atomic.Bool // Send is going to be called
 	sign  atomic.Bool // something has come from it
+	loads atomic.Bool // it has sent an empty line, as one does that loads what it has got
 	mu    sync.Mutex  // guards what follows
 	from  *reader     // what is sent next; nil: nothing
 	then  *reader     // what is sent behind the snapshot; nil: that has been done
@@ -71,8 +74,13 @@ func (r *Replica) Is() bool { return r != nil && r.state != greeting }
 // Awake reports whether Send is awaited.
 func (r *Replica) Awake() bool { return r.awake.Load() }
 
-// Heard is told that the replica has sent something. Any goroutine may call it.
-func (r *Replica) Heard() { r.sign.Store(true) }
+// Heard is told what the replica has sent. Any goroutine may call it.
+func (r *Replica) Heard(b []byte) {
+	r.sign.Store(true)
+	if b[0] == '\n' {
+		r.loads.Store(true)
+	}
+}
 
 // wake has Send called.
 func (r *Replica) wake() {
@@ -180,6 +188,9 @@ func (n *Node) Left(r *Replica) {
 	n.replicas = slices.Delete(n.replicas, i, i+1)
 	r.close()
 	n.host.Log().Info("Connection with replica " + r.name() + " lost.")
+	if r.begun && !r.spoke && !r.silent && !r.snapshot {
+		n.host.Log().Warn("the replica has not said that it has its snapshot: its own log may say why", "replica", r.name())
+	}
 	r.state = greeting
 	n.alone = n.host.NowMS()
 	n.countGood()
@@ -209,7 +220,7 @@ func (n *Node) ack(r *Replica, offset, onDisk int64) {
 	if !r.Is() {
 		return
 	}
-	r.heardMS = n.host.NowMS()
+	r.heardMS, r.spoke = n.host.NowMS(), true
 	if n.answered(r, offset); r.doubted != 0 || r.refused {
 		return
 	}
@@ -383,18 +394,22 @@ func (n *Node) look(r *Replica, now int64) {
 	if r.sign.Swap(false) && r.state == receiving { // it loads what it has got
 		r.movedMS = now
 	}
+	if r.loads.Swap(false) && r.state == online { // and we know that it has got all
+		r.heardMS = now
+	}
 	switch {
 	case r.state == online && !r.silent && now-r.heardMS > most:
 		n.host.Log().Warn("Disconnecting timedout replica (streaming sync): " + r.name())
 		r.peer.End()
 	case r.state == receiving:
 		r.mu.Lock()
-		at := int64(-1)
+		at, waits := int64(-1), false
 		if r.from != nil {
 			at = r.from.place()
+			waits = r.over != nil && !r.over.ended.Load() && r.from.left() == 0 // for who reads nothing, or for the writer
 		}
 		r.mu.Unlock()
-		if at != r.moved {
+		if at != r.moved || waits {
 			r.moved, r.movedMS = at, now
 		} else if now-r.movedMS > most {
 			n.host.Log().Warn("Disconnecting timedout replica (full sync): " + r.name())

@@ -29,7 +29,7 @@ type Node struct {
 
 	replicas []*Replica // in the order in which they came
 	good     int        // online, and heard of within min-replicas-max-lag
-	sending  *transfer  // the snapshot that is being sent; nil: none
+	writing  bool       // a snapshot for replicas is being made
 	delayMS  int64      // when the next transfer is to begin; 0: none is waited for
 	alone    int64      // since when there has been no replica, in milliseconds since 1970
 	pingedMS int64

@@ -9,10 +9,10 @@ import (
 const (
 	// blockBytes is the size of a piece of a stream.
 	blockBytes = 64 << 10
-	// mostSpare is how many empty blocks are kept for what comes: those of a transfer that goes as fast as it
-	// can, so that a snapshot leaves no garbage of its size behind, which the collector would look for while
-	// clients wait.
-	mostSpare = mostAhead/blockBytes + 8
+	// spareBlocks is how many empty blocks a transfer keeps besides those that it may be ahead: it goes as
+	// fast as it can, and is to leave no garbage of its size behind, which the collector would look for
+	// while clients wait.
+	spareBlocks = 8
 )
 
 // stream is the newest part of a row of bytes that only grows, one for all who read it: each has its place,

@@ -4,23 +4,45 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
 
-// transfer is a snapshot on its way to replicas, which share it: one writes, each reads as fast as it can,
-// and the writer waits for the slowest.
+// transfer is a snapshot on its way to replicas: one writes, each reads as fast as it can, and the writer
+// waits for the slowest. Sent as it is made, as many as want the same share one, and one that reads nothing
+// holds up the others until repl-timeout ends it, as in Redis. Of a file each replica has a transfer of its
+// own.
 type transfer struct {
 	node  *Node
 	bytes stream
 	moved chan struct{} // a reader has moved on, or gone
 	ended atomic.Bool   // all of it is in bytes
 	file  bool          // by way of a file, so that its length is known beforehand
+	ahead int64         // how far the writer may be ahead of the slowest reader
 	mark  string
 }
 
-// mostAhead is how far the writer of a transfer may be ahead of the slowest reader.
-const mostAhead = 4 << 20
+const (
+	// mostAhead is how far the writer of a transfer that is sent as it is made may be ahead of the slowest.
+	mostAhead = 4 << 20
+	// aheadOfFile is that of one by way of a file, from which there is always more to be had.
+	aheadOfFile = 1 << 20
+)
+
+// newTransfer makes a transfer to replicas, which begin with what is said before a snapshot of the data at a
+// place of the history.
+func (n *Node) newTransfer(to []*Replica, file bool, at Place) *transfer {
+	t := &transfer{node: n, moved: make(chan struct{}, 1), file: file, ahead: mostAhead}
+	if file {
+		t.ahead = aheadOfFile
+	}
+	t.bytes.moved, t.bytes.mostSpare = t.moved, int(t.ahead/blockBytes)+spareBlocks
+	t.attach(to, false, at.Offset)
+	t.bytes.append(fmt.Appendf(nil, "+FULLRESYNC %s %d\r\n", at.ID, at.Offset))
+	t.attach(to, true, at.Offset) // SYNC is not answered before the snapshot
+	return t
+}
 
 // errNobody ends a transfer that nobody waits for any more.
 var errNobody = errors.New("no replica is left that waits for the snapshot")
@@ -38,7 +60,7 @@ func (t *transfer) Write(b []byte) (int, error) {
 		switch {
 		case !any:
 			return 0, errNobody
-		case behind <= mostAhead:
+		case behind <= t.ahead:
 			t.wakeAll()
 			return len(b), nil
 		}
@@ -68,7 +90,7 @@ func (n *Node) sync(r *Replica) {
 		n.host.Log().Info(fmt.Sprintf("Replication backlog created, my new replication IDs are '%s' and '%s'", n.id, n.id2))
 	}
 	switch {
-	case n.sending != nil:
+	case n.writing:
 		n.host.Log().Info("Current BGSAVE has socket target. Waiting for next BGSAVE for SYNC")
 	case n.viaFile(r) || n.config().DisklessDelayMS == 0 || n.enough():
 		n.begin()
@@ -97,7 +119,7 @@ func (n *Node) enough() bool {
 // begin sends a snapshot to those who wait for one, and want the same of it.
 func (n *Node) begin() {
 	n.delayMS = 0
-	if n.sending != nil {
+	if n.writing {
 		return
 	}
 	var first *Replica
@@ -119,24 +141,23 @@ func (n *Node) begin() {
 	n.host.HandOn() // what happened before the cut is not behind it
 	n.encoder.Select(-1)
 	at := n.Place()
-	t := &transfer{node: n, moved: make(chan struct{}, 1), file: n.viaFile(first), mark: n.host.NewID()}
-	t.bytes.moved, t.bytes.mostSpare = t.moved, mostSpare
-	t.attach(all, false, at.Offset)
-	t.bytes.append(fmt.Appendf(nil, "+FULLRESYNC %s %d\r\n", at.ID, at.Offset))
-	t.attach(all, true, at.Offset) // SYNC is not answered before the snapshot
-	if !t.file {
-		t.bytes.append([]byte("$EOF:" + t.mark + "\r\n"))
+	n.writing = true
+	if n.viaFile(first) {
+		var each []*transfer
+		for i := range all {
+			each = append(each, n.newTransfer(all[i:i+1], true, at))
+		}
+		snap := n.host.Snapshot(at, !first.noKeys, !first.noFunctions)
+		n.host.Log().Info("Starting BGSAVE for SYNC with target: disk")
+		n.host.Background(func() { n.runFile(snap, each) })
+		return
 	}
-	n.sending = t
+	t := n.newTransfer(all, false, at)
+	t.mark = n.host.NewID()
+	t.bytes.append([]byte("$EOF:" + t.mark + "\r\n"))
 	snap := n.host.Snapshot(at, !first.noKeys, !first.noFunctions)
-	n.host.Log().Info("Starting BGSAVE for SYNC with target: " + t.target())
-	n.host.Background(func() {
-		err := t.run(snap)
-		n.host.Do(func() {
-			snap.Release()
-			n.sent(t, err)
-		})
-	})
+	n.host.Log().Info("Starting BGSAVE for SYNC with target: replicas sockets")
+	n.host.Background(func() { n.runShared(snap, t) })
 }
 
 // attach makes replicas read from here on, those that are silent or the others, and behind the snapshot from
@@ -153,39 +174,74 @@ func (t *transfer) attach(all []*Replica, silent bool, offset int64) {
 			r.then = t.node.stream.read(offset, r)
 		}
 		r.mu.Unlock()
-		r.state, r.moved, r.movedMS = receiving, -1, t.node.host.NowMS()
+		r.begun, r.spoke = true, false
+		r.state, r.begins, r.moved, r.movedMS = receiving, t, -1, t.node.host.NowMS()
 	}
 }
 
-func (t *transfer) target() string {
-	if t.file {
-		return "disk"
-	}
-	return "replicas sockets"
-}
-
-// run writes the snapshot. It is called without the lock.
-func (t *transfer) run(snap Snapshot) error {
-	var err error
-	if t.file {
-		err = t.runFile(snap)
-	} else if err = snap.Write(t); err == nil {
+// runShared writes the snapshot to replicas. It is called without the lock, as is what it calls.
+func (n *Node) runShared(snap Snapshot, t *transfer) {
+	err := snap.Write(t)
+	if err == nil {
 		_, err = t.Write([]byte(t.mark))
 	}
 	t.ended.Store(err == nil)
-	return err
+	n.host.Do(func() {
+		switch {
+		case errors.Is(err, errNobody):
+			n.host.Log().Info("the snapshot for replicas was called off: none is left that waits for it")
+		case err != nil:
+			n.host.Log().Error("Background transfer terminated with error", "cause", err)
+		default:
+			n.host.Log().Info("Background RDB transfer terminated with success")
+		}
+		n.sent(t, err)
+		n.cutWritten(snap)
+	})
+}
+
+// runFile writes the snapshot into a file, and that to replicas.
+func (n *Node) runFile(snap Snapshot, each []*transfer) {
+	f, size, err := n.makeFile(snap, each)
+	n.host.Do(func() {
+		if err != nil {
+			n.host.Log().Error("Background saving error", "cause", err)
+			for _, t := range each {
+				n.sent(t, err)
+			}
+		} else {
+			n.host.Log().Info("Background saving terminated with success")
+		}
+		n.cutWritten(snap) // who comes now need not wait for those who are sent this one
+	})
+	if err != nil {
+		return
+	}
+	var copies sync.WaitGroup
+	for _, t := range each {
+		copies.Go(func() {
+			err := t.copyFile(f, size)
+			t.ended.Store(err == nil)
+			n.host.Do(func() {
+				if err != nil && !errors.Is(err, errNobody) {
+					n.host.Log().Error("Background transfer terminated with error", "cause", err)
+				}
+				n.sent(t, err)
+			})
+		})
+	}
+	copies.Wait()
+	_ = f.Close()
 }
 
 // keepAlive is how often a replica that waits for a file is told that it is still made.
 const keepAlive = time.Second
 
-// runFile is run by way of a file.
-func (t *transfer) runFile(snap Snapshot) (err error) {
-	f, err := t.node.newScratch()
-	if err != nil {
-		return err
+// makeFile writes the snapshot into a file. Whatever becomes of the replicas, it is written to its end.
+func (n *Node) makeFile(snap Snapshot, each []*transfer) (f *scratch, size int64, err error) {
+	if f, err = n.newScratch(); err != nil {
+		return nil, 0, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
 	written := make(chan error, 1)
 	go func() { written <- snap.Write(f) }()
 	for waits := true; waits; {
@@ -193,27 +249,37 @@ func (t *transfer) runFile(snap Snapshot) (err error) {
 		case err = <-written:
 			waits = false
 		case <-time.After(keepAlive):
-			t.bytes.append([]byte("\n")) // whatever becomes of it: the file is written to its end
-			t.wakeAll()
+			for _, t := range each {
+				t.bytes.append([]byte("\n"))
+				t.wakeAll()
+			}
 		}
 	}
+	if err == nil {
+		size, err = f.Size()
+	}
 	if err != nil {
-		return err
+		_ = f.Close()
 	}
-	size, err := f.Size()
+	return f, size, err
+}
+
+// copyFile sends a file.
+func (t *transfer) copyFile(f *scratch, size int64) error {
+	_, err := fmt.Fprintf(t, "$%d\r\n", size)
 	if err == nil {
-		_, err = fmt.Fprintf(t, "$%d\r\n", size)
-	}
-	if err == nil {
-		_, err = io.CopyBuffer(struct{ io.Writer }{t}, struct{ io.Reader }{f}, make([]byte, sendBytes))
+		_, err = io.CopyBuffer(struct{ io.Writer }{t}, struct{ io.Reader }{io.NewSectionReader(f, 0, size)}, make([]byte, sendBytes))
 	}
 	return err
 }
 
 // sent notes how a transfer went.
 func (n *Node) sent(t *transfer, err error) {
-	n.sending = nil
 	for _, r := range n.replicas {
+		if r.begins != t {
+			continue
+		}
+		r.begins = nil
 		switch {
 		case r.state != receiving:
 		case err != nil:
@@ -225,14 +291,12 @@ func (n *Node) sent(t *transfer, err error) {
 		}
 		r.wake()
 	}
-	switch {
-	case errors.Is(err, errNobody):
-		n.host.Log().Info("the snapshot for replicas was called off: none is left that waits for it")
-	case err != nil:
-		n.host.Log().Error("Background transfer terminated with error", "cause", err)
-	default:
-		n.host.Log().Info("Background RDB transfer terminated with success")
-	}
+}
+
+// cutWritten is told that the data has been written out: the next snapshot may begin.
+func (n *Node) cutWritten(snap Snapshot) {
+	snap.Release()
+	n.writing = false
 	for _, r := range n.replicas {
 		if r.state == waiting && n.delayMS == 0 {
 			n.begin()
