@@ -5,6 +5,7 @@ package replication
 import (
 	"bufio"
 	"fmt"
+	"log/slog"
 	"net"
 	"os"
 	"os/exec"
@@ -37,15 +38,48 @@ func startRedis(t *testing.T, p testkit.Program, args ...string) *node {
 	return reach(t, "127.0.0.1:"+port)
 }
 
-// eachReplica is testkit.EachProgram for those that can follow a lockserver: it is a master of Redis 7.0 and
-// later.
+// eachReplica is testkit.EachProgram for those that can follow a lockserver, which is a master of Redis 7.0
+// and later. Of an older one the test is that it does not.
 func eachReplica(t *testing.T, test func(t *testing.T, p testkit.Program)) {
 	t.Helper()
 	testkit.EachProgram(t, func(t *testing.T, p testkit.Program) {
-		if p.Major(t) >= 7 {
-			test(t, p)
+		if p.Major(t) < 7 {
+			doesNotFollow(t, p)
+			return
 		}
+		test(t, p)
 	})
+}
+
+// doesNotFollow: a Redis that is too old to read a snapshot of ours says so, whichever way that comes. It
+// tries again and again with its link down, and has nothing of ours; we go on, and whoever else follows
+// does.
+func doesNotFollow(t *testing.T, p testkit.Program) {
+	for _, diskless := range []string{"yes", "no"} {
+		t.Run("too old,diskless="+diskless, func(t *testing.T) {
+			log := &written{}
+			master := start(t, server.Options{EventLoops: true, Log: slog.New(slog.NewTextHandler(log, nil)),
+				Directives: map[string]string{"repl-diskless-sync": diskless}})
+			plain(master)
+			told := filepath.Join(t.TempDir(), "log")
+			old := startRedis(t, p, "--logfile", told)
+			old.follow(master.addr)
+			eventually(t, "it has been sent a snapshot twice", func() bool { return master.number("sync_full") > 1 })
+			eventually(t, "its log says why", func() bool {
+				text, err := os.ReadFile(told)
+				return err == nil && strings.Contains(string(text), "Can't handle RDB format version 10")
+			})
+			require.Equal(t, "slave", old.info("role"))
+			require.NotEqual(t, "up", old.info("master_link_status"))
+			eventually(t, "it is loading nothing", func() bool { return old.do("DBSIZE") == "0" })
+			eventually(t, "our log says so, and where to look", func() bool { return log.times("its own log may say why") > 1 })
+			require.Equal(t, "+OK", master.do("SET more 1"))
+			other := start(t, server.Options{})
+			other.follow(master.addr)
+			inStep(t, master, other)
+			require.NotEqual(t, "up", old.info("master_link_status"))
+		})
+	}
 }
 
 // plain writes values that every Redis from 7.0 on knows.
