@@ -279,6 +279,12 @@ func (s *site) on(name string, b block) {
 // server renews: nothing that was acknowledged is lost, nor is the lock.
 func TestGroup(t *testing.T) {
 	s := newSite(t)
+	for i, name := range strings.Split(machines, "") { // the package has started a server on each
+		m := s.machines[name]
+		conf := m.local(fmt.Sprintf("bind %s%d\ndir /var/lib/lockserver\n", s.network, i+1))
+		require.NoError(t, os.WriteFile(m.local("/etc/lockserver")+"/lockserver.conf", []byte(conf), 0o600))
+		require.NoError(t, s.systemctl([]string{name, "start", "lockserver"}))
+	}
 	next := exec.Command("go", "build", "-ldflags", "-X main.version=9.9.9", "-o", filepath.Join(s.dir, "next"), "./cmd/lockserver")
 	next.Dir = root
 	out, err := next.CombinedOutput()
