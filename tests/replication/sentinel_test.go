@@ -193,6 +193,9 @@ func failoversOfBoth(t *testing.T, run programs) {
 	}
 }
 
+// stock is of what the clients buy, who are fewer.
+const stock = 10_000_000
+
 // nothingAcknowledgedIsLost: with min-replicas-ack 1 and one replica, clients that go on over failovers find
 // all that they have been told. FAILOVERS says how many there are.
 func nothingAcknowledgedIsLost(t *testing.T, run programs) {
@@ -204,6 +207,7 @@ func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	}
 	f := fleet.Start(t, run.sentinel, "min-replicas-ack 1\n", run.lockserver, run.lockserver)
 	leader := f.Members[0]
+	require.Equal(t, "+OK", leader.Try("SECKILL.CREATE", "sale", "STOCK", strconv.Itoa(stock)).String())
 	w := &watched{t: t, fleet: f}
 	var working sync.WaitGroup
 	defer func() {
@@ -236,6 +240,9 @@ func nothingAcknowledgedIsLost(t *testing.T, run programs) {
 	for _, c := range clients {
 		c.check(leader)
 	}
+	left, err := strconv.Atoi(leader.Try("GET", "seckill:stock:sale").Str)
+	require.NoError(t, err)
+	require.EqualValues(t, stock, int64(left)+leader.Try("HLEN", "seckill:orders:sale").Int, "what is left, and what is sold")
 	t.Logf("%d failovers, %d acknowledged", count, w.acknowledged.Load())
 }
 
@@ -281,6 +288,7 @@ type worker struct {
 	turn    int64 // token of the last time that it had the lock of all
 	pushed  []string
 	locks   []lock
+	orders  []string
 }
 
 type lock struct {
@@ -331,7 +339,19 @@ func (c *worker) work() {
 		if token := c.take(key); token != 0 {
 			c.locks = append(c.locks, lock{key, token})
 		}
+		c.buy(fmt.Sprintf("%s:order:%d", c.name, n))
 		c.takeTurns()
+	}
+}
+
+// buy orders something, by that name, for somebody of that name.
+func (c *worker) buy(order string) {
+	reply, told := c.ask("SECKILL", "sale", order, order)
+	if told {
+		c.orders = append(c.orders, order)
+	}
+	if told && reply != "0" {
+		c.all.complain("%s: SECKILL says %s", order, reply)
 	}
 }
 
@@ -415,6 +435,9 @@ func (c *worker) check(leader *fleet.Process) {
 	}
 	for _, word := range c.pushed {
 		require.True(t, there[word], "%s: %s was acknowledged", c.name, word)
+	}
+	for _, order := range c.orders {
+		require.Equal(t, "1", n.Do("HEXISTS", "seckill:orders:sale", order).String(), "%s was acknowledged", order)
 	}
 	for _, l := range c.locks {
 		require.Equal(t, strconv.FormatInt(l.token, 10), n.Do("LOCK", l.key, c.name, "EX", "100000", "ONCE").String(), l.key)
