@@ -4,9 +4,9 @@
 // not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
 // embeds a server does not get the library.
 //
-// engine.go drives the library, disk.go has its files, stable.go what becomes of those on a disk that is
-// full, network.go its connections, transport.go breaks these off. In tests transport and stores are the
-// library's own, in memory.
+// engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what becomes
+// of those on a disk that is full, network.go its connections, transport.go breaks these off. In tests
+// transport and stores are the library's own, in memory.
 package engine
 
 import (
@@ -236,29 +236,13 @@ func (e *Engine) Propose(entry []byte) (wait func() error) {
 		return func() error { return err }
 	}
 	f := r.raft.Apply(entry, 0)
-	return r.await(f, func() error {
+	answered := r.await(f)
+	return func() error {
+		if err := answered(); err != nil {
+			return err
+		}
 		err, _ := f.Response().(error)
 		return err
-	})
-}
-
-// await is how one waits for the library, which may forget to answer when it ends.
-func (r *running) await(f hraft.Future, result func() error) (wait func() error) {
-	done := make(chan error, 1)
-	go func() {
-		err := f.Error()
-		if err == nil && result != nil {
-			err = result()
-		}
-		done <- err
-	}()
-	return func() error {
-		select {
-		case err := <-done:
-			return err
-		case <-r.ended:
-			return hraft.ErrRaftShutdown
-		}
 	}
 }
 
@@ -268,7 +252,7 @@ func (e *Engine) Barrier() error {
 	if err != nil {
 		return err
 	}
-	return r.await(r.raft.Barrier(0), nil)()
+	return r.await(r.raft.Barrier(0))()
 }
 
 // Prove implements raft.Engine.
@@ -304,7 +288,7 @@ func (e *Engine) Snapshot() error {
 	if err != nil {
 		return err
 	}
-	if err := r.await(r.raft.Snapshot(), nil)(); err != nil && !errors.Is(err, hraft.ErrNothingNewToSnapshot) {
+	if err := r.await(r.raft.Snapshot())(); err != nil && !errors.Is(err, hraft.ErrNothingNewToSnapshot) {
 		return err
 	}
 	return nil
@@ -343,7 +327,7 @@ func (e *Engine) Add(p raft.Peer) error {
 	if err != nil {
 		return err
 	}
-	return r.await(r.raft.AddVoter(hraft.ServerID(p.ID), Address(p), 0, patience), nil)()
+	return r.await(r.raft.AddVoter(hraft.ServerID(p.ID), Address(p), 0, patience))()
 }
 
 // Remove implements raft.Engine.
@@ -352,7 +336,7 @@ func (e *Engine) Remove(id string) error {
 	if err != nil {
 		return err
 	}
-	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience), nil)()
+	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience))()
 }
 
 // Transfer implements raft.Engine.
@@ -362,11 +346,11 @@ func (e *Engine) Transfer(id string) error {
 		return err
 	}
 	if id == "" {
-		return r.await(r.raft.LeadershipTransfer(), nil)()
+		return r.await(r.raft.LeadershipTransfer())()
 	}
 	for _, p := range e.Status().Peers {
 		if p.ID == id {
-			return r.await(r.raft.LeadershipTransferToServer(hraft.ServerID(id), Address(p)), nil)()
+			return r.await(r.raft.LeadershipTransferToServer(hraft.ServerID(id), Address(p)))()
 		}
 	}
 	return fmt.Errorf("no member is called %s", id)

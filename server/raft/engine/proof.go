@@ -123,7 +123,7 @@ const proveEvery = 20 * time.Millisecond
 // it does; or when it is found out that it does not.
 func (r *running) prove(question uint64) error {
 	for {
-		if err := r.await(r.raft.VerifyLeader(), nil)(); err != nil {
+		if err := r.await(r.raft.VerifyLeader())(); err != nil {
 			return err
 		}
 		all, term := r.raft.GetConfiguration(), r.leads.Load()
