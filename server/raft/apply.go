@@ -202,6 +202,21 @@ func (a machine) Restore(r io.Reader) error {
 	return err
 }
 
+// Anew implements Machine.
+func (a machine) Anew() {
+	m := a.member
+	m.host.Slice(func() {
+		if m.run != a.run || m.state == stopped {
+			return
+		}
+		if m.depose("the log is opened anew"); m.run == a.run {
+			m.host.Log().Info("raft: the log does not go on from a snapshot that the leader has sent: all data is built anew")
+			m.rebuild()
+		}
+		m.host.EndUnit()
+	})
+}
+
 // Changed implements Machine.
 func (a machine) Changed() { a.member.changed() }
 

@@ -43,6 +43,8 @@ type Machine interface {
 	Restore(r io.Reader) error
 	// Leads is told that this member has become the leader, or is it no more.
 	Leads(on bool)
+	// Anew is told that the engine has to be closed, and opened again with no data.
+	Anew()
 	// Changed is told that another leads, or others are members.
 	Changed()
 }

@@ -28,6 +28,7 @@ func (s stuck) Apply([]byte, bool) error {
 func (stuck) Cut() (raft.Cut, error)  { return nil, io.EOF }
 func (stuck) Restore(io.Reader) error { return nil }
 func (stuck) Leads(bool)              {}
+func (stuck) Anew()                   {}
 func (stuck) Changed()                {}
 
 // alone is the engine of a group of one.
@@ -41,8 +42,8 @@ func alone() *Engine {
 		}})
 }
 
-// TestClosedEngineLeavesNothing: who waits for what a closed engine was asked is told so, and no goroutine is
-// left: the bubble would say so.
+// TestClosedEngineLeavesNothing: who waits for what a closed engine was asked is told so, and no goroutine
+// is left: the bubble would say so.
 func TestClosedEngineLeavesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 20 { // the library forgets some of the entries, or none

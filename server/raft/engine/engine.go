@@ -4,15 +4,15 @@
 // not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
 // embeds a server does not get the library.
 //
-// engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what becomes
-// of those on a disk that is full, network.go its connections, transport.go breaks these off. In tests
-// transport and stores are the library's own, in memory.
+// engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
+// becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
+// connections, receive.go what comes on them, transport.go breaks these off, handover.go hands the lead on.
+// In tests transport and stores are the library's own, in memory.
 package engine
 
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"math"
@@ -65,15 +65,17 @@ type running struct {
 	// leads is the term in which this member leads, for all that the machine was told; 0: it does not.
 	leads    atomic.Uint64
 	notify   chan bool
+	lost     chan struct{} // the log has to be opened anew
 	ended    chan struct{}
 	watching sync.WaitGroup
+	handing  handing
 }
 
 // New makes an engine, which does nothing before Open.
 func New(o Options) *Engine { return &Engine{options: o} }
 
-// Address is what the library has as the address of a member. Where clients reach it is a part, so that every
-// member knows that of all others.
+// Address is what the library has as the address of a member. Where clients reach it is a part, so that
+// every member knows that of all others.
 func Address(p raft.Peer) hraft.ServerAddress { return hraft.ServerAddress(p.Raft + "/" + p.Client) }
 
 // peerOf reads an address of the library's.
@@ -117,10 +119,12 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), ended: make(chan struct{})}
-	if r.raft, err = e.start(m, r); err != nil {
+	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{})}
+	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
+	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
+	r.watching.Go(func() { w.receive(log, r.ended) })
 	r.watching.Go(func() { r.watch(m) })
 	seen := make(chan hraft.Observation, 16)
 	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
@@ -147,7 +151,7 @@ func (e *Engine) Open(m raft.Machine) error {
 }
 
 // start forms the group where there is none, and starts the library.
-func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
+func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
 	o := &e.options
 	c := e.config(r.notify)
 	is, err := hraft.HasExistingState(o.Logs, o.Stable, o.Snapshots)
@@ -163,12 +167,12 @@ func (e *Engine) start(m raft.Machine, r *running) (*hraft.Raft, error) {
 			return nil, err
 		}
 	}
-	logs, stable := &telling{LogStore: o.Logs, log: o.Log}, &patient{o.Stable, o.Log, r.ended}
+	stable := &patient{o.Stable, o.Log, r.ended}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return hraft.NewRaft(c, machine{m, last}, logs, stable, o.Snapshots, r.witness)
+	return hraft.NewRaft(c, machine{m, last}, log, stable, log, r.witness)
 }
 
 // watch tells the machine who leads.
@@ -181,6 +185,8 @@ func (r *running) watch(m raft.Machine) {
 			}
 			r.learn(on)
 			m.Leads(on)
+		case <-r.lost:
+			m.Anew()
 		case <-r.ended:
 			return
 		}
@@ -337,23 +343,6 @@ func (e *Engine) Remove(id string) error {
 		return err
 	}
 	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience))()
-}
-
-// Transfer implements raft.Engine.
-func (e *Engine) Transfer(id string) error {
-	r, err := e.now()
-	if err != nil {
-		return err
-	}
-	if id == "" {
-		return r.await(r.raft.LeadershipTransfer())()
-	}
-	for _, p := range e.Status().Peers {
-		if p.ID == id {
-			return r.await(r.raft.LeadershipTransferToServer(hraft.ServerID(id), Address(p)))()
-		}
-	}
-	return fmt.Errorf("no member is called %s", id)
 }
 
 // machine is a raft.Machine as the library sees it.

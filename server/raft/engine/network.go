@@ -101,7 +101,8 @@ func (s *stream) Accept() (net.Conn, error) {
 	}
 }
 
-// accept lets in who says the right words. Each has a goroutine of its own, so that nobody waits for another.
+// accept lets in who says the right words. Each has a goroutine of its own, so that nobody waits for
+// another.
 func (s *stream) accept() {
 	for {
 		c, err := s.listener.Accept()

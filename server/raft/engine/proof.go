@@ -19,6 +19,7 @@ type witness struct {
 	hraft.Transport
 	hraft.WithPreVote
 	pipelines pipelines
+	requests  chan hraft.RPC // of the others, for the library: see receive
 
 	mu sync.Mutex
 	// asked is how many requests were sent, and questions put; said the number of the newest request that
@@ -41,7 +42,7 @@ func newWitness(t hraft.Transport) (*witness, error) {
 	if !ok {
 		return nil, errNoPreVote
 	}
-	return &witness{Transport: t, WithPreVote: p, said: make(map[hraft.ServerID]uint64), changed: make(chan struct{})}, nil
+	return &witness{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64), changed: make(chan struct{})}, nil
 }
 
 // Close implements hraft.WithClose.
@@ -66,6 +67,9 @@ func (w *witness) hangUp() {
 
 // AppendEntries implements hraft.Transport: all heartbeats are among these requests.
 func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
+	if err := sendable(q); err != nil {
+		return err
+	}
 	number := w.ask()
 	err := w.Transport.AppendEntries(id, to, q, a)
 	if err == nil && a.Term == q.Term { // otherwise it knows of a newer one
@@ -119,8 +123,8 @@ func (w *witness) proves(self hraft.ServerID, all []hraft.Server, term, question
 // proveEvery is how soon the others are asked again if those who have answered are too few.
 const proveEvery = 20 * time.Millisecond
 
-// prove returns when a majority has said that this member leads, after a question, and since it was told that
-// it does; or when it is found out that it does not.
+// prove returns when a majority has said that this member leads, after a question, and since it was told
+// that it does; or when it is found out that it does not.
 func (r *running) prove(question uint64) error {
 	for {
 		if err := r.await(r.raft.VerifyLeader())(); err != nil {

@@ -11,8 +11,8 @@ import (
 
 // patient is a store on a disk that may be full or broken for a while. The library ends the process by a
 // panic when it cannot remember a term, and a group would lose a member for each disk that is full. This one
-// tries again until it can: nothing is said to the others meanwhile, as if the process were stopped. When the
-// engine is closed the goroutine that waits ends, since to go on would be to forget what was said.
+// tries again until it can: nothing is said to the others meanwhile, as if the process were stopped. When
+// the engine is closed the goroutine that waits ends, since to go on would be to forget what was said.
 type patient struct {
 	hraft.StableStore
 	log    *slog.Logger

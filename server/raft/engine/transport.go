@@ -37,6 +37,14 @@ func (all *pipelines) keep(p hraft.AppendPipeline) (hraft.AppendPipeline, error)
 	return pipeline{p, all}, nil
 }
 
+// AppendEntries implements hraft.AppendPipeline.
+func (p pipeline) AppendEntries(q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) (hraft.AppendFuture, error) {
+	if err := sendable(q); err != nil {
+		return nil, err
+	}
+	return p.AppendPipeline.AppendEntries(q, a)
+}
+
 // Close implements hraft.AppendPipeline.
 func (p pipeline) Close() error {
 	p.of.mu.Lock()

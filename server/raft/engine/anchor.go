@@ -1,0 +1,106 @@
+package engine
+
+import (
+	"errors"
+	"sync/atomic"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// anchored is a log, and the snapshots behind which it goes on. It knows how they stand to each other, which
+// the library loses sight of twice.
+//
+// A member that was sent a snapshot has no entry from before, and the library says of the one that the
+// snapshot ends with that there is none such. A leader whose entries behind the snapshot are others than the
+// member's then finds nothing that they have in common. This one knows that entry.
+//
+// And the library throws the whole log away when it has taken a snapshot that it was sent, but goes on to
+// believe that it ends where it did. If that is behind the snapshot it refuses what the leader sends next,
+// is sent the snapshot again, and so on for ever. Here the log takes nothing more, and says that it has to
+// be opened anew.
+type anchored struct {
+	hraft.LogStore
+	hraft.SnapshotStore
+	begun  atomic.Uint64 // the last entry in the snapshot that was begun last
+	lost   atomic.Bool
+	onLost chan<- struct{} // has room for one
+}
+
+// anchor is the type of what stands for the entry that a snapshot ends with. It tells which term that is of,
+// and must not be sent to anybody.
+const anchor hraft.LogType = 255
+
+var (
+	// errAnchor is returned for a request that would send one: the log was cut off while it was read.
+	errAnchor = errors.New("an entry is in the snapshot, and in the log no more")
+	// errLost is returned for what is to be added to a log that has to be opened anew.
+	errLost = errors.New("the log does not go on from the snapshot: it is opened anew")
+)
+
+// IsMonotonic implements hraft.MonotonicLogStore: it is as its store is.
+func (a *anchored) IsMonotonic() bool {
+	m, ok := a.LogStore.(hraft.MonotonicLogStore)
+	return ok && m.IsMonotonic()
+}
+
+// GetLog implements hraft.LogStore.
+func (a *anchored) GetLog(index uint64, to *hraft.Log) error {
+	err := a.LogStore.GetLog(index, to)
+	if !errors.Is(err, hraft.ErrLogNotFound) {
+		return err
+	}
+	kept, bad := a.List()
+	if bad != nil {
+		return err
+	}
+	for _, s := range kept {
+		if s.Index == index {
+			*to = hraft.Log{Index: index, Term: s.Term, Type: anchor}
+			return nil
+		}
+	}
+	return err
+}
+
+// DeleteRange implements hraft.LogStore. Of an empty log the library would have entries deleted, too.
+func (a *anchored) DeleteRange(from, to uint64) error {
+	first, err := a.FirstIndex()
+	if err != nil {
+		return err
+	}
+	last, err := a.LastIndex()
+	if err != nil || last == 0 {
+		return err
+	}
+	if snapshot := a.begun.Load(); from <= first && to >= last && snapshot > 0 && last > snapshot && !a.lost.Swap(true) {
+		a.onLost <- struct{}{}
+	}
+	return a.LogStore.DeleteRange(from, to)
+}
+
+// Create implements hraft.SnapshotStore.
+func (a *anchored) Create(version hraft.SnapshotVersion, index, term uint64, c hraft.Configuration, at uint64, t hraft.Transport) (hraft.SnapshotSink, error) {
+	a.begun.Store(index)
+	return a.SnapshotStore.Create(version, index, term, c, at, t)
+}
+
+// StoreLog implements hraft.LogStore.
+func (a *anchored) StoreLog(l *hraft.Log) error { return a.StoreLogs([]*hraft.Log{l}) }
+
+// StoreLogs implements hraft.LogStore.
+func (a *anchored) StoreLogs(all []*hraft.Log) error {
+	if a.lost.Load() {
+		return errLost
+	}
+	return a.LogStore.StoreLogs(all)
+}
+
+// sendable returns an error for a request that must not leave.
+func sendable(q *hraft.AppendEntriesRequest) error {
+	for _, e := range q.Entries {
+		if e.Type == anchor {
+			return errAnchor
+		}
+	}
+	return nil
+}

@@ -1,0 +1,34 @@
+package engine
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestHandedOnInVain: who was not answered is not asked again at once, but later, or when it leads anew.
+func TestHandedOnInVain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var h handing
+		require.Zero(t, h.left(3))
+		h.fail(3)
+		require.Equal(t, sendTimeout, h.left(3))
+		require.Zero(t, h.left(4))
+		time.Sleep(sendTimeout - time.Second)
+		require.Equal(t, time.Second, h.left(3))
+		time.Sleep(time.Second)
+		require.Zero(t, h.left(3))
+
+		e, m := alone(), stuck{make(chan struct{}, 1), make(chan struct{})}
+		close(m.let)
+		require.NoError(t, e.Open(m))
+		for !e.Leads() {
+			time.Sleep(time.Millisecond)
+		}
+		require.ErrorContains(t, e.Transfer(""), "cannot find peer")
+		require.ErrorContains(t, e.Transfer("a"), "try again in 11s")
+		require.NoError(t, e.Close())
+	})
+}

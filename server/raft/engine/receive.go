@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"io"
+
+	hraft "github.com/hashicorp/raft"
+)
+
+// What a leader sends may be behind what this member has: it was on its way for long, or that leader has
+// counted down to where it thinks that both have the same. Raft says what is to be done with it, and the
+// library does something else. It looks for entries in the log that are in the snapshot, and refuses what it
+// does not find; and it takes any snapshot that it is sent, even one from before what it has told others
+// that it has, and throws that away: so what a majority had acknowledged is that of a minority. This stands
+// before the library, and changes such requests to what they mean.
+
+// receive hands the requests of others to the library until the engine is closed.
+func (w *witness) receive(log *anchored, closed <-chan struct{}) {
+	for {
+		var q hraft.RPC
+		select {
+		case q = <-w.Transport.Consumer():
+		case <-closed:
+			return
+		}
+		switch c := q.Command.(type) {
+		case *hraft.AppendEntriesRequest:
+			q.Command = log.trim(c)
+		case *hraft.InstallSnapshotRequest:
+			if log.has(c.LastLogIndex, c.LastLogTerm) {
+				go decline(q, c)
+				continue
+			}
+		}
+		select {
+		case w.requests <- q:
+		case <-closed:
+			return
+		}
+	}
+}
+
+// Consumer implements hraft.Transport.
+func (w *witness) Consumer() <-chan hraft.RPC { return w.requests }
+
+// decline answers that a snapshot is here, which is so: all that it has, and more, is.
+func decline(q hraft.RPC, c *hraft.InstallSnapshotRequest) {
+	_, _ = io.Copy(io.Discard, q.Reader) // the next request is behind it
+	q.Respond(&hraft.InstallSnapshotResponse{Term: c.Term, Success: true}, nil)
+}
+
+// has reports whether an entry is here, in the log or in a snapshot. So are all those before it.
+func (a *anchored) has(index, term uint64) bool {
+	if s := a.newest(); s != nil && s.Index >= index {
+		return true
+	}
+	var l hraft.Log
+	return a.LogStore.GetLog(index, &l) == nil && l.Term == term
+}
+
+// newest is the newest snapshot; nil: there is none.
+func (a *anchored) newest() *hraft.SnapshotMeta {
+	kept, err := a.List()
+	if err != nil || len(kept) == 0 {
+		return nil
+	}
+	return kept[0]
+}
+
+// trim takes out of a request what is in the snapshot, and so is committed and the same everywhere. What is
+// left goes on from there. No more may be found to be committed than the request shows to be the same.
+func (a *anchored) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
+	first, err := a.FirstIndex()
+	if err != nil || q.PrevLogEntry == 0 && len(q.Entries) == 0 || first > 0 && q.PrevLogEntry+1 >= first {
+		return q // it is about entries that the log has, or would
+	}
+	s := a.newest()
+	if s == nil || q.PrevLogEntry >= s.Index {
+		return q
+	}
+	t := *q
+	t.PrevLogEntry, t.PrevLogTerm = s.Index, s.Term
+	for len(t.Entries) > 0 && t.Entries[0].Index <= s.Index {
+		t.Entries = t.Entries[1:]
+	}
+	shown := s.Index
+	if n := len(t.Entries); n > 0 {
+		shown = t.Entries[n-1].Index
+	}
+	t.LeaderCommitIndex = min(t.LeaderCommitIndex, shown)
+	return &t
+}
