@@ -11,7 +11,7 @@ import (
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
 		(*chaos).fullDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
-		(*chaos).lateAnswers}
+		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember}
 	var drawn []func(*chaos)
 	for _, k := range kinds {
 		if w.chance.oneIn(2) {
@@ -33,7 +33,7 @@ func (w *world) befall() {
 type chaos struct{ *world }
 
 // member is any.
-func (c *chaos) member() *member { return one(c.chance, c.group.all...) }
+func (c *chaos) member() *member { return one(c.chance, c.group.members()...) }
 
 // leader is who leads, for all that it knows; nil: nobody does.
 func (c *chaos) leader() *member {
@@ -122,7 +122,7 @@ func (c *chaos) calm() {
 	c.group.network.calm()
 	for _, m := range c.group.all {
 		m.disk.set(false, 0)
-		if m.alive.Load() == nil {
+		if m.alive.Load() == nil && m.in.Load() {
 			c.again(m)
 		}
 	}
@@ -170,7 +170,7 @@ func (c *chaos) crashAll() {
 		m.crash()
 	}
 	time.Sleep(c.chance.between(0, 500*time.Millisecond))
-	for _, m := range c.group.all {
+	for _, m := range c.group.members() {
 		c.again(m)
 	}
 }

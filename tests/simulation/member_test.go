@@ -9,6 +9,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -34,7 +35,7 @@ type member struct {
 	clock wrong
 	alive atomic.Pointer[life] // nil: it does not run
 	lives int
-	left  bool // it is no member any more
+	standing
 }
 
 // life is a member from its start to its crash.
@@ -57,11 +58,15 @@ func (m *member) start() error {
 	m.lives++
 	l := &life{mount: &mount{disk: m.disk}, end: make(chan struct{})}
 	log := m.group.log.With("member", m.peer.ID, "life", m.lives)
+	founders := m.group.founders
+	if _, ok := raft.Find(founders, m.peer.ID); !ok {
+		founders = nil // it waits until somebody makes it a member
+	}
 	cached, err := hraft.NewLogCache(64, l.mount)
 	if err != nil {
 		return err
 	}
-	eo := engine.Options{ID: m.peer.ID, Peers: m.group.founders, ElectionMS: electionMS, Trailing: m.group.trailing, Log: log,
+	eo := engine.Options{ID: m.peer.ID, Peers: founders, ElectionMS: electionMS, Trailing: m.group.trailing, Log: log,
 		Logs: cached, Stable: l.mount, Snapshots: l.mount, Transport: func() (hraft.Transport, error) {
 			t := m.group.network.join(m.at())
 			l.transport.Store(t)
@@ -106,6 +111,8 @@ func (m *member) crash() {
 		_ = l.server.Close()
 		close(l.end)
 	}()
+	m.group.mu.Lock()
+	defer m.group.mu.Unlock()
 	m.group.dying = append(m.group.dying, l.end)
 }
 
@@ -156,18 +163,24 @@ type group struct {
 	founders          []raft.Peer
 	trailing          uint64
 	snapshotBytes     int64
-	dying             []chan struct{}
-	leaders, rebuilds int // elections won, and data built anew, in the lives that saw the end of the run
+	mu                sync.Mutex
+	dying             []chan struct{} // under mu
+	leaders, rebuilds int             // elections won, and data built anew, in the lives that saw the end of the run
 }
 
-// newGroup makes a group of which nobody runs yet.
-func newGroup(seed uint64, members int) *group {
+// newGroup makes a group of which nobody runs yet, and spare servers that are none of it.
+func newGroup(seed uint64, members, spare int) *group {
 	g := &group{seed: seed, network: newNetwork(seed), log: slog.New(slog.DiscardHandler), trailing: 20, snapshotBytes: 1 << 30}
 	if os.Getenv("RAFT_LOG") != "" {
 		g.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	for range members {
-		g.founders = append(g.founders, g.add().peer)
+		m := g.add()
+		m.in.Store(true)
+		g.founders = append(g.founders, m.peer)
+	}
+	for range spare {
+		g.add()
 	}
 	return g
 }
@@ -180,7 +193,7 @@ func (g *group) count(m *member) {
 	g.leaders, g.rebuilds = g.leaders+won, g.rebuilds+anew
 }
 
-// add makes one more member, which is in no group yet.
+// add makes one more server, which is in no group yet.
 func (g *group) add() *member {
 	i := len(g.all)
 	id := string(rune('a' + i))

@@ -20,7 +20,7 @@ type scene struct {
 // play lets a test have a group of some members, all of which run.
 func play(t *testing.T, members int, f func(s *scene)) {
 	bubble(t, func(t *testing.T) {
-		s := &scene{t, newGroup(1, members)}
+		s := &scene{t, newGroup(1, members, 0)}
 		w := &world{group: s.group}
 		w.begun = time.Now()
 		defer func() { require.NoError(t, w.end()) }()

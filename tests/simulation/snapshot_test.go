@@ -52,3 +52,34 @@ func TestDamagedSnapshot(t *testing.T) {
 		require.Equal(s.t, "1", s.do("GET", "key99").Str)
 	})
 }
+
+// TestLogsPartBehindSnapshot: a member that was sent a snapshot, and has taken what nobody else has, follows
+// another leader from where the snapshot ends, although that one's log goes back to the first entry.
+func TestLogsPartBehindSnapshot(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		old, away := s.behind()
+		require.NoError(s.t, away.start())
+		s.same()
+		other := s.others(old)[0]
+		if other == away {
+			other = s.others(old)[1]
+		}
+		for _, m := range []*member{old, away} { // they go on, the third does not hear of it
+			s.network.set(link{m.at(), other.at()}, lost, 0)
+			s.network.set(link{other.at(), m.at()}, lost, 0)
+		}
+		s.network.set(link{away.at(), old.at()}, lost, 0) // what one of them takes it cannot acknowledge
+		lost := old.later("SET", "x", "lost")
+		last := away.fields()["raft_last_index"]
+		s.eventually("it has taken it", func() bool { return away.fields()["raft_last_index"] > last })
+		old.crash()
+		away.crash()
+		s.network.calm()
+		require.NoError(s.t, old.start())
+		<-lost
+		s.leader(old, other)
+		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
+		require.NoError(s.t, away.start())
+		s.same()
+	})
+}
