@@ -103,6 +103,7 @@ func failOver(f *fleet, all []*failovers, events ...string) {
 	play(f, all, events...)
 	for _, p := range all {
 		require.Equal(p.t, p.token, p.ask("LOCK", p.key("held"), p.owner("keeper"), "ONCE"), "%s: a lock is lost while its owner lives", p.name)
+		eventually(p.t, func() bool { return p.attach(p.ctx) == nil }, "the owner comes back to who leads now")
 		require.True(p.t, isAttached(p.ask("LOCK.INFO", p.key("held"))), "%s: the owner came back to the new master", p.name)
 	}
 }
@@ -248,7 +249,7 @@ func passes(err error) bool {
 		text, isReply = reply.Error(), true
 	}
 	word, _, _ := strings.Cut(text, " ")
-	return !isReply || slices.Contains([]string{"READONLY", "UNBLOCKED", "LOADING", "CLUSTERDOWN", "MASTERDOWN"}, word)
+	return !isReply || slices.Contains([]string{"READONLY", "UNBLOCKED", "LOADING", "CLUSTERDOWN", "MASTERDOWN", "MOVED"}, word)
 }
 
 // ask sends a command until it is answered: after some tries the client itself gives up.

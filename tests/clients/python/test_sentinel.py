@@ -24,7 +24,9 @@ class BySentinel:
     """Clients that ask the Sentinels who leads."""
 
     def __init__(self, fleet):
-        sentinel = Sentinel(fleet.sentinels, socket_timeout=1)
+        # By itself the library asks a Sentinel that is gone for seconds before it asks the next one: the members of a group
+        # are Sentinels, too, and the one that has led is the one that is gone.
+        sentinel = Sentinel(fleet.sentinels, sentinel_kwargs={"socket_timeout": 1, "retry": None})
         # A master that is paused or gone without a word is given up after socket_timeout. The retries of the library
         # would go to the same one (redis-py's issue 3874), so the program asks again by itself.
         options = {"decode_responses": True, "socket_timeout": 3, "retry": None}
@@ -40,6 +42,9 @@ class BySentinel:
 
     def live(self):
         self._attached.ping()
+
+    def look(self):
+        pass  # a new connection asks the Sentinels again
 
     def close(self):
         self.pool.close()
@@ -58,8 +63,16 @@ class ByCluster:
         try:
             self.pool.get_redis_connection(leader).execute_command("LOCK.ATTACH", *OWNERS)
         except redis.ResponseError:
-            self.pool.nodes_manager.initialize()
+            self.look()
             raise
+
+    def look(self):
+        """Finds out who leads.
+
+        The library asks a node of its choice where the keys of a command are that it does not know, as GUARD's. If that
+        node is gone it asks it again and again: only a failure to send the command itself has it look for another one.
+        """
+        self.pool.nodes_manager.initialize()
 
     def close(self):
         self.pool.close()
@@ -81,6 +94,7 @@ class Trial:
                 return self.pool.execute_command(*words)
             except PASSING:
                 assert time.monotonic() < end, words
+                self.look()
             except redis.ResponseError as e:  # of a master that has just become a replica, or nobody leads
                 assert str(e).startswith(("UNBLOCKED", "MASTERDOWN", "CLUSTERDOWN")), e
             time.sleep(0.01)
@@ -110,10 +124,16 @@ class Trial:
         assert self.ask("LOCK", "held", "thief", "PX", 1000) is None, "a lock is held by two"
         time.sleep(0.02)
 
+    def look(self):
+        try:
+            self.clients.look()
+        except (*PASSING, redis.exceptions.RedisClusterException):
+            pass  # nobody knows yet
+
     def live(self):
         try:
             self.clients.live()
-        except (*PASSING, redis.ResponseError):
+        except (*PASSING, redis.exceptions.RedisClusterException, redis.ResponseError):
             pass
         time.sleep(0.05)
 
