@@ -1,22 +1,16 @@
 package store
 
-// noteBits: 16 slots have one piece of notes. With more of them a lock that stands alone among other keys
-// would take more, with fewer the pointers to pieces would.
-const (
-	noteBits = 4
-	noteMask = 1<<noteBits - 1
-)
+import "lockserver/store/sparse"
 
-// notes are eight bytes beside some keys, by slot. They stand in pieces for 16 slots each, of which there is
-// none where no key ever had a note.
+// notes are eight bytes beside some keys, by slot.
 type notes struct {
-	pieces []*[1 << noteBits]uint64
-	n      int
+	of sparse.Array[uint64]
+	n  int
 }
 
 func (n *notes) at(slot int) uint64 {
-	if piece := slot >> noteBits; piece < len(n.pieces) && n.pieces[piece] != nil {
-		return n.pieces[piece][slot&noteMask]
+	if note := n.of.At(slot); note != nil {
+		return *note
 	}
 	return 0
 }
@@ -27,14 +21,7 @@ func (sp *space) setNote(slot int, note uint64) {
 	if was == note {
 		return
 	}
-	piece := slot >> noteBits
-	for piece >= len(n.pieces) {
-		n.pieces = append(n.pieces, nil)
-	}
-	if n.pieces[piece] == nil {
-		n.pieces[piece] = new([1 << noteBits]uint64)
-	}
-	n.pieces[piece][slot&noteMask] = note
+	*n.of.Make(slot) = note
 	switch {
 	case was == 0:
 		n.n++
@@ -43,7 +30,7 @@ func (sp *space) setNote(slot int, note uint64) {
 		n.n--
 		sp.charge(-noteBytes)
 		if n.n == 0 {
-			n.pieces = nil
+			n.of.Emptied()
 		}
 	}
 }
@@ -54,15 +41,7 @@ func (sp *space) moveNote(slot, last int) {
 	if sp.notes.n > 0 {
 		sp.setNote(slot, sp.notes.at(last))
 		sp.setNote(last, 0)
-		sp.notes.trim(last)
-	}
-}
-
-// trim gives back the pieces behind a slot that was the last: a dict that has become small keeps none.
-func (n *notes) trim(last int) {
-	for most := last>>noteBits + 2; len(n.pieces) > most; {
-		n.pieces[len(n.pieces)-1] = nil
-		n.pieces = n.pieces[:len(n.pieces)-1]
+		sp.notes.of.Trim(last)
 	}
 }
 

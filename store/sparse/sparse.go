@@ -1,0 +1,106 @@
+// Package sparse is an array of which most is empty: what a few slots of a dict have, and the others have
+// not. It takes memory in pieces of 16 elements, of which there is none where no element was ever wanted,
+// and a pointer for 4096 elements that are not there: so a first element behind ten million others is no
+// work.
+//
+// It must not know what the elements are.
+package sparse
+
+const (
+	// With more than 16 elements a piece, one that stands alone would take more; with fewer the pointers
+	// would.
+	pieceBits = 4
+	pieceSize = 1 << pieceBits
+	pageBits  = 8
+	pageSize  = 1 << pageBits
+	// fewPieces are kept by an array that is emptied.
+	fewPieces = 64
+)
+
+// Piece is a run of elements.
+type Piece[T any] [pieceSize]T
+
+type page[T any] [pageSize]*Piece[T]
+
+// Array is such an array. The zero value is empty; it is not safe for concurrent use.
+type Array[T any] struct {
+	pages []*page[T]
+	end   int // no piece from here on is there
+	count int // of pieces
+}
+
+// At returns an element; nil: there is none.
+func (a *Array[T]) At(i int) *T {
+	if p := a.piece(i >> pieceBits); p != nil {
+		return &p[i&(pieceSize-1)]
+	}
+	return nil
+}
+
+// piece returns a piece by its number; nil: there is none.
+func (a *Array[T]) piece(number int) *Piece[T] {
+	if number >= a.end || a.pages[number>>pageBits] == nil {
+		return nil
+	}
+	return a.pages[number>>pageBits][number&(pageSize-1)]
+}
+
+// Make returns an element, a zero one if there was none.
+func (a *Array[T]) Make(i int) *T {
+	number := i >> pieceBits
+	for number>>pageBits >= len(a.pages) {
+		a.pages = append(a.pages, nil)
+	}
+	p := &a.pages[number>>pageBits]
+	if *p == nil {
+		*p = new(page[T])
+	}
+	piece := &(*p)[number&(pageSize-1)]
+	if *piece == nil {
+		*piece = new(Piece[T])
+		a.count++
+		a.end = max(a.end, number+1)
+	}
+	return &(*piece)[i&(pieceSize-1)]
+}
+
+// Trim gives back the pieces behind an element that was the last, but for the next one: an array that has
+// become short, and one that sways, needs no more.
+func (a *Array[T]) Trim(last int) {
+	for most := last>>pieceBits + 2; a.end > most; {
+		a.end--
+		p := &a.pages[a.end>>pageBits]
+		if *p == nil {
+			continue
+		}
+		if piece := &(*p)[a.end&(pageSize-1)]; *piece != nil {
+			*piece = nil
+			a.count--
+		}
+		if a.end&(pageSize-1) == 0 {
+			*p = nil
+		}
+	}
+}
+
+// Emptied says that all elements are zero: pieces are given back if there are many.
+func (a *Array[T]) Emptied() {
+	if a.count > fewPieces {
+		clear(a.pages)
+		a.end, a.count = 0, 0
+	}
+}
+
+// Each visits the pieces that hold elements from one on and before another, in order, each with the number
+// of its first element. from must begin a piece.
+func (a *Array[T]) Each(from, to int, visit func(first int, p *Piece[T])) {
+	for number := from >> pieceBits; number < a.end && number<<pieceBits < to; number++ {
+		if a.pages[number>>pageBits] == nil {
+			number |= pageSize - 1
+			continue
+		}
+		if p := a.pages[number>>pageBits][number&(pageSize-1)]; p != nil {
+			visit(number<<pieceBits, p)
+		}
+	}
+}
