@@ -201,6 +201,19 @@ func holder(h *hash.Hash, dst []byte) (owner []byte, holds int64, ok bool) {
 	return nil, 0, false
 }
 
+// OwnerOf returns who holds the lock that stands in a value, and the token; nil if it is no lock, or one with
+// shared holders.
+func OwnerOf(r store.Ref) (owner []byte, token int64) {
+	if r.Kind() != store.Hash {
+		return nil, 0
+	}
+	l, err := lockAt(r)
+	if err != nil || l.Shares > 0 {
+		return nil, 0
+	}
+	return l.Owner, l.Token
+}
+
 // CheckOwner refuses the names that mean something else in the lock's hash.
 func CheckOwner(owner []byte) error {
 	switch {

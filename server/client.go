@@ -130,7 +130,7 @@ func (s *session) leave() {
 	ex.letGo(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.detachAll(s)
-	ex.watchdog.forget(s)
+	ex.forget(s)
 	if s.pulse != nil {
 		ex.timers.stop(&s.pulse.timer)
 	}

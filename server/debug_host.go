@@ -54,6 +54,7 @@ func (h debugHost) Reload(r debug.Reload) error {
 	if ex.durable.Loading() {
 		return commands.ErrLoading
 	}
+	defer ex.store.RestoreRenewals(ex.store.KeepRenewals())
 	return ex.reloaded(ex.durable.ReloadSnapshot(durability.Reload{KeepFile: r.NoSave, KeepData: r.NoFlush, Replace: r.Merge}),
 		commands.ErrReload)
 }
@@ -67,6 +68,7 @@ func (h debugHost) ReloadLog() error {
 	case !ex.durable.HasFiles():
 		return commands.ErrNoLogFile
 	}
+	defer ex.store.RestoreRenewals(ex.store.KeepRenewals())
 	ex.store.SetFollower(nil) // what is replayed moves no lock that is being renewed
 	defer ex.store.SetFollower(&ex.watchdog)
 	return ex.reloaded(ex.durable.ReloadLog(), commands.ErrReloadLog)

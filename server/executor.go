@@ -405,7 +405,7 @@ func (ts *timers) fireDue(ex *executor, nowMS int64, budget int) (more bool) {
 // nextMS returns when something falls due, in milliseconds since 1970.
 func (ex *executor) nextMS() (int64, bool) {
 	at, ok := ex.timers.nextMS()
-	if renewal, has := ex.watchdog.timers.nextMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
+	if renewal, has := ex.nextRenewalMS(); has && (!ok || renewal < at) && ex.pausing.untilMS == 0 {
 		at, ok = renewal, true
 	}
 	if !ex.endsThings() {

@@ -243,7 +243,7 @@ func infoCPU(t *info.Text) {
 
 // infoLocks is ours.
 func (ex *executor) infoLocks(t *info.Text) {
-	t.Line("lock_watchdogs", ex.watchdog.count)
+	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.parking.ofLocks)
 	tokens := ex.durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
@@ -305,7 +305,7 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.watchdog.count}
+			Watchdogs: ex.renewing()}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

@@ -69,10 +69,9 @@ func lockInfo(c *commands.Ctx) error {
 	}
 	ex := sessionOf(c).executor
 	holder, sinceMS := ex.holderOf(c.DB.Note(key))
-	r := ex.watchdog.find(c.DB, key)
-	watched := r != nil && string(r.owner) == string(l.Owner) && r.token == l.Token
-	if watched && r.session != nil {
-		holder = r.session
+	r, watched := ex.watchdog.renewalOf(c.DB, key, &l)
+	if s := sessionFor(r.Keeper); watched && s != nil {
+		holder = s
 	}
 	out := c.Out
 	fields := 9
@@ -140,7 +139,7 @@ func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64)
 func writeHolder(c *commands.Ctx, key []byte, h *commands.Holder) {
 	out := c.Out
 	w := &sessionOf(c).executor.watchdog
-	renewed := w.findShare(c.DB, key, h.Owner)
+	renewed := w.shares.find(c.DB.ID(), key, h.Owner)
 	watched := renewed != nil && renewed.token == h.Token
 	var client *session
 	if watched {

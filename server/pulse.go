@@ -3,7 +3,6 @@ package server
 import (
 	"time"
 
-	"lockserver/commands"
 	"lockserver/server/transport"
 )
 
@@ -122,7 +121,7 @@ func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
 func (p *pulse) fire(ex *executor) {
 	s, lease, now := p.session, ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.wait.Queue
-	if s.dead || s.condemned || !waits && s.renewals == nil && s.vouches.Len() == 0 && p.grantedMS == 0 {
+	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && p.grantedMS == 0 {
 		return // nobody depends on it
 	}
 	h := p.ask(ex, now)
@@ -169,12 +168,7 @@ func (p *pulse) unansweredFor(h transport.Silence) time.Duration {
 func (ex *executor) lose(s *session) {
 	lease := ex.settings.LockWatchdogMS
 	end := max(ex.store.NowMS(), s.pulse.heardMS+silenceMS(lease))
-	for r := s.renewals; r != nil; r = r.next {
-		if ex.watchdog.attached.VouchedBesides(s, r.owner) {
-			continue
-		}
-		commands.CutLock(ex.store.DB(r.in.db), r.owner, []byte(r.key), r.token, end)
-	}
+	ex.cutLocks(s, end)
 	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
 		"silent-ms", ex.store.NowMS()-s.pulse.heardMS)
 	s.lost.Store(true)

@@ -6,7 +6,6 @@ import (
 	"lockserver/commands"
 	"lockserver/persistence/disk"
 	"lockserver/server/replication"
-	"lockserver/store"
 )
 
 // What the server is, a master or a replica, and what becomes of clients and leases when that changes. What
@@ -168,7 +167,8 @@ func (ex *executor) demoted() {
 	ex.store.SetFollows(true)
 	ex.applyConfig()
 	ex.unblockAll()
-	ex.watchdog.dropEvery()
+	ex.store.StopAllRenewals() // it is another server's now to renew leases
+	ex.watchdog.shares.dropEvery()
 }
 
 // unblockAll ends the waiting of all who wait for data, and, as in Redis, their connections: they are to look
@@ -197,48 +197,34 @@ func (ex *executor) promoted() {
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
 	ex.durable.SeeAllTokens()
-	ex.watchdog.beginAnew(ex)
+	ex.beginLeasesAnew()
 }
 
-// dropEvery ends every renewal: it is another server's now to renew leases.
-func (w *watchdog) dropEvery() {
-	for _, in := range w.dbs {
-		for _, r := range in.byKey {
-			w.drop(r)
-		}
-		for key := range in.shares {
-			w.dropAll(in, []byte(key))
-		}
+// beginLeasesAnew gives every lock that a server has renewed a whole lease, and goes on with those for whose
+// owners sessions vouch.
+func (ex *executor) beginLeasesAnew() {
+	type lock struct {
+		key, owner []byte
+		token      int64
+		shared     bool
 	}
-}
-
-// beginAnew gives every lock that a server has renewed a whole lease, and goes on with those for whose owners
-// sessions vouch.
-func (w *watchdog) beginAnew(ex *executor) {
-	now := ex.store.NowMS()
+	w, now := &ex.watchdog, ex.store.NowMS()
 	ex.store.SetFrozenTime(true) // a lease that has ended since the master died is among them
 	defer ex.store.SetFrozenTime(false)
 	for id := range ex.store.Len() {
 		db := ex.store.DB(id)
-		var watched []*renewal
+		var watched []lock
 		commands.EachLock(db, func(key string, l commands.LockState) bool {
 			if l.Watched {
-				watched = append(watched, &renewal{in: w.dbs[id], key: key, share: l.Shares > 0, owner: commands.Clone(l.Owner), token: l.Token})
+				watched = append(watched, lock{[]byte(key), commands.Clone(l.Owner), l.Token, l.Shares > 0})
 			}
 			return true
 		})
-		for _, r := range watched {
-			commands.ExtendLock(db, r.owner, []byte(r.key), r.token, now+ex.settings.LockWatchdogMS)
-			if w.attached.Owner(r.owner) == nil {
-				continue
+		for _, l := range watched {
+			commands.ExtendLock(db, l.owner, l.key, l.token, now+ex.settings.LockWatchdogMS)
+			if w.attached.Owner(l.owner) != nil {
+				ex.adopt(db, l.key, l.owner, l.token, l.shared)
 			}
-			of := w.renewalOf
-			if r.share {
-				of = func(db *store.DB, key []byte) *renewal { return w.shareOf(db, key, r.owner) }
-			}
-			kept := of(db, []byte(r.key))
-			kept.owner, kept.token = r.owner, r.token
-			kept.renew(ex, now)
 		}
 	}
 }

@@ -278,7 +278,7 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 		ex.followEvents()
 	}
 	ex.watchOver(s)
-	var adopted []*renewal
+	var adopted []func()
 	locks = ex.eachLockOf(s, owners, func(db *store.DB, key string, l commands.LockState) {
 		if t.Find(db.ID(), key, string(l.Owner)) == nil {
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
@@ -286,21 +286,13 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
 			return
 		}
-		var r *renewal
-		if l.Shares > 0 {
-			r = ex.watchdog.shareOf(db, []byte(key), l.Owner)
-		} else {
-			r = ex.watchdog.renewalOf(db, []byte(key))
+		if !ex.renews(db, []byte(key), &l) {
+			owner, shared := commands.Clone(l.Owner), l.Shares > 0
+			adopted = append(adopted, func() { ex.adopt(db, []byte(key), owner, l.Token, shared) })
 		}
-		if string(r.owner) == string(l.Owner) && r.token == l.Token {
-			return
-		}
-		r.leave() // what it was for is gone
-		r.owner, r.token = commands.Clone(l.Owner), l.Token
-		adopted = append(adopted, r)
 	})
-	for _, r := range adopted {
-		r.renew(ex, ex.store.NowMS())
+	for _, adopt := range adopted {
+		adopt()
 	}
 	return locks, nil
 }

@@ -17,6 +17,7 @@ import (
 	"lockserver/server/topology"
 	"lockserver/server/transport"
 	"lockserver/store"
+	"lockserver/store/renewals"
 )
 
 // session is one client: bytes in, bytes out. Nothing above it knows what kind of connection carries them.
@@ -102,12 +103,13 @@ type session struct {
 	tracker    *tracker // CLIENT TRACKING, nil while it is off
 	// soft is set while the output is above the soft limit of client-output-buffer-limit.
 	soft softLimit
-	// renewals are the first of a list of the locks whose leases the server renews
-	// because this session holds them.
-	renewals *renewal
-	vouches  attach.Vouches[*session] // LOCK.ATTACH
-	pulse    *pulse                   // nil: nobody has depended on the client so far
-	place    topology.Place           // which member of the server's group the client talks with
+	// keeper is whom the store renews the leases of locks for because this session holds them; shares are the
+	// first of a list of such locks with shared holders. nil: there are none.
+	keeper  *renewals.Keeper
+	shares  *renewal
+	vouches attach.Vouches[*session] // LOCK.ATTACH
+	pulse   *pulse                   // nil: nobody has depended on the client so far
+	place   topology.Place           // which member of the server's group the client talks with
 }
 
 // ID implements commands.Session.
@@ -247,12 +249,11 @@ type watch struct {
 	existed bool // when it was watched
 }
 
-// renewal keeps one lock's lease from running out while the session that acquired it lives, or one that
-// vouches for its owner.
+// renewal keeps the lease of one of those who share a lock from running out while the session that acquired
+// it lives, or one that vouches for its owner. That of any other lock stands in the store: see watchdog.
 type renewal struct {
-	in         *renewals
+	in         *sharedLocks
 	key        string
-	share      bool // of one of several that hold the lock together: stands in renewals.shares
 	owner      []byte
 	token      int64
 	session    *session // nil: it has gone, or is not known, and others vouch

@@ -49,7 +49,7 @@ func (ex *executor) dueSlice() (more bool) {
 	defer ex.damaging()
 	now := ex.store.NowMS()
 	if ex.pausing.untilMS == 0 {
-		more = ex.watchdog.timers.fireDue(ex, now, dueBudget)
+		more = ex.renewDue(now, dueBudget)
 	}
 	more = ex.timers.fireDue(ex, now, dueBudget) || more
 	ex.endUnit()
@@ -141,7 +141,7 @@ func (ex *executor) keepHouse() {
 // CLIENT PAUSE, does not; nor does one that listens, that vouches for owners, or for which the
 // server renews a lock: closing it would take the lock away.
 func (s *session) idles() bool {
-	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && s.renewals == nil && s.vouches.Len() == 0 && !s.replica.Is()
+	return s.waiter == nil && !s.held && s.subs == nil && !s.monitors && !s.keeps() && s.vouches.Len() == 0 && !s.replica.Is()
 }
 
 // closeStrangers closes clients that have to log in, and have had their time for it (auth-timeout).

@@ -7,7 +7,7 @@ import "lockserver/store/due"
 // store, so that only the executor may touch it, too, and what it takes is not in this one's Used.
 func (s *Store) Aside() *Store {
 	a := &Store{nowMS: s.nowMS, nowUS: s.nowUS, seed: s.seed, limits: s.limits, epoch: s.epoch,
-		hashes: s.hashes, zsets: s.zsets, soonestMS: due.Never}
+		hashes: s.hashes, zsets: s.zsets, soonestMS: due.Never, renewMS: due.Never}
 	a.eviction.policy, a.eviction.lfu = s.eviction.policy, s.eviction.lfu // by which a use is noted
 	a.fill(len(s.dbs))
 	return a
@@ -23,6 +23,7 @@ func (s *Store) Adopt(a *Store) (gone int) {
 	}
 	for id, db := range s.dbs {
 		gone += db.Len()
+		db.space.stopRenewals()
 		fresh := a.dbs[id].space
 		fresh.store = s
 		db.attach(fresh)

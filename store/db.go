@@ -230,6 +230,7 @@ func (db *DB) Flush() int {
 func (db *DB) drop() int {
 	old := db.space
 	n := old.keys.Len()
+	old.stopRenewals()
 	old.charge(-old.used)
 	switch q := &db.store.fields; {
 	case old.queuedHashes == q.Len():

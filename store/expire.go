@@ -107,6 +107,14 @@ func (sp *space) setDeadline(slot int, v *value, atMS int64) {
 	sp.keyMoved(slot, v)
 }
 
+// postpone is setDeadline for a key that has a deadline, and gets a later one, and is no hash of which fields
+// may die: its bound is early enough.
+func (sp *space) postpone(v *value, atMS int64) {
+	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-max(v.deadlineMS, 0)), 0)
+	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
+	v.deadlineMS = atMS
+}
+
 // bound notes that the key of a slot dies at atMS.
 func (sp *space) bound(slot int, atMS int64) {
 	sp.bounds.Lower(slot>>boundBits, atMS)

@@ -53,6 +53,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	} else if e.h.Persist(field) {
 		e.rewatch()
 	}
+	e.db.space.doubtRenewal(e.slot)
 	e.charge(was)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	e.db.changed(e.key)
@@ -67,6 +68,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 	if added {
 		e.noteToken(field)
 	}
+	e.db.space.doubtRenewal(e.slot)
 	e.charge(was)
 	e.recordUpdate(field, val)
 	e.db.changed(e.key)
@@ -81,6 +83,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	if added {
 		e.noteToken(field)
 	}
+	e.db.space.doubtRenewal(e.slot)
 	e.charge(was)
 	if e.db.store.effects != nil {
 		e.recordUpdate(field, appendInt(nil, n))
@@ -115,6 +118,7 @@ func (e *HashEdit) Delete(field []byte) bool {
 	if e.h.Quiet() || alarmOf(e.h) != nil {
 		e.rewatch()
 	}
+	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HDEL", e.key, field)
 	e.db.changed(e.key)
 	return true

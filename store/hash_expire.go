@@ -220,6 +220,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	}
 	if !gone {
 		db.space.watchFields(name, v)
+		db.space.doubtRenewal(slot)
 	}
 	if any && db.store.witness != nil {
 		db.store.witness.FieldsExpired(db, key, gone)
@@ -270,6 +271,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 func (e *HashEdit) rewatch() {
 	name, v := e.db.space.keys.At(e.slot)
 	e.db.space.watchFields(name, v)
+	e.db.space.doubtRenewal(e.slot)
 }
 
 func (e *HashEdit) recordDeadline(field []byte, atMS int64) {

@@ -3,10 +3,14 @@ package store
 // Rename gives key's value and deadline to newKey, whatever that held. key must exist. What is moved or
 // copied counts as used like a new key, as in Redis.
 func (db *DB) Rename(key, newKey []byte) {
+	renewal, renewed := db.lift(key)
 	v, atMS := db.take(key)
 	v.access = db.store.born()
 	db.displace(newKey)
 	db.place(newKey, v, atMS)
+	if renewed {
+		db.lay(newKey, renewal)
+	}
 	db.store.record(db, "RENAME", key, newKey)
 	if db.store.follower != nil {
 		db.store.follower.KeyMoved(db.id, key, db.id, newKey)
@@ -21,9 +25,13 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	if db.find(key) < 0 || to.find(key) >= 0 {
 		return false
 	}
+	renewal, renewed := db.lift(key)
 	v, atMS := db.take(key)
 	v.access = db.store.born()
 	to.place(key, v, atMS)
+	if renewed {
+		to.lay(key, renewal)
+	}
 	db.store.record(db, "MOVE", key, appendInt(nil, int64(to.id)))
 	if db.store.follower != nil {
 		db.store.follower.KeyMoved(db.id, key, to.id, key)
@@ -39,8 +47,12 @@ func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
 	v, atMS := from.copy(db.store), from.deadlineMS
 	v.access = db.store.born()
+	renewal, renewed := to.lift(newKey)
 	to.displace(newKey)
 	to.place(newKey, v, atMS)
+	if renewed {
+		to.layAgain(newKey, renewal)
+	}
 	if db.store.effects != nil {
 		db.store.record(db, "COPY", key, newKey, []byte("DB"), appendInt(nil, int64(to.id)), []byte("REPLACE"))
 	}

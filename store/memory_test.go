@@ -13,6 +13,7 @@ import (
 	"lockserver/store/hash"
 	"lockserver/store/hll"
 	"lockserver/store/list"
+	"lockserver/store/renewals"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -38,7 +39,7 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 			}
 			return true
 		})
-		used += noteBytes * db.space.notes.n
+		used += noteBytes*db.space.notes.n + renewals.Bytes*db.space.renewals.Len()
 		require.Equal(t, used, db.space.used, format, args)
 		requireBounds(t, db.space)
 		requireQueued(t, db.space)

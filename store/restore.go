@@ -40,11 +40,15 @@ type Restoring struct {
 
 // Restore makes key hold a loose value, whatever it held before.
 func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
+	renewal, renewed := db.lift(key)
 	if db.find(key) >= 0 {
 		db.displace(key)
 	}
 	l.v.access = db.store.accessOf(r.IdleS, r.Freq)
 	db.place(key, l.v, r.AtMS)
+	if renewed {
+		db.layAgain(key, renewal)
+	}
 	if db.store.effects != nil {
 		db.store.record(db, "RESTORE", key, appendInt(nil, r.AtMS), r.Payload(), []byte("REPLACE"), []byte("ABSTTL"))
 	}

@@ -10,6 +10,7 @@ import (
 	"lockserver/store/hll"
 	"lockserver/store/list"
 	"lockserver/store/marks"
+	"lockserver/store/renewals"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -66,7 +67,9 @@ type Store struct {
 	dbs          []*DB
 	apart        *DB // nil until Apart is called
 	// soonestMS is a time before which no key dies, no later than the bounds of any space; due.Never: none.
-	soonestMS   int64
+	soonestMS int64
+	// renewMS is the same for renewals: see renew.go.
+	renewMS     int64
 	fields      due.Queue[timedKey] // hashes, by the deadline of the field that dies first
 	spareAlarms []*deadline         // in no queue, for the next hashes that come into fields
 	spareTimes  hash.Spare          // of hashes that have gone
@@ -97,7 +100,7 @@ type Store struct {
 
 // New returns an empty store of n databases (at least 1).
 func New(n int, limits Limits) *Store {
-	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never}
+	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
 	s.hashes = &hash.Common{Epoch: s.epoch, Seed: s.seed}
 	s.zsets = &zset.Common{Epoch: s.epoch, Seed: s.seed}
 	s.fill(n)
@@ -123,6 +126,8 @@ type space struct {
 	// bounds has, for each 64 slots, a time before which none of their keys dies.
 	bounds due.Bounds
 	notes  notes // of slots: see SetNote
+	// renewals are of slots as well: see renew.go.
+	renewals renewals.Table
 	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.
 	deadlineSum [2]uint64
 	used        int // bytes of the store's used that are in this space

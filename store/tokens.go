@@ -7,6 +7,7 @@ import (
 	"lockserver/internal/decimal"
 	"lockserver/store/hash"
 	"lockserver/store/marks"
+	"lockserver/store/renewals"
 )
 
 // What the store knows of locks and sales, so that they can be listed without a walk through the keyspace,
@@ -70,6 +71,9 @@ func (sp *space) delete(h uint64, slot int) {
 	sp.tokens.Moved(slot, last)
 	sp.stocks.Moved(slot, last)
 	sp.moveNote(slot, last)
+	if sp.renewals.Moved(slot, last) {
+		sp.charge(-renewals.Bytes)
+	}
 	if _, moved := sp.keys.At(last); slot != last && moved.timed() && slot>>boundBits != last>>boundBits {
 		sp.bounds.Lower(slot>>boundBits, moved.deadlineMS)
 	}

@@ -1,0 +1,277 @@
+package server
+
+import (
+	"lockserver/commands"
+	"lockserver/internal/keyevent"
+	"lockserver/server/attach"
+)
+
+// The renewals of locks with shared holders: each holder has a lease of its own, and so a renewal.
+
+// shareRenewals are all of them.
+type shareRenewals struct {
+	timers timers // of these alone
+	dbs    []*sharedLocks
+	count  int
+	// spare are renewals that have ended, chained by next, so that a lock that is held for a moment needs no
+	// new one; spares is how many there are.
+	spare  *renewal
+	spares int
+}
+
+// sharedLocks are those of one database, by key.
+type sharedLocks struct {
+	db    int
+	byKey map[string]sharers
+}
+
+// sharers are the renewals of one lock: one, or from the second on more, by owner.
+type sharers struct {
+	one  *renewal
+	more map[string]*renewal
+}
+
+// find returns the renewal of an owner, nil if there is none.
+func (s sharers) find(owner []byte) *renewal {
+	if s.more != nil || s.one == nil || string(s.one.owner) != string(owner) {
+		return s.more[string(owner)]
+	}
+	return s.one
+}
+
+// each visits all of them; visit may take out the one that it is given.
+func (s sharers) each(visit func(r *renewal)) {
+	if s.one != nil {
+		visit(s.one)
+	}
+	for _, r := range s.more {
+		visit(r)
+	}
+}
+
+func (rs *shareRenewals) open(databases int) {
+	rs.dbs = make([]*sharedLocks, databases)
+	for i := range rs.dbs {
+		rs.dbs[i] = &sharedLocks{db: i, byKey: make(map[string]sharers)}
+	}
+}
+
+// find returns the renewal of what an owner has of a lock, nil if there is none.
+func (rs *shareRenewals) find(db int, key, owner []byte) *renewal {
+	if rs.count == 0 {
+		return nil
+	}
+	return rs.dbs[db].byKey[string(key)].find(owner)
+}
+
+// heldShare implements commands.Host.
+func (ex *executor) heldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+	w, db := &ex.watchdog, c.DB.ID()
+	if w.attached.InUse() {
+		w.attached.Look(db, key, owner)
+	}
+	if !renewed {
+		w.shares.stop(db, key, owner)
+		return
+	}
+	r, s := w.shares.of(db, key, owner), c.Session.(*session)
+	if r.session != s {
+		r.leave()
+		r.join(s)
+	}
+	r.token = token
+	ex.watchOver(s)
+	w.shares.timers.set(&r.timer, c.NowMS()+ex.renewEveryMS())
+}
+
+// of returns the renewal of what an owner has of a lock, a new one if there is none.
+func (rs *shareRenewals) of(db int, key, owner []byte) *renewal {
+	r := rs.find(db, key, owner)
+	if r == nil {
+		r = rs.fresh()
+		r.owner = append(r.owner, owner...)
+		rs.put(r, rs.dbs[db], string(key))
+	}
+	return r
+}
+
+// fresh returns a renewal of nothing.
+func (rs *shareRenewals) fresh() *renewal {
+	r := rs.spare
+	if r == nil {
+		r = &renewal{}
+		r.timer.Of = r
+		return r
+	}
+	rs.spare, rs.spares = r.next, rs.spares-1
+	r.next = nil
+	return r
+}
+
+func (rs *shareRenewals) put(r *renewal, in *sharedLocks, key string) {
+	r.in, r.key = in, key
+	rs.count++
+	of := in.byKey[key]
+	switch {
+	case of.one == nil && of.more == nil:
+		of.one = r
+	case of.more == nil:
+		of = sharers{more: map[string]*renewal{string(of.one.owner): of.one}}
+		fallthrough
+	default:
+		of.more[string(r.owner)] = r
+	}
+	in.byKey[key] = of
+}
+
+// join makes s the session that the renewal lives with.
+func (r *renewal) join(s *session) {
+	r.session = s
+	if r.next = s.shares; r.next != nil {
+		r.next.prev = r
+	}
+	s.shares = r
+}
+
+// leave is the opposite of join.
+func (r *renewal) leave() {
+	if r.session == nil {
+		return
+	}
+	if r.prev != nil {
+		r.prev.next = r.next
+	} else {
+		r.session.shares = r.next
+	}
+	if r.next != nil {
+		r.next.prev = r.prev
+	}
+	r.session, r.prev, r.next = nil, nil, nil
+}
+
+// releasedShare implements commands.Host.
+func (ex *executor) releasedShare(c *commands.Ctx, key, owner []byte, released bool) {
+	if released && ex.watchdog.attached.InUse() {
+		ex.watchdog.attached.Because(c.DB.ID(), key, attach.Released) // of those who still hold it it is forgotten
+	}
+	ex.watchdog.shares.stop(c.DB.ID(), key, owner)
+}
+
+// stop ends the renewal of what an owner has of a lock, if there is one.
+func (rs *shareRenewals) stop(db int, key, owner []byte) {
+	if r := rs.find(db, key, owner); r != nil {
+		rs.drop(r)
+	}
+}
+
+// take removes a renewal from its key.
+func (rs *shareRenewals) take(r *renewal) {
+	rs.count--
+	of := r.in.byKey[r.key].more
+	if delete(of, string(r.owner)); len(of) == 0 {
+		delete(r.in.byKey, r.key)
+	}
+}
+
+// drop ends a renewal. Whoever drops one must not look at it again.
+func (rs *shareRenewals) drop(r *renewal) {
+	rs.take(r)
+	rs.timers.stop(&r.timer)
+	r.leave()
+	if rs.spares < mostSpares && cap(r.owner) <= mostSpareOwner {
+		*r = renewal{timer: r.timer, owner: r.owner[:0], next: rs.spare}
+		rs.spare, rs.spares = r, rs.spares+1
+	}
+}
+
+const (
+	// mostSpares is how many of them are kept.
+	mostSpares = 64
+	// mostSpareOwner is the longest name of an owner that a spare renewal keeps the room of.
+	mostSpareOwner = 256
+)
+
+// dropAll ends every renewal of a key.
+func (rs *shareRenewals) dropAll(db int, key []byte) {
+	if in := rs.dbs[db]; len(in.byKey) > 0 {
+		in.byKey[string(key)].each(rs.drop)
+	}
+}
+
+// dropEvery ends every renewal.
+func (rs *shareRenewals) dropEvery() {
+	for _, in := range rs.dbs {
+		for key := range in.byKey {
+			rs.dropAll(in.db, []byte(key))
+		}
+	}
+}
+
+// forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
+func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
+	for r := s.shares; r != nil; r = s.shares {
+		if attached.Owner(r.owner) != nil {
+			r.leave()
+		} else {
+			rs.drop(r)
+		}
+	}
+}
+
+// fire implements firer.
+func (r *renewal) fire(ex *executor) { r.renew(ex, ex.store.NowMS()) }
+
+// renew extends the lease at now (milliseconds since 1970), or ends the renewal if the lock is no longer
+// held as it was.
+func (r *renewal) renew(ex *executor, now int64) {
+	rs, db := &ex.watchdog.shares, ex.store.DB(r.in.db)
+	end := ex.vouchedUntilMS(r.owner, db, r.key, now, ex.aliveUntilMS(r.session, now))
+	if end == 0 {
+		rs.drop(r)
+		return
+	}
+	held, extended := commands.ExtendLock(db, r.owner, []byte(r.key), r.token, end)
+	if !held {
+		rs.drop(r)
+		return
+	}
+	if extended {
+		ex.notify(db, keyevent.Generic, "renew", []byte(r.key))
+	}
+	rs.timers.set(&r.timer, ex.renewNextMS(end, now))
+}
+
+// catchUp does what was to be done at lateMS or before, each as of its own time: see executor.catchUp.
+func (rs *shareRenewals) catchUp(ex *executor, lateMS int64) {
+	nowMS, nowUS := ex.store.NowMS(), ex.store.NowUS()
+	for {
+		at, ok := rs.timers.nextMS()
+		if !ok || at > lateMS {
+			return
+		}
+		steps := 1
+		if t := rs.timers.queue.Pop(at, &steps); t != nil {
+			ex.store.SetNow(at * 1000)
+			t.Of.(*renewal).renew(ex, nowMS)
+			ex.store.SetNow(nowUS)
+		}
+	}
+}
+
+// keyMoved lets the renewals of a lock go with it.
+func (rs *shareRenewals) keyMoved(db int, key []byte, to int, newKey []byte) {
+	if db == to && string(key) == string(newKey) {
+		return
+	}
+	rs.dropAll(to, newKey) // that lock was overwritten
+	rs.dbs[db].byKey[string(key)].each(func(r *renewal) {
+		rs.take(r)
+		rs.put(r, rs.dbs[to], string(newKey))
+	})
+}
+
+// swapped follows SWAPDB.
+func (rs *shareRenewals) swapped(a, b int) {
+	rs.dbs[a], rs.dbs[b] = rs.dbs[b], rs.dbs[a]
+	rs.dbs[a].db, rs.dbs[b].db = a, b
+}

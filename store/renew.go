@@ -1,0 +1,280 @@
+package store
+
+import (
+	"slices"
+
+	"lockserver/store/due"
+	"lockserver/store/renewals"
+)
+
+// Keys whose deadlines are moved on again and again, as those of locks are that the server renews. The store
+// knows which they are, for whom, and when the next time is; what is to be done then the caller says, and
+// why. It stands beside the key's slot (package renewals): it goes with RENAME, MOVE and SWAPDB, and ends
+// with the key. Where another value takes the key's place that is a hash as well (COPY, RESTORE), it stays,
+// in doubt: whoever renews looks whether it is the same lock. It is no data: no snapshot and no log has it.
+
+// Renew makes a live key one that is renewed, or changes how it is. It does nothing if there is no such key.
+func (db *DB) Renew(key []byte, r renewals.Renewal) {
+	if slot := db.find(key); slot >= 0 {
+		db.space.renew(slot, r)
+	}
+}
+
+// renew is Renew for a key whose place is known. A hash of which fields may die is always in doubt.
+func (sp *space) renew(slot int, r renewals.Renewal) {
+	if _, v := sp.keys.At(slot); v.tag() != Hash || v.hash().Timed() > 0 {
+		r.Doubted = true
+	}
+	if sp.renewals.Set(slot, r) {
+		sp.charge(renewals.Bytes)
+	}
+	sp.store.renewMS = min(sp.store.renewMS, r.AtMS)
+}
+
+// Renewal returns how a key is renewed; false: it is not, or there is none. It changes nothing, not even an
+// overdue key.
+func (db *DB) Renewal(key []byte) (r renewals.Renewal, ok bool) {
+	if slot := db.renewedAt(key); slot >= 0 {
+		return db.space.renewals.Of(slot)
+	}
+	return r, false
+}
+
+// renewedAt returns the slot of a key that may be renewed, or -1.
+func (db *DB) renewedAt(key []byte) int {
+	keys := db.space.keys
+	switch {
+	case db.space.renewals.Len() == 0:
+		return -1
+	case keys.Holds(db.space.recent, key):
+		return db.space.recent
+	}
+	return keys.Find(keys.Hash(key), key)
+}
+
+// StopRenewing makes a key one that is not renewed.
+func (db *DB) StopRenewing(key []byte) {
+	if slot := db.renewedAt(key); slot >= 0 {
+		db.space.stopRenewing(slot)
+	}
+}
+
+func (sp *space) stopRenewing(slot int) {
+	if sp.renewals.Remove(slot) {
+		sp.charge(-renewals.Bytes)
+	}
+}
+
+// Renewals returns how many keys are renewed.
+func (s *Store) Renewals() (n int) {
+	for _, db := range s.dbs {
+		n += db.space.renewals.Len()
+	}
+	return n
+}
+
+// EachRenewal visits all keys that are renewed. visit may not change the store.
+func (s *Store) EachRenewal(visit func(db *DB, key string, r renewals.Renewal)) {
+	for _, db := range s.dbs {
+		db.space.renewals.Each(func(slot int, r renewals.Renewal) {
+			key, _ := db.space.keys.At(slot)
+			visit(db, key, r)
+		})
+	}
+}
+
+// StopAllRenewals makes all keys such that are not renewed.
+func (s *Store) StopAllRenewals() {
+	for _, db := range s.dbs {
+		db.space.stopRenewals()
+	}
+	s.renewMS = due.Never
+}
+
+// stopRenewals is StopAllRenewals for one space.
+func (sp *space) stopRenewals() {
+	sp.charge(-renewals.Bytes * sp.renewals.Len())
+	sp.renewals.Clear()
+}
+
+// EachOf visits the keys that are renewed for somebody. visit may not change the store.
+func (s *Store) EachOf(k *renewals.Keeper, visit func(db *DB, key string, r renewals.Renewal)) {
+	if k.Len() == 0 {
+		return
+	}
+	for _, db := range s.dbs {
+		db.space.renewals.EachOf(k, func(slot int, r renewals.Renewal) {
+			key, _ := db.space.keys.At(slot)
+			visit(db, key, r)
+		})
+	}
+}
+
+// Leave ends the renewals for somebody, but for those that stay: they have no keeper then.
+func (s *Store) Leave(k *renewals.Keeper, stays func(db *DB, of Ref, r renewals.Renewal) bool) {
+	if k.Len() == 0 {
+		return
+	}
+	for _, db := range s.dbs {
+		sp := db.space
+		sp.renewals.EachOf(k, func(slot int, r renewals.Renewal) {
+			_, v := sp.keys.At(slot)
+			if !stays(db, Ref{v}, r) {
+				sp.stopRenewing(slot)
+				return
+			}
+			r.Keeper = nil
+			sp.renewals.Set(slot, r)
+		})
+	}
+}
+
+// NextRenewalMS returns a time (milliseconds since 1970) before which no key falls due to be renewed, and
+// false if none ever does.
+func (s *Store) NextRenewalMS() (int64, bool) { return s.renewMS, s.renewMS != due.Never }
+
+// Due is a key that is to be renewed. It is valid until RenewDue goes on.
+type Due struct {
+	DB      *DB
+	Renewal renewals.Renewal
+	slot    int
+}
+
+// Key returns the key.
+func (d *Due) Key() string {
+	key, _ := d.DB.space.keys.At(d.slot)
+	return key
+}
+
+// Ref returns the value to read.
+func (d *Due) Ref() Ref {
+	_, v := d.DB.space.keys.At(d.slot)
+	return Ref{v}
+}
+
+// Noted is the key for later.
+func (d *Due) Noted() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
+
+// Extend makes the key's deadline endMS, if it has one that is earlier, and reports whether it did. That is
+// a use of the key.
+func (d *Due) Extend(endMS int64) bool {
+	db := d.DB
+	name, v := db.space.keys.At(d.slot)
+	db.store.touch(v)
+	if !v.timed() || v.deadlineMS >= endMS {
+		return false
+	}
+	if !d.Renewal.Doubted && db.store.effects == nil && db.store.observer == nil { // as expireAt, with less to look at
+		db.space.postpone(db.space.keys.Mut(d.slot), endMS)
+		db.store.dirty++
+		return true
+	}
+	db.expireAt(d.slot, []byte(name), endMS)
+	return true
+}
+
+// DueRenewals says which keys RenewDue works off.
+type DueRenewals struct {
+	// DueMS: what falls due then or before, and with it what does by TogetherMS.
+	DueMS, TogetherMS int64
+	// InTime: a key whose own time is over by now, but was not when it was to be renewed, is renewed.
+	InTime bool
+}
+
+// RenewDue works off some keys that stand side by side. visit returns the next time in milliseconds since
+// 1970, 0 if there is none; it may not change the store but by Extend. A key whose time is over is renewed
+// no more. It returns how many keys that were, and false if nothing is due.
+func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (worked int, ok bool) {
+	if s.renewMS > of.DueMS {
+		return 0, false
+	}
+	var first *space
+	s.renewMS = due.Never
+	for _, db := range s.dbs {
+		if atMS := db.space.renewals.FirstMS(); atMS < s.renewMS {
+			first, s.renewMS = db.space, atMS
+		}
+	}
+	if s.renewMS > of.DueMS || first == nil {
+		return 0, false
+	}
+	d := Due{DB: first.db}
+	was := first.renewals.Len()
+	worked, ok = first.renewals.First(of.DueMS, of.TogetherMS, func(slot int, r renewals.Renewal) int64 {
+		asOfMS := s.nowMS
+		if of.InTime {
+			asOfMS = r.AtMS
+		}
+		if _, v := first.keys.At(slot); v.timed() && v.deadlineMS <= asOfMS && !s.frozenTime {
+			return 0
+		}
+		d.slot, d.Renewal = slot, r
+		return visit(&d)
+	})
+	first.charge(renewals.Bytes * (first.renewals.Len() - was))
+	return worked, ok
+}
+
+// doubtRenewal notes that a hash has been written to, of which something may be renewed.
+func (sp *space) doubtRenewal(slot int) {
+	if sp.renewals.Len() > 0 {
+		sp.renewals.Doubt(slot)
+	}
+}
+
+// lift takes the renewal of a key, which is about to go elsewhere or to hold another value.
+func (db *DB) lift(key []byte) (r renewals.Renewal, ok bool) {
+	slot := db.renewedAt(key)
+	if slot < 0 {
+		return r, false
+	}
+	if r, ok = db.space.renewals.Of(slot); ok {
+		db.space.stopRenewing(slot)
+	}
+	return r, ok
+}
+
+// lay is the opposite of lift.
+func (db *DB) lay(key []byte, r renewals.Renewal) {
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		db.space.renew(slot, r)
+	}
+}
+
+// layAgain is lay where another value has taken the key's place: a renewal is for locks, which are hashes.
+func (db *DB) layAgain(key []byte, r renewals.Renewal) {
+	keys := db.space.keys
+	slot := keys.Find(keys.Hash(key), key)
+	if slot < 0 {
+		return
+	}
+	if _, v := keys.At(slot); v.tag() == Hash {
+		r.Doubted = true
+		db.space.renew(slot, r)
+	}
+}
+
+// RenewedKey is a key that was renewed when it was noted.
+type RenewedKey struct {
+	DB      *DB
+	Key     string
+	Renewal renewals.Renewal
+}
+
+// KeepRenewals notes which keys are renewed, before all data are loaded anew.
+func (s *Store) KeepRenewals() (kept []RenewedKey) {
+	kept = slices.Grow(kept, s.Renewals())
+	s.EachRenewal(func(db *DB, key string, r renewals.Renewal) { kept = append(kept, RenewedKey{db, key, r}) })
+	return kept
+}
+
+// RestoreRenewals goes on with those of the keys that are there again.
+func (s *Store) RestoreRenewals(kept []RenewedKey) {
+	for _, k := range kept {
+		key := []byte(k.Key)
+		if _, ok := k.DB.Renewal(key); !ok {
+			k.DB.layAgain(key, k.Renewal)
+		}
+	}
+}

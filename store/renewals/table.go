@@ -1,0 +1,239 @@
+package renewals
+
+import (
+	"math"
+
+	"lockserver/store/due"
+	"lockserver/store/sparse"
+)
+
+// groupBits: 64 slots are worked off together.
+const groupBits = 6
+
+// Bytes is what a renewal takes, with its part of a pointer to a piece.
+const Bytes = 25
+
+// Keeper is somebody for whom keys are renewed: as long as it lives they are. The zero value has none.
+type Keeper struct {
+	// Of is who it is.
+	Of    any
+	in    []part
+	count int
+}
+
+// part is where a keeper stands in a table.
+type part struct {
+	table  *Table
+	number uint32
+}
+
+// Len returns how many keys are renewed for the keeper, in all tables; nil: none.
+func (k *Keeper) Len() int {
+	if k == nil {
+		return 0
+	}
+	return k.count
+}
+
+// Renewal is one of a table.
+type Renewal struct {
+	Keeper *Keeper // nil: nobody that is known here
+	AtMS   int64   // the next time, in milliseconds since 1970
+	Pin    uint32  // of the caller: MaxPin at most
+	// Doubted: what is renewed may have become something else.
+	Doubted bool
+}
+
+// MaxPin is the greatest pin.
+const MaxPin = 1<<31 - 1
+
+// doubted is a bit of entry.pin.
+const doubted = 1 << 31
+
+// entry is what a slot has. It holds no pointers, which the collector would have to follow.
+type entry struct {
+	atMS       int64
+	keeper     uint32 // its number plus one; 0: the slot has no renewal
+	prev, next uint32 // of the same keeper: the slots plus one; 0: there is none
+	pin        uint32
+}
+
+// chain is one keeper's part of a table. That of number 0 is of those that have none.
+type chain struct {
+	of    *Keeper
+	first uint32 // the slot plus one
+	count int
+}
+
+// Table has the renewals of a dict's slots. The zero value is empty; it is not safe for concurrent use.
+//
+// Invariants (checked by check): chains are whole, in both directions, and hold what their count says; a
+// keeper's count is the sum of its chains'; the bound of a group is no later than its renewals.
+type Table struct {
+	entries sparse.Array[entry]
+	bounds  due.Bounds
+	count   int
+	chains  []chain
+	free    []uint32 // numbers of chains
+}
+
+// Len returns how many renewals there are.
+func (t *Table) Len() int { return t.count }
+
+// Of returns the renewal of a slot; false if there is none.
+func (t *Table) Of(slot int) (r Renewal, ok bool) {
+	e := t.entries.At(slot)
+	if e == nil || e.keeper == 0 {
+		return r, false
+	}
+	return t.renewal(e), true
+}
+
+func (t *Table) renewal(e *entry) Renewal {
+	return Renewal{Keeper: t.chains[e.keeper-1].of, AtMS: e.atMS, Pin: e.pin &^ doubted, Doubted: e.pin&doubted != 0}
+}
+
+// Set gives a slot a renewal, in the place of the one that it has, and reports whether it had none.
+func (t *Table) Set(slot int, r Renewal) (fresh bool) {
+	e := t.entries.Make(slot)
+	fresh = e.keeper == 0
+	if fresh {
+		t.count++
+	}
+	if fresh || t.chains[e.keeper-1].of != r.Keeper {
+		number := t.numberOf(r.Keeper)
+		t.unlink(e)
+		t.link(slot, e, number)
+	}
+	e.atMS, e.pin = r.AtMS, r.Pin
+	if r.Doubted {
+		e.pin |= doubted
+	}
+	t.bounds.Lower(slot>>groupBits, r.AtMS)
+	return fresh
+}
+
+// Doubt notes that what the slot's renewal is for may have become something else, if it has one.
+func (t *Table) Doubt(slot int) {
+	if e := t.entries.At(slot); e != nil && e.keeper != 0 {
+		e.pin |= doubted
+	}
+}
+
+// Remove takes a slot's renewal away, and reports whether it had one.
+func (t *Table) Remove(slot int) bool {
+	e := t.entries.At(slot)
+	if e == nil || e.keeper == 0 {
+		return false
+	}
+	t.unlink(e)
+	*e = entry{}
+	if t.count--; t.count == 0 {
+		t.entries.Emptied()
+	}
+	return true
+}
+
+// Moved takes the renewal of a slot away, whose key goes, and gives it that of the last one, whose key takes
+// the place. It reports whether the slot had one.
+func (t *Table) Moved(slot, last int) (had bool) {
+	if t.count == 0 {
+		return false
+	}
+	had = t.Remove(slot)
+	if from := t.entries.At(last); slot != last && from != nil && from.keeper != 0 {
+		to := t.entries.Make(slot)
+		*to, *from = *from, entry{}
+		t.join(to, uint32(slot)+1, uint32(slot)+1)
+		t.bounds.Lower(slot>>groupBits, to.atMS)
+	}
+	t.entries.Trim(last)
+	return had
+}
+
+// Clear removes all renewals.
+func (t *Table) Clear() {
+	for _, c := range t.chains {
+		if c.of != nil {
+			c.of.count -= c.count
+			c.of.leave(t)
+		}
+	}
+	*t = Table{}
+}
+
+// Each visits all renewals in the order of their slots. visit may not change the table.
+func (t *Table) Each(visit func(slot int, r Renewal)) {
+	t.entries.Each(0, math.MaxInt, func(first int, piece *sparse.Piece[entry]) {
+		for i := range piece {
+			if piece[i].keeper != 0 {
+				visit(first+i, t.renewal(&piece[i]))
+			}
+		}
+	})
+}
+
+// EachOf visits the slots with a keeper's renewals, the latest first. visit may change the one that it is
+// given.
+func (t *Table) EachOf(k *Keeper, visit func(slot int, r Renewal)) {
+	number, ok := k.numberIn(t)
+	if !ok {
+		return
+	}
+	for next := t.chains[number].first; next != 0; {
+		slot := int(next - 1)
+		e := t.entries.At(slot)
+		next = e.next
+		visit(slot, t.renewal(e))
+	}
+}
+
+// FirstMS returns a time before which no renewal falls due; due.Never: there is none.
+func (t *Table) FirstMS() int64 { return t.bounds.FirstMS() }
+
+// First works off the group with the least bound, if that is no later than dueMS. If a renewal of it falls
+// due by then, visit is called for that and for the others that do by untilMS, in the order of their slots;
+// it returns the next time, 0 if there is none. visit may not change the table. First returns how many were
+// visited, and false if nothing is due.
+func (t *Table) First(dueMS, untilMS int64, visit func(slot int, r Renewal) (nextMS int64)) (visited int, ok bool) {
+	group, boundMS := t.bounds.First()
+	if boundMS > dueMS || boundMS == due.Never {
+		return 0, false
+	}
+	from, to := group<<groupBits, (group+1)<<groupBits
+	leastMS := t.leastOf(from, to)
+	if leastMS <= dueMS {
+		leastMS = due.Never
+		t.entries.Each(from, to, func(first int, piece *sparse.Piece[entry]) {
+			for i := range piece {
+				e := &piece[i]
+				if e.keeper == 0 {
+					continue
+				}
+				if e.atMS <= untilMS {
+					visited++
+					if e.atMS = visit(first+i, t.renewal(e)); e.atMS == 0 {
+						t.Remove(first + i)
+						continue
+					}
+				}
+				leastMS = min(leastMS, e.atMS)
+			}
+		})
+	}
+	t.bounds.Raise(group, leastMS)
+	return visited, true
+}
+
+// leastOf returns when the first renewal of some slots falls due.
+func (t *Table) leastOf(from, to int) (leastMS int64) {
+	leastMS = due.Never
+	t.entries.Each(from, to, func(_ int, piece *sparse.Piece[entry]) {
+		for i := range piece {
+			if e := &piece[i]; e.keeper != 0 {
+				leastMS = min(leastMS, e.atMS)
+			}
+		}
+	})
+	return leastMS
+}
