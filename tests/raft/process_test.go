@@ -20,11 +20,17 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// processes starts three, which form a group.
-func processes(t *testing.T) (all []*fleet.Process) {
-	program := filepath.Join(t.TempDir(), "lockserver")
+// lockserver builds the program.
+func lockserver(t *testing.T) (program string) {
+	program = filepath.Join(t.TempDir(), "lockserver")
 	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
 	require.NoError(t, err, string(out))
+	return program
+}
+
+// processes starts three, which form a group.
+func processes(t *testing.T) (all []*fleet.Process) {
+	program := lockserver(t)
 	var raftAt []string
 	for range 3 {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -169,9 +175,7 @@ func without(all []*fleet.Process, one *fleet.Process) (rest []*fleet.Process) {
 
 // TestStarts: what cannot be is refused at the start, with the reason.
 func TestStarts(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "lockserver")
-	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
-	require.NoError(t, err, string(out))
+	program := lockserver(t)
 	members := "a=127.0.0.1:7001/127.0.0.1:6001 b=127.0.0.1:7002/127.0.0.1:6002 c=127.0.0.1:7003/127.0.0.1:6003"
 	for _, c := range []struct{ args, says string }{
 		{"--raft-id d --raft-listen 127.0.0.1:7001 --raft-members M", "raft-id 'd' is none of raft-members"},
