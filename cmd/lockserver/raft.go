@@ -82,6 +82,11 @@ func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err err
 	case c.Listen == "":
 		return self, nil, fmt.Errorf("raft-listen is missing: the others reach this member at %s", self.Raft)
 	}
+	for _, p := range peers {
+		if p.ID != c.ID && p.Raft == c.Listen {
+			return self, nil, fmt.Errorf("raft-id is '%s', and raft-listen %s where raft-members has '%s': an id is one server's", c.ID, c.Listen, p.ID)
+		}
+	}
 	return self, peers, nil
 }
 
