@@ -202,6 +202,8 @@ clients-examples: build need-node need-python need-java $(VENV)/ready $(EXAMPLES
 	cd $(EXAMPLES)/python && $(call pytest,$(VENV))
 	cd $(EXAMPLES)/node && npm test
 	cd $(EXAMPLES)/java && mvn -B -ntp test
+	cd $(EXAMPLES)/spring && mvn -B -ntp test
+	cd $(EXAMPLES)/testcontainers && mvn -B -ntp test
 
 clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cli and redis-benchmark
 	cd tests/clients/cli && $(call pytest,$(VENV))
