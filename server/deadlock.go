@@ -176,7 +176,8 @@ func (s *search) behindWriter(pl *place) bool {
 	return false
 }
 
-// firstIn returns the one of a waiter's owner that came first of those in a queue in which the waiter stands.
+// firstIn returns the one of a waiter's owner that came first of those in a queue in which the waiter
+// stands.
 func (s *search) firstIn(q *queue, w *waiter) *waiter {
 	for other := w.claimant.first; other != w; other = other.younger {
 		if s.looked++; s.looked > searchLimit || other.standsIn(q) {
@@ -230,8 +231,11 @@ type refusal struct {
 // refusals are the circles that were refused lately.
 type refusals struct {
 	total uint64
-	last  [64]refusal // that of number i, from 0 on, at i modulo their number
+	last  []refusal // that of number i, from 0 on, at i modulo refusalsKept; nil until there is one
 }
+
+// refusalsKept is how many are told of.
+const refusalsKept = 64
 
 // hiddenLock stands for a lock of a circle that whoever is refused may not read.
 const hiddenLock = "?"
@@ -260,14 +264,18 @@ func (ex *executor) refuseCircle(links []link) error {
 		r.words = append(r.words, strings.Clone(word[:min(len(word), mostBytes)]))
 	}
 	p := ex.parking
-	p.refused.last[p.refused.total%uint64(len(p.refused.last))] = r
+	if p.refused.last == nil {
+		p.refused.last = make([]refusal, refusalsKept)
+	}
+	p.refused.last[p.refused.total%refusalsKept] = r
 	p.refused.total++
 	ex.stats.LocksOf(r.db).Deadlocks++
 	return err
 }
 
 // breakCircles follows the suspects, and refuses the youngest wait of a circle. Whoever stood behind it has
-// their turn before it is called again. It says whether there is more to do in this unit: looked bounds that.
+// their turn before it is called again. It says whether there is more to do in this unit: looked bounds
+// that.
 func (ex *executor) breakCircles(looked *int) (more bool) {
 	p := ex.parking
 	for len(p.suspects) > 0 && *looked < searchLimit {

@@ -39,7 +39,7 @@ func (ex *executor) runPlain(s *session, row *commands.Row, argv [][]byte) {
 	if err == nil {
 		err = ex.count(s, row, argv)
 	} else {
-		ex.stats.Commands[row.Index()].Rejected++
+		ex.stats.Of(row).Rejected++
 	}
 	if err != nil {
 		ex.refuse(s, mark, err)
@@ -68,7 +68,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	if ex.gauge.Timed[row.Index()] {
 		return ex.countMeasured(s, row, argv, func() error { return ex.call(s, row, argv) })
 	}
-	of := &ex.stats.Commands[row.Index()]
+	of := ex.stats.Of(row)
 	timed := of.Called()
 	var took time.Duration
 	var err error
@@ -96,7 +96,7 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 
 // countMeasured is count for a command that is measured each time; s is nil if a script has called it.
 func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, run func() error) error {
-	of := &ex.stats.Commands[row.Index()]
+	of := ex.stats.Of(row)
 	of.Called()
 	took, err := ex.measure(row, run)
 	if s != nil && s.waiter != nil {
@@ -116,7 +116,7 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 
 // countWaited counts a command that has waited, when it is answered. It took what its attempts did.
 func (ex *executor) countWaited(w *waiter, failed bool) {
-	of := &ex.stats.Commands[w.row.Index()]
+	of := ex.stats.Of(w.row)
 	of.Called()
 	if w.timed {
 		of.Took(w.took)
@@ -132,7 +132,7 @@ func (ex *executor) countWaited(w *waiter, failed bool) {
 
 // countNested is count for what runs inside of another command: a script, a transaction, GUARD.
 func (ex *executor) countNested(row *commands.Row, run func() error) error {
-	of := &ex.stats.Commands[row.Index()]
+	of := ex.stats.Of(row)
 	var err error
 	if of.Called() {
 		start := time.Now()
@@ -171,10 +171,10 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 	}
 	if err == nil {
 		if err = s.admit(row, argv); err != nil {
-			ex.stats.Commands[row.Index()].Rejected++
+			ex.stats.Of(row).Rejected++
 		}
 	} else if called := ex.table.Called(argv); called != nil {
-		ex.stats.Commands[called.Index()].Rejected++
+		ex.stats.Of(called).Rejected++
 		s.lastRow = called
 	}
 	if (ex.pausing.untilMS != 0 || s.held) && ex.holds(s, row, err, argv) {
@@ -361,8 +361,8 @@ func (ex *executor) largestUntimed(batch [][][]byte) (of *commands.Row, largest 
 	return of, largest
 }
 
-// reportHeld logs that a batch kept everybody else waiting for so long. Of what a client sent the log gets no
-// values: the command is the one that took longest if it was timed, or else, as for SLOWLOG, the largest.
+// reportHeld logs that a batch kept everybody else waiting for so long. Of what a client sent the log gets
+// no values: the command is the one that took longest if it was timed, or else, as for SLOWLOG, the largest.
 func (ex *executor) reportHeld(s *session, batch [][][]byte, us int64) {
 	silent, due := ex.stats.Held.Due(ex.clock.NowUS())
 	if !due {

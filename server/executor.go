@@ -29,8 +29,8 @@ import (
 )
 
 // executor is the one place where data is touched. Whoever has work for it (an event loop with a batch of
-// commands, the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets go.
-// With one loop the lock is never contended.
+// commands, the ticker, a command that came over a pipe) takes its lock, does one bounded slice, and lets
+// go. With one loop the lock is never contended.
 //
 // A unit is what happens at one moment: one command, or one thing that fell due. At its end the waiters of
 // the keys that it changed are served, and its effects go to the journal as a whole.
@@ -43,7 +43,8 @@ type executor struct {
 	host     host
 	table    *commands.Table // by the names that clients know them by
 	original *commands.Table // by their own names, whatever rename-command says
-	plain    []plainness     // by commands.Row.Index()
+	plain    []plainness     // by commands.Row.Index(); only to be read
+	timing   *stats.Timing
 	runID    string
 
 	startedUS int64 // set by Start
@@ -115,8 +116,8 @@ type executor struct {
 	round    *transport.Loop // whose slice ends; nil: of no event loop
 	armedMS  int64           // when the ticker will wake by itself; 0: when poked
 	poke     chan struct{}   // wakes the ticker
-	// beganFull says that memory was full, and no room could be made, when the command of a client began that
-	// now runs.
+	// beganFull says that memory was full, and no room could be made, when the command of a client began
+	// that now runs.
 	beganFull bool
 	evicting  bool // memory is above its bound, and the ticker makes room in slices
 	// fullSinceUS is since when memory is above its bound although keys were evicted; 0: it is not.

@@ -105,8 +105,8 @@ func writeQueue(c *commands.Ctx, key []byte, most int64) {
 	writeWaiters(c, q, most)
 }
 
-// writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the first
-// are told if there is a limit, and how many they are.
+// writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the
+// first are told if there is a limit, and how many they are.
 func writeShares(c *commands.Ctx, key []byte, l *commands.LockState, most int64) {
 	out, r := c.Out, c.DB.Peek(key)
 	fields, told := 4, int64(l.Shares)
@@ -314,8 +314,8 @@ func lockDeadlocks(c *commands.Ctx) error {
 	}
 	refused, user := &sessionOf(c).executor.parking.refused, sessionOf(c).user
 	var found []*refusal
-	for i := range min(refused.total, uint64(len(refused.last))) {
-		r := &refused.last[(refused.total-1-i)%uint64(len(refused.last))]
+	for i := range min(refused.total, refusalsKept) {
+		r := &refused.last[(refused.total-1-i)%refusalsKept]
 		if len(found) < commands.PieceOf(most) && r.readable(user) {
 			found = append(found, r)
 		}

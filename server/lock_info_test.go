@@ -209,7 +209,7 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 	calls := func(name string) int64 {
 		srv.executor.mu.Lock()
 		defer srv.executor.mu.Unlock()
-		return srv.executor.stats.Commands[srv.executor.table.LookupFull([]byte(name)).Index()].Calls
+		return srv.executor.stats.Of(srv.executor.table.LookupFull([]byte(name))).Calls
 	}
 	require.Equal(t, "+OK", a.Do("GUARD", "k", token, "SET", "x", "1").String())
 	require.True(t, a.Do("GUARD", "k", "1", "SET", "x", "1").IsError())

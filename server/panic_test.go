@@ -24,7 +24,7 @@ func startWithRows(t *testing.T, o Options, rows []commands.Row) *Server {
 	srv, err := New(o)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = srv.Close() })
-	require.NoError(t, srv.executor.useTable(commands.NewTable(append(append(commands.Families(), serverRows()...), rows)...)))
+	require.NoError(t, srv.executor.useTable(newCatalogue(rows)))
 	srv.executor.applyConfig() // what goes by rows
 	require.NoError(t, srv.Start())
 	return srv

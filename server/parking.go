@@ -67,7 +67,7 @@ type retry struct {
 
 // parking holds every waiter. It is only touched under the executor.
 type parking struct {
-	queues    []map[string]*queue // a database each
+	queues    []map[string]*queue // a database each; nil: nobody has waited there
 	claimants map[string]*claimant
 	count     int
 	timed     int // those of them whose wait has an end
@@ -88,9 +88,6 @@ type parking struct {
 
 func newParking(databases int, ts *timers) *parking {
 	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant), locks: make([]int, databases)}
-	for i := range p.queues {
-		p.queues[i] = make(map[string]*queue)
-	}
 	p.goOn.Of = p
 	return p
 }
@@ -130,6 +127,9 @@ func (p *parking) enter(w *waiter) {
 		q := p.queues[w.db.ID()][string(key)]
 		if q == nil {
 			q = &queue{db: w.db.ID(), key: string(key)}
+			if p.queues[q.db] == nil {
+				p.queues[q.db] = make(map[string]*queue)
+			}
 			p.queues[q.db][q.key] = q
 		} else if q.last.waiter == w {
 			continue // the same key twice in one command

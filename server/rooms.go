@@ -101,12 +101,12 @@ func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text
 
 // CountRejected implements script.Host.
 func (h scriptHost) CountRejected(row *commands.Row) {
-	h.executor.stats.Commands[row.Index()].Rejected++
+	h.executor.stats.Of(row).Rejected++
 }
 
 // CountFailed implements script.Host.
 func (h scriptHost) CountFailed(row *commands.Row) {
-	h.executor.stats.Commands[row.Index()].Failed++
+	h.executor.stats.Of(row).Failed++
 }
 
 // Full implements script.Host.
@@ -117,8 +117,8 @@ func (h scriptHost) Loading() bool {
 	return h.executor.durable.Loading() && !h.executor.durable.Serves()
 }
 
-// Yield implements script.Host. What drives the session's own event loop looks after the other connections of
-// that loop; everybody else may get the executor's lock.
+// Yield implements script.Host. What drives the session's own event loop looks after the other connections
+// of that loop; everybody else may get the executor's lock.
 func (h scriptHost) Yield(c *commands.Ctx) (failed bool) {
 	h.executor.busy.on = true
 	h.executor.withoutLock(func() {

@@ -12,7 +12,6 @@ import (
 	"sync"
 	"time"
 
-	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
@@ -21,7 +20,6 @@ import (
 	"lockserver/server/durability"
 	"lockserver/server/raft"
 	"lockserver/server/script"
-	"lockserver/server/stats"
 	"lockserver/server/testmode"
 	"lockserver/server/transport"
 	"lockserver/store"
@@ -97,8 +95,8 @@ func newOn(files disk.FS, o Options) (*Server, error) {
 	return srv, nil
 }
 
-// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to serve;
-// it returns when the data is there. Until then clients can connect, and are told -LOADING.
+// Start binds the addresses, loads what is on disk, the append-only log or the snapshot, and begins to
+// serve; it returns when the data is there. Until then clients can connect, and are told -LOADING.
 func (srv *Server) Start() error {
 	if err := srv.executor.loadUsers(); err != nil {
 		return err
@@ -377,8 +375,8 @@ func (srv *Server) multiplexing() string {
 	}
 }
 
-// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's from
-// now on, holds their directives.
+// setUp makes an executor with empty databases. The options are complete, and c, which is the executor's
+// from now on, holds their directives.
 func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) error {
 	dir, err := filepath.Abs(c.Dir)
 	if err != nil {
@@ -404,7 +402,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		ex.clock, ex.member = ex.steered, raft.New(o.Raft, o.RaftOptions)
 		ex.member.SetHost(raftHost{ex})
 	}
-	if err := ex.useTable(tableOf(&o, c)); err != nil {
+	if err := ex.useTable(catalogueOf(&o, c)); err != nil {
 		return err
 	}
 	ex.store = store.New(c.Databases, store.Limits{})
@@ -432,15 +430,14 @@ func (ex *executor) newID() string {
 }
 
 // useTable makes these the commands, with all that goes by their rows.
-func (ex *executor) useTable(table *commands.Table) (err error) {
-	ex.original = table
-	if ex.table, err = table.Renamed(ex.config.Renames); err != nil {
+func (ex *executor) useTable(of *catalogue) (err error) {
+	ex.original, ex.plain, ex.timing = of.table, of.plain, of.timing
+	if ex.table, err = of.table.Renamed(ex.config.Renames); err != nil {
 		return fmt.Errorf("server: rename-command: %w", err)
 	}
-	ex.users, ex.rights = acl.NewUsers(table), acl.NewChecker(ex.table)
+	ex.users, ex.rights = acl.NewUsers(of.table), acl.NewChecker(ex.table)
 	ex.users.SetDefaultPassword(ex.config.RequirePass)
-	ex.stats.Commands = make([]stats.Command, table.Size())
-	ex.plain = plainnessOf(table)
+	ex.stats.Size = of.table.Size()
 	return nil
 }
 

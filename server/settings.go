@@ -20,8 +20,8 @@ import (
 
 // The directives in the form in which they are used.
 
-// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG SET.
-// After the start it runs under the executor.
+// applyConfig turns the directives into the forms in which they are used: at the start, and after CONFIG
+// SET. After the start it runs under the executor.
 func (ex *executor) applyConfig() {
 	c := ex.config
 	ex.keepAlive = time.Duration(c.TCPKeepaliveMS) * time.Millisecond
@@ -43,7 +43,7 @@ func (ex *executor) applyConfig() {
 	if ex.member != nil {
 		ex.guarded, ex.mayBeStale, ex.needsAcks = false, ex.follows, !ex.follows
 	}
-	ex.gauge.Configure(ex.original, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
+	ex.gauge.Configure(ex.timing, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {
 		ex.stats.Percentiles = append(ex.stats.Percentiles, stats.Percentile{Of: p, Text: config.PercentileText(p)})

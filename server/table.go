@@ -36,43 +36,48 @@ func scriptsOf(c *commands.Ctx) *script.Engine { return sessionOf(c).executor.sc
 func statsOf(c *commands.Ctx) *stats.Book { return &sessionOf(c).executor.stats }
 
 // Table returns every command that a server knows: what a generator of calls reads.
-func Table() *commands.Table { return sharedTable() }
+func Table() *commands.Table { return sharedTable().table }
 
 // FullTable returns those, too, that only some servers have: in test mode, and with Sentinels. That is what
 // a generator of documentation reads.
-func FullTable() *commands.Table { return testSentinelTable() }
+func FullTable() *commands.Table { return testSentinelTable().table }
 
-// tableOf holds the commands of a server with these options.
-func tableOf(o *Options, c *config.Config) *commands.Table {
-	if c.TestMode && o.Group.IsSentinel() {
+// catalogue is a table with what follows from its rows. It never changes, so all servers of a process with
+// these commands have one.
+type catalogue struct {
+	table  *commands.Table
+	plain  []plainness
+	timing *stats.Timing
+}
+
+func newCatalogue(more ...[]commands.Row) *catalogue {
+	table := commands.NewTable(append(append(commands.Families(), serverRows()...), more...)...)
+	return &catalogue{table, plainnessOf(table), stats.NewTiming(table)}
+}
+
+// catalogueOf holds the commands of a server with these options.
+func catalogueOf(o *Options, c *config.Config) *catalogue {
+	switch sentinel := o.Group.IsSentinel(); {
+	case c.TestMode && sentinel:
 		return testSentinelTable()
-	}
-	if c.TestMode {
+	case c.TestMode:
 		return testTable()
-	}
-	if o.Group.IsSentinel() {
+	case sentinel:
 		return sentinelTable()
 	}
 	return sharedTable()
 }
 
-// sharedTable holds every command: those on data, and the server's own. It never changes, so
-// all servers of a process have one.
-var sharedTable = sync.OnceValue(func() *commands.Table {
-	return commands.NewTable(append(commands.Families(), serverRows()...)...)
-})
+// sharedTable holds every command: those on data, and the server's own.
+var sharedTable = sync.OnceValue(func() *catalogue { return newCatalogue() })
 
 // sentinelTable is sharedTable for servers whose group is found as behind Sentinels.
-var sentinelTable = sync.OnceValue(func() *commands.Table {
-	return commands.NewTable(append(append(commands.Families(), serverRows()...), topology.SentinelRows(groupOf))...)
-})
-
-// testSentinelTable is testTable for servers that look like a group behind Sentinels.
-var testSentinelTable = sync.OnceValue(func() *commands.Table {
-	return commands.NewTable(append(append(commands.Families(), serverRows()...), testmode.Rows(testHostOf), topology.SentinelRows(groupOf))...)
-})
+var sentinelTable = sync.OnceValue(func() *catalogue { return newCatalogue(topology.SentinelRows(groupOf)) })
 
 // testTable is sharedTable for servers in test mode.
-var testTable = sync.OnceValue(func() *commands.Table {
-	return commands.NewTable(append(append(commands.Families(), serverRows()...), testmode.Rows(testHostOf))...)
+var testTable = sync.OnceValue(func() *catalogue { return newCatalogue(testmode.Rows(testHostOf)) })
+
+// testSentinelTable is testTable for servers that look like a group behind Sentinels.
+var testSentinelTable = sync.OnceValue(func() *catalogue {
+	return newCatalogue(testmode.Rows(testHostOf), topology.SentinelRows(groupOf))
 })

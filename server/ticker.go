@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that an
-	// event loop on another thread gets the executor: one that was woken because the lock was let go finds it
-	// taken again by the time it runs. Without it a million keys that die together kept requests waiting for
-	// 250 ms; with a rest after every slice they took twice as long to die.
+	// slicesPerBreath is after how many slices the ticker rests for a moment. Only then is it certain that
+	// an event loop on another thread gets the executor: one that was woken because the lock was let go
+	// finds it taken again by the time it runs. Without it a million keys that die together kept requests
+	// waiting for 250 ms; with a rest after every slice they took twice as long to die.
 	slicesPerBreath = 4
 	// longestSleepMS bounds a sleep, so that a wall clock that is set forwards is noticed.
 	longestSleepMS = 1000
@@ -43,8 +43,8 @@ func (ex *executor) RunDue() {
 	}
 }
 
-// dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed in
-// the millisecond in which it ends goes on.
+// dueSlice does one slice and says whether there is more to do. Timers come first: a lease that is renewed
+// in the millisecond in which it ends goes on.
 func (ex *executor) dueSlice() (more bool) {
 	defer ex.damaging()
 	now := ex.store.NowMS()
@@ -73,10 +73,10 @@ func (ex *executor) NextDueUS() (int64, bool) {
 	return at * 1000, ok && ex.failed == nil
 }
 
-// tick is the ticker's goroutine: it sleeps until the next deadline, or until it is poked because there is an
-// earlier one.
+// tick is the ticker's goroutine: it sleeps until the next deadline, or until it is poked because there is
+// an earlier one.
 func (ex *executor) tick(stop <-chan struct{}) {
-	alarm := time.NewTimer(0)
+	alarm := time.NewTimer(ex.sleep())
 	defer alarm.Stop()
 	for {
 		select {

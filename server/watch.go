@@ -8,11 +8,7 @@ type watching struct {
 }
 
 func newWatching(databases int) watching {
-	w := watching{watches: make([]map[string][]*watch, databases)}
-	for i := range w.watches {
-		w.watches[i] = make(map[string][]*watch)
-	}
-	return w
+	return watching{watches: make([]map[string][]*watch, databases)}
 }
 
 // keyChanged makes the transactions of those who watch the key fail. What else they watch no longer matters.
@@ -52,6 +48,9 @@ func (w *watching) add(s *session, key []byte) {
 	}
 	list := w.watches[s.db.ID()][string(key)]
 	one := &watch{session: s, db: s.db, key: string(key), place: len(list), existed: s.db.Peek(key).OK()}
+	if w.watches[s.db.ID()] == nil {
+		w.watches[s.db.ID()] = make(map[string][]*watch)
+	}
 	w.watches[s.db.ID()][one.key] = append(list, one)
 	if len(s.watched) == 0 {
 		w.clients++

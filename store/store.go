@@ -109,8 +109,10 @@ func New(n int, limits Limits) *Store {
 
 // fill makes n empty databases.
 func (s *Store) fill(n int) {
-	for id := range n {
-		db := &DB{id: id, store: s}
+	dbs := make([]DB, n) // they are there for as long as the store
+	for id := range dbs {
+		db := &dbs[id]
+		db.id, db.store = id, s
 		db.attach(s.newSpace())
 		s.dbs = append(s.dbs, db)
 	}
@@ -151,8 +153,8 @@ func (s *Store) newSpace() *space {
 	return &space{store: s, keys: dict.New[value](s.epoch, s.seed)}
 }
 
-// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock backwards
-// too, as Redis does: deadlines are points in time.
+// SetNow fixes the time for the units that follow, in microseconds since 1970. It follows the clock
+// backwards too, as Redis does: deadlines are points in time.
 func (s *Store) SetNow(us int64) {
 	s.nowUS = us
 	s.nowMS = us / 1000
@@ -191,11 +193,12 @@ func (s *Store) SetNoTouch(on bool) { s.noTouch = on }
 // SetFrozenTime decides whether overdue keys live on, as they must while a journal or a snapshot is loaded.
 func (s *Store) SetFrozenTime(on bool) { s.frozenTime = on }
 
-// SetFollows decides whether overdue keys, and what they hold, stay where they are although nobody finds them
-// any more: on a replica only its master's word removes them, and under CLIENT PAUSE nothing does.
+// SetFollows decides whether overdue keys, and what they hold, stay where they are although nobody finds
+// them any more: on a replica only its master's word removes them, and under CLIENT PAUSE nothing does.
 func (s *Store) SetFollows(on bool) { s.follows = on }
 
-// Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing is.
+// Past reports whether a deadline has passed: what has one that has is gone. While time is frozen nothing
+// is.
 func (s *Store) Past(atMS int64) bool { return atMS <= s.nowMS && !s.frozenTime }
 
 // Stats returns the counts since the last ResetStats.

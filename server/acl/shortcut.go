@@ -18,6 +18,9 @@ type shortcut struct {
 
 // Passes reports whether that is all it takes to see that the user may run a command. If not, Check decides.
 func (u *User) Passes(row *commands.Row, argv [][]byte) bool {
+	if u.Unrestricted { // nothing has been worked out
+		return true
+	}
 	c := u.rules.shortcuts[row.Index()]
 	switch {
 	case c.selector == 0:

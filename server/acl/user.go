@@ -45,8 +45,8 @@ func (r *rules) clone() *rules {
 // Name is the user's name.
 func (u *User) Name() string { return u.name }
 
-// Open reports whether a connection is the user's without logging in, if it is the default user: it is on and
-// has no password.
+// Open reports whether a connection is the user's without logging in, if it is the default user: it is on
+// and has no password.
 func (u *User) Open() bool { return u.rules.on && u.rules.noPass }
 
 // NoPass reports whether every password is good.
@@ -54,9 +54,11 @@ func (u *User) NoPass() bool { return u.rules.noPass }
 
 // obey gives the user other rules.
 func (u *User) obey(r *rules, table *commands.Table) {
-	r.prepare(table)
 	u.rules = r
 	u.Unrestricted = slices.ContainsFunc(r.selectors, func(s *selector) bool { return s.everything(table) })
+	if !u.Unrestricted {
+		r.prepare(table)
+	}
 }
 
 // accepts reports whether the user may log in with a password. How long it takes does not tell how much of a

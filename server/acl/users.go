@@ -68,8 +68,8 @@ func (us *Users) Lines() []string {
 	return lines
 }
 
-// LogIn returns the user of that name if the password is good, or nil. It takes as long for a user that there
-// is not.
+// LogIn returns the user of that name if the password is good, or nil. It takes as long for a user that
+// there is not.
 func (us *Users) LogIn(name, password []byte) *User {
 	u := us.Find(name)
 	switch {
@@ -82,8 +82,8 @@ func (us *Users) LogIn(name, password []byte) *User {
 	return u
 }
 
-// Vouched returns the user of a name for whom something else than a password speaks; nil if there is none, or
-// it is off.
+// Vouched returns the user of a name for whom something else than a password speaks; nil if there is none,
+// or it is off.
 func (us *Users) Vouched(name string) *User {
 	if u := us.named[name]; u != nil && u.rules.on {
 		return u
@@ -98,7 +98,7 @@ func (us *Users) SetDefaultPassword(password string) {
 	if password != "" {
 		r.passwords = []string{hashOf(password)}
 	}
-	us.standard.obey(r, us.maker.table)
+	us.standard.rules = r // what the user may run is as it was
 }
 
 // set changes a user, or makes one, by rules: all of them, or none. left are the channels to which those who

@@ -1,11 +1,11 @@
-// Package attach knows which connections vouch for which owners of locks (LOCK.ATTACH), and which locks those
-// owners hold, so that they can be told when they lose one.
+// Package attach knows which connections vouch for which owners of locks (LOCK.ATTACH), and which locks
+// those owners hold, so that they can be told when they lose one.
 //
 // It does not know the server, sessions or the data: connections are a type parameter, and a lock is a name,
-// an owner and a token. Whoever changes or sees a key changed leaves a doubt here; at the end of the unit the
-// server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does not matter
-// what changed a lock. A reason that the data cannot tell, because a lock that expired and one that was
-// deleted leave the same behind, is noted when it happens (Because); the first one counts.
+// an owner and a token. Whoever changes or sees a key changed leaves a doubt here; at the end of the unit
+// the server takes the doubts out, looks at the data, and says what it found (Hold, Lose). So it does not
+// matter what changed a lock. A reason that the data cannot tell, because a lock that expired and one that
+// was deleted leave the same behind, is noted when it happens (Because); the first one counts.
 //
 // To add a reason: a Reason, its word in reasons, and a call of Because.
 package attach
@@ -91,9 +91,6 @@ type Table[S comparable] struct {
 func (t *Table[S]) Open(databases int) {
 	t.owners = make(map[string]*Owner[S])
 	t.locks = make([]map[string]*Lock[S], databases)
-	for i := range t.locks {
-		t.locks[i] = make(map[string]*Lock[S])
-	}
 }
 
 // InUse reports whether anybody vouches for anybody.
@@ -165,6 +162,9 @@ func (t *Table[S]) Hold(o *Owner[S], db int, key string, token int64) {
 		l.next.prev = l
 	}
 	o.first = l
+	if t.locks[db] == nil {
+		t.locks[db] = make(map[string]*Lock[S])
+	}
 	t.locks[db][key] = l
 }
 

@@ -5,14 +5,15 @@
 // directives or a clock: times and bounds are handed in, and who keeps something says what it is of. Nothing
 // here locks; its owner does.
 //
-// To add a statistic: a file with a plain type whose zero value is ready for use, and a field in Book. To add
-// a command, write its row and its handler, a method of Book if it needs one, in a file that ends in _cmd.go.
+// To add a statistic: a file with a plain type whose zero value is ready for use, and a field in Book. To
+// add a command, write its row and its handler, a method of Book if it needs one, in a file that ends in
+// _cmd.go.
 package stats
 
 import "lockserver/commands"
 
 // Book is everything that a server keeps for its operator. The zero value keeps neither slow commands nor
-// events; Commands needs a place for each row of the table.
+// events; Size must be told.
 type Book struct {
 	Slow     SlowLog
 	Requests SlowLog // the large ones
@@ -22,7 +23,9 @@ type Book struct {
 	Traffic  Traffic
 	Rates    Rates // of Traffic and of commands
 	Buffers  Buffers
-	Commands []Command // by commands.Row.Index()
+	// Size is how many rows the table has.
+	Size     int
+	commands []Command // by commands.Row.Index(); nil until one is counted
 	Tracking bool      // latency-tracking: how calls are spread over time is told
 	// Percentiles are those that INFO tells of it.
 	Percentiles []Percentile
@@ -34,7 +37,7 @@ type Book struct {
 
 // ForgetCounts sets all that is counted to zero.
 func (b *Book) ForgetCounts() {
-	clear(b.Commands)
+	clear(b.commands)
 	b.Errors, b.Traffic, b.Rates = Errors{}, Traffic{}, Rates{}
 	b.locks = nil
 }
@@ -59,4 +62,12 @@ func Rows(bookOf func(c *commands.Ctx) *Book) []commands.Row {
 		return func(c *commands.Ctx) error { return h(bookOf(c), c) }
 	}
 	return []commands.Row{slowlogRow(on), commandlogRow(on), latencyRow(on)}
+}
+
+// Of are the counts of a command. Servers for tests, which may be many, end before they have any.
+func (b *Book) Of(row *commands.Row) *Command {
+	if b.commands == nil {
+		b.commands = make([]Command, b.Size)
+	}
+	return &b.commands[row.Index()]
 }

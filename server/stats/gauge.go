@@ -18,7 +18,7 @@ const exactBelowUS = 1000
 
 // Gauge says which commands are measured, and how. Only one goroutine may use it at a time.
 type Gauge struct {
-	Timed      []bool // by commands.Row.Index(): the command is measured for itself
+	Timed      []bool // by commands.Row.Index(): the command is measured for itself. Only to be read
 	SlowUS     int64  // slowlog-log-slower-than; math.MaxInt64: never
 	Together   bool   // commands that are not timed are measured a batch at a time
 	MeasuredUS int64  // of this batch: what the timed commands took
@@ -45,20 +45,40 @@ func (g *Gauge) ConfigureLogs(requestBytes, replyBytes, lockWaitUS int64) {
 	}
 }
 
+// Timing says which commands of a table are measured for themselves, in each of the ways of Gauge. It never
+// changes: all servers with that table have one.
+type Timing struct{ none, long, all []bool }
+
+// NewTiming looks at the rows of a table.
+func NewTiming(table *commands.Table) *Timing {
+	t := &Timing{make([]bool, table.Size()), make([]bool, table.Size()), make([]bool, table.Size())}
+	for _, row := range table.Rows() {
+		t.long[row.Index()] = !isShort(row)
+		for _, sub := range row.Subcommands() {
+			t.long[sub.Index()] = !isShort(sub)
+		}
+	}
+	for i := range t.all {
+		t.all[i] = true
+	}
+	return t
+}
+
 // Configure follows the directives.
-func (g *Gauge) Configure(table *commands.Table, slowUS, latencyMS int64) {
+func (g *Gauge) Configure(t *Timing, slowUS, latencyMS int64) {
 	g.SlowUS = slowUS
 	if slowUS < 0 {
 		g.SlowUS = math.MaxInt64
 	}
 	all := latencyMS > 0 || g.SlowUS < exactBelowUS
 	g.Together = !all && slowUS >= 0
-	g.Timed = make([]bool, table.Size())
-	for _, row := range table.Rows() {
-		g.Timed[row.Index()] = all || g.Together && !isShort(row)
-		for _, sub := range row.Subcommands() {
-			g.Timed[sub.Index()] = all || g.Together && !isShort(sub)
-		}
+	switch {
+	case all:
+		g.Timed = t.all
+	case g.Together:
+		g.Timed = t.long
+	default:
+		g.Timed = t.none
 	}
 }
 

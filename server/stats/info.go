@@ -14,7 +14,7 @@ import (
 func (b *Book) eachCommand(table *commands.Table, fn func(row *commands.Row, of *Command)) {
 	for _, row := range table.Rows() {
 		for _, one := range append([]*commands.Row{row}, row.Subcommands()...) {
-			if of := &b.Commands[one.Index()]; of.Calls+of.Rejected > 0 {
+			if of := b.Of(one); of.Calls+of.Rejected > 0 {
 				fn(one, of)
 			}
 		}

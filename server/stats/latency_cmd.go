@@ -182,7 +182,7 @@ func (b *Book) latencyDoctor(c *commands.Ctx) error {
 func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	var rows []*commands.Row
 	add := func(row *commands.Row) {
-		if row != nil && b.Tracking && b.Commands[row.Index()].Times() != nil && !slices.Contains(rows, row) {
+		if row != nil && b.Tracking && b.Of(row).Times() != nil && !slices.Contains(rows, row) {
 			rows = append(rows, row)
 		}
 	}
@@ -207,7 +207,7 @@ func (b *Book) latencyHistogram(c *commands.Ctx) error {
 	c.Out.Map(len(rows))
 	for _, row := range rows {
 		c.Out.BulkString(row.FullName())
-		writeHistogram(c, &b.Commands[row.Index()])
+		writeHistogram(c, b.Of(row))
 	}
 	return nil
 }

@@ -123,10 +123,10 @@ func TestLatencyCommands(t *testing.T) {
 
 func TestLatencyHistograms(t *testing.T) {
 	a := newAsker(t)
-	a.book.Commands = make([]Command, a.table.Size())
+	a.book.Size = a.table.Size()
 	a.book.Tracking = true
 	took := func(name string, us int64) {
-		of := &a.book.Commands[a.table.LookupFull([]byte(name)).Index()]
+		of := a.book.Of(a.table.LookupFull([]byte(name)))
 		of.Called()
 		of.Took(time.Duration(us) * time.Microsecond)
 	}
