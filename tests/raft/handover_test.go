@@ -42,8 +42,7 @@ func TestLeaderSendsOn(t *testing.T) {
 				require.NotEqualValues(t, '-', v.Kind, v)
 				return c
 			}
-			v := leader.ask("LOCK", "door", "alice", "PX", "60000")
-			require.EqualValues(t, ':', v.Kind, v)
+			eventually(t, "the leader knows that it leads", func() bool { return leader.ask("LOCK", "door", "alice", "PX", "60000", "ONCE").Kind == ':' })
 			waits := leader.dial()
 			t.Cleanup(waits.Close)
 			waits.Send("LOCK", "door", "bob", "WAIT", "60000")

@@ -33,6 +33,7 @@ function byCluster(fleet) {
     retryDelayOnClusterDown: 100,
     retryDelayOnFailover: 100,
     maxRedirections: 100,
+    redisOptions: { reconnectOnError: (e) => (/^LOADING/.test(e.message) ? 2 : false) }, // a member that has just started
   });
 }
 

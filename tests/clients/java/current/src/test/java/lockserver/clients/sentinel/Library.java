@@ -49,9 +49,9 @@ abstract class Library implements AutoCloseable {
     @Override
     public abstract void close();
 
-    /** Asks until it is answered. */
+    /** Asks until it is answered: Redisson has gone on with the connection of a node that was gone for more than 20 seconds. */
     final <T> T ask(Supplier<T> question) {
-        long deadline = System.nanoTime() + Await.DEADLINE_MS * 1_000_000;
+        long deadline = System.nanoTime() + 3 * Await.DEADLINE_MS * 1_000_000;
         while (true) {
             try {
                 return question.get();
