@@ -47,26 +47,27 @@ var shareFaults = []plant.Fault{
 		edit.Expire(endMS)
 	case alone && endMS != keyMS || endMS > keyMS:
 `)),
-	plant.New("the watchdog renews one reader only", plant.Instead("server/watchdog.go",
+	plant.New("the watchdog renews one reader only", plant.Before("server/watchdog_shares.go",
 		"\theld, extended := commands.ExtendLock(", `
-	if r.in.shares[r.key].more != nil && planted("the watchdog renews one reader only") {
-		ex.watchdog.drop(r)
+	if r.in.byKey[r.key].more != nil && planted("the watchdog renews one reader only") {
+		rs.drop(r)
 		return
 	}
-	held, extended := commands.ExtendLock(`)),
+`)),
 	plant.New("ONCE counts twice", plant.Instead("commands/lock.go",
 		"{ return held.holds == 0 || !l.once }", "{ return held.holds == 0 || !l.once || planted(\"ONCE counts twice\") }")),
 	plant.New("ONCE counts a shared hold twice", plant.Instead("commands/lock_shared.go",
 		"\t\treturn v.mine.shared == 0 || !l.once\n",
 		"\t\treturn v.mine.shared == 0 || !l.once || planted(\"ONCE counts a shared hold twice\")\n")),
 	plant.New("an attached owner's lock is taken back on disconnect", plant.Instead("server/watchdog.go",
-		"\t\tif w.attached.Owner(r.owner) != nil {\n",
-		"\t\tif w.attached.Owner(r.owner) != nil && !planted(\"an attached owner's lock is taken back on disconnect\") {\n")),
+		"r.Pin && w.attached.Owner(owner) != nil\n",
+		"r.Pin && w.attached.Owner(owner) != nil && !planted(\"an attached owner's lock is taken back on disconnect\")\n"),
+		plant.Instead("server/watchdog_shares.go", "\t\tif attached.Owner(r.owner) != nil {\n",
+			"\t\tif attached.Owner(r.owner) != nil && !planted(\"an attached owner's lock is taken back on disconnect\") {\n")),
 	plant.New("who is attached keeps nothing alive", plant.Instead("server/watchdog.go",
-		"\to := ex.watchdog.attached.Owner(r.owner)\n\tif o == nil {\n\t\treturn end\n", `
-	o := ex.watchdog.attached.Owner(r.owner)
+		"\to := ex.watchdog.attached.Owner(owner)\n\tif o == nil {\n", `
+	o := ex.watchdog.attached.Owner(owner)
 	if o == nil || planted("who is attached keeps nothing alive") {
-		return end
 `)),
 	plant.New("LOCK.DETACH does nothing", plant.Instead("server/rooms.go",
 		"\tfor _, owner := range owners {\n\t\th.executor.detach(s, string(owner))\n", `

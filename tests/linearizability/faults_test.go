@@ -78,17 +78,16 @@ var faults = []plant.Fault{
 		return c.NowMS() + l.ms + 2, nil
 	}
 `)),
-	plant.New("the watchdog outlives its connection", plant.Instead("server/client.go", "\tex.watchdog.forget(s)\n", `
+	plant.New("the watchdog outlives its connection", plant.Instead("server/client.go", "\tex.forget(s)\n", `
 	if !planted("the watchdog outlives its connection") {
-		ex.watchdog.forget(s)
+		ex.forget(s)
 	}
 `)),
-	plant.New("the watchdog sleeps", plant.Instead("server/watchdog.go", "\theld, extended := commands.ExtendLock(", `
-	if planted("the watchdog sleeps") {
-		ex.watchdog.drop(r)
-		return
-	}
-	held, extended := commands.ExtendLock(`)),
+	plant.New("the watchdog sleeps", plant.Before("server/watchdog.go", "\t\tif d.Renewal.Doubted {\n", `
+		if planted("the watchdog sleeps") {
+			return 0
+		}
+`)),
 	plant.New("RENEW with a time keeps the watchdog", plant.Instead("commands/lock_renew.go", "\tif l.unit != \"\" {\n",
 		"\tif l.unit != \"\" && !planted(\"RENEW with a time keeps the watchdog\") {\n")),
 	plant.New("RENEW brings back an expired lock", plant.Before("commands/lock_renew.go",
