@@ -17,7 +17,7 @@ import (
 // rebuilding.)
 func (r *running) await(f hraft.Future) (wait func() error) {
 	if v := reflect.ValueOf(f); v.Kind() == reflect.Pointer { // otherwise it is an error, which waits for nothing
-		if end := v.Elem().FieldByName("ShutdownCh"); end.IsNil() {
+		if end := v.Elem().FieldByName("ShutdownCh"); end.IsValid() && end.IsNil() {
 			end.Set(reflect.ValueOf(r.ended))
 		}
 	}
