@@ -223,10 +223,13 @@ replication: need-redis need-oracle ## lockservers and real Redis servers that f
 		./tests/replication $(if $(filter file,$(origin MINUTES)),,-v -run 'TestAnyCommand|TestKills')
 
 # Servers of other versions, which .ci/others.sh fetches: replication-versions takes others, too (OTHERS=path:path).
-OTHERS ?= $(ORACLE_CACHE)/others/redis-server-6.2:$(ORACLE_CACHE)/others/valkey-server-9.1
+OTHERS ?= $(subst $() ,:,$(addprefix $(ORACLE_CACHE)/others/,redis-server-6.2 redis-server-8.2 valkey-server-8.1 valkey-server-9.1))
 
-replication-versions: need-redis need-oracle ## replication from and to a Redis 6.2 and a Valkey 9.1, or OTHERS=path:path
+.PHONY: need-versions
+need-versions:
 	@for p in $(subst :, ,$(OTHERS)); do command -v "$$p" >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
+
+replication-versions: need-redis need-oracle need-versions ## replication from and to Redis 6.2 and 8.2, Valkey 8.1 and 9.1, or OTHERS=path:path
 	CI=true OTHERS="$(OTHERS)" $(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/replication \
 		-v -run '^(TestRedisFollowsLockserver|TestLockserverFollowsRedis|TestSnapshotOfARedisThatFollows|TestFailoverBetweenKinds)$$'
 
