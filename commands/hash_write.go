@@ -35,7 +35,7 @@ func setFields(c *Ctx) (added int64, err error) {
 	if !ok {
 		return 0, ErrWrongType
 	}
-	e.PrepareFor(len(pairs) / 2)
+	e.Expect(pairs)
 	for i := 0; i < len(pairs); i += 2 {
 		if e.Set(pairs[i], pairs[i+1]) {
 			added++

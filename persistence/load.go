@@ -279,7 +279,7 @@ func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 			h.SetDeadline(f.Name, f.ExpireAtMS)
 		}
 	}
-	return h, nil
+	return h.Hash, nil
 }
 
 // loadZSet reads a sorted set. One that is a listpack, and in order, is taken over as it is.

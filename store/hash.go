@@ -7,8 +7,8 @@ import "lockserver/store/hash"
 type HashEdit struct {
 	db   *DB
 	key  []byte
-	h    *hash.Hash // nil: no such key yet
-	slot int        // of the key in the keyspace, while h is not nil and no other key is removed
+	w    hash.Edit // without a hash: no such key yet
+	slot int       // of the key in the keyspace, while there is a hash and no other key is removed
 }
 
 // EditHash opens key's hash for writing.
@@ -17,44 +17,83 @@ func (db *DB) EditHash(key []byte) HashEdit {
 	return e
 }
 
-// Hash returns the hash to read; nil if there is none.
-func (e *HashEdit) Hash() *hash.Hash { return e.h }
+// Hash returns the hash to read, until the next change of it; nil if there is none.
+func (e *HashEdit) Hash() *hash.Hash {
+	if h := e.w.Hash; h != nil && h.Moved() {
+		e.again()
+	}
+	return e.w.Hash
+}
 
-// charge accounts for a change of the hash, whose size was so many bytes.
-func (e *HashEdit) charge(was int) { e.db.space.charge(e.h.Size() - was) }
-
-func (e *HashEdit) make() {
-	if e.h != nil {
+// again finds a hash that has been written to through another edit, and has moved.
+func (e *HashEdit) again() {
+	e.w.Hash = nil
+	if e.slot = e.db.space.slotOf(e.slot, e.key); e.slot < 0 {
 		return
 	}
-	e.h = hash.New(e.db.store.hashes)
+	if _, v := e.db.space.keys.At(e.slot); v.tag() == Hash {
+		e.w.Hash = v.hash()
+	}
+}
+
+// slotOf returns the slot of a key, or -1; guess is where it probably is.
+func (sp *space) slotOf(guess int, key []byte) int {
+	if sp.keys.Holds(guess, key) {
+		return guess
+	}
+	return sp.keys.Find(sp.keys.Hash(key), key)
+}
+
+// changed is called behind a change of the hash, which was there and had so many bytes.
+func (e *HashEdit) changed(was *hash.Hash, size int) {
+	sp := e.db.space
+	if e.w.Hash != was { // it has moved
+		e.slot = sp.slotOf(e.slot, e.key)
+		sp.keys.Mut(e.slot).setHash(e.w.Hash)
+	}
+	sp.charge(e.w.Size() - size)
+}
+
+// make makes the key, if there is none, with a hash that has so much room.
+func (e *HashEdit) make(room int) {
+	e.w = hash.New(e.db.store.hashes, room)
 	var v value
-	v.setHash(e.h)
+	v.setHash(e.w.Hash)
 	_, e.slot = e.db.put(e.key, v)
 }
 
-// PrepareFor gives the hash the form in which Redis gives it n fields at once. At least one has to follow.
-func (e *HashEdit) PrepareFor(n int) {
-	if lim := e.db.store.limits.Hash; n > lim.Entries {
-		e.make()
-		was := e.h.Size()
-		e.h.PrepareFor(lim, n)
-		e.charge(was)
+// Expect says that fields with their values are coming, at least one. The hash gets the form in which Redis
+// gives it so many at once, and one that is made has room for them.
+func (e *HashEdit) Expect(pairs [][]byte) {
+	lim, h := e.db.store.limits.Hash, e.Hash()
+	if h == nil && len(pairs) > 2 {
+		e.make(hash.RoomForAll(pairs))
+	}
+	if n := len(pairs) / 2; n > lim.Entries {
+		if e.w.Hash == nil {
+			e.make(0)
+		}
+		was, size := e.w.Hash, e.w.Size()
+		e.w.PrepareFor(lim, n)
+		e.changed(was, size)
 	}
 }
 
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
-	e.make()
-	was := e.h.Size()
-	added := e.h.Set(e.db.store.limits.Hash, field, val)
+	if e.Hash() == nil {
+		e.make(hash.Room(field, val))
+	}
+	was, size := e.w.Hash, e.w.Size()
+	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	persisted := !added && e.w.Persist(field)
+	e.changed(was, size)
 	if added {
 		e.noteToken(field)
-	} else if e.h.Persist(field) {
+	} else if persisted {
 		e.rewatch()
 	}
 	e.db.space.doubtRenewal(e.slot)
-	e.charge(was)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	e.db.changed(e.key)
 	return added
@@ -62,14 +101,16 @@ func (e *HashEdit) Set(field, val []byte) bool {
 
 // Update is Set that leaves the field's deadline as it is.
 func (e *HashEdit) Update(field, val []byte) bool {
-	e.make()
-	was := e.h.Size()
-	added := e.h.Set(e.db.store.limits.Hash, field, val)
+	if e.Hash() == nil {
+		e.make(hash.Room(field, val))
+	}
+	was, size := e.w.Hash, e.w.Size()
+	added := e.w.Set(e.db.store.limits.Hash, field, val)
+	e.changed(was, size)
 	if added {
 		e.noteToken(field)
 	}
 	e.db.space.doubtRenewal(e.slot)
-	e.charge(was)
 	e.recordUpdate(field, val)
 	e.db.changed(e.key)
 	return added
@@ -77,14 +118,16 @@ func (e *HashEdit) Update(field, val []byte) bool {
 
 // SetInt is Update with the text of n.
 func (e *HashEdit) SetInt(field []byte, n int64) bool {
-	e.make()
-	was := e.h.Size()
-	added := e.h.SetInt(e.db.store.limits.Hash, field, n)
+	if e.Hash() == nil {
+		e.make(hash.RoomInt(field, n))
+	}
+	was, size := e.w.Hash, e.w.Size()
+	added := e.w.SetInt(e.db.store.limits.Hash, field, n)
+	e.changed(was, size)
 	if added {
 		e.noteToken(field)
 	}
 	e.db.space.doubtRenewal(e.slot)
-	e.charge(was)
 	if e.db.store.effects != nil {
 		e.recordUpdate(field, appendInt(nil, n))
 	}
@@ -95,27 +138,27 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 // recordUpdate notes a value and, since an HSET takes it away, the field's deadline.
 func (e *HashEdit) recordUpdate(field, val []byte) {
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
-	if atMS := e.h.Deadline(field); atMS != 0 {
+	if atMS := e.w.Deadline(field); atMS != 0 {
 		e.recordDeadline(field, atMS)
 	}
 }
 
 // Delete removes a field and says whether there was one.
 func (e *HashEdit) Delete(field []byte) bool {
-	if e.h == nil {
+	if e.Hash() == nil {
 		return false
 	}
-	was := e.h.Size()
-	if !e.h.Delete(field) {
+	was, size := e.w.Hash, e.w.Size()
+	if !e.w.Delete(field) {
 		return false
 	}
-	e.charge(was)
-	if e.h.Len() == 0 {
-		e.h = nil
+	e.changed(was, size)
+	if e.w.Len() == 0 {
+		e.w.Hash = nil
 		e.db.remove(e.key)
 		return true
 	}
-	if e.h.Quiet() || alarmOf(e.h) != nil {
+	if e.w.Quiet() || alarmOf(e.w.Hash) != nil {
 		e.rewatch()
 	}
 	e.db.space.doubtRenewal(e.slot)
@@ -130,11 +173,11 @@ func (e *HashEdit) Expire(atMS int64) { e.db.expireAt(e.slot, e.key, atMS) }
 
 // Remove removes the key with all its fields. There must be a hash.
 func (e *HashEdit) Remove() {
-	keys := e.db.space.keys
+	h, keys := e.Hash(), e.db.space.keys
 	e.db.loseAt(keys.Hash(e.key), e.slot, e.key)
 	e.db.store.dirty++
 	if e.db.store.epoch.Active() == 0 {
-		e.db.store.spareTimes.Keep(e.h)
+		e.db.store.spareTimes.Keep(h)
 	}
-	e.h = nil
+	e.w.Hash = nil
 }

@@ -194,23 +194,24 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	key := []byte(name)
 	v := db.space.keys.Mut(slot)
 	v.own(db.store)
-	h := v.hash()
+	w := hash.EditOf(db.store.hashes, v.hash())
 	any := false
 	for ; *budget > 0; *budget-- {
-		field, atMS, ok := h.FirstDeadline()
+		field, atMS, ok := w.FirstDeadline()
 		if !ok || atMS > db.store.nowMS {
 			break
 		}
 		any = true
 		b := []byte(field)
-		was := h.Size()
-		h.Delete(b)
-		db.space.charge(h.Size() - was)
+		was := w.Size()
+		w.Delete(b)
+		v.setHash(w.Hash)
+		db.space.charge(w.Size() - was)
 		db.store.stats.ExpiredFields++
-		if db.space.tokens.Has(slot) && h.Has(shareField) {
+		if db.space.tokens.Has(slot) && w.Has(shareField) {
 			db.leasesExpired++
 		}
-		if h.Len() == 0 {
+		if w.Len() == 0 {
 			db.loseAt(db.space.keys.Hash(key), slot, key)
 			gone = true
 			break
@@ -231,9 +232,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 // AllowDeadlines gives the hash the form in which its fields may have deadlines, as Redis does before it
 // looks whether any of them is given one. There must be a hash.
 func (e *HashEdit) AllowDeadlines() {
-	was := e.h.Size()
-	e.h.AllowDeadlines()
-	e.charge(was)
+	was, size := e.Hash(), e.w.Size()
+	e.w.AllowDeadlines()
+	e.changed(was, size)
 }
 
 // ExpireField makes a field die at atMS (milliseconds since 1970), at once if that is past, and says whether
@@ -242,9 +243,9 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 	if atMS <= e.db.store.nowMS && !e.db.store.frozenTime {
 		return e.Delete(field)
 	}
-	was := e.h.Size()
-	e.h.SetDeadlineIn(field, max(atMS, 1), &e.db.store.spareTimes)
-	e.charge(was)
+	was, size := e.Hash(), e.w.Size()
+	e.w.SetDeadlineIn(field, max(atMS, 1), &e.db.store.spareTimes)
+	e.changed(was, size)
 	e.rewatch()
 	e.recordDeadline(field, atMS)
 	e.db.changed(e.key)
@@ -253,14 +254,14 @@ func (e *HashEdit) ExpireField(field []byte, atMS int64) (gone bool) {
 
 // PersistField takes a field's deadline away and says whether it had one.
 func (e *HashEdit) PersistField(field []byte) bool {
-	if e.h == nil {
+	if e.Hash() == nil {
 		return false
 	}
-	was := e.h.Size()
-	if !e.h.Persist(field) {
+	was, size := e.w.Hash, e.w.Size()
+	if !e.w.Persist(field) {
 		return false
 	}
-	e.charge(was)
+	e.changed(was, size)
 	e.rewatch()
 	e.db.store.recordFields(e.db, []string{"HPERSIST", string(e.key), "FIELDS"}, field)
 	e.db.changed(e.key)

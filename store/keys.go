@@ -112,7 +112,7 @@ func (v *value) copy(s *Store) (c value) {
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
 	case Hash:
-		c.setHash(v.hash().Copy(s.limits.Hash))
+		c.setHash(v.hash().Copy(s.hashes, s.limits.Hash))
 	case Set:
 		c.setSet(v.set().Copy())
 	case List:

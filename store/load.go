@@ -109,8 +109,8 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	return true
 }
 
-// NewHash returns an empty hash that belongs to this store.
-func (s *Store) NewHash() *hash.Hash { return hash.New(s.hashes) }
+// NewHash returns an empty hash that belongs to this store, to write to.
+func (s *Store) NewHash() hash.Edit { return hash.New(s.hashes, 0) }
 
 // NewSet returns an empty set that belongs to this store.
 func (s *Store) NewSet() *set.Set { return set.New(s.epoch, s.seed) }

@@ -1,5 +1,7 @@
 package store
 
+import "lockserver/store/hash"
+
 // OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own:
 // false, and nothing to write to, if the key holds something else than a hash.
 func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
@@ -7,9 +9,9 @@ func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = HashEdit{db: db, key: key, slot: slot}
+	e = HashEdit{db: db, key: key, slot: slot, w: hash.EditOf(db.store.hashes, nil)}
 	if v != nil {
-		e.h = v.hash()
+		e.w.Hash = v.hash()
 	}
 	return e, true
 }

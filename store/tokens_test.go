@@ -182,7 +182,7 @@ func TestTokensOfALoadedHash(t *testing.T) {
 	h := s.NewHash()
 	h.SetInt(s.Limits().Hash, []byte("owner"), 1)
 	h.SetInt(s.Limits().Hash, []byte(TokenField), 9)
-	require.True(t, s.DB(0).LoadHash([]byte("lock"), h, 0))
+	require.True(t, s.DB(0).LoadHash([]byte("lock"), h.Hash, 0))
 	require.True(t, s.DB(0).LoadString([]byte("redisson_lock_token:{lock}"), []byte("3"), 0))
 	requireTokens(t, s)
 	require.Equal(t, 1, s.DB(0).Holders())

@@ -173,7 +173,7 @@ func (v *value) own(s *Store) {
 	switch v.tag() {
 	case Hash:
 		if s.epoch.Shared(v.hash().Stamp()) {
-			v.setHash(v.hash().Clone())
+			v.setHash(v.hash().Clone(s.hashes))
 		}
 	case Set:
 		if s.epoch.Shared(v.set().Stamp()) {

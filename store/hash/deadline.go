@@ -8,78 +8,82 @@ import "unsafe"
 
 // Timed returns how many fields have a deadline.
 func (h *Hash) Timed() int {
-	if h.times == nil {
-		return 0
+	if t := h.times(); t != nil {
+		return t.len()
 	}
-	return h.times.len()
+	return 0
 }
 
 // Deadline returns when a field dies; 0 if it has no deadline, or there is no such field.
 func (h *Hash) Deadline(field []byte) int64 {
-	if h.times == nil {
-		return 0
+	if t := h.times(); t != nil {
+		return t.get(viewOf(field))
 	}
-	return h.times.get(viewOf(field))
+	return 0
 }
 
 // SetDeadline makes a field die at atMS and reports whether there is such a field.
-func (h *Hash) SetDeadline(field []byte, atMS int64) bool { return h.SetDeadlineIn(field, atMS, nil) }
+func (e *Edit) SetDeadline(field []byte, atMS int64) bool { return e.SetDeadlineIn(field, atMS, nil) }
 
 // SetDeadlineIn is SetDeadline that takes what it needs from what others have left; nil: nothing is.
-func (h *Hash) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
-	h.mustOwn()
+func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
+	e.mustOwn()
 	name := ""
 	switch {
-	case h.table() == nil && smallFind(h.lp(), field) < 0:
+	case e.table() == nil && smallFind(e.lp(), field) < 0:
 		return false
-	case h.table() == nil && h.times == nil:
-		h.times = spare.take()
-		name = h.times.first(field)
-	case h.table() == nil:
+	case e.table() == nil && e.times() == nil:
+		f := e.unpack()
+		f.times = spare.take()
+		name = f.times.first(field)
+	case e.table() == nil:
 		name = string(field)
 	default:
-		slot := h.slot(field)
+		slot := e.slot(field)
 		if slot < 0 {
 			return false
 		}
-		name, _ = h.table().At(slot)
-		h.AllowDeadlines()
+		name, _ = e.table().At(slot)
+		e.AllowDeadlines()
 	}
-	h.times.set(name, atMS)
+	e.times().set(name, atMS)
 	return true
 }
 
 // AllowDeadlines gives the hash the form of one of which a field had a deadline.
-func (h *Hash) AllowDeadlines() {
-	h.mustOwn()
-	if h.times == nil {
-		h.times = &times{}
+func (e *Edit) AllowDeadlines() {
+	e.mustOwn()
+	if f := e.unpack(); f.times == nil {
+		f.times = &times{}
 	}
 }
 
 // Persist takes a field's deadline away and reports whether it had one.
-func (h *Hash) Persist(field []byte) bool {
-	h.mustOwn()
-	return h.times != nil && h.times.remove(viewOf(field))
+func (e *Edit) Persist(field []byte) bool {
+	e.mustOwn()
+	t := e.times()
+	return t != nil && t.remove(viewOf(field))
 }
 
 // FirstDeadline returns the field that dies first; false if none has a deadline. It is not
 // for headers that a snapshot holds.
 func (h *Hash) FirstDeadline() (field string, atMS int64, ok bool) {
-	if h.times == nil {
+	t := h.times()
+	if t == nil {
 		return "", 0, false
 	}
-	e, ok := h.times.earliest()
+	e, ok := t.earliest()
 	return e.field, e.atMS, ok
 }
 
 // AllOverdue reports whether every field has a deadline that is at or before nowMS. It is not
 // for headers that a snapshot holds.
 func (h *Hash) AllOverdue(nowMS int64) bool {
-	if h.times == nil || h.times.len() < h.Len() {
+	t := h.times()
+	if t == nil || t.len() < h.Len() {
 		return false
 	}
-	e, ok := h.times.latest()
+	e, ok := t.latest()
 	return ok && e.atMS <= nowMS
 }
 
@@ -89,14 +93,15 @@ func (h *Hash) EachTimed(fn func(field, value []byte, atMS int64) bool) {
 		h.Each(func(field, value []byte) bool { return fn(field, value, 0) })
 		return
 	}
-	h.Each(func(field, value []byte) bool { return fn(field, value, h.times.get(viewOf(field))) })
+	t := h.times()
+	h.Each(func(field, value []byte) bool { return fn(field, value, t.get(viewOf(field))) })
 }
 
 // LeastDeadline returns the least of the deadlines, 0 if there is none; O(Timed).
 func (h *Hash) LeastDeadline() int64 {
 	least := int64(0)
-	if h.times != nil {
-		h.times.each(func(_ string, atMS int64) {
+	if t := h.times(); t != nil {
+		t.each(func(_ string, atMS int64) {
 			if least == 0 || atMS < least {
 				least = atMS
 			}
@@ -106,36 +111,39 @@ func (h *Hash) LeastDeadline() int64 {
 }
 
 // Copy returns a hash with the same fields, values and deadlines that shares nothing with h.
-func (h *Hash) Copy(lim Limits) *Hash {
-	c := New(h.common)
+func (h *Hash) Copy(c *Common, lim Limits) *Hash {
+	e := New(c, len(h.lp()))
 	h.Each(func(field, value []byte) bool {
-		c.Set(lim, field, value)
+		e.Set(lim, field, value)
 		return true
 	})
-	if h.times != nil {
-		c.times = &times{}
-		h.times.each(func(field string, atMS int64) { c.SetDeadline(bytesOf(field), atMS) })
+	if t := h.times(); t != nil {
+		e.AllowDeadlines()
+		t.each(func(field string, atMS int64) { e.SetDeadline(bytesOf(field), atMS) })
 	}
-	return c
+	return e.Hash
 }
 
 // Alarm returns what SetAlarm has hung on the hash, nil if nothing.
 func (h *Hash) Alarm() any {
-	if h.times == nil {
-		return nil
+	if t := h.times(); t != nil {
+		return t.alarm
 	}
-	return h.times.alarm
+	return nil
 }
 
 // SetAlarm hangs something of the owner's on a hash of which a field has a deadline. It may be called
 // on any header; no snapshot reads it.
-func (h *Hash) SetAlarm(a any) { h.times.alarm = a }
+func (h *Hash) SetAlarm(a any) { h.times().alarm = a }
 
 // Quiet reports what SetQuiet has said last.
-func (h *Hash) Quiet() bool { return h.times != nil && h.times.quiet }
+func (h *Hash) Quiet() bool {
+	t := h.times()
+	return t != nil && t.quiet
+}
 
 // SetQuiet notes for the owner that the deadlines need no alarm. It may be called as SetAlarm may.
-func (h *Hash) SetQuiet(on bool) { h.times.quiet = on }
+func (h *Hash) SetQuiet(on bool) { h.times().quiet = on }
 
 // viewOf returns b as a string that is only read while b stays as it is.
 func viewOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,7 +1,6 @@
 package hash
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"strconv"
 	"unsafe"
@@ -10,6 +9,7 @@ import (
 	"lockserver/store/cow"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 // Limits say up to which size a hash stays a listpack: hash-max-listpack-entries
@@ -26,88 +26,118 @@ type Common struct {
 	Seed  maphash.Seed
 }
 
-// Hash maps fields to values. One goroutine at a time may use it, except that
-// after Clone the old header may be read elsewhere. It has 32 bytes, for there
-// are many, and most are small.
+// Hash maps fields to values, and is to be read; Edit writes. One goroutine at a time may use it, except
+// that after Clone the old one may be read elsewhere.
+//
+// A hash that is small, and of which no field ever had a deadline, is one piece of memory, the listpack
+// behind the head (package piece); of any other the head is the beginning of a full.
 type Hash struct {
+	head piece.Head
+}
+
+// full is the header of a hash that is not one piece.
+type full struct {
+	Hash
+	table *dict.Dict[string] // large form; nil while the hash is small
+	lp    listpack.List      // small form, otherwise; never nil then
+	times *times             // deadlines of fields; nil while there was never one
+}
+
+// Edit is a hash to write to. It takes another piece of memory as it grows: then Hash is another one from
+// then on, and who keeps the hash takes that.
+type Edit struct {
+	*Hash
 	common *Common
-	// body is the first byte of the listpack, or the table if word tells of no room; nil while there
-	// was never a field.
-	body  unsafe.Pointer
-	times *times // deadlines of fields; nil while there was never one
-	// word is the epoch at which the header was made, and in its low roomBits how many bytes the array of the
-	// listpack has; 0: body is a table. The length of a listpack stands in itself.
-	word uint64
 }
 
-const (
-	roomBits = 30
-	roomMask = 1<<roomBits - 1
-)
-
-// New returns an empty hash.
-func New(c *Common) *Hash {
-	return &Hash{common: c, word: c.Epoch.Now() << roomBits}
+// New returns an empty hash with room for so many bytes of fields and values (Room).
+func New(c *Common, room int) Edit {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room)
+	listpack.NewIn(head.Room())
+	return Edit{(*Hash)(unsafe.Pointer(head)), c}
 }
 
-// lp returns the small form; nil if there was never a field, or the hash is a table.
+// EditOf returns a hash to write to.
+func EditOf(c *Common, h *Hash) Edit { return Edit{h, c} }
+
+// full returns the header of a hash that is not one piece.
+func (h *Hash) full() *full { return (*full)(unsafe.Pointer(h)) }
+
+// lp returns the small form; nil if the hash is a table.
 func (h *Hash) lp() listpack.List {
-	room := h.word & roomMask
-	if room == 0 {
-		return nil
+	if h.head.Packed() {
+		return listpack.In(h.head.Room())
 	}
-	all := unsafe.Slice((*byte)(h.body), room)
-	return all[:binary.LittleEndian.Uint32(all)]
-}
-
-// setLP makes the hash a small one.
-func (h *Hash) setLP(lp listpack.List) {
-	h.body = unsafe.Pointer(unsafe.SliceData(lp))
-	h.word = h.word&^roomMask | uint64(min(cap(lp), roomMask))
+	return h.full().lp
 }
 
 // table returns the large form; nil if the hash is small.
 func (h *Hash) table() *dict.Dict[string] {
-	if h.word&roomMask != 0 {
+	if h.head.Packed() {
 		return nil
 	}
-	return (*dict.Dict[string])(h.body)
+	return h.full().table
 }
 
-// setTable makes the hash a large one.
-func (h *Hash) setTable(t *dict.Dict[string]) {
-	h.body = unsafe.Pointer(t)
-	h.word &^= roomMask
+// times returns the deadlines of fields; nil while there was never one.
+func (h *Hash) times() *times {
+	if h.head.Packed() {
+		return nil
+	}
+	return h.full().times
 }
 
-// Stamp returns the epoch at which this header was made. If it is shared, the
+// unpack gives the hash a header.
+func (e *Edit) unpack() *full {
+	if !e.head.Packed() {
+		return e.full()
+	}
+	f := &full{Hash: Hash{piece.Large(e.common.Epoch.Now())}, lp: e.lp()}
+	e.head.Leave()
+	e.Hash = &f.Hash
+	return f
+}
+
+// Moved reports whether a writer has taken another piece for the hash: there it is to be read.
+func (h *Hash) Moved() bool { return h.head.Left() }
+
+// Stamp returns the epoch at which this hash was made. If it is shared, the
 // hash must be replaced by its Clone before it is written to.
-func (h *Hash) Stamp() uint64 { return h.word >> roomBits }
+func (h *Hash) Stamp() uint64 { return h.head.Stamp() }
 
-// Clone returns a header for writing, after a cut that shares this one. The old
-// header remains for the snapshot: Len, Encoding, At, Each, EachTimed, Timed,
+// Clone returns a hash for writing, after a cut that shares this one. The old
+// one remains for the snapshot: Len, Encoding, At, Each, EachTimed, Timed,
 // LeastDeadline and Listpack.
-func (h *Hash) Clone() *Hash {
-	clone := New(h.common)
-	if t := h.table(); t != nil {
-		clone.setTable(t.Clone())
-	} else if lp := h.lp(); lp != nil {
-		clone.setLP(lp.Clone())
+func (h *Hash) Clone(c *Common) *Hash {
+	if h.head.Packed() {
+		return packed(c, h.lp(), 0)
 	}
-	if h.times != nil {
-		clone.times = h.times.clone()
+	old := h.full()
+	clone := &full{Hash: Hash{piece.Large(c.Epoch.Now())}}
+	if old.table != nil {
+		clone.table = old.table.Clone()
+	} else {
+		clone.lp = old.lp.Clone()
 	}
-	return clone
+	if old.times != nil {
+		clone.times = old.times.clone()
+	}
+	return &clone.Hash
+}
+
+// packed returns a hash that is a copy of a listpack in one piece, with room for so many bytes more.
+func packed(c *Common, lp listpack.List, room int) *Hash {
+	head := piece.New(c.Epoch.Now(), 0, len(lp)+room)
+	copy(head.Room(), lp)
+	return (*Hash)(unsafe.Pointer(head))
 }
 
 // Len returns the number of fields.
 func (h *Hash) Len() int {
 	if t := h.table(); t != nil {
 		return t.Len()
-	} else if lp := h.lp(); lp != nil {
-		return lp.Len() / 2
 	}
-	return 0
+	return h.lp().Len() / 2
 }
 
 // Encoding returns what OBJECT ENCODING calls the form: "listpack", "listpackex"
@@ -116,7 +146,7 @@ func (h *Hash) Encoding() string {
 	switch {
 	case h.table() != nil:
 		return "hashtable"
-	case h.times != nil:
+	case h.times() != nil:
 		return "listpackex"
 	}
 	return "listpack"
@@ -128,10 +158,7 @@ func (h *Hash) Listpack() (listpack.List, bool) {
 	if h.table() != nil {
 		return nil, false
 	}
-	if lp := h.lp(); lp != nil {
-		return lp, true
-	}
-	return listpack.New(), true
+	return h.lp(), true
 }
 
 // Get returns a field's value. It aliases the hash, or the storage of dst where
@@ -195,68 +222,68 @@ func (h *Hash) ValueLen(field []byte) int {
 
 // Set gives a field a value and reports whether the field is new. Both are
 // copied; neither may alias the hash. A deadline of the field stays.
-func (h *Hash) Set(lim Limits, field, value []byte) (added bool) {
-	h.mustOwn()
-	if h.table() == nil {
-		if h.fits(lim, field, len(value)) {
-			added = h.smallSet(field, value)
-			h.outgrown(lim)
+func (e *Edit) Set(lim Limits, field, value []byte) (added bool) {
+	e.mustOwn()
+	if e.table() == nil {
+		if e.fits(lim, field, len(value)) {
+			added = e.smallSet(field, value)
+			e.outgrown(lim)
 			return added
 		}
-		h.convert()
+		e.convert()
 	}
-	return h.put(field, string(value))
+	return e.put(field, string(value))
 }
 
 // SetInt is Set with the decimal spelling of n as value.
-func (h *Hash) SetInt(lim Limits, field []byte, n int64) (added bool) {
-	h.mustOwn()
-	if h.table() == nil {
+func (e *Edit) SetInt(lim Limits, field []byte, n int64) (added bool) {
+	e.mustOwn()
+	if e.table() == nil {
 		digits := 0
 		if lim.Value < decimal.MaxIntLen {
 			digits = listpack.Integer(n).Len()
 		}
-		if h.fits(lim, field, digits) {
-			added = h.smallSetInt(field, n)
-			h.outgrown(lim)
+		if e.fits(lim, field, digits) {
+			added = e.smallSetInt(field, n)
+			e.outgrown(lim)
 			return added
 		}
-		h.convert()
+		e.convert()
 	}
-	return h.put(field, strconv.FormatInt(n, 10))
+	return e.put(field, strconv.FormatInt(n, 10))
 }
 
 // put sets a field of the table.
-func (h *Hash) put(field []byte, value string) (added bool) {
-	sum := h.table().Hash(field)
-	if slot := h.table().Find(sum, field); slot >= 0 {
-		v := h.table().Mut(slot)
-		h.table().AddWeight(len(value) - len(*v))
+func (e *Edit) put(field []byte, value string) (added bool) {
+	sum := e.table().Hash(field)
+	if slot := e.table().Find(sum, field); slot >= 0 {
+		v := e.table().Mut(slot)
+		e.table().AddWeight(len(value) - len(*v))
 		*v = value
 		return false
 	}
-	h.table().Insert(sum, field, value)
-	h.table().AddWeight(len(value))
+	e.table().Insert(sum, field, value)
+	e.table().AddWeight(len(value))
 	return true
 }
 
 // Delete removes a field, with its deadline, and reports whether there was one.
-func (h *Hash) Delete(field []byte) bool {
-	h.mustOwn()
-	if h.times != nil {
-		h.times.remove(viewOf(field))
+func (e *Edit) Delete(field []byte) bool {
+	e.mustOwn()
+	if t := e.times(); t != nil {
+		t.remove(viewOf(field))
 	}
-	if h.table() == nil {
-		return h.smallDelete(field)
+	if e.table() == nil {
+		return e.smallDelete(field)
 	}
-	sum := h.table().Hash(field)
-	slot := h.table().Find(sum, field)
+	sum := e.table().Hash(field)
+	slot := e.table().Find(sum, field)
 	if slot < 0 {
 		return false
 	}
-	_, v := h.table().At(slot)
-	h.table().AddWeight(-len(*v))
-	h.table().Delete(sum, slot)
+	_, v := e.table().At(slot)
+	e.table().AddWeight(-len(*v))
+	e.table().Delete(sum, slot)
 	return true
 }
 
@@ -297,8 +324,8 @@ func (h *Hash) Scan(cursor uint64, count int, fn func(field, value []byte)) uint
 
 func (h *Hash) slot(field []byte) int { return h.table().Find(h.table().Hash(field), field) }
 
-func (h *Hash) mustOwn() {
-	if h.common.Epoch.Shared(h.Stamp()) {
+func (e *Edit) mustOwn() {
+	if e.common.Epoch.Shared(e.Stamp()) {
 		panic("hash: write to a header that a snapshot reads")
 	}
 }

@@ -1,7 +1,6 @@
 package hash
 
 import (
-	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"strconv"
@@ -16,7 +15,7 @@ import (
 )
 
 // step makes one random change to a hash and its model and compares the answers.
-func step(t testing.TB, rng *rand.Rand, h *Hash, want map[string]string, lim Limits, fields int) {
+func step(t testing.TB, rng *rand.Rand, h *Edit, want map[string]string, lim Limits, fields int) {
 	field := "f" + strconv.Itoa(rng.IntN(fields))
 	if rng.IntN(2) == 0 {
 		field = strconv.Itoa(rng.IntN(fields) * 97)
@@ -72,9 +71,9 @@ func TestAgainstModel(t *testing.T) {
 }
 
 // verify compares what every way of walking the hash returns with the model.
-func verify(t testing.TB, h *Hash, want map[string]string, lim Limits) {
+func verify(t testing.TB, h *Edit, want map[string]string, lim Limits) {
 	t.Helper()
-	require.Equal(t, want, content(h))
+	require.Equal(t, want, content(h.Hash))
 	if h.table() != nil { // its weight is that of what it holds now
 		fresh := newHash()
 		fresh.convert()
@@ -109,19 +108,19 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 60, 2000} {
 		var ep cow.Epoch
-		h, want := New(&Common{Epoch: &ep, Seed: maphash.MakeSeed()}), map[string]string{}
+		h, want := newHashAt(&ep), map[string]string{}
 		for range 2 * fields {
 			step(t, rng, h, want, limits, fields)
 		}
 		for range 15 {
 			ep.Cut()
-			frozen, old := maps.Clone(want), h
+			frozen, old := maps.Clone(want), h.Hash
 			var seen map[string]string
 			var length int
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = content(old), old.Len() })
 			require.True(t, ep.Shared(h.Stamp()))
-			h = h.Clone()
+			h.Hash = h.Clone(h.common)
 			require.False(t, ep.Shared(h.Stamp()))
 			for range fields {
 				step(t, rng, h, want, limits, fields)
@@ -130,7 +129,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			require.Equal(t, frozen, seen)
 			require.Equal(t, len(frozen), length)
 			ep.Release()
-			require.Equal(t, want, content(h))
+			require.Equal(t, want, content(h.Hash))
 		}
 	}
 }

@@ -2,18 +2,20 @@ package hash
 
 import (
 	"strconv"
+	"unsafe"
 
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 const (
 	// maxListpack bounds the small form whatever the limits say: a listpack's
 	// own size field has 32 bits. Redis stops at the same size.
 	maxListpack = 1 << 30
-	// spare is what a new hash has room for beyond its first field: a lock's
-	// "$token" and a 64-bit integer.
-	spare = 18
+	// spare is what a new hash has room for beyond its first field: a lock's "$token" and a token of 24
+	// bits.
+	spare = 8 + 5
 	// intRoom is the most that an integer takes.
 	intRoom = 10
 )
@@ -26,6 +28,30 @@ func room(length int) int {
 	return length + 10
 }
 
+// Room returns for how many bytes New is to have room if a field and a value are about to be set: for those,
+// and for what makes a lock of them.
+func Room(field, value []byte) int {
+	return listpack.EncodedLen(field) + listpack.EncodedLen(value) + spare
+}
+
+// RoomInt is Room for an integer.
+func RoomInt(field []byte, n int64) int {
+	return listpack.EncodedLen(field) + listpack.IntLen(n) + spare
+}
+
+// mostExpected is for how many bytes a hash gets room before they come: larger ones may become tables.
+const mostExpected = 4096
+
+// RoomForAll is Room for fields and values that are all that is coming.
+func RoomForAll(pairs [][]byte) (n int) {
+	for _, b := range pairs {
+		if n += listpack.EncodedLen(b); n > mostExpected {
+			return 0
+		}
+	}
+	return n
+}
+
 // fits reports whether a field may be set while the hash stays a listpack.
 func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
 	return len(field) <= lim.Value && valueLen <= lim.Value &&
@@ -33,37 +59,35 @@ func (h *Hash) fits(lim Limits, field []byte, valueLen int) bool {
 }
 
 // outgrown turns the hash into a table if it has too many fields.
-func (h *Hash) outgrown(lim Limits) {
-	if h.lp().Len() > 2*lim.Entries {
-		h.convert()
+func (e *Edit) outgrown(lim Limits) {
+	if e.lp().Len() > 2*lim.Entries {
+		e.convert()
 	}
 }
 
 // PrepareFor makes a table of a hash that is about to be given n fields at once, if so many are too many for
 // a listpack, even if some of them turn out to be the same.
-func (h *Hash) PrepareFor(lim Limits, n int) {
-	h.mustOwn()
-	if h.table() == nil && n > lim.Entries {
-		h.convert()
+func (e *Edit) PrepareFor(lim Limits, n int) {
+	e.mustOwn()
+	if e.table() == nil && n > lim.Entries {
+		e.convert()
 	}
 }
 
 // convert turns the listpack into a table.
-func (h *Hash) convert() {
-	table := dict.New[string](h.common.Epoch, h.common.Seed)
-	h.smallEach(func(field, value []byte) bool {
+func (e *Edit) convert() {
+	table := dict.New[string](e.common.Epoch, e.common.Seed)
+	e.smallEach(func(field, value []byte) bool {
 		table.Insert(table.Hash(field), field, string(value))
 		table.AddWeight(len(value))
 		return true
 	})
-	h.setTable(table)
+	f := e.unpack()
+	f.table, f.lp = table, nil
 }
 
 // smallFind returns the position of a field in the listpack, or -1.
 func smallFind(lp listpack.List, field []byte) int {
-	if lp == nil {
-		return -1
-	}
 	return lp.Find(lp.First(), field, 1)
 }
 
@@ -76,41 +100,82 @@ func (h *Hash) smallGet(field []byte) (v listpack.Value, ok bool) {
 	return lp.Get(lp.Next(pos)), true
 }
 
-func (h *Hash) smallSet(field, value []byte) (added bool) {
-	lp := h.lp()
+func (e *Edit) smallSet(field, value []byte) (added bool) {
+	lp := e.lp()
 	if pos := smallFind(lp, field); pos >= 0 {
-		h.setLP(lp.Replace(lp.Next(pos), value))
+		at := lp.Next(pos)
+		if old := lp.SizeAt(at); room(len(value))-old > cap(lp)-len(lp) { // perhaps too much: it may be a number
+			lp = e.grow(lp, listpack.EncodedLen(value)-old)
+		}
+		e.keep(lp.Replace(at, value))
 		return false
 	}
-	h.setLP(reserve(lp, room(len(field))+room(len(value))).Append(field).Append(value))
+	if room(len(field))+room(len(value)) > cap(lp)-len(lp) {
+		lp = e.grow(lp, listpack.EncodedLen(field)+listpack.EncodedLen(value))
+	}
+	e.keep(lp.Append(field).Append(value))
 	return true
 }
 
-func (h *Hash) smallSetInt(field []byte, n int64) (added bool) {
-	lp := h.lp()
+func (e *Edit) smallSetInt(field []byte, n int64) (added bool) {
+	lp := e.lp()
 	if pos := smallFind(lp, field); pos >= 0 {
-		h.setLP(lp.ReplaceInt(lp.Next(pos), n))
+		at := lp.Next(pos)
+		lp = e.grow(lp, listpack.IntLen(n)-lp.SizeAt(at))
+		e.keep(lp.ReplaceInt(at, n))
 		return false
 	}
-	h.setLP(reserve(lp, room(len(field))+intRoom).Append(field).AppendInt(n))
+	if room(len(field))+intRoom > cap(lp)-len(lp) {
+		lp = e.grow(lp, listpack.EncodedLen(field)+listpack.IntLen(n))
+	}
+	e.keep(lp.Append(field).AppendInt(n))
 	return true
 }
 
-// reserve makes room for so many more bytes; lp may be nil.
-func reserve(lp listpack.List, n int) listpack.List {
-	if lp == nil {
-		return listpack.NewSize(n + spare)
+// grow returns the listpack with room for so many more bytes.
+func (e *Edit) grow(lp listpack.List, more int) listpack.List {
+	need := len(lp) + more
+	switch {
+	case need <= cap(lp):
+		return lp
+	case !e.head.Packed():
+		return lp.Reserve(more)
 	}
-	return lp.Reserve(n)
+	e.move(lp, piece.RoomFor(need)-len(lp))
+	return e.lp()
 }
 
-func (h *Hash) smallDelete(field []byte) bool {
-	lp := h.lp()
+// move puts the hash into another piece, with so many bytes more than it has.
+func (e *Edit) move(lp listpack.List, more int) {
+	fresh := packed(e.common, lp, more)
+	e.head.Leave()
+	e.Hash = fresh
+}
+
+// keep takes what has become of the listpack. In a piece it stands where it stood.
+func (e *Edit) keep(lp listpack.List) {
+	if !e.head.Packed() {
+		e.full().lp = lp
+	} else if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Room()) {
+		if invariants {
+			panic("hash: a listpack that has left its piece")
+		}
+		e.move(lp, 0)
+	}
+}
+
+func (e *Edit) smallDelete(field []byte) bool {
+	lp := e.lp()
 	pos := smallFind(lp, field)
 	if pos < 0 {
 		return false
 	}
-	h.setLP(lp.Delete(pos, 2).Trim())
+	lp = lp.Delete(pos, 2)
+	if !e.head.Packed() {
+		e.full().lp = lp.Trim()
+	} else if cap(lp) > 256 && len(lp) < cap(lp)/4 {
+		e.move(lp, 0)
+	}
 	return true
 }
 
@@ -134,9 +199,6 @@ func (h *Hash) smallAt(i int, dst []byte) (field, value []byte) {
 
 func (h *Hash) smallEach(fn func(field, value []byte) bool) {
 	lp := h.lp()
-	if lp == nil {
-		return
-	}
 	var fieldText, valueText []byte // only integers need them
 	for pos := lp.First(); pos >= 0; {
 		field, at := lp.Step(pos)

@@ -25,8 +25,8 @@ type times struct {
 	order *btree.BTreeG[fieldTime]
 	alarm any
 	quiet bool // SetQuiet
-	// room is few's for the one deadline that most hashes with any have, and name that of its field, which is
-	// written once.
+	// room is few's for the one deadline that most hashes with any have, and name that of its field, which
+	// is written once.
 	room [1]fieldTime
 	name [32]byte
 }
@@ -61,11 +61,11 @@ func (s *Spare) take() *times {
 
 // Keep takes what a hash that has gone has no use for any more. No snapshot may hold it.
 func (s *Spare) Keep(h *Hash) {
-	t := h.times
+	t := h.times()
 	if t == nil || t.at != nil || t.alarm != nil || len(s.times) >= mostSpare {
 		return
 	}
-	if h.times = nil; cap(t.few) == len(t.room) {
+	if h.full().times = nil; cap(t.few) == len(t.room) {
 		t.few = t.few[:0]
 	} else {
 		t.few = nil

@@ -2,7 +2,6 @@ package hash
 
 import (
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"strconv"
 	"testing"
@@ -13,9 +12,10 @@ import (
 	"lockserver/store/cow"
 )
 
-// TestHeaderSize: deadlines cost a hash without any nothing, for the header's size class was not full.
+// TestHeaderSize: a small hash is a word and its listpack, and deadlines cost one without any nothing.
 func TestHeaderSize(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(Hash{}), uintptr(64))
+	require.Equal(t, uintptr(8), unsafe.Sizeof(Hash{}))
+	require.LessOrEqual(t, unsafe.Sizeof(full{}), uintptr(48))
 }
 
 // deadlines is what a hash says of its fields in every way that there is.
@@ -38,9 +38,9 @@ func deadlines(t testing.TB, h *Hash) map[string]int64 {
 }
 
 // checkTimes is deadlines for a header that is written to, with what only such a one knows.
-func checkTimes(t testing.TB, h *Hash, want map[string]int64) {
+func checkTimes(t testing.TB, h *Edit, want map[string]int64) {
 	t.Helper()
-	require.Equal(t, want, deadlines(t, h))
+	require.Equal(t, want, deadlines(t, h.Hash))
 	field, atMS, ok := h.FirstDeadline()
 	require.Equal(t, len(want) > 0, ok)
 	if ok {
@@ -54,7 +54,7 @@ func checkTimes(t testing.TB, h *Hash, want map[string]int64) {
 	}
 	require.Equal(t, len(want) > 0 && len(want) == h.Len(), h.AllOverdue(last))
 	require.False(t, h.AllOverdue(last-1))
-	if ts := h.times; ts != nil && ts.at != nil {
+	if ts := h.times(); ts != nil && ts.at != nil {
 		require.Equal(t, ts.at.Len(), ts.order.Len())
 		require.Empty(t, ts.few)
 	}
@@ -66,7 +66,7 @@ func TestTimesAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, fields := range []int{3, 20, 60, 300} {
 		var ep cow.Epoch
-		h := New(&Common{Epoch: &ep, Seed: maphash.MakeSeed()})
+		h := newHashAt(&ep)
 		want, has := map[string]int64{}, map[string]bool{}
 		var frozen *Hash
 		var old map[string]int64
@@ -100,14 +100,14 @@ func TestTimesAgainstModel(t *testing.T) {
 			}
 			if i%50 == 0 {
 				checkTimes(t, h, want)
-				checkTimes(t, h.Copy(limits), want)
+				checkTimes(t, &Edit{h.Copy(h.common, limits), h.common}, want)
 				if frozen != nil {
 					require.Equal(t, old, deadlines(t, frozen))
 					ep.Release()
 				}
 				ep.Cut()
-				frozen, old = h, maps.Clone(want)
-				h = h.Clone()
+				frozen, old = h.Hash, maps.Clone(want)
+				h.Hash = h.Clone(h.common)
 			}
 		}
 	}
@@ -120,14 +120,14 @@ func TestManyTimes(t *testing.T) {
 		name := fmt.Append(nil, "f", i)
 		h.Set(limits, name, []byte("v"))
 		require.True(t, h.SetDeadline(name, int64(1000-i)))
-		require.Equal(t, i < maxFew, h.times.at == nil)
+		require.Equal(t, i < maxFew, h.times().at == nil)
 		field, atMS, _ := h.FirstDeadline()
 		require.Equal(t, string(name), field)
 		require.Equal(t, int64(1000-i), atMS)
 	}
 	h.SetAlarm("mine")
-	require.Equal(t, "mine", h.Clone().Alarm())
-	require.Nil(t, h.Copy(limits).Alarm())
+	require.Equal(t, "mine", h.Clone(h.common).Alarm())
+	require.Nil(t, h.Copy(h.common, limits).Alarm())
 	require.Equal(t, "listpackex", h.Encoding())
 	for i := range 2 * maxFew {
 		require.True(t, h.Persist(fmt.Append(nil, "f", i)))

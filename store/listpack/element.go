@@ -32,6 +32,9 @@ func EncodedLen(b []byte) int {
 	return size + backlenSize(size)
 }
 
+// IntLen is EncodedLen for the text of n.
+func IntLen(n int64) int { return intSize(n) + 1 }
+
 // sizeAt returns the size of the element at pos: head, data and back length.
 // At the end byte it must not be called.
 func (l List) sizeAt(pos int) int {

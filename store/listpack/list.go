@@ -35,12 +35,24 @@ func New() List { return NewSize(0) }
 // ([EncodedLen] tells how many an element takes), for callers that know what
 // they are about to append.
 func NewSize(n int) List {
-	l := List(slices.Grow([]byte(nil), headerSize+1+n)[:headerSize+1])
+	return NewIn(slices.Grow([]byte(nil), MinBytes+n)[:MinBytes])
+}
+
+// NewIn is New in memory of the caller's, which has room for at least MinBytes bytes. What the list needs
+// beyond that room it takes elsewhere.
+func NewIn(room []byte) List {
+	l := List(room[:MinBytes])
 	l[headerSize] = endByte
-	binary.LittleEndian.PutUint32(l, headerSize+1)
-	binary.LittleEndian.PutUint16(l[4:], 0) // Grow does not promise zeroes
+	binary.LittleEndian.PutUint32(l, MinBytes)
+	binary.LittleEndian.PutUint16(l[4:], 0)
 	return l
 }
+
+// In returns the list that stands in memory of the caller's, at its beginning.
+func In(room []byte) List { return room[:binary.LittleEndian.Uint32(room)] }
+
+// MinBytes is what an empty list takes.
+const MinBytes = headerSize + 1
 
 // Len returns the number of elements. It is O(1) below 65535 elements and a
 // walk from there on.
@@ -57,6 +69,9 @@ func (l List) Len() int {
 
 // Bytes returns the size of the list in bytes, header and end byte included.
 func (l List) Bytes() int { return len(l) }
+
+// SizeAt returns how many bytes the element at pos takes.
+func (l List) SizeAt(pos int) int { return l.sizeAt(pos) }
 
 // First returns the position of the first element, -1 if there is none.
 func (l List) First() int {

@@ -1,0 +1,5 @@
+//go:build invariants
+
+package piece
+
+const invariants = true

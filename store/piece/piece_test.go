@@ -1,0 +1,48 @@
+package piece
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestPiece: what the word says is kept apart, whatever its parts are.
+func TestPiece(t *testing.T) {
+	for _, stamp := range []uint64{0, 1, 1<<32 - 1} {
+		for _, room := range []int{0, 1, 7, 8, 9, 23, 24, 100, 5000, 100_000} {
+			for form := range Form(3) {
+				h := New(stamp, form, room)
+				require.True(t, h.Packed())
+				require.False(t, h.Left())
+				require.Equal(t, stamp, h.Stamp())
+				require.Equal(t, form, h.Form())
+				require.GreaterOrEqual(t, len(h.Room()), max(room, 1))
+				require.LessOrEqual(t, len(h.Room()), 32+room+room/4)
+				require.Empty(t, bytes.Trim(h.Room(), "\x00"))
+				for i := range h.Room() {
+					h.Room()[i] = 0xff
+				}
+				h.SetForm(2 - form)
+				require.Equal(t, 2-form, h.Form())
+				require.Equal(t, stamp, h.Stamp())
+				h.Leave()
+				require.True(t, h.Left())
+				require.Equal(t, stamp, h.Stamp())
+			}
+		}
+		large := Large(stamp)
+		require.False(t, large.Packed())
+		require.False(t, large.Left())
+		require.Equal(t, stamp, large.Stamp())
+	}
+}
+
+// TestSizes: a piece takes what its bytes take, a word, and what the allocator rounds up to.
+func TestSizes(t *testing.T) {
+	for need, room := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
+		require.Equal(t, room, len(New(0, 0, need).Room()), need)
+	}
+	require.Equal(t, Tight, RoomFor(Tight))
+	require.Equal(t, 125, RoomFor(100))
+}
