@@ -275,8 +275,12 @@ func (ex *executor) try(w *waiter) bool {
 
 // undo takes back what a waiter was given, because its client went before it could be told. Like
 // every change it may condemn others and make queues ready: it is called where no command is
-// running, and endUnit comes after it.
+// running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
+// granted is a part of the history, and ends with its lease.
 func (ex *executor) undo(w *waiter) {
+	if ex.follows {
+		return
+	}
 	c := ex.freeCtx()
 	ex.prepare(c, w.session, w.row, w.argv)
 	c.DB, c.MayBlock, c.Out = w.db, false, new(resp.Writer) // nobody reads it

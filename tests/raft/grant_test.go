@@ -1,0 +1,71 @@
+package raft
+
+import (
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/raft"
+)
+
+// unheard is an engine whose leader does not hear for a while that entries are committed, although its
+// machine was given them.
+type unheard struct {
+	raft.Engine
+	until *atomic.Pointer[chan struct{}]
+}
+
+func (u unheard) Propose(entry []byte) (wait func() error) {
+	committed := u.Engine.Propose(entry)
+	return func() error {
+		err := committed()
+		if until := u.until.Load(); until != nil {
+			<-*until
+		}
+		return err
+	}
+}
+
+// TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if
+// the client cannot have read of it: the grant is committed, and to take it back would be another leader's to
+// do. It did so once, with nobody told, and had other data than the group from then on.
+func TestGrantOfADeposedLeader(t *testing.T) {
+	t.Parallel()
+	g := prepare(t, 3, nil)
+	var until atomic.Pointer[chan struct{}]
+	engines := map[string]raft.Engine{}
+	g.wrap = func(id string, e raft.Engine) raft.Engine {
+		engines[id] = e
+		return unheard{e, &until}
+	}
+	for _, m := range g.all {
+		m.start()
+	}
+	require.NotEqual(t, '-', g.do("LOCK", "door", "alice", "PX", "600000", "ONCE").Kind)
+	leader := g.leader()
+	bob := leader.dial()
+	t.Cleanup(bob.Close)
+	bob.Send("LOCK", "door", "bob", "PX", "600000", "WAIT", "600000")
+	eventually(t, "bob waits", func() bool { return strings.Contains(leader.ask("INFO", "clients").Str, "blocked_clients:1") })
+	deaf := make(chan struct{})
+	until.Store(&deaf)
+	alice := leader.dial()
+	t.Cleanup(alice.Close)
+	alice.Send("UNLOCK", "door", "alice")
+	next := g.others(leader)[0]
+	eventually(t, "bob has it, as all others know", func() bool {
+		return next.field("raft_history_offset") == leader.field("raft_history_offset") && leader.field("raft_uncommitted_bytes") == "0" &&
+			strings.Contains(leader.ask("INFO", "clients").Str, "blocked_clients:0")
+	})
+	require.NoError(t, engines[leader.peer.ID].Transfer(next.peer.ID))
+	g.leader(g.others(leader)...)
+	v, err := bob.Next()
+	require.Error(t, err, "he cannot be told: %v", v)
+	until.Store(nil)
+	close(deaf)
+	g.same()
+	require.Equal(t, "0", leader.field("raft_rebuilds"), "what it had done was committed")
+	require.Contains(t, g.do("LOCK.INFO", "door").String(), "bob")
+}
