@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -191,7 +192,7 @@ func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
 	if host == "" { // which would mean every address there is
 		return nil, fmt.Errorf("could not listen: bind '%s' names no address", word)
 	}
-	ln, err := net.Listen(network, net.JoinHostPort(host, strconv.Itoa(port)))
+	ln, err := listenPlain(network, net.JoinHostPort(host, strconv.Itoa(port)))
 	switch {
 	case err == nil:
 		return ln, nil
@@ -201,6 +202,13 @@ func (e *Endpoint) listenAt(word string, port int) (net.Listener, error) {
 	default:
 		return nil, listenError(err)
 	}
+}
+
+// listenPlain is net.Listen without Multipath TCP, as Redis listens: each such socket is two of the system's.
+func listenPlain(network, address string) (net.Listener, error) {
+	var c net.ListenConfig
+	c.SetMultipathTCP(false)
+	return c.Listen(context.Background(), network, address)
 }
 
 // bindAddress is what a word of the directive bind means: an address with a colon is one of IPv6,
