@@ -1,0 +1,99 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// What test mode promises whoever starts many servers, docs/TESTING.md. Of each the best of some tries
+// counts: the machine may have more to do.
+const (
+	mostToBeReady   = 20 * time.Millisecond
+	mostToBegin     = time.Millisecond
+	manyServers     = 1000
+	mostOfManyBytes = 100 << 20
+)
+
+// forParent starts the program as a test does, and returns how long it took until it said where it is. It
+// ends when the input is closed.
+func forParent(t *testing.T) (pid int, addr string, took time.Duration) {
+	cmd := exec.Command(binary, "--port", "0", "--test-mode", "yes", "--exit-with-parent", "yes")
+	cmd.Dir = t.TempDir()
+	input, err := cmd.StdinPipe()
+	require.NoError(t, err)
+	output, err := cmd.StdoutPipe()
+	require.NoError(t, err)
+	begun := time.Now()
+	require.NoError(t, cmd.Start())
+	t.Cleanup(func() {
+		_ = input.Close()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(output).ReadString('\n')
+	took = time.Since(begun)
+	require.NoError(t, err)
+	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
+	require.True(t, ok, line)
+	return cmd.Process.Pid, addr, took
+}
+
+func TestReadyAtOnce(t *testing.T) {
+	least := time.Hour
+	for try := 0; try < 100 && least > mostToBeReady; try++ {
+		_, _, took := forParent(t)
+		least = min(least, took)
+	}
+	require.LessOrEqual(t, least, mostToBeReady)
+}
+
+func TestAThousandServers(t *testing.T) {
+	pid, addr, _ := forParent(t)
+	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	require.Equal(t, "+PONG", c.Do("PING").String())
+	resident, files := residentBytes(t, pid), openFiles(t, pid)
+	least, addrs := time.Hour, make([]string, 0, manyServers)
+	for range manyServers {
+		begun := time.Now()
+		reply := c.Do("TEST.SERVER", "NEW")
+		least = min(least, time.Since(begun))
+		require.True(t, strings.HasPrefix(reply.Str, "127.0.0.1:"), reply)
+		addrs = append(addrs, reply.Str)
+	}
+	require.LessOrEqual(t, least, mostToBegin)
+	require.LessOrEqual(t, residentBytes(t, pid)-resident, mostOfManyBytes)
+	for _, a := range addrs {
+		require.Equal(t, "+OK", c.Do("TEST.SERVER", "END", a).String())
+	}
+	for begun := time.Now(); openFiles(t, pid) > files; time.Sleep(time.Millisecond) {
+		require.Less(t, time.Since(begun), 10*time.Second, "%d files are open, %d were", openFiles(t, pid), files)
+	}
+}
+
+// residentBytes is what a process has in memory.
+func residentBytes(t *testing.T, pid int) (n int) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	require.NoError(t, err)
+	_, rest, ok := strings.Cut(string(text), "VmRSS:")
+	require.True(t, ok)
+	_, err = fmt.Sscan(rest, &n)
+	require.NoError(t, err)
+	return n << 10
+}
+
+// openFiles is how many files and sockets a process has open.
+func openFiles(t *testing.T, pid int) int {
+	all, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+	require.NoError(t, err)
+	return len(all)
+}
