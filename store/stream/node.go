@@ -24,10 +24,8 @@ type node struct {
 	list   listpack.List // of the form that the package comment tells; checked by inspect
 }
 
-// newNode returns a node for entries with the given fields, which has none yet,
-// with room for size bytes.
-func newNode(master ID, stamp uint64, fields [][]byte, size int) *node {
-	l := listpack.NewSize(size)
+// newNode returns a node for entries with the given fields, which has none yet, in an empty list.
+func newNode(master ID, stamp uint64, fields [][]byte, l listpack.List) *node {
 	l = l.AppendInt(0).AppendInt(0).AppendInt(int64(len(fields) / 2))
 	for i := 0; i < len(fields); i += 2 {
 		l = l.Append(fields[i])

@@ -6,8 +6,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-// maxInitialBytes bounds what the first node of a stream, or one that grew, gets in
-// advance.
+// maxInitialBytes bounds what the tail of a stream gets in advance, and how much room it hands on to the
+// next one.
 const maxInitialBytes = 4096
 
 // Add appends an entry of alternating fields and values, at least one pair. It
@@ -69,25 +69,39 @@ func (n *node) full(lim Limits, total int) bool {
 	return lim.NodeMaxEntries > 0 && n.live()+n.marked() >= lim.NodeMaxEntries
 }
 
-// startNode appends an empty node. The node before it is the best guess of how large
-// it will be; the first one of a stream starts small.
+// startNode appends an empty node. The first one of a stream starts small; those behind it take over the
+// room of the one before, if they can.
 func (s *Stream) startNode(id ID, fields [][]byte, room int) *node {
-	size := 2*room + 8
-	if t := s.tail; t != nil {
-		size = max(size, min(len(t.list), maxInitialBytes))
-		s.seal()
+	for i := 0; i < len(fields); i += 2 {
+		room += len(fields[i]) + 3 // the master entry has the fields, too
 	}
-	n := newNode(id, s.epoch.Now(), fields, size)
+	list := s.seal()
+	if cap(list) < room {
+		list = listpack.NewSize(room)
+	}
+	n := newNode(id, s.epoch.Now(), fields, list)
 	s.push(n)
 	return n
 }
 
-// seal gives back what the tail did not use, before another node follows it.
-func (s *Stream) seal() {
+// seal ends the tail, before another node follows it: its bytes move to a piece of memory of their size, and
+// the room in which they grew is returned, as an empty list for the next node. Nodes that grew on their own
+// left pieces between those that live, which were half of the memory of a stream and could not go back to
+// the system. nil: there is none, a snapshot reads it, or it is larger than a node usually is.
+func (s *Stream) seal() listpack.List {
 	t := s.tail
-	if spare := cap(t.list) - len(t.list); spare > len(t.list)/8+64 && !s.epoch.Shared(t.stamp) {
-		t.list = t.list.Clone()
+	if t == nil || s.epoch.Shared(t.stamp) {
+		return nil
 	}
+	if cap(t.list) > 2*maxInitialBytes {
+		if spare := cap(t.list) - len(t.list); spare > len(t.list)/8+64 {
+			t.list = t.list.Clone()
+		}
+		return nil
+	}
+	room := t.list
+	t.list = t.list.Clone()
+	return append(room[:0], listpack.New()...)
 }
 
 // reserve makes room for another room bytes, doubling what is there up to the
