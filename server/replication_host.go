@@ -193,6 +193,14 @@ func (c replicaClient) WakeAtEnd() { c.session.conn.KickAtEnd(c.session.executor
 // End implements replication.Peer.
 func (c replicaClient) End() { c.session.executor.condemn(c.session) }
 
+// EndForOutput implements replication.Peer.
+func (c replicaClient) EndForOutput() {
+	if !c.session.condemned {
+		c.session.executor.counts.largeOutputs++
+	}
+	c.End()
+}
+
 // RemoteIP implements replication.Peer.
 func (c replicaClient) RemoteIP() string {
 	host, _, err := net.SplitHostPort(c.session.info.addr)

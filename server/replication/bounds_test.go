@@ -34,6 +34,9 @@ func (p *fakePeer) AwaitDrain(int) bool { return true }
 // End implements Peer. The connection goes when the unit is over: the test calls Node.Left.
 func (p *fakePeer) End() { p.ended++ }
 
+// EndForOutput implements Peer.
+func (p *fakePeer) EndForOutput() { p.End() }
+
 // Send implements Carrier.
 func (p *fakePeer) Send(b []byte, _ bool) (held bool, err error) {
 	p.taken += int64(len(b))
@@ -131,6 +134,48 @@ func TestOneStreamForAll(t *testing.T) {
 		for _, p := range peers {
 			require.Equal(t, 1, p.ended)
 		}
+	}
+}
+
+// TestSoftLimit: who is far behind has so many whole seconds to read, and they begin anew when it has.
+func TestSoftLimit(t *testing.T) {
+	const bytes = 1 << 20
+	for _, seconds := range []int64{0, 3} {
+		host := &fakeHost{}
+		n := &Node{}
+		n.Init(host, func() {})
+		n.record()
+		p := &fakePeer{full: true}
+		p.of = &Replica{node: n, peer: p, onDisk: -1}
+		require.True(t, n.resume(p.of, n.id, 1))
+		limit := &host.Config().ClientOutputBufferLimit.Replica
+		limit.HardBytes, limit.SoftBytes, limit.SoftMS = 0, bytes, seconds*1000
+		behind := func() {
+			n.Append(anEffect(2 * bytes))
+			n.EndSlice() // which judges
+			n.EndSlice()
+			n.judge()
+			require.Zero(t, p.ended, "it has just come to that")
+		}
+		for range 3 {
+			behind()
+			host.passed += time.Duration(seconds) * time.Second
+			n.judge()
+			require.Zero(t, p.ended)
+			for p.full = false; p.of.behind() > 0; {
+				p.of.Send(p)
+			}
+			n.judge()
+			host.passed += time.Minute
+			p.full = true
+		}
+		behind()
+		host.passed += time.Duration(seconds) * time.Second
+		n.judge()
+		require.Zero(t, p.ended)
+		host.passed += time.Second
+		n.judge()
+		require.Equal(t, 1, p.ended)
 	}
 }
 

@@ -120,6 +120,8 @@ type Peer interface {
 	WakeAtEnd()
 	// End closes the connection when the unit is over. Under the lock.
 	End()
+	// EndForOutput is End for one that is further behind than client-output-buffer-limit allows.
+	EndForOutput()
 	// RemoteIP is the address it comes from.
 	RemoteIP() string
 	// Waits reports whether there is output for the client that its connection has not been given.

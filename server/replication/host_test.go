@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"time"
 
 	"lockserver/internal/config"
 	"lockserver/persistence/disk"
@@ -19,13 +20,14 @@ type fakeHost struct {
 	config  *config.Config
 	applied int
 	has     Features
+	passed  time.Duration // of its clock
 }
 
 var _ Host = (*fakeHost)(nil)
 
 func (h *fakeHost) Background(func())                {}
 func (h *fakeHost) Ending() <-chan struct{}          { return nil }
-func (h *fakeHost) NowMS() int64                     { return 1 }
+func (h *fakeHost) NowMS() int64                     { return 1e12 + h.passed.Milliseconds() }
 func (h *fakeHost) Log() *slog.Logger                { return slog.New(slog.DiscardHandler) }
 func (h *fakeHost) NewID() string                    { return strings.Repeat("a", 40) }
 func (h *fakeHost) HandOn()                          {}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"lockserver/internal/config"
 )
 
 // state is how far a replica has come.
@@ -44,7 +46,7 @@ type Replica struct {
 
 	acked, onDisk int64 // how far it has said that it is
 	heardMS       int64 // when it did so
-	softMS        int64 // since when it has been above the soft limit of client-output-buffer-limit; 0: it is not
+	softS         int64 // in which second it was found above the soft limit of client-output-buffer-limit; 0: it is not
 	moved         int64 // where it was in a transfer when that was looked at
 	movedMS       int64
 	begins        *transfer // the snapshot that it is sent; nil: none
@@ -276,19 +278,27 @@ func (n *Node) judge() {
 	}
 	for _, r := range n.replicas {
 		bytes := r.behind()
-		soft := limit.SoftBytes > 0 && bytes > limit.SoftBytes
-		switch {
-		case !soft:
-			r.softMS = 0
-		case r.softMS == 0:
-			r.softMS = n.host.NowMS()
-		}
-		if limit.HardBytes > 0 && bytes > max(limit.HardBytes, n.config().BacklogBytes) ||
-			soft && n.host.NowMS()-r.softMS >= limit.SoftMS {
+		if limit.HardBytes > 0 && bytes >= max(limit.HardBytes, n.config().BacklogBytes) || n.softly(r, bytes, limit) {
 			n.host.Log().Warn("closing a replica that is too far behind (client-output-buffer-limit)", "replica", r.name(), "bytes", bytes)
-			r.peer.End()
+			r.peer.EndForOutput()
 		}
 	}
+}
+
+// softly reports whether a replica that is so far behind has been above the soft limit for too long. As in
+// Redis that is counted in whole seconds, more than the limit has: who has just been sent something large is
+// always given time, with a limit of no seconds as well.
+func (n *Node) softly(r *Replica, bytes int64, limit config.OutputLimit) bool {
+	now := n.host.NowMS() / 1000
+	switch {
+	case limit.SoftBytes == 0 || bytes < limit.SoftBytes:
+		r.softS = 0
+	case r.softS == 0:
+		r.softS = now
+	default:
+		return now-r.softS > limit.SoftMS/1000
+	}
+	return false
 }
 
 // continues reports whether a replica can go on with what it has of a history, which is so long.
