@@ -6,7 +6,7 @@
 //
 // engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
 // becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
-// connections, receive.go what comes on them, transport.go breaks these off, handover.go hands the lead on.
+// connections, receive.go what comes on them, vote.go whose votes count, transport.go breaks these off, handover.go hands the lead on.
 // In tests transport and stores are the library's own, in memory.
 package engine
 
@@ -124,7 +124,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r.watching.Go(func() { w.receive(log, r.ended) })
+	r.watching.Go(func() { w.receive(log, r.members, r.ended) })
 	r.watching.Go(func() { r.watch(m) })
 	seen := make(chan hraft.Observation, 16)
 	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
@@ -173,6 +173,15 @@ func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, 
 		return nil, err
 	}
 	return hraft.NewRaft(c, machine{m, last}, log, stable, log, r.witness)
+}
+
+// members are those of the group, for all that this one has heard.
+func (r *running) members() []hraft.Server {
+	f := r.raft.GetConfiguration()
+	if f.Error() != nil {
+		return nil
+	}
+	return f.Configuration().Servers
 }
 
 // watch tells the machine who leads.

@@ -13,8 +13,9 @@ import (
 // that it has, and throws that away: so what a majority had acknowledged is that of a minority. This stands
 // before the library, and changes such requests to what they mean.
 
-// receive hands the requests of others to the library until the engine is closed.
-func (w *witness) receive(log *anchored, closed <-chan struct{}) {
+// receive hands the requests of others to the library until the engine is closed. members are those that
+// this one knows of.
+func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <-chan struct{}) {
 	for {
 		var q hraft.RPC
 		select {
@@ -30,6 +31,8 @@ func (w *witness) receive(log *anchored, closed <-chan struct{}) {
 				go decline(q, c)
 				continue
 			}
+		case *hraft.RequestVoteRequest, *hraft.RequestPreVoteRequest:
+			q.Command = believed(c, members())
 		}
 		select {
 		case w.requests <- q:

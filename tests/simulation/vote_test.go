@@ -1,0 +1,31 @@
+//go:build simulation
+
+package simulation
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestVoteForOneWhoIsNotKnown: one of three is away while another is added, and then the leader dies. Two are
+// there, of which the one that is behind has not heard of the other; that one leads.
+func TestVoteForOneWhoIsNotKnown(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		old := s.leader()
+		out, behind := s.others(old)[0], s.others(old)[1]
+		require.Equal(s.t, "OK", old.ask("RAFT", "REMOVE", out.peer.ID).Str)
+		out.crash()
+		added := s.add()
+		require.NoError(s.t, added.start())
+		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
+		s.eventually("it has all", func() bool { return behind.fields()["raft_history_offset"] == old.fields()["raft_history_offset"] })
+		s.network.set(link{old.at(), behind.at()}, lost, 0)
+		s.network.set(link{behind.at(), old.at()}, lost, 0)
+		require.Equal(s.t, "OK", old.ask("RAFT", "ADD", added.peer.ID, added.peer.Raft, added.peer.Client).Str)
+		require.Equal(s.t, "OK", old.ask("SET", "x", "2").Str)
+		old.crash()
+		require.Same(s.t, added, s.leader(added, behind))
+		require.Equal(s.t, "2", added.ask("GET", "x").Str)
+	})
+}
