@@ -46,6 +46,29 @@ func endHoldsAt(c *Ctx, key []byte, budget int) (n int) {
 	return max(n, 1)
 }
 
+// ExtendHolds makes all holds of a database end so much later.
+func ExtendHolds(db *store.DB, byMS int64) {
+	type hold struct {
+		order []byte
+		endMS float64
+	}
+	for _, name := range db.HoldLists() {
+		key := []byte(name)
+		if r := db.Peek(key); !r.OK() || !r.Is(store.ZSet) {
+			continue
+		}
+		edit := db.EditZSet(key)
+		var all []hold
+		edit.ZSet().Range(0, edit.ZSet().Len(), func(order []byte, score float64) bool {
+			all = append(all, hold{Clone(order), score + float64(byMS)})
+			return true
+		})
+		for _, h := range all {
+			edit.Set(h.order, h.endMS)
+		}
+	}
+}
+
 // endHold takes back one order whose hold has ended. A hold without an order that is
 // held is somebody's leftover.
 func endHold(c *Ctx, voucher, order []byte) error {

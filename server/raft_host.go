@@ -125,17 +125,19 @@ func (h raftHost) LastToken() int64 { return h.durable.LastToken() }
 // SeeToken implements raft.Host.
 func (h raftHost) SeeToken(token int64) { h.durable.SeeToken(token) }
 
-// HasLocks implements raft.Host.
-func (h raftHost) HasLocks() bool {
+// HasLeases implements raft.Host.
+func (h raftHost) HasLeases() bool {
 	for db := range h.store.Len() {
 		if h.store.DB(db).Holders() > 0 {
 			return true
 		}
 	}
-	return false
+	_, held := h.store.NextHoldMS()
+	return held
 }
 
-// ExtendLeases implements raft.Host. Leases that the server renews have begun anew (promoted).
+// ExtendLeases implements raft.Host. Leases that the server renews have begun anew (promoted). Who has bought
+// could not pay while nobody led, as nobody could renew a lease.
 func (h raftHost) ExtendLeases(byMS int64) {
 	if byMS <= 0 {
 		return
@@ -158,6 +160,7 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		for _, l := range all {
 			commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
 		}
+		commands.ExtendHolds(db, byMS)
 	}
 }
 

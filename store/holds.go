@@ -1,7 +1,9 @@
 package store
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strings"
 )
 
@@ -74,6 +76,9 @@ func (db *DB) PutOffHolds(key []byte, atMS int64) {
 		db.store.holds.Set(alarm, atMS)
 	}
 }
+
+// HoldLists returns the names of the keys that are lists of holds, or were, in their order.
+func (db *DB) HoldLists() []string { return slices.Sorted(maps.Keys(db.space.holds)) }
 
 // watchHolds makes a value that has just come to stand at key ring, if that is a list of holds.
 func (sp *space) watchHolds(key []byte, v *value) {

@@ -43,10 +43,10 @@ type Host interface {
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
 	HoldWrites(on bool)
-	// ExtendLeases makes the leases of all locks end so much later.
+	// ExtendLeases makes the leases of all locks end so much later, and the holds of all orders of sales.
 	ExtendLeases(byMS int64)
-	// HasLocks reports whether there are locks.
-	HasLocks() bool
+	// HasLeases reports whether there are locks, or orders that are held.
+	HasLeases() bool
 	// LastToken is above all fencing tokens so far; SeeToken makes the next ones higher than one.
 	LastToken() int64
 	SeeToken(token int64)

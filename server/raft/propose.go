@@ -95,7 +95,7 @@ func (m *Member) EndSlice() {
 // Tick is to be called about once a second.
 func (m *Member) Tick() {
 	m.changed()
-	if m.state == leading && m.host.HasLocks() { // so that a leader to come knows for how long there was none
+	if m.state == leading && m.host.HasLeases() { // so that a leader to come knows for how long there was none
 		m.tick = true
 		m.EndSlice()
 	}

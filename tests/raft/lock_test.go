@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 	"time"
 
@@ -115,6 +116,31 @@ func TestTimeAndTokens(t *testing.T) {
 			g.same()
 		})
 	}
+}
+
+// TestHoldsAreMovedOn: who has bought has as much time to pay as if there had always been a leader. All
+// members are away for an hour, and the hold is of a minute.
+func TestHoldsAreMovedOn(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	require.Equal(t, "OK", g.do("SECKILL.CREATE", "hat", "STOCK", "2", "HOLD", "60000").Str)
+	require.Equal(t, "0", g.leader().ask("SECKILL", "hat", "ann", "order1").String())
+	require.Equal(t, "0", g.leader().ask("SECKILL", "hat", "bob", "order2").String())
+	for _, m := range g.all {
+		m.stop()
+		m.clock.byUS.Store(3_600_000_000)
+	}
+	for _, m := range g.all {
+		m.start()
+	}
+	require.Equal(t, "1", g.do("SECKILL.CONFIRM", "hat", "ann", "order1").String())
+	end := g.do("ZSCORE", "seckill:holds:hat", "order2").Str
+	ms, err := strconv.ParseFloat(end, 64)
+	require.NoError(t, err, end)
+	left := int64(ms) - time.Now().Add(time.Hour).UnixMilli()
+	require.Positive(t, left)
+	require.LessOrEqual(t, left, int64(61_000), "no more than it was, and what a clock may be off")
+	g.same()
 }
 
 // TestMembers: one is added and one removed while clients write, and the lead is handed on.
