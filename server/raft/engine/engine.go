@@ -6,8 +6,8 @@
 //
 // engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
 // becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
-// connections, receive.go what comes on them, vote.go whose votes count, transport.go breaks these off, handover.go hands the lead on.
-// In tests transport and stores are the library's own, in memory.
+// connections, receive.go what comes on them, vote.go whose votes count, transport.go breaks these off,
+// handover.go hands the lead on. In tests transport and stores are the library's own, in memory.
 package engine
 
 import (
