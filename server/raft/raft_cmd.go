@@ -103,12 +103,18 @@ func add(m *Member, words []string) error {
 	return asReply(err)
 }
 
+// remove takes another member out. A leader that has taken itself out, and leads no more before the others
+// know, has the newest log, so that nobody else can be elected, and does not stand for election itself:
+// there would be no leader any more, with all members there.
 func remove(m *Member, words []string) error {
 	if !m.engine.Leads() {
 		return m.errNotHere()
 	}
 	if !m.knows(words[0]) {
 		return commands.Error("ERR no member has this id")
+	}
+	if words[0] == m.Status().ID {
+		return commands.Error("ERR this member leads: have another lead (RAFT TRANSFER), and ask that one to remove it")
 	}
 	return asReply(m.engine.Remove(words[0]))
 }

@@ -116,7 +116,11 @@ func (l *appends) join() *member {
 func (l *appends) change(words ...string) {
 	l.t.Helper()
 	eventually(l.t, fmt.Sprint("RAFT ", words), func() bool {
-		v := l.leader().ask(append([]string{"RAFT"}, words...)...)
+		leader := l.leader()
+		v := leader.ask(append([]string{"RAFT"}, words...)...)
+		if strings.Contains(v.Str, "this member leads") { // and is to be removed
+			leader.ask("RAFT", "TRANSFER")
+		}
 		return v.Str == "OK" || strings.Contains(v.Str, "no member has this id")
 	})
 }

@@ -29,8 +29,8 @@ func (u unheard) Propose(entry []byte) (wait func() error) {
 }
 
 // TestGrantOfADeposedLeader: a leader that is one no more takes back no lock that it has granted, even if
-// the client cannot have read of it: the grant is committed, and to take it back would be another leader's to
-// do. It did so once, with nobody told, and had other data than the group from then on.
+// the client cannot have read of it: the grant is committed, and to take it back would be another leader's
+// to do. It did so once, with nobody told, and had other data than the group from then on.
 func TestGrantOfADeposedLeader(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)

@@ -154,6 +154,7 @@ func TestMembers(t *testing.T) {
 	require.Contains(t, g.others(leader)[0].ask("RAFT", "ADD", "d", "d:7003", "d:6382").Str, "does not lead: "+leader.peer.ID)
 	require.Contains(t, leader.ask("RAFT", "ADD", "d=", "d:7003", "d:6382").Str, "no id of a member")
 	require.Contains(t, leader.ask("RAFT", "REMOVE", "x").Str, "no member has this id")
+	require.Contains(t, leader.ask("RAFT", "REMOVE", leader.peer.ID).Str, "RAFT TRANSFER")
 	peers := g.peers
 	g.peers = nil
 	d := g.add(3)

@@ -95,8 +95,8 @@ func (c *chaos) addMember() {
 // fewest is how many members there are to be at least. With two of them one that crashes is missed.
 const fewest = 2
 
-// removeMember takes a member out: perhaps the one that leads. If it is told that this was done its machine
-// is thrown away with its disk, or goes on for a while as if nothing had been.
+// removeMember takes a member out: perhaps the one that leads, which hands that on first. If it is told that
+// this was done its machine is thrown away with its disk, or goes on for a while as if nothing had been.
 func (c *chaos) removeMember() {
 	leader := c.leader()
 	if leader == nil || len(c.group.members()) <= fewest {
@@ -106,6 +106,16 @@ func (c *chaos) removeMember() {
 	c.change(leader, m, false, "RAFT", "REMOVE", m.peer.ID)
 }
 
+// successor has another member lead, and returns that one, or the same where there is none.
+func (c *chaos) successor(of *member) *member {
+	v := of.ask("RAFT", "TRANSFER")
+	c.say("RAFT TRANSFER at %s: %s", of.peer.ID, v)
+	if next := c.leader(); next != nil {
+		return next
+	}
+	return of
+}
+
 // change asks a member to add or remove one.
 func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	if !m.begin(in) {
@@ -113,6 +123,9 @@ func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	}
 	discard := c.chance.oneIn(2)
 	go func() {
+		if leader == m && !in {
+			leader = c.successor(m)
+		}
 		v := leader.ask(words...)
 		c.say("%s at %s: %s", strings.Join(words, " "), leader.peer.ID, v)
 		if m.end(v.Str == "OK", in, discard) {
