@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestVoteForOneWhoIsNotKnown: one of three is away while another is added, and then the leader dies. Two are
-// there, of which the one that is behind has not heard of the other; that one leads.
+// TestVoteForOneWhoIsNotKnown: one of three is away while another is added, and then the leader dies. Two
+// are there, of which the one that is behind has not heard of the other; that one leads.
 func TestVoteForOneWhoIsNotKnown(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old := s.leader()
