@@ -22,8 +22,8 @@ const (
 	idleLooks      = 4
 	idleSpareBytes = 4 << 20
 	idleSpareShare = 0.04
-	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default of
-	// 100 % a server with little data would collect hundreds of times a second.
+	// gcHeadroomBytes is the garbage that a small heap may gather before it is collected: with the default
+	// of 100 % a server with little data would collect hundreds of times a second.
 	gcHeadroomBytes = 64 << 20
 	// gcPercentLarge is the headroom of a large heap, in percent of what lives: memory is what a store is
 	// made of, and twice the data would be too much.
@@ -51,13 +51,15 @@ func tuneCollector() {
 
 // collectIdle collects garbage when the process has nothing to do, until stop is closed: a collection keeps
 // requests waiting for some milliseconds, and what is done now is not due in the middle of a save. What is
-// free then goes back to the system, once. inUse says how many bytes the data takes.
+// free then goes back to the system, once, and so do the program's own pages, which its start has read.
+// inUse says how many bytes the data takes.
 func collectIdle(stop <-chan struct{}, inUse func() int) {
 	used := processorTime()
 	if used == 0 {
 		return // the system does not tell
 	}
 	c := newIdleCollector(used)
+	program := programSpans()
 	tick := time.NewTicker(idleCheck)
 	defer tick.Stop()
 	for {
@@ -71,6 +73,9 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 			runtime.GC()
 		case giveBack:
 			debug.FreeOSMemory()
+			leaveProgram(program)
+		case leave:
+			leaveProgram(program)
 		case nothing:
 			continue
 		}
@@ -91,6 +96,7 @@ const (
 	nothing idleWork = iota
 	collect
 	giveBack // after a collection
+	leave    // the program's pages alone
 )
 
 // idleCollector decides when garbage is collected although there is room for more, and what is free is given
@@ -98,8 +104,9 @@ const (
 type idleCollector struct {
 	used  time.Duration // the processor time of the process at the last look
 	looks int           // how many in a row found nothing to be done
-	// inUse is what the data took at the last look, most the most that it took since the last collection, and
-	// cycles how many collections there have been.
+	left  bool          // the program's pages have been given back since something was done
+	// inUse is what the data took at the last look, most the most that it took since the last collection,
+	// and cycles how many collections there have been.
 	inUse, most int
 	cycles      uint64
 	heap        []metrics.Sample
@@ -121,16 +128,20 @@ func (c *idleCollector) due(used time.Duration, inUse int) idleWork {
 	}
 	c.inUse, c.most = inUse, max(c.most, inUse)
 	if float64(took) > idleShare*float64(idleCheck) {
-		c.looks = 0
+		c.looks, c.left = 0, false
 		return nothing
 	}
 	c.looks++
 	live, goal, now, free := c.heap[0].Value.Uint64(), c.heap[1].Value.Uint64(), c.heap[2].Value.Uint64(), c.heap[3].Value.Uint64()
 	switch {
 	case c.looks >= idleLooks && worthGivingBack(live, now+uint64(c.most-inUse), free):
+		c.left = true
 		return giveBack
 	case worthCollecting(live, goal, now):
 		return collect
+	case c.looks >= idleLooks && !c.left:
+		c.left = true
+		return leave
 	}
 	return nothing
 }
@@ -143,8 +154,8 @@ func worthGivingBack(live, now, free uint64) bool {
 	return float64(garbage+free) > max(idleSpareBytes, idleSpareShare*float64(live))
 }
 
-// worthCollecting tells whether enough garbage has gathered since the last collection, which left live bytes;
-// the next is due when there are goal bytes.
+// worthCollecting tells whether enough garbage has gathered since the last collection, which left live
+// bytes; the next is due when there are goal bytes.
 func worthCollecting(live, goal, now uint64) bool {
 	return goal > live && now > live && float64(now-live) > idleGarbage*float64(goal-live)
 }

@@ -84,6 +84,7 @@ func TestFreeMemoryGoesBackWhenNothingIsToBeDone(t *testing.T) {
 		sink[i] = 1
 	}
 	sink = nil
+	runtime.GC() // the collection that making it has begun may have found it alive
 	c := newIdleCollector(time.Hour)
 	for range idleLooks - 1 {
 		require.NotEqual(t, giveBack, c.due(time.Hour, 0), "a burst may go on")
@@ -99,4 +100,22 @@ func TestFreeMemoryGoesBackWhenNothingIsToBeDone(t *testing.T) {
 	debug.FreeOSMemory()
 	require.Equal(t, nothing, c.due(time.Hour, 1<<20))
 	require.Equal(t, nothing, c.due(time.Hour, 1<<20))
+}
+
+func TestPagesOfTheProgramGoBackOnceWhenNothingIsToBeDone(t *testing.T) {
+	runtime.GC()
+	debug.FreeOSMemory()
+	c := newIdleCollector(time.Hour)
+	for range idleLooks - 1 {
+		require.Equal(t, nothing, c.due(time.Hour, 0))
+	}
+	require.Equal(t, leave, c.due(time.Hour, 0))
+	for range 2 * idleLooks {
+		require.Equal(t, nothing, c.due(time.Hour, 0))
+	}
+	busy := time.Hour + time.Duration(2*idleShare*float64(idleCheck))
+	for range idleLooks {
+		require.Equal(t, nothing, c.due(busy, 0), "a burst may go on")
+	}
+	require.Equal(t, leave, c.due(busy, 0))
 }
