@@ -3,6 +3,7 @@ package replication
 import (
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -53,8 +54,8 @@ func (n *node) do(line string) string {
 	return n.Do(strings.Fields(line)...).String()
 }
 
-// follow makes the server a replica of what stands at an address. While it loads what another master has sent
-// it refuses to, as Redis does: it is told again.
+// follow makes the server a replica of what stands at an address. While it loads what another master has
+// sent it refuses to, as Redis does: it is told again.
 func (n *node) follow(addr string) {
 	n.t.Helper()
 	host, port, err := net.SplitHostPort(addr)
@@ -126,17 +127,21 @@ type proxy struct {
 	carried  atomic.Int64 // bytes from the server
 	cutAt    atomic.Int64 // of which so many are carried before every connection is cut; below 0: any
 	piece    atomic.Int64 // how many bytes are carried at once; 0: as they come
+	chance   *rand.Rand   // of seeds for those that delay; nil: nothing is delayed
 	closed   atomic.Bool  // who comes is sent away
 	mu       sync.Mutex
 	open     []net.Conn
 }
 
 // between puts a proxy before a server.
-func between(t *testing.T, to string) *proxy {
+func between(t *testing.T, to string) *proxy { return delaying(t, to, nil) }
+
+// delaying is between, of a proxy that delays by chance.
+func delaying(t *testing.T, to string, chance *rand.Rand) *proxy {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	p := &proxy{listener: l, to: to}
+	p := &proxy{listener: l, to: to, chance: chance}
 	p.cutAt.Store(-1)
 	go p.accept()
 	t.Cleanup(func() {
@@ -166,9 +171,22 @@ func (p *proxy) accept() {
 		p.mu.Lock()
 		p.open = append(p.open, from, to)
 		p.mu.Unlock()
-		go func() { _, _ = io.Copy(to, inPieces{from, p}); _ = to.Close() }()
-		go func() { _, _ = io.Copy(from, counted{to, p}); _ = from.Close() }()
+		there, back := p.directions()
+		go func() { _, _ = io.Copy(to, inPieces{from, p, there}); _ = to.Close() }()
+		go func() { _, _ = io.Copy(from, counted{to, p, back}); _ = from.Close() }()
 	}
+}
+
+// mostDelay is the most that a proxy which delays holds a piece back.
+const mostDelay = 20 * time.Millisecond
+
+// directions are chances for the two directions of a connection, each of its own: how large pieces are, up
+// to what the proxy carries at once, and for how long they are held back. None: nothing is delayed.
+func (p *proxy) directions() (there, back *rand.Rand) {
+	if p.chance == nil {
+		return nil, nil
+	}
+	return rand.New(rand.NewPCG(p.chance.Uint64(), 1)), rand.New(rand.NewPCG(p.chance.Uint64(), 2))
 }
 
 // cut ends all connections.
@@ -187,7 +205,8 @@ func (p *proxy) cutAfter(bytes int64) { p.cutAt.Store(p.carried.Load() + bytes) 
 // counted reads from the server.
 type counted struct {
 	net.Conn
-	p *proxy
+	p      *proxy
+	chance *rand.Rand
 }
 
 func (c counted) Read(b []byte) (int, error) {
@@ -204,17 +223,25 @@ func (c counted) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// inPieces reads no more at once than the proxy carries.
+// inPieces reads no more at once than the proxy carries, and may hold it back.
 type inPieces struct {
 	net.Conn
-	p *proxy
+	p      *proxy
+	chance *rand.Rand // nil: as soon as it comes
 }
 
 func (c inPieces) Read(b []byte) (int, error) {
 	if piece := c.p.piece.Load(); piece > 0 {
+		if c.chance != nil {
+			piece = 1 + c.chance.Int64N(piece)
+		}
 		b = b[:min(int64(len(b)), piece)]
 	}
-	return c.Conn.Read(b)
+	n, err := c.Conn.Read(b)
+	if c.chance != nil {
+		time.Sleep(time.Duration(c.chance.Int64N(int64(mostDelay))))
+	}
+	return n, err
 }
 
 // values writes a value of each type, and a lock.

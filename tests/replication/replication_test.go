@@ -174,27 +174,36 @@ func TestBrokenLink(t *testing.T) {
 
 // TestCutAtEveryByte: of a whole synchronization and of what follows.
 func TestCutAtEveryByte(t *testing.T) {
-	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{})
+	step := int64(9)
+	if os.Getenv("CI") != "" {
+		step = 1
+	}
+	cutEverywhere(t, start(t, server.Options{EventLoops: true}), start(t, server.Options{}), step)
+}
+
+// cutEverywhere cuts a synchronization of all data again and again, each time so many bytes later, and at
+// last what follows it.
+func cutEverywhere(t *testing.T, master, replica *node, step int64) {
+	t.Helper()
 	for _, line := range []string{"SET a 1", "RPUSH l a b", "HSET h f v"} {
 		master.do(line)
 	}
 	p := between(t, master.addr)
 	replica.follow(p.addr())
 	inStep(t, master, replica)
-	whole := p.carried.Load()
-	step := int64(9)
-	if os.Getenv("CI") != "" {
-		step = 1
-	}
+	whole, syncs := p.carried.Load(), master.number("sync_full")
 	for at := int64(0); at < whole+60; at += step {
 		require.Equal(t, "+OK", replica.do("REPLICAOF NO ONE"))
+		require.Equal(t, "+OK", replica.do("FLUSHALL")) // it is loaded as it comes by on-empty-db
 		require.Equal(t, "+OK", replica.do("DEBUG CHANGE-REPL-ID"))
 		p.cutAfter(at)
 		replica.follow(p.addr())
 		master.do("RPUSH l x")
 		inStep(t, master, replica)
 		p.cutAt.Store(-1)
+		syncs++
 	}
+	require.GreaterOrEqual(t, master.number("sync_full"), syncs)
 }
 
 // TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica whose master is away,
