@@ -59,7 +59,6 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 		return // the system does not tell
 	}
 	c := newIdleCollector(used)
-	program := programSpans()
 	tick := time.NewTicker(idleCheck)
 	defer tick.Stop()
 	for {
@@ -73,9 +72,9 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 			runtime.GC()
 		case giveBack:
 			debug.FreeOSMemory()
-			leaveProgram(program)
+			leaveProgram(programSpans())
 		case leave:
-			leaveProgram(program)
+			leaveProgram(programSpans())
 		case nothing:
 			continue
 		}

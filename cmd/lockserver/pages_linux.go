@@ -12,8 +12,8 @@ import (
 // span is a range of addresses.
 type span struct{ from, to uintptr }
 
-// programSpans are where the program's own file is mapped and nothing of it was written to. They do not
-// change while the process lives; nil: the system does not tell.
+// programSpans are where the program's own file is mapped and nothing of it was written to: not by the
+// loader, nor meanwhile by a debugger or a probe, whose marks would be lost. nil: the system does not tell.
 func programSpans() []span {
 	path, err := os.Readlink("/proc/self/exe")
 	if err != nil {
