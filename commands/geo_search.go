@@ -376,7 +376,7 @@ func (s *geoSearch) store(hits []geoHit) {
 		z.Set(st.Limits().ZSet, hits[i].member, score)
 	}
 	was := st.Dirty()
-	c.DB.ReplaceZSet(s.storeKey, z)
+	c.DB.ReplaceZSet(s.storeKey, z.ZSet)
 	st.Recount(was, len(hits))
 	event := "geosearchstore"
 	if s.older {

@@ -21,7 +21,7 @@ type operation func(st *store.Store, operands []*set.Set, r *result)
 // result takes what an operation finds: into a reply, into a set (set_store.go), or the mere number.
 type result struct {
 	out   *resp.Writer // nil: no reply
-	into  *set.Set     // nil: no set
+	into  *set.Edit    // nil: no set
 	rules set.Limits   // of into
 	limit int          // the operation ends at so many members; 0 for no limit
 	n     int          // members so far
@@ -200,7 +200,7 @@ func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
 			}
 		}
 	}
-	return result
+	return result.Set
 }
 
 // present drops the missing sets.

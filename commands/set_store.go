@@ -28,11 +28,12 @@ func storeSet(c *Ctx, op operation) error {
 		return err
 	}
 	st := c.DB.Store()
-	r := result{into: st.NewSet(), rules: st.Limits().Set}
+	into := st.NewSet()
+	r := result{into: &into, rules: st.Limits().Set}
 	op(st, operands, &r)
 	n := r.into.Len()
 	existed := n == 0 && c.DB.Peek(destination).OK()
-	c.DB.ReplaceSet(destination, r.into)
+	c.DB.ReplaceSet(destination, into.Set)
 	c.notifyStored(keyevent.Set, c.Row.Name, destination, n == 0, existed)
 	c.Out.Int(int64(n))
 	return nil

@@ -242,7 +242,7 @@ func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	result.Compact(st.Limits().List)
 	n := result.Len()
 	existed := n == 0 && c.DB.Peek(s.destination).OK()
-	c.DB.ReplaceList(s.destination, result)
+	c.DB.ReplaceList(s.destination, result.List)
 	c.notifyStored(keyevent.List, "sortstore", s.destination, n == 0, existed)
 	c.Out.Int(int64(n))
 }

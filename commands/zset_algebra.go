@@ -215,7 +215,7 @@ func (x *combineCall) compute(st *store.Store, op scoredOperation) *zset.ZSet {
 		result.Set(st.Limits().ZSet, member, score)
 		return true
 	})
-	return result
+	return result.ZSet
 }
 
 // weigh is a score by its operand's weight. Infinity by 0 is 0 here.

@@ -81,7 +81,7 @@ func zrangestore(c *Ctx) error {
 		return true
 	})
 	existed := to == from && c.DB.Peek(destination).OK()
-	c.DB.ReplaceZSet(destination, result)
+	c.DB.ReplaceZSet(destination, result.ZSet)
 	c.notifyStored(keyevent.ZSet, "zrangestore", destination, to == from, existed)
 	c.Out.Int(int64(to - from))
 	return nil

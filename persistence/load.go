@@ -231,13 +231,13 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 				return false, e.Duplicate(m)
 			}
 		}
-		fresh = db.LoadSet(e.Key, s, e.ExpireAtMS)
+		fresh = db.LoadSet(e.Key, s.Set, e.ExpireAtMS)
 	case rdb.List:
 		l := st.NewList()
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
 			l.Push(st.Limits().List, list.Right, m)
 		}
-		fresh = db.LoadList(e.Key, l, e.ExpireAtMS)
+		fresh = db.LoadList(e.Key, l.List, e.ExpireAtMS)
 	case rdb.ZSet:
 		z, err := loadZSet(st, e)
 		if err != nil {
@@ -285,9 +285,6 @@ func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 // loadZSet reads a sorted set. One that is a listpack, and in order, is taken over as it is.
 func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	if lp := e.Listpack; lp != nil {
-		if !e.Owned {
-			lp = lp.Clone()
-		}
 		return st.NewZSetOf(lp), nil
 	}
 	z := st.NewZSetTable()
@@ -297,7 +294,7 @@ func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 		}
 	}
 	z.Compact(st.Limits().ZSet)
-	return z, nil
+	return z.ZSet, nil
 }
 
 func loadStream(in input, st *store.Store, e *rdb.Entry) (*stream.Stream, error) {

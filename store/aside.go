@@ -7,7 +7,7 @@ import "lockserver/store/due"
 // store, so that only the executor may touch it, too, and what it takes is not in this one's Used.
 func (s *Store) Aside() *Store {
 	a := &Store{nowMS: s.nowMS, nowUS: s.nowUS, seed: s.seed, limits: s.limits, epoch: s.epoch,
-		hashes: s.hashes, zsets: s.zsets, soonestMS: due.Never, renewMS: due.Never}
+		hashes: s.hashes, sets: s.sets, zsets: s.zsets, soonestMS: due.Never, renewMS: due.Never}
 	a.eviction.policy, a.eviction.lfu = s.eviction.policy, s.eviction.lfu // by which a use is noted
 	a.fill(len(s.dbs))
 	return a

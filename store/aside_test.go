@@ -32,8 +32,8 @@ func fillForAside(s *Store) {
 	s.DB(0).LoadString([]byte("plain"), []byte("new"), 0)
 	s.DB(0).LoadString([]byte("timed"), []byte("new"), 2000)
 	s.DB(0).LoadHash([]byte("lock"), h.Hash, 9000)
-	s.DB(1).LoadList([]byte("list"), l, 0)
-	s.DB(1).LoadZSet([]byte(HoldsPrefix+"v"), z, 0)
+	s.DB(1).LoadList([]byte("list"), l.List, 0)
+	s.DB(1).LoadZSet([]byte(HoldsPrefix+"v"), z.ZSet, 0)
 	s.DB(1).LoadString([]byte(CompanionPrefix+"x"), []byte("1"), 0)
 }
 

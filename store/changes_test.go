@@ -35,7 +35,7 @@ func TestChangesCount(t *testing.T) {
 		count int64
 	}{
 		{"SET", func() { db.SetString(k, k, NoTTL) }, 1},
-		{"SET of another type", func() { db.ReplaceList(k, three) }, 3},
+		{"SET of another type", func() { db.ReplaceList(k, three.List) }, 3},
 		{"RPUSH", edit(func(e *ListEdit) { e.Push(list.Right, words(5)...) }), 5},
 		{"LPOP", edit(func(e *ListEdit) { e.Pop(list.Left, 2, func(list.Value) {}) }), 2},
 		{"LMOVE", edit(func(e *ListEdit) { e.Rotate(list.Left, list.Right) }), 1},

@@ -28,30 +28,17 @@ func (e *HashEdit) Hash() *hash.Hash {
 // again finds a hash that has been written to through another edit, and has moved.
 func (e *HashEdit) again() {
 	e.w.Hash = nil
-	if e.slot = e.db.space.slotOf(e.slot, e.key); e.slot < 0 {
-		return
-	}
-	if _, v := e.db.space.keys.At(e.slot); v.tag() == Hash {
+	if v := e.db.space.valueAt(&e.slot, e.key); v != nil && v.tag() == Hash {
 		e.w.Hash = v.hash()
 	}
 }
 
-// slotOf returns the slot of a key, or -1; guess is where it probably is.
-func (sp *space) slotOf(guess int, key []byte) int {
-	if sp.keys.Holds(guess, key) {
-		return guess
-	}
-	return sp.keys.Find(sp.keys.Hash(key), key)
-}
-
 // changed is called behind a change of the hash, which was there and had so many bytes.
 func (e *HashEdit) changed(was *hash.Hash, size int) {
-	sp := e.db.space
 	if e.w.Hash != was { // it has moved
-		e.slot = sp.slotOf(e.slot, e.key)
-		sp.keys.Mut(e.slot).setHash(e.w.Hash)
+		e.db.space.valueAt(&e.slot, e.key).setHash(e.w.Hash)
 	}
-	sp.charge(e.w.Size() - size)
+	e.db.space.charge(e.w.Size() - size)
 }
 
 // make makes the key, if there is none, with a hash that has so much room.

@@ -87,7 +87,7 @@ func (m *holdsModel) change(t *testing.T, r *rand.Rand) {
 			list[strconv.Itoa(i)] = m.s.NowMS() + r.Int64N(50)
 			z.Set(m.s.limits.ZSet, []byte(strconv.Itoa(i)), float64(list[strconv.Itoa(i)]))
 		}
-		m.s.DB(db).ReplaceZSet([]byte(key), z)
+		m.s.DB(db).ReplaceZSet([]byte(key), z.ZSet)
 		m.lists[from] = list
 	case 8, 9:
 		member := strconv.Itoa(r.IntN(6))

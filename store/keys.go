@@ -114,11 +114,11 @@ func (v *value) copy(s *Store) (c value) {
 	case Hash:
 		c.setHash(v.hash().Copy(s.hashes, s.limits.Hash))
 	case Set:
-		c.setSet(v.set().Copy())
+		c.setSet(v.set().Copy(s.sets))
 	case List:
-		c.setList(v.list().Copy())
+		c.setList(v.list().Copy(s.epoch))
 	case ZSet:
-		c.setZSet(v.zset().Copy())
+		c.setZSet(v.zset().Copy(s.zsets))
 	case Stream:
 		c.setStream(v.stream().Copy())
 	case Bloom:

@@ -2,12 +2,13 @@ package store
 
 import "lockserver/store/list"
 
-// ListEdit writes to one key's list. The key is made by the first Push and removed with the last element. The
-// caller of EditList has checked that the key is missing or a list.
+// ListEdit writes to one key's list. The key is made by the first Push and removed with the last element.
+// The caller of EditList has checked that the key is missing or a list.
 type ListEdit struct {
-	db  *DB
-	key []byte
-	l   *list.List // nil: no such key yet
+	db   *DB
+	key  []byte
+	w    list.Edit // without a list: no such key yet
+	slot int       // of the key in the keyspace, probably
 }
 
 // EditList opens key's list for writing.
@@ -16,32 +17,48 @@ func (db *DB) EditList(key []byte) ListEdit {
 	return e
 }
 
-// List returns the list to read; nil if there is none.
-func (e *ListEdit) List() *list.List { return e.l }
+// List returns the list to read, until the next change of it; nil if there is none.
+func (e *ListEdit) List() *list.List {
+	if l := e.w.List; l != nil && l.Moved() { // it was written to through another edit
+		e.w.List = nil
+		if v := e.db.space.valueAt(&e.slot, e.key); v != nil && v.tag() == List {
+			e.w.List = v.list()
+		}
+	}
+	return e.w.List
+}
 
 // Len returns the number of elements; 0 if there is no list.
 func (e *ListEdit) Len() int {
-	if e.l == nil {
-		return 0
+	if l := e.List(); l != nil {
+		return l.Len()
 	}
-	return e.l.Len()
+	return 0
 }
 
-// charge accounts for a change of the list, whose size was so many bytes.
-func (e *ListEdit) charge(was int) { e.db.space.charge(e.l.Size() - was) }
+// changed is called behind a change of the list, which was there and had so many bytes.
+func (e *ListEdit) changed(was *list.List, size int) {
+	if e.w.List != was { // it has moved
+		e.db.space.valueAt(&e.slot, e.key).setList(e.w.List)
+	}
+	e.db.space.charge(e.w.Size() - size)
+}
+
+// mostExpected is for how many bytes a list gets room before they come: longer ones may have nodes.
+const mostExpected = 4096
 
 // Push puts elements, at least one, in at one end, one after the other, and makes the list if there is none.
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
-	if e.l == nil {
-		e.l = list.New(e.db.store.epoch)
+	if e.List() == nil {
+		e.w = list.NewSize(e.db.store.epoch, min(list.RoomFor(elements), mostExpected))
 		var v value
-		v.setList(e.l)
-		e.db.put(e.key, v)
+		v.setList(e.w.List)
+		_, e.slot = e.db.put(e.key, v)
 	}
-	was := e.l.Size()
-	e.l.Push(e.db.store.limits.List, side, elements...)
-	e.charge(was)
+	was, size := e.w.List, e.w.Size()
+	e.w.Push(e.db.store.limits.List, side, elements...)
+	e.changed(was, size)
 	if e.db.store.effects != nil {
 		name := "RPUSH"
 		if side == list.Left {
@@ -66,7 +83,7 @@ func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 	if side == list.Right {
 		from, to, name = length-1, list.Left, "RPOP"
 	}
-	e.l.Range(from, n, to, func(v list.Value) bool {
+	e.w.Range(from, n, to, func(v list.Value) bool {
 		visit(v)
 		return true
 	})
@@ -74,13 +91,13 @@ func (e *ListEdit) Pop(side list.Side, n int, visit func(v list.Value)) {
 		from = length - n
 	}
 	e.remove(from, n)
-	if e.l != nil && e.db.store.effects != nil {
+	if e.w.List != nil && e.db.store.effects != nil {
 		e.db.store.record(e.db, name, e.key, appendInt(nil, int64(n)))
 	}
 }
 
-// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a list.
-// With its only element the list does not go meanwhile, nor does its deadline.
+// Rotate takes an element from one end and puts it in at the other, or at the same one. There must be a
+// list. With its only element the list does not go meanwhile, nor does its deadline.
 func (e *ListEdit) Rotate(from, to list.Side) {
 	if e.Len() > 1 && from != to {
 		was := e.db.store.Dirty()
@@ -96,28 +113,28 @@ func (e *ListEdit) Rotate(from, to list.Side) {
 // remove takes n elements out from number i on, and the key with the last. It leaves the effect to
 // the caller, unless the key goes.
 func (e *ListEdit) remove(i, n int) {
-	if n == e.l.Len() {
+	if n == e.Len() {
 		e.gone(n)
 		return
 	}
-	was := e.l.Size()
-	e.l.Remove(e.db.store.limits.List, i, n)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	e.w.Remove(e.db.store.limits.List, i, n)
+	e.changed(was, size)
 	e.db.changedBy(e.key, n)
 }
 
 // gone removes the key, with which the last n elements go.
 func (e *ListEdit) gone(n int) {
-	e.l = nil
+	e.w.List = nil
 	e.db.lose(e.key)
 	e.db.store.dirty += int64(n)
 }
 
 // Set puts an element in the place of number i, which must exist and is at least 0.
 func (e *ListEdit) Set(i int, element []byte) {
-	was := e.l.Size()
-	e.l.Set(e.db.store.limits.List, i, element)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	e.w.Set(e.db.store.limits.List, i, element)
+	e.changed(was, size)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LSET", e.key, appendInt(nil, int64(i)), element)
 	}
@@ -127,16 +144,16 @@ func (e *ListEdit) Set(i int, element []byte) {
 // PrepareFor gives a list the form in which it could have the element besides its own, as Redis does before
 // it looks for the place of one. There must be a list.
 func (e *ListEdit) PrepareFor(element []byte) {
-	was := e.l.Size()
-	e.l.PrepareFor(e.db.store.limits.List, element)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	e.w.PrepareFor(e.db.store.limits.List, element)
+	e.changed(was, size)
 }
 
 // Insert puts an element in before or after the first one from the left that equals pivot, and says whether
 // there is one; if not, only the form of the list may have changed. There must be a list.
 func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	at := -1
-	e.l.Matches(pivot, list.Left, 0, func(i int) bool {
+	e.List().Matches(pivot, list.Left, 0, func(i int) bool {
 		at = i
 		return false
 	})
@@ -148,9 +165,9 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	if after {
 		where = "AFTER"
 	}
-	was := e.l.Size()
-	e.l.Insert(e.db.store.limits.List, at, after, element)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	e.w.Insert(e.db.store.limits.List, at, after, element)
+	e.changed(was, size)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LINSERT", e.key, []byte(where), pivot, element)
 	}
@@ -158,19 +175,19 @@ func (e *ListEdit) Insert(after bool, pivot, element []byte) bool {
 	return true
 }
 
-// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is 0,
-// and returns how many there were. element must not alias the list.
+// RemoveEqual takes out the first n elements that equal element, seen from one end, or all of them if n is
+// 0, and returns how many there were. element must not alias the list.
 func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
-	if e.l == nil {
+	if e.List() == nil {
 		return 0
 	}
-	was := e.l.Size()
-	removed := e.l.RemoveEqual(e.db.store.limits.List, element, from, n)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	removed := e.w.RemoveEqual(e.db.store.limits.List, element, from, n)
+	e.changed(was, size)
 	switch {
 	case removed == 0:
 		return 0
-	case e.l.Len() == 0:
+	case e.w.Len() == 0:
 		e.gone(removed)
 		return removed
 	}
@@ -188,7 +205,7 @@ func (e *ListEdit) RemoveEqual(element []byte, from list.Side, n int) int {
 // Trim keeps the n elements from number i on, all of which exist, and takes out the others; with none to
 // keep the key goes. There must be a list.
 func (e *ListEdit) Trim(i, n int) {
-	length := e.l.Len()
+	length := e.Len()
 	switch {
 	case n == 0:
 		e.remove(0, length)
@@ -198,10 +215,10 @@ func (e *ListEdit) Trim(i, n int) {
 		return
 	}
 	lim := e.db.store.limits.List
-	was := e.l.Size()
-	e.l.Remove(lim, i+n, length-i-n)
-	e.l.Remove(lim, 0, i)
-	e.charge(was)
+	was, size := e.List(), e.w.Size()
+	e.w.Remove(lim, i+n, length-i-n)
+	e.w.Remove(lim, 0, i)
+	e.changed(was, size)
 	if e.db.store.effects != nil {
 		e.db.store.record(e.db, "LTRIM", e.key, appendInt(nil, int64(i)), appendInt(nil, int64(i+n-1)))
 	}

@@ -8,8 +8,9 @@ import (
 	"lockserver/store/stream"
 )
 
-// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They return
-// false, having changed nothing, if the key is there already. A value handed over belongs to the store.
+// The Load functions fill an empty store from a file; nothing is recorded or counted as a change. They
+// return false, having changed nothing, if the key is there already. A value handed over belongs to the
+// store.
 
 // Reserve prepares an empty database for about so many keys. Later it does nothing.
 func (db *DB) Reserve(keys int) { db.space.keys.Reserve(keys) }
@@ -25,9 +26,9 @@ type StringEntry struct {
 	DeadlineMS int64 // unix ms, 0: none
 }
 
-// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each look-up
-// waits for memory; those of all entries wait at once. It returns how many are in: the key behind them,
-// if there is one, was there already.
+// LoadStrings is LoadString for at most MaxPrefetch entries, in their order. In a large database each
+// look-up waits for memory; those of all entries wait at once. It returns how many are in: the key behind
+// them, if there is one, was there already.
 func (db *DB) LoadStrings(entries []StringEntry) int {
 	var hashes [MaxPrefetch]uint64
 	keys := db.space.keys
@@ -112,11 +113,11 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 // NewHash returns an empty hash that belongs to this store, to write to.
 func (s *Store) NewHash() hash.Edit { return hash.New(s.hashes, 0) }
 
-// NewSet returns an empty set that belongs to this store.
-func (s *Store) NewSet() *set.Set { return set.New(s.epoch, s.seed) }
+// NewSet returns an empty set that belongs to this store, to write to.
+func (s *Store) NewSet() set.Edit { return set.New(s.sets) }
 
-// NewList returns an empty list that belongs to this store.
-func (s *Store) NewList() *list.List { return list.New(s.epoch) }
+// NewList returns an empty list that belongs to this store, to write to.
+func (s *Store) NewList() list.Edit { return list.New(s.epoch) }
 
 // NewStream returns an empty stream that belongs to this store.
 func (s *Store) NewStream() *stream.Stream { return stream.New(s.epoch) }

@@ -1,6 +1,10 @@
 package store
 
-import "lockserver/store/hash"
+import (
+	"lockserver/store/hash"
+	"lockserver/store/list"
+	"lockserver/store/set"
+)
 
 // OpenHash is EditHash for a caller that knows nothing of the key yet, and spares it a look-up of its own:
 // false, and nothing to write to, if the key holds something else than a hash.
@@ -18,26 +22,26 @@ func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 
 // OpenSet is OpenHash for sets.
 func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
-	v, _, ok := db.open(key, Set)
+	v, slot, ok := db.open(key, Set)
 	if !ok {
 		return e, false
 	}
-	e = SetEdit{db: db, key: key}
+	e = SetEdit{db: db, key: key, slot: slot, w: set.EditOf(db.store.sets, nil)}
 	if v != nil {
-		e.s = v.set()
+		e.w.Set = v.set()
 	}
 	return e, true
 }
 
 // OpenList is OpenHash for lists.
 func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
-	v, _, ok := db.open(key, List)
+	v, slot, ok := db.open(key, List)
 	if !ok {
 		return e, false
 	}
-	e = ListEdit{db: db, key: key}
+	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.epoch, nil)}
 	if v != nil {
-		e.l = v.list()
+		e.w.List = v.list()
 	}
 	return e, true
 }
@@ -70,4 +74,15 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 	v.own(db.store)
 	db.store.touch(v)
 	return v, slot, true
+}
+
+// valueAt returns the value of a key for writing; nil: it is not there. slot is where it probably is, and
+// then where it is: a container that is written to through an edit may have moved, and so may its key.
+func (sp *space) valueAt(slot *int, key []byte) *value {
+	if !sp.keys.Holds(*slot, key) {
+		if *slot = sp.keys.Find(sp.keys.Hash(key), key); *slot < 0 {
+			return nil
+		}
+	}
+	return sp.keys.Mut(*slot)
 }

@@ -5,9 +5,10 @@ import "lockserver/store/set"
 // SetEdit writes to one key's set. The key is made by the first Add and removed with the last member. The
 // caller has checked that the key is missing or a set.
 type SetEdit struct {
-	db  *DB
-	key []byte
-	s   *set.Set // nil: no such key yet
+	db   *DB
+	key  []byte
+	w    set.Edit // without a set: no such key yet
+	slot int      // of the key in the keyspace, probably
 }
 
 // Walk returns the one walk that there is, for reading sets. Whoever wants it next may take it: nobody keeps
@@ -20,43 +21,56 @@ func (db *DB) EditSet(key []byte) SetEdit {
 	return e
 }
 
-// Set returns the set to read; nil if there is none.
-func (e *SetEdit) Set() *set.Set { return e.s }
+// Set returns the set to read, until the next change of it; nil if there is none.
+func (e *SetEdit) Set() *set.Set {
+	if s := e.w.Set; s != nil && s.Moved() { // it was written to through another edit
+		e.w.Set = nil
+		if v := e.db.space.valueAt(&e.slot, e.key); v != nil && v.tag() == Set {
+			e.w.Set = v.set()
+		}
+	}
+	return e.w.Set
+}
 
-// charge accounts for a change of the set, whose size was so many bytes.
-func (e *SetEdit) charge(was int) { e.db.space.charge(e.s.Size() - was) }
+// changed is called behind a change of the set, which was there and had so many bytes.
+func (e *SetEdit) changed(was *set.Set, size int) {
+	if e.w.Set != was { // it has moved
+		e.db.space.valueAt(&e.slot, e.key).setSet(e.w.Set)
+	}
+	e.db.space.charge(e.w.Size() - size)
+}
 
-// Expect says that members are coming. As in Redis, the form of the set follows from how many those are, also
-// if some of them are the same, or none is new.
+// Expect says that members are coming. As in Redis, the form of the set follows from how many those are,
+// also if some of them are the same, or none is new.
 func (e *SetEdit) Expect(members [][]byte) {
 	lim := e.db.store.limits.Set
-	if e.s == nil {
-		e.make(set.NewFor(e.db.store.epoch, e.db.store.seed, lim, members[0], len(members)))
+	if e.Set() == nil {
+		e.make(set.NewFor(e.db.store.sets, lim, members))
 		return
 	}
-	if e.s.Outgrows(lim, len(members)) {
-		was := e.s.Size()
-		e.s.Expand()
-		e.charge(was)
+	if e.w.Outgrows(lim, len(members)) {
+		was, size := e.w.Set, e.w.Size()
+		e.w.Expand()
+		e.changed(was, size)
 	}
 }
 
 // make gives the key an empty set.
-func (e *SetEdit) make(s *set.Set) {
-	e.s = s
+func (e *SetEdit) make(w set.Edit) {
+	e.w = w
 	var v value
-	v.setSet(e.s)
-	e.db.put(e.key, v)
+	v.setSet(w.Set)
+	_, e.slot = e.db.put(e.key, v)
 }
 
 // Add puts a member in and says whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
-	if e.s == nil {
-		e.make(set.New(e.db.store.epoch, e.db.store.seed))
+	if e.Set() == nil {
+		e.make(set.New(e.db.store.sets))
 	}
-	was := e.s.Size()
-	added := e.s.Add(e.db.store.limits.Set, member)
-	e.charge(was) // even an integer that is there already may have widened an intset
+	was, size := e.w.Set, e.w.Size()
+	added := e.w.Add(e.db.store.limits.Set, member)
+	e.changed(was, size) // even an integer that is there already may have widened an intset
 	if !added {
 		return false
 	}
@@ -67,19 +81,19 @@ func (e *SetEdit) Add(member []byte) bool {
 
 // Remove takes a member out and says whether there was one. member may alias the set.
 func (e *SetEdit) Remove(member []byte) bool {
-	if e.s == nil {
+	if e.Set() == nil {
 		return false
 	}
 	if e.db.store.effects != nil {
 		member = append([]byte(nil), member...)
 	}
-	was := e.s.Size()
-	if !e.s.Remove(member) {
+	was, size := e.w.Set, e.w.Size()
+	if !e.w.Remove(member) {
 		return false
 	}
-	e.charge(was)
-	if e.s.Len() == 0 {
-		e.s = nil
+	e.changed(was, size)
+	if e.w.Len() == 0 {
+		e.w.Set = nil
 		e.db.remove(e.key)
 		return true
 	}

@@ -41,17 +41,17 @@ func TestReplaceSet(t *testing.T) {
 	fresh := s.NewSet()
 	fresh.Add(s.Limits().Set, []byte("1"))
 	fresh.Add(s.Limits().Set, []byte("2"))
-	db.ReplaceSet(key, fresh)
+	db.ReplaceSet(key, fresh.Set)
 	require.Equal(t, []string{"DEL k", "SADD k 1 2"}, effectLines(s))
 	require.Equal(t, []string{"1", "2"}, membersOf(db.Peek(key).Set()))
 	require.Zero(t, db.Peek(key).DeadlineMS())
 	require.Zero(t, db.Timed())
 
-	db.ReplaceSet(key, s.NewSet())
+	db.ReplaceSet(key, s.NewSet().Set)
 	require.Equal(t, []string{"DEL k"}, effectLines(s))
 	require.Zero(t, db.Len())
 	dirty := s.Dirty()
-	db.ReplaceSet(key, s.NewSet())
+	db.ReplaceSet(key, s.NewSet().Set)
 	require.Empty(t, effectLines(s))
 	require.Equal(t, dirty, s.Dirty(), "nothing in the place of nothing is no change")
 }
@@ -64,7 +64,7 @@ func TestReplaceSetSplitsItsEffect(t *testing.T) {
 	for i := range 3000 {
 		fresh.Add(s.Limits().Set, []byte("m"+strconv.Itoa(i)))
 	}
-	db.ReplaceSet([]byte("k"), fresh)
+	db.ReplaceSet([]byte("k"), fresh.Set)
 	effects := s.TakeEffects()
 	require.Greater(t, len(effects), 1)
 	n := 0
@@ -83,7 +83,7 @@ func TestReplaceSetUnderACut(t *testing.T) {
 	cut := s.Cut()
 	fresh := s.NewSet()
 	fresh.Add(s.Limits().Set, []byte("new"))
-	db.ReplaceSet([]byte("k"), fresh)
+	db.ReplaceSet([]byte("k"), fresh.Set)
 	cut.Each(0, func(key string, r Ref) bool {
 		require.Equal(t, []string{"old"}, membersOf(r.Set()))
 		return true

@@ -78,6 +78,7 @@ type Store struct {
 	epoch       *cow.Epoch
 	seed        maphash.Seed
 	hashes      *hash.Common
+	sets        *set.Common
 	zsets       *zset.Common
 	limits      Limits
 	used        int // bytes: see memory.go
@@ -102,6 +103,7 @@ type Store struct {
 func New(n int, limits Limits) *Store {
 	s := &Store{seed: maphash.MakeSeed(), limits: limits, epoch: new(cow.Epoch), soonestMS: due.Never, renewMS: due.Never}
 	s.hashes = &hash.Common{Epoch: s.epoch, Seed: s.seed}
+	s.sets = &set.Common{Epoch: s.epoch, Seed: s.seed}
 	s.zsets = &zset.Common{Epoch: s.epoch, Seed: s.seed}
 	s.fill(n)
 	return s

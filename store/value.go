@@ -34,8 +34,8 @@ const (
 	unshared
 )
 
-// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a Bloom
-// filter "MBbloom--", as a Redis with the module RedisBloom does.
+// String returns what TYPE answers: "none", "string", "hash", "set", "list", "zset", "stream", or for a
+// Bloom filter "MBbloom--", as a Redis with the module RedisBloom does.
 func (k Kind) String() string {
 	switch k {
 	case String, buffer, text, unshared:
@@ -177,15 +177,15 @@ func (v *value) own(s *Store) {
 		}
 	case Set:
 		if s.epoch.Shared(v.set().Stamp()) {
-			v.setSet(v.set().Clone())
+			v.setSet(v.set().Clone(s.sets))
 		}
 	case List:
 		if s.epoch.Shared(v.list().Stamp()) {
-			v.setList(v.list().Clone())
+			v.setList(v.list().Clone(s.epoch))
 		}
 	case ZSet:
 		if s.epoch.Shared(v.zset().Stamp()) {
-			v.setZSet(v.zset().Clone())
+			v.setZSet(v.zset().Clone(s.zsets))
 		}
 	case Stream:
 		if s.epoch.Shared(v.stream().Stamp()) {

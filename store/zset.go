@@ -9,14 +9,17 @@ import (
 	"lockserver/store/zset"
 )
 
-// ZSetEdit writes to one key's sorted set. The key is made by the first Set and removed with the last member.
-// The caller has checked that the key is missing or a sorted set.
+// ZSetEdit writes to one key's sorted set. The key is made by the first Set and removed with the last
+// member. The caller has checked that the key is missing or a sorted set.
 type ZSetEdit struct {
-	db  *DB
-	key []byte
-	z   *zset.ZSet // nil: no such key yet
-	// large: a sorted set that is made is a table from the start.
-	large bool
+	db   *DB
+	key  []byte
+	w    zset.Edit // without a sorted set: no such key yet
+	slot int       // of the key in the keyspace, probably
+	// large: a sorted set that is made is a table from the start. coming is how many members follow the
+	// first.
+	large  bool
+	coming int
 }
 
 // EditZSet opens key's sorted set for writing.
@@ -27,30 +30,43 @@ func (db *DB) EditZSet(key []byte) ZSetEdit {
 
 // OpenZSet is OpenHash for sorted sets.
 func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
-	v, _, ok := db.open(key, ZSet)
+	v, slot, ok := db.open(key, ZSet)
 	if !ok {
 		return e, false
 	}
-	e = ZSetEdit{db: db, key: key}
+	e = ZSetEdit{db: db, key: key, slot: slot, w: zset.EditOf(db.store.zsets, nil)}
 	if v != nil {
-		e.z = v.zset()
+		e.w.ZSet = v.zset()
 	}
 	return e, true
 }
 
-// ZSet returns the sorted set to read; nil if there is none.
-func (e *ZSetEdit) ZSet() *zset.ZSet { return e.z }
+// ZSet returns the sorted set to read, until the next change of it; nil if there is none.
+func (e *ZSetEdit) ZSet() *zset.ZSet {
+	if z := e.w.ZSet; z != nil && z.Moved() { // it was written to through another edit
+		e.w.ZSet = nil
+		if v := e.db.space.valueAt(&e.slot, e.key); v != nil && v.tag() == ZSet {
+			e.w.ZSet = v.zset()
+		}
+	}
+	return e.w.ZSet
+}
 
-// charge accounts for a change of the sorted set, whose size was so many bytes.
-func (e *ZSetEdit) charge(was int) { e.db.space.charge(e.z.Size() - was) }
+// changed is called behind a change of the sorted set, which was there and had so many bytes.
+func (e *ZSetEdit) changed(was *zset.ZSet, size int) {
+	if e.w.ZSet != was { // it has moved
+		e.db.space.valueAt(&e.slot, e.key).setZSet(e.w.ZSet)
+	}
+	e.db.space.charge(e.w.Size() - size)
+}
 
-// Expect says that so many members are coming, the first of which has so many bytes. As in Redis, the form of
-// a sorted set that is made follows from that, also if some of them are the same, or none is new.
+// Expect says that so many members are coming, the first of which has so many bytes. As in Redis, the form
+// of a sorted set that is made follows from that, also if some of them are the same, or none is new.
 func (e *ZSetEdit) Expect(members, first int) {
 	lim := e.db.store.limits.ZSet
 	switch {
-	case e.z == nil:
-		e.large = members > lim.Entries || first > lim.Value
+	case e.ZSet() == nil:
+		e.large, e.coming = members > lim.Entries || first > lim.Value, members-1
 	case members > lim.Entries:
 		e.Expand()
 	}
@@ -58,28 +74,30 @@ func (e *ZSetEdit) Expect(members, first int) {
 
 // Expand makes a small sorted set a table. What it holds is the same, so that nothing is recorded.
 func (e *ZSetEdit) Expand() {
-	if e.z == nil || e.z.Encoding() != "listpack" {
+	if e.ZSet() == nil || e.w.Encoding() != "listpack" {
 		return
 	}
-	was := e.z.Size()
-	e.z.Expand()
-	e.charge(was)
+	was, size := e.w.ZSet, e.w.Size()
+	e.w.Expand()
+	e.changed(was, size)
 }
 
 // Set gives a member a score, which must not be NaN, and says whether the member is new, or else whether its
 // score has changed. member must not alias the sorted set.
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
-	if e.z == nil {
-		if e.z = zset.New(e.db.store.zsets); e.large {
-			e.z = zset.NewTable(e.db.store.zsets)
+	if e.ZSet() == nil {
+		if e.large {
+			e.w = zset.NewTable(e.db.store.zsets)
+		} else {
+			e.w = zset.NewFor(e.db.store.zsets, member, score, e.coming)
 		}
 		var v value
-		v.setZSet(e.z)
-		e.db.put(e.key, v)
+		v.setZSet(e.w.ZSet)
+		_, e.slot = e.db.put(e.key, v)
 	}
-	was := e.z.Size()
-	added, changed = e.z.Set(e.db.store.limits.ZSet, member, score)
-	e.charge(was)
+	was, size := e.w.ZSet, e.w.Size()
+	added, changed = e.w.Set(e.db.store.limits.ZSet, member, score)
+	e.changed(was, size)
 	if !added && !changed {
 		return false, false
 	}
@@ -93,19 +111,19 @@ func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 
 // Remove takes a member out and says whether there was one. member may alias the sorted set.
 func (e *ZSetEdit) Remove(member []byte) bool {
-	if e.z == nil {
+	if e.ZSet() == nil {
 		return false
 	}
 	if e.db.store.effects != nil {
 		member = append([]byte(nil), member...)
 	}
-	was := e.z.Size()
-	if !e.z.Remove(member) {
+	was, size := e.w.ZSet, e.w.Size()
+	if !e.w.Remove(member) {
 		return false
 	}
-	e.charge(was)
-	if e.z.Len() == 0 {
-		e.z = nil
+	e.changed(was, size)
+	if e.w.Len() == 0 {
+		e.w.ZSet = nil
 		e.db.remove(e.key)
 		return true
 	}
@@ -117,18 +135,18 @@ func (e *ZSetEdit) Remove(member []byte) bool {
 // RemoveRange takes out the members of ranks from..to-1, 0 <= from and to <= Len,
 // and returns how many those are.
 func (e *ZSetEdit) RemoveRange(from, to int) int {
-	if e.z == nil || from >= to {
+	if e.ZSet() == nil || from >= to {
 		return 0
 	}
-	if to-from == e.z.Len() {
-		e.z = nil
+	if to-from == e.w.Len() {
+		e.w.ZSet = nil
 		e.db.lose(e.key)
 		e.db.store.dirty += int64(to - from)
 		return to - from
 	}
 	var bytes []byte
 	ends := make([]int, 0, to-from)
-	e.z.Range(from, to, func(member []byte, _ float64) bool {
+	e.w.Range(from, to, func(member []byte, _ float64) bool {
 		bytes = append(bytes, member...)
 		ends = append(ends, len(bytes))
 		return true
@@ -149,7 +167,9 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 		db.Delete(key)
 		return
 	}
-	z.Compact(db.store.limits.ZSet)
+	w := zset.EditOf(db.store.zsets, z)
+	w.Compact(db.store.limits.ZSet)
+	z = w.ZSet
 	var v value
 	v.setZSet(z)
 	db.replace(key, v)
@@ -191,13 +211,13 @@ func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
 	return db.load(key, v, deadlineMS)
 }
 
-// NewZSet returns an empty sorted set that belongs to this store.
-func (s *Store) NewZSet() *zset.ZSet { return zset.New(s.zsets) }
+// NewZSet returns an empty sorted set that belongs to this store, to write to.
+func (s *Store) NewZSet() zset.Edit { return zset.New(s.zsets) }
 
 // NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
-func (s *Store) NewZSetTable() *zset.ZSet { return zset.NewTable(s.zsets) }
+func (s *Store) NewZSetTable() zset.Edit { return zset.NewTable(s.zsets) }
 
-// NewZSetOf returns a sorted set that belongs to this store and takes over lp: see zset.FromListpack.
+// NewZSetOf returns a sorted set that belongs to this store, of what stands in lp: see zset.FromListpack.
 func (s *Store) NewZSetOf(lp listpack.List) *zset.ZSet {
 	return zset.FromListpack(s.zsets, s.limits.ZSet, lp)
 }

@@ -5,23 +5,29 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/store/cow"
 	"lockserver/store/listpack"
 )
 
+func newList(ep *cow.Epoch) *Edit {
+	e := New(ep)
+	return &e
+}
+
 // check verifies the whole structure: what the fields' comments promise.
-func check(t testing.TB, l *List, lim Limits) {
+func check(t testing.TB, l *Edit, lim Limits) {
 	t.Helper()
-	if l.nodes == nil {
-		if l.small != nil {
-			require.NoError(t, listpack.Validate(l.small))
-			require.Positive(t, l.small.Len(), "a list without elements has no listpack")
+	if l.nodes() == nil {
+		if l.small() != nil {
+			require.NoError(t, listpack.Validate(l.small()))
+			require.Positive(t, l.small().Len(), "a list without elements has no listpack")
 		}
 		return
 	}
-	require.Nil(t, l.small)
-	require.NotEmpty(t, l.nodes.segs)
+	require.Nil(t, l.small())
+	require.NotEmpty(t, l.nodes().segs)
 	total, bytes := 0, 0
-	for _, s := range l.nodes.segs {
+	for _, s := range l.nodes().segs {
 		require.NotEmpty(t, s.nodes)
 		require.LessOrEqual(t, len(s.nodes), maxSegment)
 		length := 0
@@ -41,12 +47,12 @@ func check(t testing.TB, l *List, lim Limits) {
 		require.Equal(t, length, s.length)
 		total += length
 	}
-	require.Equal(t, total, l.nodes.length)
-	require.Equal(t, bytes, l.nodes.bytes)
+	require.Equal(t, total, l.nodes().length)
+	require.Equal(t, bytes, l.nodes().bytes)
 }
 
 // content returns all elements from left to right.
-func content(l *List) []string {
+func content(l *Edit) []string {
 	got := []string{}
 	l.Range(0, l.Len(), Right, func(v Value) bool {
 		got = append(got, string(v.Append(nil)))

@@ -25,13 +25,13 @@ type place struct {
 	seg, node int
 }
 
-func (d *directory) clone() *directory {
-	return &directory{segs: slices.Clone(d.segs), length: d.length, bytes: d.bytes}
+func (d *directory) clone() directory {
+	return directory{segs: slices.Clone(d.segs), length: d.length, bytes: d.bytes}
 }
 
 // copy returns a directory with nodes of its own.
-func (d *directory) copy(stamp uint64) *directory {
-	c := &directory{length: d.length, bytes: d.bytes}
+func (d *directory) copy(stamp uint64) directory {
+	c := directory{length: d.length, bytes: d.bytes}
 	for _, s := range d.segs {
 		t := &segment{length: s.length, stamp: stamp}
 		for _, n := range s.nodes {
@@ -122,18 +122,18 @@ func (d *directory) locate(i int) (p place, within int) {
 
 // ownSegment returns a segment, or a copy that has taken its place if a snapshot
 // shares it.
-func (l *List) ownSegment(i int) *segment {
-	s := l.nodes.segs[i]
+func (l *Edit) ownSegment(i int) *segment {
+	s := l.nodes().segs[i]
 	if l.ep.Shared(s.stamp) {
 		s = &segment{nodes: slices.Clone(s.nodes), length: s.length, stamp: l.ep.Now()}
-		l.nodes.segs[i] = s
+		l.nodes().segs[i] = s
 	}
 	return s
 }
 
 // own returns the node at p, or a copy with room for another room bytes that has
 // taken its place if a snapshot shares it. The result may be written to.
-func (l *List) own(p place, room int) *node {
+func (l *Edit) own(p place, room int) *node {
 	s := l.ownSegment(p.seg)
 	n := s.nodes[p.node]
 	if l.ep.Shared(n.stamp) {
@@ -144,15 +144,15 @@ func (l *List) own(p place, room int) *node {
 }
 
 // count notes that the node at p, which is owned, has got so many elements more.
-func (l *List) count(p place, delta int) {
-	l.nodes.segs[p.seg].length += delta
-	l.nodes.length += delta
+func (l *Edit) count(p place, delta int) {
+	l.nodes().segs[p.seg].length += delta
+	l.nodes().length += delta
 }
 
 // insertNode puts n before the node at p, or behind the last of the segment, and
 // returns where it now is.
-func (l *List) insertNode(p place, n *node) place {
-	d := l.nodes
+func (l *Edit) insertNode(p place, n *node) place {
+	d := l.nodes()
 	if len(d.segs) == 0 {
 		d.segs = append(d.segs, &segment{stamp: l.ep.Now()})
 	}
@@ -169,8 +169,8 @@ func (l *List) insertNode(p place, n *node) place {
 
 // splitSegment makes two segments of a full one that is owned, and returns where
 // p now is. At the end of a list that is being filled, the old one stays full.
-func (l *List) splitSegment(p place) place {
-	d := l.nodes
+func (l *Edit) splitSegment(p place) place {
+	d := l.nodes()
 	s := d.segs[p.seg]
 	at := len(s.nodes) / 2
 	switch {
@@ -195,20 +195,20 @@ func (l *List) splitSegment(p place) place {
 
 // removeNode takes the node at p out. The place is then that of the node behind
 // it, if there is one in the segment; if not, it is good no longer.
-func (l *List) removeNode(p place) {
+func (l *Edit) removeNode(p place) {
 	s := l.ownSegment(p.seg)
 	l.count(p, -s.nodes[p.node].len())
-	l.nodes.bytes -= s.nodes[p.node].size()
+	l.nodes().bytes -= s.nodes[p.node].size()
 	if s.nodes = slices.Delete(s.nodes, p.node, p.node+1); len(s.nodes) == 0 {
 		l.removeSegment(p.seg)
 	}
 }
 
 // removeSegment takes a segment out with all its nodes.
-func (l *List) removeSegment(i int) {
-	l.nodes.length -= l.nodes.segs[i].length
-	for _, n := range l.nodes.segs[i].nodes {
-		l.nodes.bytes -= n.size()
+func (l *Edit) removeSegment(i int) {
+	l.nodes().length -= l.nodes().segs[i].length
+	for _, n := range l.nodes().segs[i].nodes {
+		l.nodes().bytes -= n.size()
 	}
-	l.nodes.segs = slices.Delete(l.nodes.segs, i, i+1)
+	l.nodes().segs = slices.Delete(l.nodes().segs, i, i+1)
 }

@@ -8,7 +8,9 @@
 //
 // # Layout
 //
-// A small list is one listpack in the header. A list that outgrows the limit of
+// A small list is one listpack in one piece of memory (package piece), so that
+// List is to read and Edit to write: a piece that grows becomes another one, and
+// the owner of the list keeps that. A list that outgrows the limit of
 // a listpack has nodes, as Redis' quicklist: each is a listpack of its own within
 // the same limit (which an element that takes the place of another may exceed, as
 // there), or one plain element that is too large for any. A directory of

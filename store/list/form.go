@@ -1,30 +1,30 @@
 package list
 
 // toNodes turns a small list, which may be empty, into one with nodes.
-func (l *List) toNodes() {
-	l.nodes = &directory{}
-	if l.small != nil {
-		l.insertNode(place{}, &node{lp: l.small, stamp: l.ep.Now()})
-		l.small = nil
+func (l *Edit) toNodes() {
+	lp := l.small()
+	l.take(withNodes(l.ep, directory{}))
+	if lp != nil { // it stays where it is
+		l.insertNode(place{}, &node{lp: lp, stamp: l.ep.Now()})
 	}
 }
 
 // Spread gives an empty list the form with nodes, however little is pushed: for one that is made element by
 // element, of which nobody knows how long it gets. Compact ends that.
-func (l *List) Spread() { l.toNodes() }
+func (l *Edit) Spread() { l.toNodes() }
 
 // Compact turns a list that Spread was called for into a small one, if it is one node, within the limits.
-func (l *List) Compact(lim Limits) { l.toOne(lim, 1) }
+func (l *Edit) Compact(lim Limits) { l.toOne(lim, 1) }
 
 // toSmall turns a list with nodes back into a small one if it has become one, of half the limits, and
 // an empty one in any case.
-func (l *List) toSmall(lim Limits) { l.toOne(lim, 2) }
+func (l *Edit) toSmall(lim Limits) { l.toOne(lim, 2) }
 
 // toOne turns a list with nodes into a small one if it is a single node within that part of the limits.
-func (l *List) toOne(lim Limits, part int) {
-	d := l.nodes
+func (l *Edit) toOne(lim Limits, part int) {
+	d := l.nodes()
 	if d.length == 0 {
-		l.nodes = nil
+		l.take(NewSize(l.ep, 0).List)
 		return
 	}
 	if len(d.segs) > 1 || len(d.segs[0].nodes) > 1 {
@@ -34,15 +34,12 @@ func (l *List) toOne(lim Limits, part int) {
 	if n.plain || lim.Fill < 0 && len(n.lp) > lim.bytes()/part || lim.Fill >= 0 && n.len() > lim.count()/part {
 		return
 	}
-	l.nodes, l.small = nil, n.lp
-	if l.ep.Shared(n.stamp) || cap(n.lp) > len(n.lp)+len(n.lp)/2 {
-		l.small = n.lp.Clone()
-	}
+	l.take(smallOf(l.ep, n.lp, 0))
 }
 
 // seal gives back what the node at p did not use, before another one follows it.
-func (l *List) seal(p place) {
-	n := l.nodes.at(p)
+func (l *Edit) seal(p place) {
+	n := l.nodes().at(p)
 	if spare := cap(n.lp) - len(n.lp); spare > len(n.lp)/8+64 && !l.ep.Shared(n.stamp) {
 		n.lp = n.lp.Clone()
 	}
@@ -50,7 +47,7 @@ func (l *List) seal(p place) {
 
 // split makes two nodes of the one at p, which is not plain: the second begins
 // with element within, which is not 0. It returns the place of the second.
-func (l *List) split(p place, within int) place {
+func (l *Edit) split(p place, within int) place {
 	n := l.own(p, 0)
 	rest := n.len() - within
 	right := n.lp.Clone()
@@ -62,18 +59,18 @@ func (l *List) split(p place, within int) place {
 
 // mergeAround joins pairs of nodes about the one that has element i, where they fit: the two before it, the
 // two behind it, it with the one before it, and it with the one behind it.
-func (l *List) mergeAround(lim Limits, i int) {
+func (l *Edit) mergeAround(lim Limits, i int) {
 	for _, pair := range [...][2]int{{2, 0}, {0, 1}, {1, 0}, {0, 0}} {
-		p, _ := l.nodes.locate(i)
+		p, _ := l.nodes().locate(i)
 		ok := true
 		for range pair[0] {
 			if ok {
-				p, ok = l.nodes.next(p, Left)
+				p, ok = l.nodes().next(p, Left)
 			}
 		}
 		for range pair[1] {
 			if ok {
-				p, ok = l.nodes.next(p, Right)
+				p, ok = l.nodes().next(p, Right)
 			}
 		}
 		if ok {
@@ -83,12 +80,12 @@ func (l *List) mergeAround(lim Limits, i int) {
 }
 
 // merge joins the node at p and the one on its right if both are packed and together within the limits.
-func (l *List) merge(lim Limits, p place) bool {
-	q, ok := l.nodes.next(p, Right)
+func (l *Edit) merge(lim Limits, p place) bool {
+	q, ok := l.nodes().next(p, Right)
 	if !ok {
 		return false
 	}
-	a, b := l.nodes.at(p), l.nodes.at(q)
+	a, b := l.nodes().at(p), l.nodes().at(q)
 	if a.plain || b.plain || len(a.lp)+len(b.lp)-emptyBytes > lim.bytes() || a.len()+b.len() > lim.count() {
 		return false
 	}

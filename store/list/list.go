@@ -1,8 +1,11 @@
 package list
 
 import (
+	"unsafe"
+
 	"lockserver/store/cow"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 // Side is an end of a list.
@@ -17,63 +20,119 @@ const (
 // Value is an element as it is stored: an integer, or bytes that alias the list.
 type Value = listpack.Value
 
-// List is a list of byte strings. One goroutine at a time may use it, except that
-// after Clone the old header may be read elsewhere.
+// List is a list of byte strings, and is to be read; Edit writes. One goroutine at a time may use it, except
+// that after Clone the old one may be read elsewhere.
+//
+// A small list is one piece of memory, the listpack of its elements behind the head (package piece); of one
+// with nodes the head is the beginning of a noded.
 type List struct {
-	ep    *cow.Epoch
-	small listpack.List // all elements of a small list; nil if there are none, or nodes
-	nodes *directory    // nil for a small list; never empty between two calls
-	stamp uint64
+	head piece.Head
+}
+
+// noded is the header of a list with nodes.
+type noded struct {
+	List
+	directory // never empty between two calls
+}
+
+// Edit is a list to write to. It takes another piece of memory as it grows: then List is another one from
+// then on, and who keeps the list takes that.
+type Edit struct {
+	*List
+	ep *cow.Epoch
 }
 
 // New returns an empty list.
-func New(ep *cow.Epoch) *List { return &List{ep: ep, stamp: ep.Now()} }
+func New(ep *cow.Epoch) Edit { return NewSize(ep, 0) }
 
-// Stamp returns the epoch at which this header was made. If it is shared, the
-// list must be replaced by its Clone before it is written to.
-func (l *List) Stamp() uint64 { return l.stamp }
+// NewSize returns an empty list with room for so many bytes of elements, as a listpack has them.
+func NewSize(ep *cow.Epoch, room int) Edit {
+	head := piece.New(ep.Now(), 0, listpack.MinBytes+room)
+	listpack.NewIn(head.Room())
+	return Edit{(*List)(unsafe.Pointer(head)), ep}
+}
 
-// Clone returns a header for writing, after a cut that shares this one. The old
-// header remains for the snapshot, to be read.
-func (l *List) Clone() *List {
-	c := &List{ep: l.ep, stamp: l.ep.Now()}
-	switch {
-	case l.nodes != nil:
-		c.nodes = l.nodes.clone()
-	case l.small != nil:
-		c.small = l.small.Clone()
+// EditOf returns a list to write to.
+func EditOf(ep *cow.Epoch, l *List) Edit { return Edit{l, ep} }
+
+// nodes returns the directory; nil for a small list.
+func (l *List) nodes() *directory {
+	if l.head.Packed() {
+		return nil
 	}
-	return c
+	return &(*noded)(unsafe.Pointer(l)).directory
+}
+
+// packed returns all elements of a small list, which may be none.
+func (l *List) packed() listpack.List { return listpack.In(l.head.Room()) }
+
+// small returns all elements of a small list; nil if there are none, or nodes.
+func (l *List) small() listpack.List {
+	if !l.head.Packed() {
+		return nil
+	}
+	if lp := l.packed(); len(lp) > listpack.MinBytes {
+		return lp
+	}
+	return nil
+}
+
+// smallOf returns a small list with a copy of these elements, and room for so many bytes more.
+func smallOf(ep *cow.Epoch, lp listpack.List, more int) *List {
+	head := piece.New(ep.Now(), 0, len(lp)+more)
+	copy(head.Room(), lp)
+	return (*List)(unsafe.Pointer(head))
+}
+
+// withNodes returns a list that has these.
+func withNodes(ep *cow.Epoch, d directory) *List {
+	l := &noded{List: List{piece.Large(ep.Now())}, directory: d}
+	return &l.List
+}
+
+// take takes another piece, or header, for the list.
+func (l *Edit) take(fresh *List) {
+	l.head.Leave()
+	l.List = fresh
+}
+
+// Moved reports whether a writer has taken another piece for the list: there it is to be read.
+func (l *List) Moved() bool { return l.head.Left() }
+
+// Stamp returns the epoch at which this list was made. If it is shared, the
+// list must be replaced by its Clone before it is written to.
+func (l *List) Stamp() uint64 { return l.head.Stamp() }
+
+// Clone returns a list for writing, after a cut that shares this one. The old
+// one remains for the snapshot, to be read.
+func (l *List) Clone(ep *cow.Epoch) *List {
+	if d := l.nodes(); d != nil {
+		return withNodes(ep, d.clone())
+	}
+	return smallOf(ep, l.packed(), 0)
 }
 
 // Copy returns a list with the same elements that shares nothing with l, as COPY
 // makes it.
-func (l *List) Copy() *List {
-	c := New(l.ep)
-	switch {
-	case l.nodes != nil:
-		c.nodes = l.nodes.copy(c.stamp)
-	case l.small != nil:
-		c.small = l.small.Clone()
+func (l *List) Copy(ep *cow.Epoch) *List {
+	if d := l.nodes(); d != nil {
+		return withNodes(ep, d.copy(ep.Now()))
 	}
-	return c
+	return smallOf(ep, l.packed(), 0)
 }
 
 // Len returns the number of elements.
 func (l *List) Len() int {
-	switch {
-	case l.nodes != nil:
-		return l.nodes.length
-	case l.small != nil:
-		return l.small.Len()
+	if d := l.nodes(); d != nil {
+		return d.length
 	}
-	return 0
+	return l.packed().Len()
 }
 
 // Encoding returns what OBJECT ENCODING calls the form: "listpack" or
 // "quicklist".
 func (l *List) Encoding() string {
-	if l.nodes != nil {
+	if l.nodes() != nil {
 		return "quicklist"
 	}
 	return "listpack"
@@ -81,14 +140,17 @@ func (l *List) Encoding() string {
 
 // Listpack returns all elements as a listpack; false if the list has nodes, or no
 // elements. It is to be read only.
-func (l *List) Listpack() (listpack.List, bool) { return l.small, l.small != nil }
+func (l *List) Listpack() (listpack.List, bool) {
+	lp := l.small()
+	return lp, lp != nil
+}
 
 // NodeCount returns the number of nodes that EachNode visits.
 func (l *List) NodeCount() int {
 	switch {
-	case l.nodes != nil:
-		return l.nodes.count()
-	case l.small != nil:
+	case l.nodes() != nil:
+		return l.nodes().count()
+	case l.small() != nil:
 		return 1
 	}
 	return 0
@@ -98,21 +160,21 @@ func (l *List) NodeCount() int {
 // listpack that is not empty, or, if plain, the bytes of one element. They are to
 // be read only.
 func (l *List) EachNode(fn func(b []byte, plain bool)) {
-	if l.nodes == nil {
-		if l.small != nil {
-			fn(l.small, false)
+	if l.nodes() == nil {
+		if l.small() != nil {
+			fn(l.small(), false)
 		}
 		return
 	}
-	for _, s := range l.nodes.segs {
+	for _, s := range l.nodes().segs {
 		for _, n := range s.nodes {
 			fn(n.lp, n.plain)
 		}
 	}
 }
 
-func (l *List) mustOwn() {
-	if l.ep.Shared(l.stamp) {
+func (l *Edit) mustOwn() {
+	if l.ep.Shared(l.Stamp()) {
 		panic("list: write to a header that a snapshot reads")
 	}
 }

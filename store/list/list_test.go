@@ -11,8 +11,8 @@ import (
 	"lockserver/store/cow"
 )
 
-func of(lim Limits, elements ...string) *List {
-	l := New(&cow.Epoch{})
+func of(lim Limits, elements ...string) *Edit {
+	l := newList(&cow.Epoch{})
 	for _, e := range elements {
 		l.Push(lim, Right, []byte(e))
 	}
@@ -27,14 +27,14 @@ func numbers(n int) (elements []string) {
 }
 
 func TestEmpty(t *testing.T) {
-	l := New(&cow.Epoch{})
+	l := newList(&cow.Epoch{})
 	require.Zero(t, l.Len())
 	require.Zero(t, l.NodeCount())
 	require.Equal(t, "listpack", l.Encoding())
 	require.Empty(t, content(l))
 	require.Zero(t, l.RemoveEqual(DefaultLimits(), []byte("a"), Left, 0))
-	require.Zero(t, l.Clone().Len())
-	require.Zero(t, l.Copy().Len())
+	require.Zero(t, l.Clone(l.ep).Len())
+	require.Zero(t, l.Copy(l.ep).Len())
 	_, ok := l.Index(0)
 	require.False(t, ok)
 	_, ok = l.Listpack()
@@ -49,7 +49,7 @@ func TestEncodings(t *testing.T) {
 	x := func(n int) string { return strings.Repeat("x", n) }
 	for _, c := range []struct {
 		name string
-		list *List
+		list *Edit
 		want string
 	}{
 		{"a small one", of(DefaultLimits(), "a", "b"), "listpack"},
@@ -66,7 +66,7 @@ func TestEncodings(t *testing.T) {
 	} {
 		require.Equal(t, c.want, c.list.Encoding(), c.name)
 	}
-	l := New(&cow.Epoch{})
+	l := newList(&cow.Epoch{})
 	l.Push(DefaultLimits(), Left, []byte(x(4093)), []byte(x(4092)))
 	require.Equal(t, "listpack", l.Encoding(), "both come at once: their own bytes alone count")
 	l.Push(Limits{Fill: -1}, Left, []byte("a"))
@@ -100,7 +100,7 @@ func TestSmallAgain(t *testing.T) {
 	l.RemoveEqual(half, []byte("y"), Left, 1)
 	require.Equal(t, "listpack", l.Encoding())
 
-	l = New(new(cow.Epoch)) // as SORT makes one
+	l = newList(new(cow.Epoch)) // as SORT makes one
 	l.Spread()
 	l.Push(DefaultLimits(), Right, []byte("x"), []byte(strings.Repeat("y", 8176)))
 	l.Compact(DefaultLimits())
@@ -108,7 +108,7 @@ func TestSmallAgain(t *testing.T) {
 	l.Remove(DefaultLimits(), 0, 1)
 	l.Compact(DefaultLimits())
 	require.Equal(t, "listpack", l.Encoding(), "within the limit, not within half of it")
-	l = New(new(cow.Epoch))
+	l = newList(new(cow.Epoch))
 	l.Spread()
 	l.Compact(DefaultLimits())
 	require.Zero(t, l.Len())
@@ -141,7 +141,7 @@ func TestPlain(t *testing.T) {
 // TestManyNodes fills segments from both ends and in the middle, and empties them.
 func TestManyNodes(t *testing.T) {
 	lim := Limits{Fill: 1}
-	l := New(&cow.Epoch{})
+	l := newList(&cow.Epoch{})
 	var want []string
 	for i := range 5 * maxSegment {
 		e := strconv.Itoa(i)
@@ -153,7 +153,7 @@ func TestManyNodes(t *testing.T) {
 			want = append([]string{e}, want...)
 		}
 	}
-	require.Len(t, l.nodes.segs, 5, "what was full at the ends stays full")
+	require.Len(t, l.nodes().segs, 5, "what was full at the ends stays full")
 	middle := len(want) / 2
 	for i := range 2 * maxSegment {
 		e := "m" + strconv.Itoa(i)
@@ -163,7 +163,7 @@ func TestManyNodes(t *testing.T) {
 	check(t, l, lim)
 	require.Equal(t, want, content(l))
 	require.Equal(t, len(want), l.NodeCount())
-	require.Equal(t, want, content(l.Copy()))
+	require.Equal(t, want, content(&Edit{l.Copy(l.ep), l.ep}))
 	l.Remove(lim, 1, len(want)-2)
 	check(t, l, lim)
 	require.Equal(t, []string{want[0], want[len(want)-1]}, content(l))
@@ -173,14 +173,14 @@ func TestManyNodes(t *testing.T) {
 // to spare in those that are done.
 func TestNodesFill(t *testing.T) {
 	for _, side := range []Side{Left, Right} {
-		lim, l := DefaultLimits(), New(&cow.Epoch{})
+		lim, l := DefaultLimits(), newList(&cow.Epoch{})
 		for i := range 20_000 {
 			l.Push(lim, side, []byte("element-"+strconv.Itoa(i)))
 		}
-		for _, s := range l.nodes.segs {
+		for _, s := range l.nodes().segs {
 			for _, n := range s.nodes {
 				require.LessOrEqual(t, cap(n.lp), 8192+1024)
-				if n != l.nodes.at(l.nodes.end(side)) {
+				if n != l.nodes().at(l.nodes().end(side)) {
 					require.Greater(t, len(n.lp), 8192-32)
 				}
 			}
@@ -209,42 +209,42 @@ func TestNeighboursAreJoined(t *testing.T) {
 	require.Equal(t, nodes+1, l.NodeCount(), "one node cut in two")
 }
 
-// TestSizes: a million small lists cost a header each and what their elements take.
+// TestSizes: a million small lists cost a word each and what their elements take.
 func TestSizes(t *testing.T) {
-	require.LessOrEqual(t, unsafe.Sizeof(List{}), uintptr(48))
-	l := New(&cow.Epoch{})
+	require.Equal(t, uintptr(8), unsafe.Sizeof(List{}))
+	l := newList(&cow.Epoch{})
 	l.Push(DefaultLimits(), Right, []byte("element-1"), []byte("element-2"), []byte("element-3"), []byte("element-4"), []byte("element-5"))
-	require.LessOrEqual(t, cap(l.small), len(l.small)+15)
+	require.LessOrEqual(t, cap(l.small()), len(l.small())+15)
 	one := of(DefaultLimits(), "element-1", "element-2", "element-3", "element-4", "element-5")
-	require.LessOrEqual(t, cap(one.small), len(one.small)+15)
+	require.LessOrEqual(t, cap(one.small()), len(one.small())+15)
 	long := of(DefaultLimits(), numbers(1500)...)
 	long.Remove(DefaultLimits(), 10, 1490)
-	require.LessOrEqual(t, cap(long.small), 256, "a listpack that has lost its elements gives the memory back")
+	require.LessOrEqual(t, cap(long.small()), 256, "a listpack that has lost its elements gives the memory back")
 }
 
 // TestCutClonesLittle: after a cut one push copies one node and one segment.
 func TestCutClonesLittle(t *testing.T) {
 	var ep cow.Epoch
-	lim, old := Limits{Fill: 1}, New(&ep)
+	lim, old := Limits{Fill: 1}, newList(&ep)
 	for i := range 10 * maxSegment {
 		old.Push(lim, Right, []byte(strconv.Itoa(i)))
 	}
 	ep.Cut()
-	l := old.Clone()
+	l := &Edit{old.Clone(&ep), &ep}
 	l.Set(lim, 5, []byte("x"))
 	l.Push(lim, Right, []byte("y"))
 	shared := 0
-	for i, s := range old.nodes.segs {
-		if l.nodes.segs[i] == s {
+	for i, s := range old.nodes().segs {
+		if l.nodes().segs[i] == s {
 			shared++
 		}
 	}
-	require.Equal(t, len(old.nodes.segs)-2, shared, "two segments were written to, or one and a new one was made")
+	require.Equal(t, len(old.nodes().segs)-2, shared, "two segments were written to, or one and a new one was made")
 	ep.Release()
 }
 
 func BenchmarkQueue(b *testing.B) {
-	lim, l := DefaultLimits(), New(&cow.Epoch{})
+	lim, l := DefaultLimits(), newList(&cow.Epoch{})
 	e := []byte("element of some length")
 	for range 10_000 {
 		l.Push(lim, Right, e)

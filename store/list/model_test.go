@@ -25,7 +25,7 @@ type model struct {
 	t    testing.TB
 	rng  *rand.Rand
 	lim  Limits
-	l    *List
+	l    *Edit
 	want []string
 	// kinds is how many different elements there are, long how many bytes the longest has.
 	kinds, long int
@@ -201,7 +201,7 @@ var shapes = []struct {
 func TestAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, s := range shapes {
-		m := &model{t: t, rng: rng, lim: s.lim, l: New(&cow.Epoch{}), kinds: s.kinds, long: s.long}
+		m := &model{t: t, rng: rng, lim: s.lim, l: newList(&cow.Epoch{}), kinds: s.kinds, long: s.long}
 		for _, grow := range []int{3, 8, 2, 9, 1} {
 			for i := range 600 {
 				m.step(grow)
@@ -210,7 +210,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 			}
 			m.verify()
-			m.l = m.l.Copy()
+			m.l.List = m.l.Copy(m.l.ep)
 		}
 	}
 }
@@ -221,7 +221,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, s := range shapes {
 		var ep cow.Epoch
-		m := &model{t: t, rng: rng, lim: s.lim, l: New(&ep), kinds: s.kinds, long: s.long}
+		m := &model{t: t, rng: rng, lim: s.lim, l: newList(&ep), kinds: s.kinds, long: s.long}
 		for i := range 300 {
 			m.step(9)
 			if i%60 != 0 {
@@ -234,7 +234,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = content(old), old.Len() })
 			require.True(t, ep.Shared(m.l.Stamp()))
-			m.l = m.l.Clone()
+			m.l = &Edit{m.l.Clone(&ep), &ep}
 			require.False(t, ep.Shared(m.l.Stamp()))
 			for range 100 {
 				m.step(5)
@@ -251,7 +251,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 
 func TestWriteToASharedHeaderPanics(t *testing.T) {
 	var ep cow.Epoch
-	l := New(&ep)
+	l := newList(&ep)
 	ep.Cut()
 	for _, write := range []func(){
 		func() { l.Push(DefaultLimits(), Left, []byte("a")) },
@@ -271,7 +271,7 @@ func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x10\x00\x28\x11\x00\x28\x12\x01\x28\x15\x00\x00"))
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		lim := Limits{Fill: 3, Large: 40}
-		l, want := New(&cow.Epoch{}), []string{}
+		l, want := newList(&cow.Epoch{}), []string{}
 		for ; len(ops) >= 3; ops = ops[3:] {
 			e := strings.Repeat(string('0'+rune(ops[2]%10)), int(ops[2]%48))
 			side, at := Side(ops[0]>>4&1), int(ops[1])

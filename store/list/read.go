@@ -3,13 +3,13 @@ package list
 // walk calls fn for the elements from number i on, to the right or to the left,
 // until fn returns false. Number i must exist.
 func (l *List) walk(i int, to Side, fn func(v Value) bool) {
-	if l.nodes == nil {
-		walkPacked(l.small, position(l.small, i), to, fn)
+	if l.nodes() == nil {
+		walkPacked(l.packed(), position(l.packed(), i), to, fn)
 		return
 	}
-	p, within := l.nodes.locate(i)
-	for ok := true; ok; p, ok = l.nodes.next(p, to) {
-		n := l.nodes.at(p)
+	p, within := l.nodes().locate(i)
+	for ok := true; ok; p, ok = l.nodes().next(p, to) {
+		n := l.nodes().at(p)
 		if within < 0 { // a node that is entered from its end
 			within = 0
 			if to == Left {

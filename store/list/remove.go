@@ -3,27 +3,24 @@ package list
 import "lockserver/store/listpack"
 
 // Remove takes n elements out from number i on. All of them must exist.
-func (l *List) Remove(lim Limits, i, n int) {
+func (l *Edit) Remove(lim Limits, i, n int) {
 	l.mustOwn()
 	if n == 0 {
 		return
 	}
-	if l.nodes == nil {
-		if n == l.small.Len() {
-			l.small = nil
-			return
-		}
-		l.small = shrink(l.small.Delete(position(l.small, i), n))
+	if l.nodes() == nil {
+		lp := l.packed()
+		l.keep(lp.Delete(position(lp, i), n))
 		return
 	}
 	for n > 0 {
-		p, within := l.nodes.locate(i)
-		if s := l.nodes.segs[p.seg]; p.node == 0 && within == 0 && s.length <= n {
+		p, within := l.nodes().locate(i)
+		if s := l.nodes().segs[p.seg]; p.node == 0 && within == 0 && s.length <= n {
 			n -= s.length
 			l.removeSegment(p.seg)
 			continue
 		}
-		k := min(n, l.nodes.at(p).len()-within)
+		k := min(n, l.nodes().at(p).len()-within)
 		l.cut(p, within, k)
 		n -= k
 	}
@@ -32,8 +29,8 @@ func (l *List) Remove(lim Limits, i, n int) {
 
 // cut takes k elements out of the node at p from number within on, and the node if
 // none is left.
-func (l *List) cut(p place, within, k int) {
-	if k == l.nodes.at(p).len() {
+func (l *Edit) cut(p place, within, k int) {
+	if k == l.nodes().at(p).len() {
 		l.removeNode(p)
 		return
 	}
@@ -45,31 +42,26 @@ func (l *List) cut(p place, within, k int) {
 // RemoveEqual takes out the first n elements that equal b, seen from one end, or
 // all of them if n is 0, and returns how many there were. b must not alias the
 // list.
-func (l *List) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int) {
+func (l *Edit) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int) {
 	l.mustOwn()
 	if n == 0 {
 		n = l.Len()
 	}
-	if l.nodes == nil {
-		if l.small == nil {
-			return 0
-		}
-		before := l.small.Len()
-		l.small = shrink(removePacked(l.small, findFrom(l.small, b, from), b, from, n))
-		removed = before - l.small.Len()
-		if removed == before {
-			l.small = nil
-		}
-		return removed
+	if l.nodes() == nil {
+		lp := l.packed()
+		before := lp.Len()
+		lp = removePacked(lp, findFrom(lp, b, from), b, from, n)
+		l.keep(lp)
+		return before - lp.Len()
 	}
 	to := Right - from
-	for p, ok := l.nodes.end(from), true; ok && removed < n; {
+	for p, ok := l.nodes().end(from), true; ok && removed < n; {
 		took, gone := l.removeInNode(p, b, from, n-removed)
 		removed += took
 		if gone && from == Left {
-			p, ok = l.nodes.normal(p)
+			p, ok = l.nodes().normal(p)
 		} else {
-			p, ok = l.nodes.next(p, to)
+			p, ok = l.nodes().next(p, to)
 		}
 	}
 	if removed > 0 {
@@ -79,8 +71,8 @@ func (l *List) RemoveEqual(lim Limits, b []byte, from Side, n int) (removed int)
 }
 
 // removeInNode is RemoveEqual for one node. It says whether the node has gone.
-func (l *List) removeInNode(p place, b []byte, from Side, most int) (removed int, gone bool) {
-	n := l.nodes.at(p)
+func (l *Edit) removeInNode(p place, b []byte, from Side, most int) (removed int, gone bool) {
+	n := l.nodes().at(p)
 	if n.plain {
 		if string(n.lp) != string(b) {
 			return 0, false
@@ -96,7 +88,7 @@ func (l *List) removeInNode(p place, b []byte, from Side, most int) (removed int
 	n = l.own(p, 0) // positions are the same in a copy
 	weighed := len(n.lp)
 	n.lp = removePacked(n.lp, at, b, from, most)
-	l.nodes.bytes += len(n.lp) - weighed
+	l.nodes().bytes += len(n.lp) - weighed
 	removed = before - n.len()
 	l.count(p, -removed)
 	if gone = removed == before; gone {

@@ -1,15 +1,19 @@
 package list
 
-import "lockserver/store/listpack"
+import (
+	"unsafe"
+
+	"lockserver/store/listpack"
+)
 
 // Push puts elements in at one end, one after the other: pushed at the left they
 // stand in reverse order. The bytes are copied; they must not alias the list.
-func (l *List) Push(lim Limits, side Side, elements ...[]byte) {
+func (l *Edit) Push(lim Limits, side Side, elements ...[]byte) {
 	l.mustOwn()
-	if l.nodes == nil && lim.outgrown(l.small, elements...) {
+	if l.nodes() == nil && lim.outgrown(l.small(), elements...) {
 		l.toNodes()
 	}
-	if l.nodes == nil {
+	if l.nodes() == nil {
 		l.pushSmall(lim, side, elements)
 		return
 	}
@@ -19,8 +23,8 @@ func (l *List) Push(lim Limits, side Side, elements ...[]byte) {
 }
 
 // pushNode is Push for one element and the form with nodes.
-func (l *List) pushNode(lim Limits, side Side, element []byte) {
-	d := l.nodes
+func (l *Edit) pushNode(lim Limits, side Side, element []byte) {
+	d := l.nodes()
 	if len(d.segs) == 0 {
 		l.insertNode(place{}, newNode(lim, l.ep.Now(), element, 0))
 		return
@@ -44,42 +48,79 @@ func (l *List) pushNode(lim Limits, side Side, element []byte) {
 const maxElement = 10
 
 // pushSmall is Push for the small form.
-func (l *List) pushSmall(lim Limits, side Side, elements [][]byte) {
-	if l.small == nil {
-		total := 0
-		for _, e := range elements {
-			total += listpack.EncodedLen(e)
-		}
-		l.small = listpack.NewSize(total)
+func (l *Edit) pushSmall(lim Limits, side Side, elements [][]byte) {
+	if l.small() == nil {
+		l.reserve(RoomFor(elements), 0)
 	}
 	for _, e := range elements {
-		l.small = add(l.small, side, e, lim.bytes())
+		lp := l.reserve(listpack.EncodedLen(e), lim.bytes())
+		if first := lp.First(); side == Left && first >= 0 {
+			l.keep(lp.Insert(first, e))
+		} else {
+			l.keep(lp.Append(e))
+		}
+	}
+}
+
+// RoomFor returns how many bytes of a listpack the elements take.
+func RoomFor(elements [][]byte) (n int) {
+	for _, e := range elements {
+		n += listpack.EncodedLen(e)
+	}
+	return n
+}
+
+// reserve returns the elements of a small list with room for so many bytes more: see the reserve of nodes.
+func (l *Edit) reserve(more, most int) listpack.List {
+	lp := l.packed()
+	need := len(lp) + more
+	if need <= cap(lp) {
+		return lp
+	}
+	if need > tight {
+		need = max(need, min(len(lp)+len(lp)/2, most))
+	}
+	l.take(smallOf(l.ep, lp, need-len(lp)))
+	return l.packed()
+}
+
+// keep takes what has become of the elements of a small list. They stand where they stood, unless they take
+// much less now.
+func (l *Edit) keep(lp listpack.List) {
+	switch {
+	case unsafe.SliceData(lp) != unsafe.SliceData(l.head.Room()):
+		if invariants {
+			panic("list: elements that have left their piece")
+		}
+		fallthrough
+	case cap(lp) > tight && len(lp) < cap(lp)/4:
+		l.take(smallOf(l.ep, lp, 0))
 	}
 }
 
 // PrepareFor turns a small list into one with nodes if it has no room for an element besides its own. Insert
 // and Set do so themselves; it is for a caller who finds no place for the element.
-func (l *List) PrepareFor(lim Limits, element []byte) {
+func (l *Edit) PrepareFor(lim Limits, element []byte) {
 	l.mustOwn()
-	if l.nodes == nil && lim.outgrown(l.small, element) {
+	if l.nodes() == nil && lim.outgrown(l.small(), element) {
 		l.toNodes()
 	}
 }
 
 // Insert puts an element beside number i, which must exist: behind it, or before it. The bytes are copied;
 // they must not alias the list.
-func (l *List) Insert(lim Limits, i int, after bool, element []byte) {
+func (l *Edit) Insert(lim Limits, i int, after bool, element []byte) {
 	l.PrepareFor(lim, element)
-	if l.nodes == nil {
-		l.small = insertAt(reserve(l.small, element, lim.bytes()), beside(i, after), element)
+	if l.nodes() == nil {
+		l.keep(insertAt(l.reserve(listpack.EncodedLen(element), lim.bytes()), beside(i, after), element))
 		return
 	}
-	p, within := l.nodes.locate(i)
-	if n := l.nodes.at(p); lim.takes(n, element) {
+	p, within := l.nodes().locate(i)
+	if n := l.nodes().at(p); lim.takes(n, element) {
 		l.insertInto(lim, p, beside(within, after), element)
 		return
 	}
-	if within = beside(within, after); within > 0 && within < l.nodes.at(p).len() {
+	if within = beside(within, after); within > 0 && within < l.nodes().at(p).len() {
 		l.insertBetween(lim, p, within, i, after, element)
 		return
 	}
@@ -87,10 +128,10 @@ func (l *List) Insert(lim Limits, i int, after bool, element []byte) {
 	if after {
 		side = Right
 	}
-	if q, ok := l.nodes.next(p, side); ok && lim.takes(l.nodes.at(q), element) {
+	if q, ok := l.nodes().next(p, side); ok && lim.takes(l.nodes().at(q), element) {
 		end := 0
 		if !after {
-			end = l.nodes.at(q).len()
+			end = l.nodes().at(q).len()
 		}
 		l.insertInto(lim, q, end, element)
 		return
@@ -110,7 +151,7 @@ func beside(i int, after bool) int {
 }
 
 // insertInto makes an element number within of the node at p, which takes it.
-func (l *List) insertInto(lim Limits, p place, within int, element []byte) {
+func (l *Edit) insertInto(lim Limits, p place, within int, element []byte) {
 	n := l.own(p, len(element)+maxElement)
 	l.become(n, insertAt(reserve(n.lp, element, lim.bytes()), within, element))
 	l.count(p, 1)
@@ -127,7 +168,7 @@ func insertAt(lp listpack.List, i int, element []byte) listpack.List {
 // insertBetween splits the node at p, which does not take an element, before its element within. A large one
 // stands between the halves, another joins the half that the list's element i, beside which it comes, is not
 // in, however full that is; and then neighbours that fit together are joined.
-func (l *List) insertBetween(lim Limits, p place, within, i int, after bool, element []byte) {
+func (l *Edit) insertBetween(lim Limits, p place, within, i int, after bool, element []byte) {
 	q := l.split(p, within)
 	switch {
 	case lim.isLarge(element):
@@ -136,7 +177,7 @@ func (l *List) insertBetween(lim Limits, p place, within, i int, after bool, ele
 	case after:
 		l.insertInto(lim, q, 0, element)
 	default:
-		p, _ = l.nodes.next(q, Left)
+		p, _ = l.nodes().next(q, Left)
 		l.insertInto(lim, p, within, element)
 		i++
 	}
@@ -145,23 +186,25 @@ func (l *List) insertBetween(lim Limits, p place, within, i int, after bool, ele
 
 // Set puts an element in the place of number i, which must exist. The bytes are
 // copied; they must not alias the list.
-func (l *List) Set(lim Limits, i int, element []byte) {
+func (l *Edit) Set(lim Limits, i int, element []byte) {
 	l.PrepareFor(lim, element)
-	if l.nodes == nil {
-		l.small = shrink(l.small.Replace(position(l.small, i), element))
+	if l.nodes() == nil {
+		pos := position(l.packed(), i)
+		lp := l.reserve(max(0, listpack.EncodedLen(element)-l.packed().SizeAt(pos)), 0)
+		l.keep(lp.Replace(pos, element))
 		return
 	}
-	p, within := l.nodes.locate(i)
-	n := l.nodes.at(p)
+	p, within := l.nodes().locate(i)
+	n := l.nodes().at(p)
 	switch {
 	case n.plain && !lim.isLarge(element):
 		l.Insert(lim, i, true, element)
-		p, _ = l.nodes.locate(i)
+		p, _ = l.nodes().locate(i)
 		l.removeNode(p)
 	case n.len() == 1:
-		l.nodes.bytes -= n.size()
+		l.nodes().bytes -= n.size()
 		n = newNode(lim, l.ep.Now(), element, 0)
-		l.nodes.bytes += n.size()
+		l.nodes().bytes += n.size()
 		l.ownSegment(p.seg).nodes[p.node] = n
 	case !lim.isLarge(element): // however full the node is, as in Redis
 		n = l.own(p, len(element)+maxElement)
@@ -173,9 +216,9 @@ func (l *List) Set(lim Limits, i int, element []byte) {
 }
 
 // setLarge puts a large element in the place of number i, which is one of several in the node at p.
-func (l *List) setLarge(lim Limits, p place, within, i int, element []byte) {
+func (l *Edit) setLarge(lim Limits, p place, within, i int, element []byte) {
 	l.cut(p, within, 1)
-	if n := l.nodes.at(p).len(); within > 0 && within < n {
+	if n := l.nodes().at(p).len(); within > 0 && within < n {
 		p = l.split(p, within)
 	} else if within == n {
 		p.node++

@@ -31,7 +31,7 @@ func (w *Walk) Begin(s *Set) [][]byte {
 	switch {
 	case s == nil:
 		return nil
-	case s.form == packed:
+	case s.form() == packed:
 		w.next = s.list().First()
 	}
 	return w.Next()
@@ -42,15 +42,15 @@ func (w *Walk) Begin(s *Set) [][]byte {
 // slice and until the set changes.
 func (w *Walk) Next() [][]byte {
 	n := 0
-	switch w.s.form {
+	switch w.s.form() {
 	case ints:
 		n = w.nextInts()
 	case packed:
 		n = w.nextPacked()
 	case table:
-		n = min(BatchSize, w.s.table.Len()-w.next)
+		n = min(BatchSize, w.s.dict().Len()-w.next)
 		for i := range n {
-			key, _ := w.s.table.At(w.next + i)
+			key, _ := w.s.dict().At(w.next + i)
 			w.members[i] = bytesOf(key)
 		}
 		w.next += n
@@ -117,13 +117,13 @@ func (s *Set) Which(members [][]byte) (found uint64) {
 	switch {
 	case len(members) == 0:
 		return 0
-	case s.form == ints:
+	case s.form() == ints:
 		return s.intset().which(members)
-	case s.form == packed:
+	case s.form() == packed:
 		return s.whichPacked(members)
 	}
 	var slots [BatchSize]int
-	s.table.FindAll(members, slots[:])
+	s.dict().FindAll(members, slots[:])
 	for i, slot := range slots[:len(members)] {
 		if slot >= 0 {
 			found |= 1 << i
@@ -162,8 +162,9 @@ func (s *Set) whichPacked(members [][]byte) (found uint64) {
 	}
 	var first [2 * BatchSize]uint8 // by hash: 1 + the number of a member, 0 for none
 	var after [BatchSize]uint8     // by number: 1 + the number of another member with the same hash
+	seed := maphash.MakeSeed()
 	for i, member := range members {
-		h := maphash.Bytes(s.seed, member) % uint64(len(first))
+		h := maphash.Bytes(seed, member) % uint64(len(first))
 		first[h], after[i] = uint8(i+1), first[h]
 	}
 	var text [decimal.MaxIntLen]byte
@@ -172,7 +173,7 @@ func (s *Set) whichPacked(members [][]byte) (found uint64) {
 		v, next := lp.Step(pos)
 		pos = next
 		element := v.Text(text[:])
-		i := first[maphash.Bytes(s.seed, element)%uint64(len(first))]
+		i := first[maphash.Bytes(seed, element)%uint64(len(first))]
 		for ; i > 0; i = after[i-1] {
 			if bytes.Equal(members[i-1], element) {
 				found |= 1 << (i - 1)

@@ -11,11 +11,11 @@ import (
 )
 
 // walked returns the members as a Walk returns them.
-func walked(s *Set) []string { return walkedBy(&Walk{}, s) }
+func walked(s *Edit) []string { return walkedBy(&Walk{}, s) }
 
-func walkedBy(w *Walk, s *Set) []string {
+func walkedBy(w *Walk, s *Edit) []string {
 	got := []string{}
-	for members := w.Begin(s); len(members) > 0; members = w.Next() {
+	for members := w.Begin(s.Set); len(members) > 0; members = w.Next() {
 		got = append(got, texts(members)...)
 	}
 	return got
@@ -25,8 +25,8 @@ func walkedBy(w *Walk, s *Set) []string {
 func TestWalkIsUsedAgain(t *testing.T) {
 	var w Walk
 	require.Empty(t, w.Begin(nil))
-	for _, s := range []*Set{newSet(), of(limits, numbers(200)...), of(limits, append(names(120), "5")...), of(limits, names(300)...)} {
-		require.Len(t, w.Begin(s), min(s.Len(), BatchSize))
+	for _, s := range []*Edit{newSet(), of(limits, numbers(200)...), of(limits, append(names(120), "5")...), of(limits, names(300)...)} {
+		require.Len(t, w.Begin(s.Set), min(s.Len(), BatchSize))
 		w.End()
 		require.Zero(t, w.members)
 		require.Equal(t, content(s), walkedBy(&w, s))
@@ -39,7 +39,7 @@ func TestWalkIsUsedAgain(t *testing.T) {
 // like it, in any order and number at a time.
 func TestWhichAgainstHas(t *testing.T) {
 	rng := newRand(t)
-	for _, s := range []*Set{
+	for _, s := range []*Edit{
 		newSet(), of(limits, "7"), of(limits, numbers(200)...), of(limits, "-9223372036854775808", "-70000", "-1", "300", "9223372036854775807"),
 		of(limits, "m"), of(limits, names(100)...), of(limits, append(numbers(100), names(28)...)...), of(limits, "", "1", "01", "x"),
 		of(limits, numbers(700)...), of(limits, names(700)...), of(limits, append(numbers(200), names(200)...)...),
@@ -85,7 +85,7 @@ func texts(members [][]byte) []string {
 func TestSearchFromAnywhere(t *testing.T) {
 	rng := newRand(t)
 	for _, n := range []int{0, 1, 2, 3, 50} {
-		var s intset
+		s := intset(emptyInts)
 		for range n {
 			s, _ = s.add(int64(rng.IntN(200) - 100))
 		}
@@ -119,10 +119,10 @@ func TestAppendAgainstAdd(t *testing.T) {
 func TestBatchesDoNotAllocate(t *testing.T) {
 	members := [][]byte{[]byte("70"), []byte("m20"), []byte("user:4711-1"), []byte("1a1"), []byte("71")}
 	var w Walk
-	for _, s := range []*Set{of(limits, numbers(200)...), of(limits, append(names(50), "70")...), of(limits, names(300)...)} {
+	for _, s := range []*Edit{of(limits, numbers(200)...), of(limits, append(names(50), "70")...), of(limits, names(300)...)} {
 		require.Zero(t, testing.AllocsPerRun(100, func() {
 			s.Which(members)
-			for some := w.Begin(s); len(some) > 0; some = w.Next() {
+			for some := w.Begin(s.Set); len(some) > 0; some = w.Next() {
 				s.Select(some, true)
 			}
 		}), s.Encoding())
@@ -131,7 +131,7 @@ func TestBatchesDoNotAllocate(t *testing.T) {
 
 // BenchmarkWhich looks up 64 members, of which the set has half.
 func BenchmarkWhich(b *testing.B) {
-	for _, s := range []*Set{of(limits, numbers(500)...), of(limits, names(100)...), of(limits, names(100_000)...)} {
+	for _, s := range []*Edit{of(limits, numbers(500)...), of(limits, names(100)...), of(limits, names(100_000)...)} {
 		b.Run(fmt.Sprintf("%s/%d", s.Encoding(), s.Len()), func(b *testing.B) {
 			var members [][]byte
 			for i := range BatchSize / 2 {

@@ -4,6 +4,9 @@
 // rules of Redis 7.2 and later: an intset while all members are integers, a
 // listpack while it is small, else a dict.
 //
+// A compact set is one piece of memory (package piece). Set is to read, Edit to write: a piece that grows
+// becomes another one, and the owner of the set keeps that.
+//
 // The package owns the forms and the changes. It knows nothing of keys,
 // commands, expiry or files. Methods that read write nothing, so a snapshot's
 // goroutine may call them on a header that writers have replaced by its Clone.

@@ -1,11 +1,14 @@
 package set
 
 import (
+	"encoding/binary"
 	"strconv"
+	"unsafe"
 
 	"lockserver/internal/decimal"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 const (
@@ -18,8 +21,14 @@ const (
 	maxElement = 10
 )
 
-func (s *Set) intset() intset      { return s.compact }
-func (s *Set) list() listpack.List { return s.compact }
+// intset returns an intset's bytes.
+func (s *Set) intset() intset {
+	b := intset(s.head.Room())
+	return b[:intsetHeader+int(binary.LittleEndian.Uint32(b[4:]))*b.width()]
+}
+
+// list returns a listpack's bytes.
+func (s *Set) list() listpack.List { return listpack.In(s.head.Room()) }
 
 // find returns the position of a member in the listpack, or -1.
 func (s *Set) find(member []byte) int {
@@ -30,12 +39,61 @@ func (s *Set) find(member []byte) int {
 // fits reports whether a compact set of n members may have one more, of so many
 // bytes, in a listpack.
 func (s *Set) fits(lim Limits, n, length int) bool {
-	return n < lim.Entries && length <= lim.Value && len(s.compact)+length+maxElement*(n+1) < maxListpack
+	return n < lim.Entries && length <= lim.Value && len(s.compact())+length+maxElement*(n+1) < maxListpack
 }
 
 // push appends a member to the listpack.
-func (s *Set) push(member []byte) {
-	s.compact = s.list().Reserve(room(len(member))).Append(member)
+func (e *Edit) push(member []byte) {
+	lp := e.list()
+	if room(len(member)) > cap(lp)-len(lp) {
+		lp = e.grow(lp, listpack.EncodedLen(member))
+	}
+	e.keep(lp.Append(member))
+}
+
+// addInt adds to an intset.
+func (e *Edit) addInt(n int64) (added bool) {
+	is := e.intset()
+	if w := widthOf(n); w > is.width() {
+		e.move(is.widen(w), w)
+	} else if len(is)+is.width() > cap(is) {
+		if _, found := is.search(n); found {
+			return false
+		}
+		e.grow(is, is.width())
+	}
+	is, added = e.intset().add(n)
+	e.keep(is)
+	return added
+}
+
+// grow makes room for so many bytes more, and returns those that are there.
+func (e *Edit) grow(compact []byte, more int) []byte {
+	if need := len(compact) + more; need > cap(compact) {
+		e.move(compact, piece.RoomFor(need)-len(compact))
+	}
+	return e.compact()
+}
+
+// move puts a compact set, whose bytes are to be these, into another piece, with room for so many more.
+func (e *Edit) move(compact []byte, more int) {
+	e.become(copied(e.common, e.head.Form(), compact, more))
+}
+
+// become takes another piece, or header, for the set.
+func (e *Edit) become(s *Set) {
+	e.head.Leave()
+	e.Set = s
+}
+
+// keep takes what has become of the bytes. They stand where they stood.
+func (e *Edit) keep(compact []byte) {
+	if unsafe.SliceData(compact) != unsafe.SliceData(e.head.Room()) {
+		if invariants {
+			panic("set: bytes that have left their piece")
+		}
+		e.move(compact, 0)
+	}
 }
 
 // room returns how many bytes of a listpack a member takes at most.
@@ -46,28 +104,39 @@ func room(length int) int {
 	return length + maxElement
 }
 
-// toListpack turns an intset into a listpack that has room for one more member
-// of so many bytes.
-func (s *Set) toListpack(length int) {
-	old := s.intset()
-	lp := listpack.NewSize(room(length) + old.len()*(old.width()+2))
+// newPacked returns an empty listpack with room for so many bytes of members.
+func newPacked(c *Common, room int) *Set {
+	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+room)
+	listpack.NewIn(head.Room())
+	return (*Set)(unsafe.Pointer(head))
+}
+
+// toListpack turns an intset into a listpack that has room for one more member.
+func (e *Edit) toListpack(member []byte) {
+	old, size := e.intset(), 0
+	for i := range old.len() {
+		size += listpack.IntLen(old.at(i))
+	}
+	s := newPacked(e.common, size+listpack.EncodedLen(member))
+	lp := s.list()
 	for i := range old.len() {
 		lp = lp.AppendInt(old.at(i))
 	}
-	s.compact, s.form = lp, packed
+	e.become(s)
+	e.keep(lp)
 }
 
 // Pack gives an empty set the form of a listpack: for a result of which nobody knows how large it gets.
-func (s *Set) Pack() { s.toListpack(0) }
+func (e *Edit) Pack() { e.become(newPacked(e.common, 0)) }
 
 // ToInts gives a set of integers that are few enough the form of an intset, whatever form it has.
-func (s *Set) ToInts(lim Limits) {
-	if s.form == ints || s.Len() > min(lim.IntsetEntries, maxIntsetEntries) {
+func (e *Edit) ToInts(lim Limits) {
+	if e.form() == ints || e.Len() > min(lim.IntsetEntries, maxIntsetEntries) {
 		return
 	}
-	var is intset
+	is := intset(emptyInts)
 	all := true
-	s.Each(func(member []byte) bool {
+	e.Each(func(member []byte) bool {
 		var n int64
 		if n, all = decimal.ParseInt(member); all {
 			is, _ = is.add(n)
@@ -75,18 +144,18 @@ func (s *Set) ToInts(lim Limits) {
 		return all
 	})
 	if all {
-		s.compact, s.table, s.form = is, nil, ints
+		e.become(copied(e.common, ints, is, 0))
 	}
 }
 
 // toTable turns a compact set into a dict.
-func (s *Set) toTable() {
-	members := dict.New[struct{}](s.ep, s.seed)
-	s.Each(func(member []byte) bool {
+func (e *Edit) toTable() {
+	members := dict.New[struct{}](e.common.Epoch, e.common.Seed)
+	e.Each(func(member []byte) bool {
 		members.Insert(members.Hash(member), member, struct{}{})
 		return true
 	})
-	s.table, s.compact, s.form = members, nil, table
+	e.become(newTable(e.common, members))
 }
 
 func eachElement(lp listpack.List, fn func(member []byte) bool) {

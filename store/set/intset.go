@@ -7,21 +7,16 @@ import (
 
 // intset is a sorted array of distinct integers in Redis' own bytes: the width
 // of a member (2, 4 or 8) and their number, four bytes each, then the members,
-// all little endian. Format, do not change. nil is the empty set.
+// all little endian. Format, do not change.
 //
 // The width is that of the widest member there ever was; it does not shrink.
 type intset []byte
 
 const intsetHeader = 8
 
-func (s intset) len() int { return max(0, len(s)-intsetHeader) / s.width() }
+func (s intset) len() int { return (len(s) - intsetHeader) / s.width() }
 
-func (s intset) width() int {
-	if s == nil {
-		return 2
-	}
-	return int(s[0])
-}
+func (s intset) width() int { return int(s[0]) }
 
 // at returns member i in ascending order.
 func (s intset) at(i int) int64 {
@@ -100,10 +95,6 @@ func widthOf(n int64) int {
 
 // add inserts n and returns the set, as append does, and whether n is new.
 func (s intset) add(n int64) (_ intset, added bool) {
-	if s == nil {
-		s = make(intset, intsetHeader, 2*intsetHeader)
-		s[0] = 2
-	}
 	if w := widthOf(n); w > s.width() {
 		s = s.widen(w)
 	}

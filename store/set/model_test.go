@@ -1,7 +1,6 @@
 package set
 
 import (
-	"hash/maphash"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -38,7 +37,7 @@ func (r source) member(lim Limits) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func step(t testing.TB, r source, s *Set, want map[string]bool, lim Limits) {
+func step(t testing.TB, r source, s *Edit, want map[string]bool, lim Limits) {
 	member := r.member(lim)
 	if s.Has([]byte(member)) != want[member] {
 		t.Fatalf("Has of %q is %v", member, !want[member])
@@ -61,10 +60,10 @@ func step(t testing.TB, r source, s *Set, want map[string]bool, lim Limits) {
 
 func sorted(want map[string]bool) []string { return slices.Sorted(maps.Keys(want)) }
 
-func sortedContent(s *Set) []string { return slices.Sorted(slices.Values(content(s))) }
+func sortedContent(s *Edit) []string { return slices.Sorted(slices.Values(content(s))) }
 
 // verify compares what every way of walking the set returns with the model.
-func verify(t testing.TB, s *Set, want map[string]bool, lim Limits) {
+func verify(t testing.TB, s *Edit, want map[string]bool, lim Limits) {
 	t.Helper()
 	members := sorted(want)
 	require.True(t, slices.Equal(members, sortedContent(s)), "Each")
@@ -121,7 +120,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, r := range []source{{rng, 50, 0}, {rng, 50, 40}, {rng, 2000, 1}} {
 		var ep cow.Epoch
-		s, want := New(&ep, maphash.MakeSeed()), map[string]bool{}
+		s, want := newSetAt(&ep), map[string]bool{}
 		for range 2 * r.kinds {
 			step(t, r, s, want, limits)
 		}
@@ -133,7 +132,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = sortedContent(old), old.Len() })
 			require.True(t, ep.Shared(s.Stamp()))
-			s = s.Clone()
+			s = &Edit{s.Clone(s.common), s.common}
 			require.False(t, ep.Shared(s.Stamp()))
 			for range r.kinds {
 				step(t, r, s, want, limits)

@@ -2,7 +2,6 @@ package set
 
 import (
 	"hash/maphash"
-	"slices"
 	"strconv"
 	"unsafe"
 
@@ -10,6 +9,7 @@ import (
 	"lockserver/store/cow"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 // Limits say up to which size a set stays compact: set-max-intset-entries,
@@ -20,76 +20,137 @@ type Limits struct {
 	Value         int // bytes of a member of a listpack
 }
 
-type form uint8
-
+// The forms. Those that are compact are the forms of a piece.
 const (
-	ints form = iota
+	ints piece.Form = iota
 	packed
 	table
 )
 
-// Set is a set of byte strings. One goroutine at a time may use it, except that
-// after Clone the old header may be read elsewhere.
+// Common is what all sets of a store share: the clock of its cuts, and the seed of the dicts that sets grow
+// into.
+type Common struct {
+	Epoch *cow.Epoch
+	Seed  maphash.Seed
+}
+
+// Set is a set of byte strings, and is to be read; Edit writes. One goroutine at a time may use it, except
+// that after Clone the old one may be read elsewhere.
+//
+// A compact set is one piece of memory, the intset or the listpack behind the head (package piece); of a
+// table the head is the beginning of a tabled.
 type Set struct {
-	ep      *cow.Epoch
-	seed    maphash.Seed
-	compact []byte               // an intset or a listpack, by form; nil for a table
-	table   *dict.Dict[struct{}] // nil unless form is table
-	stamp   uint64
-	form    form
+	head piece.Head
 }
 
-// New returns an empty set. The dict it may grow into hashes with seed.
-func New(ep *cow.Epoch, seed maphash.Seed) *Set {
-	return &Set{ep: ep, seed: seed, stamp: ep.Now()}
+// tabled is the header of a table.
+type tabled struct {
+	Set
+	dict *dict.Dict[struct{}]
 }
 
-// Stamp returns the epoch at which this header was made. If it is shared, the
-// set must be replaced by its Clone before it is written to.
-func (s *Set) Stamp() uint64 { return s.stamp }
+// Edit is a set to write to. It takes another piece of memory as it grows: then Set is another one from then
+// on, and who keeps the set takes that.
+type Edit struct {
+	*Set
+	common *Common
+}
 
-// Clone returns a header for writing, after a cut that shares this one. The old
-// header remains for the snapshot: Len, Encoding, At, Each, Intset, Listpack.
-func (s *Set) Clone() *Set {
-	clone := &Set{ep: s.ep, seed: s.seed, form: s.form, stamp: s.ep.Now()}
-	if s.form == table {
-		clone.table = s.table.Clone()
-	} else {
-		clone.compact = append([]byte(nil), s.compact...)
+// New returns an empty set.
+func New(c *Common) Edit { return Edit{newInts(c, 0), c} }
+
+// EditOf returns a set to write to.
+func EditOf(c *Common, s *Set) Edit { return Edit{s, c} }
+
+// newInts returns an empty intset with room for so many bytes of members.
+func newInts(c *Common, room int) *Set {
+	head := piece.New(c.Epoch.Now(), ints, intsetHeader+room)
+	copy(head.Room(), emptyInts)
+	return (*Set)(unsafe.Pointer(head))
+}
+
+// emptyInts is an intset of none, of the least width.
+const emptyInts = "\x02\x00\x00\x00\x00\x00\x00\x00"
+
+// newTable returns a set that has its members in a dict.
+func newTable(c *Common, members *dict.Dict[struct{}]) *Set {
+	t := &tabled{Set: Set{piece.Large(c.Epoch.Now())}, dict: members}
+	return &t.Set
+}
+
+// form returns which form the set has.
+func (s *Set) form() piece.Form {
+	if s.head.Packed() {
+		return s.head.Form()
 	}
-	return clone
+	return table
+}
+
+// dict returns the members of a table.
+func (s *Set) dict() *dict.Dict[struct{}] { return (*tabled)(unsafe.Pointer(s)).dict }
+
+// compact returns the bytes of an intset or of a listpack, with the room behind them; nil for a table.
+func (s *Set) compact() []byte {
+	switch s.form() {
+	case ints:
+		return s.intset()
+	case packed:
+		return s.list()
+	}
+	return nil
+}
+
+// Moved reports whether a writer has taken another piece for the set: there it is to be read.
+func (s *Set) Moved() bool { return s.head.Left() }
+
+// Stamp returns the epoch at which this set was made. If it is shared, the
+// set must be replaced by its Clone before it is written to.
+func (s *Set) Stamp() uint64 { return s.head.Stamp() }
+
+// Clone returns a set for writing, after a cut that shares this one. The old
+// one remains for the snapshot: Len, Encoding, At, Each, Intset, Listpack.
+func (s *Set) Clone(c *Common) *Set {
+	if f := s.form(); f != table {
+		return copied(c, f, s.compact(), 0)
+	}
+	return newTable(c, s.dict().Clone())
+}
+
+// copied returns a compact set with a copy of these bytes, with room for so many more.
+func copied(c *Common, f piece.Form, compact []byte, more int) *Set {
+	head := piece.New(c.Epoch.Now(), f, len(compact)+more)
+	copy(head.Room(), compact)
+	return (*Set)(unsafe.Pointer(head))
 }
 
 // Copy returns a set of the same members and form that shares nothing with s, as COPY makes it.
-func (s *Set) Copy() *Set {
-	c := New(s.ep, s.seed)
-	if c.form = s.form; s.form != table {
-		c.compact = slices.Clone(s.compact)
-		return c
+func (s *Set) Copy(c *Common) *Set {
+	if f := s.form(); f != table {
+		return copied(c, f, s.compact(), 0)
 	}
-	c.table = dict.New[struct{}](s.ep, s.seed)
+	members := dict.New[struct{}](c.Epoch, c.Seed)
 	s.Each(func(member []byte) bool {
-		c.table.Insert(c.table.Hash(member), member, struct{}{})
+		members.Insert(members.Hash(member), member, struct{}{})
 		return true
 	})
-	return c
+	return newTable(c, members)
 }
 
 // Len returns the number of members.
 func (s *Set) Len() int {
-	switch s.form {
+	switch s.form() {
 	case ints:
 		return s.intset().len()
 	case packed:
 		return s.list().Len()
 	}
-	return s.table.Len()
+	return s.dict().Len()
 }
 
 // Encoding returns what OBJECT ENCODING calls the form: "intset", "listpack" or
 // "hashtable".
 func (s *Set) Encoding() string {
-	switch s.form {
+	switch s.form() {
 	case ints:
 		return "intset"
 	case packed:
@@ -101,19 +162,16 @@ func (s *Set) Encoding() string {
 // Intset returns the bytes of the intset, in Redis' format; false if the set has
 // another form. They are to be read only.
 func (s *Set) Intset() ([]byte, bool) {
-	if s.form != ints {
+	if s.form() != ints {
 		return nil, false
 	}
-	if s.compact == nil {
-		return []byte{2, 0, 0, 0, 0, 0, 0, 0}, true
-	}
-	return s.compact, true
+	return s.intset(), true
 }
 
 // Listpack returns the members as a listpack; false if the set has another form.
 // It is to be read only.
 func (s *Set) Listpack() (listpack.List, bool) {
-	if s.form != packed {
+	if s.form() != packed {
 		return nil, false
 	}
 	return s.list(), true
@@ -121,7 +179,7 @@ func (s *Set) Listpack() (listpack.List, bool) {
 
 // Has reports whether member is in the set.
 func (s *Set) Has(member []byte) bool {
-	switch s.form {
+	switch s.form() {
 	case ints:
 		n, ok := decimal.ParseInt(member)
 		if !ok {
@@ -132,131 +190,155 @@ func (s *Set) Has(member []byte) bool {
 	case packed:
 		return s.find(member) >= 0
 	}
-	return s.table.Find(s.table.Hash(member), member) >= 0
+	return s.dict().Find(s.dict().Hash(member), member) >= 0
 }
 
-// NewFor returns an empty set in the form that suits so many members, of which this is the first.
-func NewFor(ep *cow.Epoch, seed maphash.Seed, lim Limits, first []byte, members int) *Set {
-	s := New(ep, seed)
-	if _, ok := decimal.ParseInt(first); ok && members <= lim.IntsetEntries {
-		return s
+// NewFor returns an empty set in the form that suits these members, with room for them.
+func NewFor(c *Common, lim Limits, members [][]byte) Edit {
+	e := Edit{common: c}
+	if _, ok := decimal.ParseInt(members[0]); ok && len(members) <= lim.IntsetEntries {
+		e.Set = newInts(c, min(roomForInts(members), mostExpected))
+		return e
 	}
-	if members <= lim.Entries {
-		s.toListpack(len(first))
-		return s
+	if len(members) <= lim.Entries {
+		e.Set = newPacked(c, min(roomForAll(members), mostExpected))
+		return e
 	}
-	s.toTable()
-	return s
+	e.Set = newTable(c, dict.New[struct{}](c.Epoch, c.Seed))
+	return e
+}
+
+// mostExpected is for how many bytes a set gets room before they come: larger ones may become tables.
+const mostExpected = 4096
+
+// roomForInts returns how many bytes of an intset the integers among the members take at most.
+func roomForInts(members [][]byte) int {
+	width := widthOf(0)
+	for _, member := range members {
+		if n, ok := decimal.ParseInt(member); ok {
+			width = max(width, widthOf(n))
+		}
+	}
+	return width * len(members)
+}
+
+// roomForAll returns how many bytes of a listpack the members take.
+func roomForAll(members [][]byte) (n int) {
+	for _, member := range members {
+		n += listpack.EncodedLen(member)
+	}
+	return n
 }
 
 // Outgrows reports whether so many members alone are too many for the form of the set.
 func (s *Set) Outgrows(lim Limits, members int) bool {
-	return s.form == ints && members > lim.IntsetEntries || s.form == packed && members > lim.Entries
+	return s.form() == ints && members > lim.IntsetEntries || s.form() == packed && members > lim.Entries
 }
 
 // Expand makes a table of a set that is none.
-func (s *Set) Expand() {
-	s.mustOwn()
-	if s.form != table {
-		s.toTable()
+func (e *Edit) Expand() {
+	e.mustOwn()
+	if e.form() != table {
+		e.toTable()
 	}
 }
 
 // Add puts a member in and reports whether it is new. The bytes are copied; they
 // must not alias the set.
-func (s *Set) Add(lim Limits, member []byte) (added bool) {
-	s.mustOwn()
-	switch s.form {
+func (e *Edit) Add(lim Limits, member []byte) (added bool) {
+	e.mustOwn()
+	switch e.form() {
 	case ints:
-		return s.addToInts(lim, member)
+		return e.addToInts(lim, member)
 	case packed:
-		if s.find(member) >= 0 {
+		if e.find(member) >= 0 {
 			return false
 		}
-		s.Append(lim, member)
+		e.Append(lim, member)
 		return true
 	}
-	return s.insert(member)
+	return e.insert(member)
 }
 
 // Append is Add for a member that is known not to be in the set.
-func (s *Set) Append(lim Limits, member []byte) {
-	s.mustOwn()
-	switch s.form {
+func (e *Edit) Append(lim Limits, member []byte) {
+	e.mustOwn()
+	switch e.form() {
 	case ints:
-		s.addToInts(lim, member)
+		e.addToInts(lim, member)
 		return
 	case packed:
-		if s.fits(lim, s.list().Len(), len(member)) {
-			s.push(member)
+		if e.fits(lim, e.list().Len(), len(member)) {
+			e.push(member)
 			return
 		}
-		s.toTable()
+		e.toTable()
 	}
-	s.table.Insert(s.table.Hash(member), member, struct{}{})
+	e.dict().Insert(e.dict().Hash(member), member, struct{}{})
 }
 
 // addToInts adds to an intset. One member too many, or a member that is no
 // integer, ends that form: a number too many leads to a table, a string to a
 // listpack if the set fits into one.
-func (s *Set) addToInts(lim Limits, member []byte) (added bool) {
+func (e *Edit) addToInts(lim Limits, member []byte) (added bool) {
 	if n, ok := decimal.ParseInt(member); ok {
-		s.compact, added = s.intset().add(n)
-		if added && s.intset().len() > min(lim.IntsetEntries, maxIntsetEntries) {
-			s.toTable()
+		added = e.addInt(n)
+		if added && e.intset().len() > min(lim.IntsetEntries, maxIntsetEntries) {
+			e.toTable()
 		}
 		return added
 	}
 	longest := 0
-	if n := s.intset().len(); n > 0 {
-		first, last := listpack.Integer(s.intset().at(0)), listpack.Integer(s.intset().at(n-1))
+	if n := e.intset().len(); n > 0 {
+		first, last := listpack.Integer(e.intset().at(0)), listpack.Integer(e.intset().at(n-1))
 		longest = max(first.Len(), last.Len())
 	}
-	if longest <= lim.Value && s.fits(lim, s.Len(), len(member)) {
-		s.toListpack(len(member))
-		s.push(member)
+	if longest <= lim.Value && e.fits(lim, e.Len(), len(member)) {
+		e.toListpack(member)
+		e.push(member)
 		return true
 	}
-	s.toTable()
-	return s.insert(member)
+	e.toTable()
+	return e.insert(member)
 }
 
 // insert adds a member to the table.
-func (s *Set) insert(member []byte) (added bool) {
-	sum := s.table.Hash(member)
-	if s.table.Find(sum, member) >= 0 {
+func (e *Edit) insert(member []byte) (added bool) {
+	sum := e.dict().Hash(member)
+	if e.dict().Find(sum, member) >= 0 {
 		return false
 	}
-	s.table.Insert(sum, member, struct{}{})
+	e.dict().Insert(sum, member, struct{}{})
 	return true
 }
 
 // Remove takes a member out and reports whether it was in. The bytes may alias
 // the set, and are then no longer what they were.
-func (s *Set) Remove(member []byte) (removed bool) {
-	s.mustOwn()
-	switch s.form {
+func (e *Edit) Remove(member []byte) (removed bool) {
+	e.mustOwn()
+	switch e.form() {
 	case ints:
 		if n, ok := decimal.ParseInt(member); ok {
-			s.compact, removed = s.intset().remove(n)
+			_, removed = e.intset().remove(n)
 		}
 	case packed:
-		pos := s.find(member)
+		pos := e.find(member)
 		if pos < 0 {
 			return false
 		}
-		s.compact, removed = s.list().Delete(pos, 1), true
+		e.list().Delete(pos, 1)
+		removed = true
 	case table:
-		sum := s.table.Hash(member)
-		slot := s.table.Find(sum, member)
+		sum := e.dict().Hash(member)
+		slot := e.dict().Find(sum, member)
 		if slot < 0 {
 			return false
 		}
-		s.table.Delete(sum, slot)
+		e.dict().Delete(sum, slot)
 		return true
 	}
-	if cap(s.compact) > 256 && len(s.compact) < cap(s.compact)/4 {
-		s.compact = slices.Clone(s.compact)
+	if b := e.compact(); cap(b) > 256 && len(b) < cap(b)/4 {
+		e.move(b, 0)
 	}
 	return removed
 }
@@ -266,7 +348,7 @@ func (s *Set) Remove(member []byte) (removed bool) {
 // valid until the next change of the set. dst is scratch and may be nil. A
 // random i is a fair pick. O(i) for a listpack, which is small.
 func (s *Set) At(i int, dst []byte) (member []byte) {
-	switch s.form {
+	switch s.form() {
 	case ints:
 		return strconv.AppendInt(dst[:0], s.intset().at(i), 10)
 	case packed:
@@ -277,7 +359,7 @@ func (s *Set) At(i int, dst []byte) (member []byte) {
 		}
 		return lp.Get(pos).Text(dst)
 	}
-	key, _ := s.table.At(i)
+	key, _ := s.dict().At(i)
 	return bytesOf(key)
 }
 
@@ -285,7 +367,7 @@ func (s *Set) At(i int, dst []byte) (member []byte) {
 // ascending order. The slice is valid during the call only and must not be
 // written to; fn must not change the set.
 func (s *Set) Each(fn func(member []byte) bool) {
-	switch s.form {
+	switch s.form() {
 	case ints:
 		var text []byte
 		for i := range s.Len() {
@@ -297,7 +379,7 @@ func (s *Set) Each(fn func(member []byte) bool) {
 	case packed:
 		eachElement(s.list(), fn)
 	case table:
-		s.table.Each(func(key string, _ *struct{}) bool { return fn(bytesOf(key)) })
+		s.dict().Each(func(key string, _ *struct{}) bool { return fn(bytesOf(key)) })
 	}
 }
 
@@ -306,8 +388,8 @@ func (s *Set) Each(fn func(member []byte) bool) {
 // is seen at least once. The compact forms are small and come all at once. The
 // rules for fn are those of Each.
 func (s *Set) Scan(cursor uint64, count int, fn func(member []byte)) uint64 {
-	if s.form == table {
-		return s.table.Scan(cursor, count, func(key string, _ *struct{}) { fn(bytesOf(key)) })
+	if s.form() == table {
+		return s.dict().Scan(cursor, count, func(key string, _ *struct{}) { fn(bytesOf(key)) })
 	}
 	s.Each(func(member []byte) bool {
 		fn(member)
@@ -316,8 +398,8 @@ func (s *Set) Scan(cursor uint64, count int, fn func(member []byte)) uint64 {
 	return 0
 }
 
-func (s *Set) mustOwn() {
-	if s.ep.Shared(s.stamp) {
+func (e *Edit) mustOwn() {
+	if e.common.Epoch.Shared(e.Stamp()) {
 		panic("set: write to a header that a snapshot reads")
 	}
 }
@@ -327,8 +409,8 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 
 // Prefetch prepares the look-ups of members that are about to come: see dict.Dict.PrefetchKeys.
 func (s *Set) Prefetch(members [][]byte) uint64 {
-	if s.form != table {
+	if s.form() != table {
 		return 0
 	}
-	return s.table.PrefetchKeys(members, func(*struct{}) uint64 { return 0 })
+	return s.dict().PrefetchKeys(members, func(*struct{}) uint64 { return 0 })
 }

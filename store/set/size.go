@@ -1,13 +1,14 @@
 package set
 
-// headerBytes is a Set, and what the allocator rounds its bytes up by.
-const headerBytes = 64 + 16
+import "lockserver/store/piece"
+
+// tabledBytes is the header of a table.
+const tabledBytes = 16
 
 // Size returns about how many bytes the set takes. It depends on what is in it alone, and on its form. O(1).
 func (s *Set) Size() int {
-	n := headerBytes + len(s.compact)
-	if s.table != nil {
-		n += s.table.Size()
+	if s.form() == table {
+		return tabledBytes + s.dict().Size()
 	}
-	return n
+	return (piece.HeadBytes + len(s.compact()) + 15) &^ 15
 }

@@ -20,13 +20,10 @@ func (z *ZSet) checkNow() {
 
 // check walks everything and returns the first invariant that does not hold.
 func (z *ZSet) check() error {
-	if z.table == nil {
+	if z.table() == nil {
 		return z.checkSmall()
 	}
-	if z.lp != nil {
-		return fmt.Errorf("zset: two forms at once")
-	}
-	t := z.table
+	t := z.table()
 	if t.scores.Len() != t.order.n {
 		return fmt.Errorf("zset: %d scores of %d members", t.scores.Len(), t.order.n)
 	}
@@ -60,14 +57,11 @@ func (z *ZSet) check() error {
 
 // checkSmall checks that the listpack is one, and in order.
 func (z *ZSet) checkSmall() error {
-	if z.lp == nil {
-		return nil
-	}
-	if err := listpack.Validate(z.lp); err != nil {
+	if err := listpack.Validate(z.lp()); err != nil {
 		return err
 	}
-	if z.lp.Len()%2 != 0 {
-		return fmt.Errorf("zset: %d elements are no pairs", z.lp.Len())
+	if z.lp().Len()%2 != 0 {
+		return fmt.Errorf("zset: %d elements are no pairs", z.lp().Len())
 	}
 	var before *item
 	var err error

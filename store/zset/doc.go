@@ -2,10 +2,11 @@
 // bytes, each with a score, in ascending order of score and, among equal scores,
 // of bytes.
 //
-// A small sorted set is one listpack, member, score, member, score, in order, in
-// Redis' own bytes. One that outgrows its limits becomes a table for good, as in
-// Redis: a dict from member to score, and a tree of the same members in order.
-// Both point to the same bytes of a member.
+// A small sorted set is one listpack, member, score, member, score, in order, in Redis' own bytes. One that
+// outgrows its limits becomes a table for good, as in Redis: a dict from member to score, and a tree of the
+// same members in order. Both point to the same bytes of a member. A small one is one piece of memory
+// (package piece), so that ZSet is to read and Edit to write: a piece that grows becomes another one, and
+// the owner of the sorted set keeps that.
 //
 // # The tree
 //

@@ -21,6 +21,18 @@ var limits = Limits{Entries: 128, Value: 64} // Redis' defaults
 
 func newCommon() *Common { return &Common{Epoch: &cow.Epoch{}, Seed: maphash.MakeSeed()} }
 
+func newZSet() *Edit { return newZSetOf(newCommon()) }
+
+func newZSetOf(c *Common) *Edit {
+	e := New(c)
+	return &e
+}
+
+func newTableSet() *Edit {
+	e := NewTable(newCommon())
+	return &e
+}
+
 func newRand(t testing.TB) *rand.Rand {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -99,7 +111,7 @@ func (r *source) score(step int) float64 {
 	return float64(n)
 }
 
-func (r *source) step(t testing.TB, i int, z *ZSet, want *model, lim Limits) {
+func (r *source) step(t testing.TB, i int, z *Edit, want *model, lim Limits) {
 	member := r.member(lim)
 	at := want.index(member)
 	score, ok := z.Score([]byte(member))
@@ -142,12 +154,12 @@ func contentDown(z *ZSet) model {
 }
 
 // verify compares what every way of walking and asking returns with the model.
-func (r *source) verify(t testing.TB, z *ZSet, want model, lim Limits) {
+func (r *source) verify(t testing.TB, z *Edit, want model, lim Limits) {
 	t.Helper()
 	require.NoError(t, z.check())
 	require.Equal(t, len(want), z.Len())
-	require.True(t, slices.Equal(want, content(z)), "Range")
-	require.True(t, slices.Equal(want, contentDown(z)), "RangeDown")
+	require.True(t, slices.Equal(want, content(z.ZSet)), "Range")
+	require.True(t, slices.Equal(want, contentDown(z.ZSet)), "RangeDown")
 	var at, picked, scanned model
 	for i := range z.Len() {
 		member, score := z.At(i, nil)
@@ -176,7 +188,7 @@ func (r *source) verify(t testing.TB, z *ZSet, want model, lim Limits) {
 	}
 }
 
-func (r *source) verifyRanges(t testing.TB, z *ZSet, want model, lim Limits) {
+func (r *source) verifyRanges(t testing.TB, z *Edit, want model, lim Limits) {
 	n := len(want)
 	from, to := r.rng.IntN(n+1), r.rng.IntN(n+1)
 	part, most := model{}, r.rng.IntN(n+1)
@@ -212,7 +224,7 @@ func (r *source) bound(lim Limits) LexBound {
 	return LexBound{Member: []byte(r.member(lim)), Open: r.rng.IntN(2) == 0, Infinite: max(r.rng.IntN(10)-8, -1) * (1 - 2*r.rng.IntN(2)) * r.rng.IntN(2)}
 }
 
-func (r *source) verifyLex(t testing.TB, z *ZSet, want model, lim Limits) {
+func (r *source) verifyLex(t testing.TB, z *Edit, want model, lim Limits) {
 	lex := LexRange{Min: r.bound(lim), Max: r.bound(lim)}
 	var in model
 	for _, it := range want {
@@ -237,7 +249,7 @@ func TestAgainstModel(t *testing.T) {
 			{rng: rng, kinds: 1500, scores: 1}, {rng: rng, kinds: 1500, scores: 1000},
 			{rng: rng, kinds: 900, rising: true}, {rng: rng, kinds: 900, falling: true},
 		} {
-			z, want := New(newCommon()), model{}
+			z, want := newZSet(), model{}
 			for i := range 2500 {
 				r.step(t, i, z, &want, lim)
 				if i%500 == 0 {
@@ -245,7 +257,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 			}
 			r.verify(t, z, want, lim)
-			r.verify(t, z.Copy(), want, lim)
+			r.verify(t, &Edit{z.Copy(z.common), z.common}, want, lim)
 		}
 	}
 }
@@ -256,7 +268,7 @@ func TestLargeAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	const n = 40_000
 	for _, order := range []string{"random", "rising", "falling", "ends"} {
-		z, all := New(newCommon()), make(model, n)
+		z, all := newZSet(), make(model, n)
 		for i := range all {
 			score := map[string]int{"random": rng.IntN(n / 4), "rising": i / 3, "falling": -i / 3, "ends": i * (1 - 2*(i%2))}[order]
 			all[i] = item{float64(score), "m" + strconv.Itoa(i)}
@@ -286,7 +298,7 @@ func TestLargeAgainstModel(t *testing.T) {
 			}
 		}
 		require.Zero(t, z.Len())
-		require.Nil(t, z.table.order.root)
+		require.Nil(t, z.table().order.root)
 	}
 }
 
@@ -296,19 +308,19 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 	rng := newRand(t)
 	for _, r := range []*source{{rng: rng, kinds: 50, scores: 10}, {rng: rng, kinds: 3000, scores: 500}, {rng: rng, kinds: 3000, rising: true}} {
 		common := newCommon()
-		z, want := New(common), model{}
+		z, want := newZSetOf(common), model{}
 		for i := range 2 * r.kinds {
 			r.step(t, i, z, &want, limits)
 		}
 		for range 15 {
 			common.Epoch.Cut()
-			frozen, old := slices.Clone(want), z
+			frozen, old := slices.Clone(want), z.ZSet
 			var seen, down model
 			var length int
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, down, length = content(old), contentDown(old), old.Len() })
 			require.True(t, common.Epoch.Shared(z.Stamp()))
-			z = z.Clone()
+			z.ZSet = z.Clone(z.common)
 			require.False(t, common.Epoch.Shared(z.Stamp()))
 			for i := range r.kinds {
 				r.step(t, i, z, &want, limits)
@@ -331,7 +343,7 @@ func FuzzOps(f *testing.F) {
 	f.Add([]byte("\x05z12345\x06y-99999\x85x12345\x04x1e10"))
 	f.Fuzz(func(t *testing.T, ops []byte) {
 		lim := Limits{Entries: 5, Value: 8}
-		z, want := New(newCommon()), model{}
+		z, want := newZSet(), model{}
 		for len(ops) > 1 {
 			op, score := ops[0], float64(int8(ops[1]))/2
 			n := min(int(op&0x1f), len(ops)-2)
@@ -345,7 +357,7 @@ func FuzzOps(f *testing.F) {
 			}
 			require.NoError(t, z.check())
 		}
-		require.True(t, slices.Equal(want, content(z)))
-		require.True(t, slices.Equal(want, contentDown(z)))
+		require.True(t, slices.Equal(want, content(z.ZSet)))
+		require.True(t, slices.Equal(want, contentDown(z.ZSet)))
 	})
 }

@@ -70,7 +70,7 @@ func (r *LexRange) empty() bool {
 // Rank returns how many members stand before this one, and its score; false if
 // there is no such member.
 func (z *ZSet) Rank(member []byte) (rank int, score float64, ok bool) {
-	if z.table == nil {
+	if z.table() == nil {
 		return z.smallRank(member)
 	}
 	score, ok = z.Score(member)
@@ -78,16 +78,16 @@ func (z *ZSet) Rank(member []byte) (rank int, score float64, ok bool) {
 		return 0, 0, false
 	}
 	it := item{score, unsafe.String(unsafe.SliceData(member), len(member))}
-	return z.table.order.lead(func(other *item) bool { return other.less(&it) }), score, true
+	return z.table().order.lead(func(other *item) bool { return other.less(&it) }), score, true
 }
 
 // At returns the member of a rank, 0..Len-1, and its score. The rules for the
 // bytes are those of Pick.
 func (z *ZSet) At(rank int, dst []byte) (member []byte, score float64) {
-	if z.table == nil {
+	if z.table() == nil {
 		return z.smallAt(rank, dst)
 	}
-	it := z.table.order.at(rank)
+	it := z.table().order.at(rank)
 	return bytesOf(it.member), it.score
 }
 
@@ -95,30 +95,30 @@ func (z *ZSet) At(rank int, dst []byte) (member []byte, score float64) {
 // ascending order until fn returns false. The slice is valid during the call only
 // and must not be written to; fn must not change the sorted set.
 func (z *ZSet) Range(from, to int, fn func(member []byte, score float64) bool) {
-	if z.table == nil {
+	if z.table() == nil {
 		z.smallRange(from, to, fn)
 		return
 	}
-	z.table.order.ascend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
+	z.table().order.ascend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
 }
 
 // RangeDown is Range in descending order: it begins with rank to-1.
 func (z *ZSet) RangeDown(from, to int, fn func(member []byte, score float64) bool) {
-	if z.table == nil {
+	if z.table() == nil {
 		z.smallRangeDown(from, to, fn)
 		return
 	}
-	z.table.order.descend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
+	z.table().order.descend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
 }
 
 // ByScore returns the ranks from..to-1 of the members whose scores are in r; none
 // if from is to.
 func (z *ZSet) ByScore(r ScoreRange) (from, to int) {
-	if z.table == nil {
+	if z.table() == nil {
 		return z.smallByScore(r)
 	}
-	from = z.table.order.lead(func(it *item) bool { return r.below(it.score) })
-	to = z.table.order.lead(func(it *item) bool { return r.upTo(it.score) })
+	from = z.table().order.lead(func(it *item) bool { return r.below(it.score) })
+	to = z.table().order.lead(func(it *item) bool { return r.upTo(it.score) })
 	return from, max(from, to)
 }
 
@@ -130,42 +130,38 @@ func (z *ZSet) ByLex(r LexRange, down bool) (from, to int) {
 	switch {
 	case r.empty():
 		return 0, 0
-	case z.table == nil:
+	case z.table() == nil:
 		return z.smallByLex(&r, down)
 	}
-	from = z.table.order.lead(func(it *item) bool { return r.below(bytesOf(it.member)) })
-	to = z.table.order.lead(func(it *item) bool { return r.upTo(bytesOf(it.member)) })
+	from = z.table().order.lead(func(it *item) bool { return r.below(bytesOf(it.member)) })
+	to = z.table().order.lead(func(it *item) bool { return r.upTo(bytesOf(it.member)) })
 	return from, max(from, to)
 }
 
 func (z *ZSet) smallRank(member []byte) (rank int, score float64, ok bool) {
-	if z.lp == nil {
-		return 0, 0, false
-	}
-	for pos := z.lp.First(); pos >= 0; rank++ {
-		at := z.lp.Next(pos)
-		if z.lp.EqualAt(pos, member) {
-			return rank, scoreOf(z.lp.Get(at)), true
+	lp := z.lp()
+	for pos := lp.First(); pos >= 0; rank++ {
+		at := lp.Next(pos)
+		if lp.EqualAt(pos, member) {
+			return rank, scoreOf(lp.Get(at)), true
 		}
-		pos = z.lp.Next(at)
+		pos = lp.Next(at)
 	}
 	return 0, 0, false
 }
 
 func (z *ZSet) smallByScore(r ScoreRange) (from, to int) {
-	if z.lp == nil {
-		return 0, 0
-	}
-	for pos := z.lp.First(); pos >= 0; to++ {
-		at := z.lp.Next(pos)
-		score := scoreOf(z.lp.Get(at))
+	lp := z.lp()
+	for pos := lp.First(); pos >= 0; to++ {
+		at := lp.Next(pos)
+		score := scoreOf(lp.Get(at))
 		if !r.upTo(score) {
 			break
 		}
 		if r.below(score) {
 			from++
 		}
-		pos = z.lp.Next(at)
+		pos = lp.Next(at)
 	}
 	return from, to
 }

@@ -1,8 +1,8 @@
 package zset
 
+import "lockserver/store/piece"
+
 const (
-	// headerBytes is a ZSet, and what the allocator rounds its bytes up by.
-	headerBytes = 48 + 16
 	// itemBytes is what a member takes in the tree: an item, in leaves that are two thirds full, and
 	// its share of what stands above them.
 	itemBytes = 24*3/2 + 4
@@ -13,9 +13,8 @@ const (
 // Size returns about how many bytes the sorted set takes. It depends on what is in it
 // alone, and on its form. O(1).
 func (z *ZSet) Size() int {
-	n := headerBytes + len(z.lp)
-	if z.table != nil {
-		n += treeBytes + z.table.scores.Size() + itemBytes*z.table.order.n
+	if t := z.table(); t != nil {
+		return treeBytes + t.scores.Size() + itemBytes*t.order.n
 	}
-	return n
+	return (piece.HeadBytes + len(z.lp()) + 15) &^ 15
 }

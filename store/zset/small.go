@@ -3,8 +3,10 @@ package zset
 import (
 	"bytes"
 	"strconv"
+	"unsafe"
 
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 const (
@@ -19,121 +21,146 @@ const (
 
 // fits reports whether a new member of so many bytes may be added to the listpack.
 func (z *ZSet) fits(lim Limits, length int) bool {
-	return z.Len() < lim.Entries && length <= lim.Value && len(z.lp)+length+maxElement+maxScore < maxListpack
+	return z.Len() < lim.Entries && length <= lim.Value && len(z.lp())+length+maxElement+maxScore < maxListpack
 }
 
 // smallFind returns the position of a member, or -1.
 func (z *ZSet) smallFind(member []byte) int {
-	if z.lp == nil {
-		return -1
-	}
-	return z.lp.Find(z.lp.First(), member, 1)
+	lp := z.lp()
+	return lp.Find(lp.First(), member, 1)
 }
 
 // smallInsert adds a member that is not there, in its place.
-func (z *ZSet) smallInsert(member []byte, score float64) {
+func (e *Edit) smallInsert(member []byte, score float64) {
 	var text [maxScore]byte
 	v := packedScore(text[:], score)
 	score = scoreOf(v)
-	z.reserve(len(member) + maxElement + v.Len() + 2)
-	pos := z.placeOf(member, score)
+	lp := e.lp()
+	if len(member)+maxElement+encodedScore(v) > cap(lp)-len(lp) {
+		lp = e.grow(lp, listpack.EncodedLen(member)+encodedScore(v))
+	}
+	pos := e.placeOf(member, score)
 	if pos < 0 {
-		z.lp = z.lp.Append(member)
-		if v.IsInt {
-			z.lp = z.lp.AppendInt(v.Int)
+		if lp = lp.Append(member); v.IsInt {
+			lp = lp.AppendInt(v.Int)
 		} else {
-			z.lp = z.lp.Append(v.Bytes())
+			lp = lp.Append(v.Bytes())
 		}
+		e.keep(lp)
 		return
 	}
 	spelled := v.Bytes()
 	if v.IsInt {
 		spelled = strconv.AppendInt(text[:0], v.Int, 10)
 	}
-	z.lp = z.lp.Insert(pos, spelled)
-	z.lp = z.lp.Insert(pos, member)
+	e.keep(lp.Insert(pos, spelled).Insert(pos, member))
+}
+
+// encodedScore returns how many bytes of a listpack a score takes.
+func encodedScore(v listpack.Value) int {
+	if v.IsInt {
+		return listpack.IntLen(v.Int)
+	}
+	return v.Len() + 2
+}
+
+// grow returns the listpack with room for so many more bytes.
+func (e *Edit) grow(lp listpack.List, more int) listpack.List {
+	if need := len(lp) + more; need > cap(lp) {
+		e.become(packed(e.common, lp, piece.RoomFor(need)-len(lp)))
+	}
+	return e.lp()
+}
+
+// keep takes what has become of the listpack. It stands where it stood.
+func (e *Edit) keep(lp listpack.List) {
+	if unsafe.SliceData(lp) != unsafe.SliceData(e.head.Room()) {
+		if invariants {
+			panic("zset: a listpack that has left its piece")
+		}
+		e.become(packed(e.common, lp, 0))
+	}
 }
 
 // placeOf returns the position of the member before which this one belongs, -1 if
 // it belongs at the end.
 func (z *ZSet) placeOf(member []byte, score float64) int {
-	last := z.lp.Last()
-	if last < 0 || scoreOf(z.lp.Get(last)) < score {
+	lp := z.lp()
+	last := lp.Last()
+	if last < 0 || scoreOf(lp.Get(last)) < score {
 		return -1 // scores that only grow are common
 	}
 	var text [20]byte
-	pos := z.lp.First()
+	pos := lp.First()
 	for pos >= 0 {
-		at := z.lp.Next(pos)
-		other := scoreOf(z.lp.Get(at))
-		if other > score || other == score && bytes.Compare(z.lp.Get(pos).Text(text[:]), member) > 0 {
+		at := lp.Next(pos)
+		other := scoreOf(lp.Get(at))
+		if other > score || other == score && bytes.Compare(lp.Get(pos).Text(text[:]), member) > 0 {
 			return pos
 		}
-		pos = z.lp.Next(at)
+		pos = lp.Next(at)
 	}
 	return -1
 }
 
 // smallMove gives the member at pos another score and reports whether it is
 // another one.
-func (z *ZSet) smallMove(pos int, member []byte, score float64) (changed bool) {
-	if scoreOf(z.lp.Get(z.lp.Next(pos))) == score {
+func (e *Edit) smallMove(pos int, member []byte, score float64) (changed bool) {
+	lp := e.lp()
+	if scoreOf(lp.Get(lp.Next(pos))) == score {
 		return false
 	}
-	z.lp = z.lp.Delete(pos, 2)
-	z.smallInsert(member, score)
+	e.keep(lp.Delete(pos, 2))
+	e.smallInsert(member, score)
 	return true
 }
 
-// reserve makes room for so many more bytes.
-func (z *ZSet) reserve(n int) {
-	if z.lp == nil {
-		z.lp = listpack.NewSize(n)
-	} else {
-		z.lp = z.lp.Reserve(n)
-	}
-}
-
-func (z *ZSet) smallRemove(member []byte) bool {
-	pos := z.smallFind(member)
+func (e *Edit) smallRemove(member []byte) bool {
+	pos := e.smallFind(member)
 	if pos < 0 {
 		return false
 	}
-	z.lp = z.lp.Delete(pos, 2).Trim()
+	lp := e.lp().Delete(pos, 2)
+	if cap(lp) > 256 && len(lp) < cap(lp)/4 {
+		e.become(packed(e.common, lp, 0))
+	}
 	return true
 }
 
 // smallSeek returns the position of the member of a rank, from the nearer end.
 func (z *ZSet) smallSeek(rank int) int {
+	lp := z.lp()
 	n := z.Len()
 	if rank < n/2 {
-		pos := z.lp.First()
+		pos := lp.First()
 		for range 2 * rank {
-			pos = z.lp.Next(pos)
+			pos = lp.Next(pos)
 		}
 		return pos
 	}
-	pos := z.lp.Last()
+	pos := lp.Last()
 	for range 2*(n-rank) - 1 {
-		pos = z.lp.Prev(pos)
+		pos = lp.Prev(pos)
 	}
 	return pos
 }
 
 func (z *ZSet) smallAt(rank int, dst []byte) (member []byte, score float64) {
+	lp := z.lp()
 	pos := z.smallSeek(rank)
-	return z.lp.Get(pos).Text(dst), scoreOf(z.lp.Get(z.lp.Next(pos)))
+	return lp.Get(pos).Text(dst), scoreOf(lp.Get(lp.Next(pos)))
 }
 
 func (z *ZSet) smallRange(from, to int, fn func(member []byte, score float64) bool) {
 	if from >= to {
 		return
 	}
+	lp := z.lp()
 	var text [20]byte
 	pos := z.smallSeek(from)
 	for range to - from {
-		member, at := z.lp.Step(pos)
-		score, next := z.lp.Step(at)
+		member, at := lp.Step(pos)
+		score, next := lp.Step(at)
 		if !fn(member.Text(text[:]), scoreOf(score)) {
 			return
 		}
@@ -145,14 +172,15 @@ func (z *ZSet) smallRangeDown(from, to int, fn func(member []byte, score float64
 	if from >= to {
 		return
 	}
+	lp := z.lp()
 	var text [20]byte
 	pos := z.smallSeek(to - 1)
 	for range to - from {
-		if !fn(z.lp.Get(pos).Text(text[:]), scoreOf(z.lp.Get(z.lp.Next(pos)))) {
+		if !fn(lp.Get(pos).Text(text[:]), scoreOf(lp.Get(lp.Next(pos)))) {
 			return
 		}
-		if pos = z.lp.Prev(pos); pos >= 0 {
-			pos = z.lp.Prev(pos)
+		if pos = lp.Prev(pos); pos >= 0 {
+			pos = lp.Prev(pos)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"lockserver/store/cow"
 	"lockserver/store/dict"
 	"lockserver/store/listpack"
+	"lockserver/store/piece"
 )
 
 // Limits say up to which size a sorted set stays a listpack:
@@ -16,22 +17,19 @@ type Limits struct {
 	Value   int // bytes of a member
 }
 
-// Common is what the sorted sets of a store have in common. They keep a pointer
-// to it: a million small ones are worth the words that this saves.
+// Common is what the sorted sets of a store have in common.
 type Common struct {
 	Epoch *cow.Epoch
 	Seed  maphash.Seed // of the dicts
 }
 
-// ZSet is a sorted set of byte strings. One goroutine at a time may use it, except
-// that after Clone the old header may be read elsewhere.
+// ZSet is a sorted set of byte strings, and is to be read; Edit writes. One goroutine at a time may use it,
+// except that after Clone the old one may be read elsewhere.
 //
-// Invariant: at most one of lp and table is not nil.
+// A small sorted set is one piece of memory, the listpack behind the head (package piece); of a table the
+// head is the beginning of it.
 type ZSet struct {
-	common *Common
-	lp     listpack.List // small form; nil while there was never a member
-	table  *table
-	stamp  uint64
+	head piece.Head
 }
 
 // table is the large form. It belongs to one header: Clone copies it.
@@ -39,81 +37,129 @@ type ZSet struct {
 // Invariant, checked by check: scores and order hold the same members with the
 // same scores, and the bytes of a member are shared.
 type table struct {
+	ZSet
 	scores *dict.Dict[float64]
 	order  tree
 }
 
+// Edit is a sorted set to write to. It takes another piece of memory as it grows: then ZSet is another one
+// from then on, and who keeps the sorted set takes that.
+type Edit struct {
+	*ZSet
+	common *Common
+}
+
 // New returns an empty sorted set.
-func New(c *Common) *ZSet { return &ZSet{common: c, stamp: c.Epoch.Now()} }
+func New(c *Common) Edit { return Edit{empty(c, 0), c} }
 
 // NewTable returns an empty sorted set that is a table from the start. It keeps the
 // sign of -0, which a listpack does not; see Compact.
-func NewTable(c *Common) *ZSet {
-	z := New(c)
-	z.table = newTable(c)
-	return z
+func NewTable(c *Common) Edit { return Edit{&newTable(c).ZSet, c} }
+
+// mostExpected is for how many bytes a sorted set gets room before they come.
+const mostExpected = 4096
+
+// NewFor returns an empty sorted set with room for a member with its score, and so many more of the same
+// size.
+func NewFor(c *Common, member []byte, score float64, more int) Edit {
+	var text [maxScore]byte
+	one := listpack.EncodedLen(member) + encodedScore(packedScore(text[:], score))
+	return Edit{empty(c, min(one*(1+more), max(one, mostExpected))), c}
 }
 
-// FromListpack returns a sorted set that takes over lp: members with scores, not
+// EditOf returns a sorted set to write to.
+func EditOf(c *Common, z *ZSet) Edit { return Edit{z, c} }
+
+// FromListpack returns a sorted set of what stands in lp: members with scores, not
 // empty, in order, no member twice, no score NaN.
 func FromListpack(c *Common, lim Limits, lp listpack.List) *ZSet {
-	z := New(c)
-	z.lp = lp
-	if z.Len() > lim.Entries {
-		z.convert()
+	e := Edit{packed(c, lp, 0), c}
+	if e.Len() > lim.Entries {
+		e.convert()
 	}
-	return z
+	return e.ZSet
 }
 
-// Stamp returns the epoch at which this header was made. If it is shared, the
-// sorted set must be replaced by its Clone before it is written to.
-func (z *ZSet) Stamp() uint64 { return z.stamp }
+// packed returns a small sorted set with a copy of lp, and room for so many bytes more.
+func packed(c *Common, lp listpack.List, more int) *ZSet {
+	head := piece.New(c.Epoch.Now(), 0, len(lp)+more)
+	copy(head.Room(), lp)
+	return (*ZSet)(unsafe.Pointer(head))
+}
 
-// Clone returns a header for writing, after a cut that shares this one. The old
-// header remains for the snapshot: Len, Encoding, Listpack, Range and RangeDown.
-func (z *ZSet) Clone() *ZSet {
-	clone := New(z.common)
-	switch {
-	case z.table != nil:
-		clone.table = &table{scores: z.table.scores.Clone(), order: z.table.order}
-	case z.lp != nil:
-		clone.lp = z.lp.Clone()
+// empty returns an empty listpack with room for so many bytes.
+func empty(c *Common, room int) *ZSet {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room)
+	listpack.NewIn(head.Room())
+	return (*ZSet)(unsafe.Pointer(head))
+}
+
+// lp returns the small form; nil of a table.
+func (z *ZSet) lp() listpack.List {
+	if z.head.Packed() {
+		return listpack.In(z.head.Room())
 	}
-	return clone
+	return nil
+}
+
+// table returns the large form; nil if the sorted set is small.
+func (z *ZSet) table() *table {
+	if z.head.Packed() {
+		return nil
+	}
+	return (*table)(unsafe.Pointer(z))
+}
+
+// become takes another piece, or header, for the sorted set.
+func (e *Edit) become(z *ZSet) {
+	e.head.Leave()
+	e.ZSet = z
+}
+
+// Moved reports whether a writer has taken another piece for the sorted set: there it is to be read.
+func (z *ZSet) Moved() bool { return z.head.Left() }
+
+// Stamp returns the epoch at which this sorted set was made. If it is shared, the
+// sorted set must be replaced by its Clone before it is written to.
+func (z *ZSet) Stamp() uint64 { return z.head.Stamp() }
+
+// Clone returns a sorted set for writing, after a cut that shares this one. The old
+// one remains for the snapshot: Len, Encoding, Listpack, Range and RangeDown.
+func (z *ZSet) Clone(c *Common) *ZSet {
+	t := z.table()
+	if t == nil {
+		return packed(c, z.lp(), 0)
+	}
+	clone := &table{ZSet: ZSet{piece.Large(c.Epoch.Now())}, scores: t.scores.Clone(), order: t.order}
+	return &clone.ZSet
 }
 
 // Copy returns a sorted set with the same members that shares nothing that is
 // written to, as COPY makes it.
-func (z *ZSet) Copy() *ZSet {
-	fresh := New(z.common)
-	if z.table == nil {
-		if z.lp != nil {
-			fresh.lp = z.lp.Clone()
-		}
-		return fresh
+func (z *ZSet) Copy(c *Common) *ZSet {
+	t := z.table()
+	if t == nil {
+		return packed(c, z.lp(), 0)
 	}
-	fresh.table = newTable(z.common)
-	z.table.order.ascend(0, z.Len(), func(it *item) bool {
-		fresh.table.insert(z.common.Epoch, *it)
+	fresh := newTable(c)
+	t.order.ascend(0, z.Len(), func(it *item) bool {
+		fresh.insert(c.Epoch, *it)
 		return true
 	})
-	return fresh
+	return &fresh.ZSet
 }
 
 // Len returns the number of members.
 func (z *ZSet) Len() int {
-	switch {
-	case z.table != nil:
-		return z.table.order.n
-	case z.lp != nil:
-		return z.lp.Len() / 2
+	if t := z.table(); t != nil {
+		return t.order.n
 	}
-	return 0
+	return z.lp().Len() / 2
 }
 
 // Encoding returns what OBJECT ENCODING calls the form: "listpack" or "skiplist".
 func (z *ZSet) Encoding() string {
-	if z.table != nil {
+	if z.table() != nil {
 		return "skiplist"
 	}
 	return "listpack"
@@ -122,69 +168,64 @@ func (z *ZSet) Encoding() string {
 // Listpack returns the bytes of the small form, member, score, and so on, in
 // order; false if the sorted set is a table. The list is to be read only.
 func (z *ZSet) Listpack() (listpack.List, bool) {
-	switch {
-	case z.table != nil:
-		return nil, false
-	case z.lp == nil:
-		return listpack.New(), true
-	}
-	return z.lp, true
+	lp := z.lp()
+	return lp, lp != nil
 }
 
 // Score returns a member's score; false if there is no such member.
 func (z *ZSet) Score(member []byte) (score float64, ok bool) {
-	if z.table == nil {
+	if z.table() == nil {
 		pos := z.smallFind(member)
 		if pos < 0 {
 			return 0, false
 		}
-		return scoreOf(z.lp.Get(z.lp.Next(pos))), true
+		return scoreOf(z.lp().Get(z.lp().Next(pos))), true
 	}
-	slot := z.table.find(member)
+	slot := z.table().find(member)
 	if slot < 0 {
 		return 0, false
 	}
-	_, v := z.table.scores.At(slot)
+	_, v := z.table().scores.At(slot)
 	return *v, true
 }
 
 // Set gives a member a score, which must not be NaN, and reports whether the
 // member is new, or else whether its score has changed. The bytes are copied; they
 // must not alias the sorted set.
-func (z *ZSet) Set(lim Limits, member []byte, score float64) (added, changed bool) {
-	z.mustOwn()
+func (e *Edit) Set(lim Limits, member []byte, score float64) (added, changed bool) {
+	e.mustOwn()
 	if score != score {
 		panic("zset: NaN is no score")
 	}
-	added, changed = z.set(lim, member, score)
-	z.checkNow()
+	added, changed = e.set(lim, member, score)
+	e.checkNow()
 	return added, changed
 }
 
-func (z *ZSet) set(lim Limits, member []byte, score float64) (added, changed bool) {
-	if z.table == nil {
-		if pos := z.smallFind(member); pos >= 0 {
-			return false, z.smallMove(pos, member, score)
+func (e *Edit) set(lim Limits, member []byte, score float64) (added, changed bool) {
+	if e.table() == nil {
+		if pos := e.smallFind(member); pos >= 0 {
+			return false, e.smallMove(pos, member, score)
 		}
-		if z.fits(lim, len(member)) {
-			z.smallInsert(member, score)
+		if e.fits(lim, len(member)) {
+			e.smallInsert(member, score)
 			return true, false
 		}
-		z.convert()
+		e.convert()
 	}
-	return z.table.set(z.common.Epoch, member, score)
+	return e.table().set(e.common.Epoch, member, score)
 }
 
 // Remove takes a member out and reports whether it was in. The bytes may alias
 // the sorted set, and are then no longer what they were.
-func (z *ZSet) Remove(member []byte) (removed bool) {
-	z.mustOwn()
-	if z.table == nil {
-		removed = z.smallRemove(member)
+func (e *Edit) Remove(member []byte) (removed bool) {
+	e.mustOwn()
+	if e.table() == nil {
+		removed = e.smallRemove(member)
 	} else {
-		removed = z.table.remove(z.common.Epoch, member)
+		removed = e.table().remove(e.common.Epoch, member)
 	}
-	z.checkNow()
+	e.checkNow()
 	return removed
 }
 
@@ -194,8 +235,8 @@ func (z *ZSet) Remove(member []byte) (removed bool) {
 // valid during the call only and must not be written to; fn must not change the
 // sorted set.
 func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float64)) uint64 {
-	if z.table != nil {
-		return z.table.scores.Scan(cursor, count, func(key string, v *float64) { fn(bytesOf(key), *v) })
+	if z.table() != nil {
+		return z.table().scores.Scan(cursor, count, func(key string, v *float64) { fn(bytesOf(key), *v) })
 	}
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
 		fn(member, score)
@@ -210,23 +251,23 @@ func (z *ZSet) Scan(cursor uint64, count int, fn func(member []byte, score float
 // valid until the next change. dst is scratch and may be nil. O(i) for a listpack,
 // which is small.
 func (z *ZSet) Pick(i int, dst []byte) (member []byte, score float64) {
-	if z.table == nil {
+	if z.table() == nil {
 		return z.smallAt(i, dst)
 	}
-	key, v := z.table.scores.At(i)
+	key, v := z.table().scores.At(i)
 	return bytesOf(key), *v
 }
 
 // Compact turns a table that fits into a listpack into one: what was computed, or
 // read from a file, begins as a table, while a sorted set that clients write to
 // never shrinks to a listpack.
-func (z *ZSet) Compact(lim Limits) {
-	z.mustOwn()
-	if z.table == nil || z.Len() > lim.Entries {
+func (e *Edit) Compact(lim Limits) {
+	e.mustOwn()
+	if e.table() == nil || e.Len() > lim.Entries {
 		return
 	}
 	size, fits := 0, true
-	z.table.order.ascend(0, z.Len(), func(it *item) bool {
+	e.table().order.ascend(0, e.Len(), func(it *item) bool {
 		size += len(it.member) + maxElement + maxScore
 		fits = len(it.member) <= lim.Value && size < maxListpack
 		return fits
@@ -234,41 +275,41 @@ func (z *ZSet) Compact(lim Limits) {
 	if !fits {
 		return
 	}
-	large := z.table
-	z.table = nil
+	large := e.table()
+	e.become(empty(e.common, size))
 	large.order.ascend(0, large.order.n, func(it *item) bool {
-		z.smallInsert(bytesOf(it.member), it.score)
+		e.smallInsert(bytesOf(it.member), it.score)
 		return true
 	})
-	z.lp = z.lp.Clone() // without the room to grow
+	e.become(packed(e.common, e.lp(), 0)) // without the room to grow
 }
 
-func (z *ZSet) mustOwn() {
-	if z.common.Epoch.Shared(z.stamp) {
+func (e *Edit) mustOwn() {
+	if e.common.Epoch.Shared(e.Stamp()) {
 		panic("zset: write to a header that a snapshot reads")
 	}
 }
 
-// convert turns the listpack into a table.
 // Expand makes a table of a sorted set that is a listpack.
-func (z *ZSet) Expand() {
-	z.mustOwn()
-	if z.table == nil {
-		z.convert()
+func (e *Edit) Expand() {
+	e.mustOwn()
+	if e.table() == nil {
+		e.convert()
 	}
 }
 
-func (z *ZSet) convert() {
-	fresh := newTable(z.common)
-	z.smallRange(0, z.Len(), func(member []byte, score float64) bool {
-		fresh.insert(z.common.Epoch, item{score, string(member)})
+// convert turns the listpack into a table.
+func (e *Edit) convert() {
+	fresh := newTable(e.common)
+	e.smallRange(0, e.Len(), func(member []byte, score float64) bool {
+		fresh.insert(e.common.Epoch, item{score, string(member)})
 		return true
 	})
-	z.table, z.lp = fresh, nil
+	e.become(&fresh.ZSet)
 }
 
 func newTable(c *Common) *table {
-	return &table{scores: dict.New[float64](c.Epoch, c.Seed)}
+	return &table{ZSet: ZSet{piece.Large(c.Epoch.Now())}, scores: dict.New[float64](c.Epoch, c.Seed)}
 }
 
 func (t *table) find(member []byte) int { return t.scores.Find(t.scores.Hash(member), member) }

@@ -13,8 +13,8 @@ import (
 	"lockserver/store/listpack"
 )
 
-func of(lim Limits, items ...item) *ZSet {
-	z := New(newCommon())
+func of(lim Limits, items ...item) *Edit {
+	z := newZSet()
 	for _, it := range items {
 		z.Set(lim, []byte(it.member), it.score)
 	}
@@ -29,7 +29,7 @@ func names(n int) (items []item) {
 }
 
 func TestEmpty(t *testing.T) {
-	z := New(newCommon())
+	z := newZSet()
 	require.Zero(t, z.Len())
 	require.Equal(t, "listpack", z.Encoding())
 	_, ok := z.Score([]byte("a"))
@@ -37,14 +37,14 @@ func TestEmpty(t *testing.T) {
 	_, _, ok = z.Rank([]byte("a"))
 	require.False(t, ok)
 	require.False(t, z.Remove([]byte("a")))
-	require.Empty(t, content(z))
-	require.Empty(t, contentDown(z))
+	require.Empty(t, content(z.ZSet))
+	require.Empty(t, contentDown(z.ZSet))
 	from, to := z.ByScore(ScoreRange{Min: math.Inf(-1), Max: math.Inf(1)})
 	require.Equal(t, 0, to-from)
 	from, to = z.ByLex(LexRange{Min: LexBound{Infinite: -1}, Max: LexBound{Infinite: 1}}, true)
 	require.Equal(t, 0, to-from)
-	require.Zero(t, z.Clone().Len())
-	require.Zero(t, z.Copy().Len())
+	require.Zero(t, z.Clone(z.common).Len())
+	require.Zero(t, z.Copy(z.common).Len())
 	lp, ok := z.Listpack()
 	require.True(t, ok)
 	require.Zero(t, lp.Len())
@@ -54,7 +54,7 @@ func TestEncodings(t *testing.T) {
 	few := Limits{Entries: 3, Value: 4}
 	for _, c := range []struct {
 		name string
-		z    *ZSet
+		z    *Edit
 		want string
 	}{
 		{"small", of(few, item{1, "a"}, item{2, "bbbb"}, item{3, "c"}), "listpack"},
@@ -127,22 +127,22 @@ func TestCompact(t *testing.T) {
 		{[]item{{2, "b"}, {1, "a"}, {1.5, "d"}, {0, "e"}}, "skiplist"},
 		{[]item{{2, "b"}, {1, "aaaaa"}}, "skiplist"},
 	} {
-		z := NewTable(newCommon())
+		z := newTableSet()
 		require.Equal(t, "skiplist", z.Encoding())
 		for _, it := range c.items {
 			z.Set(few, []byte(it.member), it.score)
 		}
-		before := content(z)
+		before := content(z.ZSet)
 		z.Compact(few)
 		require.Equal(t, c.want, z.Encoding(), "%v", c.items)
-		require.Equal(t, before, content(z))
+		require.Equal(t, before, content(z.ZSet))
 		require.NoError(t, z.check())
 		if lp, ok := z.Listpack(); ok {
 			grown, _ := of(few, c.items...).Listpack()
 			require.Equal(t, grown, lp)
 		}
 	}
-	z := NewTable(newCommon())
+	z := newTableSet()
 	z.Set(few, []byte("a"), math.Copysign(0, -1))
 	score, _ := z.Score([]byte("a"))
 	require.True(t, math.Signbit(score))
@@ -199,20 +199,20 @@ func TestByLexOfUnlikeScores(t *testing.T) {
 
 func TestMisusePanics(t *testing.T) {
 	common := newCommon()
-	z := New(common)
+	z := newZSetOf(common)
 	z.Set(limits, []byte("a"), 1)
 	require.Panics(t, func() { z.Set(limits, []byte("b"), math.NaN()) })
 	common.Epoch.Cut()
 	require.Panics(t, func() { z.Set(limits, []byte("b"), 1) })
 	require.Panics(t, func() { z.Remove([]byte("a")) })
-	require.NotPanics(t, func() { z.Clone().Set(limits, []byte("b"), 1) })
+	require.NotPanics(t, func() { clone := EditOf(z.common, z.Clone(z.common)); clone.Set(limits, []byte("b"), 1) })
 	common.Epoch.Release()
 	require.NotPanics(t, func() { z.Set(limits, []byte("b"), 1) })
 }
 
 func TestReadingDoesNotAllocate(t *testing.T) {
 	scratch := make([]byte, 0, 32)
-	for _, z := range []*ZSet{of(limits, append(names(50), item{0.1, "70"})...), of(limits, names(3000)...)} {
+	for _, z := range []*Edit{of(limits, append(names(50), item{0.1, "70"})...), of(limits, names(3000)...)} {
 		for _, m := range []string{"70", "user:20", strings.Repeat("x", 70)} {
 			member := []byte(m)
 			require.Zero(t, testing.AllocsPerRun(100, func() {
@@ -229,7 +229,7 @@ func TestReadingDoesNotAllocate(t *testing.T) {
 func BenchmarkMillion(b *testing.B) {
 	const n = 1_000_000
 	rng := newRand(b)
-	z := New(newCommon())
+	z := newZSet()
 	members := make([][]byte, n)
 	for i := range members {
 		members[i] = []byte("user:" + strconv.Itoa(i))
