@@ -54,6 +54,9 @@ func names() (list []string) {
 	return list
 }
 
+// selectable are the parts that -only may name.
+func selectable() []string { return append(names(), restSection) }
+
 func kinds() []kind {
 	return append(append([]kind{
 		key("string", "string of 64 bytes", "+OK", "SET", value),

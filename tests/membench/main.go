@@ -1,7 +1,8 @@
 // Command membench measures how many bytes of resident memory a thing takes: a string, a deadline, a small
 // container, an element of a large one, a lock, a waiter, an order of a sale, an entry of a stream. Each is
 // loaded into a fresh lockserver and into a fresh redis-server, and the growth is divided by how many there
-// are. It prints one markdown report.
+// are. Then whole servers: what is resident under load and in a rest (rest.go). It prints one markdown
+// report.
 //
 // It owns how the things are made and when memory is read. It must not know how a server works inside: it
 // starts the programs and talks the Redis protocol to them. Measuring a process needs Linux. Resident memory
@@ -51,14 +52,14 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("membench", flag.ContinueOnError)
 	benchkit.OracleFlag(f, &o.oracle)
 	f.StringVar(&counts, "counts", "10000,1000000,5000000", "comma-separated: how many of each thing")
-	f.StringVar(&only, "only", "", "comma-separated kinds: "+strings.Join(names(), ", "))
+	f.StringVar(&only, "only", "", "comma-separated kinds: "+strings.Join(selectable(), ", "))
 	f.DurationVar(&o.rest, "rest", 7*time.Second, "how long a server rests before its memory is read")
 	err := o.Parse(f, args, stderr, func() (err error) {
 		if o.Quick {
 			counts, o.rest = "10000", time.Second
 		}
 		if o.counts, err = parseCounts(counts); err == nil {
-			o.only, err = benchkit.Choose(only, names())
+			o.only, err = benchkit.Choose(only, selectable())
 		}
 		if err == nil && o.rest < 0 {
 			err = errors.New("-rest must not be negative")
@@ -136,6 +137,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		benchkit.CommandLine("go run ./tests/membench", args))
 	for _, n := range b.counts {
 		b.table(ctx, n)
+	}
+	for _, n := range append([]int{0}, b.counts...) {
+		b.rests(ctx, n)
 	}
 	b.report.Summary()
 	return o.Finish(b.report, stderr)

@@ -19,6 +19,9 @@ func TestOptions(t *testing.T) {
 	o, err = parseOptions([]string{"-quick"}, io.Discard)
 	require.NoError(t, err)
 	require.Equal(t, []int{10_000}, o.counts)
+	o, err = parseOptions([]string{"-only", restSection}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, []string{"rest"}, o.only)
 }
 
 func TestSenselessCommandLines(t *testing.T) {

@@ -19,6 +19,9 @@ const (
 
 // table measures all kinds with about n things each.
 func (b *bench) table(ctx context.Context, n int) {
+	if slices.Equal(b.only, []string{restSection}) {
+		return
+	}
 	b.report.Text(fmt.Sprintf("## %s of each\n\nGrowth of resident memory (VmRSS) from the empty server, with %d connections that have "+
 		"sent a PING, to the loaded one after %v without a request, in bytes a thing.", benchkit.Grouped(float64(n)), connections, b.rest))
 	var rows [][]string
@@ -79,10 +82,7 @@ func (b *bench) grownBy(ctx context.Context, k kind, p product, n int) (int64, e
 		return 0, fmt.Errorf("%w (is the limit of open files above %d?)", err, conns)
 	}
 	defer fleet.Close()
-	ping := benchkit.Traffic{Want: benchkit.Always("+PONG"), Append: func(out []byte, _ int) []byte {
-		return benchkit.Command(out, 1).Arg("PING")
-	}}
-	if _, err := fleet.Send(ctx, ping, conns, 1); err != nil {
+	if _, err := fleet.Send(ctx, pings(), conns, 1); err != nil {
 		return 0, err
 	}
 	if k.before != nil {
@@ -105,6 +105,13 @@ func (b *bench) grownBy(ctx context.Context, k kind, p product, n int) (int64, e
 		err = b.renewals(ctx, s, n)
 	}
 	return after - before, err
+}
+
+// pings sends PING.
+func pings() benchkit.Traffic {
+	return benchkit.Traffic{Want: benchkit.Always("+PONG"), Append: func(out []byte, _ int) []byte {
+		return benchkit.Command(out, 1).Arg("PING")
+	}}
 }
 
 // rested is the server's memory after a rest.
