@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"lockserver/persistence/aof"
 	"lockserver/server/replication"
@@ -61,8 +62,8 @@ type Member struct {
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it
 
-	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for. wanted:
-	// there is to be another.
+	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for.
+	// wanted: there is to be another.
 	round  int64
 	due    int64
 	wanted bool
@@ -116,6 +117,9 @@ func (m *Member) open() error {
 	})
 	if err := m.engine.Open(machine{m, run}); err != nil {
 		return err
+	}
+	if m.ending() { // Close may have found nothing open yet
+		return m.engine.Close()
 	}
 	m.host.Locked(func() {
 		if m.state == rebuilding {
@@ -197,8 +201,11 @@ func (m *Member) Leader() (p Peer, ok bool) {
 // lead makes this member the leader, if it still is when it has all that was committed before. Without the
 // lock.
 func (m *Member) lead(run int) {
-	if err := m.engine.Barrier(); err != nil {
-		return // it is the leader no more, or the others are not there: we hear of it
+	for m.engine.Barrier() != nil {
+		if !m.engine.Leads() || m.ending() {
+			return // we hear of it when it leads again
+		}
+		time.Sleep(barrierEvery) // the lead was to be handed on meanwhile, say, which may come to nothing
 	}
 	m.host.Slice(func() {
 		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() {
@@ -226,13 +233,17 @@ func (m *Member) lead(run int) {
 	})
 }
 
+// barrierEvery is how soon one who leads, and does not know all that was committed before, asks again.
+const barrierEvery = 10 * time.Millisecond
+
 // ahead reports whether the data has what may never be committed, and so be nobody's.
 func (m *Member) ahead() bool {
 	return len(m.bytes) > 0 || m.offset != m.applied.offset || m.applied.id != m.id && m.after != m.applied
 }
 
-// depose makes a leader a follower: another leads, or nobody. What it has done that is not committed may have
-// never been: it is thrown away with all data, which is built again from the log. The caller ends the unit.
+// depose makes a leader a follower: another leads, or nobody. What it has done that is not committed may
+// have never been: it is thrown away with all data, which is built again from the log. The caller ends the
+// unit.
 func (m *Member) depose(why string) {
 	if m.state != leading {
 		return
