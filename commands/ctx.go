@@ -61,8 +61,8 @@ type Settings struct {
 
 // Host is what the server does for the commands that need more than data.
 type Host interface {
-	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes. The
-	// error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
+	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
+	// The error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
 	// which it can rise (TokenCanRise).
@@ -85,8 +85,8 @@ type Host interface {
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
-	// TellFirst lets the client hear of what the running command has changed before the reply, which must not
-	// have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
+	// TellFirst lets the client hear of what the running command has changed before the reply, which must
+	// not have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
 	TellFirst(c *Ctx)
 	// Emptied is told that the running command has removed all keys of all databases: what is on disk must
 	// not bring them back.
@@ -121,6 +121,9 @@ type Host interface {
 
 // Wait is what a command that cannot be answered yet waits for. Nothing in it may point into Argv.
 type Wait struct {
+	// Argv is a copy of the command that the handler has made (Keys and Owner may be parts of it); nil: the
+	// server makes one.
+	Argv [][]byte
 	Keys [][]byte
 	// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
 	DeadlineMS int64

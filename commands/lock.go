@@ -205,10 +205,12 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
-	own := *l
-	own.owner = Clone(l.owner)
-	own.keys = CloneAll(l.keys)
-	err := c.Block(Wait{Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner, Shared: own.shared,
+	own, argv, at := *l, CloneAll(c.Argv), 1
+	if l.many {
+		at = 2 // behind numkeys
+	}
+	own.keys, own.owner = argv[at:at+len(l.keys)], argv[at+len(l.keys)]
+	err := c.Block(Wait{Argv: argv, Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner, Shared: own.shared,
 		Try: own.try, TimedOut: own.refuse, Undo: own.giveBack})
 	if err == nil {
 		own.tryAgain(c)

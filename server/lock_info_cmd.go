@@ -209,7 +209,7 @@ func (q *queue) numClaims() int {
 	if q == nil {
 		return 0
 	}
-	return q.claims
+	return int(q.claims)
 }
 
 // writeWaiters writes those who stand in a queue for a lock, in order: all of them, or the first.
@@ -239,7 +239,7 @@ func (w *waiter) write(out *resp.Writer) {
 	out.BulkString("owner")
 	out.Bulk(w.wait.Owner)
 	writeClient(out, w.session)
-	writeKnown(out, "waiting-since", w.sinceMS)
+	writeKnown(out, "waiting-since", w.sinceUS/1000)
 	writeKnown(out, "deadline", w.wait.DeadlineMS)
 }
 
@@ -359,7 +359,7 @@ func (ex *executor) noteLockWait(w *waiter) {
 	ex.stats.LocksOf(w.db.ID()).Waits.Add(us)
 	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
 	if us >= ex.gauge.LockWaitUS {
-		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.argv))
+		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.wait.Argv))
 	}
 }
 

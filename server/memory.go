@@ -84,7 +84,7 @@ func (s *session) uncount() {
 func (s *session) bytes() int {
 	n := sessionBytes + s.memory.room + s.memory.backlog + s.outputHeld()
 	if s.waiter != nil {
-		n += s.waiter.bytes + wordBytes*len(s.waiter.argv)
+		n += textBytes(s.waiter.wait.Argv) + wordBytes*len(s.waiter.wait.Argv)
 	}
 	if s.multi != nil {
 		n += s.multi.bytes()

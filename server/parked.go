@@ -22,9 +22,10 @@ import (
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
-	w := &waiter{session: s, row: c.Row, argv: commands.CloneAll(c.Argv), bytes: textBytes(c.Argv), db: c.DB, wait: wait, sinceMS: c.NowMS(),
-		sinceUS: ex.store.NowUS(),
-		muted:   s.replies.isMuted()}
+	if wait.Argv == nil {
+		wait.Argv = commands.CloneAll(c.Argv)
+	}
+	w := &waiter{session: s, row: c.Row, db: c.DB, wait: wait, sinceUS: ex.store.NowUS(), muted: s.replies.isMuted()}
 	w.timer.Of = w
 	ex.parking.enter(w)
 	if w.claimant != nil {
@@ -99,7 +100,7 @@ func (ex *executor) answered(w *waiter, mark int) {
 	if w.muted {
 		w.session.out.Rollback(mark)
 	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.noteReply(w.session, w.row, w.argv, mark)
+		ex.noteReply(w.session, w.row, w.wait.Argv, mark)
 	}
 	w.session.tells = true
 	if w.fault != nil {
@@ -232,8 +233,8 @@ func (ex *executor) try(w *waiter) bool {
 	mark := c.Out.Mark()
 	done := false
 	ex.parking.serving = w
-	ex.tracking.act(w.session)                           // not whoever made the key ready
-	err := w.session.permit(w.row, w.argv, acl.TopLevel) // it may have lost the right while it waited
+	ex.tracking.act(w.session)                                // not whoever made the key ready
+	err := w.session.permit(w.row, w.wait.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
 		if w.timed {
@@ -246,7 +247,7 @@ func (ex *executor) try(w *waiter) bool {
 		if w.timed {
 			w.took += time.Since(start)
 		}
-		ex.noteReads(w.session, w.row, w.argv)
+		ex.noteReads(w.session, w.row, w.wait.Argv)
 	}
 	ex.parking.serving = nil
 	ex.tellOwn()
@@ -282,7 +283,7 @@ func (ex *executor) undo(w *waiter) {
 		return
 	}
 	c := ex.freeCtx()
-	ex.prepare(c, w.session, w.row, w.argv)
+	ex.prepare(c, w.session, w.row, w.wait.Argv)
 	c.DB, c.MayBlock, c.Out = w.db, false, new(resp.Writer) // nobody reads it
 	_ = ex.contain(w.row, func() error {
 		w.wait.Undo(c)
@@ -297,7 +298,7 @@ func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
 		w.session.takeInbox()
 	}
 	c := ex.freeCtx()
-	ex.prepare(c, w.session, w.row, w.argv)
+	ex.prepare(c, w.session, w.row, w.wait.Argv)
 	c.DB = w.db
 	c.MayBlock = false
 	return c

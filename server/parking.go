@@ -16,24 +16,21 @@ import (
 type waiter struct {
 	session *session
 	row     *commands.Row
-	argv    [][]byte
 	db      *store.DB
-	wait    commands.Wait
+	wait    commands.Wait // with Argv
 	places  []*place
 	timer   timer
-	sinceMS int64
-	sinceUS int64           // the same
-	bytes   int             // of argv
-	muted   bool            // CLIENT REPLY OFF or SKIP was in force when the command came
+	sinceUS int64
 	fault   *testmode.Fault // what becomes of its reply, on purpose; nil: nothing
 
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if wait.Owner says so
 	older, younger *waiter   // the claimant's others
 	before, behind *waiter   // those that wait for locks, in the order in which they began
-	timed          bool      // what its attempts take is measured
 	took           time.Duration
+	timed          bool // what its attempts take is measured
 	granted        bool // it leaves its queues because it got what it waited for
+	muted          bool // CLIENT REPLY OFF or SKIP was in force when the command came
 }
 
 // place is a waiter's stand in one key's queue.
@@ -51,9 +48,9 @@ type queue struct {
 	db          int
 	key         string
 	first, last *place
-	claims      int    // how many of them wait for a lock
 	branches    *place // those that wait for more than this key, in no order
 	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
+	claims      int32  // how many of them wait for a lock
 	shared      bool   // the lock had shared holders when the queue was last served
 	ready       bool   // stands in parking.ready
 	again       *retry // nil: nobody has asked for one
