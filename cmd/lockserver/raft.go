@@ -18,8 +18,8 @@ import (
 	"lockserver/server/topology"
 )
 
-// joinGroup makes the server that o is for a member of a raft group, if the configuration says so. leave lets
-// go of what that keeps, when the server has ended.
+// joinGroup makes the server that o is for a member of a raft group, if the configuration says so. leave
+// lets go of what that keeps, when the server has ended.
 func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	c := &p.config.Raft
 	if c.ID == "" {
@@ -44,6 +44,7 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	if err := engine.KeepIn(dir, c.Group, &eo); err != nil {
 		return nil, err
 	}
+	n.Charter = eo.Charter
 	form := topology.Cluster
 	if c.Clients == "sentinel" {
 		form = topology.Sentinel
@@ -59,8 +60,8 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}, nil
 }
 
-// whoIs finds the member among those that form the group. One that is added later is not among them, and says
-// itself where it is reached.
+// whoIs finds the member among those that form the group. One that is added later is not among them, and
+// says itself where it is reached.
 func whoIs(c *config.Raft, port int) (self raft.Peer, peers []raft.Peer, err error) {
 	if c.Group == "" || strings.ContainsAny(c.Group, " \t\r\n") {
 		return self, nil, fmt.Errorf("raft-group '%s': a name without spaces", c.Group)

@@ -21,6 +21,8 @@ const (
 	// name, and a newline.
 	memberFile = "member"
 	lockFile   = "lock"
+	// charterFile has the group's charter. Its format, do not change: that, and a newline.
+	charterFile = "charter"
 	// keptSnapshots are the newest ones, of which the last but one is there while one is made.
 	keptSnapshots = 2
 	// cachedEntries are kept in memory, for members that keep up.
@@ -43,6 +45,9 @@ func KeepIn(dir, group string, o *Options) (err error) {
 		}
 	}()
 	if err := belongs(filepath.Join(dir, memberFile), o.ID+" "+group); err != nil {
+		return err
+	}
+	if o.Charter, err = openCharter(filepath.Join(dir, charterFile), o.Peers); err != nil {
 		return err
 	}
 	log, err := wal.Open(filepath.Join(dir, "wal"))

@@ -6,8 +6,9 @@
 //
 // engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
 // becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
-// connections, receive.go what comes on them, vote.go whose votes count, transport.go breaks these off,
-// handover.go hands the lead on. In tests transport and stores are the library's own, in memory.
+// connections, receive.go what comes on them, vote.go whose votes count, charter.go which group this is,
+// transport.go breaks these off, handover.go hands the lead on. In tests transport and stores are the
+// library's own, in memory.
 package engine
 
 import (
@@ -41,6 +42,8 @@ type Options struct {
 	Logs      hraft.LogStore
 	Stable    hraft.StableStore
 	Snapshots hraft.SnapshotStore
+	// Charter tells the group from others of its name, for Network.
+	Charter *Charter
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
 	// Release lets go of the stores when the engine has ended for good; nil: nothing is to be done.

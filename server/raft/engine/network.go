@@ -22,6 +22,8 @@ type Network struct {
 	// Self is the member's address as the others know it (Address).
 	Self hraft.ServerAddress
 	Log  *slog.Logger
+	// Charter tells groups of the same name apart; nil: nobody does.
+	Charter *Charter
 	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
 	Accept func(net.Conn) net.Conn
 	Dial   func(ctx context.Context, address string) (net.Conn, error)
@@ -145,14 +147,14 @@ func (s *stream) admit(c net.Conn) {
 	}
 }
 
-// The first line of a connection, do not change: this word, a version, the group, who calls, and whom, with
-// spaces between them. The answer is a line that begins with + or, with what is wrong, with -.
+// The first line of a connection, do not change: this word, a version, the group, who calls, whom, and the
+// charter, with spaces between them. The answer is a line that begins with + or, with what is wrong, with -.
 const greeting = "lockserver-raft 1"
 
 // judge says what is wrong with a caller.
 func (n *Network) judge(said string) error {
 	words := strings.Fields(said)
-	if len(words) != 5 || strings.Join(words[:2], " ") != greeting {
+	if len(words) != 6 || strings.Join(words[:2], " ") != greeting {
 		return fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
 	}
 	group, from, to := words[2], words[3], words[4]
@@ -164,7 +166,7 @@ func (n *Network) judge(said string) error {
 	case to != strings.SplitN(string(n.Self), "/", 2)[0]:
 		return fmt.Errorf("it calls %s, and this is %s", to, n.Self)
 	}
-	return nil
+	return n.Charter.meet(words[5])
 }
 
 // readLine reads a line, and nothing behind it.
@@ -203,7 +205,7 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 	}
 	deadline, _ := ctx.Deadline()
 	_ = c.SetDeadline(deadline)
-	_, err = fmt.Fprintf(c, "%s %s %s %s\n", greeting, s.network.Group, s.network.ID, to)
+	_, err = fmt.Fprintf(c, "%s %s %s %s %s\n", greeting, s.network.Group, s.network.ID, to, s.network.Charter.said())
 	said := ""
 	if err == nil {
 		said, err = readLine(c)

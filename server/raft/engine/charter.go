@@ -1,0 +1,101 @@
+package engine
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"lockserver/persistence"
+	"lockserver/server/raft"
+)
+
+// Charter tells groups of one name apart, most of which have the default one: it is made of the members that
+// a group was formed by. Who is added later takes that of the first who calls, and keeps it. So a server
+// that somebody adds by mistake, but is a member of another group, refuses what would be another log.
+type Charter struct {
+	path string // the file that it is kept in
+
+	mu sync.Mutex
+	is string // "": not known yet
+}
+
+// unknown is how a member that has no charter yet says so.
+const unknown = "-"
+
+// errOtherCharter is what is wrong with who was formed by others.
+var errOtherCharter = errors.New("it is of another group of the same name, which other raft-members have formed. Give groups names of their own " +
+	"(raft-group); a server that is to change its group needs an empty directory raft")
+
+// charterOf makes the charter of a group from who forms it: ids, and where members are reached.
+func charterOf(founders []raft.Peer) string {
+	var all []string
+	for _, p := range founders {
+		all = append(all, p.ID+"="+p.Raft)
+	}
+	slices.Sort(all)
+	sum := sha256.Sum256([]byte(strings.Join(all, " ")))
+	return fmt.Sprintf("%x", sum[:12])
+}
+
+// openCharter reads a charter, or makes that of founders, of whom there may be none.
+func openCharter(path string, founders []raft.Peer) (*Charter, error) {
+	c := &Charter{path: path}
+	found, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		c.is = strings.TrimSpace(string(found))
+		return c, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	case len(founders) > 0:
+		return c, c.take(charterOf(founders))
+	}
+	return c, nil
+}
+
+// take makes a charter the member's own.
+func (c *Charter) take(charter string) error {
+	err := persistence.ReplaceFile(c.path, 0o600, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, charter)
+		return err
+	})
+	if err == nil {
+		c.is = charter
+	}
+	return err
+}
+
+// said is what a member says to others of its charter.
+func (c *Charter) said() string {
+	if c == nil {
+		return unknown
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.is == "" {
+		return unknown
+	}
+	return c.is
+}
+
+// meet says what is wrong with another member's charter. Who has none takes it over.
+func (c *Charter) meet(other string) error {
+	if c == nil {
+		return nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.is == other, c.is == "" && other == unknown:
+		return nil
+	case c.is == "":
+		return c.take(other)
+	}
+	return errOtherCharter
+}

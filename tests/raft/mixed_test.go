@@ -1,0 +1,42 @@
+//go:build raft && unix
+
+package raft
+
+import (
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/tests/fleet"
+)
+
+// TestGroupsAreMixedUp: a server that is a member of another group of the same name, and is made one of this
+// group by mistake, refuses, and its log says what to do. Both groups keep what they have.
+func TestGroupsAreMixedUp(t *testing.T) {
+	all := processes(t)
+	for _, p := range all {
+		p.Start()
+	}
+	eventually(t, "this group serves", func() bool { return leaderOf(t, all).Try("SET", "whose", "ours").Str == "OK" })
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	at := l.Addr().String()
+	require.NoError(t, l.Close())
+	alone := fleet.NewProcess(t, lockserver(t), "raft-id d\nraft-listen "+at+"\ninclude members\n")
+	require.NoError(t, os.WriteFile(filepath.Join(alone.Dir(), "members"), []byte("raft-members d="+at+"/"+alone.Addr()+"\n"), 0o600))
+	alone.Start()
+	eventually(t, "the other serves", func() bool { return alone.Try("SET", "whose", "theirs").Str == "OK" })
+	eventually(t, "it is refused, and the log says why", func() bool {
+		leaderOf(t, all).Try("RAFT", "ADD", "d", at, alone.Addr())
+		log, err := os.ReadFile(filepath.Join(alone.Dir(), "log"))
+		return err == nil && strings.Contains(string(log), "another group of the same name") && strings.Contains(string(log), "raft-group")
+	})
+	eventually(t, "its group is as it was", func() bool { return alone.Try("GET", "whose").Str == "theirs" })
+	eventually(t, "it can be taken out again", func() bool { return leaderOf(t, all).Try("RAFT", "REMOVE", "d").Str == "OK" })
+	eventually(t, "nobody knows it any more", func() bool { return len(leaderOf(t, all).Try("RAFT", "MEMBERS").Elems) == 3 })
+	eventually(t, "this group is as it was", func() bool { return leaderOf(t, all).Try("GET", "whose").Str == "ours" })
+}
