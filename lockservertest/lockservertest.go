@@ -148,6 +148,12 @@ func (s *Server) Fault(f Fault) (end func()) {
 // without a terminal: a line an element. An error fails the test.
 func (s *Server) Do(words ...string) string {
 	s.t.Helper()
+	return strings.Join(lines(s.reply(words...)), "\n")
+}
+
+// reply is Do's reply as it came.
+func (s *Server) reply(words ...string) resp.Value {
+	s.t.Helper()
 	v, err := s.conn.Do(words...)
 	if err == nil {
 		err = call.Failure(v)
@@ -155,7 +161,7 @@ func (s *Server) Do(words ...string) string {
 	if err != nil {
 		s.t.Fatalf("lockservertest: %s: %v", strings.Join(words, " "), err)
 	}
-	return strings.Join(lines(v), "\n")
+	return v
 }
 
 // Check fails the test unless the command has that reply, as Do returns it.
@@ -183,9 +189,9 @@ func (s *Server) Await(want string, words ...string) {
 // Keys are the keys of the first database, in order.
 func (s *Server) Keys() []string {
 	s.t.Helper()
-	keys := strings.Split(s.Do("KEYS", "*"), "\n")
+	keys := lines(s.reply("KEYS", "*"))
 	slices.Sort(keys)
-	return slices.DeleteFunc(keys, func(key string) bool { return key == "" })
+	return keys
 }
 
 // lines is a reply, a line an element.

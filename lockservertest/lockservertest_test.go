@@ -44,6 +44,45 @@ func TestRun(t *testing.T) {
 	require.WithinDuration(t, time.Now(), srv.Now(), time.Minute)
 }
 
+// A test that fails can show what there is, whatever the keys and values are.
+func TestDump(t *testing.T) {
+	srv := Run(t)
+	require.Empty(t, srv.Dump())
+	srv.FreezeAt(time.UnixMilli(1_000_000))
+	srv.Do("SET", "door", "alice", "PX", "30000")
+	srv.Do("SET", "", "empty")
+	srv.Do("SET", "two\nlines", "\x00")
+	srv.Do("HSET", "cart", "pear", "1", "apple", "2")
+	srv.Do("SADD", "s", "b", "a")
+	srv.Do("RPUSH", "l", "b", "a")
+	srv.Do("ZADD", "z", "1.5", "b", "2", "a")
+	srv.Do("XADD", "x", "1-1", "f", "v", "g", "w")
+	srv.Do("BF.ADD", "bf", "a")
+	require.Equal(t, []string{"", "bf", "cart", "door", "l", "s", "two\nlines", "x", "z"}, srv.Keys())
+	require.Equal(t, `"" string
+  "empty"
+"bf" MBbloom--
+"cart" hash
+  "apple" "2"
+  "pear" "1"
+"door" string until 1970-01-01T00:17:10Z
+  "alice"
+"l" list
+  "b"
+  "a"
+"s" set
+  "a"
+  "b"
+"two\nlines" string
+  "\x00"
+"x" stream
+  "1-1" "f" "v" "g" "w"
+"z" zset
+  "b" "1.5"
+  "a" "2"
+`, srv.Dump())
+}
+
 // Clients of clusters and of Sentinels find the leader, and its successor.
 func TestRunGroups(t *testing.T) {
 	ctx := context.Background()
