@@ -15,10 +15,13 @@ import (
 // entries. So we do, before anybody waits. (A goroutine for each future, which is left behind with what is
 // forgotten, was tried before: it costs one for each entry, and those that stay add up with each
 // rebuilding.)
-func (r *running) await(f hraft.Future) (wait func() error) {
+func (r *running) await(f hraft.Future) (wait func() error) { return awaitUntil(f, r.ended) }
+
+// awaitUntil is await with another end.
+func awaitUntil(f hraft.Future, over chan struct{}) (wait func() error) {
 	if v := reflect.ValueOf(f); v.Kind() == reflect.Pointer { // otherwise it is an error, which waits for nothing
 		if end := v.Elem().FieldByName("ShutdownCh"); end.IsValid() && end.IsNil() {
-			end.Set(reflect.ValueOf(r.ended))
+			end.Set(reflect.ValueOf(over))
 		}
 	}
 	return f.Error

@@ -72,6 +72,7 @@ type running struct {
 	ended    chan struct{}
 	watching sync.WaitGroup
 	handing  handing
+	parting  *parting
 }
 
 // New makes an engine, which does nothing before Open.
@@ -122,7 +123,8 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+		parting: newParting()}
 	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
@@ -131,8 +133,13 @@ func (e *Engine) Open(m raft.Machine) error {
 	r.watching.Go(func() { r.watch(m) })
 	seen := make(chan hraft.Observation, 16)
 	r.raft.RegisterObserver(hraft.NewObserver(seen, false, func(o *hraft.Observation) bool {
-		switch o.Data.(type) {
-		case hraft.LeaderObservation, hraft.PeerObservation:
+		switch data := o.Data.(type) {
+		case hraft.LeaderObservation:
+			return true
+		case hraft.PeerObservation:
+			if data.Removed {
+				r.parting.tell()
+			}
 			return true
 		}
 		return false
@@ -223,6 +230,7 @@ func (e *Engine) Close() error {
 	}
 	ended := r.raft.Shutdown()
 	close(r.ended) // who waits for what was proposed need not any longer
+	r.parting.end()
 	r.witness.hangUp()
 	err := ended.Error()
 	r.watching.Wait()

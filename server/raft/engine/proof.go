@@ -127,7 +127,7 @@ const proveEvery = 20 * time.Millisecond
 // that it does; or when it is found out that it does not.
 func (r *running) prove(question uint64) error {
 	for {
-		if err := r.await(r.raft.VerifyLeader())(); err != nil {
+		if err := r.verify(); err != nil {
 			return err
 		}
 		all, term := r.raft.GetConfiguration(), r.leads.Load()
@@ -148,6 +148,54 @@ func (r *running) prove(question uint64) error {
 			return hraft.ErrRaftShutdown
 		}
 	}
+}
+
+// verify asks the library whether this member leads. It asks the others, and counts their answers up to the
+// majority that there was: those of who is taken out of the group meanwhile never come, and if they were
+// needed it has no answer, ever. So a question is over when a member goes, and is put again.
+func (r *running) verify() error {
+	for {
+		over := r.parting.next()
+		err := awaitUntil(r.raft.VerifyLeader(), over)()
+		if !errors.Is(err, hraft.ErrRaftShutdown) || r.parting.next() == over { // it ends, for all
+			return err
+		}
+	}
+}
+
+// parting tells that a member was taken out of the group, or that the engine ends. Make it with newParting.
+type parting struct {
+	mu    sync.Mutex
+	over  chan struct{} // closed when it happens
+	ended bool
+}
+
+func newParting() *parting { return &parting{over: make(chan struct{})} }
+
+// next is closed by what happens next.
+func (p *parting) next() chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.over
+}
+
+// tell says that a member has gone.
+func (p *parting) tell() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended {
+		return
+	}
+	close(p.over)
+	p.over = make(chan struct{})
+}
+
+// end says that the engine ends.
+func (p *parting) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	close(p.over)
 }
 
 // learn remembers in which term this member leads, when it hears that it does: an election that it has not
