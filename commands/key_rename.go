@@ -27,13 +27,13 @@ func renameKey(c *Ctx, key, newKey []byte) {
 	c.Notify(keyevent.Generic, "rename_to", newKey)
 }
 
-// renamenx finds a key's own name taken.
+// renamenx finds a key's own name taken, without looking again: that would count as another use.
 func renamenx(c *Ctx) error {
 	key, newKey := c.Argv[1], c.Argv[2]
 	if !c.DB.FindToWrite(key).OK() {
 		return ErrNoSuchKey
 	}
-	if c.DB.FindToWrite(newKey).OK() {
+	if bytes.Equal(key, newKey) || c.DB.FindToWrite(newKey).OK() {
 		c.Out.Int(0)
 		return nil
 	}

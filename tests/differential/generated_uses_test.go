@@ -120,6 +120,27 @@ func TestUsesByWaiting(t *testing.T) {
 	}
 }
 
+// TestUsesOfOneKeyTwice compares what is counted when the keys that a command names are one and the same,
+// which generated ones hardly ever are.
+func TestUsesOfOneKeyTwice(t *testing.T) {
+	p := startUses(t)
+	for _, line := range []string{"RENAME s1 s1", "RENAMENX s1 s1", "COPY s1 s1 REPLACE", "MGET s1 s1", "MSET s1 a s1 b", "MSETNX s1 a s1 b", "EXISTS s1 s1",
+		"TOUCH s1 s1", "BITOP AND s1 s1 s1", "LCS s1 s1", "PFMERGE p1 p1 p1", "PFCOUNT p1 p1", "LMOVE l1 l1 LEFT RIGHT", "RPOPLPUSH l1 l1",
+		"LMPOP 2 l1 l1 LEFT", "BLMOVE l1 l1 LEFT RIGHT 0", "SMOVE t1 t1 a", "SMOVE t1 t1 x", "SINTER t1 t1", "SINTERCARD 2 t1 t1", "SUNIONSTORE t1 t1 t1", "SDIFFSTORE t1 t1 t1",
+		"ZUNIONSTORE z1 2 z1 z1", "ZINTER 2 z1 z1", "ZDIFF 2 z1 z1", "ZRANGESTORE z1 z1 0 -1", "ZMPOP 2 z1 z1 MIN", "SORT l1 ALPHA STORE l1",
+		"GEOSEARCHSTORE g1 g1 FROMMEMBER a BYRADIUS 1 m", "XREAD STREAMS x1 x1 0 0", "DEL s1 s1", "UNLINK l1 l1"} {
+		p.begin(2)
+		for _, before := range []string{"SET s1 a", "PFADD p1 a", "RPUSH l1 a b c", "SADD t1 a b", "ZADD z1 1 a 2 b", "GEOADD g1 1 1 a", "XADD x1 1-1 f v"} {
+			p.both(strings.Fields(before)...)
+		}
+		was := p.uses()
+		p.do(strings.Fields(line)...)
+		if wrong := was.different(p.uses()); wrong != "" {
+			t.Errorf("%s\n%s", line, wrong)
+		}
+	}
+}
+
 // usesPair is a pair of servers that count each use of a key.
 type usesPair struct{ *pair }
 
