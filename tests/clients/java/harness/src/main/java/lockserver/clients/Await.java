@@ -5,7 +5,7 @@ import java.util.concurrent.Callable;
 /** Waiting for a condition instead of for a time. */
 public final class Await {
     /** How long a condition may take on the slowest machine, in milliseconds, before the test has failed. */
-    public static final long DEADLINE_MS = 30_000;
+    public static final long DEADLINE_MS = 60_000;
 
     private static final long PAUSE_MS = 5;
 
