@@ -35,7 +35,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -271,7 +271,7 @@ hostile: ## what no client would send, in random pipelines, and kill -9, with pl
 # NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))
 
-bench: need-oracle $(NEEDS_TLS) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
+bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
 	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures $(if $(PART),-part $(PART))) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
 
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
@@ -289,8 +289,11 @@ bench-memory: need-oracle ## bytes of resident memory a key, element, lock, wait
 bench-replication: need-oracle ## what an effect costs with replicas, a full sync under load, a replica's load, and replicas that do not read, beside ORACLE; ONLY=sync: a part
 	$(GO) run ./tests/replbench -oracle "$(ORACLE)" -only "$(ONLY)" $(if $(QUICK),-quick)
 
-bench-raft: build ## a group of three beside three etcd: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
-	cd tests/comparison && $(GO) run ./raftbench -binary ../../bin/lockserver -only "$(ONLY)" $(if $(QUICK),-quick)
+hazelcast: need-java ## compile the Hazelcast that bench-raft measures beside, which Maven fetches
+	cd tests/comparison/hazelcast && mvn -B -ntp -q compile dependency:build-classpath
+
+bench-raft: build hazelcast ## a group of three beside three etcd and three Hazelcast: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
+	cd tests/comparison && $(GO) run ./raftbench -binary ../../bin/lockserver -hazelcast hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
 
 bench-testing: build ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	cd tests/comparison && $(GO) run ./minibench -binary ../../bin/lockserver

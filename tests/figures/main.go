@@ -162,8 +162,8 @@ func (o options) measure(ctx context.Context, stdout, stderr io.Writer) (data, e
 	return d, nil
 }
 
-// The benchmarks that have runs of their own: several servers at once, for minutes. What is beside etcd is a
-// program of another module.
+// The benchmarks that have runs of their own: several servers at once, for minutes. What is beside etcd
+// and Hazelcast is a program of another module; `make hazelcast` has compiled the members before.
 const (
 	replbench = "replbench"
 	raftbench = "raftbench"
@@ -191,6 +191,7 @@ func (o options) measurePart(ctx context.Context, stdout, stderr io.Writer) (dat
 	}
 	var path string
 	if o.part == raftbench {
+		args = append(args, "-hazelcast", filepath.Join(o.root, "tests", "comparison", "hazelcast"))
 		path, err = benchkit.BuildIn(ctx, filepath.Join(o.root, "tests", "comparison"), dir, "lockserver/tests/comparison/raftbench")
 	} else {
 		args = append(args, "-oracle", o.oracle)

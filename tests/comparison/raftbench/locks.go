@@ -21,28 +21,73 @@ const (
 	mostCPU   = 0.2  // of etcd's processor time for a pair
 )
 
-// locks has clients lock and unlock, in turn, in both.
+// system is what the group is measured beside, and the group.
+type system struct {
+	name, row          string // row: in the table
+	round              func(context.Context) (perSecond, each float64, err error)
+	leastRate, mostCPU float64   // the goals of the group beside it; 0: none
+	rates, cpus        []float64 // of the rounds
+}
+
+// systems are those of a run, the group last.
+func (b *bench) systems() []*system {
+	all := []*system{{name: "etcd", row: "three etcd", round: b.etcdLocks, leastRate: leastRate, mostCPU: mostCPU}}
+	if b.hazelcast != nil {
+		all = append(all, &system{name: "Hazelcast", row: "three Hazelcast", round: b.hazelcastLocks})
+	}
+	return append(all, &system{name: "lockserver", row: "three lockservers", round: b.groupLocks})
+}
+
+// locks has clients lock and unlock, in turn, in all systems.
 func (b *bench) locks(ctx context.Context) error {
-	b.report.Text(fmt.Sprintf("## Locks of a group, beside etcd\n\n%d clients, each of which takes a lock of its own and gives it back, again and again for %v: `LOCK` and `UNLOCK` "+
-		"on three lockservers, `concurrency.Mutex` of etcd's client on three etcd. A pair is one of each; both wait for the disks of a majority. Processor time is that of the three "+
-		"servers together. Medians of %d round(s), in brackets the least and the greatest.", b.sizes.clients, b.sizes.span, b.Rounds))
-	var rate, cpu benchkit.Rounds
+	b.report.Text(b.locksText())
+	all := b.systems()
 	for range b.Rounds {
-		for at, one := range []func(context.Context) (float64, float64, error){b.etcdLocks, b.groupLocks} {
-			perSecond, each, err := one(ctx)
+		for _, s := range all {
+			perSecond, each, err := s.round(ctx)
 			if err != nil {
 				return err
 			}
-			rate[at], cpu[at] = append(rate[at], perSecond), append(cpu[at], each)
+			s.rates, s.cpus = append(s.rates, perSecond), append(s.cpus, each)
 		}
 	}
-	times, part := rate.Ratio(), cpu.Ratio()
-	b.report.Table([]string{"servers", "pairs a second", "ratio", "target", "processor time a pair", "ratio", "target"}, [][]string{
-		{"three etcd", spread(rate[0], benchkit.Grouped), "", "", spread(cpu[0], microseconds), "", ""},
-		{"three lockservers", spread(rate[1], benchkit.Grouped), benchkit.Times(times), b.report.AtLeast("locks of a group beside etcd, rate", times, leastRate, benchkit.Times),
-			spread(cpu[1], microseconds), benchkit.Times(part), b.report.AtMost("locks of a group beside etcd, processor time", part, mostCPU, benchkit.Times)},
-	})
+	group := all[len(all)-1]
+	var rows [][]string
+	for _, s := range all {
+		row := []string{s.row, spread(s.rates, benchkit.Grouped), "", "", spread(s.cpus, microseconds), "", ""}
+		if s != group {
+			times, part := benchkit.Rounds{s.rates, group.rates}.Ratio(), benchkit.Rounds{s.cpus, group.cpus}.Ratio()
+			row[2], row[5] = benchkit.Times(times), benchkit.Times(part)
+			if s.leastRate > 0 {
+				row[3] = b.report.AtLeast("locks of a group beside "+s.name+", rate", times, s.leastRate, benchkit.Times)
+				row[6] = b.report.AtMost("locks of a group beside "+s.name+", processor time", part, s.mostCPU, benchkit.Times)
+			}
+		}
+		rows = append(rows, row)
+	}
+	b.report.Table([]string{"servers", "pairs a second", "lockservers to it", "target", "processor time a pair", "lockservers to it", "target"}, rows)
 	return nil
+}
+
+// locksText says what is measured, and what differs between the systems.
+func (b *bench) locksText() string {
+	head, calls := "beside etcd", ""
+	if b.hazelcast != nil {
+		head = "beside etcd and Hazelcast"
+		calls = fmt.Sprintf(", `FencedLock` on three Hazelcast %s", b.hazelcast.version)
+	}
+	text := fmt.Sprintf("## Locks of a group, %s\n\n%d clients, each of which takes a lock of its own and gives it back, again and again for %v: `LOCK` and `UNLOCK` on three lockservers, "+
+		"`concurrency.Mutex` of etcd's client on three etcd%s. A pair is one of each. etcd and lockserver answer when it is on the disks of a majority. Processor time is that of the three "+
+		"servers together, without that of the load. Each round starts new servers, the systems in turn. Medians of %d round(s), in brackets the least and the greatest.",
+		head, b.sizes.clients, b.sizes.span, calls, b.Rounds)
+	if b.hazelcast == nil {
+		return text
+	}
+	return text + fmt.Sprintf("\n\nWhat differs with Hazelcast: its free edition keeps the state of the CP Subsystem in memory alone, so a pair waits for the memory of a majority and never for a disk, and "+
+		"three members that lose power have lost it. A lock belongs to a thread and to a session, which lives by heartbeats. The clients are threads of one Hazelcast client in a JVM of its own; those "+
+		"of etcd and of lockserver have a connection each. A JVM (512 MB of heap, all else as it comes) is slow until it has compiled what it does often: %v with the whole load, in the same processes, "+
+		"are thrown away before each round (%v with the others). 5.4 is the last version whose free edition has the CP Subsystem.",
+		hazelcastWarm*b.sizes.span+b.sizes.warm, b.sizes.warm)
 }
 
 func (b *bench) etcdLocks(ctx context.Context) (perSecond, each float64, err error) {
@@ -126,14 +171,8 @@ func (b *bench) contest(ctx context.Context, name string, all []locker, of proce
 			}
 		})
 	}
-	err = benchkit.Rest(ctx, b.sizes.warm)
-	before, err2 := of.cpu()
-	from, begun := pairs.Load(), time.Now()
-	if err == nil && err2 == nil {
-		err = benchkit.Rest(ctx, b.sizes.span)
-	}
-	n, took := pairs.Load()-from, time.Since(begun)
-	after, err3 := of.cpu()
+	count := func() (int64, error) { return pairs.Load(), nil }
+	perSecond, each, err = b.measure(ctx, name, b.sizes.warm, count, of)
 	stop()
 	wg.Wait()
 	select {
@@ -141,11 +180,37 @@ func (b *bench) contest(ctx context.Context, name string, all []locker, of proce
 		return 0, 0, fmt.Errorf("%s: %w", name, err)
 	default:
 	}
-	for _, err := range []error{err, err2, err3} {
-		if err != nil {
-			return 0, 0, err
-		}
+	return perSecond, each, err
+}
+
+// measure lets a load that runs already go on for a while, and then measures it: pairs a second, and
+// microseconds of processor time of the servers for each. count is how many pairs there were so far.
+func (b *bench) measure(ctx context.Context, name string, warm time.Duration, count func() (int64, error), of processes) (perSecond, each float64, err error) {
+	if err := benchkit.Rest(ctx, warm); err != nil {
+		return 0, 0, err
 	}
+	before, err := of.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
+	from, err := count()
+	begun := time.Now()
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	if err := benchkit.Rest(ctx, b.sizes.span); err != nil {
+		return 0, 0, err
+	}
+	to, err := count()
+	took := time.Since(begun)
+	if err != nil {
+		return 0, 0, fmt.Errorf("%s: %w", name, err)
+	}
+	after, err := of.cpu()
+	if err != nil {
+		return 0, 0, err
+	}
+	n := to - from
 	if n == 0 {
 		return 0, 0, fmt.Errorf("%s: not one pair in %v", name, took)
 	}

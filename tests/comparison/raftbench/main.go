@@ -1,7 +1,8 @@
 // Command raftbench measures a group of three lockservers, each a process, all on this machine: how many
-// locks a second it takes and gives back beside three etcd, and for how much processor time; how long
-// clients of a leader that is killed are without one; what a write costs the leader beside a server alone
-// that writes each one to its disk; and how soon a member is back that has missed a million writes.
+// locks a second it takes and gives back beside three etcd and three Hazelcast, and for how much processor
+// time; how long clients of a leader that is killed are without one; what a write costs the leader beside a
+// server alone that writes each one to its disk; and how soon a member is back that has missed a million
+// writes.
 //
 // It owns how the load is made, and the targets. It must not know how a server works inside. It is a part of
 // this module so that etcd is no dependency of the server. To add a measurement, write a file with a method
@@ -56,7 +57,8 @@ func quickSizes() sizes {
 // options are the command line.
 type options struct {
 	benchkit.Options
-	only []string // names of sections; empty: all
+	only   []string // names of sections; empty: all
+	module string   // the directory of Hazelcast's Maven module; empty: it is not measured
 }
 
 func (o options) sizes() sizes {
@@ -72,6 +74,7 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	var only string
 	f := flag.NewFlagSet("raftbench", flag.ContinueOnError)
 	f.StringVar(&only, "only", "", "comma-separated sections: "+strings.Join(sectionNames(), ", "))
+	f.StringVar(&o.module, "hazelcast", "", "the directory of the Maven module of Hazelcast, compiled; empty: locks are measured without it")
 	err := o.Parse(f, args, stderr, func() (err error) {
 		o.only, err = benchkit.Choose(only, sectionNames())
 		return err
@@ -107,11 +110,12 @@ func (o options) wants(name string) bool { return len(o.only) == 0 || slices.Con
 // bench is one run.
 type bench struct {
 	options
-	sizes    sizes
-	program  string // a lockserver
-	dir      string // temporary; everything lies below it
-	report   *benchkit.Report
-	progress io.Writer
+	sizes     sizes
+	program   string     // a lockserver
+	hazelcast *hazelcast // nil: it is not measured
+	dir       string     // temporary; everything lies below it
+	report    *benchkit.Report
+	progress  io.Writer
 }
 
 // say tells the person who waits what is going on.
@@ -126,6 +130,9 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	b := &bench{options: o, sizes: o.sizes(), program: o.Binary, report: &benchkit.Report{W: stdout}, progress: stderr}
 	if b.program == "" { // the module that this one is part of can build none
 		err = errors.New("-binary names the lockserver to measure: make bench-raft builds one")
+	}
+	if err == nil && o.module != "" {
+		b.hazelcast, err = findHazelcast(o.module)
 	}
 	if err == nil {
 		b.dir, err = os.MkdirTemp("", "raftbench")
@@ -145,6 +152,7 @@ func (b *bench) everything(ctx context.Context, args []string) {
 		benchkit.Machine() + "; three servers and the load on the same machine and the same disk",
 		"- lockserver: " + benchkit.VersionOf(ctx, b.program),
 		"- etcd: " + etcdVersion(),
+		"- Hazelcast: " + b.hazelcastVersion(),
 		benchkit.CommandLine("cd tests/comparison && go run ./raftbench", args),
 	}
 	if b.Quick {
