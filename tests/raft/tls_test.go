@@ -39,7 +39,9 @@ func TestEncryptedMembers(t *testing.T) {
 	g.Same(g.Settled())
 
 	to := g.RaftAt(next)
-	greeting := "lockserver-raft 1 lockserver z " + to + "\n"
+	charter, err := os.ReadFile(filepath.Join(next.Dir(), "raft", "charter"))
+	require.NoError(t, err)
+	greeting := "lockserver-raft 1 lockserver z " + to + " " + string(charter)
 	greet := func(conn net.Conn, err error) string {
 		require.NoError(t, err)
 		defer func() { _ = conn.Close() }()
