@@ -9,6 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
+// keyOf is one of many keys of the same size.
+func keyOf(i int) []byte { return fmt.Appendf(nil, "key:%06d", i) }
+
 // full returns a store of n small keys, key:0 and so on, each used a second later than the one before, that
 // may take what share of what they take.
 func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
@@ -24,7 +27,7 @@ func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 		if ttl {
 			end = TTL(100_000_000 + int64(i))
 		}
-		s.DB(i%2).SetString(fmt.Append(nil, "key:", i), []byte("value"), end)
+		s.DB(i%2).SetString(keyOf(i), []byte("value"), end)
 	}
 	s.SetMemory(Memory{MaxBytes: int(share * float64(s.Used())), Policy: p, Samples: 10, LogFactor: 10, DecayMinutes: 1}, chance)
 	return s
@@ -33,7 +36,7 @@ func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 // left says which of key:0 to key:n-1 are still there.
 func left(s *Store, n int) (there []bool) {
 	for i := range n {
-		there = append(there, s.DB(i%2).Holds(fmt.Append(nil, "key:", i)))
+		there = append(there, s.DB(i%2).Holds(keyOf(i)))
 	}
 	return there
 }
@@ -82,7 +85,7 @@ func TestEvictionPrefers(t *testing.T) {
 func useUpper(s *Store) {
 	for i := 2000; i < 4000; i++ {
 		for range 300 {
-			s.DB(i % 2).Find(fmt.Append(nil, "key:", i))
+			s.DB(i % 2).Find(keyOf(i))
 		}
 	}
 }
@@ -94,7 +97,7 @@ func TestEvictionOfFew(t *testing.T) {
 			s := New(2, Limits{})
 			for i := range 5 {
 				s.SetNow(int64(i+1) * 1_000_000)
-				s.DB(1).SetString(fmt.Append(nil, "key:", i), []byte("value"), TTL(100_000_000+int64(i)))
+				s.DB(1).SetString(keyOf(i), []byte("value"), TTL(100_000_000+int64(i)))
 			}
 			if p.volatile() {
 				for i := range 200 { // which may not go
@@ -103,9 +106,9 @@ func TestEvictionOfFew(t *testing.T) {
 			}
 			s.SetMemory(Memory{MaxBytes: 1, Policy: p, Samples: 5}, rand.New(rand.NewPCG(seed, 1)))
 			for i := range 5 {
-				require.True(t, s.DB(1).Holds(fmt.Append(nil, "key:", i)))
+				require.True(t, s.DB(1).Holds(keyOf(i)))
 				require.Equal(t, 1, s.Evict(1))
-				require.False(t, s.DB(1).Holds(fmt.Append(nil, "key:", i)), "policy %d, seed %d", p, seed)
+				require.False(t, s.DB(1).Holds(keyOf(i)), "policy %d, seed %d", p, seed)
 			}
 			if p.volatile() {
 				require.Zero(t, s.Evict(1))
@@ -156,7 +159,7 @@ func TestLocksAreNotEvicted(t *testing.T) {
 		}
 		const others = 30
 		for i := range others {
-			s.DB(i%3).SetString(fmt.Append(nil, "key:", i), []byte("value"), 10_000)
+			s.DB(i%3).SetString(keyOf(i), []byte("value"), 10_000)
 		}
 		s.SetMemory(Memory{MaxBytes: 1, Policy: p, Samples: 5}, rand.New(rand.NewPCG(1, uint64(p))))
 		removed, in := 0, 0
@@ -178,7 +181,7 @@ func TestPoolForgetsWhatIsGone(t *testing.T) {
 	require.Positive(t, s.Evict(1))
 	require.NotEmpty(t, s.eviction.pool)
 	for i := range 100 {
-		db, key := s.DB(i%2), fmt.Append(nil, "key:", i)
+		db, key := s.DB(i%2), keyOf(i)
 		if db.Delete(key) {
 			e := db.EditHash(key)
 			e.Set([]byte(TokenField), []byte("1"))

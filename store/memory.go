@@ -6,9 +6,9 @@ package store
 // are bytes as Go's allocator takes them, about: how near that is to the real heap, docs/MEMORY.md says.
 
 const (
-	// keyBytes is what a key takes beside its name and its value: a slot (40), a cell of the index with spare
+	// keyBytes is what a key takes beside its name and its value: a slot (32), a cell of the index with spare
 	// (12), and the spare slots of the last chunks.
-	keyBytes = 40 + 12 + 4
+	keyBytes = 32 + 12 + 4
 	// deadlineBytes is what a deadline takes beside its slot, where it stands: its part of a bound.
 	deadlineBytes = 1
 	// noteBytes is what a note takes (SetNote), about: notes of locks that stand side by side share a piece.
@@ -28,7 +28,7 @@ func (db *DB) Overhead() (keys, deadlines int) {
 
 // Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.
 func (r Ref) Weight(key []byte) int {
-	n := keyBytes + rounded(len(key)) + r.v.size()
+	n := keyBytes + named(len(key)) + r.v.size()
 	if r.v.timed() {
 		n += deadlineBytes
 	}
@@ -40,6 +40,9 @@ func (sp *space) charge(bytes int) {
 	sp.used += bytes
 	sp.store.used += bytes
 }
+
+// named is what the allocator gives for a key of so many bytes, about: see dict.Key.
+func named(n int) int { return (n + 1 + 7) &^ 7 }
 
 // rounded is what the allocator gives for so many bytes, about.
 func rounded(n int) int { return (n + 15) &^ 15 }

@@ -33,7 +33,7 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 	for _, db := range s.dbs {
 		used := 0
 		db.space.keys.Each(func(key string, v *value) bool {
-			used += keyBytes + rounded(len(key)) + v.size()
+			used += keyBytes + named(len(key)) + v.size()
 			if v.timed() {
 				used += deadlineBytes
 			}

@@ -47,7 +47,7 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 	if v.tag() == Bloom {
 		sp.blooms++
 	}
-	sp.charge(keyBytes + rounded(len(key)) + v.size())
+	sp.charge(keyBytes + named(len(key)) + v.size())
 	slot = sp.keys.Insert(h, key, v)
 	if isStock(key) {
 		sp.stocks.Add(slot)
@@ -62,7 +62,7 @@ func isStock(key []byte) bool {
 // delete takes the key of a slot out of the space.
 func (sp *space) delete(h uint64, slot int) {
 	name, v := sp.keys.At(slot)
-	sp.charge(-keyBytes - rounded(len(name)) - v.size())
+	sp.charge(-keyBytes - named(len(name)) - v.size())
 	if len(name) > 0 && name[0] == CompanionPrefix[0] && IsCompanion([]byte(name)) {
 		sp.companions--
 	}

@@ -28,7 +28,7 @@ func (d *Dict[V]) check() error {
 		return err
 	}
 	for i := range d.n {
-		key := d.slot(i).key
+		key := d.slot(i).key.String()
 		if at := d.FindString(d.HashString(key), key); at != i {
 			return fmt.Errorf("dict: key %q of slot %d is found at %d", key, i, at)
 		}
@@ -50,7 +50,7 @@ func (d *Dict[V]) checkSlots() error {
 				return fmt.Errorf("dict: chunk %d of page %d has %d slots", j, i, len(c.slots))
 			}
 			for k := range c.slots {
-				if total+k >= d.n && c.slots[k].key != "" {
+				if total+k >= d.n && c.slots[k].key != nil {
 					return fmt.Errorf("dict: free slot %d is not zero", total+k)
 				}
 			}

@@ -1,7 +1,7 @@
 package dict
 
 const (
-	// 64 slots: at 40 bytes a slot a clone copies 2.5 KB, two microseconds. With 256 the copies that writes
+	// 64 slots: at 32 bytes a slot a clone copies 2 KB, two microseconds. With 256 the copies that writes
 	// at random make during a save are twice as many bytes; with 32 the chunks' own headers begin to cost.
 	chunkBits = 6
 	chunkSize = 1 << chunkBits
@@ -16,7 +16,7 @@ const (
 // end of a struct would be padded to a word.
 type slot[V any] struct {
 	val V
-	key string
+	key *Key
 }
 
 // chunk is a run of slots that is shared and cloned as one. Slots at and beyond

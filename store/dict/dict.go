@@ -63,7 +63,7 @@ func (d *Dict[V]) Find(h uint64, key []byte) int {
 // Holds reports whether a slot is that of a key. Any number will do for the slot: one that
 // was right a while ago, or a guess.
 func (d *Dict[V]) Holds(slot int, key []byte) bool {
-	return uint(slot) < uint(d.n) && d.slot(slot).key == unsafe.String(unsafe.SliceData(key), len(key))
+	return uint(slot) < uint(d.n) && d.slot(slot).key.String() == unsafe.String(unsafe.SliceData(key), len(key))
 }
 
 // FindString is Find for a string.
@@ -77,7 +77,7 @@ func (d *Dict[V]) FindString(h uint64, key string) int {
 		if tagOf(c) != tag || c == empty {
 			break
 		}
-		if d.slot(slotOf(c)).key == key {
+		if d.slot(slotOf(c)).key.String() == key {
 			return slotOf(c)
 		}
 	}
@@ -109,7 +109,7 @@ func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
 		}
 	}
 	for i, key := range keys {
-		if slots[i] >= 0 && d.slot(slots[i]).key != string(key) {
+		if slots[i] >= 0 && d.slot(slots[i]).key.String() != string(key) {
 			slots[i] = d.Find(hashes[i], key) // the tag is another key's, and may be this one's, too
 		}
 	}
@@ -121,7 +121,7 @@ func (d *Dict[V]) findUnindexed(key string) int {
 	}
 	slots := d.pages[0].chunks[0].slots[:d.n]
 	for i := range slots {
-		if slots[i].key == key {
+		if slots[i].key.String() == key {
 			return i
 		}
 	}
@@ -132,8 +132,11 @@ func (d *Dict[V]) findUnindexed(key string) int {
 // only until the next change of the dict.
 func (d *Dict[V]) At(slot int) (key string, v *V) {
 	s := d.slot(slot)
-	return s.key, &s.val
+	return s.key.String(), &s.val
 }
+
+// Key returns the key of a slot, which stays what it is.
+func (d *Dict[V]) Key(slot int) *Key { return d.slot(slot).key }
 
 // Mut returns the value of a slot for writing, until the next change of the
 // dict or the next cut.
@@ -142,12 +145,28 @@ func (d *Dict[V]) Mut(slot int) *V { return &d.own(slot).val }
 // Insert adds an entry and returns its slot. The key must be absent, h must be
 // its Hash. The key's bytes are copied.
 func (d *Dict[V]) Insert(h uint64, key []byte, v V) int {
-	return d.InsertString(h, string(key), v)
+	return d.InsertString(h, unsafe.String(unsafe.SliceData(key), len(key)), v)
 }
 
-// InsertString is Insert for a string, which is kept, not copied.
+// InsertString is Insert for a string.
 func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
-	if invariants && d.FindString(h, key) >= 0 {
+	return d.insert(h, newKey(key, false, nil), v)
+}
+
+// InsertTailed is Insert of an entry with bytes behind its key: see Key.Tail. A dict in which one entry has
+// a tail is one in which all have.
+func (d *Dict[V]) InsertTailed(h uint64, key, tail []byte, v V) int {
+	return d.insert(h, newKey(unsafe.String(unsafe.SliceData(key), len(key)), true, tail), v)
+}
+
+// SetTail puts other bytes behind the key of a slot. What Key and At have returned before stays as it was.
+func (d *Dict[V]) SetTail(slot int, tail []byte) {
+	s := d.own(slot)
+	s.key = newKey(s.key.String(), true, tail)
+}
+
+func (d *Dict[V]) insert(h uint64, key *Key, v V) int {
+	if invariants && d.FindString(h, key.String()) >= 0 {
 		panic("dict: Insert of a key that is present")
 	}
 	at := d.n
@@ -156,7 +175,7 @@ func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
 	}
 	s := d.room()
 	s.key, s.val = key, v
-	d.weight += len(key)
+	d.weight += len(key.String())
 	d.n++
 	switch {
 	case d.index.dir != nil:
@@ -171,7 +190,7 @@ func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
 func (d *Dict[V]) buildIndex() {
 	d.index = newIndex(d.n)
 	for i := range d.n {
-		d.index.insert(uint32(d.HashString(d.slot(i).key)>>32), i, d.n)
+		d.index.insert(uint32(d.HashString(d.slot(i).key.String())>>32), i, d.n)
 	}
 }
 
@@ -182,10 +201,10 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 	if d.index.dir != nil {
 		d.index.remove(uint32(h>>32), at)
 		if at != last {
-			d.index.move(uint32(d.HashString(d.slot(last).key)>>32), last, at)
+			d.index.move(uint32(d.HashString(d.slot(last).key.String())>>32), last, at)
 		}
 	}
-	d.weight -= len(d.slot(at).key)
+	d.weight -= len(d.slot(at).key.String())
 	from := d.own(last)
 	if at != last {
 		*d.own(at) = *from

@@ -1,5 +1,7 @@
 package dict
 
+import "unsafe"
+
 // Prefetch reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of
 // keys), all of one kind after the other. In a large dict each of these is a cache miss that a single
 // look-up has to wait for before it knows where to look next; here the processor waits for many at once.
@@ -23,7 +25,7 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, touch func(v *V) uint64
 		slots[i] = -1
 		if c := s.cells[s.seek(tag)]; tagOf(c) == tag && c != empty {
 			slots[i] = slotOf(c)
-			sum += uint64(len(d.slot(slotOf(c)).key))
+			sum += uint64(uintptr(unsafe.Pointer(d.slot(slotOf(c)).key)))
 		}
 	}
 	for _, at := range slots[:len(hashes)] {
@@ -31,10 +33,7 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, touch func(v *V) uint64
 			continue
 		}
 		s := d.slot(at)
-		if len(s.key) > 0 {
-			sum += uint64(s.key[0])
-		}
-		sum += touch(&s.val)
+		sum += uint64(s.key.first) + touch(&s.val)
 	}
 	return sum
 }
@@ -48,12 +47,10 @@ func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	var tags [MaxPrefetch]uint32
 	n = min(n, MaxPrefetch, d.n)
 	for i := range n {
-		if key := d.slot(d.n - 1 - i).key; len(key) > 0 {
-			sum += uint64(key[0])
-		}
+		sum += uint64(d.slot(d.n - 1 - i).key.first)
 	}
 	for i := range n {
-		tags[i] = uint32(d.HashString(d.slot(d.n-1-i).key) >> 32)
+		tags[i] = uint32(d.HashString(d.slot(d.n-1-i).key.String()) >> 32)
 	}
 	for _, tag := range tags[:n] {
 		s := d.index.segment(tag)

@@ -6,8 +6,8 @@ const (
 	// headerBytes is what a dict takes without entries: its header, a page and its first pointers.
 	headerBytes = 256
 	// entryBytes is what an entry takes beside its slot: its cell in the index, with the spare that segments
-	// have, and what the allocator rounds a key up by.
-	entryBytes = 12 + 8
+	// have, the length of its key, and what the allocator rounds the key up by.
+	entryBytes = 12 + 4
 )
 
 // AddWeight adds to what the dict weighs: values that are kept by pointer weigh what their owner says.

@@ -49,7 +49,7 @@ func (w View[V]) Len() int { return w.n }
 // At returns the entry of a slot, 0..Len-1. The value is to be read only.
 func (w View[V]) At(slot int) (key string, v *V) {
 	s := &w.pages[slot>>(chunkBits+pageBits)].chunks[slot>>chunkBits&pageMask].slots[slot&chunkMask]
-	return s.key, &s.val
+	return s.key.String(), &s.val
 }
 
 // Each calls fn for every entry, oldest slot first, until fn returns false.
@@ -76,7 +76,14 @@ func (w View[V]) checkUndrained() {
 // reads the value only and must not change the dict.
 func (d *Dict[V]) Each(fn func(key string, v *V) bool) { each(d.pages, d.n, nil, fn) }
 
+// EachKey is Each for keys with tails.
+func (d *Dict[V]) EachKey(fn func(key *Key, v *V) bool) { eachKey(d.pages, d.n, nil, fn) }
+
 func each[V any](pages []*page[V], n int, r *reader, fn func(key string, v *V) bool) {
+	eachKey(pages, n, r, func(key *Key, v *V) bool { return fn(key.String(), v) })
+}
+
+func eachKey[V any](pages []*page[V], n int, r *reader, fn func(key *Key, v *V) bool) {
 	for _, p := range pages {
 		for i := range p.chunks {
 			live := min(n, len(p.chunks[i].slots))
@@ -101,6 +108,11 @@ func each[V any](pages []*page[V], n int, r *reader, fn func(key string, v *V) b
 // downward only, that is, to where the scan has yet to come, and new ones go on
 // top. fn reads the value only and must not change the dict.
 func (d *Dict[V]) Scan(cursor uint64, count int, fn func(key string, v *V)) (next uint64) {
+	return d.ScanKeys(cursor, count, func(key *Key, v *V) { fn(key.String(), v) })
+}
+
+// ScanKeys is Scan for keys with tails.
+func (d *Dict[V]) ScanKeys(cursor uint64, count int, fn func(key *Key, v *V)) (next uint64) {
 	left := d.n
 	if cursor != 0 && cursor < uint64(left) {
 		left = int(cursor)

@@ -39,11 +39,10 @@ func (e *Edit) SetDeadlineIn(field []byte, atMS int64, spare *Spare) bool {
 	case e.table() == nil:
 		name = string(field)
 	default:
-		slot := e.slot(field)
-		if slot < 0 {
+		if e.slot(field) < 0 {
 			return false
 		}
-		name, _ = e.table().At(slot)
+		name = string(field) // the table's would keep a value alive that is another later
 		e.AllowDeadlines()
 	}
 	e.times().set(name, atMS)

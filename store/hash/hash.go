@@ -38,9 +38,9 @@ type Hash struct {
 // full is the header of a hash that is not one piece.
 type full struct {
 	Hash
-	table *dict.Dict[string] // large form; nil while the hash is small
-	lp    listpack.List      // small form, otherwise; never nil then
-	times *times             // deadlines of fields; nil while there was never one
+	table *dict.Dict[struct{}] // large form, a value behind each field; nil while the hash is small
+	lp    listpack.List        // small form, otherwise; never nil then
+	times *times               // deadlines of fields; nil while there was never one
 }
 
 // Edit is a hash to write to. It takes another piece of memory as it grows: then Hash is another one from
@@ -72,7 +72,7 @@ func (h *Hash) lp() listpack.List {
 }
 
 // table returns the large form; nil if the hash is small.
-func (h *Hash) table() *dict.Dict[string] {
+func (h *Hash) table() *dict.Dict[struct{}] {
 	if h.head.Packed() {
 		return nil
 	}
@@ -176,8 +176,7 @@ func (h *Hash) Get(dst, field []byte) (value []byte, ok bool) {
 	if slot < 0 {
 		return nil, false
 	}
-	_, v := h.table().At(slot)
-	return bytesOf(*v), true
+	return h.table().Key(slot).Tail(), true
 }
 
 // GetInt returns a field's value as a number. isInt is false for a value that is
@@ -192,8 +191,7 @@ func (h *Hash) GetInt(field []byte) (n int64, isInt, ok bool) {
 	if slot < 0 {
 		return 0, false, false
 	}
-	_, v := h.table().At(slot)
-	n, isInt = decimal.ParseInt(bytesOf(*v))
+	n, isInt = decimal.ParseInt(h.table().Key(slot).Tail())
 	return n, isInt, true
 }
 
@@ -216,8 +214,7 @@ func (h *Hash) ValueLen(field []byte) int {
 	if slot < 0 {
 		return 0
 	}
-	_, v := h.table().At(slot)
-	return len(*v)
+	return len(h.table().Key(slot).Tail())
 }
 
 // Set gives a field a value and reports whether the field is new. Both are
@@ -232,7 +229,7 @@ func (e *Edit) Set(lim Limits, field, value []byte) (added bool) {
 		}
 		e.convert()
 	}
-	return e.put(field, string(value))
+	return e.put(field, value)
 }
 
 // SetInt is Set with the decimal spelling of n as value.
@@ -250,20 +247,21 @@ func (e *Edit) SetInt(lim Limits, field []byte, n int64) (added bool) {
 		}
 		e.convert()
 	}
-	return e.put(field, strconv.FormatInt(n, 10))
+	var text [decimal.MaxIntLen]byte
+	return e.put(field, strconv.AppendInt(text[:0], n, 10))
 }
 
 // put sets a field of the table.
-func (e *Edit) put(field []byte, value string) (added bool) {
-	sum := e.table().Hash(field)
-	if slot := e.table().Find(sum, field); slot >= 0 {
-		v := e.table().Mut(slot)
-		e.table().AddWeight(len(value) - len(*v))
-		*v = value
+func (e *Edit) put(field, value []byte) (added bool) {
+	t := e.table()
+	sum := t.Hash(field)
+	if slot := t.Find(sum, field); slot >= 0 {
+		t.AddWeight(len(value) - len(t.Key(slot).Tail()))
+		t.SetTail(slot, value)
 		return false
 	}
-	e.table().Insert(sum, field, value)
-	e.table().AddWeight(len(value))
+	t.InsertTailed(sum, field, value, struct{}{})
+	t.AddWeight(len(value))
 	return true
 }
 
@@ -281,8 +279,7 @@ func (e *Edit) Delete(field []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	_, v := e.table().At(slot)
-	e.table().AddWeight(-len(*v))
+	e.table().AddWeight(-len(e.table().Key(slot).Tail()))
 	e.table().Delete(sum, slot)
 	return true
 }
@@ -291,8 +288,8 @@ func (e *Edit) Delete(field []byte) bool {
 // both. A random i is a fair pick. O(i) for a listpack, which is small.
 func (h *Hash) At(i int, dst []byte) (field, value []byte) {
 	if h.table() != nil {
-		key, v := h.table().At(i)
-		return bytesOf(key), bytesOf(*v)
+		key := h.table().Key(i)
+		return key.Bytes(), key.Tail()
 	}
 	return h.smallAt(i, dst)
 }
@@ -304,7 +301,7 @@ func (h *Hash) Each(fn func(field, value []byte) bool) {
 		h.smallEach(fn)
 		return
 	}
-	h.table().Each(func(key string, v *string) bool { return fn(bytesOf(key), bytesOf(*v)) })
+	h.table().EachKey(func(key *dict.Key, _ *struct{}) bool { return fn(key.Bytes(), key.Tail()) })
 }
 
 // Scan calls fn for about count fields from cursor on and returns the cursor for
@@ -319,7 +316,7 @@ func (h *Hash) Scan(cursor uint64, count int, fn func(field, value []byte)) uint
 		})
 		return 0
 	}
-	return h.table().Scan(cursor, count, func(key string, v *string) { fn(bytesOf(key), bytesOf(*v)) })
+	return h.table().ScanKeys(cursor, count, func(key *dict.Key, _ *struct{}) { fn(key.Bytes(), key.Tail()) })
 }
 
 func (h *Hash) slot(field []byte) int { return h.table().Find(h.table().Hash(field), field) }
@@ -338,10 +335,5 @@ func (h *Hash) Prefetch(fields [][]byte) uint64 {
 	if h.table() == nil {
 		return 0
 	}
-	return h.table().PrefetchKeys(fields, func(val *string) uint64 {
-		if *val == "" {
-			return 0
-		}
-		return uint64((*val)[0])
-	})
+	return h.table().PrefetchKeys(fields, func(*struct{}) uint64 { return 0 }) // values stand beside fields
 }

@@ -78,7 +78,7 @@ func verify(t testing.TB, h *Edit, want map[string]string, lim Limits) {
 		fresh := newHash()
 		fresh.convert()
 		for field, value := range want {
-			fresh.put([]byte(field), value)
+			fresh.put([]byte(field), []byte(value))
 		}
 		require.Equal(t, fresh.Size(), h.Size())
 	}

@@ -76,9 +76,9 @@ func (e *Edit) PrepareFor(lim Limits, n int) {
 
 // convert turns the listpack into a table.
 func (e *Edit) convert() {
-	table := dict.New[string](e.common.Epoch, e.common.Seed)
+	table := dict.New[struct{}](e.common.Epoch, e.common.Seed)
 	e.smallEach(func(field, value []byte) bool {
-		table.Insert(table.Hash(field), field, string(value))
+		table.InsertTailed(table.Hash(field), field, value, struct{}{})
 		table.AddWeight(len(value))
 		return true
 	})

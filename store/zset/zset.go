@@ -134,8 +134,7 @@ func (z *ZSet) Clone(c *Common) *ZSet {
 	return &clone.ZSet
 }
 
-// Copy returns a sorted set with the same members that shares nothing that is
-// written to, as COPY makes it.
+// Copy returns a sorted set with the same members that shares nothing with it, as COPY makes it.
 func (z *ZSet) Copy(c *Common) *ZSet {
 	t := z.table()
 	if t == nil {
@@ -143,7 +142,7 @@ func (z *ZSet) Copy(c *Common) *ZSet {
 	}
 	fresh := newTable(c)
 	t.order.ascend(0, z.Len(), func(it *item) bool {
-		fresh.insert(c.Epoch, *it)
+		fresh.insert(c.Epoch, fresh.scores.HashString(it.member), bytesOf(it.member), it.score)
 		return true
 	})
 	return &fresh.ZSet
@@ -302,7 +301,7 @@ func (e *Edit) Expand() {
 func (e *Edit) convert() {
 	fresh := newTable(e.common)
 	e.smallRange(0, e.Len(), func(member []byte, score float64) bool {
-		fresh.insert(e.common.Epoch, item{score, string(member)})
+		fresh.insert(e.common.Epoch, fresh.scores.Hash(member), member, score)
 		return true
 	})
 	e.become(&fresh.ZSet)
@@ -315,18 +314,16 @@ func newTable(c *Common) *table {
 func (t *table) find(member []byte) int { return t.scores.Find(t.scores.Hash(member), member) }
 
 // insert adds a member that is not there.
-func (t *table) insert(ep *cow.Epoch, it item) {
-	t.scores.InsertString(t.scores.HashString(it.member), it.member, it.score)
-	t.order.insert(ep, it)
+func (t *table) insert(ep *cow.Epoch, sum uint64, member []byte, score float64) {
+	key, _ := t.scores.At(t.scores.Insert(sum, member, score))
+	t.order.insert(ep, item{score, key})
 }
 
 func (t *table) set(ep *cow.Epoch, member []byte, score float64) (added, changed bool) {
 	sum := t.scores.Hash(member)
 	slot := t.scores.Find(sum, member)
 	if slot < 0 {
-		it := item{score, string(member)}
-		t.scores.InsertString(sum, it.member, score)
-		t.order.insert(ep, it)
+		t.insert(ep, sum, member, score)
 		return true, false
 	}
 	key, v := t.scores.At(slot)
