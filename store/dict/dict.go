@@ -138,6 +138,9 @@ func (d *Dict[V]) At(slot int) (key string, v *V) {
 // Key returns the key of a slot, which stays what it is.
 func (d *Dict[V]) Key(slot int) *Key { return d.slot(slot).key }
 
+// Value is At for the value alone.
+func (d *Dict[V]) Value(slot int) *V { return &d.slot(slot).val }
+
 // Mut returns the value of a slot for writing, until the next change of the
 // dict or the next cut.
 func (d *Dict[V]) Mut(slot int) *V { return &d.own(slot).val }

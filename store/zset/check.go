@@ -1,8 +1,9 @@
 package zset
 
 import (
+	"bytes"
 	"fmt"
-	"unsafe"
+	"math"
 
 	"lockserver/store/listpack"
 )
@@ -38,17 +39,17 @@ func (z *ZSet) check() error {
 	}
 	var err error
 	t.order.ascend(0, t.order.n, func(it *item) bool {
-		slot := t.find(bytesOf(it.member))
+		slot := t.find(it.member.Bytes())
 		if slot < 0 {
 			err = fmt.Errorf("zset: member %q has no score", it.member)
 			return false
 		}
-		key, score := t.scores.At(slot)
+		score := t.scores.Value(slot)
 		switch {
 		case *score != it.score:
 			err = fmt.Errorf("zset: member %q of score %v stands at %v", it.member, *score, it.score)
-		case key != "" && unsafe.StringData(key) != unsafe.StringData(it.member):
-			err = fmt.Errorf("zset: the bytes of member %q are there twice", key)
+		case t.scores.Key(slot) != it.member:
+			err = fmt.Errorf("zset: the bytes of member %q are there twice", it.member)
 		}
 		return err == nil
 	})
@@ -63,14 +64,16 @@ func (z *ZSet) checkSmall() error {
 	if z.lp().Len()%2 != 0 {
 		return fmt.Errorf("zset: %d elements are no pairs", z.lp().Len())
 	}
-	var before *item
+	var last []byte
+	least := math.Inf(-1)
 	var err error
+	n := 0
 	z.smallRange(0, z.Len(), func(member []byte, score float64) bool {
-		it := &item{score, string(member)}
-		if before != nil && !before.less(it) {
-			err = fmt.Errorf("zset: %v stands before %v", *before, *it)
+		if n > 0 && (least > score || least == score && bytes.Compare(last, member) >= 0) {
+			err = fmt.Errorf("zset: %q with %v stands before %q with %v", last, least, member, score)
 		}
-		before = it
+		last, least = bytes.Clone(member), score
+		n++
 		return err == nil
 	})
 	return err
@@ -84,9 +87,9 @@ func (n *node) check(low, high *item) (count, depth int, err error) {
 			it := &n.items[i]
 			switch {
 			case low != nil && it.less(low) || high != nil && !it.less(high):
-				return 0, 0, fmt.Errorf("zset: %v is out of its node's bounds", *it)
+				return 0, 0, fmt.Errorf("zset: %v is out of its node's bounds", it)
 			case i > 0 && !n.items[i-1].less(it):
-				return 0, 0, fmt.Errorf("zset: %v is out of order", *it)
+				return 0, 0, fmt.Errorf("zset: %v is out of order", it)
 			}
 		}
 		if len(n.items) == 0 || len(n.items) > maxItems {

@@ -39,21 +39,27 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// model is a sorted set as a sorted slice.
-type model []item
+// pair is a member with its score.
+type pair struct {
+	score  float64
+	member string
+}
 
-func compare(a, b item) int {
+// model is a sorted set as a sorted slice.
+type model []pair
+
+func compare(a, b pair) int {
 	return cmp.Or(cmp.Compare(a.score, b.score), strings.Compare(a.member, b.member))
 }
 
 func (m model) index(member string) int {
-	return slices.IndexFunc(m, func(it item) bool { return it.member == member })
+	return slices.IndexFunc(m, func(it pair) bool { return it.member == member })
 }
 
 func (m *model) set(member string, score float64) {
 	m.remove(member)
-	at, _ := slices.BinarySearchFunc(*m, item{score, member}, compare)
-	*m = slices.Insert(*m, at, item{score, member})
+	at, _ := slices.BinarySearchFunc(*m, pair{score, member}, compare)
+	*m = slices.Insert(*m, at, pair{score, member})
 }
 
 func (m *model) remove(member string) bool {
@@ -137,7 +143,7 @@ func (r *source) step(t testing.TB, i int, z *Edit, want *model, lim Limits) {
 func content(z *ZSet) model {
 	got := model{}
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
-		got = append(got, item{score, string(member)})
+		got = append(got, pair{score, string(member)})
 		return true
 	})
 	return got
@@ -146,7 +152,7 @@ func content(z *ZSet) model {
 func contentDown(z *ZSet) model {
 	got := model{}
 	z.RangeDown(0, z.Len(), func(member []byte, score float64) bool {
-		got = append(got, item{score, string(member)})
+		got = append(got, pair{score, string(member)})
 		return true
 	})
 	slices.Reverse(got)
@@ -163,13 +169,13 @@ func (r *source) verify(t testing.TB, z *Edit, want model, lim Limits) {
 	var at, picked, scanned model
 	for i := range z.Len() {
 		member, score := z.At(i, nil)
-		at = append(at, item{score, string(member)})
+		at = append(at, pair{score, string(member)})
 		member, score = z.Pick(i, nil)
-		picked = append(picked, item{score, string(member)})
+		picked = append(picked, pair{score, string(member)})
 	}
 	for cursor := uint64(0); ; {
 		cursor = z.Scan(cursor, 9, func(member []byte, score float64) {
-			scanned = append(scanned, item{score, string(member)})
+			scanned = append(scanned, pair{score, string(member)})
 		})
 		if cursor == 0 {
 			break
@@ -193,7 +199,7 @@ func (r *source) verifyRanges(t testing.TB, z *Edit, want model, lim Limits) {
 	from, to := r.rng.IntN(n+1), r.rng.IntN(n+1)
 	part, most := model{}, r.rng.IntN(n+1)
 	each := func(member []byte, score float64) bool {
-		part = append(part, item{score, string(member)})
+		part = append(part, pair{score, string(member)})
 		return len(part) < most
 	}
 	z.Range(from, to, each)
@@ -271,7 +277,7 @@ func TestLargeAgainstModel(t *testing.T) {
 		z, all := newZSet(), make(model, n)
 		for i := range all {
 			score := map[string]int{"random": rng.IntN(n / 4), "rising": i / 3, "falling": -i / 3, "ends": i * (1 - 2*(i%2))}[order]
-			all[i] = item{float64(score), "m" + strconv.Itoa(i)}
+			all[i] = pair{float64(score), "m" + strconv.Itoa(i)}
 			z.Set(limits, []byte(all[i].member), all[i].score)
 		}
 		r := &source{rng: rng, kinds: n, scores: n / 4}

@@ -77,8 +77,8 @@ func (z *ZSet) Rank(member []byte) (rank int, score float64, ok bool) {
 	if !ok {
 		return 0, 0, false
 	}
-	it := item{score, unsafe.String(unsafe.SliceData(member), len(member))}
-	return z.table().order.lead(func(other *item) bool { return other.less(&it) }), score, true
+	name := unsafe.String(unsafe.SliceData(member), len(member))
+	return z.table().order.lead(func(it *item) bool { return it.before(score, name) }), score, true
 }
 
 // At returns the member of a rank, 0..Len-1, and its score. The rules for the
@@ -88,7 +88,7 @@ func (z *ZSet) At(rank int, dst []byte) (member []byte, score float64) {
 		return z.smallAt(rank, dst)
 	}
 	it := z.table().order.at(rank)
-	return bytesOf(it.member), it.score
+	return it.member.Bytes(), it.score
 }
 
 // Range calls fn for the members of ranks from..to-1, 0 <= from and to <= Len, in
@@ -99,7 +99,7 @@ func (z *ZSet) Range(from, to int, fn func(member []byte, score float64) bool) {
 		z.smallRange(from, to, fn)
 		return
 	}
-	z.table().order.ascend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
+	z.table().order.ascend(from, to, func(it *item) bool { return fn(it.member.Bytes(), it.score) })
 }
 
 // RangeDown is Range in descending order: it begins with rank to-1.
@@ -108,7 +108,7 @@ func (z *ZSet) RangeDown(from, to int, fn func(member []byte, score float64) boo
 		z.smallRangeDown(from, to, fn)
 		return
 	}
-	z.table().order.descend(from, to, func(it *item) bool { return fn(bytesOf(it.member), it.score) })
+	z.table().order.descend(from, to, func(it *item) bool { return fn(it.member.Bytes(), it.score) })
 }
 
 // ByScore returns the ranks from..to-1 of the members whose scores are in r; none
@@ -133,8 +133,8 @@ func (z *ZSet) ByLex(r LexRange, down bool) (from, to int) {
 	case z.table() == nil:
 		return z.smallByLex(&r, down)
 	}
-	from = z.table().order.lead(func(it *item) bool { return r.below(bytesOf(it.member)) })
-	to = z.table().order.lead(func(it *item) bool { return r.upTo(bytesOf(it.member)) })
+	from = z.table().order.lead(func(it *item) bool { return r.below(it.member.Bytes()) })
+	to = z.table().order.lead(func(it *item) bool { return r.upTo(it.member.Bytes()) })
 	return from, max(from, to)
 }
 

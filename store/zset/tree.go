@@ -1,14 +1,16 @@
 package zset
 
 import (
+	"fmt"
 	"slices"
 	"sort"
 
 	"lockserver/store/cow"
+	"lockserver/store/dict"
 )
 
 const (
-	maxItems = 64 // 24 bytes each: a clone copies 1.5 KB
+	maxItems = 64 // 16 bytes each: a clone copies 1 KB
 	// Leaves grow by so many items; 16, 32, 48 and 64 of them are sizes that the
 	// allocator has.
 	stepItems = 16
@@ -22,13 +24,21 @@ const (
 // item is a member with its score.
 type item struct {
 	score  float64
-	member string
+	member *dict.Key
 }
 
 // less is the order of a sorted set. -0 and 0 are the same score.
 func (a *item) less(b *item) bool {
-	return a.score < b.score || a.score == b.score && a.member < b.member
+	return a.score < b.score || a.score == b.score && a.member.String() < b.member.String()
 }
+
+// before is less for a member that needs not be there.
+func (a *item) before(score float64, member string) bool {
+	return a.score < score || a.score == score && a.member.String() < member
+}
+
+// String is how errors show an item.
+func (a *item) String() string { return fmt.Sprintf("%q with %v", a.member, a.score) }
 
 // node is a leaf with items or an inner node with children. All leaves are equally
 // deep.

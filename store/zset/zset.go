@@ -142,7 +142,8 @@ func (z *ZSet) Copy(c *Common) *ZSet {
 	}
 	fresh := newTable(c)
 	t.order.ascend(0, z.Len(), func(it *item) bool {
-		fresh.insert(c.Epoch, fresh.scores.HashString(it.member), bytesOf(it.member), it.score)
+		member := it.member.Bytes()
+		fresh.insert(c.Epoch, fresh.scores.Hash(member), member, it.score)
 		return true
 	})
 	return &fresh.ZSet
@@ -267,8 +268,9 @@ func (e *Edit) Compact(lim Limits) {
 	}
 	size, fits := 0, true
 	e.table().order.ascend(0, e.Len(), func(it *item) bool {
-		size += len(it.member) + maxElement + maxScore
-		fits = len(it.member) <= lim.Value && size < maxListpack
+		member := it.member.String()
+		size += len(member) + maxElement + maxScore
+		fits = len(member) <= lim.Value && size < maxListpack
 		return fits
 	})
 	if !fits {
@@ -277,7 +279,7 @@ func (e *Edit) Compact(lim Limits) {
 	large := e.table()
 	e.become(empty(e.common, size))
 	large.order.ascend(0, large.order.n, func(it *item) bool {
-		e.smallInsert(bytesOf(it.member), it.score)
+		e.smallInsert(it.member.Bytes(), it.score)
 		return true
 	})
 	e.become(packed(e.common, e.lp(), 0)) // without the room to grow
@@ -315,8 +317,8 @@ func (t *table) find(member []byte) int { return t.scores.Find(t.scores.Hash(mem
 
 // insert adds a member that is not there.
 func (t *table) insert(ep *cow.Epoch, sum uint64, member []byte, score float64) {
-	key, _ := t.scores.At(t.scores.Insert(sum, member, score))
-	t.order.insert(ep, item{score, key})
+	slot := t.scores.Insert(sum, member, score)
+	t.order.insert(ep, item{score, t.scores.Key(slot)})
 }
 
 func (t *table) set(ep *cow.Epoch, member []byte, score float64) (added, changed bool) {
@@ -326,7 +328,7 @@ func (t *table) set(ep *cow.Epoch, member []byte, score float64) (added, changed
 		t.insert(ep, sum, member, score)
 		return true, false
 	}
-	key, v := t.scores.At(slot)
+	key, v := t.scores.Key(slot), t.scores.Value(slot)
 	if *v == score {
 		return false, false
 	}
@@ -342,8 +344,7 @@ func (t *table) remove(ep *cow.Epoch, member []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	key, v := t.scores.At(slot)
-	t.order.remove(ep, item{*v, key})
+	t.order.remove(ep, item{*t.scores.Value(slot), t.scores.Key(slot)})
 	t.scores.Delete(sum, slot)
 	return true
 }

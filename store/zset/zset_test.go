@@ -13,7 +13,7 @@ import (
 	"lockserver/store/listpack"
 )
 
-func of(lim Limits, items ...item) *Edit {
+func of(lim Limits, items ...pair) *Edit {
 	z := newZSet()
 	for _, it := range items {
 		z.Set(lim, []byte(it.member), it.score)
@@ -21,9 +21,9 @@ func of(lim Limits, items ...item) *Edit {
 	return z
 }
 
-func names(n int) (items []item) {
+func names(n int) (items []pair) {
 	for i := range n {
-		items = append(items, item{float64(i * 37 % 1000), "user:" + strconv.Itoa(i)})
+		items = append(items, pair{float64(i * 37 % 1000), "user:" + strconv.Itoa(i)})
 	}
 	return items
 }
@@ -57,11 +57,11 @@ func TestEncodings(t *testing.T) {
 		z    *Edit
 		want string
 	}{
-		{"small", of(few, item{1, "a"}, item{2, "bbbb"}, item{3, "c"}), "listpack"},
-		{"one too many", of(few, item{1, "a"}, item{2, "b"}, item{3, "c"}, item{4, "d"}), "skiplist"},
-		{"the same again", of(few, item{1, "a"}, item{2, "b"}, item{3, "c"}, item{4, "c"}), "listpack"},
-		{"too long", of(few, item{1, "a"}, item{2, "bbbbb"}), "skiplist"},
-		{"no entries", of(Limits{Value: 10}, item{1, "a"}), "skiplist"},
+		{"small", of(few, pair{1, "a"}, pair{2, "bbbb"}, pair{3, "c"}), "listpack"},
+		{"one too many", of(few, pair{1, "a"}, pair{2, "b"}, pair{3, "c"}, pair{4, "d"}), "skiplist"},
+		{"the same again", of(few, pair{1, "a"}, pair{2, "b"}, pair{3, "c"}, pair{4, "c"}), "listpack"},
+		{"too long", of(few, pair{1, "a"}, pair{2, "bbbbb"}), "skiplist"},
+		{"no entries", of(Limits{Value: 10}, pair{1, "a"}), "skiplist"},
 	} {
 		require.Equal(t, c.want, c.z.Encoding(), c.name)
 		_, ok := c.z.Listpack()
@@ -79,8 +79,8 @@ func TestEncodings(t *testing.T) {
 // ZADD z -0 a 4e18 b 5e18 c 9e18 d 1.5 e 1e300 f inf g 0.1 h -7 70: integers up to
 // 2^62 as such, the sign of -0 lost, everything else as text.
 func TestListpackOfRedis(t *testing.T) {
-	z := of(limits, item{math.Copysign(0, -1), "a"}, item{4e18, "b"}, item{5e18, "c"}, item{9e18, "d"}, item{1.5, "e"},
-		item{1e300, "f"}, item{math.Inf(1), "g"}, item{0.1, "h"}, item{-7, "70"})
+	z := of(limits, pair{math.Copysign(0, -1), "a"}, pair{4e18, "b"}, pair{5e18, "c"}, pair{9e18, "d"}, pair{1.5, "e"},
+		pair{1e300, "f"}, pair{math.Inf(1), "g"}, pair{0.1, "h"}, pair{-7, "70"})
 	want := "55000000" + "1200" +
 		"4601" + "dff902" + // "70" -7
 		"816102" + "0001" +
@@ -96,7 +96,7 @@ func TestListpackOfRedis(t *testing.T) {
 	require.Equal(t, want, hex.EncodeToString(lp))
 	score, _ := z.Score([]byte("a"))
 	require.False(t, math.Signbit(score))
-	large := of(Limits{}, item{math.Copysign(0, -1), "a"})
+	large := of(Limits{}, pair{math.Copysign(0, -1), "a"})
 	score, _ = large.Score([]byte("a"))
 	require.True(t, math.Signbit(score))
 }
@@ -119,13 +119,13 @@ func TestFromListpack(t *testing.T) {
 func TestCompact(t *testing.T) {
 	few := Limits{Entries: 3, Value: 4}
 	for _, c := range []struct {
-		items []item
+		items []pair
 		want  string
 	}{
 		{nil, "listpack"},
-		{[]item{{2, "b"}, {1, "a"}, {1.5, "dddd"}}, "listpack"},
-		{[]item{{2, "b"}, {1, "a"}, {1.5, "d"}, {0, "e"}}, "skiplist"},
-		{[]item{{2, "b"}, {1, "aaaaa"}}, "skiplist"},
+		{[]pair{{2, "b"}, {1, "a"}, {1.5, "dddd"}}, "listpack"},
+		{[]pair{{2, "b"}, {1, "a"}, {1.5, "d"}, {0, "e"}}, "skiplist"},
+		{[]pair{{2, "b"}, {1, "aaaaa"}}, "skiplist"},
 	} {
 		z := newTableSet()
 		require.Equal(t, "skiplist", z.Encoding())
@@ -179,7 +179,7 @@ func TestScoresReadBack(t *testing.T) {
 // TestByLexOfUnlikeScores states what Redis' listpacks do where bounds of members
 // mean nothing.
 func TestByLexOfUnlikeScores(t *testing.T) {
-	z := of(limits, item{1, "d"}, item{2, "a"}, item{3, "c"}, item{4, "b"}, item{5, "e"})
+	z := of(limits, pair{1, "d"}, pair{2, "a"}, pair{3, "c"}, pair{4, "b"}, pair{5, "e"})
 	for _, c := range []struct {
 		min, max string
 		down     bool
@@ -212,7 +212,7 @@ func TestMisusePanics(t *testing.T) {
 
 func TestReadingDoesNotAllocate(t *testing.T) {
 	scratch := make([]byte, 0, 32)
-	for _, z := range []*Edit{of(limits, append(names(50), item{0.1, "70"})...), of(limits, names(3000)...)} {
+	for _, z := range []*Edit{of(limits, append(names(50), pair{0.1, "70"})...), of(limits, names(3000)...)} {
 		for _, m := range []string{"70", "user:20", strings.Repeat("x", 70)} {
 			member := []byte(m)
 			require.Zero(t, testing.AllocsPerRun(100, func() {
