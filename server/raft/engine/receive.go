@@ -10,8 +10,10 @@ import (
 // counted down to where it thinks that both have the same. Raft says what is to be done with it, and the
 // library does something else. It looks for entries in the log that are in the snapshot, and refuses what it
 // does not find; and it takes any snapshot that it is sent, even one from before what it has told others
-// that it has, and throws that away: so what a majority had acknowledged is that of a minority. This stands
-// before the library, and changes such requests to what they mean.
+// that it has, and throws that away: so what a majority had acknowledged is that of a minority. And of what
+// the leader says to be committed it takes all that its log has to be so, entries as well that a former
+// leader has left there and no request has shown to be the same: so it does what the group has never done.
+// This stands before the library, and changes such requests to what they mean.
 
 // receive hands the requests of others to the library until the engine is closed. members are those that
 // this one knows of.
@@ -25,7 +27,7 @@ func (w *witness) receive(log *anchored, members func() []hraft.Server, closed <
 		}
 		switch c := q.Command.(type) {
 		case *hraft.AppendEntriesRequest:
-			q.Command = log.trim(c)
+			q.Command = shown(log.trim(c))
 		case *hraft.InstallSnapshotRequest:
 			if log.has(c.LastLogIndex, c.LastLogTerm) {
 				go decline(q, c)
@@ -70,7 +72,7 @@ func (a *anchored) newest() *hraft.SnapshotMeta {
 }
 
 // trim takes out of a request what is in the snapshot, and so is committed and the same everywhere. What is
-// left goes on from there. No more may be found to be committed than the request shows to be the same.
+// left goes on from there.
 func (a *anchored) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
 	first, err := a.FirstIndex()
 	if err != nil || q.PrevLogEntry == 0 && len(q.Entries) == 0 || first > 0 && q.PrevLogEntry+1 >= first {
@@ -85,10 +87,20 @@ func (a *anchored) trim(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesReque
 	for len(t.Entries) > 0 && t.Entries[0].Index <= s.Index {
 		t.Entries = t.Entries[1:]
 	}
-	shown := s.Index
-	if n := len(t.Entries); n > 0 {
-		shown = t.Entries[n-1].Index
+	return &t
+}
+
+// shown takes no more of a request to be committed than it shows to be the same here and there: up to its
+// last entry or, without any, to the one that it goes on from.
+func shown(q *hraft.AppendEntriesRequest) *hraft.AppendEntriesRequest {
+	last := q.PrevLogEntry
+	if n := len(q.Entries); n > 0 {
+		last = q.Entries[n-1].Index
 	}
-	t.LeaderCommitIndex = min(t.LeaderCommitIndex, shown)
+	if q.LeaderCommitIndex <= last {
+		return q
+	}
+	t := *q
+	t.LeaderCommitIndex = last
 	return &t
 }
