@@ -37,7 +37,7 @@ func TestAnchor(t *testing.T) {
 	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 10}), errLost)
 
 	q := &hraft.AppendEntriesRequest{Entries: []*hraft.Log{{Index: 6}, &l}}
-	w, err := newWitness(self)
+	w, err := newWitness(self, newParting())
 	require.NoError(t, err)
 	require.ErrorIs(t, w.AppendEntries("b", "b", q, new(hraft.AppendEntriesResponse)), errAnchor)
 	_, err = pipeline{}.AppendEntries(q, new(hraft.AppendEntriesResponse))

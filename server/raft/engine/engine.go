@@ -6,9 +6,9 @@
 //
 // engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
 // becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
-// connections, receive.go what comes on them, vote.go whose votes count, charter.go which group this is,
-// transport.go breaks these off, handover.go hands the lead on. In tests transport and stores are the
-// library's own, in memory.
+// connections, receive.go what comes on them, back.go who is back, vote.go whose votes count, charter.go
+// which group this is, transport.go breaks these off, handover.go hands the lead on. In tests transport
+// and stores are the library's own, in memory.
 package engine
 
 import (
@@ -119,12 +119,13 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return err
 	}
-	w, err := newWitness(transport)
+	over := newParting()
+	w, err := newWitness(transport, over)
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
 	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
-		parting: newParting()}
+		parting: over}
 	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
@@ -201,6 +202,7 @@ func (r *running) watch(m raft.Machine) {
 		case on := <-r.notify:
 			if !on {
 				r.witness.pipelines.breakOff(false)
+				r.parting.tell()
 			}
 			r.learn(on)
 			m.Leads(on)

@@ -24,10 +24,13 @@ type witness struct {
 	mu sync.Mutex
 	// asked is how many requests were sent, and questions put; said the number of the newest request that
 	// each member has answered by that this one leads, in a term.
-	asked   uint64
-	term    uint64
-	said    map[hraft.ServerID]uint64
-	changed chan struct{} // closed and made anew when said changes
+	asked uint64
+	term  uint64
+	said  map[hraft.ServerID]uint64
+	// answered is the number of the newest request that each member has answered, with whatever.
+	answered map[hraft.ServerID]uint64
+	changed  chan struct{} // closed and made anew when said or answered changes
+	parting  *parting      // ends what waits for a member that is away
 }
 
 var (
@@ -37,12 +40,13 @@ var (
 
 var errNoPreVote = errors.New("the transport knows no pre-vote")
 
-func newWitness(t hraft.Transport) (*witness, error) {
+func newWitness(t hraft.Transport, over *parting) (*witness, error) {
 	p, ok := t.(hraft.WithPreVote)
 	if !ok {
 		return nil, errNoPreVote
 	}
-	return &witness{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64), changed: make(chan struct{})}, nil
+	return &witness{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64),
+		answered: make(map[hraft.ServerID]uint64), changed: make(chan struct{}), parting: over}, nil
 }
 
 // Close implements hraft.WithClose.
@@ -70,10 +74,20 @@ func (w *witness) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hr
 	if err := sendable(q); err != nil {
 		return err
 	}
-	number := w.ask()
+	lapsed, number := w.parting.next(), w.ask()
+	err := w.send(id, to, q, a, number)
+	if err != nil && !isHeartbeat(q) && w.answeredSince(id, number, lapsed) {
+		*a = hraft.AppendEntriesResponse{}
+		err = w.send(id, to, q, a, w.ask())
+	}
+	return err
+}
+
+// send sends a request that has a number, and notes the answer.
+func (w *witness) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse, number uint64) error {
 	err := w.Transport.AppendEntries(id, to, q, a)
-	if err == nil && a.Term == q.Term { // otherwise it knows of a newer one
-		w.note(id, q.Term, number)
+	if err == nil {
+		w.note(id, q.Term, a.Term, number)
 	}
 	return err
 }
@@ -86,18 +100,18 @@ func (w *witness) ask() uint64 {
 	return w.asked
 }
 
-// note remembers an answer.
-func (w *witness) note(id hraft.ServerID, term, number uint64) {
+// note remembers an answer to a request of a term. It says that this member leads unless it is of another term.
+func (w *witness) note(id hraft.ServerID, asked, term, number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	switch {
-	case term < w.term:
-		return
-	case term > w.term:
-		w.term = term
+	w.answered[id] = max(w.answered[id], number)
+	if asked > w.term {
+		w.term = asked
 		clear(w.said)
 	}
-	w.said[id] = max(w.said[id], number)
+	if asked == w.term && term == asked { // otherwise it knows of a newer one
+		w.said[id] = max(w.said[id], number)
+	}
 	close(w.changed)
 	w.changed = make(chan struct{})
 }
@@ -163,7 +177,8 @@ func (r *running) verify() error {
 	}
 }
 
-// parting tells that a member was taken out of the group, or that the engine ends. Make it with newParting.
+// parting tells that a member was taken out of the group or this one leads no more, or that the engine ends.
+// Make it with newParting.
 type parting struct {
 	mu    sync.Mutex
 	over  chan struct{} // closed when it happens
@@ -179,7 +194,7 @@ func (p *parting) next() chan struct{} {
 	return p.over
 }
 
-// tell says that a member has gone.
+// tell says that a member has gone, or that this one does not lead.
 func (p *parting) tell() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -48,7 +48,7 @@ func TestPipelineIsBrokenOff(t *testing.T) {
 			q.Respond(&hraft.AppendEntriesResponse{Term: 7}, nil)
 		}
 	}()
-	w, err := newWitness(a)
+	w, err := newWitness(a, newParting())
 	require.NoError(t, err)
 	p, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
 	require.NoError(t, err)
@@ -96,7 +96,7 @@ func TestHangUp(t *testing.T) {
 	}()
 	<-asked
 	begun := time.Now()
-	w, err := newWitness(a)
+	w, err := newWitness(a, newParting())
 	require.NoError(t, err)
 	w.hangUp()
 	require.Error(t, ends(t, under))
