@@ -100,7 +100,8 @@ func (w *witness) ask() uint64 {
 	return w.asked
 }
 
-// note remembers an answer to a request of a term. It says that this member leads unless it is of another term.
+// note remembers an answer to a request of a term. It says that this member leads unless it is of another
+// term.
 func (w *witness) note(id hraft.ServerID, asked, term, number uint64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -32,8 +32,8 @@ func (h *history) Leads(bool)              {}
 func (h *history) Anew()                   {}
 func (h *history) Changed()                {}
 
-// TestCommittedIsWhatIsShown: a member has an entry of a leader that has gone. The next leader says that more
-// is committed, and has not sent yet what stands there instead: nothing of it is done.
+// TestCommittedIsWhatIsShown: a member has an entry of a leader that has gone. The next leader says that
+// more is committed, and has not sent yet what stands there instead: nothing of it is done.
 func TestCommittedIsWhatIsShown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		us, other, third := raft.Peer{ID: "a", Raft: "a:1", Client: "a:2"}, raft.Peer{ID: "b", Raft: "b:1", Client: "b:2"}, raft.Peer{ID: "c", Raft: "c:1", Client: "c:2"}
