@@ -21,13 +21,7 @@ import (
 
 // TestPool plays the short form: workers over three servers, of which one is killed every five seconds.
 func TestPool(t *testing.T) {
-	dir := t.TempDir()
-	program, file := filepath.Join(dir, "lockserver"), filepath.Join(dir, "pool.svg")
-	build := exec.Command("go", "build", "-o", program, "./cmd/lockserver")
-	build.Dir = filepath.Join("..", "..") // the server's module
-	text, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", text)
-
+	program, file := buildServer(t), filepath.Join(t.TempDir(), "pool.svg")
 	var out bytes.Buffer
 	code := run(t.Context(), []string{"-for", "20s", "-kill-every", "5s", "-lockserver", program, "-picture", file}, &out)
 	t.Log(out.String())
@@ -37,6 +31,49 @@ func TestPool(t *testing.T) {
 	require.GreaterOrEqual(t, drawn["rect hold"], 6, "each worker had a lock")
 	require.GreaterOrEqual(t, drawn["line kill"], 2, "servers were killed")
 	require.GreaterOrEqual(t, drawn["rect leads"], 2, "one server led after the other")
+}
+
+// TestPoolElsewhere: the workers work on a group that runs already, and of which somebody else kills the leader.
+func TestPoolElsewhere(t *testing.T) {
+	g, err := startGroup(buildServer(t))
+	require.NoError(t, err)
+	defer g.end()
+	e := watchers(g.addresses(), newHistory(options{}))
+	defer e.close()
+	require.NoError(t, e.awaitWhole(t.Context()))
+	killed := make(chan int, 1)
+	time.AfterFunc(4*time.Second, func() {
+		for i := range g.members {
+			if e.look(t.Context(), i) == "leader" {
+				g.members[i].kill()
+				killed <- i
+				return
+			}
+		}
+	})
+
+	file := filepath.Join(t.TempDir(), "pool.svg")
+	var out bytes.Buffer
+	code := run(t.Context(), []string{"-for", "12s", "-addresses", strings.Join(g.addresses(), ","), "-picture", file}, &out)
+	t.Log(out.String())
+	require.Zero(t, code)
+	require.Len(t, killed, 1, "there was a leader to kill")
+	require.Contains(t, out.String(), "nobody ever worked without the lock, and nothing acknowledged is missing")
+	drawn := elements(t, file)
+	require.GreaterOrEqual(t, drawn["rect hold"], 3)
+	require.Zero(t, drawn["line kill"], "the program kills nobody's servers but its own")
+	require.Positive(t, drawn["rect leads"])
+}
+
+// buildServer builds lockserver.
+func buildServer(t *testing.T) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "lockserver")
+	build := exec.Command("go", "build", "-o", program, "./cmd/lockserver")
+	build.Dir = filepath.Join("..", "..") // the server's module
+	text, err := build.CombinedOutput()
+	require.NoError(t, err, "%s", text)
+	return program
 }
 
 // elements counts the elements of a picture, by their names and classes.
