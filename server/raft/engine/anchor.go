@@ -8,7 +8,7 @@ import (
 )
 
 // anchored is a log, and the snapshots behind which it goes on. It knows how they stand to each other, which
-// the library loses sight of twice.
+// the library loses sight of three times.
 //
 // A member that was sent a snapshot has no entry from before, and the library says of the one that the
 // snapshot ends with that there is none such. A leader whose entries behind the snapshot are others than the
@@ -18,6 +18,10 @@ import (
 // believe that it ends where it did. If that is behind the snapshot it refuses what the leader sends next,
 // is sent the snapshot again, and so on for ever. Here the log takes nothing more, and says that it has to
 // be opened anew.
+//
+// When a member ends in between, or its disk is full, the log stays as it was, and ends before the snapshot:
+// what the leader sends next would leave a gap, which no store takes, and so on for ever. Here the log is
+// thrown away then.
 type anchored struct {
 	hraft.LogStore
 	hraft.SnapshotStore
@@ -92,7 +96,27 @@ func (a *anchored) StoreLogs(all []*hraft.Log) error {
 	if a.lost.Load() {
 		return errLost
 	}
+	if err := a.leap(all); err != nil {
+		return err
+	}
 	return a.LogStore.StoreLogs(all)
+}
+
+// leap throws a log away that ends before the snapshot behind which entries are to be added.
+func (a *anchored) leap(all []*hraft.Log) error {
+	last, err := a.LastIndex()
+	if err != nil || last == 0 || len(all) == 0 || all[0].Index <= last+1 {
+		return err
+	}
+	kept, err := a.List()
+	if err != nil || len(kept) == 0 || kept[0].Index < all[0].Index-1 {
+		return err // there is a gap, of which the store tells
+	}
+	first, err := a.FirstIndex()
+	if err != nil {
+		return err
+	}
+	return a.LogStore.DeleteRange(first, last)
 }
 
 // sendable returns an error for a request that must not leave.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"log/slog"
 	"testing"
 
 	hraft "github.com/hashicorp/raft"
@@ -42,6 +43,33 @@ func TestAnchor(t *testing.T) {
 	require.ErrorIs(t, w.AppendEntries("b", "b", q, new(hraft.AppendEntriesResponse)), errAnchor)
 	_, err = pipeline{}.AppendEntries(q, new(hraft.AppendEntriesResponse))
 	require.ErrorIs(t, err, errAnchor)
+}
+
+// TestLeap: a member ended when it had taken a snapshot and not yet thrown its log away, which ends before
+// that. It takes what comes behind the snapshot, and what leaves a gap it does not.
+func TestLeap(t *testing.T) {
+	for _, ends := range []uint64{5, 7, 9} { // before the snapshot, where that ends, and behind it
+		o := Options{ID: "a", Log: slog.New(slog.DiscardHandler)}
+		require.NoError(t, KeepIn(t.TempDir(), "group", &o))
+		a := &anchored{LogStore: o.Logs, SnapshotStore: o.Snapshots}
+		for i := uint64(1); i <= ends; i++ {
+			require.NoError(t, a.StoreLog(&hraft.Log{Index: i, Term: 2}))
+		}
+		_, self := hraft.NewInmemTransport("a")
+		sink, err := a.Create(1, 7, 2, hraft.Configuration{}, 1, self)
+		require.NoError(t, err)
+		require.NoError(t, sink.Close())
+		require.Error(t, a.StoreLog(&hraft.Log{Index: 11, Term: 3}), "of the one before nobody knows")
+		next := max(ends, 7) + 1
+		require.NoError(t, a.StoreLog(&hraft.Log{Index: next, Term: 3}))
+		last, err := a.LastIndex()
+		require.NoError(t, err)
+		require.Equal(t, next, last)
+		first, err := a.FirstIndex()
+		require.NoError(t, err)
+		require.Equal(t, map[uint64]uint64{5: 8, 7: 1, 9: 1}[ends], first, "entries behind which the new ones go on are kept")
+		require.NoError(t, o.Release())
+	}
 }
 
 // TestTrim: of what a leader sends the member takes what is behind its snapshot, and never one from before
