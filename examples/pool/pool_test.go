@@ -33,7 +33,8 @@ func TestPool(t *testing.T) {
 	require.GreaterOrEqual(t, drawn["rect leads"], 2, "one server led after the other")
 }
 
-// TestPoolElsewhere: the workers work on a group that runs already, and of which somebody else kills the leader.
+// TestPoolElsewhere: the workers work on a group that runs already, and of which somebody else kills the
+// leader.
 func TestPoolElsewhere(t *testing.T) {
 	g, err := startGroup(buildServer(t))
 	require.NoError(t, err)
