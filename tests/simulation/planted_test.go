@@ -28,6 +28,11 @@ var faults = []plant.Fault{
 		`		if !planted("a lease ends by the new leader's clock") {
 			m.host.ExtendLeases(gap)
 		}`)),
+	plant.New("a hold ends by the new leader's clock", plant.Instead("server/raft_host.go",
+		`		commands.ExtendHolds(db, byMS)`,
+		`		if !planted("a hold ends by the new leader's clock") {
+			commands.ExtendHolds(db, byMS)
+		}`)),
 	plant.New("followers answer", plant.Instead("server/raft/member.go",
 		`func (m *Member) Serves() bool { return m.state == leading }`,
 		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),

@@ -5,27 +5,60 @@ package simulation
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// sale is one with orders and a limit of one piece: SECKILL, SECKILL.CONFIRM, SECKILL.CANCEL.
+// sale is one with orders and a limit of one piece: SECKILL, SECKILL.CONFIRM, SECKILL.CANCEL. Of the second
+// one orders must be confirmed before their hold ends. A hold lasts for at least as long as it says after
+// the command was sent, by the time of the run. How much longer is not said, since a leader's end makes it
+// longer: whoever comes later may find it over, or not. When all is healed, and time has passed, none is
+// left.
 type sale struct {
 	stock  int
 	orders string // of each in the order of ids: " id:user:state"
+	sure   []hold // in the order of ids
+	// now is the latest time at which an operation so far was sent.
+	now time.Duration
+}
+
+// hold is one that has not ended for certain until a time.
+type hold struct {
+	order string
+	until time.Duration
 }
 
 // pieces is how many there are to be sold at the beginning.
 const pieces = 4
 
+// holdMS is for how long an order of the sale with holds waits for its confirmation, holding which sale that
+// is, and orderEvery how soon there is one more order that somebody asks for.
+const (
+	holdMS     = 700
+	holding    = 1
+	orderEvery = 250 * time.Millisecond
+)
+
 func saleFamily() family {
 	about := func(n int) string { return fmt.Sprint("sale ", n) }
-	return family{name: "sale", keys: 1, model: func() sequential { return sale{stock: pieces} },
-		final: func(n int) *operation { return op(about(n), "look", "SECKILL.INFO", fmt.Sprint("sale", n)) },
+	return family{name: "sale", keys: 2, model: func() sequential { return sale{stock: pieces} },
+		final: func(n int) *operation {
+			o := op(about(n), "look", "SECKILL.INFO", fmt.Sprint("sale", n))
+			o.value = allOver
+			return o
+		},
 		draw: func(c *client, n int) *operation {
 			name := fmt.Sprint("sale", n)
-			// A few orders, so that somebody asks again; each has one user.
+			// A few orders, so that somebody asks again; each has one user. With holds they are others as
+			// time goes on, for none of them lasts.
 			order := c.chance.below(12)
-			user, id := fmt.Sprint("u", order%8), fmt.Sprintf("o%02d", order)
+			user := fmt.Sprint("u", order%8)
+			if n == holding {
+				order = int(time.Since(c.world.begun)/orderEvery) + c.chance.below(4)
+				user = fmt.Sprint("u", order)
+			}
+			id := fmt.Sprintf("o%02d", order)
 			var o *operation
 			switch c.chance.below(8) {
 			case 0:
@@ -36,13 +69,28 @@ func saleFamily() family {
 				o = op(about(n), "confirm", "SECKILL.CONFIRM", name, user, id)
 			default:
 				o = op(about(n), "buy", "SECKILL", name, user, id)
+				if n == holding {
+					o.lease = holdMS * time.Millisecond
+				}
 			}
 			o.value = id + ":" + user
 			return o
 		}}
 }
 
-func (s sale) String() string { return fmt.Sprint(s.stock, s.orders) }
+// allOver is the value of the look at which no hold may be left.
+const allOver = "all over"
+
+// String implements sequential. When a hold that may be over was to end makes no difference.
+func (s sale) String() string {
+	text := append(make([]byte, 0, 128), s.orders...)
+	text = strconv.AppendInt(text, int64(s.stock), 10)
+	for _, h := range s.sure {
+		text = append(append(text, ' '), h.order...)
+		text = strconv.AppendInt(append(text, ' '), int64(max(0, h.until-s.now)), 10)
+	}
+	return string(text)
+}
 
 // find is what became of an order.
 func (s sale) find(order string) (state string) {
@@ -59,6 +107,7 @@ func (s sale) with(order, state string) sale {
 	all = append(all, order+":"+state)
 	slices.Sort(all)
 	s.orders = " " + strings.Join(all, " ")
+	s.sure = slices.DeleteFunc(slices.Clone(s.sure), func(h hold) bool { return h.order == order })
 	return s
 }
 
@@ -70,22 +119,50 @@ func (s sale) has(user string) bool {
 	})
 }
 
-func (s sale) after(op *operation) []sequential {
-	next, want := s.apply(op)
-	if op.unknown {
-		return if1(next, true)
+func (s sale) after(op *operation) (all []sequential) {
+	if !op.unknown {
+		s.now = max(s.now, op.call.after)
 	}
-	if op.what == "look" {
-		return if1(s, infoStock(op) == s.stock)
+	for _, one := range s.expired(op.ret.after) {
+		next, want := one.apply(op)
+		switch {
+		case op.unknown, op.what != "look" && !op.reply.IsError() && int(op.reply.Int) == want, op.what == "look" && one.seen(op):
+			all = append(all, next)
+		}
 	}
-	return if1(next, !op.reply.IsError() && int(op.reply.Int) == want)
+	return all
 }
 
-// infoStock is the field of SECKILL.INFO's reply.
-func infoStock(op *operation) int {
+// expired is the sale with none, some or all of those orders taken back whose hold can have ended by a
+// moment.
+func (s sale) expired(by time.Duration) []sale {
+	all := []sale{s}
+	for _, h := range s.sure {
+		if h.until > by {
+			continue
+		}
+		for _, one := range slices.Clone(all) {
+			one.stock++
+			all = append(all, one.with(h.order, "gone"))
+		}
+	}
+	return all
+}
+
+// seen reports whether SECKILL.INFO's reply is what there is.
+func (s sale) seen(op *operation) bool {
+	held, paid := len(s.sure), strings.Count(s.orders, ":paid")
+	if op.value == allOver && held > 0 {
+		return false
+	}
+	return field(op, "stock") == s.stock && field(op, "held") == held && field(op, "confirmed") == paid
+}
+
+// field is one of SECKILL.INFO's reply.
+func field(op *operation, name string) int {
 	e := op.reply.Elems
 	for i := 0; i+1 < len(e); i += 2 {
-		if e[i].Str == "stock" {
+		if e[i].Str == name {
 			return int(e[i+1].Int)
 		}
 	}
@@ -120,5 +197,11 @@ func (s sale) apply(op *operation) (next sale, want int) {
 		return s, 2
 	}
 	s.stock--
-	return s.with(op.value, "sold"), 0
+	if op.lease == 0 {
+		return s.with(op.value, "sold"), 0
+	}
+	s = s.with(op.value, "held")
+	s.sure = append(s.sure, hold{op.value, op.call.after + op.lease - leaseSlack(op.lease)})
+	slices.SortFunc(s.sure, func(a, b hold) int { return strings.Compare(a.order, b.order) })
+	return s, 0
 }

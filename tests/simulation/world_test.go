@@ -81,8 +81,11 @@ func (w *world) live() error {
 		}
 	}
 	setup := w.client(0)
-	if v := setup.must("SECKILL.CREATE", "sale0", "STOCK", fmt.Sprint(pieces), "LIMIT", "1"); v != "OK" && !strings.Contains(v, "exists already") {
-		return fmt.Errorf("no sale: %s", v)
+	for n, more := range [][]string{nil, holding: {"HOLD", fmt.Sprint(holdMS)}} {
+		words := append([]string{"SECKILL.CREATE", fmt.Sprint("sale", n), "STOCK", fmt.Sprint(pieces), "LIMIT", "1"}, more...)
+		if v := setup.must(words...); v != "OK" && !strings.Contains(v, "exists already") {
+			return fmt.Errorf("no sale: %s", v)
+		}
 	}
 	w.ends = time.Now().Add(lasts)
 	var clients sync.WaitGroup
@@ -96,6 +99,7 @@ func (w *world) live() error {
 	if err := w.heal(); err != nil {
 		return err
 	}
+	time.Sleep(2 * holdMS * time.Millisecond) // no hold is left then
 	w.ends = time.Now().Add(time.Minute)
 	for i := range all {
 		for n := range all[i].keys {
