@@ -132,8 +132,9 @@ func (db *DB) loseAt(h uint64, slot int, key []byte) {
 	db.tell(key)
 }
 
-// put inserts a key that is known to be absent, and returns where.
+// put inserts a key that nobody finds, and returns where.
 func (db *DB) put(key []byte, v value) (p *value, slot int) {
+	db.vacate(key)
 	p, slot = db.putAgain(key, v)
 	db.made(key)
 	return p, slot
@@ -146,6 +147,18 @@ func (db *DB) putAgain(key []byte, v value) (p *value, slot int) {
 	v.access = db.store.born()
 	slot = db.space.insert(keys.Hash(key), key, v)
 	return keys.Mut(slot), slot
+}
+
+// vacate removes a key that is still there although nobody finds it any more, as when its time comes while
+// such keys stay (SetFollows): something else takes its place.
+func (db *DB) vacate(key []byte) {
+	if !db.store.follows || db.store.frozenTime {
+		return
+	}
+	keys := db.space.keys
+	if slot := keys.Find(keys.Hash(key), key); slot >= 0 {
+		db.expireSlot(slot)
+	}
 }
 
 // replace puts v in the place of whatever key holds, without a deadline. That is a use of the key, which is

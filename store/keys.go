@@ -25,6 +25,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 	if db.find(key) < 0 || to.find(key) >= 0 {
 		return false
 	}
+	to.vacate(key)
 	renewal, renewed := db.lift(key)
 	v, atMS := db.take(key)
 	v.access = db.store.born()

@@ -43,6 +43,8 @@ func (db *DB) Restore(key []byte, l *Loose, r Restoring) {
 	renewal, renewed := db.lift(key)
 	if db.find(key) >= 0 {
 		db.displace(key)
+	} else {
+		db.vacate(key)
 	}
 	l.v.access = db.store.accessOf(r.IdleS, r.Freq)
 	db.place(key, l.v, r.AtMS)

@@ -1,0 +1,71 @@
+package store
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/store/list"
+)
+
+// TestWhatIsOverdueGivesWay: while overdue keys stay where they are although nobody finds them, one that is
+// written to is made anew, and is there once.
+func TestWhatIsOverdueGivesWay(t *testing.T) {
+	const now = 10_000
+	for name, write := range map[string]func(db, other *DB, key []byte){
+		"string": func(db, _ *DB, key []byte) { db.SetString(key, []byte("new"), 0) },
+		"hash": func(db, _ *DB, key []byte) {
+			e := db.EditHash(key)
+			e.Set([]byte("new"), []byte("v"))
+		},
+		"set": func(db, _ *DB, key []byte) {
+			e := db.EditSet(key)
+			e.Add([]byte("new"))
+		},
+		"list": func(db, _ *DB, key []byte) {
+			e := db.EditList(key)
+			e.Push(list.Right, []byte("new"))
+		},
+		"sorted set": func(db, _ *DB, key []byte) {
+			e := db.EditZSet(key)
+			e.Set([]byte("new"), 1)
+		},
+		"rename": func(db, _ *DB, key []byte) {
+			db.SetString([]byte("from"), []byte("new"), 0)
+			db.Rename([]byte("from"), key)
+		},
+		"copy": func(db, other *DB, key []byte) {
+			other.SetString([]byte("from"), []byte("new"), 0)
+			other.Copy([]byte("from"), db, key)
+		},
+		"move": func(db, other *DB, key []byte) {
+			other.SetString(key, []byte("new"), 0)
+			require.True(t, other.Move(key, db))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := New(2, Limits{})
+			s.SetNow(now)
+			db, key := s.DB(0), []byte("key")
+			e := db.EditHash(key)
+			e.Set([]byte("old"), []byte("v"))
+			require.True(t, db.Expire(key, now/1000+5))
+			s.SetFollows(true)
+			s.SetNow(2 * now * 1000)
+			require.False(t, db.Peek(key).OK())
+			require.Equal(t, 1, db.Len(), "it is still there")
+
+			write(db, s.DB(1), key)
+			require.Equal(t, 1, db.Len())
+			require.True(t, db.Peek(key).OK())
+			require.Zero(t, db.Timed(), "the old one had a deadline")
+			n := 0
+			db.EachStored(func(string, Ref) bool { n++; return true })
+			require.Equal(t, 1, n)
+			s.SetFollows(false)
+			s.SetNow(3 * now * 1000)
+			require.True(t, db.Delete(key))
+			require.Zero(t, db.Len())
+		})
+	}
+}
