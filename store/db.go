@@ -216,7 +216,8 @@ func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 	db.changed(key)
 }
 
-// Persist takes a key's deadline away and says whether it had one. That is no use of the key: its look-up is.
+// Persist takes a key's deadline away and says whether it had one. That is no use of the key: its look-up
+// is.
 func (db *DB) Persist(key []byte) bool {
 	slot := db.find(key)
 	if slot < 0 {

@@ -8,11 +8,12 @@ import (
 )
 
 // anchored is a log, and the snapshots behind which it goes on. It knows how they stand to each other, which
-// the library loses sight of three times.
+// the library loses sight of four times.
 //
 // A member that was sent a snapshot has no entry from before, and the library says of the one that the
 // snapshot ends with that there is none such. A leader whose entries behind the snapshot are others than the
-// member's then finds nothing that they have in common. This one knows that entry.
+// member's then finds nothing that they have in common. This one knows that entry. A leader's does not: one
+// that has it no more is to send its snapshot.
 //
 // And the library throws the whole log away when it has taken a snapshot that it was sent, but goes on to
 // believe that it ends where it did. If that is behind the snapshot it refuses what the leader sends next,
@@ -22,12 +23,18 @@ import (
 // When a member ends in between, or its disk is full, the log stays as it was, and ends before the snapshot:
 // what the leader sends next would leave a gap, which no store takes, and so on for ever. Here the log is
 // thrown away then.
+//
+// When a leader's entries are to take the place of others and cannot be written, for the disk is full, those
+// others are gone, and the library goes on to believe in them: it refuses all that the leader sends. Here,
+// too, the log takes nothing more, and is opened anew.
 type anchored struct {
 	hraft.LogStore
 	hraft.SnapshotStore
 	begun  atomic.Uint64 // the last entry in the snapshot that was begun last
+	cut    atomic.Bool   // the log has lost its end, and nothing stands there yet
 	lost   atomic.Bool
-	onLost chan<- struct{} // has room for one
+	onLost chan<- struct{}            // has room for one
+	raft   atomic.Pointer[hraft.Raft] // whose log it is; nil: it has not started
 }
 
 // anchor is the type of what stands for the entry that a snapshot ends with. It tells which term that is of,
@@ -53,6 +60,9 @@ func (a *anchored) GetLog(index uint64, to *hraft.Log) error {
 	if !errors.Is(err, hraft.ErrLogNotFound) {
 		return err
 	}
+	if r := a.raft.Load(); r != nil && r.State() == hraft.Leader {
+		return err
+	}
 	kept, bad := a.List()
 	if bad != nil {
 		return err
@@ -76,10 +86,21 @@ func (a *anchored) DeleteRange(from, to uint64) error {
 	if err != nil || last == 0 {
 		return err
 	}
-	if snapshot := a.begun.Load(); from <= first && to >= last && snapshot > 0 && last > snapshot && !a.lost.Swap(true) {
+	if snapshot := a.begun.Load(); from <= first && to >= last && snapshot > 0 && last > snapshot {
+		a.lose()
+	}
+	err = a.LogStore.DeleteRange(from, to)
+	if err == nil && to >= last {
+		a.cut.Store(true)
+	}
+	return err
+}
+
+// lose says that the log has to be opened anew.
+func (a *anchored) lose() {
+	if !a.lost.Swap(true) {
 		a.onLost <- struct{}{}
 	}
-	return a.LogStore.DeleteRange(from, to)
 }
 
 // Create implements hraft.SnapshotStore.
@@ -96,10 +117,17 @@ func (a *anchored) StoreLogs(all []*hraft.Log) error {
 	if a.lost.Load() {
 		return errLost
 	}
-	if err := a.leap(all); err != nil {
-		return err
+	err := a.leap(all)
+	if err == nil {
+		err = a.LogStore.StoreLogs(all)
 	}
-	return a.LogStore.StoreLogs(all)
+	switch {
+	case err == nil:
+		a.cut.Store(false)
+	case a.cut.Load():
+		a.lose()
+	}
+	return err
 }
 
 // leap throws a log away that ends before the snapshot behind which entries are to be added.

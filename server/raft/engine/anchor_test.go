@@ -2,6 +2,7 @@ package engine
 
 import (
 	"log/slog"
+	"syscall"
 	"testing"
 
 	hraft "github.com/hashicorp/raft"
@@ -70,6 +71,46 @@ func TestLeap(t *testing.T) {
 		require.Equal(t, map[uint64]uint64{5: 8, 7: 1, 9: 1}[ends], first, "entries behind which the new ones go on are kept")
 		require.NoError(t, o.Release())
 	}
+}
+
+// full is a log that can be cut off, and not written to.
+type full struct {
+	hraft.LogStore
+	is bool
+}
+
+func (f *full) StoreLogs(all []*hraft.Log) error {
+	if f.is {
+		return syscall.ENOSPC
+	}
+	return f.LogStore.StoreLogs(all)
+}
+
+// TestCutAndFull: entries were thrown away to make place for others, for which there is no room. The library
+// believes in the old ones, so the log is opened anew. A log that is only full is not.
+func TestCutAndFull(t *testing.T) {
+	disk, lost := &full{LogStore: hraft.NewInmemStore()}, make(chan struct{}, 1)
+	a := &anchored{LogStore: disk, SnapshotStore: hraft.NewInmemSnapshotStore(), onLost: lost}
+	for i := range uint64(6) {
+		require.NoError(t, a.StoreLog(&hraft.Log{Index: i + 1, Term: 2}))
+	}
+	disk.is = true
+	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 7, Term: 2}), syscall.ENOSPC)
+	require.NoError(t, a.DeleteRange(1, 2))
+	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 7, Term: 2}), syscall.ENOSPC)
+	require.Empty(t, lost)
+	disk.is = false
+	require.NoError(t, a.DeleteRange(6, 6))
+	require.NoError(t, a.StoreLog(&hraft.Log{Index: 6, Term: 3}))
+	disk.is = true
+	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 7, Term: 3}), syscall.ENOSPC)
+	require.Empty(t, lost, "others have taken their place")
+	require.NoError(t, a.DeleteRange(5, 6))
+	require.Empty(t, lost)
+	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 5, Term: 4}), syscall.ENOSPC)
+	require.Len(t, lost, 1)
+	disk.is = false
+	require.ErrorIs(t, a.StoreLog(&hraft.Log{Index: 5, Term: 4}), errLost)
 }
 
 // TestTrim: of what a leader sends the member takes what is behind its snapshot, and never one from before

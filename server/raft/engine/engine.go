@@ -130,6 +130,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
+	log.raft.Store(r.raft)
 	r.watching.Go(func() { w.receive(log, r.members, r.ended) })
 	r.watching.Go(func() { r.watch(m) })
 	seen := make(chan hraft.Observation, 16)
