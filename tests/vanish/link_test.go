@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -44,7 +45,7 @@ type host struct {
 // newLink makes two hosts and connects them. Everything is taken down at the test's end.
 func newLink(t *testing.T) *link {
 	t.Helper()
-	l := &link{server: newHost(t, "s", serverIP, clientIP), client: newHost(t, "c", clientIP, serverIP)}
+	l := &link{server: newHost(t, "s", serverIP+"/32", "peer", clientIP), client: newHost(t, "c", clientIP+"/32", "peer", serverIP)}
 	go l.toClient.carry(l.server.device, l.client.device)
 	go l.toServer.carry(l.client.device, l.server.device)
 	return l
@@ -59,7 +60,8 @@ func ip(t *testing.T, args ...string) {
 // hosts counts them, for their names.
 var hosts atomic.Int64
 
-func newHost(t *testing.T, name, own, peer string) *host {
+// newHost makes a host, whose address is given in words of ip.
+func newHost(t *testing.T, name string, address ...string) *host {
 	t.Helper()
 	h := &host{namespace: fmt.Sprintf("vanish-%d-%d-%s", os.Getpid(), hosts.Add(1), name)}
 	ip(t, "netns", "add", h.namespace)
@@ -74,7 +76,7 @@ func newHost(t *testing.T, name, own, peer string) *host {
 		h.device = os.NewFile(uintptr(fd), "tun")
 	})
 	t.Cleanup(func() { _ = h.device.Close() })
-	ip(t, "-n", h.namespace, "address", "add", own+"/32", "peer", peer, "dev", "link0")
+	ip(t, slices.Concat([]string{"-n", h.namespace, "address", "add"}, address, []string{"dev", "link0"})...)
 	ip(t, "-n", h.namespace, "link", "set", "link0", "up")
 	return h
 }
@@ -82,8 +84,15 @@ func newHost(t *testing.T, name, own, peer string) *host {
 // within runs f on a thread that is in the host's namespace: the sockets that f opens are the host's.
 func (h *host) within(t *testing.T, f func()) {
 	t.Helper()
+	require.NoError(t, h.enter(f))
+}
+
+// enter is within, and may be used on any goroutine.
+func (h *host) enter(f func()) error {
 	ns, err := os.Open("/run/netns/" + h.namespace)
-	require.NoError(t, err)
+	if err != nil {
+		return err
+	}
 	defer ns.Close()
 	done := make(chan error, 1)
 	go func() { // a goroutine that ends on a locked thread ends the thread, whatever namespace that is in
@@ -94,7 +103,7 @@ func (h *host) within(t *testing.T, f func()) {
 		}
 		done <- err
 	}()
-	require.NoError(t, <-done)
+	return <-done
 }
 
 // dial connects from the host.
@@ -108,12 +117,20 @@ func (h *host) dial(t *testing.T, address string) (nc net.Conn) {
 
 // carry takes packets from one host to the other until the link is taken down.
 func (d *direction) carry(from, to *os.File) {
-	type packet struct {
-		bytes []byte
-		due   time.Time
-	}
-	late := make(chan packet, 1<<16)
+	late := d.begin(to)
 	defer close(late)
+	receive(from, func(b []byte) { d.put(late, b) })
+}
+
+// packet is on its way.
+type packet struct {
+	bytes []byte
+	due   time.Time
+}
+
+// begin delivers the packets that are put into late, until that is closed.
+func (d *direction) begin(to *os.File) (late chan packet) {
+	late = make(chan packet, 1<<14)
 	go func() {
 		for p := range late {
 			time.Sleep(time.Until(p.due))
@@ -122,19 +139,30 @@ func (d *direction) carry(from, to *os.File) {
 			}
 		}
 	}()
+	return late
+}
+
+// put sends a packet on its way, which it may not survive.
+func (d *direction) put(late chan<- packet, b []byte) {
+	if d.cut.Load() || rand.Int64N(100) < d.lostInPct.Load() {
+		return
+	}
+	select {
+	case late <- packet{b, time.Now().Add(time.Duration(d.delayMS.Load()) * time.Millisecond)}:
+	default: // a queue that is full loses packets
+	}
+}
+
+// receive has f take each packet that a device sends, until that is closed.
+func receive(from *os.File, f func(b []byte)) {
 	for {
 		buf := make([]byte, 2048)
 		n, err := from.Read(buf)
 		if errors.Is(err, os.ErrClosed) {
 			return
 		}
-		if err != nil || d.cut.Load() || rand.Int64N(100) < d.lostInPct.Load() {
-			continue
-		}
-		delay := time.Duration(d.delayMS.Load()) * time.Millisecond
-		select {
-		case late <- packet{buf[:n], time.Now().Add(delay)}:
-		default: // a queue that is full loses packets
+		if err == nil {
+			f(buf[:n])
 		}
 	}
 }

@@ -184,8 +184,8 @@ func (c *client) waiters(key string) int {
 	return len(v.Elems[len(v.Elems)-1].Elems)
 }
 
-// TestTheLockOfAHolderWhoVanished ends one lease after the last that was heard of it, and not later, whenever
-// in the time between two renewals or two probes the cable was cut.
+// TestTheLockOfAHolderWhoVanished ends one lease after the last that was heard of it, and not later,
+// whenever in the time between two renewals or two probes the cable was cut.
 func TestTheLockOfAHolderWhoVanished(t *testing.T) {
 	for _, lease := range []time.Duration{5 * time.Second, 12 * time.Second} {
 		for _, idle := range []time.Duration{0, lease * 3 / 10, lease * 9 / 10} {
@@ -265,8 +265,8 @@ func TestALostAcknowledgement(t *testing.T) {
 	})
 }
 
-// TestABadLink: whoever lives keeps its lock, its place in the queue and what it is granted, however slow the
-// link is and though it loses packets, also if it is cut for less than a lease.
+// TestABadLink: whoever lives keeps its lock, its place in the queue and what it is granted, however slow
+// the link is and though it loses packets, also if it is cut for less than a lease.
 func TestABadLink(t *testing.T) {
 	const lease = 6 * time.Second
 	for _, transport := range []string{"1", "4"} {

@@ -1,0 +1,319 @@
+//go:build netns
+
+package vanish
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
+)
+
+// members is how many servers a group has, and outside the host of its clients.
+const (
+	members = 3
+	outside = members
+)
+
+// group is a raft group of which each member is a process on a host of its own.
+type group struct {
+	*lan
+	t       *testing.T
+	sockets [members]string // where this process reaches a member, whatever is cut
+}
+
+func newGroup(t *testing.T) *group {
+	t.Helper()
+	g := &group{lan: newLAN(t, members+1), t: t}
+	var all []string
+	for i := range members {
+		all = append(all, fmt.Sprintf("%c=%s:7000/%s:6379", 'a'+i, address(i), address(i)))
+	}
+	for i := range members {
+		dir := t.TempDir()
+		g.sockets[i] = filepath.Join(dir, "s")
+		cmd := exec.Command("ip", "netns", "exec", g.hosts[i].namespace, program, "--bind", address(i), "--port", "6379", "--protected-mode", "no",
+			"--unixsocket", g.sockets[i], "--dir", dir, "--enable-debug-command", "yes", "--raft-id", string(rune('a'+i)), "--raft-listen", address(i)+":7000",
+			"--raft-members", strings.Join(all, " "))
+		var log bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &log, &log
+		require.NoError(t, cmd.Start())
+		t.Cleanup(func() {
+			_ = cmd.Process.Signal(syscall.SIGKILL) // ip has become the server
+			_ = cmd.Wait()
+			if t.Failed() {
+				t.Logf("server %c:\n%s", 'a'+i, log.Bytes()[max(0, log.Len()-4000):])
+			}
+		})
+	}
+	return g
+}
+
+// caller is a connection to a member; an error ends it.
+type caller struct {
+	nc net.Conn
+	in *bufio.Reader
+}
+
+// call sends a command. The reply has three seconds; one that is an error is none.
+func (c caller) call(words ...string) (resp.Value, error) {
+	_ = c.nc.SetDeadline(time.Now().Add(3 * time.Second))
+	b := fmt.Appendf(nil, "*%d\r\n", len(words))
+	for _, word := range words {
+		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(word), word)
+	}
+	if _, err := c.nc.Write(b); err != nil {
+		return resp.Value{}, err
+	}
+	v, err := resp.ReadValue(c.in)
+	if err == nil && v.IsError() {
+		err = fmt.Errorf("%v: %s", words, v.Str)
+	}
+	return v, err
+}
+
+// ask sends a member a command past the network; what failed is an empty reply.
+func (g *group) ask(member int, words ...string) (v resp.Value) {
+	nc, err := net.Dial("unix", g.sockets[member])
+	if err != nil {
+		return v
+	}
+	defer func() { _ = nc.Close() }()
+	v, _ = caller{nc, bufio.NewReader(nc)}.call(words...)
+	return v
+}
+
+// eventually awaits what a group needs some elections for.
+func (g *group) eventually(what string, so func() bool) {
+	g.t.Helper()
+	require.Eventually(g.t, so, time.Minute, 20*time.Millisecond, what)
+}
+
+// leader waits until one of these leads.
+func (g *group) leader(of ...int) (found int) {
+	g.t.Helper()
+	g.eventually("a member leads", func() bool {
+		for _, m := range of {
+			if strings.Contains(g.ask(m, "RAFT", "INFO").Str, "raft_role:leader") {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	return found
+}
+
+// writer writes rising numbers to a key of its own, and with a lock that all writers share to a list.
+type writer struct {
+	key    string
+	acked  atomic.Int64
+	wrong  atomic.Pointer[string]
+	pushed []string // what was acknowledged of the list
+}
+
+// write goes on until stop is closed, with one member after the other.
+func (w *writer) write(l *lan, stop <-chan struct{}) {
+	next := int64(1)
+	for at := 0; ; at = (at + 1) % members {
+		select {
+		case <-stop:
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+		nc, err := l.connect(outside, at)
+		if err != nil {
+			continue
+		}
+		c := caller{nc, bufio.NewReader(nc)}
+		for err == nil {
+			select {
+			case <-stop:
+				err = net.ErrClosed
+				continue
+			default:
+			}
+			n := next
+			next++ // what becomes of this one may not be known
+			if _, err = c.call("SET", w.key, fmt.Sprint(n)); err != nil {
+				break
+			}
+			w.acked.Store(n)
+			v, broken := c.call("GET", w.key)
+			if err = broken; err == nil && v.Str != fmt.Sprint(n) {
+				w.wrong.Store(new(fmt.Sprintf("%s is %s, and %d was acknowledged", w.key, v.Str, n)))
+				return
+			}
+			if err == nil {
+				err = w.push(c)
+			}
+		}
+		_ = nc.Close()
+	}
+}
+
+// push writes to the list with the shared lock, if that is free, with its token.
+func (w *writer) push(c caller) error {
+	v, err := c.call("LOCK", "lock", w.key, "PX", "2000", "ONCE")
+	if err != nil || v.Int == 0 {
+		return err
+	}
+	token := strconv.FormatInt(v.Int, 10)
+	if _, err = c.call("GUARD", "lock", token, "RPUSH", "list", token); err != nil {
+		return err
+	}
+	w.pushed = append(w.pushed, token)
+	_, err = c.call("UNLOCK", "lock", w.key)
+	return err
+}
+
+// TestAGroupThatIsCut: three processes on three hosts, under load, whose network is cut in each way in which
+// it can be. Nothing that was acknowledged is lost, no read is old, tokens rise, and as long as a majority
+// hears each other and clients reach it, it goes on.
+func TestAGroupThatIsCut(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t)
+	g.leader(0, 1, 2)
+	var writers [3]writer
+	stop := make(chan struct{})
+	var all sync.WaitGroup
+	for i := range writers {
+		writers[i].key = fmt.Sprint("key", i)
+		all.Go(func() { writers[i].write(g.lan, stop) })
+	}
+	acked := func() (sum int64) {
+		for i := range writers {
+			sum += writers[i].acked.Load()
+		}
+		return sum
+	}
+	goesOn := func(what string) {
+		t.Helper()
+		before := acked()
+		g.eventually(what, func() bool { return acked() > before+30 })
+	}
+	others := func(m int) (a, b int) { return (m + 1) % members, (m + 2) % members }
+	goesOn("at first")
+	for _, way := range []struct {
+		name string
+		cut  func(leader int)
+	}{
+		{"the leader is alone", func(leader int) {
+			a, b := others(leader)
+			old, err := g.connect(outside, leader)
+			require.NoError(t, err)
+			defer func() { _ = old.Close() }()
+			c := caller{old, bufio.NewReader(old)}
+			_, err = c.call("SET", "read", "old")
+			require.NoError(t, err)
+			for _, o := range []int{a, b} {
+				g.cut(leader, o, true)
+				g.cut(o, leader, true)
+			}
+			next := g.leader(a, b)
+			g.eventually("the new leader writes", func() bool { return g.ask(next, "SET", "read", "new").Str == "OK" })
+			if v, err := c.call("GET", "read"); err == nil {
+				require.Equal(t, "new", v.Str, "the old leader answered")
+			}
+		}},
+		{"the leader hears nobody", func(leader int) {
+			a, b := others(leader)
+			g.cut(a, leader, true)
+			g.cut(b, leader, true)
+		}},
+		{"nobody hears the leader", func(leader int) {
+			a, b := others(leader)
+			g.cut(leader, a, true)
+			g.cut(leader, b, true)
+		}},
+		{"the leader and one other do not reach each other", func(leader int) {
+			a, _ := others(leader)
+			g.cut(leader, a, true)
+			g.cut(a, leader, true)
+		}},
+		{"those that follow do not reach each other", func(leader int) {
+			a, b := others(leader)
+			g.cut(a, b, true)
+			g.cut(b, a, true)
+		}},
+		{"each tenth packet is lost, and all are late", func(int) {
+			for _, ways := range g.ways {
+				for _, d := range ways {
+					d.lostInPct.Store(10)
+					d.delayMS.Store(10)
+				}
+			}
+		}},
+	} {
+		way.cut(g.leader(0, 1, 2))
+		goesOn(way.name)
+		g.mend()
+		goesOn("mended: " + way.name)
+	}
+
+	for from := range members {
+		for to := range members {
+			g.cut(from, to, true)
+		}
+	}
+	g.eventually("nobody leads", func() bool {
+		for m := range members {
+			if strings.Contains(g.ask(m, "RAFT", "INFO").Str, "raft_role:leader") {
+				return false
+			}
+		}
+		return true
+	})
+	before := acked()
+	time.Sleep(2 * time.Second)
+	require.Equal(t, before, acked(), "nobody has a majority")
+	g.mend()
+	goesOn("mended after all were alone")
+	close(stop)
+	all.Wait()
+
+	leader := g.leader(0, 1, 2)
+	var list resp.Value
+	g.eventually("the list is read", func() bool {
+		list = g.ask(leader, "LRANGE", "list", "0", "-1")
+		return len(list.Elems) > 0
+	})
+	last, has := int64(0), map[string]bool{}
+	for _, e := range list.Elems {
+		token, err := strconv.ParseInt(e.Str, 10, 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, token, last, "tokens rise")
+		last, has[e.Str] = token, true
+	}
+	for i := range writers {
+		w := &writers[i]
+		if text := w.wrong.Load(); text != nil {
+			t.Error(*text)
+		}
+		is, err := strconv.ParseInt(g.ask(leader, "GET", w.key).Str, 10, 64)
+		require.NoError(t, err)
+		require.GreaterOrEqual(t, is, w.acked.Load())
+		require.NotEmpty(t, w.pushed)
+		for _, token := range w.pushed {
+			require.True(t, has[token], "token %s was acknowledged", token)
+		}
+	}
+	g.eventually("all have the same", func() bool {
+		first := g.ask(0, "DEBUG", "DIGEST").Str
+		return len(first) == 40 && first == g.ask(1, "DEBUG", "DIGEST").Str && first == g.ask(2, "DEBUG", "DIGEST").Str
+	})
+	t.Logf("%d numbers and %d tokens were acknowledged", acked(), len(list.Elems))
+}
