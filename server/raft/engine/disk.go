@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	hraft "github.com/hashicorp/raft"
-	wal "github.com/hashicorp/raft-wal"
 
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
@@ -50,9 +49,9 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	if o.Charter, err = openCharter(filepath.Join(dir, charterFile), o.Peers); err != nil {
 		return err
 	}
-	log, err := wal.Open(filepath.Join(dir, "wal"))
+	log, err := openFiles(dir)
 	if err != nil {
-		return fmt.Errorf("the group's log in %s: %w", dir, err)
+		return err
 	}
 	cached, err := hraft.NewLogCache(cachedEntries, log)
 	if err == nil {

@@ -4,11 +4,11 @@
 // not know what the log is about, which is a [raft.Machine]'s, nor the server. Only programs import it: who
 // embeds a server does not get the library.
 //
-// engine.go drives the library, await.go waits for its answers, disk.go has its files, stable.go what
-// becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go its
-// connections, receive.go what comes on them, back.go who is back, vote.go whose votes count, charter.go
-// which group this is, transport.go breaks these off, handover.go hands the lead on. In tests transport
-// and stores are the library's own, in memory.
+// engine.go drives the library, await.go waits for its answers, disk.go has its directory, files.go its log,
+// stable.go what becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go
+// its connections, receive.go what comes on them, back.go who is back, vote.go whose votes count, charter.go
+// which group this is, transport.go breaks these off, handover.go hands the lead on. In tests transport and
+// stores are the library's own, in memory.
 package engine
 
 import (
