@@ -4,9 +4,9 @@ package vanish
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -32,34 +32,52 @@ const (
 type group struct {
 	*lan
 	t       *testing.T
-	sockets [members]string // where this process reaches a member, whatever is cut
+	sockets [members + 1]string // where this process reaches a server, whatever is cut
+	logs    [members + 1]func() string
 }
 
-func newGroup(t *testing.T) *group {
+// newGroup starts one, whose members keep their data in these directories.
+func newGroup(t *testing.T, dirs [members]string) *group {
 	t.Helper()
 	g := &group{lan: newLAN(t, members+1), t: t}
+	for i, dir := range dirs {
+		g.start(i, i, dir)
+	}
+	return g
+}
+
+// tempDirs are directories of which nothing is to be known.
+func tempDirs(t *testing.T) (dirs [members]string) {
+	for i := range dirs {
+		dirs[i] = t.TempDir()
+	}
+	return dirs
+}
+
+// start starts a server on a host, as a member.
+func (g *group) start(host, member int, dir string) {
+	g.t.Helper()
 	var all []string
 	for i := range members {
 		all = append(all, fmt.Sprintf("%c=%s:7000/%s:6379", 'a'+i, address(i), address(i)))
 	}
-	for i := range members {
-		dir := t.TempDir()
-		g.sockets[i] = filepath.Join(dir, "s")
-		cmd := exec.Command("ip", "netns", "exec", g.hosts[i].namespace, program, "--bind", address(i), "--port", "6379", "--protected-mode", "no",
-			"--unixsocket", g.sockets[i], "--dir", dir, "--enable-debug-command", "yes", "--raft-id", string(rune('a'+i)), "--raft-listen", address(i)+":7000",
-			"--raft-members", strings.Join(all, " "))
-		var log bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &log, &log
-		require.NoError(t, cmd.Start())
-		t.Cleanup(func() {
-			_ = cmd.Process.Signal(syscall.SIGKILL) // ip has become the server
-			_ = cmd.Wait()
-			if t.Failed() {
-				t.Logf("server %c:\n%s", 'a'+i, log.Bytes()[max(0, log.Len()-4000):])
-			}
-		})
+	at, log := address(host), filepath.Join(g.t.TempDir(), "log")
+	g.sockets[host] = filepath.Join(g.t.TempDir(), "s")
+	g.logs[host] = func() string {
+		text, _ := os.ReadFile(log)
+		return string(text)
 	}
-	return g
+	cmd := exec.Command("ip", "netns", "exec", g.hosts[host].namespace, program, "--bind", at, "--port", "6379", "--protected-mode", "no",
+		"--unixsocket", g.sockets[host], "--dir", dir, "--logfile", log, "--enable-debug-command", "yes",
+		"--raft-id", string(rune('a'+member)), "--raft-listen", at+":7000", "--raft-members", strings.Join(all, " "))
+	require.NoError(g.t, cmd.Start())
+	g.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGKILL) // ip has become the server
+		_ = cmd.Wait()
+		if text := g.logs[host](); g.t.Failed() {
+			g.t.Logf("server on host %d:\n%s", host, text[max(0, len(text)-4000):])
+		}
+	})
 }
 
 // caller is a connection to a member; an error ends it.
@@ -185,7 +203,7 @@ func (w *writer) push(c caller) error {
 // hears each other and clients reach it, it goes on.
 func TestAGroupThatIsCut(t *testing.T) {
 	t.Parallel()
-	g := newGroup(t)
+	g := newGroup(t, tempDirs(t))
 	g.leader(0, 1, 2)
 	var writers [3]writer
 	stop := make(chan struct{})

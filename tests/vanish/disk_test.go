@@ -1,0 +1,92 @@
+//go:build netns
+
+package vanish
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+// smallDisk is a file system of so many megabytes, which can be made larger.
+func smallDisk(t *testing.T, megabytes int) (dir string, resize func(megabytes int)) {
+	t.Helper()
+	dir = t.TempDir()
+	require.NoError(t, unix.Mount("small", dir, "tmpfs", 0, fmt.Sprintf("size=%dm", megabytes)))
+	t.Cleanup(func() { _ = unix.Unmount(dir, unix.MNT_DETACH) })
+	return dir, func(megabytes int) {
+		require.NoError(t, unix.Mount("small", dir, "tmpfs", unix.MS_REMOUNT, fmt.Sprintf("size=%dm", megabytes)))
+	}
+}
+
+// write sets a key to the next number and a megabyte, where the group takes it.
+func (g *group) write(n int, filler string) {
+	g.t.Helper()
+	g.eventually("a write is taken", func() bool {
+		for m := range members {
+			if g.ask(m, "SET", "big", fmt.Sprint(n, filler)).Str == "OK" {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// TestAMemberWhoseDiskIsFull: the log of a member cannot grow. The group goes on, the member says what to
+// do, and when there is room it has what the others have, without a start.
+func TestAMemberWhoseDiskIsFull(t *testing.T) {
+	t.Parallel()
+	dirs := tempDirs(t)
+	const full = 2
+	var resize func(int)
+	dirs[full], resize = smallDisk(t, 80) // a part of the log has 64
+	g := newGroup(t, dirs)
+	g.leader(0, 1, 2)
+	filler := strings.Repeat("x", 1<<20)
+	written := 0
+	for ; !strings.Contains(g.logs[full](), "cannot write to its log"); written++ {
+		require.Less(t, written, 300, "its disk is never full")
+		g.write(written, filler)
+	}
+	require.Contains(t, g.logs[full](), "Make room on the disk")
+	for range 20 {
+		g.write(written, filler)
+		written++
+	}
+	require.NotEqual(t, full, g.leader(0, 1), "a member that cannot write does not lead")
+	resize(1000)
+	g.eventually("all have the same", func() bool {
+		first := g.ask(0, "DEBUG", "DIGEST").Str
+		return len(first) == 40 && first == g.ask(1, "DEBUG", "DIGEST").Str && first == g.ask(full, "DEBUG", "DIGEST").Str
+	})
+	require.Contains(t, g.logs[full](), "can write to its log again")
+	t.Logf("%d megabytes were written", written)
+}
+
+// TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It
+// never serves anybody, and the group does not mind.
+func TestAnIDThatIsUsedTwice(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, tempDirs(t))
+	leader := g.leader(0, 1, 2)
+	g.write(1, "")
+	term := g.ask(leader, "RAFT", "INFO").Str
+	g.start(outside, 2, t.TempDir())
+	g.eventually("it runs", func() bool { return g.ask(outside, "PING").Str != "" || strings.Contains(g.logs[outside](), "raft") })
+	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
+		require.NotEqual(t, "OK", g.ask(outside, "SET", "big", "theirs").Str)
+		require.Equal(t, "1", g.ask(leader, "GET", "big").Str)
+	}
+	require.Equal(t, field(term, "raft_term"), field(g.ask(leader, "RAFT", "INFO").Str, "raft_term"), "nobody has called for an election")
+}
+
+// field is one of RAFT INFO.
+func field(text, name string) string {
+	_, rest, _ := strings.Cut(text, name+":")
+	value, _, _ := strings.Cut(rest, "\r")
+	return value
+}
