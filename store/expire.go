@@ -10,7 +10,7 @@ import (
 // (due.Bounds), a time before which none of their keys dies: so a deadline takes no memory of its own, and
 // giving a key another one, or removing the key, mostly writes nothing but its slot. See decision 0004.
 
-// boundBits: 64 slots have one bound. They are those of one chunk of the dict, one piece of memory.
+// boundBits: 64 slots have one bound. That is about a chunk of the dict, one piece of memory.
 const boundBits = 6
 
 // deadline is an item of one of the store's queues, which say when something that belongs to a key falls

@@ -1,12 +1,12 @@
 package dict
 
 const (
-	// 64 slots: at 32 bytes a slot a clone copies 2 KB, two microseconds. With 256 the copies that writes
-	// at random make during a save are twice as many bytes; with 32 the chunks' own headers begin to cost.
-	chunkBits = 6
-	chunkSize = 1 << chunkBits
-	chunkMask = chunkSize - 1
-	pageBits  = 8 // 256 chunks, 16384 slots: a cloned page copies 8 KB
+	// 63 slots: at 32 bytes a slot a clone copies 2 KB, two microseconds. With 255 the copies that writes
+	// at random make during a save are twice as many bytes; with 31 the chunks' own headers begin to cost.
+	// One more would cost an eighth: Go's allocator puts a word before what is larger than 512 bytes and has
+	// pointers, and its sizes are 2048 and 2304.
+	chunkSize = 63
+	pageBits  = 8 // 256 chunks, 16128 slots: a cloned page copies 8 KB
 	pageSize  = 1 << pageBits
 	pageMask  = pageSize - 1
 	minSlots  = 4 // the first chunk of a dict starts with so many slots
@@ -32,9 +32,16 @@ type page[V any] struct {
 	stamp  uint64 // epoch at which chunks was allocated
 }
 
+// place returns the chunk of a slot, and which of the chunk's slots it is.
+func place(i int) (number, at int) {
+	n := uint(i) / chunkSize
+	return int(n), int(uint(i) - n*chunkSize)
+}
+
 // slot returns an entry for reading.
 func (d *Dict[V]) slot(i int) *slot[V] {
-	return &d.pages[i>>(chunkBits+pageBits)].chunks[i>>chunkBits&pageMask].slots[i&chunkMask]
+	number, at := place(i)
+	return &d.pages[number>>pageBits].chunks[number&pageMask].slots[at]
 }
 
 // ownPage returns a page for writing: a clone if a snapshot reads it.
@@ -60,12 +67,13 @@ func (d *Dict[V]) ownPage(i int) *page[V] {
 // own returns an entry for writing; its page and chunk are cloned first if a
 // snapshot reads them.
 func (d *Dict[V]) own(i int) *slot[V] {
-	p := d.ownPage(i >> (chunkBits + pageBits))
-	c := &p.chunks[i>>chunkBits&pageMask]
-	if number := i >> chunkBits; d.shared(c, number) {
-		d.unshare(c, number, min(chunkSize, d.n-i&^chunkMask))
+	number, at := place(i)
+	p := d.ownPage(number >> pageBits)
+	c := &p.chunks[number&pageMask]
+	if d.shared(c, number) {
+		d.unshare(c, number, min(chunkSize, d.n-number*chunkSize))
 	}
-	return &c.slots[i&chunkMask]
+	return &c.slots[at]
 }
 
 // shared reports whether a snapshot may still read a chunk of this dict, whose
@@ -111,7 +119,7 @@ func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 // room returns the slot behind the last, for writing. Chunks of small dicts
 // grow, so that a dict never takes much more than twice what it holds.
 func (d *Dict[V]) room() *slot[V] {
-	number, live := d.n>>chunkBits, d.n&chunkMask
+	number, live := place(d.n)
 	if number>>pageBits == len(d.pages) {
 		d.pages = append(d.pages, &page[V]{stamp: d.ep.Now()})
 	}
@@ -137,7 +145,7 @@ func (d *Dict[V]) trim() {
 	last := len(d.pages) - 1
 	number := last<<pageBits + len(d.pages[last].chunks) - 1
 	if number > 0 {
-		if d.n > number<<chunkBits-chunkSize/2 {
+		if d.n > number*chunkSize-chunkSize/2 {
 			return
 		}
 		p := d.ownPage(last)

@@ -225,7 +225,7 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 // It is for a container whose header a snapshot reads: call it after the cut,
 // before the first write, and write to the clone only. The index goes over to
 // the clone, it is no part of a snapshot: from then on the old dict is a mere
-// view, good for Len, At, Scan and Each, not for Find. O(Len/16384).
+// view, good for Len, At, Scan and Each, not for Find. O(Len/16128).
 func (d *Dict[V]) Clone() *Dict[V] {
 	clone := *d
 	clone.reader, clone.spares = nil, nil // a reader of the old dict is not one of the clone

@@ -164,7 +164,7 @@ func TestMemoryComesBack(t *testing.T) {
 		d.InsertString(d.HashString(k), k, i)
 	}
 	require.Greater(t, len(d.index.dir), 32)
-	require.Len(t, d.pages, (n+16383)/16384)
+	require.Len(t, d.pages, (n-1)/(pageSize*chunkSize)+1)
 	rng := newRand(t)
 	for d.Len() > 3 {
 		at := rng.IntN(d.Len())

@@ -10,14 +10,14 @@
 // is in memory order, and the order depends on the history of inserts and
 // deletes alone, never on the hash seed.
 //
-//	Dict.pages -> page: up to 256 chunks -> chunk: up to 64 slots -> value, *Key
+//	Dict.pages -> page: up to 256 chunks -> chunk: up to 63 slots -> value, *Key
 //
 // A key is one piece of memory behind an address, its length before its bytes (Key). A dict may keep more
 // bytes behind each key, its tail: fields of hashes have their values there. Keys and tails are never written
 // to; another tail is another Key.
 //
 // Pages and chunks carry the epoch at which they were made (package cow). A
-// View copies the page pointers only, one for 16384 entries. A writer that
+// View copies the page pointers only, one for 16128 entries. A writer that
 // meets a page or chunk from before the latest cut clones it first. Who drains a
 // view tells chunk by chunk what it is done with: those are written in place
 // again, which saves half of the copies. A dict is seen by snapshots through

@@ -32,7 +32,7 @@ func (r *reader) doneWith(number int, now uint64) bool {
 func (r *reader) pages() int { return int(r.done.Load() >> pageBits) }
 
 // View freezes the content. Call it after cow.Epoch.Cut and before the next
-// write. O(Len/16384).
+// write. O(Len/16128).
 func (d *Dict[V]) View() View[V] {
 	d.reader, d.spares = nil, nil
 	if d.ep.Active() == 1 { // an older snapshot may read what this one is done with
@@ -48,7 +48,8 @@ func (w View[V]) Len() int { return w.n }
 
 // At returns the entry of a slot, 0..Len-1. The value is to be read only.
 func (w View[V]) At(slot int) (key string, v *V) {
-	s := &w.pages[slot>>(chunkBits+pageBits)].chunks[slot>>chunkBits&pageMask].slots[slot&chunkMask]
+	number, at := place(slot)
+	s := &w.pages[number>>pageBits].chunks[number&pageMask].slots[at]
 	return s.key.String(), &s.val
 }
 

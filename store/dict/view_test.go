@@ -151,7 +151,7 @@ func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	for i := range keys {
 		m.put(strconv.Itoa(i), i)
 	}
-	array := func(slot int) *slot[int] { return m.d.slot(slot &^ chunkMask) }
+	array := func(slot int) *slot[int] { return m.d.slot(slot - slot%chunkSize) }
 	ep.Cut()
 	w := m.d.View()
 	before := [3]*slot[int]{array(0), array(keys / 2), array(keys - 1)}
