@@ -367,7 +367,7 @@ func (s *geoSearch) store(hits []geoHit) {
 		return
 	}
 	st := c.DB.Store()
-	z := st.NewZSetTable()
+	z := st.NewZSetTable(nil)
 	for i := range hits {
 		score := hits[i].score
 		if s.storeDist {

@@ -151,7 +151,7 @@ func takeOthers(st *store.Store, s *set.Set, others []*set.Set, r *result) (more
 
 // unionOfMany collects what was seen, so that the time does not grow with the square of the number of sets.
 func unionOfMany(st *store.Store, operands []*set.Set, r *result) {
-	seen := st.NewSet()
+	seen := st.NewSet(nil)
 	w := st.Walk()
 	for _, s := range operands {
 		for members := w.Begin(s); len(members) > 0; members = w.Next() {
@@ -191,7 +191,7 @@ func difference(st *store.Store, operands []*set.Set, r *result) {
 
 // common returns the members of a set that are in any of the others.
 func common(st *store.Store, first *set.Set, others []*set.Set) *set.Set {
-	result := st.NewSet()
+	result := st.NewSet(nil)
 	w := st.Walk()
 	for _, s := range others {
 		for members := w.Begin(s); len(members) > 0; members = w.Next() {

@@ -28,7 +28,7 @@ func storeSet(c *Ctx, op operation) error {
 		return err
 	}
 	st := c.DB.Store()
-	into := st.NewSet()
+	into := st.NewSet(nil)
 	r := result{into: &into, rules: st.Limits().Set}
 	op(st, operands, &r)
 	n := r.into.Len()

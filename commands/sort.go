@@ -236,7 +236,7 @@ func (s *sortCall) reply(c *Ctx, elements [][]byte) {
 // what it does not find is empty.
 func (s *sortCall) store(c *Ctx, elements [][]byte) {
 	st := c.DB.Store()
-	result := st.NewList()
+	result := st.NewList(nil)
 	result.Spread()
 	s.each(c, elements, func(e []byte) { result.Push(st.Limits().List, list.Right, e) })
 	result.Compact(st.Limits().List)

@@ -210,7 +210,7 @@ func (x *combineCall) compute(st *store.Store, op scoredOperation) *zset.ZSet {
 	for i := range x.operands {
 		x.operands[i].counted = x.aggregate == "COUNT"
 	}
-	result := st.NewZSetTable()
+	result := st.NewZSetTable(nil)
 	op(x, func(member []byte, score float64) bool {
 		result.Set(st.Limits().ZSet, member, score)
 		return true

@@ -72,9 +72,9 @@ func zrangestore(c *Ctx) error {
 	}
 	st := c.DB.Store()
 	from, to := x.part(z)
-	result := st.NewZSet()
+	result := st.NewZSet(nil)
 	if x.by == byRank && to-from > st.Limits().ZSet.Entries {
-		result = st.NewZSetTable() // keeps the sign of -0, as Redis does if it knows the size before
+		result = st.NewZSetTable(nil) // keeps the sign of -0, as Redis does if it knows the size before
 	}
 	x.each(z, from, to, func(member []byte, score float64) bool {
 		result.Set(st.Limits().ZSet, member, score)

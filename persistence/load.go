@@ -225,7 +225,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 		}
 		fresh = db.LoadHash(e.Key, h, e.ExpireAtMS)
 	case rdb.Set:
-		s := st.NewSet()
+		s := st.NewSet(e.Key)
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
 			if !s.Add(st.Limits().Set, m) {
 				return false, e.Duplicate(m)
@@ -233,7 +233,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 		}
 		fresh = db.LoadSet(e.Key, s.Set, e.ExpireAtMS)
 	case rdb.List:
-		l := st.NewList()
+		l := st.NewList(e.Key)
 		for m, ok := e.NextMember(); ok; m, ok = e.NextMember() {
 			l.Push(st.Limits().List, list.Right, m)
 		}
@@ -267,7 +267,7 @@ var errExpired = errors.New("persistence: every field of the hash is overdue")
 
 // loadHash reads a hash; fields whose time has come are not kept.
 func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
-	h := st.NewHash()
+	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
 		if f.ExpireAtMS != 0 && st.Past(f.ExpireAtMS) {
 			continue
@@ -285,9 +285,9 @@ func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 // loadZSet reads a sorted set. One that is a listpack, and in order, is taken over as it is.
 func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	if lp := e.Listpack; lp != nil {
-		return st.NewZSetOf(lp), nil
+		return st.NewZSetOf(e.Key, lp), nil
 	}
-	z := st.NewZSetTable()
+	z := st.NewZSetTable(e.Key)
 	for m, score, ok := e.NextScored(); ok; m, score, ok = e.NextScored() {
 		if added, _ := z.Set(st.Limits().ZSet, m, score); !added {
 			return nil, e.Duplicate(m)

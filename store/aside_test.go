@@ -21,13 +21,13 @@ func keysOf(n *Snapshot, db int) (all []string) {
 
 // fillForAside loads a few values, as a snapshot is loaded.
 func fillForAside(s *Store) {
-	h := s.NewHash()
+	h := s.NewHash(nil)
 	h.Set(s.Limits().Hash, []byte(TokenField), []byte("7"))
 	h.Set(s.Limits().Hash, []byte("me"), []byte("1"))
 	h.SetDeadline([]byte("me"), 4000)
-	l := s.NewList()
+	l := s.NewList(nil)
 	l.Push(s.Limits().List, list.Right, []byte("a"), []byte("b"))
-	z := s.NewZSet()
+	z := s.NewZSet(nil)
 	z.Set(s.Limits().ZSet, []byte("order"), 3000)
 	s.DB(0).LoadString([]byte("plain"), []byte("new"), 0)
 	s.DB(0).LoadString([]byte("timed"), []byte("new"), 2000)

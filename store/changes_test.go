@@ -21,7 +21,7 @@ func TestChangesCount(t *testing.T) {
 		return words
 	}
 	k, l := []byte("k"), []byte("l")
-	three := s.NewList()
+	three := s.NewList(nil)
 	three.Push(list.Limits{}, list.Right, words(3)...)
 	edit := func(do func(e *ListEdit)) func() {
 		return func() {

@@ -36,14 +36,16 @@ func (e *HashEdit) again() {
 // changed is called behind a change of the hash, which was there and had so many bytes.
 func (e *HashEdit) changed(was *hash.Hash, size int) {
 	if e.w.Hash != was { // it has moved
-		e.db.space.valueAt(&e.slot, e.key).setHash(e.w.Hash)
+		var v value
+		v.setHash(e.w.Hash)
+		e.db.space.moved(&e.slot, e.key, v)
 	}
 	e.db.space.charge(e.w.Size() - size)
 }
 
 // make makes the key, if there is none, with a hash that has so much room.
 func (e *HashEdit) make(room int) {
-	e.w = hash.New(e.db.store.hashes, room)
+	e.w = hash.New(e.db.store.hashes, e.key, room)
 	var v value
 	v.setHash(e.w.Hash)
 	_, e.slot = e.db.put(e.key, v)

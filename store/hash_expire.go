@@ -192,9 +192,8 @@ func (s *Store) expireDueFields(budget *int) {
 func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 	name, _ := db.space.keys.At(slot)
 	key := []byte(name)
-	v := db.space.keys.Mut(slot)
-	v.own(db.store)
-	w := hash.EditOf(db.store.hashes, v.hash())
+	v := db.space.own(slot, key)
+	w := hash.EditOf(db.store.hashes, key, v.hash())
 	any := false
 	for ; *budget > 0; *budget-- {
 		field, atMS, ok := w.FirstDeadline()

@@ -82,7 +82,7 @@ func (m *holdsModel) change(t *testing.T, r *rand.Rand) {
 		}
 		m.lists = swapped
 	case 7:
-		z, list := m.s.NewZSet(), map[string]int64{}
+		z, list := m.s.NewZSet(nil), map[string]int64{}
 		for i := range r.IntN(4) {
 			list[strconv.Itoa(i)] = m.s.NowMS() + r.Int64N(50)
 			z.Set(m.s.limits.ZSet, []byte(strconv.Itoa(i)), float64(list[strconv.Itoa(i)]))

@@ -46,7 +46,7 @@ func (db *DB) Move(key []byte, to *DB) bool {
 // must exist, and the two must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
 	_, from := db.space.keys.At(db.find(key))
-	v, atMS := from.copy(db.store), from.deadlineMS
+	v, atMS := from.copy(db.store, newKey), from.deadlineMS
 	v.access = db.store.born()
 	renewal, renewed := to.lift(newKey)
 	to.displace(newKey)
@@ -100,8 +100,8 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 	db.made(key)
 }
 
-// copy returns a value that shares nothing that anyone writes to.
-func (v *value) copy(s *Store) (c value) {
+// copy returns a value for key that shares nothing that anyone writes to.
+func (v *value) copy(s *Store, key []byte) (c value) {
 	switch v.tag() {
 	case String:
 		c.ptr, c.meta = v.ptr, v.meta
@@ -113,13 +113,13 @@ func (v *value) copy(s *Store) (c value) {
 	case buffer:
 		c.setBuffer(&growable{b: append([]byte(nil), v.bytes()...), stamp: s.epoch.Now()})
 	case Hash:
-		c.setHash(v.hash().Copy(s.hashes, s.limits.Hash))
+		c.setHash(v.hash().Copy(s.hashes, key, s.limits.Hash))
 	case Set:
-		c.setSet(v.set().Copy(s.sets))
+		c.setSet(v.set().Copy(s.sets, key))
 	case List:
-		c.setList(v.list().Copy(s.epoch))
+		c.setList(v.list().Copy(s.epoch, key))
 	case ZSet:
-		c.setZSet(v.zset().Copy(s.zsets))
+		c.setZSet(v.zset().Copy(s.zsets, key))
 	case Stream:
 		c.setStream(v.stream().Copy())
 	case Bloom:

@@ -39,7 +39,9 @@ func (e *ListEdit) Len() int {
 // changed is called behind a change of the list, which was there and had so many bytes.
 func (e *ListEdit) changed(was *list.List, size int) {
 	if e.w.List != was { // it has moved
-		e.db.space.valueAt(&e.slot, e.key).setList(e.w.List)
+		var v value
+		v.setList(e.w.List)
+		e.db.space.moved(&e.slot, e.key, v)
 	}
 	e.db.space.charge(e.w.Size() - size)
 }
@@ -51,7 +53,7 @@ const mostExpected = 4096
 // The elements must not alias the list.
 func (e *ListEdit) Push(side list.Side, elements ...[]byte) {
 	if e.List() == nil {
-		e.w = list.NewSize(e.db.store.epoch, min(list.RoomFor(elements), mostExpected))
+		e.w = list.NewSize(e.db.store.epoch, e.key, min(list.RoomFor(elements), mostExpected))
 		var v value
 		v.setList(e.w.List)
 		_, e.slot = e.db.put(e.key, v)

@@ -110,14 +110,15 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	return true
 }
 
-// NewHash returns an empty hash that belongs to this store, to write to.
-func (s *Store) NewHash() hash.Edit { return hash.New(s.hashes, 0) }
+// NewHash returns an empty hash that belongs to this store, to write to. key is the one that it is going to
+// be at, with which it then takes less memory; or nil.
+func (s *Store) NewHash(key []byte) hash.Edit { return hash.New(s.hashes, key, 0) }
 
-// NewSet returns an empty set that belongs to this store, to write to.
-func (s *Store) NewSet() set.Edit { return set.New(s.sets) }
+// NewSet returns an empty set that belongs to this store, to write to: see NewHash.
+func (s *Store) NewSet(key []byte) set.Edit { return set.New(s.sets, key) }
 
-// NewList returns an empty list that belongs to this store, to write to.
-func (s *Store) NewList() list.Edit { return list.New(s.epoch) }
+// NewList returns an empty list that belongs to this store, to write to: see NewHash.
+func (s *Store) NewList(key []byte) list.Edit { return list.New(s.epoch, key) }
 
 // NewStream returns an empty stream that belongs to this store.
 func (s *Store) NewStream() *stream.Stream { return stream.New(s.epoch) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"lockserver/store/dict"
 	"lockserver/store/hash"
 	"lockserver/store/list"
 	"lockserver/store/set"
@@ -13,7 +14,7 @@ func (db *DB) OpenHash(key []byte) (e HashEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = HashEdit{db: db, key: key, slot: slot, w: hash.EditOf(db.store.hashes, nil)}
+	e = HashEdit{db: db, key: key, slot: slot, w: hash.EditOf(db.store.hashes, key, nil)}
 	if v != nil {
 		e.w.Hash = v.hash()
 	}
@@ -26,7 +27,7 @@ func (db *DB) OpenSet(key []byte) (e SetEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = SetEdit{db: db, key: key, slot: slot, w: set.EditOf(db.store.sets, nil)}
+	e = SetEdit{db: db, key: key, slot: slot, w: set.EditOf(db.store.sets, key, nil)}
 	if v != nil {
 		e.w.Set = v.set()
 	}
@@ -39,7 +40,7 @@ func (db *DB) OpenList(key []byte) (e ListEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.epoch, nil)}
+	e = ListEdit{db: db, key: key, slot: slot, w: list.EditOf(db.store.epoch, key, nil)}
 	if v != nil {
 		e.w.List = v.list()
 	}
@@ -70,10 +71,39 @@ func (db *DB) open(key []byte, k Kind) (v *value, slot int, ok bool) {
 		db.store.touch(v) // a refused write is a use of the key, too
 		return nil, slot, false
 	}
-	v = db.space.keys.Mut(slot)
-	v.own(db.store)
+	v = db.space.own(slot, key)
 	db.store.touch(v)
 	return v, slot, true
+}
+
+// own returns the value of a slot for writing, its container included. The slot's key is key.
+func (sp *space) own(slot int, key []byte) *value {
+	v := sp.keys.Mut(slot)
+	was := v.ptr
+	if v.own(sp.store, key); v.ptr != was {
+		if name := v.name(); name != nil {
+			sp.keys.Rekey(slot, name)
+		}
+	}
+	return v
+}
+
+// moved puts a container that has taken another piece of memory, or a header, back to its key. slot is where
+// that probably is, and then where it is.
+func (sp *space) moved(slot *int, key []byte, to value) {
+	v := sp.valueAt(slot, key)
+	v.ptr, v.meta = to.ptr, to.meta
+	sp.settle(*slot, key, v)
+}
+
+// settle lets the key of a slot stand where its container has it, or else in memory of its own: not where
+// the container was.
+func (sp *space) settle(slot int, key []byte, v *value) {
+	name := v.name()
+	if name == nil {
+		name = dict.NewKey(key)
+	}
+	sp.keys.Rekey(slot, name)
 }
 
 // valueAt returns the value of a key for writing; nil: it is not there. slot is where it probably is, and

@@ -35,7 +35,9 @@ func (e *SetEdit) Set() *set.Set {
 // changed is called behind a change of the set, which was there and had so many bytes.
 func (e *SetEdit) changed(was *set.Set, size int) {
 	if e.w.Set != was { // it has moved
-		e.db.space.valueAt(&e.slot, e.key).setSet(e.w.Set)
+		var v value
+		v.setSet(e.w.Set)
+		e.db.space.moved(&e.slot, e.key, v)
 	}
 	e.db.space.charge(e.w.Size() - size)
 }
@@ -45,7 +47,7 @@ func (e *SetEdit) changed(was *set.Set, size int) {
 func (e *SetEdit) Expect(members [][]byte) {
 	lim := e.db.store.limits.Set
 	if e.Set() == nil {
-		e.make(set.NewFor(e.db.store.sets, lim, members))
+		e.make(set.NewFor(e.db.store.sets, e.key, lim, members))
 		return
 	}
 	if e.w.Outgrows(lim, len(members)) {
@@ -66,7 +68,7 @@ func (e *SetEdit) make(w set.Edit) {
 // Add puts a member in and says whether it is new.
 func (e *SetEdit) Add(member []byte) bool {
 	if e.Set() == nil {
-		e.make(set.New(e.db.store.sets))
+		e.make(set.New(e.db.store.sets, e.key))
 	}
 	was, size := e.w.Set, e.w.Size()
 	added := e.w.Add(e.db.store.limits.Set, member)

@@ -38,7 +38,7 @@ func TestReplaceSet(t *testing.T) {
 	require.True(t, db.Expire(key, 5000))
 	effectLines(s)
 
-	fresh := s.NewSet()
+	fresh := s.NewSet(nil)
 	fresh.Add(s.Limits().Set, []byte("1"))
 	fresh.Add(s.Limits().Set, []byte("2"))
 	db.ReplaceSet(key, fresh.Set)
@@ -47,11 +47,11 @@ func TestReplaceSet(t *testing.T) {
 	require.Zero(t, db.Peek(key).DeadlineMS())
 	require.Zero(t, db.Timed())
 
-	db.ReplaceSet(key, s.NewSet().Set)
+	db.ReplaceSet(key, s.NewSet(nil).Set)
 	require.Equal(t, []string{"DEL k"}, effectLines(s))
 	require.Zero(t, db.Len())
 	dirty := s.Dirty()
-	db.ReplaceSet(key, s.NewSet().Set)
+	db.ReplaceSet(key, s.NewSet(nil).Set)
 	require.Empty(t, effectLines(s))
 	require.Equal(t, dirty, s.Dirty(), "nothing in the place of nothing is no change")
 }
@@ -60,7 +60,7 @@ func TestReplaceSet(t *testing.T) {
 func TestReplaceSetSplitsItsEffect(t *testing.T) {
 	s, db := openTestStore()
 	s.Record(true)
-	fresh := s.NewSet()
+	fresh := s.NewSet(nil)
 	for i := range 3000 {
 		fresh.Add(s.Limits().Set, []byte("m"+strconv.Itoa(i)))
 	}
@@ -81,7 +81,7 @@ func TestReplaceSetUnderACut(t *testing.T) {
 	m, _ := db.OpenSet([]byte("k"))
 	m.Add([]byte("old"))
 	cut := s.Cut()
-	fresh := s.NewSet()
+	fresh := s.NewSet(nil)
 	fresh.Add(s.Limits().Set, []byte("new"))
 	db.ReplaceSet([]byte("k"), fresh.Set)
 	cut.Each(0, func(key string, r Ref) bool {

@@ -19,7 +19,7 @@ func (db *DB) EditStream(key []byte) (e StreamEdit) {
 	e.db, e.key = db, key
 	if slot := db.find(key); slot >= 0 {
 		v := db.space.keys.Mut(slot)
-		v.own(db.store)
+		v.own(db.store, nil)
 		e.s = v.stream()
 	}
 	return e

@@ -48,7 +48,11 @@ func (sp *space) insert(h uint64, key []byte, v value) (slot int) {
 		sp.blooms++
 	}
 	sp.charge(keyBytes + named(len(key)) + v.size())
-	slot = sp.keys.Insert(h, key, v)
+	if name := v.name(); name != nil && string(name.Bytes()) == string(key) {
+		slot = sp.keys.InsertKey(h, name, v)
+	} else {
+		slot = sp.keys.Insert(h, key, v)
+	}
 	if isStock(key) {
 		sp.stocks.Add(slot)
 	}

@@ -179,7 +179,7 @@ func TestPiecesMissNothingThatStays(t *testing.T) {
 func TestTokensOfALoadedHash(t *testing.T) {
 	s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
 	s.SetNow(1_000_000)
-	h := s.NewHash()
+	h := s.NewHash(nil)
 	h.SetInt(s.Limits().Hash, []byte("owner"), 1)
 	h.SetInt(s.Limits().Hash, []byte(TokenField), 9)
 	require.True(t, s.DB(0).LoadHash([]byte("lock"), h.Hash, 0))

@@ -5,8 +5,10 @@ import (
 
 	"lockserver/internal/decimal"
 	"lockserver/store/bloom"
+	"lockserver/store/dict"
 	"lockserver/store/hash"
 	"lockserver/store/list"
+	"lockserver/store/piece"
 	"lockserver/store/set"
 	"lockserver/store/stream"
 	"lockserver/store/zset"
@@ -168,24 +170,47 @@ func (v *value) bloom() *bloom.Filter { return (*bloom.Filter)(v.ptr) }
 // timed reports whether the key has a deadline.
 func (v *value) timed() bool { return v.deadlineMS != 0 }
 
-// own makes a container writable: one whose header a cut still reads is replaced by a clone.
-func (v *value) own(s *Store) {
+// head returns the first word of a container that may be one piece of memory; nil of other values.
+func (v *value) head() *piece.Head {
+	switch v.tag() {
+	case Hash:
+		return v.hash().Head()
+	case Set:
+		return v.set().Head()
+	case List:
+		return v.list().Head()
+	case ZSet:
+		return v.zset().Head()
+	}
+	return nil
+}
+
+// name returns the key that stands in the value's piece of memory; nil if none does.
+func (v *value) name() *dict.Key {
+	if h := v.head(); h != nil {
+		return h.Name()
+	}
+	return nil
+}
+
+// own makes the container at key writable: one whose header a cut still reads is replaced by a clone.
+func (v *value) own(s *Store, key []byte) {
 	switch v.tag() {
 	case Hash:
 		if s.epoch.Shared(v.hash().Stamp()) {
-			v.setHash(v.hash().Clone(s.hashes))
+			v.setHash(v.hash().Clone(s.hashes, key))
 		}
 	case Set:
 		if s.epoch.Shared(v.set().Stamp()) {
-			v.setSet(v.set().Clone(s.sets))
+			v.setSet(v.set().Clone(s.sets, key))
 		}
 	case List:
 		if s.epoch.Shared(v.list().Stamp()) {
-			v.setList(v.list().Clone(s.epoch))
+			v.setList(v.list().Clone(s.epoch, key))
 		}
 	case ZSet:
 		if s.epoch.Shared(v.zset().Stamp()) {
-			v.setZSet(v.zset().Clone(s.zsets))
+			v.setZSet(v.zset().Clone(s.zsets, key))
 		}
 	case Stream:
 		if s.epoch.Shared(v.stream().Stamp()) {

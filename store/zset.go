@@ -34,7 +34,7 @@ func (db *DB) OpenZSet(key []byte) (e ZSetEdit, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e = ZSetEdit{db: db, key: key, slot: slot, w: zset.EditOf(db.store.zsets, nil)}
+	e = ZSetEdit{db: db, key: key, slot: slot, w: zset.EditOf(db.store.zsets, key, nil)}
 	if v != nil {
 		e.w.ZSet = v.zset()
 	}
@@ -55,7 +55,9 @@ func (e *ZSetEdit) ZSet() *zset.ZSet {
 // changed is called behind a change of the sorted set, which was there and had so many bytes.
 func (e *ZSetEdit) changed(was *zset.ZSet, size int) {
 	if e.w.ZSet != was { // it has moved
-		e.db.space.valueAt(&e.slot, e.key).setZSet(e.w.ZSet)
+		var v value
+		v.setZSet(e.w.ZSet)
+		e.db.space.moved(&e.slot, e.key, v)
 	}
 	e.db.space.charge(e.w.Size() - size)
 }
@@ -87,9 +89,9 @@ func (e *ZSetEdit) Expand() {
 func (e *ZSetEdit) Set(member []byte, score float64) (added, changed bool) {
 	if e.ZSet() == nil {
 		if e.large {
-			e.w = zset.NewTable(e.db.store.zsets)
+			e.w = zset.NewTable(e.db.store.zsets, e.key)
 		} else {
-			e.w = zset.NewFor(e.db.store.zsets, member, score, e.coming)
+			e.w = zset.NewFor(e.db.store.zsets, e.key, member, score, e.coming)
 		}
 		var v value
 		v.setZSet(e.w.ZSet)
@@ -167,7 +169,7 @@ func (db *DB) ReplaceZSet(key []byte, z *zset.ZSet) {
 		db.Delete(key)
 		return
 	}
-	w := zset.EditOf(db.store.zsets, z)
+	w := zset.EditOf(db.store.zsets, key, z)
 	w.Compact(db.store.limits.ZSet)
 	z = w.ZSet
 	var v value
@@ -211,13 +213,13 @@ func (db *DB) LoadZSet(key []byte, z *zset.ZSet, deadlineMS int64) bool {
 	return db.load(key, v, deadlineMS)
 }
 
-// NewZSet returns an empty sorted set that belongs to this store, to write to.
-func (s *Store) NewZSet() zset.Edit { return zset.New(s.zsets) }
+// NewZSet returns an empty sorted set that belongs to this store, to write to: see NewHash.
+func (s *Store) NewZSet(key []byte) zset.Edit { return zset.New(s.zsets, key) }
 
 // NewZSetTable returns an empty sorted set that belongs to this store and is not compact: see zset.NewTable.
-func (s *Store) NewZSetTable() zset.Edit { return zset.NewTable(s.zsets) }
+func (s *Store) NewZSetTable(key []byte) zset.Edit { return zset.NewTable(s.zsets, key) }
 
 // NewZSetOf returns a sorted set that belongs to this store, of what stands in lp: see zset.FromListpack.
-func (s *Store) NewZSetOf(lp listpack.List) *zset.ZSet {
-	return zset.FromListpack(s.zsets, s.limits.ZSet, lp)
+func (s *Store) NewZSetOf(key []byte, lp listpack.List) *zset.ZSet {
+	return zset.FromListpack(s.zsets, key, s.limits.ZSet, lp)
 }

@@ -156,6 +156,18 @@ func (d *Dict[V]) InsertString(h uint64, key string, v V) int {
 	return d.insert(h, newKey(key, false, nil), v)
 }
 
+// InsertKey is InsertString of a key that stands somewhere already, and is taken from there.
+func (d *Dict[V]) InsertKey(h uint64, key *Key, v V) int { return d.insert(h, key, v) }
+
+// Rekey gives the entry of a slot the same key in another place.
+func (d *Dict[V]) Rekey(slot int, key *Key) {
+	s := d.own(slot)
+	if invariants && s.key.String() != key.String() {
+		panic("dict: Rekey with another key")
+	}
+	s.key = key
+}
+
 // InsertTailed is Insert of an entry with bytes behind its key: see Key.Tail. A dict in which one entry has
 // a tail is one in which all have.
 func (d *Dict[V]) InsertTailed(h uint64, key, tail []byte, v V) int {

@@ -22,12 +22,31 @@ func newKey(key string, tailed bool, tail []byte) *Key {
 	if tailed {
 		size += headerLen(len(tail)) + len(tail)
 	}
-	b := make([]byte, 0, size)
-	b = append(binary.AppendUvarint(b, uint64(len(key))), key...)
+	b := appendKey(make([]byte, 0, size), key)
 	if tailed {
 		b = append(binary.AppendUvarint(b, uint64(len(tail))), tail...)
 	}
 	return (*Key)(unsafe.Pointer(unsafe.SliceData(b)))
+}
+
+// appendKey appends a key's length and its bytes.
+func appendKey(b []byte, key string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(key))), key...)
+}
+
+// NewKey returns a key in memory of its own, for Rekey.
+func NewKey(key []byte) *Key {
+	return newKey(unsafe.String(unsafe.SliceData(key), len(key)), false, nil)
+}
+
+// KeyLen returns how many bytes PutKey takes for a key.
+func KeyLen(key []byte) int { return headerLen(len(key)) + len(key) }
+
+// PutKey makes a key of the first KeyLen bytes of dst, to which nobody may write any more: for who keeps the
+// key beside its value, in one piece of memory.
+func PutKey(dst, key []byte) *Key {
+	appendKey(dst[:0:KeyLen(key)], unsafe.String(unsafe.SliceData(key), len(key)))
+	return (*Key)(unsafe.Pointer(unsafe.SliceData(dst)))
 }
 
 // headerLen returns how many bytes a length takes.

@@ -110,8 +110,8 @@ func (h *Hash) LeastDeadline() int64 {
 }
 
 // Copy returns a hash with the same fields, values and deadlines that shares nothing with h.
-func (h *Hash) Copy(c *Common, lim Limits) *Hash {
-	e := New(c, len(h.lp()))
+func (h *Hash) Copy(c *Common, name []byte, lim Limits) *Hash {
+	e := New(c, name, len(h.lp()))
 	h.Each(func(field, value []byte) bool {
 		e.Set(lim, field, value)
 		return true

@@ -48,17 +48,23 @@ type full struct {
 type Edit struct {
 	*Hash
 	common *Common
+	name   []byte
 }
 
-// New returns an empty hash with room for so many bytes of fields and values (Room).
-func New(c *Common, room int) Edit {
-	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room)
+// New returns an empty hash with room for so many bytes of fields and values (Room). name is the key that it
+// is for, or nil: see Head.
+func New(c *Common, name []byte, room int) Edit {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room, name)
 	listpack.NewIn(head.Room())
-	return Edit{(*Hash)(unsafe.Pointer(head)), c}
+	return Edit{(*Hash)(unsafe.Pointer(head)), c, name}
 }
 
-// EditOf returns a hash to write to.
-func EditOf(c *Common, h *Hash) Edit { return Edit{h, c} }
+// EditOf returns a hash to write to, which is at the key name, or nil.
+func EditOf(c *Common, name []byte, h *Hash) Edit { return Edit{h, c, name} }
+
+// Head returns the first word of the hash. If that is of a piece with a name, the name is the key that
+// the hash was made for (package piece).
+func (h *Hash) Head() *piece.Head { return &h.head }
 
 // full returns the header of a hash that is not one piece.
 func (h *Hash) full() *full { return (*full)(unsafe.Pointer(h)) }
@@ -108,9 +114,9 @@ func (h *Hash) Stamp() uint64 { return h.head.Stamp() }
 // Clone returns a hash for writing, after a cut that shares this one. The old
 // one remains for the snapshot: Len, Encoding, At, Each, EachTimed, Timed,
 // LeastDeadline and Listpack.
-func (h *Hash) Clone(c *Common) *Hash {
+func (h *Hash) Clone(c *Common, name []byte) *Hash {
 	if h.head.Packed() {
-		return packed(c, h.lp(), 0)
+		return packed(c, name, h.lp(), 0)
 	}
 	old := h.full()
 	clone := &full{Hash: Hash{piece.Large(c.Epoch.Now())}}
@@ -126,8 +132,8 @@ func (h *Hash) Clone(c *Common) *Hash {
 }
 
 // packed returns a hash that is a copy of a listpack in one piece, with room for so many bytes more.
-func packed(c *Common, lp listpack.List, room int) *Hash {
-	head := piece.New(c.Epoch.Now(), 0, len(lp)+room)
+func packed(c *Common, name []byte, lp listpack.List, room int) *Hash {
+	head := piece.New(c.Epoch.Now(), 0, len(lp)+room, name)
 	copy(head.Room(), lp)
 	return (*Hash)(unsafe.Pointer(head))
 }

@@ -21,7 +21,7 @@ var limits = Limits{Entries: 128, Value: 64} // Redis' defaults
 func newHash() *Edit { return newHashAt(&cow.Epoch{}) }
 
 func newHashAt(ep *cow.Epoch) *Edit {
-	e := New(&Common{Epoch: ep, Seed: maphash.MakeSeed()}, 0)
+	e := New(&Common{Epoch: ep, Seed: maphash.MakeSeed()}, nil, 0)
 	return &e
 }
 
@@ -50,7 +50,7 @@ func TestEmpty(t *testing.T) {
 	require.False(t, h.Delete([]byte("f")))
 	require.Zero(t, h.ValueLen([]byte("f")))
 	require.Empty(t, content(h.Hash))
-	require.Zero(t, h.Clone(h.common).Len())
+	require.Zero(t, h.Clone(h.common, nil).Len())
 	lp, ok := h.Listpack()
 	require.True(t, ok)
 	require.NoError(t, listpack.Validate(lp))
@@ -167,7 +167,10 @@ func TestWriteToASharedHeaderPanics(t *testing.T) {
 	require.Panics(t, func() { h.Set(limits, []byte("f"), []byte("w")) })
 	require.Panics(t, func() { h.SetInt(limits, []byte("f"), 1) })
 	require.Panics(t, func() { h.Delete([]byte("f")) })
-	require.NotPanics(t, func() { clone := EditOf(h.common, h.Clone(h.common)); clone.Set(limits, []byte("f"), []byte("w")) })
+	require.NotPanics(t, func() {
+		clone := EditOf(h.common, nil, h.Clone(h.common, nil))
+		clone.Set(limits, []byte("f"), []byte("w"))
+	})
 	ep.Release()
 	require.NotPanics(t, func() { h.Set(limits, []byte("f"), []byte("w")) })
 }
@@ -195,7 +198,7 @@ func TestHotPathsDoNotAllocate(t *testing.T) {
 	var lock Edit // outside, as a key's value is: it must not live on the stack
 	// A build with the race detector adds one that the compiler otherwise avoids.
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() {
-		lock = New(h.common, RoomInt(owner, 1))
+		lock = New(h.common, nil, RoomInt(owner, 1))
 		lock.SetInt(limits, owner, 1)
 		lock.SetInt(limits, token, 1234567)
 	}), 1.0+raceAllocs, "a lock is one piece")
@@ -206,7 +209,7 @@ func BenchmarkLock(b *testing.B) {
 	owner, token := []byte("0f4c3bda-7bd1-4b0f-8f2e-1f2f3a4b5c6d:17"), []byte("$token")
 	common := &Common{Epoch: &cow.Epoch{}, Seed: maphash.MakeSeed()}
 	acquire := func() Edit {
-		h := New(common, RoomInt(owner, 1))
+		h := New(common, nil, RoomInt(owner, 1))
 		h.SetInt(limits, owner, 1)
 		h.SetInt(limits, token, 1234567890123456)
 		return h

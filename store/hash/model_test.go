@@ -120,7 +120,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = content(old), old.Len() })
 			require.True(t, ep.Shared(h.Stamp()))
-			h.Hash = h.Clone(h.common)
+			h.Hash = h.Clone(h.common, nil)
 			require.False(t, ep.Shared(h.Stamp()))
 			for range fields {
 				step(t, rng, h, want, limits, fields)

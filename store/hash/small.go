@@ -147,7 +147,7 @@ func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 
 // move puts the hash into another piece, with so many bytes more than it has.
 func (e *Edit) move(lp listpack.List, more int) {
-	fresh := packed(e.common, lp, more)
+	fresh := packed(e.common, e.name, lp, more)
 	e.head.Leave()
 	e.Hash = fresh
 }

@@ -100,14 +100,14 @@ func TestTimesAgainstModel(t *testing.T) {
 			}
 			if i%50 == 0 {
 				checkTimes(t, h, want)
-				checkTimes(t, &Edit{h.Copy(h.common, limits), h.common}, want)
+				checkTimes(t, &Edit{h.Copy(h.common, nil, limits), h.common, nil}, want)
 				if frozen != nil {
 					require.Equal(t, old, deadlines(t, frozen))
 					ep.Release()
 				}
 				ep.Cut()
 				frozen, old = h.Hash, maps.Clone(want)
-				h.Hash = h.Clone(h.common)
+				h.Hash = h.Clone(h.common, nil)
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func TestManyTimes(t *testing.T) {
 		require.Equal(t, int64(1000-i), atMS)
 	}
 	h.SetAlarm("mine")
-	require.Equal(t, "mine", h.Clone(h.common).Alarm())
-	require.Nil(t, h.Copy(h.common, limits).Alarm())
+	require.Equal(t, "mine", h.Clone(h.common, nil).Alarm())
+	require.Nil(t, h.Copy(h.common, nil, limits).Alarm())
 	require.Equal(t, "listpackex", h.Encoding())
 	for i := range 2 * maxFew {
 		require.True(t, h.Persist(fmt.Append(nil, "f", i)))

@@ -10,7 +10,7 @@ import (
 )
 
 func newList(ep *cow.Epoch) *Edit {
-	e := New(ep)
+	e := New(ep, nil)
 	return &e
 }
 

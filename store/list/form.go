@@ -24,7 +24,7 @@ func (l *Edit) toSmall(lim Limits) { l.toOne(lim, 2) }
 func (l *Edit) toOne(lim Limits, part int) {
 	d := l.nodes()
 	if d.length == 0 {
-		l.take(NewSize(l.ep, 0).List)
+		l.take(NewSize(l.ep, l.name, 0).List)
 		return
 	}
 	if len(d.segs) > 1 || len(d.segs[0].nodes) > 1 {
@@ -34,7 +34,7 @@ func (l *Edit) toOne(lim Limits, part int) {
 	if n.plain || lim.Fill < 0 && len(n.lp) > lim.bytes()/part || lim.Fill >= 0 && n.len() > lim.count()/part {
 		return
 	}
-	l.take(smallOf(l.ep, n.lp, 0))
+	l.take(smallOf(l.ep, l.name, n.lp, 0))
 }
 
 // seal gives back what the node at p did not use, before another one follows it.

@@ -39,21 +39,26 @@ type noded struct {
 // then on, and who keeps the list takes that.
 type Edit struct {
 	*List
-	ep *cow.Epoch
+	ep   *cow.Epoch
+	name []byte
 }
 
-// New returns an empty list.
-func New(ep *cow.Epoch) Edit { return NewSize(ep, 0) }
+// New returns an empty list. name is the key that it is for, or nil: see Head.
+func New(ep *cow.Epoch, name []byte) Edit { return NewSize(ep, name, 0) }
 
-// NewSize returns an empty list with room for so many bytes of elements, as a listpack has them.
-func NewSize(ep *cow.Epoch, room int) Edit {
-	head := piece.New(ep.Now(), 0, listpack.MinBytes+room)
+// NewSize is New with room for so many bytes of elements, as a listpack has them.
+func NewSize(ep *cow.Epoch, name []byte, room int) Edit {
+	head := piece.New(ep.Now(), 0, listpack.MinBytes+room, name)
 	listpack.NewIn(head.Room())
-	return Edit{(*List)(unsafe.Pointer(head)), ep}
+	return Edit{(*List)(unsafe.Pointer(head)), ep, name}
 }
 
-// EditOf returns a list to write to.
-func EditOf(ep *cow.Epoch, l *List) Edit { return Edit{l, ep} }
+// EditOf returns a list to write to, which is at the key name, or nil.
+func EditOf(ep *cow.Epoch, name []byte, l *List) Edit { return Edit{l, ep, name} }
+
+// Head returns the first word of the list. If that is of a piece with a name, the name is the key that the
+// list was made for (package piece).
+func (l *List) Head() *piece.Head { return &l.head }
 
 // nodes returns the directory; nil for a small list.
 func (l *List) nodes() *directory {
@@ -78,8 +83,8 @@ func (l *List) small() listpack.List {
 }
 
 // smallOf returns a small list with a copy of these elements, and room for so many bytes more.
-func smallOf(ep *cow.Epoch, lp listpack.List, more int) *List {
-	head := piece.New(ep.Now(), 0, len(lp)+more)
+func smallOf(ep *cow.Epoch, name []byte, lp listpack.List, more int) *List {
+	head := piece.New(ep.Now(), 0, len(lp)+more, name)
 	copy(head.Room(), lp)
 	return (*List)(unsafe.Pointer(head))
 }
@@ -105,20 +110,20 @@ func (l *List) Stamp() uint64 { return l.head.Stamp() }
 
 // Clone returns a list for writing, after a cut that shares this one. The old
 // one remains for the snapshot, to be read.
-func (l *List) Clone(ep *cow.Epoch) *List {
+func (l *List) Clone(ep *cow.Epoch, name []byte) *List {
 	if d := l.nodes(); d != nil {
 		return withNodes(ep, d.clone())
 	}
-	return smallOf(ep, l.packed(), 0)
+	return smallOf(ep, name, l.packed(), 0)
 }
 
 // Copy returns a list with the same elements that shares nothing with l, as COPY
 // makes it.
-func (l *List) Copy(ep *cow.Epoch) *List {
+func (l *List) Copy(ep *cow.Epoch, name []byte) *List {
 	if d := l.nodes(); d != nil {
 		return withNodes(ep, d.copy(ep.Now()))
 	}
-	return smallOf(ep, l.packed(), 0)
+	return smallOf(ep, name, l.packed(), 0)
 }
 
 // Len returns the number of elements.

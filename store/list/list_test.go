@@ -33,8 +33,8 @@ func TestEmpty(t *testing.T) {
 	require.Equal(t, "listpack", l.Encoding())
 	require.Empty(t, content(l))
 	require.Zero(t, l.RemoveEqual(DefaultLimits(), []byte("a"), Left, 0))
-	require.Zero(t, l.Clone(l.ep).Len())
-	require.Zero(t, l.Copy(l.ep).Len())
+	require.Zero(t, l.Clone(l.ep, nil).Len())
+	require.Zero(t, l.Copy(l.ep, nil).Len())
 	_, ok := l.Index(0)
 	require.False(t, ok)
 	_, ok = l.Listpack()
@@ -163,7 +163,7 @@ func TestManyNodes(t *testing.T) {
 	check(t, l, lim)
 	require.Equal(t, want, content(l))
 	require.Equal(t, len(want), l.NodeCount())
-	require.Equal(t, want, content(&Edit{l.Copy(l.ep), l.ep}))
+	require.Equal(t, want, content(&Edit{l.Copy(l.ep, nil), l.ep, nil}))
 	l.Remove(lim, 1, len(want)-2)
 	check(t, l, lim)
 	require.Equal(t, []string{want[0], want[len(want)-1]}, content(l))
@@ -230,7 +230,7 @@ func TestCutClonesLittle(t *testing.T) {
 		old.Push(lim, Right, []byte(strconv.Itoa(i)))
 	}
 	ep.Cut()
-	l := &Edit{old.Clone(&ep), &ep}
+	l := &Edit{old.Clone(&ep, nil), &ep, nil}
 	l.Set(lim, 5, []byte("x"))
 	l.Push(lim, Right, []byte("y"))
 	shared := 0

@@ -210,7 +210,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 			}
 			m.verify()
-			m.l.List = m.l.Copy(m.l.ep)
+			m.l.List = m.l.Copy(m.l.ep, nil)
 		}
 	}
 }
@@ -234,7 +234,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = content(old), old.Len() })
 			require.True(t, ep.Shared(m.l.Stamp()))
-			m.l = &Edit{m.l.Clone(&ep), &ep}
+			m.l = &Edit{m.l.Clone(&ep, nil), &ep, nil}
 			require.False(t, ep.Shared(m.l.Stamp()))
 			for range 100 {
 				m.step(5)

@@ -80,7 +80,7 @@ func (l *Edit) reserve(more, most int) listpack.List {
 	if need > tight {
 		need = max(need, min(len(lp)+len(lp)/2, most))
 	}
-	l.take(smallOf(l.ep, lp, need-len(lp)))
+	l.take(smallOf(l.ep, l.name, lp, need-len(lp)))
 	return l.packed()
 }
 
@@ -94,7 +94,7 @@ func (l *Edit) keep(lp listpack.List) {
 		}
 		fallthrough
 	case cap(lp) > tight && len(lp) < cap(lp)/4:
-		l.take(smallOf(l.ep, lp, 0))
+		l.take(smallOf(l.ep, l.name, lp, 0))
 	}
 }
 

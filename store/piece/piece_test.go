@@ -9,10 +9,10 @@ import (
 
 // TestPiece: what the word says is kept apart, whatever its parts are.
 func TestPiece(t *testing.T) {
-	for _, stamp := range []uint64{0, 1, 1<<32 - 1} {
+	for _, stamp := range []uint64{0, 1, 1<<31 - 1} {
 		for _, room := range []int{0, 1, 7, 8, 9, 23, 24, 100, 5000, 100_000} {
 			for form := range Form(3) {
-				h := New(stamp, form, room)
+				h := New(stamp, form, room, nil)
 				require.True(t, h.Packed())
 				require.False(t, h.Left())
 				require.Equal(t, stamp, h.Stamp())
@@ -41,8 +41,44 @@ func TestPiece(t *testing.T) {
 // TestSizes: a piece takes what its bytes take, a word, and what the allocator rounds up to.
 func TestSizes(t *testing.T) {
 	for need, room := range map[int]int{1: 8, 8: 8, 9: 24 - 8, 40: 40, 41: 56, 62: 72, 72: 72} {
-		require.Equal(t, room, len(New(0, 0, need).Room()), need)
+		require.Equal(t, room, len(New(0, 0, need, nil).Room()), need)
 	}
 	require.Equal(t, Tight, RoomFor(Tight))
 	require.Equal(t, 125, RoomFor(100))
+}
+
+// TestNames: a piece has the name that it was given, behind its room, which is all of the piece otherwise.
+func TestNames(t *testing.T) {
+	for _, length := range []int{0, 1, 16, 17, 126, 127, 128, 1000} {
+		name := bytes.Repeat([]byte{'n'}, length)
+		for _, room := range []int{0, 1, 18, 62, 63, 64, 1000, mostNamed, mostNamed + 1} {
+			h := New(5, 1, room, name)
+			require.True(t, h.Packed())
+			require.Equal(t, Form(1), h.Form())
+			require.Equal(t, uint64(5), h.Stamp())
+			require.GreaterOrEqual(t, len(h.Room()), max(room, 1))
+			require.Empty(t, bytes.Trim(h.Room(), "\x00"))
+			for i := range h.Room() {
+				h.Room()[i] = 0xff
+			}
+			if room > mostNamed {
+				require.Nil(t, h.Name())
+				continue
+			}
+			kept := h.Name()
+			require.Equal(t, string(name), kept.String())
+			h.SetForm(2)
+			require.Same(t, kept, h.Name())
+			h.Leave()
+			require.True(t, h.Left())
+			require.Equal(t, string(name), kept.String(), "the keyspace may still have it from here")
+		}
+	}
+	for _, c := range []struct{ room, bytes int }{{18, 48}, {62, 96}, {46, 80}} {
+		h := New(0, 0, c.room, make([]byte, 17))
+		require.Equal(t, c.bytes-HeadBytes-18, len(h.Room()))
+	}
+	require.Nil(t, New(0, 0, 8, nil).Name())
+	large := Large(7)
+	require.Nil(t, large.Name())
 }

@@ -77,7 +77,7 @@ func (e *Edit) grow(compact []byte, more int) []byte {
 
 // move puts a compact set, whose bytes are to be these, into another piece, with room for so many more.
 func (e *Edit) move(compact []byte, more int) {
-	e.become(copied(e.common, e.head.Form(), compact, more))
+	e.become(copied(e.common, e.name, e.head.Form(), compact, more))
 }
 
 // become takes another piece, or header, for the set.
@@ -105,8 +105,8 @@ func room(length int) int {
 }
 
 // newPacked returns an empty listpack with room for so many bytes of members.
-func newPacked(c *Common, room int) *Set {
-	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+room)
+func newPacked(c *Common, name []byte, room int) *Set {
+	head := piece.New(c.Epoch.Now(), packed, listpack.MinBytes+room, name)
 	listpack.NewIn(head.Room())
 	return (*Set)(unsafe.Pointer(head))
 }
@@ -117,7 +117,7 @@ func (e *Edit) toListpack(member []byte) {
 	for i := range old.len() {
 		size += listpack.IntLen(old.at(i))
 	}
-	s := newPacked(e.common, size+listpack.EncodedLen(member))
+	s := newPacked(e.common, e.name, size+listpack.EncodedLen(member))
 	lp := s.list()
 	for i := range old.len() {
 		lp = lp.AppendInt(old.at(i))
@@ -127,7 +127,7 @@ func (e *Edit) toListpack(member []byte) {
 }
 
 // Pack gives an empty set the form of a listpack: for a result of which nobody knows how large it gets.
-func (e *Edit) Pack() { e.become(newPacked(e.common, 0)) }
+func (e *Edit) Pack() { e.become(newPacked(e.common, e.name, 0)) }
 
 // ToInts gives a set of integers that are few enough the form of an intset, whatever form it has.
 func (e *Edit) ToInts(lim Limits) {
@@ -144,7 +144,7 @@ func (e *Edit) ToInts(lim Limits) {
 		return all
 	})
 	if all {
-		e.become(copied(e.common, ints, is, 0))
+		e.become(copied(e.common, e.name, ints, is, 0))
 	}
 }
 

@@ -132,7 +132,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, length = sortedContent(old), old.Len() })
 			require.True(t, ep.Shared(s.Stamp()))
-			s = &Edit{s.Clone(s.common), s.common}
+			s = &Edit{s.Clone(s.common, nil), s.common, nil}
 			require.False(t, ep.Shared(s.Stamp()))
 			for range r.kinds {
 				step(t, r, s, want, limits)

@@ -54,17 +54,22 @@ type tabled struct {
 type Edit struct {
 	*Set
 	common *Common
+	name   []byte
 }
 
-// New returns an empty set.
-func New(c *Common) Edit { return Edit{newInts(c, 0), c} }
+// New returns an empty set. name is the key that it is for, or nil: see Head.
+func New(c *Common, name []byte) Edit { return Edit{newInts(c, name, 0), c, name} }
 
-// EditOf returns a set to write to.
-func EditOf(c *Common, s *Set) Edit { return Edit{s, c} }
+// EditOf returns a set to write to, which is at the key name, or nil.
+func EditOf(c *Common, name []byte, s *Set) Edit { return Edit{s, c, name} }
+
+// Head returns the first word of the set. If that is of a piece with a name, the name is the key that the
+// set was made for (package piece).
+func (s *Set) Head() *piece.Head { return &s.head }
 
 // newInts returns an empty intset with room for so many bytes of members.
-func newInts(c *Common, room int) *Set {
-	head := piece.New(c.Epoch.Now(), ints, intsetHeader+room)
+func newInts(c *Common, name []byte, room int) *Set {
+	head := piece.New(c.Epoch.Now(), ints, intsetHeader+room, name)
 	copy(head.Room(), emptyInts)
 	return (*Set)(unsafe.Pointer(head))
 }
@@ -109,24 +114,24 @@ func (s *Set) Stamp() uint64 { return s.head.Stamp() }
 
 // Clone returns a set for writing, after a cut that shares this one. The old
 // one remains for the snapshot: Len, Encoding, At, Each, Intset, Listpack.
-func (s *Set) Clone(c *Common) *Set {
+func (s *Set) Clone(c *Common, name []byte) *Set {
 	if f := s.form(); f != table {
-		return copied(c, f, s.compact(), 0)
+		return copied(c, name, f, s.compact(), 0)
 	}
 	return newTable(c, s.dict().Clone())
 }
 
 // copied returns a compact set with a copy of these bytes, with room for so many more.
-func copied(c *Common, f piece.Form, compact []byte, more int) *Set {
-	head := piece.New(c.Epoch.Now(), f, len(compact)+more)
+func copied(c *Common, name []byte, f piece.Form, compact []byte, more int) *Set {
+	head := piece.New(c.Epoch.Now(), f, len(compact)+more, name)
 	copy(head.Room(), compact)
 	return (*Set)(unsafe.Pointer(head))
 }
 
 // Copy returns a set of the same members and form that shares nothing with s, as COPY makes it.
-func (s *Set) Copy(c *Common) *Set {
+func (s *Set) Copy(c *Common, name []byte) *Set {
 	if f := s.form(); f != table {
-		return copied(c, f, s.compact(), 0)
+		return copied(c, name, f, s.compact(), 0)
 	}
 	members := dict.New[struct{}](c.Epoch, c.Seed)
 	s.Each(func(member []byte) bool {
@@ -193,15 +198,15 @@ func (s *Set) Has(member []byte) bool {
 	return s.dict().Find(s.dict().Hash(member), member) >= 0
 }
 
-// NewFor returns an empty set in the form that suits these members, with room for them.
-func NewFor(c *Common, lim Limits, members [][]byte) Edit {
-	e := Edit{common: c}
+// NewFor is New in the form that suits these members, with room for them.
+func NewFor(c *Common, name []byte, lim Limits, members [][]byte) Edit {
+	e := Edit{common: c, name: name}
 	if _, ok := decimal.ParseInt(members[0]); ok && len(members) <= lim.IntsetEntries {
-		e.Set = newInts(c, min(roomForInts(members), mostExpected))
+		e.Set = newInts(c, name, min(roomForInts(members), mostExpected))
 		return e
 	}
 	if len(members) <= lim.Entries {
-		e.Set = newPacked(c, min(roomForAll(members), mostExpected))
+		e.Set = newPacked(c, name, min(roomForAll(members), mostExpected))
 		return e
 	}
 	e.Set = newTable(c, dict.New[struct{}](c.Epoch, c.Seed))

@@ -20,7 +20,7 @@ var limits = Limits{IntsetEntries: 512, Entries: 128, Value: 64} // Redis' defau
 func newSet() *Edit { return newSetAt(&cow.Epoch{}) }
 
 func newSetAt(ep *cow.Epoch) *Edit {
-	e := New(&Common{Epoch: ep, Seed: maphash.MakeSeed()})
+	e := New(&Common{Epoch: ep, Seed: maphash.MakeSeed()}, nil)
 	return &e
 }
 
@@ -69,7 +69,7 @@ func TestEmpty(t *testing.T) {
 	require.False(t, s.Has([]byte("m")))
 	require.False(t, s.Remove([]byte("1")))
 	require.Empty(t, content(s))
-	require.Zero(t, s.Clone(s.common).Len())
+	require.Zero(t, s.Clone(s.common, nil).Len())
 	raw, ok := s.Intset()
 	require.True(t, ok)
 	require.Equal(t, []byte{2, 0, 0, 0, 0, 0, 0, 0}, raw)
@@ -188,7 +188,7 @@ func TestWriteToASharedHeaderPanics(t *testing.T) {
 	ep.Cut()
 	require.Panics(t, func() { s.Add(limits, []byte("2")) })
 	require.Panics(t, func() { s.Remove([]byte("1")) })
-	require.NotPanics(t, func() { clone := EditOf(s.common, s.Clone(s.common)); clone.Add(limits, []byte("2")) })
+	require.NotPanics(t, func() { clone := EditOf(s.common, nil, s.Clone(s.common, nil)); clone.Add(limits, []byte("2")) })
 	ep.Release()
 	require.NotPanics(t, func() { s.Add(limits, []byte("2")) })
 }

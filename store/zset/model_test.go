@@ -24,12 +24,12 @@ func newCommon() *Common { return &Common{Epoch: &cow.Epoch{}, Seed: maphash.Mak
 func newZSet() *Edit { return newZSetOf(newCommon()) }
 
 func newZSetOf(c *Common) *Edit {
-	e := New(c)
+	e := New(c, nil)
 	return &e
 }
 
 func newTableSet() *Edit {
-	e := NewTable(newCommon())
+	e := NewTable(newCommon(), nil)
 	return &e
 }
 
@@ -263,7 +263,7 @@ func TestAgainstModel(t *testing.T) {
 				}
 			}
 			r.verify(t, z, want, lim)
-			r.verify(t, &Edit{z.Copy(z.common), z.common}, want, lim)
+			r.verify(t, &Edit{z.Copy(z.common, nil), z.common, nil}, want, lim)
 		}
 	}
 }
@@ -326,7 +326,7 @@ func TestSnapshotsAgainstModel(t *testing.T) {
 			var reader sync.WaitGroup
 			reader.Go(func() { seen, down, length = content(old), contentDown(old), old.Len() })
 			require.True(t, common.Epoch.Shared(z.Stamp()))
-			z.ZSet = z.Clone(z.common)
+			z.ZSet = z.Clone(z.common, nil)
 			require.False(t, common.Epoch.Shared(z.Stamp()))
 			for i := range r.kinds {
 				r.step(t, i, z, &want, limits)

@@ -67,7 +67,7 @@ func encodedScore(v listpack.Value) int {
 // grow returns the listpack with room for so many more bytes.
 func (e *Edit) grow(lp listpack.List, more int) listpack.List {
 	if need := len(lp) + more; need > cap(lp) {
-		e.become(packed(e.common, lp, piece.RoomFor(need)-len(lp)))
+		e.become(packed(e.common, e.name, lp, piece.RoomFor(need)-len(lp)))
 	}
 	return e.lp()
 }
@@ -78,7 +78,7 @@ func (e *Edit) keep(lp listpack.List) {
 		if invariants {
 			panic("zset: a listpack that has left its piece")
 		}
-		e.become(packed(e.common, lp, 0))
+		e.become(packed(e.common, e.name, lp, 0))
 	}
 }
 
@@ -122,7 +122,7 @@ func (e *Edit) smallRemove(member []byte) bool {
 	}
 	lp := e.lp().Delete(pos, 2)
 	if cap(lp) > 256 && len(lp) < cap(lp)/4 {
-		e.become(packed(e.common, lp, 0))
+		e.become(packed(e.common, e.name, lp, 0))
 	}
 	return true
 }

@@ -47,33 +47,38 @@ type table struct {
 type Edit struct {
 	*ZSet
 	common *Common
+	name   []byte
 }
 
-// New returns an empty sorted set.
-func New(c *Common) Edit { return Edit{empty(c, 0), c} }
+// New returns an empty sorted set. name is the key that it is for, or nil: see Head.
+func New(c *Common, name []byte) Edit { return Edit{empty(c, name, 0), c, name} }
 
 // NewTable returns an empty sorted set that is a table from the start. It keeps the
 // sign of -0, which a listpack does not; see Compact.
-func NewTable(c *Common) Edit { return Edit{&newTable(c).ZSet, c} }
+func NewTable(c *Common, name []byte) Edit { return Edit{&newTable(c).ZSet, c, name} }
 
 // mostExpected is for how many bytes a sorted set gets room before they come.
 const mostExpected = 4096
 
-// NewFor returns an empty sorted set with room for a member with its score, and so many more of the same
+// NewFor is New with room for a member with its score, and so many more of the same
 // size.
-func NewFor(c *Common, member []byte, score float64, more int) Edit {
+func NewFor(c *Common, name, member []byte, score float64, more int) Edit {
 	var text [maxScore]byte
 	one := listpack.EncodedLen(member) + encodedScore(packedScore(text[:], score))
-	return Edit{empty(c, min(one*(1+more), max(one, mostExpected))), c}
+	return Edit{empty(c, name, min(one*(1+more), max(one, mostExpected))), c, name}
 }
 
-// EditOf returns a sorted set to write to.
-func EditOf(c *Common, z *ZSet) Edit { return Edit{z, c} }
+// EditOf returns a sorted set to write to, which is at the key name, or nil.
+func EditOf(c *Common, name []byte, z *ZSet) Edit { return Edit{z, c, name} }
+
+// Head returns the first word of the sorted set. If that is of a piece with a name, the name is the key that
+// the sorted set was made for (package piece).
+func (z *ZSet) Head() *piece.Head { return &z.head }
 
 // FromListpack returns a sorted set of what stands in lp: members with scores, not
 // empty, in order, no member twice, no score NaN.
-func FromListpack(c *Common, lim Limits, lp listpack.List) *ZSet {
-	e := Edit{packed(c, lp, 0), c}
+func FromListpack(c *Common, name []byte, lim Limits, lp listpack.List) *ZSet {
+	e := Edit{packed(c, name, lp, 0), c, name}
 	if e.Len() > lim.Entries {
 		e.convert()
 	}
@@ -81,15 +86,15 @@ func FromListpack(c *Common, lim Limits, lp listpack.List) *ZSet {
 }
 
 // packed returns a small sorted set with a copy of lp, and room for so many bytes more.
-func packed(c *Common, lp listpack.List, more int) *ZSet {
-	head := piece.New(c.Epoch.Now(), 0, len(lp)+more)
+func packed(c *Common, name []byte, lp listpack.List, more int) *ZSet {
+	head := piece.New(c.Epoch.Now(), 0, len(lp)+more, name)
 	copy(head.Room(), lp)
 	return (*ZSet)(unsafe.Pointer(head))
 }
 
 // empty returns an empty listpack with room for so many bytes.
-func empty(c *Common, room int) *ZSet {
-	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room)
+func empty(c *Common, name []byte, room int) *ZSet {
+	head := piece.New(c.Epoch.Now(), 0, listpack.MinBytes+room, name)
 	listpack.NewIn(head.Room())
 	return (*ZSet)(unsafe.Pointer(head))
 }
@@ -125,20 +130,20 @@ func (z *ZSet) Stamp() uint64 { return z.head.Stamp() }
 
 // Clone returns a sorted set for writing, after a cut that shares this one. The old
 // one remains for the snapshot: Len, Encoding, Listpack, Range and RangeDown.
-func (z *ZSet) Clone(c *Common) *ZSet {
+func (z *ZSet) Clone(c *Common, name []byte) *ZSet {
 	t := z.table()
 	if t == nil {
-		return packed(c, z.lp(), 0)
+		return packed(c, name, z.lp(), 0)
 	}
 	clone := &table{ZSet: ZSet{piece.Large(c.Epoch.Now())}, scores: t.scores.Clone(), order: t.order}
 	return &clone.ZSet
 }
 
 // Copy returns a sorted set with the same members that shares nothing with it, as COPY makes it.
-func (z *ZSet) Copy(c *Common) *ZSet {
+func (z *ZSet) Copy(c *Common, name []byte) *ZSet {
 	t := z.table()
 	if t == nil {
-		return packed(c, z.lp(), 0)
+		return packed(c, name, z.lp(), 0)
 	}
 	fresh := newTable(c)
 	t.order.ascend(0, z.Len(), func(it *item) bool {
@@ -277,12 +282,12 @@ func (e *Edit) Compact(lim Limits) {
 		return
 	}
 	large := e.table()
-	e.become(empty(e.common, size))
+	e.become(empty(e.common, e.name, size))
 	large.order.ascend(0, large.order.n, func(it *item) bool {
 		e.smallInsert(it.member.Bytes(), it.score)
 		return true
 	})
-	e.become(packed(e.common, e.lp(), 0)) // without the room to grow
+	e.become(packed(e.common, e.name, e.lp(), 0)) // without the room to grow
 }
 
 func (e *Edit) mustOwn() {

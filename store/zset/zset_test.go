@@ -43,8 +43,8 @@ func TestEmpty(t *testing.T) {
 	require.Equal(t, 0, to-from)
 	from, to = z.ByLex(LexRange{Min: LexBound{Infinite: -1}, Max: LexBound{Infinite: 1}}, true)
 	require.Equal(t, 0, to-from)
-	require.Zero(t, z.Clone(z.common).Len())
-	require.Zero(t, z.Copy(z.common).Len())
+	require.Zero(t, z.Clone(z.common, nil).Len())
+	require.Zero(t, z.Copy(z.common, nil).Len())
 	lp, ok := z.Listpack()
 	require.True(t, ok)
 	require.Zero(t, lp.Len())
@@ -106,10 +106,10 @@ func TestFromListpack(t *testing.T) {
 	for i, it := range []string{"a", "b", "c"} {
 		lp = lp.Append([]byte(it)).Append([]byte(strconv.Itoa(i) + ".5"))
 	}
-	z := FromListpack(newCommon(), limits, lp.Clone())
+	z := FromListpack(newCommon(), nil, limits, lp.Clone())
 	require.Equal(t, "listpack", z.Encoding())
 	require.Equal(t, model{{0.5, "a"}, {1.5, "b"}, {2.5, "c"}}, content(z))
-	z = FromListpack(newCommon(), Limits{Entries: 2}, lp.Clone())
+	z = FromListpack(newCommon(), nil, Limits{Entries: 2}, lp.Clone())
 	require.Equal(t, "skiplist", z.Encoding())
 	require.Equal(t, model{{0.5, "a"}, {1.5, "b"}, {2.5, "c"}}, content(z))
 	require.NoError(t, z.check())
@@ -205,7 +205,7 @@ func TestMisusePanics(t *testing.T) {
 	common.Epoch.Cut()
 	require.Panics(t, func() { z.Set(limits, []byte("b"), 1) })
 	require.Panics(t, func() { z.Remove([]byte("a")) })
-	require.NotPanics(t, func() { clone := EditOf(z.common, z.Clone(z.common)); clone.Set(limits, []byte("b"), 1) })
+	require.NotPanics(t, func() { clone := EditOf(z.common, nil, z.Clone(z.common, nil)); clone.Set(limits, []byte("b"), 1) })
 	common.Epoch.Release()
 	require.NotPanics(t, func() { z.Set(limits, []byte("b"), 1) })
 }
