@@ -13,8 +13,8 @@ const (
 	// maxListpack bounds the small form whatever the limits say: a listpack's
 	// own size field has 32 bits. Redis stops at the same size.
 	maxListpack = 1 << 30
-	// spare is what a new hash has room for beyond its first field: a lock's "$token" and a token of 24
-	// bits.
+	// spare is what a new hash has room for beyond its first field if that is a number: a lock's "$token" and
+	// a token of 24 bits.
 	spare = 8 + 5
 	// intRoom is the most that an integer takes.
 	intRoom = 10
@@ -28,13 +28,12 @@ func room(length int) int {
 	return length + 10
 }
 
-// Room returns for how many bytes New is to have room if a field and a value are about to be set: for those,
-// and for what makes a lock of them.
+// Room returns for how many bytes New is to have room if a field and a value are about to be set.
 func Room(field, value []byte) int {
-	return listpack.EncodedLen(field) + listpack.EncodedLen(value) + spare
+	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
 }
 
-// RoomInt is Room for an integer.
+// RoomInt is Room for an integer, and for what makes a lock of them.
 func RoomInt(field []byte, n int64) int {
 	return listpack.EncodedLen(field) + listpack.IntLen(n) + spare
 }
