@@ -68,7 +68,7 @@ func TestAMemberWhoseDiskIsFull(t *testing.T) {
 }
 
 // TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It
-// never serves anybody, and the group does not mind.
+// never serves anybody and says why, and the group does not mind.
 func TestAnIDThatIsUsedTwice(t *testing.T) {
 	t.Parallel()
 	g := newGroup(t, tempDirs(t))
@@ -76,6 +76,7 @@ func TestAnIDThatIsUsedTwice(t *testing.T) {
 	g.write(1, "")
 	term := g.ask(leader, "RAFT", "INFO").Str
 	g.start(outside, 2, t.TempDir())
+	defer func() { require.Contains(t, g.logs[outside](), "the id is used twice") }()
 	g.eventually("it runs", func() bool { return g.ask(outside, "PING").Str != "" || strings.Contains(g.logs[outside](), "raft") })
 	for end := time.Now().Add(8 * time.Second); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		require.NotEqual(t, "OK", g.ask(outside, "SET", "big", "theirs").Str)

@@ -48,12 +48,14 @@ func (n *Network) Transport() (hraft.Transport, error) {
 	}
 	s := newStream(n, l)
 	s.accepting.Go(s.accept)
+	s.accepting.Go(s.lookOut)
 	return &transport{NetworkTransport: hraft.NewNetworkTransportWithLogger(s, pooled, sendTimeout, newLogger(n.Log)), stream: s}, nil
 }
 
 // stream is the library's layer of connections.
 type stream struct {
 	network   *Network
+	mark      string // newMark
 	listener  net.Listener
 	greeted   chan net.Conn
 	closed    chan struct{}
@@ -67,7 +69,7 @@ type stream struct {
 }
 
 func newStream(n *Network, l net.Listener) *stream {
-	s := &stream{network: n, listener: l, greeted: make(chan net.Conn), closed: make(chan struct{}), dialed: make(map[net.Conn]struct{})}
+	s := &stream{network: n, mark: newMark(), listener: l, greeted: make(chan net.Conn), closed: make(chan struct{}), dialed: make(map[net.Conn]struct{})}
 	s.calls, s.endCalls = context.WithCancel(context.Background())
 	return s
 }
@@ -126,6 +128,10 @@ func (s *stream) admit(c net.Conn) {
 	}
 	_ = c.SetDeadline(time.Now().Add(greetTimeout))
 	said, err := readLine(c)
+	if err == nil && s.isItself(said) {
+		answerItself(c)
+		return
+	}
 	if err == nil {
 		err = s.network.judge(said)
 	}
@@ -190,13 +196,7 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 	to := peerOf("", address).Raft
 	ctx, cancel := context.WithTimeout(s.calls, min(timeout, greetTimeout))
 	defer cancel()
-	dial := s.network.Dial
-	if dial == nil {
-		dial = func(ctx context.Context, at string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", at)
-		}
-	}
-	c, err := dial(ctx, to)
+	c, err := s.network.dial(ctx, to)
 	if err == nil {
 		c, err = s.keep(c)
 	}
