@@ -42,7 +42,7 @@ func TestAnchor(t *testing.T) {
 	w, err := newWitness(self, newParting())
 	require.NoError(t, err)
 	require.ErrorIs(t, w.AppendEntries("b", "b", q, new(hraft.AppendEntriesResponse)), errAnchor)
-	_, err = pipeline{}.AppendEntries(q, new(hraft.AppendEntriesResponse))
+	_, err = (&pipeline{}).AppendEntries(q, new(hraft.AppendEntriesResponse))
 	require.ErrorIs(t, err, errAnchor)
 }
 

@@ -30,7 +30,7 @@ type files struct {
 	mu     sync.RWMutex
 	log    *wal.WAL // under mu
 	closed atomic.Bool
-	tried  atomic.Int64 // when it was last tried to open them anew, unix ns
+	tried  time.Time // under mu; when it was last tried to open them anew
 }
 
 var (
@@ -74,10 +74,10 @@ func (f *files) with(do func(l *wal.WAL) error) error {
 func (f *files) openAgain() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now().UnixNano()
-	if now-f.tried.Swap(now) < int64(openAgainEvery) {
+	if time.Since(f.tried) < openAgainEvery {
 		return wal.ErrSealed
 	}
+	f.tried = time.Now() // only then: who asks more often than that must not put it off
 	if err := f.hasRoom(); err != nil {
 		return err
 	}

@@ -9,47 +9,83 @@ import (
 )
 
 // pipelines are those that a member has open. They can be broken off: who sends entries in a pipeline waits
-// until the answers before are read, and who reads these has gone when one of them said that another leads.
-// The library would wait for both when it ends, for ever.
+// until the answers before are read, and who reads these has gone when one of them said no, or that another
+// leads. The library would wait for both when it ends, for ever, and the other member gets no more entries.
 type pipelines struct {
 	mu   sync.Mutex
 	over bool // there are no more
-	open map[hraft.AppendPipeline]struct{}
+	open map[*pipeline]struct{}
 }
 
-// pipeline is one of them.
+// pipeline is one of them. It ends with the answer behind which the library reads no more.
 type pipeline struct {
 	hraft.AppendPipeline
-	of *pipelines
+	of      *pipelines
+	answers chan hraft.AppendFuture
+	once    sync.Once
+	ended   chan struct{}
 }
 
 // keep knows of a pipeline as long as it is open.
-func (all *pipelines) keep(p hraft.AppendPipeline) (hraft.AppendPipeline, error) {
+func (all *pipelines) keep(inner hraft.AppendPipeline) (hraft.AppendPipeline, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.over {
-		return nil, errors.Join(hraft.ErrTransportShutdown, p.Close())
+		return nil, errors.Join(hraft.ErrTransportShutdown, inner.Close())
 	}
 	if all.open == nil {
-		all.open = make(map[hraft.AppendPipeline]struct{})
+		all.open = make(map[*pipeline]struct{})
 	}
+	p := &pipeline{AppendPipeline: inner, of: all, answers: make(chan hraft.AppendFuture), ended: make(chan struct{})}
 	all.open[p] = struct{}{}
-	return pipeline{p, all}, nil
+	go p.passOn()
+	return p, nil
 }
 
 // AppendEntries implements hraft.AppendPipeline.
-func (p pipeline) AppendEntries(q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) (hraft.AppendFuture, error) {
+func (p *pipeline) AppendEntries(q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) (hraft.AppendFuture, error) {
 	if err := sendable(q); err != nil {
 		return nil, err
 	}
 	return p.AppendPipeline.AppendEntries(q, a)
 }
 
+// Consumer implements hraft.AppendPipeline.
+func (p *pipeline) Consumer() <-chan hraft.AppendFuture { return p.answers }
+
+// passOn gives the library the answers.
+func (p *pipeline) passOn() {
+	answers := p.AppendPipeline.Consumer()
+	for {
+		select {
+		case f := <-answers:
+			last := !f.Response().Success || f.Response().Term > f.Request().Term
+			select {
+			case p.answers <- f:
+			case <-p.ended:
+				return
+			}
+			if last {
+				_ = p.Close()
+				return
+			}
+		case <-p.ended:
+			return
+		}
+	}
+}
+
 // Close implements hraft.AppendPipeline.
-func (p pipeline) Close() error {
+func (p *pipeline) Close() error {
 	p.of.mu.Lock()
-	delete(p.of.open, p.AppendPipeline)
+	delete(p.of.open, p)
 	p.of.mu.Unlock()
+	return p.end()
+}
+
+// end closes what the pipeline is made of.
+func (p *pipeline) end() error {
+	p.once.Do(func() { close(p.ended) })
 	return p.AppendPipeline.Close()
 }
 
@@ -60,7 +96,7 @@ func (all *pipelines) breakOff(forGood bool) {
 	defer all.mu.Unlock()
 	all.over = all.over || forGood
 	for p := range all.open {
-		_ = p.Close()
+		_ = p.end()
 	}
 	clear(all.open)
 }

@@ -83,6 +83,37 @@ func TestPipelineIsBrokenOff(t *testing.T) {
 	require.Empty(t, w.pipelines.open)
 }
 
+// TestPipelineEndsWithARefusal: a member that could not store what it was sent says no, while more is on its
+// way. The library reads no more then, and who sends must not wait for that.
+func TestPipelineEndsWithARefusal(t *testing.T) {
+	for _, answer := range []hraft.AppendEntriesResponse{{Term: 1}, {Term: 7, Success: true}} {
+		a, b := connected(t)
+		go func() {
+			for q := range b.Consumer() {
+				q.Respond(&answer, nil)
+			}
+		}()
+		w, err := newWitness(a, newParting())
+		require.NoError(t, err)
+		p, err := w.AppendEntriesPipeline("b", b.stream.network.Self)
+		require.NoError(t, err)
+		sending := make(chan error, 1)
+		go func() {
+			for {
+				if _, err := p.AppendEntries(&hraft.AppendEntriesRequest{Term: 1}, new(hraft.AppendEntriesResponse)); err != nil {
+					sending <- err
+					return
+				}
+			}
+		}()
+		first := <-p.Consumer()
+		require.Equal(t, answer.Term, first.Response().Term)
+		require.Error(t, ends(t, sending))
+		require.Empty(t, w.pipelines.open)
+		require.NoError(t, p.Close())
+	}
+}
+
 // TestHangUp: who ends does not wait for a member that does not answer, and calls nobody any more.
 func TestHangUp(t *testing.T) {
 	a, b := connected(t)
