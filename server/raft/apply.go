@@ -47,6 +47,7 @@ func (a machine) Apply(b []byte, again bool) (err error) {
 			return
 		}
 		m.depose("another member leads")
+		m.lookAtClock(e.clockMS)
 		if m.run != a.run {
 			err = errForeign
 			m.host.EndUnit()

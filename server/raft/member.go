@@ -74,6 +74,8 @@ type Member struct {
 	opening sync.Mutex
 	term    int
 	counts  counts
+	// saidBehind is when the log was told last that this clock is behind.
+	saidBehind time.Time
 
 	closing sync.Once
 	closed  chan struct{}

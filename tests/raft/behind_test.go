@@ -1,0 +1,83 @@
+package raft
+
+import (
+	"bytes"
+	"log/slog"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+)
+
+// logs keeps what each member says.
+type logs struct {
+	mu sync.Mutex
+	of map[string]*bytes.Buffer
+}
+
+// capture makes a member's server write its log here.
+func (l *logs) capture(eo *engine.Options, so *server.Options) {
+	so.Log = slog.New(slog.NewTextHandler(writerFor{l, eo.ID}, nil))
+}
+
+type writerFor struct {
+	l  *logs
+	id string
+}
+
+func (w writerFor) Write(b []byte) (int, error) {
+	w.l.mu.Lock()
+	defer w.l.mu.Unlock()
+	if w.l.of[w.id] == nil {
+		w.l.of[w.id] = &bytes.Buffer{}
+	}
+	return w.l.of[w.id].Write(b)
+}
+
+// count returns how often a member has said something.
+func (l *logs) count(m *member, what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if b := l.of[m.peer.ID]; b != nil {
+		return bytes.Count(b.Bytes(), []byte(what))
+	}
+	return 0
+}
+
+// TestAClockThatIsWrong: a member whose clock is behind says so; when one leads whose clock is ahead the
+// others do. It is said once a minute, and never where clocks are right.
+func TestAClockThatIsWrong(t *testing.T) {
+	t.Parallel()
+	const line = "clock is behind the group's time"
+	l := &logs{of: map[string]*bytes.Buffer{}}
+	g := newGroup(t, 3, l.capture)
+	first := g.leader()
+	others := g.others(first)
+	restart := func(m *member, skewUS int64) {
+		m.stop()
+		m.clock.byUS.Store(skewUS)
+		m.start()
+	}
+	restart(others[0], -3_600_000_000)
+	restart(others[1], 3_600_000_000)
+	for range 5 {
+		require.Equal(t, "OK", first.ask("SET", "x", "1").Str)
+	}
+	eventually(t, "the one behind says so", func() bool { return l.count(others[0], line) == 1 })
+	g.same()
+	require.Zero(t, l.count(first, line))
+	require.Zero(t, l.count(others[1], line), "nobody sees it, and it does no harm")
+	require.Positive(t, first.ask("LOCK", "l", "a", "PX", "20000").Int)
+	eventually(t, "the one ahead leads", func() bool {
+		first.ask("RAFT", "TRANSFER", others[1].peer.ID)
+		return others[1].ask("SET", "x", "2").Str == "OK"
+	})
+	eventually(t, "those with a right clock say so", func() bool { return l.count(first, line) == 1 })
+	left := others[1].ask("PTTL", "l").Int
+	require.Greater(t, left, int64(15_000), "no lease ends early for it")
+	require.LessOrEqual(t, left, int64(40_000+3_600_000))
+	g.same()
+}
