@@ -73,7 +73,9 @@ func TestLockStats(t *testing.T) {
 	require.Len(t, log, 1)
 	require.EqualValues(t, 3_000_000, log[0].Elems[2].Int)
 	require.Equal(t, "LOCK", log[0].Elems[3].Elems[0].Str)
-	require.EqualValues(t, 0, asks.Do("SLOWLOG", "LEN").Int, "a wait is not slow to run")
+	for _, slow := range asks.Do("SLOWLOG", "GET", "-1").Elems { // a busy machine may have some
+		require.Less(t, slow.Elems[2].Int, int64(1_000_000), "a wait is not slow to run")
+	}
 	latest := asks.Do("LATENCY", "LATEST").Elems
 	require.Len(t, latest, 1)
 	require.Equal(t, "lock-wait", latest[0].Elems[0].Str)
