@@ -4,9 +4,13 @@ import "time"
 
 // Clients that wait for the disk send their next write as soon as they are answered. If the log's next sync
 // began at once, it would find few of them, and the others would wait for two: half of the clients in each
-// of two syncs that take turns. So the writer is kept for a moment after a sync, until those whom it has
-// freed are back; never for longer than half of what a sync takes, not for a client that is alone, and not
-// where waiting has shown to bring nobody.
+// of two syncs that take turns. So the writer is kept for a moment after a sync, until most of those whom it
+// has freed are back; never for longer than twice of what a sync takes, and not for a client that is alone.
+// A round of a raft group is such a sync, too.
+//
+// Clients that come in their own time, not because they were answered, are as many as before in the same
+// time: two thirds in twice of what a sync takes. So where that time has brought no more, waiting only costs,
+// and is left for a while.
 
 const (
 	// mostGather bounds how long the writer is kept.
@@ -16,7 +20,7 @@ const (
 	// shortSync is how long it takes from one sync to the next where the next is soon
 	// enough for whoever comes late.
 	shortSync = 400 * time.Microsecond
-	// gatherPenalty is how many syncs are not waited after when a wait was in vain.
+	// gatherPenalty is how many syncs are not waited after when a wait has brought too few.
 	gatherPenalty = 16
 )
 
@@ -52,31 +56,30 @@ func (g *Gate) Gather(freed, left int) {
 		c.enough = make(chan struct{}, 1)
 	}
 	g.mu.Lock()
-	came := len(g.waiting) - left
 	target := left + freed - freed/8
 	wait := len(g.waiting) < target
 	if wait {
 		c.target = target
 	}
 	g.mu.Unlock()
+	c.busy = true
 	if wait {
-		c.timer.Reset(min(took/2, mostGather))
+		c.timer.Reset(min(2*took, mostGather))
 		select {
 		case <-c.enough:
 		case <-c.timer.C:
 		}
 		g.mu.Lock()
 		c.target = 0
-		came = len(g.waiting) - left
+		came := len(g.waiting) - left
 		g.mu.Unlock()
 		select {
 		case <-c.enough: // told at the last moment
 		default:
 		}
-	}
-	c.busy = true
-	if came < freed/4 {
-		c.penalty = gatherPenalty
+		if came < freed*3/4 {
+			c.penalty = gatherPenalty
+		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package gate
 
 import (
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -49,4 +51,40 @@ func TestGather(t *testing.T) {
 		g.Gather(10, 2)
 		require.Equal(t, gatherPenalty-1-i, c.penalty)
 	}
+}
+
+// The writer is kept until most are back, and for twice of what a sync takes at the most; where no more have come
+// than would have in any case, not again for a while.
+func TestGatherHowLong(t *testing.T) {
+	const took, freed = 800 * time.Microsecond, 16
+	gather := func(back int) (kept time.Duration, penalty int) {
+		synctest.Test(t, func(t *testing.T) {
+			var g Gate
+			c := &g.gathering
+			c.busy, c.resumed = true, time.Now()
+			time.Sleep(took)
+			begun := time.Now()
+			var gathering sync.WaitGroup
+			gathering.Go(func() { g.Gather(freed, 0) })
+			for range back {
+				time.Sleep(2 * took / freed)
+				g.mu.Lock()
+				g.waiting = append(g.waiting, standing{position: 1})
+				c.arrived(len(g.waiting))
+				g.mu.Unlock()
+			}
+			gathering.Wait()
+			kept, penalty = time.Since(begun), c.penalty
+		})
+		return kept, penalty
+	}
+	kept, penalty := gather(freed * 7 / 8)
+	require.Equal(t, 2*took*7/8, kept)
+	require.Zero(t, penalty)
+	kept, penalty = gather(freed * 3 / 4)
+	require.Equal(t, 2*took, kept)
+	require.Zero(t, penalty)
+	kept, penalty = gather(freed * 2 / 3)
+	require.Equal(t, 2*took, kept)
+	require.Equal(t, gatherPenalty, penalty)
 }

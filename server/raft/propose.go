@@ -176,13 +176,16 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	return f, entries
 }
 
-// free lets go what waits for a round, and for those before it.
+// free lets go what waits for a round, and for those before it, and stays for a moment until those are back.
 func (m *Member) free(f flight) {
+	gate := m.host.Gate()
 	m.opening.Lock()
-	defer m.opening.Unlock()
+	freed, left := 0, 0
 	if m.term == f.term {
-		m.host.Gate().Open(f.round)
+		freed, left = gate.Open(f.round)
 	}
+	m.opening.Unlock()
+	gate.Gather(freed, left)
 }
 
 // fail is what becomes of a leader that has failed to make others agree: it is none any more. Had only the
