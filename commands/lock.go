@@ -180,6 +180,7 @@ func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.onc
 func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
 	token = held.token
 	if l.counts(held) {
+		edit.ExpectLock(l.owner, l.lease.unit == "")
 		edit.SetInt(l.owner, held.holds+1)
 	}
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet

@@ -68,6 +68,25 @@ func (e *HashEdit) Expect(pairs [][]byte) {
 	}
 }
 
+// ExpectLock says that a lock of the owner is coming, and whether its lease will be renewed: a hash that is made
+// has room for all of it.
+func (e *HashEdit) ExpectLock(owner []byte, renewed bool) {
+	if e.Hash() != nil {
+		return
+	}
+	room := hash.RoomInt(owner, 1) + roomOfToken
+	if renewed {
+		room += roomOfWatchdog
+	}
+	e.make(room)
+}
+
+// What a lock takes beside its owner, in bytes of a listpack: a field and its value each.
+const (
+	roomOfToken    = len(TokenField) + 2 + 10
+	roomOfWatchdog = len(WatchdogField) + 2 + 2
+)
+
 // Set gives field a value and says whether the field is new. A deadline that it had is gone.
 func (e *HashEdit) Set(field, val []byte) bool {
 	if e.Hash() == nil {

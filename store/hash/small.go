@@ -13,9 +13,6 @@ const (
 	// maxListpack bounds the small form whatever the limits say: a listpack's
 	// own size field has 32 bits. Redis stops at the same size.
 	maxListpack = 1 << 30
-	// spare is what a new hash has room for beyond its first field if that is a number: a lock's "$token" and
-	// a token of 24 bits.
-	spare = 8 + 5
 	// intRoom is the most that an integer takes.
 	intRoom = 10
 )
@@ -33,10 +30,8 @@ func Room(field, value []byte) int {
 	return listpack.EncodedLen(field) + listpack.EncodedLen(value)
 }
 
-// RoomInt is Room for an integer, and for what makes a lock of them.
-func RoomInt(field []byte, n int64) int {
-	return listpack.EncodedLen(field) + listpack.IntLen(n) + spare
-}
+// RoomInt is Room for an integer.
+func RoomInt(field []byte, n int64) int { return listpack.EncodedLen(field) + listpack.IntLen(n) }
 
 // mostExpected is for how many bytes a hash gets room before they come: larger ones may become tables.
 const mostExpected = 4096
