@@ -90,7 +90,10 @@ func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
 // callOf is a command as the group looks at it.
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
-	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping" // which Sentinels are asked, to see whether they live
+	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping"  // which Sentinels are asked, to see whether they live
+	if s.executor.member != nil && flags.Has(commands.MayReplicate) { // a script without keys may touch any
+		call.Reads, call.Stale = true, false
+	}
 	if !row.Flags.Has(commands.RunsQueue) {
 		if s.executor.member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
 			call.Key, call.Message = argv[1], true
