@@ -26,7 +26,7 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 		if c.Members != "" || c.Listen != "" {
 			return nil, errors.New("raft-members and raft-listen need raft-id: which of them this server is")
 		}
-		return func() {}, nil
+		return func() {}, refuseMembersData(p.config)
 	}
 	self, peers, err := whoIs(c, p.config.Port)
 	if err != nil {
@@ -105,6 +105,17 @@ func refuseOldData(c *config.Config, dir string) error {
 		}
 	}
 	return nil
+}
+
+// refuseMembersData keeps a server that is in no group from beginning with nothing where a member's data is.
+func refuseMembersData(c *config.Config) error {
+	dir := filepath.Join(c.Dir, "raft")
+	whose, err := engine.Whose(dir)
+	if err != nil || whose == "" || c.TestMode {
+		return err
+	}
+	return fmt.Errorf("%s has the data of a member of a raft group, '%s' (id and group), which a server without raft-id does not load: "+
+		"give it its raft-id, or move the directory away", dir, whose)
 }
 
 // encrypt makes the connections between members encrypted ones, if raft-tls says so.

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	hraft "github.com/hashicorp/raft"
 
@@ -63,6 +64,15 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	o.Logs, o.Stable = cached, log
 	o.Release = func() error { return errors.Join(log.Close(), lock.Close()) }
 	return nil
+}
+
+// Whose is the member that a directory belongs to, by its id and group; empty: nobody has made it a member's.
+func Whose(dir string) (string, error) {
+	found, err := os.ReadFile(filepath.Join(dir, memberFile))
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+		return "", nil
+	}
+	return strings.TrimSpace(string(found)), err
 }
 
 // belongs says that a directory is a member's, or finds out that it is another's.
