@@ -98,9 +98,27 @@ func add(m *Member, words []string) error {
 	}
 	p, err := NewPeer(words[0], words[1], words[2])
 	if err == nil {
+		err = m.vacant(p)
+	}
+	if err == nil {
 		err = m.engine.Add(p)
 	}
 	return asReply(err)
+}
+
+// vacant says whose an address is that a member is to have. Two at one address would be two votes, of which
+// one is never given.
+func (m *Member) vacant(p Peer) error {
+	for _, other := range m.Status().Peers {
+		switch {
+		case other.ID == p.ID:
+		case other.Raft == p.Raft:
+			return fmt.Errorf("member '%s' has the address %s", other.ID, p.Raft)
+		case other.Client == p.Client:
+			return fmt.Errorf("member '%s' has the address %s", other.ID, p.Client)
+		}
+	}
+	return nil
 }
 
 // remove takes another member out. A leader that has taken itself out, and leads no more before the others
@@ -131,6 +149,9 @@ func (m *Member) knows(id string) bool {
 
 // transfer has another member lead. Writes wait meanwhile, so that nothing that was done is lost.
 func transfer(m *Member, words []string) error {
+	if len(words) > 1 {
+		return commands.ErrSyntax
+	}
 	if !m.engine.Leads() {
 		return m.errNotHere()
 	}
