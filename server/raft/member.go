@@ -74,8 +74,10 @@ type Member struct {
 	opening sync.Mutex
 	term    int
 	counts  counts
-	// saidBehind is when the log was told last that this clock is behind.
+	// saidBehind is when the log was told last that this clock is behind, and saidOut that it was told that
+	// this server is no member any more.
 	saidBehind time.Time
+	saidOut    bool
 
 	closing sync.Once
 	closed  chan struct{}
@@ -181,6 +183,7 @@ func (m *Member) tell() {
 		s := m.engine.Status()
 		m.host.Slice(func() {
 			m.notice()
+			m.lookForSelf(&s)
 			if s.Leader.ID == s.ID && !m.Serves() { // not yet, or no more
 				s.Leader = Peer{}
 			}

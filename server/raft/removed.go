@@ -1,0 +1,16 @@
+package raft
+
+// lookForSelf says in the log that this server is no member any more, once each time that it was removed. One
+// that is new may not have come to where it was added; it hears of a leader. Under the host's lock.
+func (m *Member) lookForSelf(s *Status) {
+	_, in := Find(s.Peers, s.ID)
+	if in || len(s.Peers) == 0 || s.Leader.ID != "" {
+		m.saidOut = m.saidOut && !in
+		return
+	}
+	if !m.saidOut {
+		m.saidOut = true
+		m.host.Log().Warn("raft: this server is no member of its group any more (RAFT REMOVE): it answers no reads and no writes, and does not know who leads. "+
+			"Stop it, or have the member that leads make it one again (RAFT ADD)", "id", s.ID)
+	}
+}
