@@ -236,6 +236,7 @@ const (
 	// after a REPLICAOF, they give to the program.
 	errLeadsNoMore  topology.Redirection = "CLUSTERDOWN This member of the raft group leads no more"
 	errGroupDecides commands.Error       = "ERR this server is a member of a raft group, which decides who leads and who has the data"
+	errGroupKeeps   commands.Error       = "ERR this server is a member of a raft group, which keeps the data in its own log and snapshots (RAFT SNAPSHOT)"
 )
 
 // refusedByGroup says what speaks against a command because of the group that this server is a member of.
@@ -244,6 +245,8 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 	switch {
 	case row.Group == commands.Server && slices.Contains(decidedByGroup, row.Name):
 		return errGroupDecides
+	case row.Group == commands.Server && slices.Contains(keptInLog, row.Name):
+		return errGroupKeeps
 	case m.Serves(), flags&keyspace == 0 && (row.Group != commands.Scripting || len(row.Keys()) == 0): // SCRIPT LOAD
 		return nil
 	case m.Failed() != nil:
@@ -284,6 +287,9 @@ func (ex *executor) notInTouch() error {
 
 // decidedByGroup are the commands of replication.
 var decidedByGroup = []string{"replicaof", "slaveof", "failover", "psync", "sync"}
+
+// keptInLog are the commands about files that a member does not have.
+var keptInLog = []string{"save", "bgsave", "bgrewriteaof"}
 
 // kept are the directives about what a server keeps, of which a group has its own opinion.
 var kept = []string{"appendonly", "appendfsync", "save", "dir", "dbfilename", "min-replicas-ack", "min-replicas-to-write"}
