@@ -17,7 +17,7 @@ import (
 // TestGroupsAreMixedUp: a server that is a member of another group of the same name, and is made one of this
 // group by mistake, refuses, and its log says what to do. Both groups keep what they have.
 func TestGroupsAreMixedUp(t *testing.T) {
-	all := processes(t)
+	all := processes(t, 3)
 	for _, p := range all {
 		p.Start()
 	}

@@ -3,11 +3,13 @@
 package raft
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,11 +30,11 @@ func lockserver(t *testing.T) (program string) {
 	return program
 }
 
-// processes starts three, which form a group.
-func processes(t *testing.T) (all []*fleet.Process) {
+// processes prepares some, which form a group.
+func processes(t *testing.T, count int) (all []*fleet.Process) {
 	program := lockserver(t)
 	var raftAt []string
-	for range 3 {
+	for range count {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		require.NoError(t, err)
 		raftAt = append(raftAt, l.Addr().String())
@@ -64,10 +66,16 @@ func leaderOf(t *testing.T, of []*fleet.Process) (found *fleet.Process) {
 	return found
 }
 
-// TestKilledLeader: kill -9 and kill -STOP of the leader under load, again and again. Nothing that was
-// acknowledged is lost, and of the owners of a lock the tokens say who is the newest.
+// TestKilledLeader: kill -9 and kill -STOP of the leader under load, again and again; of five, another is
+// killed with it. Nothing that was acknowledged is lost, and of the owners of a lock the tokens say who is
+// the newest.
 func TestKilledLeader(t *testing.T) {
-	all := processes(t)
+	for _, members := range []int{3, 5} {
+		t.Run(fmt.Sprint(members), func(t *testing.T) { killLeaders(t, processes(t, members)) })
+	}
+}
+
+func killLeaders(t *testing.T, all []*fleet.Process) {
 	for _, p := range all {
 		p.Start()
 	}
@@ -137,13 +145,20 @@ func TestKilledLeader(t *testing.T) {
 		} else {
 			old.Pause()
 		}
-		leaderOf(t, without(all, old))
+		rest := without(all, old)
+		if len(all) == 5 {
+			rest[round].Kill()
+		}
+		leaderOf(t, rest)
 		before = acked[0].Load()
 		eventually(t, "writes are acknowledged by others", func() bool { return acked[0].Load() > before+20 })
 		if round%2 == 0 {
 			old.Start()
 		} else {
 			old.GoOn()
+		}
+		if len(all) == 5 {
+			rest[round].Start()
 		}
 	}
 	close(stop)
@@ -160,7 +175,7 @@ func TestKilledLeader(t *testing.T) {
 	}
 	eventually(t, "all have the same", func() bool {
 		first := all[0].Try("DEBUG", "DIGEST").String()
-		return len(first) > 20 && first == all[1].Try("DEBUG", "DIGEST").String() && first == all[2].Try("DEBUG", "DIGEST").String()
+		return len(first) > 20 && !slices.ContainsFunc(all, func(p *fleet.Process) bool { return p.Try("DEBUG", "DIGEST").String() != first })
 	})
 }
 
@@ -176,6 +191,10 @@ func without(all []*fleet.Process, one *fleet.Process) (rest []*fleet.Process) {
 // TestStarts: what cannot be is refused at the start, with the reason.
 func TestStarts(t *testing.T) {
 	program := lockserver(t)
+	member, old := t.TempDir(), t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(member, "raft"), 0o700))
+	require.NoError(t, os.WriteFile(filepath.Join(member, "raft", "member"), []byte("a lockserver\n"), 0o600))
+	require.NoError(t, os.WriteFile(filepath.Join(old, "dump.rdb"), nil, 0o600))
 	members := "a=127.0.0.1:7001/127.0.0.1:6001 b=127.0.0.1:7002/127.0.0.1:6002 c=127.0.0.1:7003/127.0.0.1:6003"
 	for _, c := range []struct{ args, says string }{
 		{"--raft-id d --raft-listen 127.0.0.1:7001 --raft-members M", "raft-id 'd' is none of raft-members"},
@@ -186,6 +205,10 @@ func TestStarts(t *testing.T) {
 		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --appendonly yes", "exclude each other"},
 		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --replicaof 127.0.0.1 1", "exclude each other"},
 		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --raft-tls yes", "raft-tls"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --dir " + old, "which a raft group does not load"},
+		{"--raft-id b --raft-listen 127.0.0.1:7002 --raft-members M --dir " + member, "the directory is that of 'a lockserver'"},
+		{"--raft-id a --raft-listen 127.0.0.1:7001 --raft-members M --raft-group other --dir " + member, "the directory is that of 'a lockserver'"},
+		{"--dir " + member, "a server without raft-id does not load"},
 	} {
 		args := strings.Fields("--port 0 --dir " + t.TempDir() + " " + c.args)
 		for i := range args {
@@ -193,7 +216,9 @@ func TestStarts(t *testing.T) {
 				args[i] = members
 			}
 		}
-		out, err := exec.Command(program, args...).CombinedOutput()
+		ctx, cancel := context.WithTimeout(t.Context(), patience) // one that starts would go on
+		out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
+		cancel()
 		require.Error(t, err, c.args)
 		require.Contains(t, string(out), c.says, c.args)
 	}

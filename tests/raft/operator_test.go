@@ -1,0 +1,148 @@
+package raft
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+	"lockserver/server/topology"
+)
+
+// TestWhatHasNoSay: what a single server keeps its data by is refused in a group, with the reason, at the
+// leader and at those that follow, and changes nothing.
+func TestWhatHasNoSay(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(_ *engine.Options, so *server.Options) { so.Directives["enable-protected-configs"] = "yes" })
+	require.Equal(t, "OK", g.do("SET", "x", "1").Str)
+	for _, m := range g.all {
+		for name, value := range map[string]string{"appendfsync": "always", "save": "60 1", "appendonly": "yes", "dbfilename": "x.rdb", "dir": t.TempDir(),
+			"min-replicas-ack": "1", "min-replicas-to-write": "1"} {
+			before := m.ask("CONFIG", "GET", name).String()
+			for _, more := range [][]string{nil, {"maxmemory-samples", "7"}} {
+				said := m.ask(append([]string{"CONFIG", "SET", name, value}, more...)...).Str
+				require.Contains(t, said, "no say in a raft group", name)
+				require.Contains(t, said, "'"+name+"'")
+			}
+			require.Equal(t, before, m.ask("CONFIG", "GET", name).String())
+		}
+		require.Contains(t, m.ask("CONFIG", "GET", "maxmemory-samples").String(), `"5"`, "all or nothing")
+		for _, words := range []string{"SAVE", "BGSAVE", "BGSAVE SCHEDULE", "BGREWRITEAOF"} {
+			require.Contains(t, m.ask(strings.Fields(words)...).Str, "keeps the data in its own log and snapshots (RAFT SNAPSHOT)", words)
+		}
+		for _, words := range []string{"REPLICAOF NO ONE", "REPLICAOF 127.0.0.1 1", "SLAVEOF NO ONE", "FAILOVER", "PSYNC ? -1", "SYNC"} {
+			require.Contains(t, m.ask(strings.Fields(words)...).Str, "decides who leads and who has the data", words)
+		}
+	}
+	require.Equal(t, "1", g.do("GET", "x").Str)
+	g.same()
+}
+
+// TestScriptsWithoutKeys: a script that names no keys may touch any, so that only the leader runs it. The
+// others send those on who ask, in the words of a cluster or of a replica.
+func TestScriptsWithoutKeys(t *testing.T) {
+	t.Parallel()
+	for name, form := range map[string]topology.Form{"cluster": topology.Cluster, "sentinel": topology.Sentinel} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t, 3, seenAs(form))
+			leader := g.leader()
+			sha := g.do("SCRIPT", "LOAD", "return redis.call('DBSIZE')").Str
+			library := "#!lua name=lib\nredis.register_function('f', function() return redis.call('DBSIZE') end)"
+			require.Equal(t, "lib", g.do("FUNCTION", "LOAD", library).Str)
+			says := "MOVED 0 " + leader.peer.Client
+			if form == topology.Sentinel {
+				says = "READONLY"
+			}
+			for _, m := range g.others(leader) {
+				eventually(t, "it knows who leads", func() bool { return strings.HasPrefix(m.ask("DBSIZE").Str, says) })
+				for _, words := range [][]string{{"EVAL", "return redis.call('DBSIZE')", "0"}, {"EVAL_RO", "return 1", "0"}, {"EVALSHA", sha, "0"}, {"FCALL", "f", "0"}} {
+					require.True(t, strings.HasPrefix(m.ask(words...).Str, says), "%s: %s", words[0], m.ask(words...))
+				}
+				c := m.dial()
+				c.Do("MULTI")
+				require.True(t, strings.HasPrefix(c.Do("EVAL", "return 1", "0").Str, says))
+				require.Contains(t, c.Do("EXEC").Str, "EXECABORT")
+			}
+			require.EqualValues(t, 0, leader.ask("FCALL", "f", "0").Int)
+
+			c := leader.dial() // what was queued is sent on as well
+			c.Do("MULTI")
+			require.Equal(t, "QUEUED", c.Do("EVAL", "return 1", "0").Str)
+			require.Equal(t, "OK", leader.ask("RAFT", "TRANSFER").Str)
+			v, err := c.Call("EXEC")
+			require.True(t, err != nil || v.IsError(), v)
+		})
+	}
+}
+
+// TestWrongWordsOfOperators: RAFT takes what it says, and a call that is wrong changes nothing.
+func TestWrongWordsOfOperators(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	leader := g.leader()
+	g.same()
+	members := leader.ask("RAFT", "MEMBERS").String()
+	other := g.others(leader)[0]
+	for words, says := range map[string]string{
+		"RAFT":                   "wrong number of arguments for 'raft' command",
+		"RAFT ZAP":               "unknown subcommand 'ZAP'",
+		"RAFT INFO x":            "wrong number of arguments for 'raft|info' command",
+		"RAFT ADD d d:1":         "wrong number of arguments for 'raft|add' command",
+		"RAFT ADD d d:1 d:2 d:3": "wrong number of arguments for 'raft|add' command",
+		"RAFT ADD d d d:2":       "'d' is no address that others reach",
+		"RAFT ADD d RAFT d:2":    "member '" + other.peer.ID + "' has the address " + other.peer.Raft,
+		"RAFT ADD d d:1 CLIENT":  "member '" + other.peer.ID + "' has the address " + other.peer.Client,
+		"RAFT REMOVE":            "wrong number of arguments for 'raft|remove' command",
+		"RAFT REMOVE d":          "no member has this id",
+		"RAFT TRANSFER d":        "no member has this id",
+		"RAFT TRANSFER ID more":  "syntax error",
+	} {
+		words = strings.NewReplacer("RAFT d:2", other.peer.Raft+" d:2", "CLIENT", other.peer.Client, "ID", other.peer.ID).Replace(words)
+		require.Contains(t, leader.ask(strings.Fields(words)...).Str, says, words)
+	}
+	require.Equal(t, members, leader.ask("RAFT", "MEMBERS").String())
+	help := leader.ask("RAFT", "HELP").String()
+	for _, word := range []string{"INFO", "MEMBERS", "SNAPSHOT", "ADD <id> <raft-address> <client-address>", "REMOVE <id>", "TRANSFER [<id>]"} {
+		require.Contains(t, help, word)
+	}
+	require.Equal(t, "OK", leader.ask("RAFT", "ADD", other.peer.ID, other.peer.Raft, "elsewhere:1").Str, "its own addresses may change")
+	require.Contains(t, leader.ask("RAFT", "MEMBERS").String(), "elsewhere:1")
+	require.Equal(t, 1, leader.number("raft_elections_won"))
+}
+
+// TestRemovedMember: who was removed says so, once, and serves nobody; a new one that finds its way into the
+// group says no such thing.
+func TestRemovedMember(t *testing.T) {
+	t.Parallel()
+	const line = "no member of its group any more"
+	l := &logs{of: map[string]*bytes.Buffer{}}
+	g := newGroup(t, 3, l.capture)
+	leader := g.leader()
+	for i := range 50 {
+		require.Equal(t, "OK", g.do("SET", fmt.Sprint("key", i), "1").Str)
+	}
+	peers := g.peers
+	g.peers = nil
+	d := g.add(3)
+	d.start()
+	g.peers = peers
+	leader = g.leader()
+	require.Equal(t, "OK", leader.ask("RAFT", "ADD", "d", d.peer.Raft, d.peer.Client).Str)
+	g.same()
+	out := g.others(leader)[0]
+	require.Equal(t, "OK", leader.ask("RAFT", "REMOVE", out.peer.ID).Str)
+	eventually(t, "it says so", func() bool { return l.count(out, line) == 1 })
+	require.True(t, out.ask("GET", "key0").IsError())
+	require.Error(t, out.srv.Ready())
+	require.Equal(t, "OK", g.leader().ask("RAFT", "ADD", out.peer.ID, out.peer.Raft, out.peer.Client).Str)
+	g.same()
+	for _, m := range g.others(out) {
+		require.Zero(t, l.count(m, line), m.peer.ID)
+	}
+	require.Equal(t, 1, l.count(out, line))
+}
