@@ -21,6 +21,7 @@ import (
 
 	"lockserver/client"
 	"lockserver/internal/testkit"
+	"lockserver/server"
 )
 
 // ha is docs/HA.md.
@@ -319,12 +320,34 @@ func TestGroup(t *testing.T) {
 	}
 	require.Equal(t, "abd", alive)
 	load.end()
+	for _, name := range strings.Split(members, "") {
+		s.restore(name)
+	}
 	for _, name := range strings.Split("ab", "") {
 		v, err := s.ask(name, "INFO", "server")
 		require.NoError(t, err)
 		require.Contains(t, v, "lockserver_version:9.9.9", "machine %s is upgraded", name)
 	}
 	s.same(alive)
+}
+
+// restore has a single server load a machine's backup.
+func (s *site) restore(name string) {
+	t := s.t
+	backup, err := os.ReadFile(filepath.Join(s.machines[name].root, "var/lib/lockserver/backup.rdb"))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "dump.rdb"), backup, 0o600))
+	srv, err := server.New(server.Options{Directives: map[string]string{"bind": "", "dir": dir, "dbfilename": "dump.rdb"}})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	require.NoError(t, srv.Start())
+	conn, err := srv.Dial()
+	require.NoError(t, err)
+	c := testkit.NewClient(t, conn)
+	t.Cleanup(c.Close)
+	require.Positive(t, c.Do("SCARD", "written").Int, "machine %s", name)
+	require.Contains(t, c.Do("LOCK.INFO", "door").String(), "alice")
 }
 
 // ask is a command to a machine.
