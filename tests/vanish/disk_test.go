@@ -36,16 +36,33 @@ func (g *group) write(n int, filler string) {
 	})
 }
 
-// TestAMemberWhoseDiskIsFull: the log of a member cannot grow. The group goes on, the member says what to
-// do, and when there is room it has what the others have, without a start.
+// TestAMemberWhoseDiskIsFull: the log of a member cannot grow, of one that follows and of the one that leads.
+// The group goes on, the member says what to do, and when there is room it has what the others have, without
+// a start.
 func TestAMemberWhoseDiskIsFull(t *testing.T) {
 	t.Parallel()
+	for name, leads := range map[string]bool{"it follows": false, "it leads": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			diskIsFull(t, leads)
+		})
+	}
+}
+
+func diskIsFull(t *testing.T, leads bool) {
 	dirs := tempDirs(t)
 	const full = 2
 	var resize func(int)
 	dirs[full], resize = smallDisk(t, 80) // a part of the log has 64
 	g := newGroup(t, dirs)
-	g.leader(0, 1, 2)
+	leader, to := g.leader(0, 1, 2), "a"
+	if leads {
+		to = "c"
+	}
+	for leads != (leader == full) {
+		g.ask(leader, "RAFT", "TRANSFER", to)
+		leader = g.leader(0, 1, 2)
+	}
 	filler := strings.Repeat("x", 1<<20)
 	written := 0
 	for ; !strings.Contains(g.logs[full](), "cannot write to its log"); written++ {
