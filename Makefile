@@ -271,11 +271,11 @@ hostile: ## what no client would send, in random pipelines, and kill -9, with pl
 # NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))
 
-bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; QUICK=1: little work
-	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)",./tests/figures $(if $(PART),-part $(PART))) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
+bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; KEYS=10000000: with so many keys, in ONLY=memory,snapshot,bgsave,log-start,log-rewrite; QUICK=1: little work
+	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)"),./tests/figures $(if $(PART),-part $(PART))) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
 
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
-	$(GO) run ./tests/bench -only log -sync-delay 2ms -oracle "$(ORACLE)"
+	$(GO) run ./tests/bench -only log,log-start,log-rewrite -sync-delay 2ms -oracle "$(ORACLE)"
 
 bench-locks: need-oracle ## LOCK beside redsync, redislock and Redisson's readers, a million locks, 100,000 waiters
 	$(GO) run ./tests/lockbench -oracle "$(ORACLE)"

@@ -30,8 +30,6 @@ func (b *bench) log(ctx context.Context) {
 		}
 	}
 	b.logEverySec(ctx)
-	b.logLoad(ctx)
-	b.logRewrite(ctx)
 }
 
 // withLog is the bench with servers that keep a log.

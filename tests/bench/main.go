@@ -65,15 +65,24 @@ type options struct {
 	only       []string      // names of sections or cases; empty: all
 	serverArgs []string      // passed to lockserver besides our own
 	rate       int           // requests per second while latency is recorded
+	keys       int           // that the sections load; 0: as many as sizes say
 	syncDelay  time.Duration // by how much longer a sync takes in a second measurement of the log; 0: there is none
 }
 
 func (o options) sizes() sizes {
+	s := fullSizes()
 	if o.Quick {
-		return quickSizes()
+		s = quickSizes()
 	}
-	return fullSizes()
+	if o.keys > 0 {
+		s.span = max(s.span, time.Duration(o.keys)*s.span/mostKeysOfSpan) // a snapshot of more takes longer
+		s.keys = o.keys
+	}
+	return s
 }
+
+// mostKeysOfSpan is how many keys a server saves and has time for more while latency is recorded.
+const mostKeysOfSpan = 2_000_000
 
 // parseOptions reads the command line. The error has been printed to stderr already.
 func parseOptions(args []string, stderr io.Writer) (options, error) {
@@ -84,12 +93,15 @@ func parseOptions(args []string, stderr io.Writer) (options, error) {
 	f.StringVar(&only, "only", "", "comma-separated sections or commands: "+strings.Join(selectable(), ", "))
 	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
 	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
+	f.IntVar(&o.keys, "keys", 0, "how many keys memory, snapshot, bgsave, log-start and log-rewrite load (default: one million, or 200,000 if quick)")
 	f.DurationVar(&o.syncDelay, "sync-delay", 0, "also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
 	err := o.Parse(f, args, stderr, func() (err error) {
 		o.serverArgs = strings.Fields(serverArgs)
 		switch {
 		case o.rate < 1 || o.rate > 1_000_000:
 			return errors.New("-rate must be from 1 to 1000000")
+		case o.keys < 0 || o.keys > 50_000_000:
+			return errors.New("-keys must be from 0 to 50000000")
 		case o.syncDelay < 0 || o.syncDelay > time.Second:
 			return errors.New("-sync-delay must be from 0 to 1s")
 		}
@@ -116,6 +128,8 @@ func sections() []section {
 		{"bgsave", (*bench).bgsave},
 		{"idle", (*bench).idle},
 		{"log", (*bench).log},
+		{"log-start", (*bench).logLoad},
+		{"log-rewrite", (*bench).logRewrite},
 		{"containers", (*bench).containers},
 		{"growth", (*bench).growth},
 	}

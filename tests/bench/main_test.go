@@ -41,10 +41,15 @@ func TestOnly(t *testing.T) {
 	require.Equal(t, 1, o.Rounds)
 	require.Equal(t, quickSizes(), o.sizes())
 	require.Equal(t, []string{"--io-threads", "2"}, o.serverArgs)
+
+	o, err = parseOptions([]string{"-keys", "10000000"}, io.Discard)
+	require.NoError(t, err)
+	require.Equal(t, 10_000_000, o.sizes().keys)
+	require.Equal(t, 5*fullSizes().span, o.sizes().span, "it takes so long to save them")
 }
 
 func TestSenselessCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"-only", "zset"}, {"-rounds", "0"}, {"-rate", "0"}, {"-rate", "9999999"}, {"extra"}, {"-nonsense"}} {
+	for _, args := range [][]string{{"-only", "zset"}, {"-rounds", "0"}, {"-rate", "0"}, {"-keys", "-1"}, {"-rate", "9999999"}, {"extra"}, {"-nonsense"}} {
 		var stderr strings.Builder
 		require.Equal(t, 2, run(t.Context(), args, io.Discard, &stderr), "%v", args)
 		require.NotEmpty(t, stderr.String())
