@@ -37,7 +37,7 @@ func (db *DB) LoadStrings(entries []StringEntry) int {
 	}
 	if db.WorthPrefetching() {
 		var slots [MaxPrefetch]int
-		db.store.prefetched += keys.Prefetch(hashes[:len(entries)], slots[:len(entries)], (*value).touch)
+		db.store.prefetched += keys.Prefetch(hashes[:len(entries)], slots[:len(entries)], (*value).beside)
 	}
 	for i := range entries {
 		if !db.loadString(hashes[i], &entries[i]) {

@@ -1,6 +1,10 @@
 package store
 
-import "lockserver/store/dict"
+import (
+	"unsafe"
+
+	"lockserver/store/dict"
+)
 
 // MaxPrefetch is how many keys one Prefetch takes.
 const MaxPrefetch = dict.MaxPrefetch
@@ -17,7 +21,7 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
-	db.store.prefetched += d.Prefetch(hashes[:len(keys)], slots[:len(keys)], (*value).touch)
+	db.store.prefetched += d.Prefetch(hashes[:len(keys)], slots[:len(keys)], (*value).beside)
 	for _, at := range slots[:len(keys)] {
 		if at >= 0 {
 			_, v := d.At(at)
@@ -48,12 +52,12 @@ func (db *DB) PrefetchMembers(key []byte, members [][]byte) {
 	}
 }
 
-// touch reads the first bytes of what the value points to.
-func (v *value) touch() uint64 {
-	if v.ptr == nil || v.meta&maxInline == 0 && v.tag() == String {
-		return 0
+// beside returns what the value points to, if a byte may be read there; else nil.
+func (v *value) beside() unsafe.Pointer {
+	if v.meta&maxInline == 0 && v.tag() == String {
+		return nil
 	}
-	return uint64(*(*byte)(v.ptr))
+	return v.ptr
 }
 
 // touchCompact reads the first bytes of a small container's elements.

@@ -38,6 +38,12 @@ func place(i int) (number, at int) {
 	return int(n), int(uint(i) - n*chunkSize)
 }
 
+// chunk returns the chunk of a slot, for reading.
+func (d *Dict[V]) chunk(i int) *chunk[V] {
+	number, _ := place(i)
+	return &d.pages[number>>pageBits].chunks[number&pageMask]
+}
+
 // slot returns an entry for reading.
 func (d *Dict[V]) slot(i int) *slot[V] {
 	number, at := place(i)

@@ -2,39 +2,104 @@ package dict
 
 import "unsafe"
 
-// Prefetch reads what the look-ups of these hashes are going to read (index cells, slots, the beginning of
-// keys), all of one kind after the other. In a large dict each of these is a cache miss that a single
-// look-up has to wait for before it knows where to look next; here the processor waits for many at once.
-// slots is room for len(hashes) numbers and returns a slot for each hash whose tag is known, else -1.
-// touch reads what the values point to.
+// MaxPrefetch is how many keys one Prefetch takes.
+const MaxPrefetch = 128
+
+// ahead are addresses that are read together. The processor goes on behind a load that waits for memory, but
+// only by some 250 instructions. So all addresses of one step are found first, and then read in a loop that
+// does nothing else: a whole batch of them is under way at once.
+type ahead struct {
+	at [MaxPrefetch]unsafe.Pointer
+	n  int
+}
+
+func (a *ahead) add(p unsafe.Pointer) {
+	a.at[a.n] = p
+	a.n++
+}
+
+// read reads a byte behind each address, which is what brings the line there into the processor's caches,
+// and begins anew.
+func (a *ahead) read() (sum uint64) {
+	for _, p := range a.at[:a.n] {
+		sum += uint64(*(*byte)(p))
+	}
+	a.n = 0
+	return sum
+}
+
+// Prefetch reads what the look-ups of these hashes, at most MaxPrefetch, are going to read (index cells,
+// slots, the beginning of keys), all of one kind after the other. In a large dict each of these is a cache
+// miss that a single look-up has to wait for before it knows where to look next; here the processor waits
+// for many at once. slots is room for len(hashes) numbers and returns a slot for each hash whose tag is
+// known, else -1. beside returns what a value points to, which is read as well; nil: nothing.
 //
 // The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
-func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, touch func(v *V) uint64) (sum uint64) {
+func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsafe.Pointer) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
 	}
-	for _, h := range hashes {
-		tag := uint32(h >> 32)
-		s := d.index.segment(tag)
-		at := s.home(tag)
-		sum += s.cells[at] + s.cells[at+window-1]
-	}
+	var next ahead
+	sum = d.readCells(&next, hashes)
 	for i, h := range hashes {
 		tag := uint32(h >> 32)
 		s := d.index.segment(tag)
 		slots[i] = -1
 		if c := s.cells[s.seek(tag)]; tagOf(c) == tag && c != empty {
 			slots[i] = slotOf(c)
-			sum += uint64(uintptr(unsafe.Pointer(d.slot(slotOf(c)).key)))
+			next.add(unsafe.Pointer(d.chunk(slotOf(c))))
 		}
 	}
-	for _, at := range slots[:len(hashes)] {
+	if next.n == 0 {
+		return sum
+	}
+	sum += next.read()
+	slots = slots[:len(hashes)]
+	sum += d.readSlots(&next, slots)
+	for _, at := range slots {
+		if at >= 0 {
+			next.add(unsafe.Pointer(d.slot(at).key))
+		}
+	}
+	var values ahead
+	for _, at := range slots {
 		if at < 0 {
 			continue
 		}
-		s := d.slot(at)
-		sum += uint64(s.key.first) + touch(&s.val)
+		if p := beside(&d.slot(at).val); p != nil {
+			values.add(p)
+		}
 	}
+	return sum + next.read() + values.read()
+}
+
+// readCells reads where the cells of these hashes begin and end.
+func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
+	for _, h := range hashes {
+		tag := uint32(h >> 32)
+		s := d.index.segment(tag)
+		next.add(unsafe.Pointer((*[window]uint64)(s.cells[s.home(tag):])))
+	}
+	for _, p := range next.at[:next.n] {
+		w := (*[window]uint64)(p)
+		sum += w[0] + w[window-1]
+	}
+	next.n = 0
+	return sum
+}
+
+// readSlots reads slots, but for negative ones, whose chunks have been read. A slot may lie in two lines of
+// the cache, of which its key is in the second.
+func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
+	for _, at := range slots {
+		if at >= 0 {
+			next.add(unsafe.Pointer(d.slot(at)))
+		}
+	}
+	for _, p := range next.at[:next.n] {
+		sum += uint64(*(*byte)(p)) + uint64(uintptr(unsafe.Pointer((*slot[V])(p).key)))
+	}
+	next.n = 0
 	return sum
 }
 
@@ -44,23 +109,18 @@ func (d *Dict[V]) PrefetchLast(n int) (sum uint64) {
 	if d.index.dir == nil {
 		return 0
 	}
-	var tags [MaxPrefetch]uint32
+	var next ahead
+	var hashes [MaxPrefetch]uint64
 	n = min(n, MaxPrefetch, d.n)
 	for i := range n {
-		sum += uint64(d.slot(d.n - 1 - i).key.first)
+		next.add(unsafe.Pointer(d.slot(d.n - 1 - i).key))
 	}
+	sum = next.read()
 	for i := range n {
-		tags[i] = uint32(d.HashString(d.slot(d.n-1-i).key.String()) >> 32)
+		hashes[i] = d.HashString(d.slot(d.n - 1 - i).key.String())
 	}
-	for _, tag := range tags[:n] {
-		s := d.index.segment(tag)
-		sum += s.cells[s.home(tag)]
-	}
-	return sum
+	return sum + d.readCells(&next, hashes[:n])
 }
-
-// MaxPrefetch is how many keys one PrefetchKeys takes.
-const MaxPrefetch = 128
 
 // prefetchFrom is the number of entries from which on a dict is too large for the processor's nearer caches.
 const prefetchFrom = 4096
@@ -70,7 +130,7 @@ func (d *Dict[V]) LargeEnough() bool { return d.Len() >= prefetchFrom }
 
 // PrefetchKeys is Prefetch for at most MaxPrefetch keys whose look-ups are about to come; in a
 // small dict it does nothing.
-func (d *Dict[V]) PrefetchKeys(keys [][]byte, touch func(v *V) uint64) (sum uint64) {
+func (d *Dict[V]) PrefetchKeys(keys [][]byte, beside func(v *V) unsafe.Pointer) (sum uint64) {
 	if !d.LargeEnough() {
 		return 0
 	}
@@ -79,5 +139,5 @@ func (d *Dict[V]) PrefetchKeys(keys [][]byte, touch func(v *V) uint64) (sum uint
 	for i, key := range keys {
 		hashes[i] = d.Hash(key)
 	}
-	return d.Prefetch(hashes[:len(keys)], slots[:len(keys)], touch)
+	return d.Prefetch(hashes[:len(keys)], slots[:len(keys)], beside)
 }

@@ -341,5 +341,5 @@ func (h *Hash) Prefetch(fields [][]byte) uint64 {
 	if h.table() == nil {
 		return 0
 	}
-	return h.table().PrefetchKeys(fields, func(*struct{}) uint64 { return 0 }) // values stand beside fields
+	return h.table().PrefetchKeys(fields, func(*struct{}) unsafe.Pointer { return nil }) // values stand beside fields
 }

@@ -417,5 +417,5 @@ func (s *Set) Prefetch(members [][]byte) uint64 {
 	if s.form() != table {
 		return 0
 	}
-	return s.dict().PrefetchKeys(members, func(*struct{}) uint64 { return 0 })
+	return s.dict().PrefetchKeys(members, func(*struct{}) unsafe.Pointer { return nil })
 }
