@@ -29,8 +29,30 @@ func (db *DB) Prefetch(keys [][]byte, slots []int, removals int) {
 		}
 	}
 	if removals > 0 {
-		db.store.prefetched += d.PrefetchLast(removals)
+		db.store.prefetched += d.PrefetchLast(removals) + db.space.prefetchRemoval(slots[:len(keys)])
 	}
+}
+
+// prefetchRemoval reads what is kept by slot beside the keys (see delete), for slots of which some may be
+// removed; negative ones count for nothing.
+func (sp *space) prefetchRemoval(slots []int) (sum uint64) {
+	if sp.notes.n > 0 {
+		sum += sp.notes.of.Prefetch(slots)
+	}
+	if sp.renewals.Len() > 0 {
+		sum += sp.renewals.Prefetch(slots)
+	}
+	if sp.tokens.Len() > 0 {
+		sum += sp.tokens.Prefetch(slots)
+	}
+	if sp.timed > 0 {
+		for _, slot := range slots {
+			if slot >= 0 {
+				sum += uint64(sp.bounds.Of(slot >> boundBits))
+			}
+		}
+	}
+	return sum
 }
 
 // Expect says in which slot the next key that is looked for probably is; any number will

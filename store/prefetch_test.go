@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/store/hash"
+	"lockserver/store/renewals"
 )
 
 // Whatever is expected, and whenever keys are prefetched, the data are those of a map.
@@ -54,5 +57,63 @@ func TestExpectIsOnlyAGuess(t *testing.T) {
 			}
 		}
 	}
+	require.Equal(t, len(want), db.Len())
+}
+
+// Whenever the removal of locks is prepared, what is kept beside the keys is that of a map: notes, deadlines,
+// renewals and the index of locks.
+func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
+	type kept struct {
+		note       uint64
+		deadlineMS int64
+		renewed    bool
+	}
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 2))
+	s := New(1, Limits{Hash: hash.Limits{Entries: 128, Value: 64}})
+	s.SetNow(1_000_000)
+	db, keeper := s.DB(0), &renewals.Keeper{}
+	want := make(map[string]kept)
+	random := func() []byte { return fmt.Appendf(nil, "lock:%d", r.IntN(15_000)) }
+	for i := range 100_000 {
+		key := random()
+		was, there := want[string(key)]
+		switch n := r.IntN(16); {
+		case n == 0 && db.WorthPrefetching():
+			var slots [MaxPrefetch]int
+			keys := make([][]byte, 1+r.IntN(MaxPrefetch))
+			for j := range keys {
+				keys[j] = random()
+			}
+			db.Prefetch(keys, slots[:], 1+r.IntN(2*len(keys)))
+		case n < 6 && there:
+			e := db.EditHash(key)
+			e.Remove()
+			delete(want, string(key))
+		case !there:
+			e, k := db.EditHash(key), kept{note: uint64(r.IntN(3)), deadlineMS: 2000 + int64(r.IntN(100_000)), renewed: r.IntN(4) == 0}
+			e.SetInt([]byte("owner"), 1)
+			e.SetInt([]byte(TokenField), int64(i)+1)
+			e.Expire(k.deadlineMS)
+			e.SetNote(k.note)
+			if k.renewed {
+				db.Renew(key, renewals.Renewal{Keeper: keeper, AtMS: k.deadlineMS - 1000})
+			}
+			want[string(key)] = k
+		default:
+			renewal, renewed := db.Renewal(key)
+			require.Equal(t, was, kept{db.Note(key), db.Peek(key).DeadlineMS(), renewed})
+			require.True(t, !renewed || renewal.AtMS == was.deadlineMS-1000)
+		}
+	}
+	locks := 0
+	db.EachToken(func(key string, _ Ref) bool {
+		_, there := want[key]
+		require.True(t, there, key)
+		locks++
+		return true
+	})
+	require.Equal(t, len(want), locks)
 	require.Equal(t, len(want), db.Len())
 }

@@ -58,6 +58,7 @@ func TestAgainstMap(t *testing.T) {
 		want := map[int]bool{}
 		for round := range 2000 {
 			i := random.IntN(size)
+			s.Prefetch([]int{i, -1, size + i, random.IntN(size)})
 			if random.IntN(3) == 0 {
 				i = random.IntN(min(size, 70))
 			}

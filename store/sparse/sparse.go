@@ -6,6 +6,8 @@
 // It must not know what the elements are.
 package sparse
 
+import "unsafe"
+
 const (
 	// With more than 16 elements a piece, one that stands alone would take more; with fewer the pointers
 	// would.
@@ -44,6 +46,34 @@ func (a *Array[T]) piece(number int) *Piece[T] {
 	}
 	return a.pages[number>>pageBits][number&(pageSize-1)]
 }
+
+// Prefetch reads what At and Make are going to read of these elements, so that their waits for memory
+// overlap; negative numbers count for nothing. The result is a sum of what was read, so that no compiler
+// leaves the reading out.
+func (a *Array[T]) Prefetch(elements []int) (sum uint64) {
+	var at [prefetched]unsafe.Pointer
+	for len(elements) > 0 {
+		some := elements[:min(len(elements), prefetched)]
+		elements = elements[len(some):]
+		n := 0
+		for _, i := range some {
+			if i < 0 {
+				continue
+			}
+			if p := a.piece(i >> pieceBits); p != nil { // nothing is read at p yet
+				at[n] = unsafe.Pointer(&p[i&(pieceSize-1)])
+				n++
+			}
+		}
+		for _, p := range at[:n] {
+			sum += uint64(*(*byte)(p))
+		}
+	}
+	return sum
+}
+
+// prefetched is how many elements are read together.
+const prefetched = 64
 
 // Make returns an element, a zero one if there was none.
 func (a *Array[T]) Make(i int) *T {

@@ -40,6 +40,13 @@ func TestArray(t *testing.T) {
 				want[i] = 1 + random.IntN(1000)
 				*a.Make(i) = want[i]
 			}
+			if random.IntN(20) == 0 { // of elements that are there, are not, and never can be
+				var some []int
+				for range random.IntN(3 * prefetched) {
+					some = append(some, random.IntN(4*most)-most)
+				}
+				a.Prefetch(some)
+			}
 			if i = random.IntN(most); a.At(i) == nil {
 				require.Zero(t, want[i])
 			} else {
