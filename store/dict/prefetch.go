@@ -73,8 +73,16 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsaf
 	return sum + next.read() + values.read()
 }
 
-// readCells reads where the cells of these hashes begin and end.
+// readCells reads segments, and where the cells of these hashes begin and end.
 func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
+	for _, h := range hashes {
+		next.add(unsafe.Pointer(d.index.segment(uint32(h >> 32))))
+	}
+	for _, p := range next.at[:next.n] { // a segment may lie in two lines of the cache
+		s := (*segment)(p)
+		sum += uint64(len(s.cells)) + uint64(s.depth)
+	}
+	next.n = 0
 	for _, h := range hashes {
 		tag := uint32(h >> 32)
 		s := d.index.segment(tag)
