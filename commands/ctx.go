@@ -119,11 +119,9 @@ type Host interface {
 	StaleToken(c *Ctx)
 }
 
-// Wait is what a command that cannot be answered yet waits for. Nothing in it may point into Argv.
+// Wait is what a command that cannot be answered yet waits for.
 type Wait struct {
-	// Argv is a copy of the command that the handler has made (Keys and Owner may be parts of it); nil: the
-	// server makes one.
-	Argv [][]byte
+	// Keys may point into Argv, as Owner may: the host copies what it keeps of them.
 	Keys [][]byte
 	// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
 	DeadlineMS int64
@@ -140,21 +138,51 @@ type Wait struct {
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool
+	// Call is what waits, or, if it is nil, Try and TimedOut are.
+	Call Waiting
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either
 	// answers (reply written or error returned) and returns true, or returns false having done nothing.
 	Try func(c *Ctx) (bool, error)
 	// TimedOut writes the reply for a wait that ran out.
 	TimedOut func(c *Ctx)
-	// Undo, if not nil, takes back what a successful Try did, for a client that was
-	// gone before it could be told.
-	Undo func(c *Ctx)
 }
+
+// Waiting is a call that waits. It is given the words of its command again each time, and need not keep
+// them: what a waiter keeps counts, there may be a hundred thousand of them.
+type Waiting interface {
+	// Try and TimedOut are those of Wait.
+	Try(c *Ctx) (bool, error)
+	TimedOut(c *Ctx)
+}
+
+// Undoer is a Waiting that can take back what a successful Try did, for a client that was gone before it
+// could be told.
+type Undoer interface {
+	Undo(c *Ctx)
+}
+
+// Waits is what waits.
+func (w *Wait) Waits() Waiting {
+	if w.Call != nil {
+		return w.Call
+	}
+	return &waitingFuncs{w.Try, w.TimedOut}
+}
+
+// waitingFuncs is a Waiting of two functions.
+type waitingFuncs struct {
+	try      func(c *Ctx) (bool, error)
+	timedOut func(c *Ctx)
+}
+
+func (w *waitingFuncs) Try(c *Ctx) (bool, error) { return w.try(c) }
+func (w *waitingFuncs) TimedOut(c *Ctx)          { w.timedOut(c) }
 
 // Block makes the client wait, or answers for it at once where nothing may wait. There is
 // only an error if w has an Owner.
 func (c *Ctx) Block(w Wait) error {
 	if !c.MayBlock {
-		w.TimedOut(c)
+		w.Waits().TimedOut(c)
 		return nil
 	}
 	return c.Host.Park(c, w)

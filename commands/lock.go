@@ -21,6 +21,15 @@ type lockCall struct {
 	grants []grant // of the keys, once they are locked; kept after a wait only
 }
 
+// waitingLock is what is kept of a call that waits. Keys and owner it finds in the words of the command.
+type waitingLock struct {
+	leaseMS            int64    // as lease.ms
+	grants             *[]grant // nil: it has none
+	keys               int32
+	renewed            bool // the lease has no time of its own
+	shared, many, once bool
+}
+
 // grant is what a call was given of one key.
 type grant struct {
 	token   int64
@@ -206,21 +215,31 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
-	own, argv, at := *l, CloneAll(c.Argv), 1
-	if l.many {
-		at = 2 // behind numkeys
-	}
-	own.keys, own.owner = argv[at:at+len(l.keys)], argv[at+len(l.keys)]
-	err := c.Block(Wait{Argv: argv, Keys: own.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: own.owner, Shared: own.shared,
-		Try: own.try, TimedOut: own.refuse, Undo: own.giveBack})
+	own := &waitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
+	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Shared: l.shared, Call: own})
 	if err == nil {
-		own.tryAgain(c)
+		l.tryAgain(c)
 	}
 	return err
 }
 
-// try is the call's turn, after a wait.
-func (l *lockCall) try(c *Ctx) (bool, error) {
+// call is the call that waits, as it was.
+func (w *waitingLock) call(c *Ctx) lockCall {
+	at := 1
+	if w.many {
+		at = 2 // behind numkeys
+	}
+	end := at + int(w.keys)
+	l := lockCall{keys: c.Argv[at:end], owner: c.Argv[end], shared: w.shared, many: w.many, once: w.once, lease: lease{ms: w.leaseMS}}
+	if !w.renewed {
+		l.lease.unit = "PX"
+	}
+	return l
+}
+
+// Try implements Waiting: it is the call's turn, after a wait.
+func (w *waitingLock) Try(c *Ctx) (bool, error) {
+	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
 		return false, err
 	}
@@ -228,7 +247,26 @@ func (l *lockCall) try(c *Ctx) (bool, error) {
 	if !ok && err == nil {
 		l.tryAgain(c)
 	}
+	if l.grants != nil {
+		grants := l.grants
+		w.grants = &grants
+	}
 	return ok, err
+}
+
+// TimedOut implements Waiting.
+func (w *waitingLock) TimedOut(c *Ctx) {
+	l := lockCall{many: w.many}
+	l.refuse(c)
+}
+
+// Undo implements Undoer.
+func (w *waitingLock) Undo(c *Ctx) {
+	l := w.call(c)
+	if w.grants != nil {
+		l.grants = *w.grants
+		l.giveBack(c)
+	}
 }
 
 // giveBack releases locks whose grant never reached the client, unless they have been released since, or the

@@ -157,6 +157,9 @@ func (cl *fakeClient) run(argv [][]byte) resp.Value {
 		err = row.Run(c)
 	}
 	if len(f.parked) > waiting {
+		for _, word := range argv { // what still points into it would show
+			clear(word)
+		}
 		require.NoError(f.t, err)
 		require.Zero(f.t, c.Out.Len(), "a command that waits has not replied")
 		return resp.Value{}
@@ -344,10 +347,8 @@ func (h *fakeHost) Park(c *Ctx, w Wait) error {
 	for i, arg := range c.Argv {
 		argv[i] = Clone(arg)
 	}
+	w.Keys, w.Owner, w.Call = CloneAll(w.Keys), Clone(w.Owner), w.Waits()
 	h.parked = append(h.parked, &parkedWait{c.Session.(*fakeClient), c.DB, argv, c.Row, w})
-	for i := range c.Argv { // what still points into Argv would show
-		clear(c.Argv[i])
-	}
 	return nil
 }
 
@@ -467,7 +468,7 @@ func (f *fixture) try(p *parkedWait, held map[changedKey]bool) {
 	c := p.client.context(p.argv, p.row)
 	c.DB = p.db
 	f.trying = p
-	done, err := p.wait.Try(c)
+	done, err := p.wait.Call.Try(c)
 	f.trying = nil
 	if done || err != nil {
 		f.unpark(p, c, err)
@@ -497,7 +498,7 @@ func (f *fixture) timeOut() {
 		if p.wait.DeadlineMS != 0 && p.wait.DeadlineMS <= f.nowMS {
 			c := p.client.context(p.argv, p.row)
 			c.DB = p.db
-			p.wait.TimedOut(c)
+			p.wait.Call.TimedOut(c)
 			f.unpark(p, c, nil)
 		}
 	}

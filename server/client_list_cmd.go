@@ -139,7 +139,7 @@ func (s *session) describe(b *strings.Builder, running [][]byte) {
 	}
 	words := textBytes(running)
 	if s.waiter != nil {
-		words += textBytes(s.waiter.wait.Argv)
+		words += s.waiter.words.Bytes()
 	}
 	m := &s.memory
 	events := "r"

@@ -48,7 +48,7 @@ import (
 // holder returns the owner that holds the lock at a queue's key, and its claimant if it waits for something
 // itself. If the lock has shared holders there is no owner, and they are found in l.
 func (ex *executor) holder(q *queue) (owner []byte, c *claimant, l commands.LockState) {
-	l, err := commands.FindLock(ex.store.DB(q.db), []byte(q.key))
+	l, err := commands.FindLock(ex.store.DB(int(q.db)), []byte(q.key))
 	if err != nil || l.Holds == 0 {
 		return nil, nil, l
 	}
@@ -57,7 +57,7 @@ func (ex *executor) holder(q *queue) (owner []byte, c *claimant, l commands.Lock
 
 // eachSharer visits those of a lock's holders that wait for something, until visit returns false.
 func (ex *executor) eachSharer(q *queue, l *commands.LockState, visit func(c *claimant) bool) {
-	r := ex.store.DB(q.db).Peek([]byte(q.key))
+	r := ex.store.DB(int(q.db)).Peek([]byte(q.key))
 	if len(ex.parking.claimants) >= l.Shares {
 		commands.EachHolder(r, func(h commands.Holder) bool {
 			c := ex.parking.claimants[string(h.Owner)]
@@ -114,7 +114,7 @@ func (s *search) run() []link {
 
 // follow goes to everyone whom a waiter waits for; true: the search is at its end.
 func (s *search) follow(w *waiter) bool {
-	for _, pl := range w.places {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
 		if s.looked++; s.looked > searchLimit {
 			return false
 		}
@@ -128,7 +128,7 @@ func (s *search) follow(w *waiter) bool {
 				continue
 			}
 		} else if owner != nil && string(owner) == w.claimant.name {
-			pl.queue.holderWaits = w.claimant.name
+			pl.queue.extras().holderWaits = w.claimant.name
 			continue
 		}
 		if c != nil && s.reach(c, w, pl.queue) {
@@ -138,9 +138,9 @@ func (s *search) follow(w *waiter) bool {
 			continue
 		}
 		first := s.firstIn(pl.queue, w)
-		for b := pl.queue.branches; b != nil && s.looked < searchLimit; b = b.nextBranch {
+		for b := pl.queue.branches; b != nil && s.looked < searchLimit; b = b.next {
 			s.looked++
-			if b.waiter.number < first.number && s.reach(b.waiter.claimant, w, pl.queue) {
+			if other := b.place.waiter; other.number < first.number && s.reach(other.claimant, w, pl.queue) {
 				return true
 			}
 		}
@@ -151,11 +151,11 @@ func (s *search) follow(w *waiter) bool {
 // followShares goes to those of a lock's holders whom a waiter waits for; end: as of follow. own: the
 // waiter's owner is one of them, and waits for nobody else.
 func (s *search) followShares(w *waiter, pl *place, l *commands.LockState) (end, own bool) {
-	mine, own := commands.HolderOf(s.ex.store.DB(pl.queue.db).Peek([]byte(pl.queue.key)), w.wait.Owner)
+	mine, own := commands.HolderOf(s.ex.store.DB(int(pl.queue.db)).Peek([]byte(pl.queue.key)), []byte(w.claimant.name))
 	switch {
-	case own && (mine.Exclusive > 0 || w.wait.Shared):
+	case own && (mine.Exclusive > 0 || w.shared):
 		return false, true
-	case !own && w.wait.Shared && !l.Exclusive && !s.behindWriter(pl):
+	case !own && w.shared && !l.Exclusive && !s.behindWriter(pl):
 		return false, false
 	}
 	s.ex.eachSharer(pl.queue, l, func(c *claimant) bool {
@@ -169,7 +169,7 @@ func (s *search) followShares(w *waiter, pl *place, l *commands.LockState) (end,
 // behindWriter reports whether one who wants the lock for itself alone stands before a place in its queue.
 func (s *search) behindWriter(pl *place) bool {
 	for other := pl.queue.first; other != pl; other = other.next {
-		if s.looked++; s.looked > searchLimit || other.waiter.claimant != nil && !other.waiter.wait.Shared {
+		if s.looked++; s.looked > searchLimit || other.waiter.claimant != nil && !other.waiter.shared {
 			return true
 		}
 	}
@@ -302,7 +302,7 @@ func (ex *executor) breakCircles(looked *int) (more bool) {
 func (p *parking) fire(*executor) {
 	for _, c := range p.suspects {
 		if c.first != nil {
-			p.makeReady(c.first.places[0].queue) // the end of the unit looks for circles then
+			p.makeReady(c.first.place.queue) // the end of the unit looks for circles then
 			return
 		}
 	}

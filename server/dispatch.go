@@ -126,7 +126,7 @@ func (ex *executor) countWaited(w *waiter, failed bool) {
 		of.Failed++
 	}
 	if ex.gauge.Timed[w.row.Index()] {
-		ex.noteSlow(w.session, w.row, w.wait.Argv, w.took)
+		ex.noteSlow(w.session, w.row, w.words.Argv(), w.took)
 	}
 }
 

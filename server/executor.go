@@ -104,9 +104,9 @@ type executor struct {
 	housePaused                    bool // DEBUG PAUSE-CRON 1
 	housekeeping                   timer
 
-	ctx       commands.Ctx    // of the running command
-	spareCtxs []*commands.Ctx // of waiters' commands: freeCtx
-	condemned []*session      // to be ended when the unit is over: see condemn
+	ctx       commands.Ctx // of the running command
+	spareCtxs []*waiterCtx // of waiters' commands: freeCtx
+	condemned []*session   // to be ended when the unit is over: see condemn
 	// touched are sessions other than the running one that have got output or may go on; their owners
 	// are told after the lock is released.
 	touched []*session

@@ -56,7 +56,7 @@ func (h *groupHost) tell() {
 	}
 	for _, s := range ex.clients {
 		if w := s.waiter; w != nil && !ex.group.Leads(&s.place) {
-			if call := s.callOf(w.row, w.wait.Argv, w.row.Flags); call.Keyed {
+			if call := s.callOf(w.row, w.words.Argv(), w.row.Flags); call.Keyed {
 				ex.answer(w, func(*commands.Ctx) error { return ex.group.RedirectWaiter(call.Key) })
 			}
 		}

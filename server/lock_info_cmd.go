@@ -237,10 +237,10 @@ func writeWaiters(c *commands.Ctx, q *queue, most int64) {
 // write writes the four fields that tell of a waiter.
 func (w *waiter) write(out *resp.Writer) {
 	out.BulkString("owner")
-	out.Bulk(w.wait.Owner)
+	out.BulkString(w.claimant.name)
 	writeClient(out, w.session)
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
-	writeKnown(out, "deadline", w.wait.DeadlineMS)
+	writeKnown(out, "deadline", w.deadlineMS())
 }
 
 // lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
@@ -267,8 +267,8 @@ func lockWaiters(c *commands.Ctx) error {
 	}
 	var found []*waiter
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < searchLimit; w = next(w) {
-		looked += len(w.places)
-		if w.db == c.DB && !slices.ContainsFunc(w.places, func(pl *place) bool { return !user.MayRead(pl.queue.db, []byte(pl.queue.key)) }) {
+		looked += int(w.places)
+		if w.db == c.DB && w.readable(user) {
 			found = append(found, w)
 		}
 	}
@@ -282,13 +282,23 @@ func lockWaiters(c *commands.Ctx) error {
 	return nil
 }
 
+// readable reports whether a user may read all keys that a waiter waits for.
+func (w *waiter) readable(u *acl.User) bool {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
+		if !u.MayRead(int(pl.queue.db), []byte(pl.queue.key)) {
+			return false
+		}
+	}
+	return true
+}
+
 // writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free; of
 // shared ones the owners, up to some.
 func (w *waiter) writeLocks(c *commands.Ctx) {
 	const most = 64
-	places := w.places[:min(len(w.places), most)]
-	c.Out.Array(len(places))
-	for _, pl := range places {
+	left := min(int(w.places), most)
+	c.Out.Array(left)
+	for pl := w.first(); left > 0; pl, left = pl.sibling, left-1 {
 		pair, n := c.Out.DeferArray(), 1
 		c.Out.BulkString(pl.queue.key)
 		if r := c.DB.Peek([]byte(pl.queue.key)); r.Kind() == store.Hash {
@@ -359,7 +369,7 @@ func (ex *executor) noteLockWait(w *waiter) {
 	ex.stats.LocksOf(w.db.ID()).Waits.Add(us)
 	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
 	if us >= ex.gauge.LockWaitUS {
-		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.wait.Argv))
+		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
 	}
 }
 

@@ -43,6 +43,10 @@ const (
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512
 	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
 	watchBytes = 160
+	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner's place in a
+	// map, the watch over its client, and what the command keeps. placeBytes is what each of its places takes, if nobody else waits there.
+	waiterBytes = int(unsafe.Sizeof(waiter{})-unsafe.Sizeof(place{})+unsafe.Sizeof(claimant{})+unsafe.Sizeof(pulse{})) + 80
+	placeBytes  = int(unsafe.Sizeof(place{})+unsafe.Sizeof(queue{})) + 56
 	// wordBytes is what a word of a command takes beside its text: the slice.
 	wordBytes = 24
 )
@@ -84,7 +88,7 @@ func (s *session) uncount() {
 func (s *session) bytes() int {
 	n := sessionBytes + s.memory.room + s.memory.backlog + s.outputHeld()
 	if s.waiter != nil {
-		n += textBytes(s.waiter.wait.Argv) + wordBytes*len(s.waiter.wait.Argv)
+		n += s.waiter.bytes()
 	}
 	if s.multi != nil {
 		n += s.multi.bytes()
@@ -96,6 +100,9 @@ func (s *session) bytes() int {
 	n += s.vouches.Bytes()
 	return n
 }
+
+// bytes is what a waiter takes, with what there is for its sake.
+func (w *waiter) bytes() int { return waiterBytes + len(w.words) + placeBytes*int(w.places) }
 
 // outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
 // running slice is on its way, and counts when the connection turns out to hold it.

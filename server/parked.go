@@ -22,15 +22,16 @@ import (
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
-	if wait.Argv == nil {
-		wait.Argv = commands.CloneAll(c.Argv)
+	w := &waiter{session: s, row: c.Row, db: c.DB, call: wait.Waits(), words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
+		kind: wait.Kind, queues: wait.Queue, shared: wait.Shared, endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
+	if wait.DeadlineMS != 0 {
+		ex.timers.set(&w.extras().timer, wait.DeadlineMS)
 	}
-	w := &waiter{session: s, row: c.Row, db: c.DB, wait: wait, sinceUS: ex.store.NowUS(), muted: s.replies.isMuted()}
-	w.timer.Of = w
-	ex.parking.enter(w)
+	ex.parking.enter(w, wait.Keys, wait.Owner)
 	if w.claimant != nil {
 		if circle := ex.circleFrom(w); circle != nil {
 			ex.parking.leave(w)
+			w.stopTimer(ex)
 			return ex.refuseCircle(circle)
 		}
 	}
@@ -41,10 +42,14 @@ func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	if ex.parking.count == 1 {
 		ex.observe()
 	}
-	if wait.DeadlineMS != 0 {
-		ex.timers.set(&w.timer, wait.DeadlineMS)
-	}
 	return nil
+}
+
+// stopTimer makes the wait have no end in time any more.
+func (w *waiter) stopTimer(ex *executor) {
+	if w.extra != nil {
+		ex.timers.stop(&w.extra.timer)
+	}
 }
 
 // unpark ends a wait, however it ended; the session goes on with its next command.
@@ -53,8 +58,8 @@ func (ex *executor) unpark(w *waiter) {
 	if ex.parking.count == 0 {
 		ex.observe()
 	}
-	ex.timers.stop(&w.timer)
-	if w.wait.Owner != nil {
+	w.stopTimer(ex)
+	if w.ofLocks {
 		ex.noteLockWait(w)
 	}
 	if len(ex.syncing.waiters) > 0 {
@@ -75,16 +80,16 @@ func (w *waiter) fire(ex *executor) { ex.timeOut(w) }
 // timeOut answers a waiter whose time is up.
 func (ex *executor) timeOut(w *waiter) {
 	ex.answer(w, func(c *commands.Ctx) error {
-		w.wait.TimedOut(c)
+		w.call.TimedOut(c)
 		return nil
 	})
 }
 
 // answer ends a wait with what reply writes.
 func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
-	c := ex.waiterCtx(w)
+	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
-	err := ex.contain(w.row, func() error { return reply(c) })
+	err := ex.contain(w.row, func() error { return reply(&c.Ctx) })
 	if err != nil {
 		c.Out.Rollback(mark)
 		c.Out.Error(err.Error())
@@ -100,10 +105,10 @@ func (ex *executor) answered(w *waiter, mark int) {
 	if w.muted {
 		w.session.out.Rollback(mark)
 	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
-		ex.noteReply(w.session, w.row, w.wait.Argv, mark)
+		ex.noteReply(w.session, w.row, w.words.Argv(), mark)
 	}
 	w.session.tells = true
-	if w.fault != nil {
+	if w.extra != nil && w.extra.fault != nil {
 		w.strike(mark)
 	}
 	w.session.checkOutput()
@@ -150,22 +155,22 @@ func (ex *executor) serveQueue(q *queue) {
 	held := unknownKind
 	for pl := q.first; pl != nil; {
 		w, next := pl.waiter, pl.next
-		if w.wait.Kind != store.None {
+		if w.kind != store.None {
 			if held == unknownKind {
-				held = ex.store.DB(q.db).Peek([]byte(q.key)).Kind()
+				held = ex.store.DB(int(q.db)).Peek([]byte(q.key)).Kind()
 			}
-			if held != w.wait.Kind { // another key of its may be ready, and then has its own turn
+			if held != w.kind { // another key of its may be ready, and then has its own turn
 				pl = next
 				continue
 			}
 		}
-		if head == nil || !w.wait.Queue {
+		if head == nil || !w.queues {
 			if ex.try(w) {
 				held = unknownKind
 				if w.granted && w.claimant != nil && w.claimant.n > 0 {
 					granted = append(granted, w.claimant)
 				}
-			} else if w.wait.Queue {
+			} else if w.queues {
 				head = w
 			}
 			if len(ex.condemned) > 0 { // perhaps one of those that are left: they have their turn when it has gone
@@ -173,7 +178,7 @@ func (ex *executor) serveQueue(q *queue) {
 				return
 			}
 		}
-		if head != nil && (next == nil || next.waiter.wait.Queue) {
+		if head != nil && (next == nil || next.waiter.queues) {
 			break
 		}
 		pl = next
@@ -229,25 +234,25 @@ func (ex *executor) serveSharers(q *queue, head *waiter, l *commands.LockState, 
 
 // try gives a waiter its chance and says whether it has been answered.
 func (ex *executor) try(w *waiter) bool {
-	c := ex.waiterCtx(w)
+	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
 	ex.parking.serving = w
-	ex.tracking.act(w.session)                                // not whoever made the key ready
-	err := w.session.permit(w.row, w.wait.Argv, acl.TopLevel) // it may have lost the right while it waited
+	ex.tracking.act(w.session)                           // not whoever made the key ready
+	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
 		var start time.Time
 		if w.timed {
 			start = time.Now()
 		}
 		err = ex.contain(w.row, func() (err error) {
-			done, err = w.wait.Try(c)
+			done, err = w.call.Try(&c.Ctx)
 			return err
 		})
 		if w.timed {
 			w.took += time.Since(start)
 		}
-		ex.noteReads(w.session, w.row, w.wait.Argv)
+		ex.noteReads(w.session, w.row, c.Argv)
 	}
 	ex.parking.serving = nil
 	ex.tellOwn()
@@ -263,10 +268,10 @@ func (ex *executor) try(w *waiter) bool {
 	}
 	ex.countWaited(w, err != nil)
 	w.granted = err == nil
-	if w.granted && w.wait.Owner != nil {
+	if w.granted && w.ofLocks {
 		ex.stats.LocksOf(w.db.ID()).Handoffs++
 	}
-	if w.wait.Undo != nil && err == nil {
+	if _, undoes := w.call.(commands.Undoer); undoes && err == nil {
 		w.session.granted = w
 		w.session.pulse.granted(ex)
 	}
@@ -282,41 +287,59 @@ func (ex *executor) undo(w *waiter) {
 	if ex.follows {
 		return
 	}
-	c := ex.freeCtx()
-	ex.prepare(c, w.session, w.row, w.wait.Argv)
-	c.DB, c.MayBlock, c.Out = w.db, false, new(resp.Writer) // nobody reads it
+	u, ok := w.call.(commands.Undoer)
+	if !ok {
+		return
+	}
+	c := ex.freeCtx(w)
+	c.Out = new(resp.Writer) // nobody reads it
 	_ = ex.contain(w.row, func() error {
-		w.wait.Undo(c)
+		u.Undo(&c.Ctx)
 		return nil
 	})
 	ex.spareCtx(c)
 }
 
-// waiterCtx is the context of a waiter's own command, until it is given to spareCtx.
-func (ex *executor) waiterCtx(w *waiter) *commands.Ctx {
+// waiterCtx is the context of a waiter's own command, and room for its words.
+type waiterCtx struct {
+	commands.Ctx
+	words [][]byte
+	room  []byte
+}
+
+// mostSpareRoom is how long a command may have been of which the room is kept.
+const mostSpareRoom = 4 << 10
+
+// ctxOf is the context of a waiter's own command, until it is given to spareCtx.
+func (ex *executor) ctxOf(w *waiter) *waiterCtx {
 	if len(w.session.inbox) > 0 {
 		w.session.takeInbox()
 	}
-	c := ex.freeCtx()
-	ex.prepare(c, w.session, w.row, w.wait.Argv)
-	c.DB = w.db
-	c.MayBlock = false
-	return c
+	return ex.freeCtx(w)
 }
 
-// freeCtx returns a context that nobody else uses.
-func (ex *executor) freeCtx() *commands.Ctx {
-	n := len(ex.spareCtxs)
-	if n == 0 {
-		return new(commands.Ctx)
+// freeCtx returns a context for a waiter's command that nobody else uses.
+func (ex *executor) freeCtx(w *waiter) *waiterCtx {
+	var c *waiterCtx
+	if n := len(ex.spareCtxs); n > 0 {
+		c = ex.spareCtxs[n-1]
+		ex.spareCtxs = ex.spareCtxs[:n-1]
+	} else {
+		c = new(waiterCtx)
 	}
-	c := ex.spareCtxs[n-1]
-	ex.spareCtxs = ex.spareCtxs[:n-1]
+	c.words, c.room = w.words.Append(c.words[:0], c.room)
+	ex.prepare(&c.Ctx, w.session, w.row, c.words)
+	c.DB, c.MayBlock = w.db, false
 	return c
 }
 
 // spareCtx ends the use of what freeCtx returned.
-func (ex *executor) spareCtx(c *commands.Ctx) { ex.spareCtxs = append(ex.spareCtxs, c) }
+func (ex *executor) spareCtx(c *waiterCtx) {
+	if cap(c.room) > mostSpareRoom {
+		c.words, c.room = nil, nil
+	}
+	ex.spareCtxs = append(ex.spareCtxs, c)
+}
 
 // tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
@@ -324,11 +347,12 @@ func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
 	if q == nil {
 		return
 	}
-	if q.again == nil {
-		q.again = &retry{queue: q}
-		q.again.timer.Of = q.again
+	e := q.extras()
+	if e.again == nil {
+		e.again = &retry{queue: q}
+		e.again.timer.Of = e.again
 	}
-	if t := &q.again.timer; !t.Queued() || atMS < t.AtMS() {
+	if t := &e.again.timer; !t.Queued() || atMS < t.AtMS() {
 		ex.timers.set(t, atMS)
 	}
 }
@@ -343,7 +367,7 @@ func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
 		return false
 	}
 	for pl := q.first; pl != nil; pl = pl.next {
-		if pl.waiter.wait.Queue {
+		if pl.waiter.queues {
 			return pl.waiter != ex.parking.serving
 		}
 	}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"slices"
 	"time"
 
 	"lockserver/commands"
@@ -12,48 +11,112 @@ import (
 // Who waits for which keys, and on whose behalf. It is data: parked.go puts waiters in and serves them, and
 // deadlock.go looks for circles of them.
 
-// waiter is one parked command.
+// waiter is one parked command. There may be as many as there are connections, so it is kept small: what few
+// have stands in waiterExtra.
 type waiter struct {
 	session *session
 	row     *commands.Row
 	db      *store.DB
-	wait    commands.Wait // with Argv
-	places  []*place
-	timer   timer
+	call    commands.Waiting
+	words   commands.Words // its command
+	place   place          // in the queue of its first key; the others follow it
+	extra   *waiterExtra   // nil: nothing of it
 	sinceUS int64
-	fault   *testmode.Fault // what becomes of its reply, on purpose; nil: nothing
 
 	number         uint64    // rises from waiter to waiter
-	claimant       *claimant // whose waiter it is, if wait.Owner says so
+	claimant       *claimant // whose waiter it is, if it waits for locks
 	older, younger *waiter   // the claimant's others
 	before, behind *waiter   // those that wait for locks, in the order in which they began
 	took           time.Duration
-	timed          bool // what its attempts take is measured
-	granted        bool // it leaves its queues because it got what it waited for
-	muted          bool // CLIENT REPLY OFF or SKIP was in force when the command came
+	places         int32      // how many keys it waits for
+	kind           store.Kind // as commands.Wait.Kind
+	queues         bool       // as commands.Wait.Queue
+	shared         bool       // as commands.Wait.Shared
+	endsWithKey    bool       // as commands.Wait.EndsWithKey
+	ofLocks        bool       // it waits, or has waited, for locks
+	timed          bool       // what its attempts take is measured
+	granted        bool       // it leaves its queues because it got what it waited for
+	muted          bool       // CLIENT REPLY OFF or SKIP was in force when the command came
+}
+
+// waiterExtra is what a waiter without a deadline has none of.
+type waiterExtra struct {
+	timer timer           // of its deadline
+	fault *testmode.Fault // what becomes of its reply, on purpose; nil: nothing
+}
+
+// extras is the waiter's extra, from now on there.
+func (w *waiter) extras() *waiterExtra {
+	if w.extra == nil {
+		w.extra = &waiterExtra{}
+		w.extra.timer.Of = w
+	}
+	return w.extra
+}
+
+// deadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
+func (w *waiter) deadlineMS() int64 {
+	if w.extra == nil {
+		return 0
+	}
+	return w.extra.timer.AtMS()
 }
 
 // place is a waiter's stand in one key's queue.
 type place struct {
 	waiter     *waiter
-	queue      *queue
+	queue      *queue // nil: it has left
 	prev, next *place
-	// branching places are in the list queue.branches: see deadlock.go.
-	branching              bool
-	prevBranch, nextBranch *place
+	sibling    *place  // of the same waiter, in the order of its keys
+	branch     *branch // nil: none
+}
+
+// branch is a place in the list queue.branches: see deadlock.go.
+type branch struct {
+	place      *place
+	prev, next *branch
+}
+
+// first is the first of a waiter's places, of which the others are siblings; nil: it stands in no queue.
+func (w *waiter) first() *place {
+	if w.place.queue == nil {
+		return nil
+	}
+	return &w.place
 }
 
 // queue is the waiters of one key, oldest first.
 type queue struct {
-	db          int
 	key         string
 	first, last *place
-	branches    *place // those that wait for more than this key, in no order
+	branches    *branch     // those that wait for more than this key, in no order
+	extra       *queueExtra // nil: nothing of it
+	db          int32
+	claims      int32 // how many of them wait for a lock
+	shared      bool  // the lock had shared holders when the queue was last served
+	ready       bool  // stands in parking.ready
+}
+
+// queueExtra is what few queues have.
+type queueExtra struct {
 	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
-	claims      int32  // how many of them wait for a lock
-	shared      bool   // the lock had shared holders when the queue was last served
-	ready       bool   // stands in parking.ready
 	again       *retry // nil: nobody has asked for one
+}
+
+// extras is the queue's extra, from now on there.
+func (q *queue) extras() *queueExtra {
+	if q.extra == nil {
+		q.extra = &queueExtra{}
+	}
+	return q.extra
+}
+
+// holderWaits is queueExtra.holderWaits; empty: there is none.
+func (q *queue) holderWaits() string {
+	if q.extra == nil {
+		return ""
+	}
+	return q.extra.holderWaits
 }
 
 // retry makes a queue ready at a time.
@@ -118,34 +181,43 @@ func (p *parking) makeReady(q *queue) {
 	}
 }
 
-// enter puts a waiter at the end of the queue of each of its keys.
-func (p *parking) enter(w *waiter) {
-	for _, key := range w.wait.Keys {
-		q := p.queues[w.db.ID()][string(key)]
+// enter puts a waiter at the end of the queue of each of its keys. owner is whose waiter it is, if it waits
+// for locks.
+func (p *parking) enter(w *waiter, keys [][]byte, owner []byte) {
+	db := w.db.ID()
+	last := (*place)(nil)
+	for _, key := range keys {
+		q := p.queues[db][string(key)]
 		if q == nil {
-			q = &queue{db: w.db.ID(), key: string(key)}
-			if p.queues[q.db] == nil {
-				p.queues[q.db] = make(map[string]*queue)
+			q = &queue{db: int32(db), key: w.words.Own(key)}
+			if p.queues[db] == nil {
+				p.queues[db] = make(map[string]*queue)
 			}
-			p.queues[q.db][q.key] = q
+			p.queues[db][q.key] = q
 		} else if q.last.waiter == w {
 			continue // the same key twice in one command
 		}
-		pl := &place{waiter: w, queue: q, prev: q.last}
+		pl := &w.place
+		if last != nil {
+			pl = new(place)
+			last.sibling = pl
+		}
+		*pl = place{waiter: w, queue: q, prev: q.last}
 		if q.last != nil {
 			q.last.next = pl
 		} else {
 			q.first = pl
 		}
-		q.last = pl
-		w.places = append(w.places, pl)
+		q.last, last = pl, pl
+		w.places++
 	}
 	p.tally(w, 1)
 	p.entered++
-	if w.number = p.entered; w.wait.Owner != nil {
+	if w.number = p.entered; owner != nil {
+		w.ofLocks = true
 		p.ofLocks++
-		p.locks[w.db.ID()]++
-		p.claim(w)
+		p.locks[db]++
+		p.claim(w, owner)
 	}
 }
 
@@ -159,7 +231,7 @@ func (p *parking) leave(w *waiter) {
 		}
 		p.disclaim(w)
 	}
-	for _, pl := range w.places {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
 		q := pl.queue
 		if pl.prev != nil {
 			pl.prev.next = pl.next
@@ -173,24 +245,24 @@ func (p *parking) leave(w *waiter) {
 		}
 		if q.first == nil {
 			delete(p.queues[q.db], q.key)
-			if q.again != nil {
-				p.timers.stop(&q.again.timer)
+			if q.extra != nil && q.extra.again != nil {
+				p.timers.stop(&q.extra.again.timer)
 			}
-		} else if pl.prev == nil && w.wait.Queue {
+		} else if pl.prev == nil && w.queues {
 			p.makeReady(q) // a new head: it may be able to go where the old one could not
 		}
 	}
-	w.places = nil
+	w.place, w.places = place{}, 0
 	p.tally(w, -1)
 }
 
 // tally counts a waiter that comes (1) or goes (-1).
 func (p *parking) tally(w *waiter, n int) {
 	p.count += n
-	if w.wait.DeadlineMS != 0 {
+	if w.deadlineMS() != 0 {
 		p.timed += n
 	}
-	if w.wait.EndsWithKey {
+	if w.endsWithKey {
 		p.endingWithKey += n
 	}
 }
@@ -203,7 +275,7 @@ func (p *parking) keysThatEnd() (n int) {
 	for _, queues := range p.queues {
 		for _, q := range queues {
 			for pl := q.first; pl != nil; pl = pl.next {
-				if pl.waiter.wait.EndsWithKey {
+				if pl.waiter.endsWithKey {
 					n++
 					break
 				}
@@ -214,7 +286,12 @@ func (p *parking) keysThatEnd() (n int) {
 }
 
 func (w *waiter) standsIn(q *queue) bool {
-	return slices.ContainsFunc(w.places, func(pl *place) bool { return pl.queue == q })
+	for pl := w.first(); pl != nil; pl = pl.sibling {
+		if pl.queue == q {
+			return true
+		}
+	}
+	return false
 }
 
 // claimant is an owner of whom something is parked.
@@ -227,10 +304,10 @@ type claimant struct {
 }
 
 // claim notes that a waiter has begun to wait for its owner.
-func (p *parking) claim(w *waiter) {
-	c := p.claimants[string(w.wait.Owner)]
+func (p *parking) claim(w *waiter, owner []byte) {
+	c := p.claimants[string(owner)]
 	if c == nil {
-		c = &claimant{name: string(w.wait.Owner)}
+		c = &claimant{name: w.words.Own(owner)}
 		p.claimants[c.name] = c
 	}
 	w.claimant, w.older = c, c.last
@@ -241,7 +318,7 @@ func (p *parking) claim(w *waiter) {
 	}
 	c.last = w
 	c.n++
-	for _, pl := range w.places {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
 		pl.queue.claims++
 	}
 	if w.before = p.latest; w.before != nil {
@@ -254,7 +331,7 @@ func (p *parking) claim(w *waiter) {
 	case c.n == 2:
 		c.first.branch()
 		w.branch()
-	case c.n > 2 || len(w.places) > 1:
+	case c.n > 2 || w.places > 1:
 		w.branch()
 	}
 }
@@ -283,44 +360,45 @@ func (p *parking) disclaim(w *waiter) {
 		p.latest = w.before
 	}
 	w.older, w.younger, w.before, w.behind = nil, nil, nil, nil
-	for _, pl := range w.places {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
 		pl.queue.claims--
 		pl.unbranch()
 	}
 	if c.n--; c.n == 0 {
 		delete(p.claimants, c.name)
-	} else if c.n == 1 && len(c.first.places) == 1 {
-		c.first.places[0].unbranch()
+	} else if c.n == 1 && c.first.places == 1 {
+		c.first.place.unbranch()
 	}
 }
 
 // branch puts a waiter on the lists of its queues that a search follows.
 func (w *waiter) branch() {
-	for _, pl := range w.places {
-		if pl.branching {
+	for pl := w.first(); pl != nil; pl = pl.sibling {
+		if pl.branch != nil {
 			continue
 		}
-		pl.branching = true
-		if pl.nextBranch = pl.queue.branches; pl.nextBranch != nil {
-			pl.nextBranch.prevBranch = pl
+		pl.branch = &branch{place: pl, next: pl.queue.branches}
+		if pl.branch.next != nil {
+			pl.branch.next.prev = pl.branch
 		}
-		pl.queue.branches = pl
+		pl.queue.branches = pl.branch
 	}
 }
 
 func (pl *place) unbranch() {
-	if !pl.branching {
+	b := pl.branch
+	if b == nil {
 		return
 	}
-	if pl.prevBranch != nil {
-		pl.prevBranch.nextBranch = pl.nextBranch
+	if b.prev != nil {
+		b.prev.next = b.next
 	} else {
-		pl.queue.branches = pl.nextBranch
+		pl.queue.branches = b.next
 	}
-	if pl.nextBranch != nil {
-		pl.nextBranch.prevBranch = pl.prevBranch
+	if b.next != nil {
+		b.next.prev = b.prev
 	}
-	pl.branching, pl.prevBranch, pl.nextBranch = false, nil, nil
+	pl.branch = nil
 }
 
 // suspect has an owner's waiters looked at when everyone has had their turn: a circle
@@ -334,25 +412,25 @@ func (p *parking) suspect(c *claimant) {
 
 // heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
 func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
-	if q.holderWaits != "" && q.holderWaits != string(owner) {
-		p.suspect(p.claimants[q.holderWaits])
-		q.holderWaits = ""
+	if waits := q.holderWaits(); waits != "" && waits != string(owner) {
+		p.suspect(p.claimants[waits])
+		q.extra.holderWaits = ""
 	}
 	if c == nil {
 		return
 	}
 	p.suspect(c)
-	for w := c.first; w != nil && q.holderWaits == ""; w = w.younger {
+	for w := c.first; w != nil && q.holderWaits() == ""; w = w.younger {
 		if w.standsIn(q) {
-			q.holderWaits = c.name
+			q.extras().holderWaits = c.name
 		}
 	}
 }
 
 // branching suspects those who wait in a queue, and for something else as well.
 func (p *parking) branching(q *queue) {
-	for b := q.branches; b != nil; b = b.nextBranch {
-		p.suspect(b.waiter.claimant)
+	for b := q.branches; b != nil; b = b.next {
+		p.suspect(b.place.waiter.claimant)
 	}
 }
 
@@ -360,8 +438,8 @@ func (p *parking) branching(q *queue) {
 // another of its waiters stands in one.
 func (p *parking) leftBehind(w *waiter) {
 	for other, looked := w.younger, 0; other != nil && looked < searchLimit; other = other.younger {
-		looked += len(other.places)
-		for _, pl := range w.places {
+		looked += int(other.places)
+		for pl := w.first(); pl != nil; pl = pl.sibling {
 			if other.standsIn(pl.queue) {
 				p.suspect(w.claimant)
 				p.makeReady(pl.queue) // the end of the unit looks for circles then

@@ -120,7 +120,7 @@ func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
 // fire implements firer: it is time to look whether the client lives.
 func (p *pulse) fire(ex *executor) {
 	s, lease, now := p.session, ex.settings.LockWatchdogMS, ex.store.NowMS()
-	waits := s.waiter != nil && s.waiter.wait.Queue
+	waits := s.waiter != nil && s.waiter.queues
 	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && p.grantedMS == 0 {
 		return // nobody depends on it
 	}

@@ -131,7 +131,7 @@ func (ex *executor) countFaulty(s *session, row *commands.Row, argv [][]byte) er
 	mark := s.out.Mark()
 	err := ex.count(s, row, argv)
 	if s.waiter != nil {
-		s.waiter.fault = &f
+		s.waiter.extras().fault = &f
 		return err
 	}
 	switch f.Kind {
@@ -162,7 +162,7 @@ func (ex *executor) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 // strike does to the reply of a command that has waited, which begins at mark, what its fault says. What
 // has waited is not delayed any more.
 func (w *waiter) strike(mark int) {
-	switch w.fault.Kind {
+	switch w.extra.fault.Kind {
 	case testmode.DropAfter:
 		w.session.out.Rollback(mark)
 		w.session.closing = true

@@ -1,0 +1,57 @@
+package commands
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Commands of all sizes come out as they went in, also into room that something else stood in, and take one
+// piece of memory.
+func TestWords(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rng := rand.New(rand.NewPCG(seed, 0))
+	sizes := []int{0, 1, 127, 128, 129, 16383, 16384, 16385, 1 << 21}
+	var argv [][]byte
+	var room []byte
+	for range 300 {
+		want := make([][]byte, rng.IntN(9))
+		total := 0
+		for i := range want {
+			size := rng.IntN(40)
+			if rng.IntN(8) == 0 {
+				size = sizes[rng.IntN(len(sizes))]
+			}
+			want[i] = make([]byte, size)
+			for j := range want[i] {
+				want[i][j] = byte(rng.Uint32())
+			}
+			total += size
+		}
+		w := PackWords(want)
+		require.Equal(t, total, w.Bytes())
+		require.LessOrEqual(t, len(w), total+5*len(want))
+		argv, room = w.Append(argv[:0], room)
+		require.Len(t, argv, len(want))
+		for i, word := range want {
+			require.True(t, string(word) == string(argv[i]), "word %d of %d bytes", i, len(word))
+			require.Equal(t, len(argv[i]), cap(argv[i]))
+			require.True(t, w.Own(word) == string(word))
+		}
+		own := w.Argv()
+		clear(room)
+		require.Len(t, own, len(want))
+		for i, word := range want {
+			require.True(t, string(word) == string(own[i]))
+		}
+	}
+	require.Equal(t, "other", PackWords([][]byte{[]byte("LOCK"), []byte("k")}).Own([]byte("other")))
+	call := [][]byte{[]byte("LOCK"), []byte("lock:000000000007"), []byte("owner")}
+	var w Words
+	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { w = PackWords(call) }), 1.0)
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = w.Own(call[1]) }))
+	argv, room = make([][]byte, 0, 8), make([]byte, 0, 128)
+	require.Zero(t, testing.AllocsPerRun(100, func() { argv, room = w.Append(argv[:0], room) }))
+}

@@ -1,0 +1,47 @@
+package server
+
+import (
+	"fmt"
+	"net"
+	"runtime"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server/transport"
+)
+
+// What a client that waits for a lock takes is bounded, and CLIENT LIST tells about as much of it.
+func TestWaiterMemory(t *testing.T) {
+	const waiters, most = 2000, 700
+	ex := &start(t, Options{}).executor
+	addr := &net.UnixAddr{Net: "unix"}
+	var room batch
+	sessions := make([]*session, waiters)
+	for i := range sessions {
+		s, refused := ex.open(nowhere{}, transport.Peer{Local: addr, Remote: addr})
+		require.NotNil(t, s, refused)
+		s.Feed(appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), "holder", "PX", "3600000"), &room, nil)
+		sessions[i] = s
+	}
+	requests := make([][]byte, waiters)
+	for i := range requests {
+		requests[i] = appendCommand(nil, "LOCK", fmt.Sprintf("lock:%012d", i), fmt.Sprintf("c0ffee1e7a944c0b9a3e2f6f4f:%012d", i), "PX", "3600000", "WAIT", "0")
+	}
+	ex.mu.Lock()
+	told := ex.memory.clients
+	ex.mu.Unlock()
+	before := heapBytes()
+	for i, s := range sessions {
+		s.Feed(requests[i], &room, nil)
+	}
+	each := float64(heapBytes()-before) / waiters
+	ex.mu.Lock()
+	require.Equal(t, waiters, ex.parking.count)
+	told = (ex.memory.clients - told) / waiters
+	ex.mu.Unlock()
+	t.Logf("a waiter takes %.0f bytes, and %d are counted", each, told)
+	require.Less(t, each, float64(most))
+	require.InDelta(t, each, told, 0.25*each)
+	runtime.KeepAlive(requests)
+}
