@@ -1,6 +1,7 @@
 package server
 
 import (
+	"math"
 	"time"
 
 	"lockserver/server/transport"
@@ -47,17 +48,31 @@ const (
 type pulse struct {
 	session *session
 	timer   timer
-	leaseMS int64 // by which the peer is probed
-	heardMS int64 // the last sign of life
-	askedMS int64 // when that was looked up
-	known   bool
-	// grantedMS is when it was last granted a lock that it waited for; 0: it is taken to have heard of it.
-	grantedMS int64
+	askedMS int64 // when the last sign of life was looked up
+	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit: a
+	// lease is at most of so many milliseconds (lock-watchdog-timeout).
+	silentMS, leaseMS int32
+	// grant is watched since it was last granted a lock that it waited for; nil: it is taken to have heard of it.
+	grant *watchedGrant
+}
+
+// watchedGrant is a grant of which the client may not have heard.
+type watchedGrant struct {
+	atMS int64
 	// unanswered: the last look found something that the peer's system had not acknowledged; the first one
 	// that did found a silence of since.
 	unanswered bool
 	since      time.Duration
 }
+
+// notKnown is pulse.silentMS of a client of which the system does not tell.
+const notKnown = math.MinInt32
+
+// known reports whether the system tells when it heard of the client.
+func (p *pulse) known() bool { return p.silentMS != notKnown }
+
+// heardMS is the last sign of life.
+func (p *pulse) heardMS() int64 { return p.askedMS - int64(p.silentMS) }
 
 // silenceMS is how long a client may be silent, with a lease of so long.
 func silenceMS(leaseMS int64) int64 { return max(leaseMS, leastSilenceMS) }
@@ -74,18 +89,21 @@ func (ex *executor) watchOver(s *session) {
 		s.pulse = p
 		p.ask(ex, ex.store.NowMS())
 	}
-	if p.known && !p.timer.Queued() {
+	if p.known() && !p.timer.Queued() {
 		ex.timers.set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
 	}
 }
 
 // granted notes that the session was granted what it waited for.
 func (p *pulse) granted(ex *executor) {
-	if p == nil || !p.known { // nil: the wait was for no lock
+	if p == nil || !p.known() { // nil: the wait was for no lock
 		return
 	}
-	p.grantedMS = ex.store.NowMS()
-	at := p.grantedMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
+	if p.grant == nil {
+		p.grant = new(watchedGrant)
+	}
+	p.grant.atMS = ex.store.NowMS() // whether the one before was answered is still to be known
+	at := p.grant.atMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
 	if !p.timer.Queued() || p.timer.AtMS() > at {
 		ex.timers.set(&p.timer, at)
 	}
@@ -94,12 +112,15 @@ func (p *pulse) granted(ex *executor) {
 // ask looks up, at now, when something was heard of the client.
 func (p *pulse) ask(ex *executor, now int64) transport.Silence {
 	lease := ex.settings.LockWatchdogMS
-	if p.leaseMS != lease { // CONFIG SET
-		p.leaseMS = lease
+	if int64(p.leaseMS) != lease { // CONFIG SET
+		p.leaseMS = int32(lease)
 		p.session.conn.GuardPeer(silenceMS(lease))
 	}
 	h := p.session.conn.Heard()
-	p.known, p.askedMS, p.heardMS = h.Known, now, now-h.Lasts.Milliseconds()
+	p.askedMS, p.silentMS = now, notKnown
+	if h.Known {
+		p.silentMS = int32(min(max(h.Lasts.Milliseconds(), notKnown+1), math.MaxInt32))
+	}
 	return h
 }
 
@@ -107,21 +128,21 @@ func (p *pulse) ask(ex *executor, now int64) transport.Silence {
 // the time of the unit: see catchUp.
 func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
 	lease := ex.settings.LockWatchdogMS
-	left := min(lease, max(p.heardMS+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
-	if p.known && (p.leaseMS != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
+	left := min(lease, max(p.heardMS()+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
+	if p.known() && (int64(p.leaseMS) != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
 		p.ask(ex, now)
 	}
-	if !p.known {
+	if !p.known() {
 		return now + lease
 	}
-	return min(now+lease, p.heardMS+silenceMS(lease))
+	return min(now+lease, p.heardMS()+silenceMS(lease))
 }
 
 // fire implements firer: it is time to look whether the client lives.
 func (p *pulse) fire(ex *executor) {
 	s, lease, now := p.session, ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.queues
-	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && p.grantedMS == 0 {
+	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && p.grant == nil {
 		return // nobody depends on it
 	}
 	h := p.ask(ex, now)
@@ -129,14 +150,14 @@ func (p *pulse) fire(ex *executor) {
 		return
 	}
 	next := lease / renewalsPerLease
-	if p.grantedMS != 0 {
+	if p.grant != nil {
 		confirm := confirmMS(lease)
-		switch since := p.unansweredFor(h); {
+		switch since := p.grant.unansweredFor(h); {
 		case since.Milliseconds() >= confirm*(looksPerConfirm-1)/looksPerConfirm: // the first look came a part later
 			ex.lose(s)
 			return
-		case !p.unanswered && now-p.grantedMS >= confirm:
-			p.grantedMS = 0
+		case !p.grant.unanswered && now-p.grant.atMS >= confirm:
+			p.grant = nil
 		default:
 			next = min(next, confirm/looksPerConfirm)
 		}
@@ -152,25 +173,25 @@ func (p *pulse) fire(ex *executor) {
 // unansweredFor returns for how long something has been unanswered, as far as looks have seen, and
 // nothing was heard. It is reckoned by the silences: a connection goes by the machine's time,
 // whatever the clock of the leases is.
-func (p *pulse) unansweredFor(h transport.Silence) time.Duration {
+func (g *watchedGrant) unansweredFor(h transport.Silence) time.Duration {
 	if !h.Unanswered {
-		p.unanswered = false
+		g.unanswered = false
 		return 0
 	}
-	if !p.unanswered || h.Lasts < p.since {
-		p.unanswered, p.since = true, h.Lasts
+	if !g.unanswered || h.Lasts < g.since {
+		g.unanswered, g.since = true, h.Lasts
 	}
-	return h.Lasts - p.since
+	return h.Lasts - g.since
 }
 
 // lose ends a session whose client is taken for dead. Its locks end one lease after the last sign of life,
 // also those that it got later, by a command that it had sent before.
 func (ex *executor) lose(s *session) {
 	lease := ex.settings.LockWatchdogMS
-	end := max(ex.store.NowMS(), s.pulse.heardMS+silenceMS(lease))
+	end := max(ex.store.NowMS(), s.pulse.heardMS()+silenceMS(lease))
 	ex.cutLocks(s, end)
 	ex.log.Info("a client that holds or waits for a lock is silent, and closed", "id", s.id, "address", s.info.addr,
-		"silent-ms", ex.store.NowMS()-s.pulse.heardMS)
+		"silent-ms", ex.store.NowMS()-s.pulse.heardMS())
 	s.lost.Store(true)
 	ex.condemn(s)
 }
