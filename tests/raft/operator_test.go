@@ -122,7 +122,6 @@ func TestRemovedMember(t *testing.T) {
 	const line = "no member of its group any more"
 	l := &logs{of: map[string]*bytes.Buffer{}}
 	g := newGroup(t, 3, l.capture)
-	leader := g.leader()
 	for i := range 50 {
 		require.Equal(t, "OK", g.do("SET", fmt.Sprint("key", i), "1").Str)
 	}
@@ -131,7 +130,7 @@ func TestRemovedMember(t *testing.T) {
 	d := g.add(3)
 	d.start()
 	g.peers = peers
-	leader = g.leader()
+	leader := g.leader()
 	require.Equal(t, "OK", leader.ask("RAFT", "ADD", "d", d.peer.Raft, d.peer.Client).Str)
 	g.same()
 	out := g.others(leader)[0]
