@@ -37,8 +37,8 @@ func (w Words) next() (word string, rest Words) {
 	return string(w[i+1 : i+1+n]), w[i+1+n:]
 }
 
-// Append appends the command to argv, with its text in a copy that stands in room if there is enough of it, and
-// returns both. The words are valid for as long as nobody else uses the room.
+// Append appends the command to argv, with its text in a copy that stands in room if there is enough of it,
+// and returns both. The words are valid for as long as nobody else uses the room.
 func (w Words) Append(argv [][]byte, room []byte) (_ [][]byte, _ []byte) {
 	room = append(room[:0], w...)
 	for rest := w; rest != ""; {
@@ -66,7 +66,8 @@ func (w Words) Bytes() (n int) {
 	return n
 }
 
-// mostShared is how long a command is at most of which a word may be shared: it lives for as long as the word.
+// mostShared is how long a command is at most of which a word may be shared: the whole of it lives for as
+// long as the word.
 const mostShared = 256
 
 // Own returns a copy of text. If it is one of the words of a short command it is just that word.

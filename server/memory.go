@@ -43,8 +43,9 @@ const (
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512
 	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
 	watchBytes = 160
-	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner's place in a
-	// map, the watch over its client, and what the command keeps. placeBytes is what each of its places takes, if nobody else waits there.
+	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner's place
+	// in a map, the watch over its client, and what the command keeps. placeBytes is what each of its places
+	// takes, if nobody else waits there.
 	waiterBytes = int(unsafe.Sizeof(waiter{})-unsafe.Sizeof(place{})+unsafe.Sizeof(claimant{})+unsafe.Sizeof(pulse{})) + 80
 	placeBytes  = int(unsafe.Sizeof(place{})+unsafe.Sizeof(queue{})) + 56
 	// wordBytes is what a word of a command takes beside its text: the slice.

@@ -49,10 +49,11 @@ type pulse struct {
 	session *session
 	timer   timer
 	askedMS int64 // when the last sign of life was looked up
-	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit: a
-	// lease is at most of so many milliseconds (lock-watchdog-timeout).
+	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
+	// a lease is at most of so many milliseconds (lock-watchdog-timeout).
 	silentMS, leaseMS int32
-	// grant is watched since it was last granted a lock that it waited for; nil: it is taken to have heard of it.
+	// grant is watched since it was last granted a lock that it waited for; nil: it is taken to have
+	// heard of it.
 	grant *watchedGrant
 }
 
