@@ -3,6 +3,9 @@ package engine
 import (
 	"errors"
 	"fmt"
+	"io"
+	iofs "io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,6 +14,12 @@ import (
 
 	hraft "github.com/hashicorp/raft"
 	wal "github.com/hashicorp/raft-wal"
+	"github.com/hashicorp/raft-wal/fs"
+	"github.com/hashicorp/raft-wal/metadb"
+	"github.com/hashicorp/raft-wal/segment"
+	"github.com/hashicorp/raft-wal/types"
+
+	"lockserver/persistence"
 )
 
 const (
@@ -22,15 +31,21 @@ const (
 
 // files are those of a log. It is an hraft.LogStore and an hraft.StableStore.
 //
-// The library begins another file when one has enough entries. If there is no room for that it says so to
-// nobody, stays with the old one, which takes nothing more, and refuses all entries for good. Here the files
-// are then opened anew, as soon as there is room for another one.
+// What a write that failed has left behind is nothing to go on from. raft-wal takes a file to be sealed whose
+// seal could not be written, and would have it read by an index that is not there; it tries to make a file
+// that it made already; it syncs the directory of a new file once, whether that works or not; it says to nobody
+// that there was no room for another file, and stays with the old one, which takes nothing more. So the files
+// are opened anew before anything else is written, as soon as the disk takes as much as another file has.
 type files struct {
 	dir    string // has the directory of the files
+	open   func() (*wal.WAL, error)
+	size   int // of one of them, in bytes
 	mu     sync.RWMutex
 	log    *wal.WAL // under mu
+	failed atomic.Bool
 	closed atomic.Bool
 	tried  time.Time // under mu; when it was last tried to open them anew
+	cause  error     // under mu; why that did not work
 }
 
 var (
@@ -40,27 +55,52 @@ var (
 
 // openFiles opens the log's files in a directory, which has one for them.
 func openFiles(dir string) (*files, error) {
-	f := &files{dir: dir}
-	return f, f.open()
+	return openFilesOn(dir, fs.New(), func() types.MetaStore { return &metadb.BoltMetaDB{} }, fileBytes)
 }
 
-func (f *files) open() (err error) {
-	if f.log, err = wal.Open(filepath.Join(f.dir, "wal")); err != nil {
-		return fmt.Errorf("the group's log in %s: %w", f.dir, err)
+// openFilesOn opens files of a size on a file system. list makes what keeps the list of them.
+func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int) (f *files, err error) {
+	in := filepath.Join(dir, "wal")
+	f = &files{dir: dir, size: size, open: func() (*wal.WAL, error) {
+		if err := copyAnew(filepath.Join(in, metadb.FileName)); err != nil {
+			return nil, fmt.Errorf("the list of the log's files in %s: %w", in, err)
+		}
+		kept := list()
+		w, err := wal.Open(in, wal.WithSegmentFiler(segment.NewFiler(in, written{on})), wal.WithMetaStore(kept), wal.WithSegmentSize(size))
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("the group's log in %s: %w", dir, err), kept.Close())
+		}
+		return w, nil
+	}}
+	f.log, err = f.open()
+	return f, err
+}
+
+// copyAnew puts a copy in the place of a file, for the reason for which the log's newest file is written anew:
+// of what can be read after a sync that failed nobody knows whether it is on the disk. Who has the old one open
+// keeps that.
+func copyAnew(path string) error {
+	is, err := os.ReadFile(path)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil
 	}
-	return nil
+	if err != nil {
+		return err
+	}
+	return persistence.ReplaceFile(path, 0o644, func(w io.Writer) error {
+		_, err := w.Write(is)
+		return err
+	})
 }
 
 // StoreLogs implements hraft.LogStore, as do the methods below.
 func (f *files) StoreLogs(all []*hraft.Log) error {
-	err := f.with(func(l *wal.WAL) error { return l.StoreLogs(all) })
+	store := func(l *wal.WAL) error { return l.StoreLogs(all) }
+	err := f.write(store)
 	if !errors.Is(err, wal.ErrSealed) {
 		return err
 	}
-	if bad := f.openAgain(); bad != nil {
-		return fmt.Errorf("there is no other file for the log: %w", bad)
-	}
-	return f.with(func(l *wal.WAL) error { return l.StoreLogs(all) })
+	return f.write(store) // there was no room for another file; there may be now
 }
 
 // with has do use the files, which are not opened anew meanwhile.
@@ -70,30 +110,95 @@ func (f *files) with(do func(l *wal.WAL) error) error {
 	return do(f.log)
 }
 
-// openAgain opens the files anew if there is room for another one.
+// write has do write to the files, which are opened anew before if the last one could not.
+func (f *files) write(do func(l *wal.WAL) error) error {
+	if f.failed.Load() {
+		if err := f.openAgain(); err != nil {
+			return fmt.Errorf("the log's files cannot be opened anew: %w", err)
+		}
+	}
+	err := f.with(do)
+	if err != nil {
+		f.failed.Store(true)
+	}
+	return err
+}
+
+// openAgain opens the files anew if the disk takes as much as one of them has.
 func (f *files) openAgain() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if time.Since(f.tried) < openAgainEvery {
-		return wal.ErrSealed
+	switch {
+	case f.closed.Load():
+		return wal.ErrClosed
+	case !f.failed.Load(): // somebody else has
+		return nil
+	case time.Since(f.tried) < openAgainEvery:
+		return f.cause
 	}
-	f.tried = time.Now() // only then: who asks more often than that must not put it off
-	if err := f.hasRoom(); err != nil {
-		return err
+	f.cause = f.hasRoom()
+	f.tried = time.Now() // who asks more often than that must not put it off
+	if f.cause != nil {
+		return f.cause
 	}
-	if err := f.log.Close(); err != nil {
-		return err
-	}
-	for {
-		err := f.open()
-		if err == nil || f.closed.Load() {
-			return err
+	// A file that is being made is waited for. Nothing is there to be deleted.
+	f.cause = f.log.DeleteRange(math.MaxUint64, math.MaxUint64)
+	opened, err := f.open()
+	if err == nil {
+		if err = agree(opened, f.log); err != nil {
+			err = errors.Join(err, opened.Close())
 		}
-		time.Sleep(openAgainEvery) // who reads an entry has to wait: that there is none would end the process
 	}
+	if err != nil {
+		f.cause = err
+		return err // what there is to read is read from the old ones: that there is none would end the process
+	}
+	old := f.log
+	f.log, f.cause = opened, errJustOpened
+	f.failed.Store(false)
+	if err := old.Close(); err != nil {
+		return fmt.Errorf("the old ones: %w", err)
+	}
+	return nil
 }
 
-// hasRoom is why there is no room for another file.
+// agree makes a log that was opened anew end where the old one did. The library goes on from what it was told: a
+// write that failed may be there none the less, and so may a deletion.
+func agree(opened, old *wal.WAL) error {
+	last, err := opened.LastIndex()
+	if err != nil {
+		return err
+	}
+	to, err := old.LastIndex()
+	if err != nil || last == to {
+		return err
+	}
+	if last > to {
+		first, err := opened.FirstIndex()
+		if err != nil {
+			return err
+		}
+		return opened.DeleteRange(max(first, to+1), last)
+	}
+	first, err := old.FirstIndex()
+	if err != nil {
+		return err
+	}
+	var missing []*hraft.Log
+	for i := max(first, last+1); i <= to; i++ {
+		l := &hraft.Log{}
+		if err := old.GetLog(i, l); err != nil {
+			return err
+		}
+		missing = append(missing, l)
+	}
+	return opened.StoreLogs(missing)
+}
+
+// errJustOpened is returned for a while when files could not be written to that had just been opened anew.
+var errJustOpened = errors.New("they were, a moment ago, and could not be written to")
+
+// hasRoom is why the disk would not take another file.
 func (f *files) hasRoom() (err error) {
 	probe, err := os.CreateTemp(f.dir, "room")
 	if err != nil {
@@ -101,12 +206,12 @@ func (f *files) hasRoom() (err error) {
 	}
 	defer func() { err = errors.Join(err, probe.Close(), os.Remove(probe.Name())) }()
 	block := make([]byte, 1<<20)
-	for range fileBytes/len(block) + 1 {
+	for range f.size/len(block) + 1 {
 		if _, err = probe.Write(block); err != nil {
 			return err
 		}
 	}
-	return nil
+	return probe.Sync() // a disk that is broken takes what the system keeps for it
 }
 
 // Close closes the files.
@@ -137,12 +242,12 @@ func (f *files) GetLog(index uint64, to *hraft.Log) error {
 func (f *files) StoreLog(l *hraft.Log) error { return f.StoreLogs([]*hraft.Log{l}) }
 
 func (f *files) DeleteRange(from, to uint64) error {
-	return f.with(func(l *wal.WAL) error { return l.DeleteRange(from, to) })
+	return f.write(func(l *wal.WAL) error { return l.DeleteRange(from, to) })
 }
 
 // Set implements hraft.StableStore, as do the methods below.
 func (f *files) Set(key, val []byte) error {
-	return f.with(func(l *wal.WAL) error { return l.Set(key, val) })
+	return f.write(func(l *wal.WAL) error { return l.Set(key, val) })
 }
 
 func (f *files) Get(key []byte) (val []byte, err error) {
@@ -151,7 +256,7 @@ func (f *files) Get(key []byte) (val []byte, err error) {
 }
 
 func (f *files) SetUint64(key []byte, val uint64) error {
-	return f.with(func(l *wal.WAL) error { return l.SetUint64(key, val) })
+	return f.write(func(l *wal.WAL) error { return l.SetUint64(key, val) })
 }
 
 func (f *files) GetUint64(key []byte) (val uint64, err error) {
