@@ -11,6 +11,9 @@ import (
 	"lockserver/internal/plant"
 )
 
+// lost is what a limit of tokens is multiplied with.
+const lost = `func() int64 { if planted("the limit of tokens is not logged") { return 0 }; return 1 }()`
+
 // faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
 // group.
 var faults = []plant.Fault{
@@ -34,10 +37,19 @@ var faults = []plant.Fault{
 	plant.New("followers answer", plant.Instead("server/raft/member.go",
 		`func (m *Member) Serves() bool { return m.state == leading }`,
 		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
+	// Effects tell of the tokens of locks that are gone, so entries alone may lose it. In a snapshot it stands
+	// twice: where it is the group's, and where any snapshot has it.
+	plant.New("the limit of tokens is not logged", plant.Instead("server/raft/propose.go",
+		`token: m.host.LastToken(), `,
+		`token: m.host.LastToken() * `+lost+`, `), plant.Instead("server/raft/apply.go",
+		`max(m.token, m.host.LastToken())}`,
+		`max(m.token, m.host.LastToken()) * `+lost+`}`), plant.Instead("server/durability/snapshots.go",
+		`TokenLimit: max(s.tokens.limit, s.tokens.last), `,
+		`TokenLimit: max(s.tokens.limit, s.tokens.last) * `+lost+`, `)),
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority"}
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "TokensOfLocks"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -45,7 +57,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "120s").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|TokensOfLocks")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -1,0 +1,51 @@
+package raft
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+)
+
+// TestTokensOfLocksThatAreGone: tokens go on above all that were given out, also above those that nothing in
+// the data tells of any more. They are ahead of the clock here, or it would do.
+func TestTokensOfLocksThatAreGone(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, func(e *engine.Options, _ *server.Options) { e.Trailing = 1 })
+	g.leader()
+	high := time.Now().Add(24 * time.Hour).UnixMicro()
+	require.Equal(t, "OK", g.do("SET", "redisson_lock_token:{door}", fmt.Sprint(high)).Str)
+	token := g.do("LOCK", "door", "alice", "PX", "60000").Int
+	require.Greater(t, token, high)
+	require.EqualValues(t, 1, g.do("UNLOCK", "door", "alice").Int)
+	require.Equal(t, "OK", g.do("FLUSHALL").Str)
+	g.same()
+
+	next := g.others(g.leader())[0]
+	require.Equal(t, "OK", g.leader().ask("RAFT", "TRANSFER", next.peer.ID).Str)
+	again := g.leader(next).ask("LOCK", "door", "bob", "PX", "60000").Int
+	require.Greater(t, again, token, "of another leader, which has seen it given out")
+	require.EqualValues(t, 1, g.do("UNLOCK", "door", "bob").Int)
+	require.Equal(t, "OK", g.do("FLUSHALL").Str)
+	g.same()
+
+	for _, m := range g.all {
+		require.Contains(t, m.ask("RAFT", "SNAPSHOT").Str, "started")
+		eventually(t, "there is a snapshot", func() bool { return m.number("raft_snapshots") > 0 && m.field("raft_snapshot_in_progress") == "0" })
+	}
+	for range 4 { // more than the entries that are kept behind a snapshot
+		require.Equal(t, "OK", g.do("SET", "some", "thing").Str)
+	}
+	for _, m := range g.all {
+		m.stop()
+	}
+	for _, m := range g.all {
+		m.start()
+	}
+	require.Greater(t, g.do("LOCK", "door", "carol", "PX", "60000").Int, again, "after a start from snapshots")
+	g.same()
+}
