@@ -53,8 +53,8 @@ func TestGather(t *testing.T) {
 	}
 }
 
-// The writer is kept until most are back, and for twice of what a sync takes at the most; where no more have come
-// than would have in any case, not again for a while.
+// The writer is kept until most are back, and for twice of what a sync takes at the most; where no more have
+// come than would have in any case, not again for a while.
 func TestGatherHowLong(t *testing.T) {
 	const took, freed = 800 * time.Microsecond, 16
 	gather := func(back int) (kept time.Duration, penalty int) {
