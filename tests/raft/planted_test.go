@@ -37,8 +37,8 @@ var faults = []plant.Fault{
 	plant.New("followers answer", plant.Instead("server/raft/member.go",
 		`func (m *Member) Serves() bool { return m.state == leading }`,
 		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
-	// Effects tell of the tokens of locks that are gone, so entries alone may lose it. In a snapshot it stands
-	// twice: where it is the group's, and where any snapshot has it.
+	// Effects tell of the tokens of locks that are gone, so entries alone may lose it. In a snapshot it
+	// stands twice: where it is the group's, and where any snapshot has it.
 	plant.New("the limit of tokens is not logged", plant.Instead("server/raft/propose.go",
 		`token: m.host.LastToken(), `,
 		`token: m.host.LastToken() * `+lost+`, `), plant.Instead("server/raft/apply.go",

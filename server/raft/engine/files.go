@@ -31,11 +31,12 @@ const (
 
 // files are those of a log. It is an hraft.LogStore and an hraft.StableStore.
 //
-// What a write that failed has left behind is nothing to go on from. raft-wal takes a file to be sealed whose
-// seal could not be written, and would have it read by an index that is not there; it tries to make a file
-// that it made already; it syncs the directory of a new file once, whether that works or not; it says to nobody
-// that there was no room for another file, and stays with the old one, which takes nothing more. So the files
-// are opened anew before anything else is written, as soon as the disk takes as much as another file has.
+// What a write that failed has left behind is nothing to go on from. raft-wal takes a file to be sealed
+// whose seal could not be written, and would have it read by an index that is not there; it tries to
+// make a file that it made already; it syncs the directory of a new file once, whether that works or
+// not; it says to nobody that there was no room for another file, and stays with the old one, which
+// takes nothing more. So the files are opened anew before anything else is written, as soon as the disk
+// takes as much as another file has.
 type files struct {
 	dir    string // has the directory of the files
 	open   func() (*wal.WAL, error)
@@ -76,9 +77,9 @@ func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int
 	return f, err
 }
 
-// copyAnew puts a copy in the place of a file, for the reason for which the log's newest file is written anew:
-// of what can be read after a sync that failed nobody knows whether it is on the disk. Who has the old one open
-// keeps that.
+// copyAnew puts a copy in the place of a file, for the reason for which the log's newest file is written
+// anew: of what can be read after a sync that failed nobody knows whether it is on the disk. Who has the
+// old one open keeps that.
 func copyAnew(path string) error {
 	is, err := os.ReadFile(path)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -151,7 +152,7 @@ func (f *files) openAgain() error {
 	}
 	if err != nil {
 		f.cause = err
-		return err // what there is to read is read from the old ones: that there is none would end the process
+		return err // entries are read from the old ones: that there is none would end the process
 	}
 	old := f.log
 	f.log, f.cause = opened, errJustOpened
@@ -162,8 +163,8 @@ func (f *files) openAgain() error {
 	return nil
 }
 
-// agree makes a log that was opened anew end where the old one did. The library goes on from what it was told: a
-// write that failed may be there none the less, and so may a deletion.
+// agree makes a log that was opened anew end where the old one did. The library goes on from what it was
+// told: a write that failed may be there none the less, and so may a deletion.
 func agree(opened, old *wal.WAL) error {
 	last, err := opened.LastIndex()
 	if err != nil {

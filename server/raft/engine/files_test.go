@@ -20,9 +20,9 @@ import (
 // errBroken is what a disk says that fails.
 var errBroken = errors.New("input/output error")
 
-// brokenDisk is a disk whose writes and syncs fail when it is told so. A write is only safe behind a sync that
-// worked; what one that failed did not bring there is forgotten as still to be written, and can be read until
-// the power is cut, as with Linux.
+// brokenDisk is a disk whose writes and syncs fail when it is told so. A write is only safe behind a
+// sync that worked; what one that failed did not bring there is forgotten as still to be written, and
+// can be read until the power is cut, as with Linux.
 type brokenDisk struct {
 	types.VFS
 	mu    sync.Mutex
@@ -266,8 +266,8 @@ func (b *broken) restart(power bool) {
 	b.open()
 }
 
-// TestDiskFails: what could not be written or synced is not acknowledged, and the log says so; it goes on when
-// the disk is mended, and has lost nothing that it had acknowledged.
+// TestDiskFails: what could not be written or synced is not acknowledged, and the log says so; it goes
+// on when the disk is mended, and has lost nothing that it had acknowledged.
 func TestDiskFails(t *testing.T) {
 	for _, op := range []string{"write", "sync"} {
 		t.Run(op, func(t *testing.T) {

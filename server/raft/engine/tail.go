@@ -12,21 +12,22 @@ import (
 	"lockserver/persistence/disk"
 )
 
-// The newest file of the log, when it is opened. What can be read there need not be on the disk: after a sync
-// that failed the system may have dropped what it could not write, shows it none the less until it ends, and
-// says of the next sync that all is well. raft-wal writes a batch of entries anew when it could not be synced,
-// and no other before. But when the file is opened, by the next process say, it believes in every batch that
-// it can read, and others would be told that it is here.
+// The newest file of the log, when it is opened. What can be read there need not be on the disk: after a
+// sync that failed the system may have dropped what it could not write, shows it none the less until it
+// ends, and says of the next sync that all is well. raft-wal writes a batch of entries anew when it
+// could not be synced, and no other before. But when the file is opened, by the next process say, it
+// believes in every batch that it can read, and others would be told that it is here.
 //
 // So the last batch is written anew, and synced, before anybody believes in it. Those before it were synced,
 // or it would not be there. What is behind it is cleared: it is of a write that has failed, and parts of it
 // would be taken for entries when a later write breaks off at them.
 //
-// And a file that was sealed, when the list of files does not say so yet, goes on as one that was not: raft-wal
-// opens it as the one to write to, and then writes nothing to it, for good. Its last frames are an index and
-// the commit; the commit moves to where the index is.
+// And a file that was sealed, when the list of files does not say so yet, goes on as one that was not:
+// raft-wal opens it as the one to write to, and then writes nothing to it, for good. Its last frames are
+// an index and the commit; the commit moves to where the index is.
 
-// written is a file system whose files are on the disk as they are read when they are opened to be written to.
+// written is a file system whose files are on the disk as they are read when they are opened to be
+// written to.
 type written struct{ types.VFS }
 
 // OpenWriter implements types.VFS.
