@@ -68,8 +68,8 @@ func (e *HashEdit) Expect(pairs [][]byte) {
 	}
 }
 
-// ExpectLock says that a lock of the owner is coming, and whether its lease will be renewed: a hash that is made
-// has room for all of it.
+// ExpectLock says that a lock of the owner is coming, and whether its lease will be renewed: a hash that is
+// made has room for all of it.
 func (e *HashEdit) ExpectLock(owner []byte, renewed bool) {
 	if e.Hash() != nil {
 		return
