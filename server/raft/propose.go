@@ -176,7 +176,8 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	return f, entries
 }
 
-// free lets go what waits for a round, and for those before it, and stays for a moment until those are back.
+// free lets go what waits for a round, and for those before it, and waits for a moment until most of them are
+// back: see Gate.Gather.
 func (m *Member) free(f flight) {
 	gate := m.host.Gate()
 	m.opening.Lock()
