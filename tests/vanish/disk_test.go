@@ -80,7 +80,8 @@ func diskIsFull(t *testing.T, leads bool) {
 		first := g.ask(0, "DEBUG", "DIGEST").Str
 		return len(first) == 40 && first == g.ask(1, "DEBUG", "DIGEST").Str && first == g.ask(full, "DEBUG", "DIGEST").Str
 	})
-	require.Contains(t, g.logs[full](), "can write to its log again")
+	// One that led has its engine built anew, which may first find that it cannot write down its vote.
+	require.Regexp(t, "can write to its (log|directory) again", g.logs[full]())
 	t.Logf("%d megabytes were written", written)
 }
 
