@@ -11,7 +11,9 @@ import (
 
 // The writer waits for those whom it has freed, but not for one that is alone, and
 // not again where nobody came.
-func TestGather(t *testing.T) {
+func TestGather(t *testing.T) { synctest.Test(t, gather) }
+
+func gather(t *testing.T) {
 	var g Gate
 	c := &g.gathering
 	fill := func(n int) {
@@ -57,7 +59,7 @@ func TestGather(t *testing.T) {
 // come than would have in any case, not again for a while.
 func TestGatherHowLong(t *testing.T) {
 	const took, freed = 800 * time.Microsecond, 16
-	gather := func(back int) (kept time.Duration, penalty int) {
+	after := func(back int) (kept time.Duration, penalty int) {
 		synctest.Test(t, func(t *testing.T) {
 			var g Gate
 			c := &g.gathering
@@ -78,13 +80,13 @@ func TestGatherHowLong(t *testing.T) {
 		})
 		return kept, penalty
 	}
-	kept, penalty := gather(freed * 7 / 8)
+	kept, penalty := after(freed * 7 / 8)
 	require.Equal(t, 2*took*7/8, kept)
 	require.Zero(t, penalty)
-	kept, penalty = gather(freed * 3 / 4)
+	kept, penalty = after(freed * 3 / 4)
 	require.Equal(t, 2*took, kept)
 	require.Zero(t, penalty)
-	kept, penalty = gather(freed * 2 / 3)
+	kept, penalty = after(freed * 2 / 3)
 	require.Equal(t, 2*took, kept)
 	require.Equal(t, gatherPenalty, penalty)
 }
