@@ -49,32 +49,38 @@ func (db *DB) TimedHashes() int { return db.space.timedHashes }
 // find returns the slot of a live key, or -1. An overdue key, and overdue fields of a
 // hash, are removed on the way.
 func (db *DB) find(key []byte) int {
-	keys := db.space.keys
-	slot := db.space.recent
-	if !keys.Holds(slot, key) {
-		if slot = keys.Find(keys.Hash(key), key); slot < 0 {
-			return -1
-		}
-		db.space.recent = slot
-	}
-	_, v := keys.At(slot)
-	switch {
-	case v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime:
-		if !db.store.follows {
-			db.expireSlot(slot)
-		}
-		return -1
-	case v.tag() == Hash && db.store.fieldsDue():
-		return db.purge(slot)
-	}
+	slot, _ := db.lookUp(key)
 	return slot
 }
 
-// overdue reports whether the time of the key in a slot has come.
-func (db *DB) overdue(slot int) bool {
-	_, v := db.space.keys.At(slot)
-	return v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime
+// lookUp is find with what stands there.
+func (db *DB) lookUp(key []byte) (slot int, r Ref) {
+	keys := db.space.keys
+	slot = db.space.recent
+	if !keys.Holds(slot, key) {
+		if slot = keys.Find(keys.Hash(key), key); slot < 0 {
+			return -1, Ref{}
+		}
+		db.space.recent = slot
+	}
+	r = db.space.refAt(slot)
+	switch {
+	case db.store.overdue(r.atMS):
+		if !db.store.follows {
+			db.expireSlot(slot)
+		}
+		return -1, Ref{}
+	case r.v.tag() == Hash && db.store.fieldsDue():
+		if !db.purge(slot) {
+			return -1, Ref{}
+		}
+		r = db.space.refAt(slot) // the hash may have moved
+	}
+	return slot, r
 }
+
+// overdue reports whether the time of a key with this deadline has come.
+func (s *Store) overdue(atMS int64) bool { return atMS != 0 && atMS <= s.nowMS && !s.frozenTime }
 
 // Holds reports whether there is a live key, and touches nothing: an observer may call
 // it in the middle of a mutation.
@@ -84,8 +90,7 @@ func (db *DB) Holds(key []byte) bool {
 	if slot < 0 {
 		return false
 	}
-	_, v := keys.At(slot)
-	return db.live(v)
+	return db.live(db.space.refAt(slot))
 }
 
 // expireSlot removes the key of a slot, whose time has come.
@@ -125,8 +130,7 @@ func (db *DB) lose(key []byte) bool {
 
 // loseAt is lose for a key whose place is known.
 func (db *DB) loseAt(h uint64, slot int, key []byte) {
-	_, v := db.space.keys.At(slot)
-	db.space.forget(v)
+	db.space.forget(slot)
 	db.space.delete(h, slot)
 	db.store.record(db, "DEL", key)
 	db.tell(key)
@@ -209,7 +213,7 @@ func (db *DB) Expire(key []byte, atMS int64) bool {
 
 // expireAt is Expire for a key whose place is known and a time that is still to come.
 func (db *DB) expireAt(slot int, key []byte, atMS int64) {
-	db.space.setDeadline(slot, db.space.keys.Mut(slot), atMS)
+	db.space.setDeadline(slot, atMS)
 	if db.store.effects != nil {
 		db.store.record(db, "PEXPIREAT", key, appendInt(nil, atMS))
 	}
@@ -220,13 +224,10 @@ func (db *DB) expireAt(slot int, key []byte, atMS int64) {
 // is.
 func (db *DB) Persist(key []byte) bool {
 	slot := db.find(key)
-	if slot < 0 {
+	if slot < 0 || db.space.keys.Side(slot) == 0 {
 		return false
 	}
-	if _, v := db.space.keys.At(slot); !v.timed() {
-		return false
-	}
-	db.space.setDeadline(slot, db.space.keys.Mut(slot), 0)
+	db.space.setDeadline(slot, 0)
 	db.store.record(db, "PERSIST", key)
 	db.changed(key)
 	return true

@@ -129,7 +129,7 @@ func (s *Store) victim() (*space, string) {
 	e := &s.eviction
 	for range rounds {
 		if e.policy.random() {
-			if sp, key, v := s.sample(s.nextSpace()); v != nil {
+			if sp, key, r := s.sample(s.nextSpace()); r.OK() {
 				return sp, key
 			}
 			continue
@@ -144,7 +144,7 @@ func (s *Store) victim() (*space, string) {
 			}
 			keys := c.space.keys
 			if slot := keys.FindString(keys.HashString(c.key), c.key); slot >= 0 {
-				if key, v := keys.At(slot); s.evictable(key, v) {
+				if key, r := c.space.entry(slot); s.evictable(key, r) {
 					return c.space, key
 				}
 			}
@@ -155,11 +155,17 @@ func (s *Store) victim() (*space, string) {
 
 // evictable reports whether a key may be evicted under the policy. What holds a lock, or belongs to one, may
 // not.
-func (s *Store) evictable(key string, v *value) bool {
-	if !v.timed() && s.eviction.policy.volatile() {
+func (s *Store) evictable(key string, r Ref) bool {
+	if r.atMS == 0 && s.eviction.policy.volatile() {
 		return false
 	}
-	return !v.hasToken() && !IsCompanion([]byte(key))
+	return !r.v.hasToken() && !IsCompanion([]byte(key))
+}
+
+// entry is the key of a slot, and what it holds.
+func (sp *space) entry(slot int) (key string, r Ref) {
+	key, v, atMS := sp.keys.Sided(slot)
+	return key, Ref{v, atMS}
 }
 
 // nextSpace returns the spaces in turn.
@@ -174,25 +180,25 @@ func (s *Store) nextSpace() *space {
 	return s.dbs[e.turn].space
 }
 
-// sample picks a key at random, nil if it may not go: from sp, or, if only keys with a
+// sample picks a key at random, nothing if it may not go: from sp, or, if only keys with a
 // deadline go, from all of those.
-func (s *Store) sample(sp *space) (from *space, key string, v *value) {
+func (s *Store) sample(sp *space) (from *space, key string, r Ref) {
 	e := &s.eviction
 	switch {
 	case !e.policy.volatile() && sp.keys.Len() > 0:
-		key, v = sp.keys.At(e.chance.IntN(sp.keys.Len()))
+		key, r = sp.entry(e.chance.IntN(sp.keys.Len()))
 	case e.policy.volatile():
 		if sp = s.anyTimedSpace(); sp == nil {
-			return nil, "", nil
+			return nil, "", Ref{}
 		}
-		key, v = sp.keys.At(sp.anyTimed(e.chance))
+		key, r = sp.entry(sp.anyTimed(e.chance))
 	default:
-		return nil, "", nil
+		return nil, "", Ref{}
 	}
-	if !s.evictable(key, v) {
-		return nil, "", nil
+	if !s.evictable(key, r) {
+		return nil, "", Ref{}
 	}
-	return sp, key, v
+	return sp, key, r
 }
 
 // anyTimedSpace returns a space of which a key has a deadline, by chance: the more likely the more have one;
@@ -248,8 +254,8 @@ func (s *Store) poolFrom(sp *space) {
 		}
 	default:
 		for range most {
-			if from, key, v := s.sample(sp); v != nil {
-				s.offer(candidate{s.score(v), from, key})
+			if from, key, r := s.sample(sp); r.OK() {
+				s.offer(candidate{s.score(r), from, key})
 			}
 		}
 	}
@@ -257,20 +263,20 @@ func (s *Store) poolFrom(sp *space) {
 
 // offerSlot puts the key in a slot into the pool, if it may go.
 func (s *Store) offerSlot(sp *space, slot int) {
-	if key, v := sp.keys.At(slot); s.evictable(key, v) {
-		s.offer(candidate{s.score(v), sp, key})
+	if key, r := sp.entry(slot); s.evictable(key, r) {
+		s.offer(candidate{s.score(r), sp, key})
 	}
 }
 
 // score says how soon a value goes.
-func (s *Store) score(v *value) uint64 {
+func (s *Store) score(r Ref) uint64 {
 	switch p := s.eviction.policy; {
 	case p.lfu():
-		return uint64(maxCount - s.count(v))
+		return uint64(maxCount - s.count(r.v))
 	case p == VolatileTTL:
-		return math.MaxUint64 - uint64(max(v.deadlineMS, 0))
+		return math.MaxUint64 - uint64(max(r.atMS, 0))
 	default:
-		return uint64(uint32(s.nowMS/1000) - v.access)
+		return uint64(uint32(s.nowMS/1000) - r.v.access)
 	}
 }
 
@@ -314,7 +320,7 @@ func (s *Store) search() (*space, string) {
 		at := e.cursor
 		for _, db := range s.dbs {
 			if at < db.Len() {
-				if key, v := db.space.keys.At(at); s.evictable(key, v) {
+				if key, r := db.space.entry(at); s.evictable(key, r) {
 					return db.space, key
 				}
 				at = -1

@@ -6,9 +6,9 @@ import (
 	"lockserver/store/due"
 )
 
-// The deadline of a key stands in its slot. What falls due first is found by a bound for each 64 slots
-// (due.Bounds), a time before which none of their keys dies: so a deadline takes no memory of its own, and
-// giving a key another one, or removing the key, mostly writes nothing but its slot. See decision 0004.
+// The deadline of a key, in milliseconds since 1970, stands beside its slot (dict.Side; 0: it has none). What
+// falls due first is found by a bound for each 64 slots (due.Bounds), a time before which none of their keys
+// dies: so giving a key another deadline, or removing the key, mostly writes nothing else. See decision 0004.
 
 // boundBits: 64 slots have one bound. That is about a chunk of the dict, one piece of memory.
 const boundBits = 6
@@ -69,14 +69,13 @@ func (sp *space) expireFirst(budget int) (cost int) {
 	var dying [1 << boundBits]int
 	n, nextMS := 0, int64(due.Never)
 	for slot := min((group+1)<<boundBits, sp.keys.Len()) - 1; slot >= group<<boundBits; slot-- {
-		_, v := sp.keys.At(slot)
-		switch {
-		case v.deadlineMS == 0:
-		case v.deadlineMS <= boundMS && n < budget:
+		switch atMS := sp.keys.Side(slot); {
+		case atMS == 0:
+		case atMS <= boundMS && n < budget:
 			dying[n] = slot
 			n++
 		default:
-			nextMS = min(nextMS, max(v.deadlineMS, boundMS))
+			nextMS = min(nextMS, max(atMS, boundMS))
 		}
 	}
 	sp.bounds.Raise(group, nextMS)
@@ -86,14 +85,13 @@ func (sp *space) expireFirst(budget int) (cost int) {
 	return max(n, 1)
 }
 
-// setDeadline gives the value v of a slot its time; 0 takes it away. v must be writable.
-func (sp *space) setDeadline(slot int, v *value, atMS int64) {
-	if v.deadlineMS == atMS {
+// setDeadline gives the key of a slot its time; 0 takes it away.
+func (sp *space) setDeadline(slot int, atMS int64) {
+	wasMS := sp.keys.Side(slot)
+	if wasMS == atMS {
 		return
 	}
-	if v.deadlineMS != 0 {
-		sp.dropDeadline(v)
-	}
+	sp.dropDeadline(wasMS)
 	if atMS == 0 {
 		sp.setNote(slot, 0)
 	} else {
@@ -103,16 +101,16 @@ func (sp *space) setDeadline(slot int, v *value, atMS int64) {
 		sp.charge(deadlineBytes)
 		sp.bound(slot, atMS)
 	}
-	v.deadlineMS = atMS
-	sp.keyMoved(slot, v)
+	sp.keys.SetSide(slot, atMS)
+	sp.keyMoved(slot)
 }
 
 // postpone is setDeadline for a key that has a deadline, and gets a later one, and is no hash of which fields
 // may die: its bound is early enough.
-func (sp *space) postpone(v *value, atMS int64) {
-	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-max(v.deadlineMS, 0)), 0)
+func (sp *space) postpone(slot int, wasMS, atMS int64) {
+	low, carry := bits.Add64(sp.deadlineSum[0], uint64(atMS-max(wasMS, 0)), 0)
 	sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] + carry}
-	v.deadlineMS = atMS
+	sp.keys.SetSide(slot, atMS)
 }
 
 // bound notes that the key of a slot dies at atMS.
@@ -121,12 +119,12 @@ func (sp *space) bound(slot int, atMS int64) {
 	sp.store.soonestMS = min(sp.store.soonestMS, atMS)
 }
 
-// dropDeadline no longer counts the deadline of v, if it has one, which is about to be removed or to get
+// dropDeadline no longer counts the deadline of a key, if it has one, which is about to be removed or to get
 // another.
-func (sp *space) dropDeadline(v *value) {
-	if v.deadlineMS != 0 {
+func (sp *space) dropDeadline(atMS int64) {
+	if atMS != 0 {
 		sp.timed--
-		low, borrow := bits.Sub64(sp.deadlineSum[0], uint64(max(v.deadlineMS, 0)), 0)
+		low, borrow := bits.Sub64(sp.deadlineSum[0], uint64(max(atMS, 0)), 0)
 		sp.deadlineSum = [2]uint64{low, sp.deadlineSum[1] - borrow}
 		sp.charge(-deadlineBytes)
 	}
@@ -141,7 +139,7 @@ func (sp *space) anyTimed(chance Chance) int {
 	const tries = 8
 	for range tries {
 		slot := chance.IntN(sp.keys.Len())
-		if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
+		if sp.keys.Side(slot) != 0 {
 			return slot
 		}
 	}
@@ -176,7 +174,7 @@ func (sp *space) eachTimed(visit func(slot int)) {
 // not found again.
 func (sp *space) timedIn(group int) (slots [1 << boundBits]int, n int) {
 	for slot := group << boundBits; slot < min((group+1)<<boundBits, sp.keys.Len()); slot++ {
-		if _, v := sp.keys.At(slot); v.deadlineMS != 0 {
+		if sp.keys.Side(slot) != 0 {
 			slots[n] = slot
 			n++
 		}

@@ -18,11 +18,12 @@ func alarmOf(h *hash.Hash) *deadline {
 	return item
 }
 
-// watchFields makes a hash stand in the queue for its first field, if it has any with a deadline. key is the
-// keyspace's own. A hash of which one field has a deadline, and that dies itself no later, is quiet: it is in
-// no queue for that. Most locks with one shared holder are such.
-func (sp *space) watchFields(key string, v *value) {
-	h := v.hash()
+// watchFields makes the hash of a slot stand in the queue for its first field, if it has any with a deadline.
+// A hash of which one field has a deadline, and that dies itself no later, is quiet: it is in no queue for
+// that. Most locks with one shared holder are such.
+func (sp *space) watchFields(slot int) {
+	key, r := sp.entry(slot)
+	h := r.Hash()
 	_, atMS, ok := h.FirstDeadline()
 	if !ok {
 		sp.unwatchFields(h)
@@ -33,7 +34,7 @@ func (sp *space) watchFields(key string, v *value) {
 		if !h.Quiet() {
 			sp.timedHashes++
 		}
-		quiet := h.Timed() == 1 && v.timed() && v.deadlineMS <= atMS
+		quiet := h.Timed() == 1 && r.atMS != 0 && r.atMS <= atMS
 		if h.SetQuiet(quiet); quiet {
 			return
 		}
@@ -63,10 +64,9 @@ func (sp *space) spareAlarm(key string) (item *deadline) {
 }
 
 // keyMoved is told that a key has another deadline, or none any more: it may not die first now.
-func (sp *space) keyMoved(slot int, v *value) {
-	if v.tag() == Hash && v.hash().Quiet() {
-		name, _ := sp.keys.At(slot)
-		sp.watchFields(name, v)
+func (sp *space) keyMoved(slot int) {
+	if _, v := sp.keys.At(slot); v.tag() == Hash && v.hash().Quiet() {
+		sp.watchFields(slot)
 	}
 }
 
@@ -96,9 +96,10 @@ func (sp *space) unwatchFields(h *hash.Hash) {
 // mostSpareAlarms is how many items without a hash are kept.
 const mostSpareAlarms = 64
 
-// forget takes a value that is about to go, or to move, out of the queues.
-func (sp *space) forget(v *value) {
-	sp.dropDeadline(v)
+// forget takes the value of a slot, which is about to go, or to move, out of the queues.
+func (sp *space) forget(slot int) {
+	_, v, atMS := sp.keys.Sided(slot)
+	sp.dropDeadline(atMS)
 	sp.unwatch(v)
 }
 
@@ -115,10 +116,10 @@ func (sp *space) unwatch(v *value) {
 }
 
 // remember is the opposite of unwatch.
-func (sp *space) remember(key string, v *value) {
-	switch {
+func (sp *space) remember(slot int) {
+	switch key, v := sp.keys.At(slot); {
 	case v.tag() == Hash && v.hash().Timed() > 0:
-		sp.watchFields(key, v)
+		sp.watchFields(slot)
 	case v.tag() == Stream:
 		sp.watchProducers(key, v.stream())
 	}
@@ -159,18 +160,15 @@ func (db *DB) OverdueFields(h *hash.Hash) (count int) {
 	return count
 }
 
-// purge removes the overdue fields of the hash in a slot, and returns the slot, or -1 if that was all of it.
-// It does so without a bound: each field is removed once.
-func (db *DB) purge(slot int) int {
+// purge removes the overdue fields of the hash in a slot, and says whether any are left. It does so without a
+// bound: each field is removed once.
+func (db *DB) purge(slot int) (left bool) {
 	_, v := db.space.keys.At(slot)
 	if _, atMS, ok := v.hash().FirstDeadline(); !ok || atMS > db.store.nowMS {
-		return slot
+		return true
 	}
 	budget := math.MaxInt
-	if db.expireFields(slot, &budget) {
-		return -1
-	}
-	return slot
+	return !db.expireFields(slot, &budget)
 }
 
 // expireDueFields removes at most budget fields whose time has come, earliest first.
@@ -219,7 +217,7 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		db.tell(key)
 	}
 	if !gone {
-		db.space.watchFields(name, v)
+		db.space.watchFields(slot)
 		db.space.doubtRenewal(slot)
 	}
 	if any && db.store.witness != nil {
@@ -269,8 +267,7 @@ func (e *HashEdit) PersistField(field []byte) bool {
 
 // rewatch follows a change of a field's deadline.
 func (e *HashEdit) rewatch() {
-	name, v := e.db.space.keys.At(e.slot)
-	e.db.space.watchFields(name, v)
+	e.db.space.watchFields(e.slot)
 	e.db.space.doubtRenewal(e.slot)
 }
 

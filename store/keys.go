@@ -45,8 +45,8 @@ func (db *DB) Move(key []byte, to *DB) bool {
 // Copy gives newKey of database to a deep copy of key's value, with its deadline, whatever newKey held. key
 // must exist, and the two must differ.
 func (db *DB) Copy(key []byte, to *DB, newKey []byte) {
-	_, from := db.space.keys.At(db.find(key))
-	v, atMS := from.copy(db.store, newKey), from.deadlineMS
+	_, from := db.lookUp(key)
+	v, atMS := from.v.copy(db.store, newKey), from.atMS
 	v.access = db.store.born()
 	renewal, renewed := to.lift(newKey)
 	to.displace(newKey)
@@ -65,10 +65,9 @@ func (db *DB) take(key []byte) (v value, atMS int64) {
 	keys := db.space.keys
 	h := keys.Hash(key)
 	slot := keys.Find(h, key)
-	_, p := keys.At(slot)
-	v, atMS = *p, p.deadlineMS
-	db.space.forget(&v)
-	v.deadlineMS = 0
+	_, p, atMS := keys.Sided(slot)
+	v = *p
+	db.space.forget(slot)
 	db.space.delete(h, slot)
 	return v, atMS
 }
@@ -92,10 +91,9 @@ func (db *DB) place(key []byte, v value, atMS int64) {
 	slot := db.space.insert(keys.Hash(key), key, v)
 	db.space.markToken(slot)
 	if atMS != 0 {
-		db.space.setDeadline(slot, keys.Mut(slot), atMS)
+		db.space.setDeadline(slot, atMS)
 	}
-	name, p := keys.At(slot)
-	db.space.remember(name, p)
+	db.space.remember(slot)
 	db.space.watchHolds(key, &v)
 	db.made(key)
 }
@@ -132,39 +130,37 @@ func (v *value) copy(s *Store, key []byte) (c value) {
 // go on with; 0 starts and ends. A key that exists during the whole scan is visited at least
 // once. Overdue keys are passed over.
 func (db *DB) Scan(cursor uint64, count int, visit func(key string, r Ref)) uint64 {
-	return db.space.keys.Scan(cursor, count, func(key string, v *value) {
-		if db.live(v) {
-			visit(key, Ref{v})
+	return db.space.keys.ScanSided(cursor, count, func(key string, v *value, atMS int64) {
+		if r := (Ref{v, atMS}); db.live(r) {
+			visit(key, r)
 		}
 	})
 }
 
 // Each visits every live key until visit returns false.
 func (db *DB) Each(visit func(key string, r Ref) bool) {
-	db.space.keys.Each(func(key string, v *value) bool {
-		return !db.live(v) || visit(key, Ref{v})
-	})
+	db.EachStored(func(key string, r Ref) bool { return !db.live(r) || visit(key, r) })
 }
 
 // EachStored is Each that also visits keys whose time has come and that are still there.
 func (db *DB) EachStored(visit func(key string, r Ref) bool) {
-	db.space.keys.Each(func(key string, v *value) bool { return visit(key, Ref{v}) })
+	db.space.keys.EachSided(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }
 
 // live reports whether a key's time, and that of all its fields, has not come.
-func (db *DB) live(v *value) bool {
-	if v.timed() && v.deadlineMS <= db.store.nowMS && !db.store.frozenTime {
+func (db *DB) live(r Ref) bool {
+	if db.store.overdue(r.atMS) {
 		return false
 	}
-	return v.tag() != Hash || !db.store.fieldsDue() || !v.hash().AllOverdue(db.store.nowMS)
+	return r.v.tag() != Hash || !db.store.fieldsDue() || !r.v.hash().AllOverdue(db.store.nowMS)
 }
 
 // RandomKey returns a live key, each with the same chance; false if there is none.
 // intN returns a number in [0, n).
 func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 	for db.Len() > 0 {
-		key, v := db.space.keys.At(intN(db.Len()))
-		if db.live(v) {
+		key, v, atMS := db.space.keys.Sided(intN(db.Len()))
+		if db.live(Ref{v, atMS}) {
 			return key, true
 		}
 		db.find([]byte(key)) // removes it

@@ -102,10 +102,9 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	slot := db.space.insert(h, key, v)
 	db.space.markToken(slot)
 	if deadlineMS != 0 {
-		db.space.setDeadline(slot, keys.Mut(slot), deadlineMS)
+		db.space.setDeadline(slot, deadlineMS)
 	}
-	name, p := keys.At(slot)
-	db.space.remember(name, p)
+	db.space.remember(slot)
 	db.space.watchHolds(key, &v)
 	return true
 }

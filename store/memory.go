@@ -6,11 +6,11 @@ package store
 // are bytes as Go's allocator takes them, about: how near that is to the real heap, docs/MEMORY.md says.
 
 const (
-	// keyBytes is what a key takes beside its name and its value: a slot (32), a cell of the index with spare
+	// keyBytes is what a key takes beside its name and its value: a slot (24), a cell of the index with spare
 	// (12), and the spare slots of the last chunks.
-	keyBytes = 32 + 12 + 4
-	// deadlineBytes is what a deadline takes beside its slot, where it stands: its part of a bound.
-	deadlineBytes = 1
+	keyBytes = 24 + 12 + 4
+	// deadlineBytes is what a deadline takes: its place beside the slot, and its part of a bound.
+	deadlineBytes = 8 + 1
 	// noteBytes is what a note takes (SetNote), about: notes of locks that stand side by side share a piece.
 	noteBytes = 8
 	// growableBytes is a string that is written to in place, without its bytes.
@@ -29,7 +29,7 @@ func (db *DB) Overhead() (keys, deadlines int) {
 // Weight returns about how many bytes a key takes, its name, its value and its deadline: its part of Used.
 func (r Ref) Weight(key []byte) int {
 	n := keyBytes + named(len(key)) + r.v.size()
-	if r.v.timed() {
+	if r.atMS != 0 {
 		n += deadlineBytes
 	}
 	return n

@@ -32,9 +32,9 @@ func requireUsed(t *testing.T, s *Store, format string, args ...any) {
 	total := 0
 	for _, db := range s.dbs {
 		used := 0
-		db.space.keys.Each(func(key string, v *value) bool {
+		db.space.keys.EachSided(func(key string, v *value, atMS int64) bool {
 			used += keyBytes + named(len(key)) + v.size()
-			if v.timed() {
+			if atMS != 0 {
 				used += deadlineBytes
 			}
 			return true
@@ -53,10 +53,10 @@ func requireBounds(t *testing.T, sp *space) {
 	t.Helper()
 	timed, notes := 0, 0
 	for slot := range sp.keys.Len() {
-		if _, v := sp.keys.At(slot); v.timed() {
+		if atMS := sp.keys.Side(slot); atMS != 0 {
 			timed++
-			require.LessOrEqual(t, sp.bounds.Of(slot>>boundBits), v.deadlineMS)
-			require.LessOrEqual(t, sp.store.soonestMS, v.deadlineMS)
+			require.LessOrEqual(t, sp.bounds.Of(slot>>boundBits), atMS)
+			require.LessOrEqual(t, sp.store.soonestMS, atMS)
 		}
 		if sp.notes.at(slot) != 0 {
 			notes++

@@ -13,20 +13,20 @@ import (
 // Ref is a look-up's answer: a live key's value to read, or nothing. It is valid until
 // the next mutation of the store.
 type Ref struct {
-	v *value
+	v    *value
+	atMS int64 // the key's deadline
 }
 
 // Find looks a key up for a command that uses its value: the time of last access moves.
 func (db *DB) Find(key []byte) Ref {
-	slot := db.find(key)
+	slot, r := db.lookUp(key)
 	if slot < 0 {
 		db.missed(key)
-		return Ref{}
+		return r
 	}
 	db.store.stats.Hits++
-	_, v := db.space.keys.At(slot)
-	db.store.touch(v)
-	return Ref{v}
+	db.store.touch(r.v)
+	return r
 }
 
 // FindToWrite looks a key up for a command that writes: that is a use of it, even if the command then fails,
@@ -50,12 +50,14 @@ func (db *DB) Touch(key []byte) Ref {
 
 // Peek looks a key up without touching anything but overdue keys, as TTL, TYPE and OBJECT do.
 func (db *DB) Peek(key []byte) Ref {
-	slot := db.find(key)
-	if slot < 0 {
-		return Ref{}
-	}
-	_, v := db.space.keys.At(slot)
-	return Ref{v}
+	_, r := db.lookUp(key)
+	return r
+}
+
+// refAt is what stands in a slot.
+func (sp *space) refAt(slot int) Ref {
+	_, v, atMS := sp.keys.Sided(slot)
+	return Ref{v, atMS}
 }
 
 // OK reports whether the key exists.
@@ -129,12 +131,7 @@ func (r Ref) Bloom() *bloom.Filter {
 }
 
 // DeadlineMS returns when the key dies, in milliseconds since 1970; 0: never.
-func (r Ref) DeadlineMS() int64 {
-	if r.v == nil {
-		return 0
-	}
-	return r.v.deadlineMS
-}
+func (r Ref) DeadlineMS() int64 { return r.atMS }
 
 // Shared reports whether a string is one of the small integers that Redis has once for all keys.
 func (r Ref) Shared() bool { return r.v.tag() == String && isShared(r.v.bytes()) }

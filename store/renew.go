@@ -118,8 +118,7 @@ func (s *Store) Leave(k *renewals.Keeper, stays func(db *DB, of Ref, r renewals.
 	for _, db := range s.dbs {
 		sp := db.space
 		sp.renewals.EachOf(k, func(slot int, r renewals.Renewal) {
-			_, v := sp.keys.At(slot)
-			if !stays(db, Ref{v}, r) {
+			if !stays(db, sp.refAt(slot), r) {
 				sp.stopRenewing(slot)
 				return
 			}
@@ -147,10 +146,7 @@ func (d *Due) Key() string {
 }
 
 // Ref returns the value to read.
-func (d *Due) Ref() Ref {
-	_, v := d.DB.space.keys.At(d.slot)
-	return Ref{v}
-}
+func (d *Due) Ref() Ref { return d.DB.space.refAt(d.slot) }
 
 // Noted is the key for later.
 func (d *Due) Noted() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
@@ -159,13 +155,13 @@ func (d *Due) Noted() RenewedKey { return RenewedKey{d.DB, d.Key(), d.Renewal} }
 // a use of the key.
 func (d *Due) Extend(endMS int64) bool {
 	db := d.DB
-	name, v := db.space.keys.At(d.slot)
+	name, v, atMS := db.space.keys.Sided(d.slot)
 	db.store.touch(v)
-	if !v.timed() || v.deadlineMS >= endMS {
+	if atMS == 0 || atMS >= endMS {
 		return false
 	}
 	if !d.Renewal.Doubted && db.store.effects == nil && db.store.observer == nil { // as expireAt, with less to look at
-		db.space.postpone(db.space.keys.Mut(d.slot), endMS)
+		db.space.postpone(d.slot, atMS, endMS)
 		db.store.dirty++
 		return true
 	}
@@ -205,7 +201,7 @@ func (s *Store) RenewDue(of DueRenewals, visit func(d *Due) (nextMS int64)) (wor
 		if of.InTime {
 			asOfMS = r.AtMS
 		}
-		if _, v := first.keys.At(slot); v.timed() && v.deadlineMS <= asOfMS && !s.frozenTime {
+		if atMS := first.keys.Side(slot); atMS != 0 && atMS <= asOfMS && !s.frozenTime {
 			return 0
 		}
 		d.slot, d.Renewal = slot, r

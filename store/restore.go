@@ -5,7 +5,7 @@ package store
 type Loose struct{ v value }
 
 // Ref returns the value to read.
-func (l *Loose) Ref() Ref { return Ref{&l.v} }
+func (l *Loose) Ref() Ref { return Ref{v: &l.v} }
 
 // Apart returns a database beside the numbered ones, which no command and no snapshot sees: the
 // Load functions put a value there that has yet to prove whole. Whoever uses it leaves it

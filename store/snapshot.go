@@ -46,11 +46,11 @@ func (n *Snapshot) HasFieldTimes() bool { return n.fieldTimes }
 // Each visits every key of a database until visit returns false. Keys that were overdue but not yet
 // removed at the cut are among them.
 func (n *Snapshot) Each(db int, visit func(key string, r Ref) bool) {
-	n.views[db].Each(func(key string, v *value) bool { return visit(key, Ref{v}) })
+	n.views[db].Each(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }
 
 // Drain is Each for the last time: writers no longer keep what has been visited, so that they copy half as
 // much. No key of the database may be read afterwards, and visit must not keep r.
 func (n *Snapshot) Drain(db int, visit func(key string, r Ref) bool) {
-	n.views[db].Drain(func(key string, v *value) bool { return visit(key, Ref{v}) })
+	n.views[db].Drain(func(key string, v *value, atMS int64) bool { return visit(key, Ref{v, atMS}) })
 }

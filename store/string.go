@@ -39,7 +39,7 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 		h = keys.Hash(key)
 		slot = keys.Find(h, key)
 	}
-	if slot >= 0 && db.overdue(slot) {
+	if slot >= 0 && db.store.overdue(keys.Side(slot)) {
 		db.expireSlot(slot)
 		slot, h = -1, keys.Hash(key)
 	}
@@ -69,8 +69,8 @@ func (db *DB) setOwned(key, val []byte, ttl TTL, use bool) {
 	if was != 0 { // mostly a value replaces one of its size
 		db.space.charge(-was)
 	}
-	if ttl != KeepTTL && int64(ttl) != v.deadlineMS {
-		db.space.setDeadline(slot, v, int64(ttl))
+	if ttl != KeepTTL {
+		db.space.setDeadline(slot, int64(ttl))
 	}
 	if db.store.effects != nil {
 		db.recordSet(key, val, ttl)

@@ -78,8 +78,10 @@ func (sp *space) delete(h uint64, slot int) {
 	if sp.renewals.Moved(slot, last) {
 		sp.charge(-renewals.Bytes)
 	}
-	if _, moved := sp.keys.At(last); slot != last && moved.timed() && slot>>boundBits != last>>boundBits {
-		sp.bounds.Lower(slot>>boundBits, moved.deadlineMS)
+	if slot>>boundBits != last>>boundBits {
+		if movedMS := sp.keys.Side(last); movedMS != 0 {
+			sp.bounds.Lower(slot>>boundBits, movedMS)
+		}
 	}
 	sp.keys.Delete(h, slot)
 }
@@ -138,12 +140,12 @@ func TokenOf(h *hash.Hash) (highest int64) {
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
-		name, v := sp.keys.At(slot)
+		name, v, atMS := sp.keys.Sided(slot)
 		if !v.hasToken() {
 			sp.tokens.Remove(slot) // it was overwritten, or lost its token
 			continue
 		}
-		if db.live(v) && !visit(name, Ref{v}) {
+		if r := (Ref{v, atMS}); db.live(r) && !visit(name, r) {
 			return
 		}
 	}
@@ -156,11 +158,11 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)) (next uint64) {
 	sp := db.space
 	return below(&sp.tokens, cursor, most, func(slot int) {
-		name, v := sp.keys.At(slot)
-		if !v.hasToken() {
+		name, v, atMS := sp.keys.Sided(slot)
+		if r := (Ref{v, atMS}); !v.hasToken() {
 			sp.tokens.Remove(slot)
-		} else if db.live(v) {
-			visit(name, Ref{v})
+		} else if db.live(r) {
+			visit(name, r)
 		}
 	})
 }
@@ -172,7 +174,7 @@ func (db *DB) Stocks() int { return db.space.stocks.Len() }
 func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
 	sp := db.space
 	return below(&sp.stocks, cursor, most, func(slot int) {
-		if name, v := sp.keys.At(slot); db.live(v) {
+		if name, v, atMS := sp.keys.Sided(slot); db.live(Ref{v, atMS}) {
 			visit(name)
 		}
 	})

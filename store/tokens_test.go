@@ -15,11 +15,11 @@ import (
 
 // tokensOf walks the whole database for what EachToken should visit, and counts the companions.
 func tokensOf(db *DB) (tokens []string, companions int) {
-	db.space.keys.Each(func(key string, v *value) bool {
+	db.EachStored(func(key string, r Ref) bool {
 		if IsCompanion([]byte(key)) {
 			companions++
 		}
-		if db.live(v) && v.hasToken() {
+		if db.live(r) && r.v.hasToken() {
 			tokens = append(tokens, key)
 		}
 		return true
@@ -55,8 +55,8 @@ func requireTokens(t *testing.T, s *Store) {
 				break
 			}
 		}
-		db.space.keys.Each(func(key string, v *value) bool {
-			if strings.HasPrefix(key, StockPrefix) && db.live(v) {
+		db.EachStored(func(key string, r Ref) bool {
+			if strings.HasPrefix(key, StockPrefix) && db.live(r) {
 				wantStocks = append(wantStocks, key)
 			}
 			return true

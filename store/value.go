@@ -59,13 +59,11 @@ func (k Kind) String() string {
 	}
 }
 
-// value is what a key of the keyspace holds: 24 bytes, so that a million small keys cost
+// value is what a key of the keyspace holds: 16 bytes, so that a million small keys cost
 // little more than their bytes. It is a tagged union over one pointer; this file is the only
-// one that reads or makes the pointer.
+// one that reads or makes the pointer. The key's deadline stands beside the slot: see expire.go.
 type value struct {
 	ptr unsafe.Pointer
-	// deadlineMS is when the key dies, in milliseconds since 1970; 0: never. setDeadline changes it.
-	deadlineMS int64
 	// meta is the kind (top 4 bits) and, for an immutable string, its length (low 28 bits). It never changes
 	// while a cut shares the chunk, because a snapshot reads it.
 	meta uint32
@@ -166,9 +164,6 @@ func (v *value) setBloom(f *bloom.Filter) {
 }
 
 func (v *value) bloom() *bloom.Filter { return (*bloom.Filter)(v.ptr) }
-
-// timed reports whether the key has a deadline.
-func (v *value) timed() bool { return v.deadlineMS != 0 }
 
 // head returns the first word of a container that may be one piece of memory; nil of other values.
 func (v *value) head() *piece.Head {

@@ -160,7 +160,7 @@ func BenchmarkWritesInSave(b *testing.B) {
 	save := func() {
 		d.ep.Cut()
 		seen := 0
-		d.View().Drain(func(string, *record) bool {
+		d.View().Drain(func(string, *record, int64) bool {
 			if seen++; seen%64 == 0 {
 				at = at*1664525 + 1013904223
 				d.Mut(int(uint64(at)*n>>32)).at++

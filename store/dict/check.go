@@ -50,7 +50,7 @@ func (d *Dict[V]) checkSlots() error {
 				return fmt.Errorf("dict: chunk %d of page %d has %d slots", j, i, len(c.slots))
 			}
 			for k := range c.slots {
-				if total+k >= d.n && c.slots[k].key != nil {
+				if total+k >= d.n && (c.slots[k].key != nil || c.side(k) != 0) {
 					return fmt.Errorf("dict: free slot %d is not zero", total+k)
 				}
 			}

@@ -1,10 +1,10 @@
 package dict
 
 const (
-	// 63 slots: at 32 bytes a slot a clone copies 2 KB, two microseconds. With 255 the copies that writes
+	// 63 slots: at 24 bytes a slot a clone copies 1.5 KB, two microseconds. With 255 the copies that writes
 	// at random make during a save are twice as many bytes; with 31 the chunks' own headers begin to cost.
 	// One more would cost an eighth: Go's allocator puts a word before what is larger than 512 bytes and has
-	// pointers, and its sizes are 2048 and 2304.
+	// pointers, and its sizes are 1536 and 1792.
 	chunkSize = 63
 	pageBits  = 8 // 256 chunks, 16128 slots: a cloned page copies 8 KB
 	pageSize  = 1 << pageBits
@@ -23,7 +23,39 @@ type slot[V any] struct {
 // the dict's length are zero (checked by check), so that nothing is kept alive.
 type chunk[V any] struct {
 	slots []slot[V]
-	stamp uint64 // epoch at which slots was allocated
+	sides *sides // nil: all are 0
+	stamp uint64 // epoch at which slots and sides were allocated
+}
+
+// sides are the numbers beside the slots of a chunk: see Dict.Side.
+type sides [chunkSize]int64
+
+// copyOf returns those of the first slots once more; nil if they are all 0.
+func (s *sides) copyOf(live int) *sides {
+	if s == nil || *s == (sides{}) {
+		return nil
+	}
+	fresh := new(sides)
+	copy(fresh[:live], s[:live])
+	return fresh
+}
+
+func (c *chunk[V]) side(at int) int64 {
+	if c.sides == nil {
+		return 0
+	}
+	return c.sides[at]
+}
+
+// setSide puts a number beside a slot of a chunk that may be written to.
+func (c *chunk[V]) setSide(at int, to int64) {
+	if c.sides == nil {
+		if to == 0 {
+			return
+		}
+		c.sides = new(sides)
+	}
+	c.sides[at] = to
 }
 
 // page is a run of chunks; its clone copies their headers, not their slots.
@@ -70,16 +102,22 @@ func (d *Dict[V]) ownPage(i int) *page[V] {
 	return fresh
 }
 
-// own returns an entry for writing; its page and chunk are cloned first if a
-// snapshot reads them.
+// own returns an entry for writing.
 func (d *Dict[V]) own(i int) *slot[V] {
+	c, at := d.ownChunk(i)
+	return &c.slots[at]
+}
+
+// ownChunk returns the chunk of a slot for writing, and which of its slots it is; page and chunk are cloned
+// first if a snapshot reads them.
+func (d *Dict[V]) ownChunk(i int) (c *chunk[V], at int) {
 	number, at := place(i)
 	p := d.ownPage(number >> pageBits)
-	c := &p.chunks[number&pageMask]
+	c = &p.chunks[number&pageMask]
 	if d.shared(c, number) {
 		d.unshare(c, number, min(chunkSize, d.n-number*chunkSize))
 	}
-	return &c.slots[at]
+	return c, at
 }
 
 // shared reports whether a snapshot may still read a chunk of this dict, whose
@@ -100,7 +138,7 @@ func (d *Dict[V]) shared(c *chunk[V], number int) bool {
 func (d *Dict[V]) recopy(c *chunk[V], live, size int) {
 	fresh := make([]slot[V], size)
 	copy(fresh, c.slots[:live])
-	c.slots, c.stamp = fresh, d.ep.Now()
+	c.slots, c.sides, c.stamp = fresh, c.sides.copyOf(live), d.ep.Now()
 }
 
 // unshare gives a chunk that a snapshot reads an array of its own.
@@ -115,7 +153,7 @@ func (d *Dict[V]) unshare(c *chunk[V], number, live int) {
 	} else {
 		copy(spare, old[:live])
 		clear(spare[live:])
-		c.slots, c.stamp = spare, d.ep.Now()
+		c.slots, c.sides, c.stamp = spare, c.sides.copyOf(live), d.ep.Now()
 	}
 	if d.spares != nil {
 		d.spares.retire(old, number)

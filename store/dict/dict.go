@@ -138,6 +138,29 @@ func (d *Dict[V]) At(slot int) (key string, v *V) {
 // Key returns the key of a slot, which stays what it is.
 func (d *Dict[V]) Key(slot int) *Key { return d.slot(slot).key }
 
+// Side returns the number beside an entry, which SetSide has put there; 0: none.
+func (d *Dict[V]) Side(slot int) int64 {
+	number, at := place(slot)
+	return d.pages[number>>pageBits].chunks[number&pageMask].side(at)
+}
+
+// SetSide puts a number beside an entry. It stands there until the entry goes, and costs eight bytes for each
+// slot of a chunk in which any entry has one.
+func (d *Dict[V]) SetSide(slot int, to int64) {
+	if d.Side(slot) != to {
+		c, at := d.ownChunk(slot)
+		c.setSide(at, to)
+	}
+}
+
+// Sided is At with the number beside the entry.
+func (d *Dict[V]) Sided(slot int) (key string, v *V, side int64) {
+	number, at := place(slot)
+	c := &d.pages[number>>pageBits].chunks[number&pageMask]
+	s := &c.slots[at]
+	return s.key.String(), &s.val, c.side(at)
+}
+
 // Value is At for the value alone.
 func (d *Dict[V]) Value(slot int) *V { return &d.slot(slot).val }
 
@@ -220,11 +243,14 @@ func (d *Dict[V]) Delete(h uint64, at int) {
 		}
 	}
 	d.weight -= len(d.slot(at).key.String())
-	from := d.own(last)
+	from, i := d.ownChunk(last)
 	if at != last {
-		*d.own(at) = *from
+		to, j := d.ownChunk(at)
+		to.slots[j] = from.slots[i]
+		to.setSide(j, from.side(i))
 	}
-	*from = slot[V]{}
+	from.slots[i] = slot[V]{}
+	from.setSide(i, 0)
 	d.n--
 	if d.n <= indexBelow {
 		d.index = index{}

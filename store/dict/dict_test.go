@@ -21,11 +21,20 @@ func newRand(t testing.TB) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// model is a dict beside the map that says what it should hold.
+// model is a dict beside the map that says what it should hold. The number beside an entry goes by its value:
+// see sideOf.
 type model struct {
 	t    testing.TB
 	d    *Dict[int]
 	want map[string]int
+}
+
+// sideOf is the number beside an entry with a value: few have one, so that some chunks have none.
+func sideOf(v int) int64 {
+	if v%40 == 0 {
+		return int64(v)
+	}
+	return 0
 }
 
 func newModel(t testing.TB, ep *cow.Epoch) *model {
@@ -42,8 +51,12 @@ func (m *model) put(key string, v int) {
 	if present {
 		*m.d.Mut(at) = v
 	} else {
-		m.d.Insert(h, []byte(key), v)
+		at = m.d.Insert(h, []byte(key), v)
+		if m.d.Side(at) != 0 {
+			m.t.Fatalf("key %q is new, and has %d beside it", key, m.d.Side(at))
+		}
 	}
+	m.d.SetSide(at, sideOf(v))
 	m.want[key] = v
 }
 
@@ -65,9 +78,19 @@ func (m *model) verify() {
 	require.NoError(m.t, m.d.check())
 	require.Equal(m.t, len(m.want), m.d.Len())
 	got := map[string]int{}
-	m.d.Each(func(key string, v *int) bool { got[key] = *v; return true })
+	m.d.EachSided(func(key string, v *int, side int64) bool {
+		if got[key] = *v; side != sideOf(*v) {
+			m.t.Fatalf("key %q with value %d has %d beside it", key, *v, side)
+		}
+		return true
+	})
 	requireSame(m.t, m.want, got)
 	m.verifyFindAll()
+	for slot := range m.d.Len() {
+		if key, v, side := m.d.Sided(slot); sideOf(*v) != side || m.d.Side(slot) != side {
+			m.t.Fatalf("key %q with value %d has %d beside it", key, *v, side)
+		}
+	}
 }
 
 // verifyFindAll looks up all keys, and as many that are not there, some at a time.

@@ -16,6 +16,9 @@
 // bytes behind each key, its tail: fields of hashes have their values there. Keys and tails are never written
 // to; another tail is another Key.
 //
+// An entry may have a number beside it, its side, which stands apart from the slots: a chunk of which no
+// entry has one takes no memory for them. The keyspace has deadlines there.
+//
 // Pages and chunks carry the epoch at which they were made (package cow). A
 // View copies the page pointers only, one for 16128 entries. A writer that
 // meets a page or chunk from before the latest cut clones it first. Who drains a

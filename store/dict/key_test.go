@@ -51,7 +51,7 @@ func TestTails(t *testing.T) {
 	d.SetTail(7, []byte("other"))
 	require.Equal(t, "other", tail("kkkkkkk"))
 	require.Equal(t, strings.Repeat("t", 293), string(seen))
-	key, _ := view.At(7)
+	key, _, _ := view.At(7)
 	require.Equal(t, "kkkkkkk", key)
 	d.Delete(d.HashString("k"), 1)
 	require.Equal(t, "t", tail(strings.Repeat("k", 299)))

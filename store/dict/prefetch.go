@@ -29,10 +29,11 @@ func (a *ahead) read() (sum uint64) {
 }
 
 // Prefetch reads what the look-ups of these hashes, at most MaxPrefetch, are going to read (index cells,
-// slots, the beginning of keys), all of one kind after the other. In a large dict each of these is a cache
-// miss that a single look-up has to wait for before it knows where to look next; here the processor waits
-// for many at once. slots is room for len(hashes) numbers and returns a slot for each hash whose tag is
-// known, else -1. beside returns what a value points to, which is read as well; nil: nothing.
+// slots and what stands beside them, the beginning of keys), all of one kind after the other. In a large dict
+// each of these is a cache miss that a single look-up has to wait for before it knows where to look next;
+// here the processor waits for many at once. slots is room for len(hashes) numbers and returns a slot for
+// each hash whose tag is known, else -1. beside returns what a value points to, which is read as well; nil:
+// nothing.
 //
 // The result is nothing but a sum of what was read, so that no compiler leaves the reading out.
 func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsafe.Pointer) (sum uint64) {
@@ -53,7 +54,11 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsaf
 	if next.n == 0 {
 		return sum
 	}
-	sum += next.read()
+	for _, p := range next.at[:next.n] { // its header may lie in two lines of the cache
+		c := (*chunk[V])(p)
+		sum += uint64(len(c.slots)) + c.stamp
+	}
+	next.n = 0
 	slots = slots[:len(hashes)]
 	sum += d.readSlots(&next, slots)
 	for _, at := range slots {
@@ -96,8 +101,8 @@ func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
 	return sum
 }
 
-// readSlots reads slots, but for negative ones, whose chunks have been read. A slot may lie in two lines of
-// the cache, of which its key is in the second.
+// readSlots reads slots, but for negative ones, whose chunks have been read, and what stands beside them. A
+// slot may lie in two lines of the cache, of which its key is in the second.
 func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 	for _, at := range slots {
 		if at >= 0 {
@@ -108,7 +113,16 @@ func (d *Dict[V]) readSlots(next *ahead, slots []int) (sum uint64) {
 		sum += uint64(*(*byte)(p)) + uint64(uintptr(unsafe.Pointer((*slot[V])(p).key)))
 	}
 	next.n = 0
-	return sum
+	for _, slot := range slots {
+		if slot < 0 {
+			continue
+		}
+		number, at := place(slot)
+		if c := &d.pages[number>>pageBits].chunks[number&pageMask]; c.sides != nil {
+			next.add(unsafe.Pointer(&c.sides[at]))
+		}
+	}
+	return sum + next.read()
 }
 
 // PrefetchLast reads what taking so many entries out is going to read besides: the last entries take the

@@ -46,25 +46,26 @@ func (d *Dict[V]) View() View[V] {
 // Len returns the number of entries.
 func (w View[V]) Len() int { return w.n }
 
-// At returns the entry of a slot, 0..Len-1. The value is to be read only.
-func (w View[V]) At(slot int) (key string, v *V) {
+// At returns the entry of a slot, 0..Len-1, with the number beside it. The value is to be read only.
+func (w View[V]) At(slot int) (key string, v *V, side int64) {
 	number, at := place(slot)
-	s := &w.pages[number>>pageBits].chunks[number&pageMask].slots[at]
-	return s.key.String(), &s.val
+	c := &w.pages[number>>pageBits].chunks[number&pageMask]
+	s := &c.slots[at]
+	return s.key.String(), &s.val, c.side(at)
 }
 
-// Each calls fn for every entry, oldest slot first, until fn returns false.
-func (w View[V]) Each(fn func(key string, v *V) bool) {
+// Each calls fn for every entry, with the number beside it, oldest slot first, until fn returns false.
+func (w View[V]) Each(fn func(key string, v *V, side int64) bool) {
 	w.checkUndrained()
-	each(w.pages, w.n, nil, fn)
+	each(w.pages, w.n, nil, func(key *Key, v *V, side int64) bool { return fn(key.String(), v, side) })
 }
 
 // Drain is Each for the last time: the dict takes back what fn has been called
 // for, chunk by chunk, and may write there without a copy. Nothing of the view
 // may be read afterwards, and fn must not keep v.
-func (w View[V]) Drain(fn func(key string, v *V) bool) {
+func (w View[V]) Drain(fn func(key string, v *V, side int64) bool) {
 	w.checkUndrained()
-	each(w.pages, w.n, w.reader, fn)
+	each(w.pages, w.n, w.reader, func(key *Key, v *V, side int64) bool { return fn(key.String(), v, side) })
 }
 
 func (w View[V]) checkUndrained() {
@@ -75,22 +76,28 @@ func (w View[V]) checkUndrained() {
 
 // Each calls fn for every entry, oldest slot first, until fn returns false. fn
 // reads the value only and must not change the dict.
-func (d *Dict[V]) Each(fn func(key string, v *V) bool) { each(d.pages, d.n, nil, fn) }
-
-// EachKey is Each for keys with tails.
-func (d *Dict[V]) EachKey(fn func(key *Key, v *V) bool) { eachKey(d.pages, d.n, nil, fn) }
-
-func each[V any](pages []*page[V], n int, r *reader, fn func(key string, v *V) bool) {
-	eachKey(pages, n, r, func(key *Key, v *V) bool { return fn(key.String(), v) })
+func (d *Dict[V]) Each(fn func(key string, v *V) bool) {
+	each(d.pages, d.n, nil, func(key *Key, v *V, _ int64) bool { return fn(key.String(), v) })
 }
 
-func eachKey[V any](pages []*page[V], n int, r *reader, fn func(key *Key, v *V) bool) {
+// EachKey is Each for keys with tails.
+func (d *Dict[V]) EachKey(fn func(key *Key, v *V) bool) {
+	each(d.pages, d.n, nil, func(key *Key, v *V, _ int64) bool { return fn(key, v) })
+}
+
+// EachSided is Each with the numbers beside the entries.
+func (d *Dict[V]) EachSided(fn func(key string, v *V, side int64) bool) {
+	each(d.pages, d.n, nil, func(key *Key, v *V, side int64) bool { return fn(key.String(), v, side) })
+}
+
+func each[V any](pages []*page[V], n int, r *reader, fn func(key *Key, v *V, side int64) bool) {
 	for _, p := range pages {
 		for i := range p.chunks {
-			live := min(n, len(p.chunks[i].slots))
-			slots := p.chunks[i].slots[:live]
+			c := &p.chunks[i]
+			live := min(n, len(c.slots))
+			slots := c.slots[:live]
 			for j := range slots {
-				if !fn(slots[j].key, &slots[j].val) {
+				if !fn(slots[j].key, &slots[j].val, c.side(j)) {
 					return
 				}
 			}
@@ -114,13 +121,24 @@ func (d *Dict[V]) Scan(cursor uint64, count int, fn func(key string, v *V)) (nex
 
 // ScanKeys is Scan for keys with tails.
 func (d *Dict[V]) ScanKeys(cursor uint64, count int, fn func(key *Key, v *V)) (next uint64) {
+	return d.scan(cursor, count, func(slot int) {
+		s := d.slot(slot)
+		fn(s.key, &s.val)
+	})
+}
+
+// ScanSided is Scan with the numbers beside the entries.
+func (d *Dict[V]) ScanSided(cursor uint64, count int, fn func(key string, v *V, side int64)) (next uint64) {
+	return d.scan(cursor, count, func(slot int) { fn(d.Sided(slot)) })
+}
+
+func (d *Dict[V]) scan(cursor uint64, count int, visit func(slot int)) (next uint64) {
 	left := d.n
 	if cursor != 0 && cursor < uint64(left) {
 		left = int(cursor)
 	}
 	for stop := max(0, left-max(count, 1)); left > stop; left-- {
-		s := d.slot(left - 1)
-		fn(s.key, &s.val)
+		visit(left - 1)
 	}
 	return uint64(left)
 }

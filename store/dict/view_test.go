@@ -13,9 +13,15 @@ import (
 	"lockserver/store/cow"
 )
 
+// content is what a view holds; an entry with another number beside it than its value says has the value -1.
 func content(w View[int]) map[string]int {
 	got := map[string]int{}
-	w.Each(func(key string, v *int) bool { got[key] = *v; return true })
+	w.Each(func(key string, v *int, side int64) bool {
+		if got[key] = *v; side != sideOf(*v) {
+			got[key] = -1
+		}
+		return true
+	})
 	return got
 }
 
@@ -125,7 +131,7 @@ func TestEachStops(t *testing.T) {
 		m.put(strconv.Itoa(i), i)
 	}
 	calls := 0
-	m.d.View().Each(func(string, *int) bool { calls++; return calls < 300 })
+	m.d.View().Each(func(string, *int, int64) bool { calls++; return calls < 300 })
 	require.Equal(t, 300, calls)
 }
 
@@ -136,9 +142,10 @@ func TestViewAt(t *testing.T) {
 	}
 	w := m.d.View()
 	for i := range w.Len() {
-		key, v := w.At(i)
+		key, v, side := w.At(i)
 		require.Equal(t, strconv.Itoa(i), key)
 		require.Equal(t, i, *v)
+		require.Equal(t, sideOf(i), side)
 	}
 }
 
@@ -156,7 +163,7 @@ func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	w := m.d.View()
 	before := [3]*slot[int]{array(0), array(keys / 2), array(keys - 1)}
 	seen := 0
-	w.Drain(func(string, *int) bool { seen++; return seen < keys/2+2*chunkSize })
+	w.Drain(func(string, *int, int64) bool { seen++; return seen < keys/2+2*chunkSize })
 	for _, at := range []int{0, keys / 2, keys - 1} {
 		m.put(strconv.Itoa(at), -1)
 	}
@@ -171,7 +178,7 @@ func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 	}
 	require.NotSame(t, before[0], array(0))
 	ep.Release()
-	second.Drain(func(string, *int) bool { return true })
+	second.Drain(func(string, *int, int64) bool { return true })
 	copied := array(1)
 	m.put("1", -3)
 	require.Same(t, copied, array(1), "copied already")
@@ -185,7 +192,7 @@ func TestDrainedChunksAreWrittenInPlace(t *testing.T) {
 
 func contentOf(pages []*page[int], n int) map[string]int {
 	got := map[string]int{}
-	each(pages, n, nil, func(key string, v *int) bool { got[key] = *v; return true })
+	each(pages, n, nil, func(key *Key, v *int, _ int64) bool { got[key.String()] = *v; return true })
 	return got
 }
 
@@ -221,12 +228,14 @@ func TestDrainWhileWriting(t *testing.T) {
 		go func() {
 			defer close(paused)
 			seen := 0
-			view.Drain(func(key string, v *int) bool {
+			view.Drain(func(key string, v *int, side int64) bool {
 				if seen++; seen%(view.Len()/4) == 0 {
 					paused <- struct{}{}
 					<-step
 				}
-				got[key] = *v
+				if got[key] = *v; side != sideOf(*v) {
+					got[key] = -1
+				}
 				return seen < stopAt
 			})
 		}()
@@ -287,7 +296,7 @@ func TestSparesAreUsedAgain(t *testing.T) {
 			}
 		}
 		seen := 0
-		view.Drain(func(string, *int) bool {
+		view.Drain(func(string, *int, int64) bool {
 			if seen++; seen%(pageSize*chunkSize) == 1 { // the first of a page: half of the next is written to
 				next := seen - 1 + pageSize*chunkSize
 				for at := next; at < min(m.d.Len(), next+pageSize*chunkSize/2); at += chunkSize {
