@@ -160,6 +160,8 @@ var rooms = map[string][]string{
 	"server/topology":    {"commands", "internal/decimal", "internal/resp", "server/info", "store"},
 	"server/tracking":    {"internal/resp"},
 	"server/transport":   {},
+
+	"server/raft/engine/failing": {}, // for tests
 }
 
 func TestRoomsDoNotKnowTheHouse(t *testing.T) {

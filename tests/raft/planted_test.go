@@ -37,6 +37,12 @@ var faults = []plant.Fault{
 	plant.New("followers answer", plant.Instead("server/raft/member.go",
 		`func (m *Member) Serves() bool { return m.state == leading }`,
 		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
+	plant.New("a member acknowledges what it could not write", plant.Instead("server/raft/engine/stable.go",
+		`	err := t.LogStore.StoreLogs(all)`,
+		`	err := t.LogStore.StoreLogs(all)
+	if planted("a member acknowledges what it could not write") {
+		err = nil
+	}`)),
 	// Effects tell of the tokens of locks that are gone, so entries alone may lose it. In a snapshot it
 	// stands twice: where it is the group's, and where any snapshot has it.
 	plant.New("the limit of tokens is not logged", plant.Instead("server/raft/propose.go",
@@ -49,15 +55,15 @@ var faults = []plant.Fault{
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "TokensOfLocks"}
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WhoseDiskFails", "TokensOfLocks"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
 	program := plant.Build(t, filepath.Join("..", ".."), faults)
 	run := func(fault, tests string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "120s").CombinedOutput()
+		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|TokensOfLocks")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WhoseDiskFails|TokensOfLocks")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 // draws: what happens together in one run is what is found.
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
-		(*chaos).fullDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
+		(*chaos).fullDisk, (*chaos).brokenDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
 		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember}
 	var drawn []func(*chaos)
 	for _, k := range kinds {
@@ -196,6 +196,14 @@ func (c *chaos) fullDisk() {
 	m := c.member()
 	c.say("the disk of %s is full", m.peer.ID)
 	m.disk.set(true, 0)
+}
+
+// brokenDisk has a disk fail now and then, or always, for a while.
+func (c *chaos) brokenDisk() {
+	m := c.member()
+	oneIn := 1 + c.chance.below(6)
+	c.say("the disk of %s fails once in %d writes", m.peer.ID, oneIn)
+	m.disk.fail(oneIn)
 }
 
 // transfer has another lead.

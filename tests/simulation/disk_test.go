@@ -15,7 +15,8 @@ import (
 )
 
 // disk is what a member keeps: its log, what else it must remember, and snapshots. What was said to be kept
-// stays. A write that a crash interrupts has happened or has not, as the seed says.
+// stays. A write that a crash interrupts has happened or has not, as the seed says; so it is with one that
+// failed, if nothing was written since: the member's next life may find it.
 type disk struct {
 	chance *chance
 
@@ -28,7 +29,9 @@ type disk struct {
 
 	slowMS int64 // how much longer a write takes
 	full   bool  // nothing more can be written
+	breaks int   // one in so many writes fails; 0: none does
 	writes int   // that were made
+	failed int   // that were not
 }
 
 // image is a snapshot.
@@ -41,11 +44,18 @@ func newDisk(c *chance) *disk {
 	return &disk{chance: c, logs: map[uint64]*hraft.Log{}, kept: map[string][]byte{}, numbers: map[string]uint64{}}
 }
 
-// set changes how the disk is.
+// set changes how the disk is. It does not break.
 func (d *disk) set(full bool, slowMS int64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.full, d.slowMS = full, slowMS
+	d.full, d.slowMS, d.breaks = full, slowMS, 0
+}
+
+// fail has one in so many writes fail.
+func (d *disk) fail(oneIn int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.breaks = oneIn
 }
 
 // mount is a disk as one life of a member has it.
@@ -53,6 +63,7 @@ type mount struct {
 	*disk
 	dead    bool // under mu: the member has crashed
 	pending []*change
+	unsure  []*change // that failed, and behind which nothing was written
 }
 
 // change is a write that is not done yet.
@@ -61,6 +72,7 @@ type change struct{ do func() }
 var (
 	errDead = errors.New("this member has crashed")
 	errFull = errors.New("no space left on device")
+	errIO   = errors.New("input/output error")
 )
 
 var (
@@ -75,12 +87,12 @@ func (m *mount) crash() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dead = true
-	for _, c := range m.pending {
+	for _, c := range slices.Concat(m.unsure, m.pending) {
 		if m.chance.oneIn(2) {
 			c.do()
 		}
 	}
-	m.pending = nil
+	m.pending, m.unsure = nil, nil
 }
 
 // write makes a change, which takes its time.
@@ -105,8 +117,14 @@ func (m *mount) write(do func()) error {
 		return errDead
 	}
 	m.pending = slices.DeleteFunc(m.pending, func(o *change) bool { return o == c })
+	if m.breaks > 0 && m.chance.oneIn(m.breaks) {
+		m.failed++
+		m.unsure = []*change{c}
+		return errIO
+	}
 	do()
 	m.writes++
+	m.unsure = nil
 	return nil
 }
 

@@ -39,6 +39,12 @@ var faults = []plant.Fault{
 	plant.New("a lease ends by a follower's clock", plant.Instead("server/raft_host.go",
 		`	replicationHost(h).Followed(follows)`,
 		`	replicationHost(h).Followed(follows && !planted("a lease ends by a follower's clock"))`)),
+	plant.New("a member acknowledges what it could not write", plant.Instead("server/raft/engine/stable.go",
+		`	err := t.LogStore.StoreLogs(all)`,
+		`	err := t.LogStore.StoreLogs(all)
+	if planted("a member acknowledges what it could not write") {
+		err = nil
+	}`)),
 	plant.New("neither time nor the limit of tokens is logged", plant.Instead("server/raft/propose.go",
 		`clockMS: m.host.NowMS(), token: m.host.LastToken(), `,
 		`clockMS: m.host.NowMS() * logged(planted("neither time nor the limit of tokens is logged")), token: m.host.LastToken() * logged(planted("neither time nor the limit of tokens is logged")), `), plant.Instead("server/raft/propose.go",

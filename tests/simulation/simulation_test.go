@@ -43,7 +43,7 @@ func TestSimulation(t *testing.T) {
 }
 
 // counts are what runs were like.
-type counts struct{ runs, operations, unknown, undecided, leaders, rebuilds int }
+type counts struct{ runs, operations, unknown, undecided, leaders, rebuilds, failed int }
 
 func (n *counts) add(w *world) {
 	n.runs++
@@ -51,12 +51,15 @@ func (n *counts) add(w *world) {
 	n.undecided += w.undecided
 	n.leaders += w.group.leaders
 	n.rebuilds += w.group.rebuilds
+	for _, m := range w.group.all {
+		n.failed += m.disk.failed
+	}
 	for _, o := range w.all {
 		n.unknown += b2i(o.unknown)
 	}
 }
 
 func (n counts) String() string {
-	return fmt.Sprintf("%d runs: %d operations, %d of unknown outcome; %d elections won, %d times data was built anew; %d histories undecided", n.runs,
-		n.operations, n.unknown, n.leaders, n.rebuilds, n.undecided)
+	return fmt.Sprintf("%d runs: %d operations, %d of unknown outcome; %d elections won, %d times data was built anew, %d writes to disks that failed; "+
+		"%d histories undecided", n.runs, n.operations, n.unknown, n.leaders, n.rebuilds, n.failed, n.undecided)
 }

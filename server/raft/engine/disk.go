@@ -50,7 +50,7 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	if o.Charter, err = openCharter(filepath.Join(dir, charterFile), o.Peers); err != nil {
 		return err
 	}
-	log, err := openFiles(dir)
+	log, err := openFiles(dir, o.Disk)
 	if err != nil {
 		return err
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	Trailing uint64
 	Log      *slog.Logger
 
+	// Disk is where KeepIn has the log; nil: on the system's. Tests have one that fails.
+	Disk      Disk
 	Logs      hraft.LogStore
 	Stable    hraft.StableStore
 	Snapshots hraft.SnapshotStore

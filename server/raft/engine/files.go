@@ -55,9 +55,25 @@ var (
 )
 
 // openFiles opens the log's files in a directory, which has one for them.
-func openFiles(dir string) (*files, error) {
-	return openFilesOn(dir, fs.New(), func() types.MetaStore { return &metadb.BoltMetaDB{} }, fileBytes)
+func openFiles(dir string, on Disk) (*files, error) {
+	if on == nil {
+		on = system{fs.New()}
+	}
+	return openFilesOn(dir, on, on.NewList, fileBytes)
 }
+
+// Disk is what the files of a log are on.
+type Disk interface {
+	types.VFS
+	// NewList makes what keeps the list of the files, the term, and the vote.
+	NewList() types.MetaStore
+}
+
+// system is the operating system's.
+type system struct{ types.VFS }
+
+// NewList implements Disk.
+func (system) NewList() types.MetaStore { return &metadb.BoltMetaDB{} }
 
 // openFilesOn opens files of a size on a file system. list makes what keeps the list of them.
 func openFilesOn(dir string, on types.VFS, list func() types.MetaStore, size int) (f *files, err error) {

@@ -1,149 +1,18 @@
 package engine
 
 import (
-	"errors"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 
 	hraft "github.com/hashicorp/raft"
-	"github.com/hashicorp/raft-wal/fs"
-	"github.com/hashicorp/raft-wal/metadb"
-	"github.com/hashicorp/raft-wal/types"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/server/raft/engine/failing"
 )
-
-// errBroken is what a disk says that fails.
-var errBroken = errors.New("input/output error")
-
-// brokenDisk is a disk whose writes and syncs fail when it is told so. A write is only safe behind a
-// sync that worked; what one that failed did not bring there is forgotten as still to be written, and
-// can be read until the power is cut, as with Linux.
-type brokenDisk struct {
-	types.VFS
-	mu    sync.Mutex
-	fails func(op string) bool // nil: nothing does
-	safe  map[string][]byte    // what is on the disk of each file, by its path
-}
-
-func newBrokenDisk() *brokenDisk { return &brokenDisk{VFS: fs.New(), safe: map[string][]byte{}} }
-
-// set says what fails.
-func (d *brokenDisk) set(fails func(op string) bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.fails = fails
-}
-
-// bad is the error of an operation that is to fail. Under mu.
-func (d *brokenDisk) bad(op string) error {
-	if d.fails != nil && d.fails(op) {
-		return fmt.Errorf("%s: %w", op, errBroken)
-	}
-	return nil
-}
-
-// cutPower leaves of all files what is on the disk.
-func (d *brokenDisk) cutPower(t *testing.T) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for path, is := range d.safe {
-		if _, err := os.Stat(path); err == nil {
-			require.NoError(t, os.WriteFile(path, is, 0o600))
-		}
-	}
-}
-
-type brokenFile struct {
-	types.WritableFile
-	disk  *brokenDisk
-	path  string
-	dirty [][2]int64 // under the disk's mu: from, to
-}
-
-func (d *brokenDisk) Create(dir, name string, size uint64) (types.WritableFile, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if err := d.bad("create"); err != nil {
-		return nil, err
-	}
-	f, err := d.VFS.Create(dir, name, size)
-	d.safe[filepath.Join(dir, name)] = make([]byte, size)
-	return &brokenFile{WritableFile: f, disk: d, path: filepath.Join(dir, name)}, err
-}
-
-func (d *brokenDisk) OpenWriter(dir, name string) (types.WritableFile, error) {
-	f, err := d.VFS.OpenWriter(dir, name)
-	if err != nil {
-		return nil, err
-	}
-	return &brokenFile{WritableFile: f, disk: d, path: filepath.Join(dir, name)}, nil
-}
-
-// WriteAt implements types.WritableFile. Of a write that fails a part may be done.
-func (f *brokenFile) WriteAt(b []byte, at int64) (int, error) {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	err := f.disk.bad("write")
-	if err != nil {
-		b = b[:len(b)/2]
-	}
-	n, bad := f.WritableFile.WriteAt(b, at)
-	f.dirty = append(f.dirty, [2]int64{at, at + int64(n)})
-	return n, errors.Join(err, bad)
-}
-
-// Sync implements types.WritableFile.
-func (f *brokenFile) Sync() error {
-	f.disk.mu.Lock()
-	defer f.disk.mu.Unlock()
-	dirty := f.dirty
-	f.dirty = nil
-	if err := f.disk.bad("sync"); err != nil {
-		return err
-	}
-	for _, r := range dirty {
-		is := f.disk.safe[f.path]
-		if short := r[1] - int64(len(is)); short > 0 {
-			is = append(is, make([]byte, short)...)
-		}
-		if _, err := f.ReadAt(is[r[0]:r[1]], r[0]); err != nil {
-			return err
-		}
-		f.disk.safe[f.path] = is
-	}
-	return f.WritableFile.Sync()
-}
-
-// brokenList is the list of the files, which cannot be written when the disk is told so.
-type brokenList struct {
-	metadb.BoltMetaDB
-	disk *brokenDisk
-}
-
-func (l *brokenList) may() error {
-	l.disk.mu.Lock()
-	defer l.disk.mu.Unlock()
-	return l.disk.bad("list")
-}
-
-func (l *brokenList) CommitState(s types.PersistentState) error {
-	if err := l.may(); err != nil {
-		return err
-	}
-	return l.BoltMetaDB.CommitState(s)
-}
-
-func (l *brokenList) SetStable(key, val []byte) error {
-	if err := l.may(); err != nil {
-		return err
-	}
-	return l.BoltMetaDB.SetStable(key, val)
-}
 
 // testFileBytes is the size of a file of the log here: some entries.
 const testFileBytes = 16 << 10
@@ -151,7 +20,7 @@ const testFileBytes = 16 << 10
 // broken is a log on a disk that fails, and what it must have.
 type broken struct {
 	t     *testing.T
-	disk  *brokenDisk
+	disk  *failing.Disk
 	dir   string
 	files *files
 	has   map[uint64]string // what was stored, and not deleted since
@@ -164,7 +33,7 @@ type broken struct {
 }
 
 func newBroken(t *testing.T) *broken {
-	b := &broken{t: t, disk: newBrokenDisk(), dir: t.TempDir(), has: map[uint64]string{}, maybe: map[uint64][]string{}, first: 1}
+	b := &broken{t: t, disk: failing.New(), dir: t.TempDir(), has: map[uint64]string{}, maybe: map[uint64][]string{}, first: 1}
 	require.NoError(t, os.Mkdir(filepath.Join(b.dir, "wal"), 0o700))
 	b.open()
 	t.Cleanup(func() { _ = b.files.Close() })
@@ -173,7 +42,7 @@ func newBroken(t *testing.T) *broken {
 
 func (b *broken) open() {
 	var err error
-	b.files, err = openFilesOn(b.dir, b.disk, func() types.MetaStore { return &brokenList{disk: b.disk} }, testFileBytes)
+	b.files, err = openFilesOn(b.dir, b.disk, b.disk.NewList, testFileBytes)
 	require.NoError(b.t, err)
 }
 
@@ -260,7 +129,7 @@ func (b *broken) look(when string) {
 func (b *broken) restart(power bool) {
 	require.NoError(b.t, b.files.Close())
 	if power {
-		b.disk.cutPower(b.t)
+		require.NoError(b.t, b.disk.CutPower())
 	}
 	b.restarted = true
 	b.open()
@@ -269,19 +138,19 @@ func (b *broken) restart(power bool) {
 // TestDiskFails: what could not be written or synced is not acknowledged, and the log says so; it goes
 // on when the disk is mended, and has lost nothing that it had acknowledged.
 func TestDiskFails(t *testing.T) {
-	for _, op := range []string{"write", "sync"} {
+	for _, op := range []string{failing.Write, failing.Sync} {
 		t.Run(op, func(t *testing.T) {
 			b, said := newBroken(t), &locked{}
 			told := &telling{LogStore: b.files, log: slog.New(slog.NewTextHandler(said, nil))}
 			require.NoError(t, b.store(b.entries(3, 100, "good")))
-			b.disk.set(func(o string) bool { return o == op })
+			b.disk.Set(func(o string) bool { return o == op })
 			all := b.entries(2, 100, "failed")
 			for range 3 {
-				require.ErrorIs(t, told.StoreLogs(all), errBroken)
+				require.ErrorIs(t, told.StoreLogs(all), failing.Err)
 			}
 			require.Contains(t, said.String(), "acknowledges nothing. Make room on the disk, or mend it; it goes on by itself")
 			b.look("while it fails")
-			b.disk.set(nil)
+			b.disk.Set(nil)
 			b.files.tried = b.files.tried.Add(-openAgainEvery)
 			all = b.entries(1, 100, "mended")
 			require.NoError(t, told.StoreLogs(all))
@@ -299,9 +168,9 @@ func TestDiskFails(t *testing.T) {
 func TestSyncThatFailed(t *testing.T) {
 	b := newBroken(t)
 	require.NoError(t, b.store(b.entries(3, 100, "good")))
-	b.disk.set(func(op string) bool { return op == "sync" })
-	require.ErrorIs(t, b.store(b.entries(2, 100, "dropped")), errBroken)
-	b.disk.set(nil)
+	b.disk.Set(func(op string) bool { return op == failing.Sync })
+	require.ErrorIs(t, b.store(b.entries(2, 100, "dropped")), failing.Err)
+	b.disk.Set(nil)
 	b.restart(false)
 	b.look("in the next process")
 	require.EqualValues(t, 5, b.last, "it can be read, or this test shows nothing")
@@ -312,13 +181,13 @@ func TestSyncThatFailed(t *testing.T) {
 
 // TestSealThatFailed: a file whose seal could not be written is none that is sealed.
 func TestSealThatFailed(t *testing.T) {
-	for _, op := range []string{"write", "sync", "list", "create"} {
+	for _, op := range []string{failing.Write, failing.Sync, failing.List, failing.Create} {
 		t.Run(op, func(t *testing.T) {
 			b := newBroken(t)
 			require.NoError(t, b.store(b.entries(9, 100, "good")))
-			b.disk.set(func(o string) bool { return o == op })
-			require.ErrorIs(t, b.cut(8), errBroken)
-			b.disk.set(nil)
+			b.disk.Set(func(o string) bool { return o == op })
+			require.ErrorIs(t, b.cut(8), failing.Err)
+			b.disk.Set(nil)
 			require.NoError(t, b.cut(8))
 			require.NoError(t, b.store(b.entries(2, 100, "instead")))
 			b.restart(true)
@@ -332,11 +201,11 @@ func TestSealThatFailed(t *testing.T) {
 // log that goes on.
 func TestEndBeforeTheNextFile(t *testing.T) {
 	b := newBroken(t)
-	b.disk.set(func(op string) bool { return op == "list" })
+	b.disk.Set(func(op string) bool { return op == failing.List })
 	for b.store(b.entries(3, 1000, "some")) == nil && b.last < 100 {
 	}
 	require.Greater(t, int(b.last)*1000, testFileBytes/2, "the file has to be full")
-	b.disk.set(nil)
+	b.disk.Set(nil)
 	b.restart(false)
 	b.look("in the next process")
 	for range 20 {
@@ -354,13 +223,13 @@ func TestAnyDisk(t *testing.T) {
 			t.Parallel()
 			r := rand.New(rand.NewPCG(seed, 0))
 			b := newBroken(t)
-			ops := []string{"write", "sync", "list", "create"}
+			ops := []string{failing.Write, failing.Sync, failing.List, failing.Create}
 			failures := 0
 			for step := range 120 {
 				if r.IntN(3) == 0 {
 					op, oneIn := ops[r.IntN(len(ops))], 1+r.IntN(3)
 					chance := rand.New(rand.NewPCG(seed, uint64(step)))
-					b.disk.set(func(o string) bool { return o == op && chance.IntN(oneIn) == 0 })
+					b.disk.Set(func(o string) bool { return o == op && chance.IntN(oneIn) == 0 })
 				}
 				var err error
 				if from := b.last - uint64(r.IntN(4)); r.IntN(8) == 0 && b.last > 8 {
@@ -371,7 +240,7 @@ func TestAnyDisk(t *testing.T) {
 				if err != nil {
 					failures++
 				}
-				b.disk.set(nil)
+				b.disk.Set(nil)
 				if err != nil || r.IntN(6) == 0 {
 					switch r.IntN(3) {
 					case 0:

@@ -1,0 +1,195 @@
+package raft
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+	"lockserver/server/raft/engine"
+	"lockserver/server/raft/engine/failing"
+)
+
+// TestAMemberWhoseDiskFails: the disk of a member returns EIO for a while, of one that follows and of the one
+// that leads. What was acknowledged survives, the group goes on, and the member neither leads nor acknowledges
+// anything; it says what to do, and is back when the disk works, without a start. So it is with a disk that
+// fails now and then, which may lead. (tests/vanish has disks that are full.)
+func TestAMemberWhoseDiskFails(t *testing.T) {
+	t.Parallel()
+	always := func(which ...string) func(string) bool {
+		return func(op string) bool { return strings.Contains(strings.Join(which, " "), op) }
+	}
+	for how, fails := range map[string]func(op string) bool{
+		"writes":       always(failing.Write),
+		"syncs":        always(failing.Sync),
+		"all":          always(failing.Write, failing.Sync, failing.Create, failing.List),
+		"now and then": nil,
+	} {
+		for is, leads := range map[string]bool{"it follows": false, "it leads": true} {
+			t.Run(how+" fail, "+is, func(t *testing.T) {
+				t.Parallel()
+				if d := newSick(t, leads); fails != nil {
+					d.forAWhile(fails)
+				} else {
+					d.nowAndThen()
+				}
+			})
+		}
+	}
+}
+
+// sick is a group of which one member's log is on a disk that fails.
+type sick struct {
+	*group
+	member  *member // whose disk it is
+	disk    *failing.Disk
+	release func() error // lets go of its directory
+	said    *logs
+	acked   int // writes, each to a key of its own
+}
+
+// newSick makes such a group whose disks all work. The member leads or follows.
+func newSick(t *testing.T, leads bool) *sick {
+	d := &sick{disk: failing.New(), said: &logs{of: map[string]*bytes.Buffer{}}}
+	dir := t.TempDir()
+	t.Cleanup(func() { _ = d.release() })
+	d.group = newGroup(t, 3, func(eo *engine.Options, so *server.Options) {
+		d.said.capture(eo, so)
+		if eo.Log = so.Log; eo.ID == "c" {
+			eo.Disk = d.disk
+			require.NoError(t, engine.KeepIn(dir, "sick", eo))
+			d.release = eo.Release
+		}
+	})
+	d.member = d.all[2]
+	to := d.all[0]
+	if leads {
+		to = d.member
+	}
+	eventually(t, "it leads, or another does", func() bool {
+		leader := d.leader()
+		if (leader == d.member) == leads {
+			return leader.ask("SET", "begun", "yes").Str == "OK"
+		}
+		leader.ask("RAFT", "TRANSFER", to.peer.ID)
+		return false
+	})
+	d.write(20)
+	return d
+}
+
+// write has so many writes acknowledged.
+func (d *sick) write(n int) {
+	d.t.Helper()
+	for range n {
+		require.Equal(d.t, "OK", d.do("SET", fmt.Sprint("key", d.acked), fmt.Sprint(d.acked)).Str)
+		d.acked++
+	}
+}
+
+// has looks for all that was acknowledged, where it is served.
+func (d *sick) has() {
+	d.t.Helper()
+	for i := range d.acked {
+		require.Equal(d.t, fmt.Sprint(i), d.do("GET", fmt.Sprint("key", i)).Str, "key%d of %d was acknowledged", i, d.acked)
+	}
+}
+
+func (d *sick) forAWhile(fails func(op string) bool) {
+	t := d.t
+	d.disk.Set(fails)
+	d.write(20)
+	eventually(t, "it says what to do", func() bool { return d.said.count(d.member, "mend it; it goes on by itself") > 0 })
+	for begun := time.Now(); time.Since(begun) < 2*time.Second; { // four times as long as leaders may be silent
+		require.NotEqual(t, "leader", d.member.field("raft_role"))
+		d.write(1)
+	}
+	// Without a third there is no majority, and nothing may be acknowledged.
+	leader := d.leader()
+	require.NotEqual(t, d.member, leader)
+	var third *member
+	for _, m := range d.others(leader) {
+		if m != d.member {
+			third = m
+		}
+	}
+	third.stop()
+	before := d.failures()
+	for begun := time.Now(); time.Since(begun) < 3*time.Second; time.Sleep(50 * time.Millisecond) {
+		for _, m := range d.others(third) {
+			require.NotEqual(t, "OK", m.ask("SET", "unknown", "value").Str, "a member whose disk fails has acknowledged it")
+		}
+		require.NotEqual(t, "leader", d.member.field("raft_role"))
+	}
+	require.Greater(t, d.failures(), before, "nothing was tried")
+	d.disk.Set(nil)
+	d.write(20) // which needs its disk
+	require.Positive(t, d.said.count(d.member, "can write to its log again")+d.said.count(d.member, "can write to its directory again"))
+	d.has()
+	third.start()
+	d.same()
+	d.cutPower()
+}
+
+// failures is how much has failed.
+func (d *sick) failures() (n int) {
+	for _, op := range []string{failing.Write, failing.Sync, failing.Create, failing.List} {
+		n += d.disk.Failed(op)
+	}
+	return n
+}
+
+// cutPower cuts the power of the member. What the group has is there when it is back, where it is needed for
+// a majority.
+func (d *sick) cutPower() {
+	d.member.stop()
+	require.NoError(d.t, d.release())
+	require.NoError(d.t, d.disk.CutPower())
+	d.member.start()
+	d.same()
+	d.others(d.member)[0].stop()
+	d.write(5)
+	d.has()
+	d.others(d.member)[0].start()
+	d.same()
+}
+
+// nowAndThen has anything fail at random, for moments.
+func (d *sick) nowAndThen() {
+	seed := rand.Uint64()
+	d.t.Logf("seed %d", seed)
+	var mu sync.Mutex
+	r := rand.New(rand.NewPCG(seed, 0))
+	drawn := func(n int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		return r.IntN(n)
+	}
+	ops := []string{failing.Write, failing.Sync, failing.List}
+	for range 5 {
+		op, oneIn, before := ops[drawn(len(ops))], 1+drawn(3), d.failures()
+		if op == failing.List { // of which a member has little to write
+			d.leader().ask("RAFT", "TRANSFER")
+		}
+		d.disk.Set(func(o string) bool { return (o == op || drawn(10) == 0) && drawn(oneIn) == 0 })
+		eventually(d.t, "something fails", func() bool {
+			d.write(1)
+			return d.failures() > before
+		})
+		if drawn(2) == 0 {
+			d.leader().ask("RAFT", "TRANSFER")
+		}
+		d.write(drawn(20))
+		d.disk.Set(nil)
+		d.write(drawn(5))
+	}
+	d.has()
+	d.same()
+	d.cutPower()
+}
