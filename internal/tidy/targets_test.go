@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"go/ast"
 	"go/build/constraint"
 	"regexp"
 	"slices"
@@ -43,4 +44,47 @@ func TestEveryTagIsLookedAt(t *testing.T) {
 		}
 	}
 	require.Len(t, used, len(known))
+}
+
+// TestSequentialPackages: in the packages that make race leaves to a run without the race detector nothing is
+// begun beside something else, nor in those of ours that they use, but for the tests that the Makefile names.
+func TestSequentialPackages(t *testing.T) {
+	sequential, exceptions := variable(t, "SEQUENTIAL"), variable(t, "CONCURRENT")
+	used, seen := slices.Clone(sequential), map[string]bool{}
+	for len(used) > 0 {
+		pkg := used[0]
+		used = used[1:]
+		if seen[pkg] {
+			continue
+		}
+		seen[pkg] = true
+		for _, s := range sources(t) {
+			if s.pkg != pkg || s.test && (!slices.Contains(sequential, pkg) || strings.HasSuffix(s.path, "_oracle_test.go")) {
+				continue
+			}
+			if !s.test {
+				used = append(used, s.imports()...)
+			}
+			for _, d := range s.file.Decls {
+				if f, ok := d.(*ast.FuncDecl); !ok || !s.test || !slices.Contains(exceptions, f.Name.Name) {
+					require.False(t, begins(d), "%s: %s begins something that runs beside it", s.path, pkg)
+				}
+			}
+		}
+	}
+	require.True(t, seen[module+"/store"])
+}
+
+// begins says whether something in a declaration begins a goroutine, or has the testing package do so.
+func begins(d ast.Decl) (found bool) {
+	ast.Inspect(d, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			found = true
+		case *ast.SelectorExpr:
+			found = found || slices.Contains([]string{"Go", "Parallel", "RunParallel", "AfterFunc"}, n.Sel.Name)
+		}
+		return !found
+	})
+	return found
 }
