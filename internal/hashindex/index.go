@@ -1,0 +1,146 @@
+// Package hashindex finds things by their keys. It is a hash table without cells of its own: a thing has room
+// for the link to the next of its chain, and the index is one pointer a thing. A Go map takes about 44 bytes
+// for a string and a pointer.
+//
+// It grows by linear hashing (W. Litwin, Linear hashing, VLDB 1980): when there are more things than chains,
+// one chain is divided, and when there are half as many, the last chain goes back to the one that it came of.
+// So no call takes longer because there are many things, and the room of those that have gone is given back.
+//
+// It owns the chains. It must not know the keys: a thing says whether it has one, and keeps the hash of it,
+// which who asks makes with a secret seed, so that keys cannot be chosen to collide.
+package hashindex
+
+import "math/bits"
+
+// Entry is what an index holds.
+type Entry[E any] interface {
+	*E
+	// Link is where the index keeps what follows in the chain. Nobody else touches it.
+	Link() **E
+	// Hash is the hash of its key. It stays the same while the thing is in the index.
+	Hash() uint32
+	// HasKey reports whether its key is this one.
+	HasKey(key []byte) bool
+}
+
+// segmentSize is how many chains are made room for at a time.
+const segmentSize = 64
+
+type segment[E any] [segmentSize]*E
+
+// Index holds things with different keys. The zero value is empty; it is not safe for concurrent use.
+//
+// Invariants (checked by check): a thing is in the chain that chainOf says; there are no more things than
+// chains, and no more chains than twice the things, but for the first; segments are as many as that takes.
+type Index[E any, P Entry[E]] struct {
+	segments []*segment[E]
+	chains   uint32
+	n        int
+}
+
+// Len is how many things there are.
+func (x *Index[E, P]) Len() int { return x.n }
+
+// Find returns the thing with a key and its hash; nil: there is none.
+func (x *Index[E, P]) Find(hash uint32, key []byte) *E {
+	if x.n == 0 {
+		return nil
+	}
+	e := *x.head(x.chainOf(hash))
+	for e != nil && !(P(e).Hash() == hash && P(e).HasKey(key)) {
+		e = *P(e).Link()
+	}
+	return e
+}
+
+// Add puts a thing in, whose key no other has.
+func (x *Index[E, P]) Add(e *E) {
+	if x.n++; x.n > int(x.chains) {
+		x.grow()
+	}
+	head := x.head(x.chainOf(P(e).Hash()))
+	*P(e).Link() = *head
+	*head = e
+}
+
+// Remove takes a thing out, which is in the index. Its key is not asked for.
+func (x *Index[E, P]) Remove(e *E) {
+	at := x.head(x.chainOf(P(e).Hash()))
+	for *at != e {
+		at = P(*at).Link()
+	}
+	*at = *P(e).Link()
+	*P(e).Link() = nil
+	x.n--
+	for x.chains > 1 && int(x.chains) > 2*x.n {
+		x.shrink()
+	}
+}
+
+// Each visits all things, in no order, until visit returns false. The index must not be changed meanwhile.
+func (x *Index[E, P]) Each(visit func(e *E) bool) {
+	for _, s := range x.segments {
+		for _, e := range s {
+			for ; e != nil; e = *P(e).Link() {
+				if !visit(e) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// head is where a chain begins.
+func (x *Index[E, P]) head(chain uint32) **E {
+	return &x.segments[chain/segmentSize][chain%segmentSize]
+}
+
+// chainOf is the chain for a hash: by as many bits as it takes to tell all chains apart, or by one less where
+// that chain has not come to be.
+func (x *Index[E, P]) chainOf(hash uint32) uint32 {
+	mask := uint32(1)<<bits.Len32(x.chains-1) - 1
+	if chain := hash & mask; chain < x.chains {
+		return chain
+	}
+	return hash & (mask >> 1)
+}
+
+// parent is the chain that another one, which is the last, was a part of.
+func parent(chain uint32) uint32 { return chain &^ (1 << (bits.Len32(chain) - 1)) }
+
+// grow makes one chain more, of a part of another.
+func (x *Index[E, P]) grow() {
+	last := x.chains
+	if last%segmentSize == 0 {
+		x.segments = append(x.segments, new(segment[E]))
+	}
+	if x.chains++; last == 0 {
+		return
+	}
+	to, at := x.head(last), x.head(parent(last))
+	for *at != nil {
+		e := *at
+		if x.chainOf(P(e).Hash()) != last {
+			at = P(e).Link()
+			continue
+		}
+		*at = *P(e).Link()
+		*P(e).Link() = *to
+		*to = e
+	}
+}
+
+// shrink makes the last chain a part of the one again that it came from.
+func (x *Index[E, P]) shrink() {
+	last := x.chains - 1
+	from, at := x.head(last), x.head(parent(last))
+	for *at != nil {
+		at = P(*at).Link()
+	}
+	*at, *from = *from, nil
+	if x.chains = last; last%segmentSize == 0 {
+		end := len(x.segments) - 1
+		x.segments[end] = nil
+		x.segments = x.segments[:end]
+	}
+}
