@@ -273,7 +273,7 @@ func (ex *executor) try(w *waiter) bool {
 	}
 	if _, undoes := w.call.(commands.Undoer); undoes && err == nil {
 		w.session.granted = w
-		w.session.pulse.granted(ex)
+		ex.watchGrant(w.session)
 	}
 	ex.answered(w, mark)
 	return true

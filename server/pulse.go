@@ -44,18 +44,18 @@ const (
 	leastPulseMS = 50
 )
 
-// pulse watches over one session's client. It is only touched under the executor.
+// pulse watches over one session's client. It is only touched under the executor. Each who waits has one, so
+// it is kept small: what can stand in the session does.
 type pulse struct {
-	session *session
-	timer   timer
+	timer   timer // of the session, as a watched
 	askedMS int64 // when the last sign of life was looked up
 	// silentMS is how long before that it was, or notKnown; leaseMS by which the peer is probed. Both fit:
 	// a lease is at most of so many milliseconds (lock-watchdog-timeout).
 	silentMS, leaseMS int32
-	// grant is watched since it was last granted a lock that it waited for; nil: it is taken to have
-	// heard of it.
-	grant *watchedGrant
 }
+
+// watched is a session whose pulse it is time to feel.
+type watched session
 
 // watchedGrant is a grant of which the client may not have heard.
 type watchedGrant struct {
@@ -85,39 +85,40 @@ func confirmMS(leaseMS int64) int64 { return min(max(leaseMS/3, leastConfirmMS),
 func (ex *executor) watchOver(s *session) {
 	p := s.pulse
 	if p == nil {
-		p = &pulse{session: s}
-		p.timer.Of = p
+		p = &pulse{}
+		p.timer.Of = (*watched)(s)
 		s.pulse = p
-		p.ask(ex, ex.store.NowMS())
+		p.ask(ex, s, ex.store.NowMS())
 	}
 	if p.known() && !p.timer.Queued() {
 		ex.timers.set(&p.timer, ex.store.NowMS()+ex.settings.LockWatchdogMS/renewalsPerLease)
 	}
 }
 
-// granted notes that the session was granted what it waited for.
-func (p *pulse) granted(ex *executor) {
+// watchGrant notes that a session was granted what it waited for.
+func (ex *executor) watchGrant(s *session) {
+	p := s.pulse
 	if p == nil || !p.known() { // nil: the wait was for no lock
 		return
 	}
-	if p.grant == nil {
-		p.grant = new(watchedGrant)
+	if s.unsure == nil {
+		s.unsure = new(watchedGrant)
 	}
-	p.grant.atMS = ex.store.NowMS() // whether the one before was answered is still to be known
-	at := p.grant.atMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
+	s.unsure.atMS = ex.store.NowMS() // whether the one before was answered is still to be known
+	at := s.unsure.atMS + confirmMS(ex.settings.LockWatchdogMS)/looksPerConfirm
 	if !p.timer.Queued() || p.timer.AtMS() > at {
 		ex.timers.set(&p.timer, at)
 	}
 }
 
-// ask looks up, at now, when something was heard of the client.
-func (p *pulse) ask(ex *executor, now int64) transport.Silence {
+// ask looks up, at now, when something was heard of the session's client.
+func (p *pulse) ask(ex *executor, s *session, now int64) transport.Silence {
 	lease := ex.settings.LockWatchdogMS
 	if int64(p.leaseMS) != lease { // CONFIG SET
 		p.leaseMS = int32(lease)
-		p.session.conn.GuardPeer(silenceMS(lease))
+		s.conn.GuardPeer(silenceMS(lease))
 	}
-	h := p.session.conn.Heard()
+	h := s.conn.Heard()
 	p.askedMS, p.silentMS = now, notKnown
 	if h.Known {
 		p.silentMS = int32(min(max(h.Lasts.Milliseconds(), notKnown+1), math.MaxInt32))
@@ -125,13 +126,13 @@ func (p *pulse) ask(ex *executor, now int64) transport.Silence {
 	return h
 }
 
-// lifeEndMS returns until when the client's locks are renewed at now. That may be later than
+// lifeEndMS returns until when the locks of a session's client are renewed at now. That may be later than
 // the time of the unit: see catchUp.
-func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
-	lease := ex.settings.LockWatchdogMS
+func (s *session) lifeEndMS(ex *executor, now int64) int64 {
+	p, lease := s.pulse, ex.settings.LockWatchdogMS
 	left := min(lease, max(p.heardMS()+silenceMS(lease)-now, 0)) // the less that is left, the more a new sign matters
 	if p.known() && (int64(p.leaseMS) != lease || now-p.askedMS > left/asksPerLease || now < p.askedMS) {
-		p.ask(ex, now)
+		p.ask(ex, s, now)
 	}
 	if !p.known() {
 		return now + lease
@@ -140,25 +141,26 @@ func (p *pulse) lifeEndMS(ex *executor, now int64) int64 {
 }
 
 // fire implements firer: it is time to look whether the client lives.
-func (p *pulse) fire(ex *executor) {
-	s, lease, now := p.session, ex.settings.LockWatchdogMS, ex.store.NowMS()
+func (of *watched) fire(ex *executor) {
+	s, lease, now := (*session)(of), ex.settings.LockWatchdogMS, ex.store.NowMS()
 	waits := s.waiter != nil && s.waiter.queues
-	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && p.grant == nil {
+	if s.dead || s.condemned || !waits && !s.keeps() && s.vouches.Len() == 0 && s.unsure == nil {
 		return // nobody depends on it
 	}
-	h := p.ask(ex, now)
+	p := s.pulse
+	h := p.ask(ex, s, now)
 	if !h.Known {
 		return
 	}
 	next := lease / renewalsPerLease
-	if p.grant != nil {
+	if s.unsure != nil {
 		confirm := confirmMS(lease)
-		switch since := p.grant.unansweredFor(h); {
+		switch since := s.unsure.unansweredFor(h); {
 		case since.Milliseconds() >= confirm*(looksPerConfirm-1)/looksPerConfirm: // the first look came a part later
 			ex.lose(s)
 			return
-		case !p.grant.unanswered && now-p.grant.atMS >= confirm:
-			p.grant = nil
+		case !s.unsure.unanswered && now-s.unsure.atMS >= confirm:
+			s.unsure = nil
 		default:
 			next = min(next, confirm/looksPerConfirm)
 		}

@@ -226,7 +226,7 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 	if s == nil {
 		return 0
 	}
-	return s.pulse.lifeEndMS(ex, now)
+	return s.lifeEndMS(ex, now)
 }
 
 // vouchedUntilMS returns until when a lock is renewed at now: by the session that acquired it, which lasts
@@ -242,7 +242,7 @@ func (ex *executor) vouchedUntilMS(owner []byte, db *store.DB, key string, now, 
 			break
 		}
 		if s.user.MayWrite(db.ID(), []byte(key)) {
-			end = max(end, s.pulse.lifeEndMS(ex, now))
+			end = max(end, s.lifeEndMS(ex, now))
 		}
 	}
 	return end
