@@ -121,7 +121,8 @@ type Host interface {
 
 // Wait is what a command that cannot be answered yet waits for.
 type Wait struct {
-	// Keys may point into Argv, as Owner may: the host copies what it keeps of them.
+	// Keys are words of the command, or copies of such, as Owner is: the host keeps the command, and finds
+	// them there.
 	Keys [][]byte
 	// DeadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
 	DeadlineMS int64
@@ -138,8 +139,8 @@ type Wait struct {
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool
-	// Call is what waits, or, if it is nil, Try and TimedOut are.
-	Call Waiting
+	// Lock is what waits for locks, if there is an Owner. For all others Try and TimedOut are.
+	Lock WaitingLock
 	// Try is called when a key has changed, in the order in which the clients began to wait. It either
 	// answers (reply written or error returned) and returns true, or returns false having done nothing.
 	Try func(c *Ctx) (bool, error)
@@ -163,8 +164,9 @@ type Undoer interface {
 
 // Waits is what waits.
 func (w *Wait) Waits() Waiting {
-	if w.Call != nil {
-		return w.Call
+	if w.Owner != nil {
+		own := w.Lock
+		return &own
 	}
 	return &waitingFuncs{w.Try, w.TimedOut}
 }

@@ -21,8 +21,8 @@ type lockCall struct {
 	grants []grant // of the keys, once they are locked; kept after a wait only
 }
 
-// waitingLock is what is kept of a call that waits. Keys and owner it finds in the words of the command.
-type waitingLock struct {
+// WaitingLock is what is kept of a call that waits. Keys and owner it finds in the words of the command.
+type WaitingLock struct {
 	leaseMS            int64    // as lease.ms
 	grants             *[]grant // nil: it has none
 	keys               int32
@@ -215,8 +215,8 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
-	own := &waitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
-	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Shared: l.shared, Call: own})
+	own := WaitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
+	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Shared: l.shared, Lock: own})
 	if err == nil {
 		l.tryAgain(c)
 	}
@@ -224,7 +224,7 @@ func (l *lockCall) park(c *Ctx) error {
 }
 
 // call is the call that waits, as it was.
-func (w *waitingLock) call(c *Ctx) lockCall {
+func (w *WaitingLock) call(c *Ctx) lockCall {
 	at := 1
 	if w.many {
 		at = 2 // behind numkeys
@@ -238,7 +238,7 @@ func (w *waitingLock) call(c *Ctx) lockCall {
 }
 
 // Try implements Waiting: it is the call's turn, after a wait.
-func (w *waitingLock) Try(c *Ctx) (bool, error) {
+func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 	l := w.call(c)
 	if _, err := l.lease.endMS(c); err != nil {
 		return false, err
@@ -255,13 +255,13 @@ func (w *waitingLock) Try(c *Ctx) (bool, error) {
 }
 
 // TimedOut implements Waiting.
-func (w *waitingLock) TimedOut(c *Ctx) {
+func (w *WaitingLock) TimedOut(c *Ctx) {
 	l := lockCall{many: w.many}
 	l.refuse(c)
 }
 
 // Undo implements Undoer.
-func (w *waitingLock) Undo(c *Ctx) {
+func (w *WaitingLock) Undo(c *Ctx) {
 	l := w.call(c)
 	if w.grants != nil {
 		l.grants = *w.grants

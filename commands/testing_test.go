@@ -340,6 +340,7 @@ type parkedWait struct {
 	argv   [][]byte
 	row    *Row
 	wait   Wait
+	call   Waiting
 }
 
 func (h *fakeHost) Park(c *Ctx, w Wait) error {
@@ -347,8 +348,9 @@ func (h *fakeHost) Park(c *Ctx, w Wait) error {
 	for i, arg := range c.Argv {
 		argv[i] = Clone(arg)
 	}
-	w.Keys, w.Owner, w.Call = CloneAll(w.Keys), Clone(w.Owner), w.Waits()
-	h.parked = append(h.parked, &parkedWait{c.Session.(*fakeClient), c.DB, argv, c.Row, w})
+	call := w.Waits()
+	w.Keys, w.Owner = CloneAll(w.Keys), Clone(w.Owner)
+	h.parked = append(h.parked, &parkedWait{c.Session.(*fakeClient), c.DB, argv, c.Row, w, call})
 	return nil
 }
 
@@ -468,7 +470,7 @@ func (f *fixture) try(p *parkedWait, held map[changedKey]bool) {
 	c := p.client.context(p.argv, p.row)
 	c.DB = p.db
 	f.trying = p
-	done, err := p.wait.Call.Try(c)
+	done, err := p.call.Try(c)
 	f.trying = nil
 	if done || err != nil {
 		f.unpark(p, c, err)
@@ -498,7 +500,7 @@ func (f *fixture) timeOut() {
 		if p.wait.DeadlineMS != 0 && p.wait.DeadlineMS <= f.nowMS {
 			c := p.client.context(p.argv, p.row)
 			c.DB = p.db
-			p.wait.Call.TimedOut(c)
+			p.call.TimedOut(c)
 			f.unpark(p, c, nil)
 		}
 	}

@@ -6,21 +6,50 @@ import (
 	"strings"
 )
 
-// Words are the words of a command in one piece of memory, each behind its length as a varint. A client that
-// waits keeps its command so: a slice for each word would take as much as the words.
+// Words are the words of a command in one piece of memory. A client that waits keeps its command so: a slice
+// for each word would take as much as the words. Before each word stands a varint: twice its length, or, for
+// one of knownWords, twice its number plus one, and then nothing follows.
 type Words string
+
+// knownWords are those that commands which wait often have, as clients write them. There is room for 64 with
+// a number of one byte.
+var knownWords = [...]string{"LOCK", "MLOCK", "PX", "EX", "WAIT", "SHARED", "ONCE", "lock", "mlock", "px", "ex", "wait", "shared", "once",
+	"BLPOP", "BRPOP", "BLMOVE", "BZPOPMIN", "BZPOPMAX", "LEFT", "RIGHT", "XREAD", "XREADGROUP", "GROUP", "COUNT", "BLOCK", "NOACK", "STREAMS",
+	"blpop", "brpop", "xread", "xreadgroup", "group", "count", "block", "streams", "30000"}
+
+// known is the number of a word in knownWords; -1: it is none of them.
+func known(word []byte) int {
+	const longest = len("XREADGROUP")
+	if len(word) < 2 || len(word) > longest {
+		return -1
+	}
+	for i, w := range knownWords {
+		if w == string(word) {
+			return i
+		}
+	}
+	return -1
+}
 
 // PackWords makes a copy of a command.
 func PackWords(argv [][]byte) Words {
 	size := 0
 	for _, word := range argv {
-		size += (bits.Len(uint(len(word))|1)+6)/7 + len(word)
+		if known(word) >= 0 {
+			size++
+		} else {
+			size += (bits.Len(uint(2*len(word))|1)+6)/7 + len(word)
+		}
 	}
 	var b strings.Builder
 	b.Grow(size)
-	var length [binary.MaxVarintLen64]byte
+	var head [binary.MaxVarintLen64]byte
 	for _, word := range argv {
-		b.Write(binary.AppendUvarint(length[:0], uint64(len(word))))
+		if n := known(word); n >= 0 {
+			b.WriteByte(byte(2*n + 1))
+			continue
+		}
+		b.Write(binary.AppendUvarint(head[:0], uint64(2*len(word))))
 		b.Write(word)
 	}
 	return Words(b.String())
@@ -34,18 +63,25 @@ func (w Words) next() (word string, rest Words) {
 		shift += 7
 	}
 	n |= int(w[i]) << shift
-	return string(w[i+1 : i+1+n]), w[i+1+n:]
+	if rest = w[i+1:]; n&1 == 1 {
+		return knownWords[n>>1], rest
+	}
+	return string(rest[:n>>1]), rest[n>>1:]
 }
 
 // Append appends the command to argv, with its text in a copy that stands in room if there is enough of it,
 // and returns both. The words are valid for as long as nobody else uses the room.
 func (w Words) Append(argv [][]byte, room []byte) (_ [][]byte, _ []byte) {
-	room = append(room[:0], w...)
+	if n := w.Bytes(); cap(room) < n {
+		room = make([]byte, 0, n)
+	}
+	room = room[:0]
 	for rest := w; rest != ""; {
 		var word string
 		word, rest = rest.next()
-		end := len(room) - len(rest)
-		argv = append(argv, room[end-len(word):end:end])
+		at := len(room)
+		room = append(room, word...)
+		argv = append(argv, room[at:len(room):len(room)])
 	}
 	return argv, room
 }
@@ -66,17 +102,21 @@ func (w Words) Bytes() (n int) {
 	return n
 }
 
-// mostShared is how long a command is at most of which a word may be shared: the whole of it lives for as
-// long as the word.
-const mostShared = 256
-
-// Own returns a copy of text. If it is one of the words of a short command it is just that word.
-func (w Words) Own(text []byte) string {
-	for rest := w; rest != "" && len(w) <= mostShared; {
+// Find returns where the first word with a text stands, for At; -1: there is none.
+func (w Words) Find(text []byte) int {
+	for rest := w; rest != ""; {
+		at := len(w) - len(rest)
 		var word string
 		if word, rest = rest.next(); word == string(text) {
-			return word
+			return at
 		}
 	}
-	return string(text)
+	return -1
+}
+
+// At returns the word that stands where Find has found it. It is no copy: whoever keeps it keeps the whole
+// command.
+func (w Words) At(at int) string {
+	word, _ := w[at:].next()
+	return word
 }

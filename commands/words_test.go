@@ -13,7 +13,7 @@ func TestWords(t *testing.T) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rng := rand.New(rand.NewPCG(seed, 0))
-	sizes := []int{0, 1, 127, 128, 129, 16383, 16384, 16385, 1 << 21}
+	sizes := []int{0, 1, 63, 64, 65, 127, 128, 8191, 8192, 16384, 1 << 21}
 	var argv [][]byte
 	var room []byte
 	for range 300 {
@@ -28,7 +28,10 @@ func TestWords(t *testing.T) {
 			for j := range want[i] {
 				want[i][j] = byte(rng.Uint32())
 			}
-			total += size
+			if rng.IntN(3) == 0 {
+				want[i] = []byte(knownWords[rng.IntN(len(knownWords))])
+			}
+			total += len(want[i])
 		}
 		w := PackWords(want)
 		require.Equal(t, total, w.Bytes())
@@ -38,7 +41,7 @@ func TestWords(t *testing.T) {
 		for i, word := range want {
 			require.True(t, string(word) == string(argv[i]), "word %d of %d bytes", i, len(word))
 			require.Equal(t, len(argv[i]), cap(argv[i]))
-			require.True(t, w.Own(word) == string(word))
+			require.True(t, w.At(w.Find(word)) == string(word))
 		}
 		own := w.Argv()
 		clear(room)
@@ -47,11 +50,25 @@ func TestWords(t *testing.T) {
 			require.True(t, string(word) == string(own[i]))
 		}
 	}
-	require.Equal(t, "other", PackWords([][]byte{[]byte("LOCK"), []byte("k")}).Own([]byte("other")))
+	require.Equal(t, -1, PackWords([][]byte{[]byte("LOCK"), []byte("k")}).Find([]byte("other")))
 	call := [][]byte{[]byte("LOCK"), []byte("lock:000000000007"), []byte("owner")}
 	var w Words
 	require.LessOrEqual(t, testing.AllocsPerRun(100, func() { w = PackWords(call) }), 1.0)
-	require.Zero(t, testing.AllocsPerRun(100, func() { _ = w.Own(call[1]) }))
+	require.Zero(t, testing.AllocsPerRun(100, func() { _ = w.At(w.Find(call[1])) }))
 	argv, room = make([][]byte, 0, 8), make([]byte, 0, 128)
 	require.Zero(t, testing.AllocsPerRun(100, func() { argv, room = w.Append(argv[:0], room) }))
+}
+
+// Each of the words that have a number is found, and takes one byte.
+func TestKnownWords(t *testing.T) {
+	seen := map[string]bool{}
+	for i, word := range knownWords {
+		require.False(t, seen[word], word)
+		seen[word] = true
+		require.Equal(t, i, known([]byte(word)), word)
+		w := PackWords([][]byte{[]byte(word)})
+		require.Len(t, w, 1, word)
+		require.Equal(t, word, string(w.Argv()[0]))
+		require.Equal(t, -1, known([]byte(word+"x")))
+	}
 }

@@ -48,28 +48,27 @@ import (
 // holder returns the owner that holds the lock at a queue's key, and its claimant if it waits for something
 // itself. If the lock has shared holders there is no owner, and they are found in l.
 func (ex *executor) holder(q *queue) (owner []byte, c *claimant, l commands.LockState) {
-	l, err := commands.FindLock(ex.store.DB(int(q.db)), []byte(q.key))
+	l, err := commands.FindLock(q.db(), []byte(q.key()))
 	if err != nil || l.Holds == 0 {
 		return nil, nil, l
 	}
-	return l.Owner, ex.parking.claimants[string(l.Owner)], l
+	return l.Owner, ex.parking.claimantOf(l.Owner), l
 }
 
 // eachSharer visits those of a lock's holders that wait for something, until visit returns false.
 func (ex *executor) eachSharer(q *queue, l *commands.LockState, visit func(c *claimant) bool) {
-	r := ex.store.DB(int(q.db)).Peek([]byte(q.key))
-	if len(ex.parking.claimants) >= l.Shares {
+	r := q.db().Peek([]byte(q.key()))
+	if ex.parking.claimants.Len() >= l.Shares {
 		commands.EachHolder(r, func(h commands.Holder) bool {
-			c := ex.parking.claimants[string(h.Owner)]
+			c := ex.parking.claimantOf(h.Owner)
 			return c == nil || visit(c)
 		})
 		return
 	}
-	for name, c := range ex.parking.claimants {
-		if _, holds := commands.HolderOf(r, []byte(name)); holds && !visit(c) {
-			return
-		}
-	}
+	ex.parking.claimants.Each(func(c *claimant) bool {
+		_, holds := commands.HolderOf(r, []byte(c.first.owner()))
+		return !holds || visit(c)
+	})
 }
 
 // search looks for a way from one owner back to itself.
@@ -103,7 +102,7 @@ func (s *search) run() []link {
 	for len(s.todo) > 0 && s.looked < searchLimit {
 		c := s.todo[0]
 		s.todo = s.todo[1:]
-		for next := c.first; next != nil && s.looked < searchLimit; next = next.younger {
+		for next := c.first; next != nil && s.looked < searchLimit; next = next.younger() {
 			if s.follow(next) {
 				return s.circle()
 			}
@@ -114,7 +113,7 @@ func (s *search) run() []link {
 
 // follow goes to everyone whom a waiter waits for; true: the search is at its end.
 func (s *search) follow(w *waiter) bool {
-	for pl := w.first(); pl != nil; pl = pl.sibling {
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
 		if s.looked++; s.looked > searchLimit {
 			return false
 		}
@@ -127,18 +126,18 @@ func (s *search) follow(w *waiter) bool {
 			if own {
 				continue
 			}
-		} else if owner != nil && string(owner) == w.claimant.name {
-			pl.queue.extras().holderWaits = w.claimant.name
+		} else if owner != nil && string(owner) == w.owner() {
+			pl.queue.extras().holderWaits = strings.Clone(w.owner())
 			continue
 		}
 		if c != nil && s.reach(c, w, pl.queue) {
 			return true
 		}
-		if pl.queue.branches == nil {
+		if pl.queue.branches() == nil {
 			continue
 		}
 		first := s.firstIn(pl.queue, w)
-		for b := pl.queue.branches; b != nil && s.looked < searchLimit; b = b.next {
+		for b := pl.queue.branches(); b != nil && s.looked < searchLimit; b = b.next {
 			s.looked++
 			if other := b.place.waiter; other.number < first.number && s.reach(other.claimant, w, pl.queue) {
 				return true
@@ -151,7 +150,7 @@ func (s *search) follow(w *waiter) bool {
 // followShares goes to those of a lock's holders whom a waiter waits for; end: as of follow. own: the
 // waiter's owner is one of them, and waits for nobody else.
 func (s *search) followShares(w *waiter, pl *place, l *commands.LockState) (end, own bool) {
-	mine, own := commands.HolderOf(s.ex.store.DB(int(pl.queue.db)).Peek([]byte(pl.queue.key)), []byte(w.claimant.name))
+	mine, own := commands.HolderOf(w.db.Peek([]byte(pl.key())), []byte(w.owner()))
 	switch {
 	case own && (mine.Exclusive > 0 || w.shared):
 		return false, true
@@ -179,7 +178,7 @@ func (s *search) behindWriter(pl *place) bool {
 // firstIn returns the one of a waiter's owner that came first of those in a queue in which the waiter
 // stands.
 func (s *search) firstIn(q *queue, w *waiter) *waiter {
-	for other := w.claimant.first; other != w; other = other.younger {
+	for other := w.claimant.first; other != w; other = other.younger() {
 		if s.looked++; s.looked > searchLimit || other.standsIn(q) {
 			return other
 		}
@@ -195,7 +194,7 @@ func (s *search) reach(c *claimant, w *waiter, q *queue) bool {
 	if s.reached == nil {
 		s.reached = make(map[*claimant]link)
 	}
-	s.reached[c] = link{w, q.key}
+	s.reached[c] = link{w, q.key()}
 	s.todo = append(s.todo, c)
 	return c == s.target
 }
@@ -245,7 +244,7 @@ func (ex *executor) refuseCircle(links []link) error {
 	w := links[0].waiter
 	var words, told []string
 	for _, l := range links {
-		owner, key := l.waiter.claimant.name, l.key
+		owner, key := l.waiter.owner(), l.key
 		words = append(words, owner, key)
 		if !w.session.user.MayRead(l.waiter.db.ID(), []byte(key)) {
 			key = hiddenLock

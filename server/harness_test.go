@@ -177,9 +177,7 @@ func checkParking(t testing.TB, srv *Server) {
 	defer srv.executor.mu.Unlock()
 	require.Zero(t, srv.executor.parking.count)
 	require.Zero(t, srv.executor.parking.ofLocks)
-	for db, queues := range srv.executor.parking.queues {
-		require.Empty(t, queues, "database %d", db)
-	}
+	require.Zero(t, srv.executor.parking.numQueues())
 	require.Empty(t, srv.executor.parking.ready)
 	for id, s := range srv.executor.clients {
 		require.Nil(t, s.waiter, "client %d", id)

@@ -146,7 +146,7 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("watching_clients", ex.watching.clients)
 	t.Line("clients_in_timeout_table", ex.parking.timed)
 	t.Line("total_watched_keys", lengths(ex.watching.watches))
-	t.Line("total_blocking_keys", lengths(ex.parking.queues))
+	t.Line("total_blocking_keys", ex.parking.numQueues())
 	t.Line("total_blocking_keys_on_nokey", ex.parking.keysThatEnd())
 }
 

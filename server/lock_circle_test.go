@@ -230,7 +230,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Empty(t, srv.executor.parking.claimants)
+		require.Zero(t, srv.executor.parking.claimants.Len())
 	}
 	require.Positive(t, refused, "no circle arose behind anybody's back")
 	t.Logf("%d were refused while they waited", refused)

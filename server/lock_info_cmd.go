@@ -97,7 +97,7 @@ func lockInfo(c *commands.Ctx) error {
 
 // writeQueue writes the fields that tell of those who wait for a lock.
 func writeQueue(c *commands.Ctx, key []byte, most int64) {
-	q := sessionOf(c).executor.parking.queues[c.DB.ID()][string(key)]
+	q := sessionOf(c).executor.parking.queueOf(c.DB.ID(), key)
 	if most >= 0 {
 		c.Out.BulkString("waiting")
 		c.Out.Int(int64(q.numClaims()))
@@ -237,7 +237,7 @@ func writeWaiters(c *commands.Ctx, q *queue, most int64) {
 // write writes the four fields that tell of a waiter.
 func (w *waiter) write(out *resp.Writer) {
 	out.BulkString("owner")
-	out.BulkString(w.claimant.name)
+	out.BulkString(w.owner())
 	writeClient(out, w.session)
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
 	writeKnown(out, "deadline", w.deadlineMS())
@@ -252,8 +252,8 @@ func lockWaiters(c *commands.Ctx) error {
 	for a := c.Args(); a.More(); {
 		switch a.Option() {
 		case "OWNER":
-			w, next = nil, func(w *waiter) *waiter { return w.younger }
-			if of := p.claimants[string(a.Bytes())]; of != nil {
+			w, next = nil, (*waiter).younger
+			if of := p.claimantOf(a.Bytes()); of != nil {
 				w = of.first
 			}
 		case "COUNT":
@@ -267,7 +267,7 @@ func lockWaiters(c *commands.Ctx) error {
 	}
 	var found []*waiter
 	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < searchLimit; w = next(w) {
-		looked += int(w.places)
+		looked += w.places()
 		if w.db == c.DB && w.readable(user) {
 			found = append(found, w)
 		}
@@ -284,8 +284,8 @@ func lockWaiters(c *commands.Ctx) error {
 
 // readable reports whether a user may read all keys that a waiter waits for.
 func (w *waiter) readable(u *acl.User) bool {
-	for pl := w.first(); pl != nil; pl = pl.sibling {
-		if !u.MayRead(int(pl.queue.db), []byte(pl.queue.key)) {
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
+		if !u.MayRead(w.db.ID(), []byte(pl.key())) {
 			return false
 		}
 	}
@@ -296,12 +296,12 @@ func (w *waiter) readable(u *acl.User) bool {
 // shared ones the owners, up to some.
 func (w *waiter) writeLocks(c *commands.Ctx) {
 	const most = 64
-	left := min(int(w.places), most)
+	left := min(w.places(), most)
 	c.Out.Array(left)
-	for pl := w.first(); left > 0; pl, left = pl.sibling, left-1 {
+	for pl := w.first(); left > 0; pl, left = pl.sibling(), left-1 {
 		pair, n := c.Out.DeferArray(), 1
-		c.Out.BulkString(pl.queue.key)
-		if r := c.DB.Peek([]byte(pl.queue.key)); r.Kind() == store.Hash {
+		c.Out.BulkString(pl.key())
+		if r := c.DB.Peek([]byte(pl.key())); r.Kind() == store.Hash {
 			commands.EachHolder(r, func(h commands.Holder) bool {
 				c.Out.Bulk(h.Owner)
 				n++

@@ -313,7 +313,7 @@ func TestLocksAgainstAModel(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Empty(t, srv.executor.parking.claimants)
+		require.Zero(t, srv.executor.parking.claimants.Len())
 	}
 	t.Logf("%d were refused while they waited", refused)
 }

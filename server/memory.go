@@ -43,11 +43,11 @@ const (
 	sessionBytes = int(unsafe.Sizeof(session{})) + 512
 	// watchBytes is what a watched key takes beside its name: the struct, and its places in lists.
 	watchBytes = 160
-	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner's place
-	// in a map, the watch over its client, and what the command keeps. placeBytes is what each of its places
-	// takes, if nobody else waits there.
-	waiterBytes = int(unsafe.Sizeof(waiter{})-unsafe.Sizeof(place{})+unsafe.Sizeof(claimant{})+unsafe.Sizeof(pulse{})) + 80
-	placeBytes  = int(unsafe.Sizeof(place{})+unsafe.Sizeof(queue{})) + 56
+	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
+	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
+	// if nobody else waits there.
+	waiterBytes = int(unsafe.Sizeof(waiter{})-unsafe.Sizeof(place{})+unsafe.Sizeof(claimant{})+unsafe.Sizeof(pulse{})) + 8
+	placeBytes  = int(unsafe.Sizeof(place{})+unsafe.Sizeof(queue{})) + 8
 	// wordBytes is what a word of a command takes beside its text: the slice.
 	wordBytes = 24
 )
@@ -103,7 +103,13 @@ func (s *session) bytes() int {
 }
 
 // bytes is what a waiter takes, with what there is for its sake.
-func (w *waiter) bytes() int { return waiterBytes + len(w.words) + placeBytes*int(w.places) }
+func (w *waiter) bytes() int {
+	n := waiterBytes + len(w.words) + placeBytes*w.places()
+	if w.extra != nil {
+		n += int(unsafe.Sizeof(waiterExtra{}))
+	}
+	return n
+}
 
 // outputHeld is the memory that output takes which the client has not taken yet. What it was sent in the
 // running slice is on its way, and counts when the connection turns out to hold it.

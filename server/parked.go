@@ -22,8 +22,11 @@ import (
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
-	w := &waiter{session: s, row: c.Row, db: c.DB, call: wait.Waits(), words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
+	w := &waiter{session: s, row: c.Row, db: c.DB, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
 		kind: wait.Kind, queues: wait.Queue, shared: wait.Shared, endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
+	if wait.Owner == nil {
+		w.rarely().call = wait.Waits()
+	}
 	if wait.DeadlineMS != 0 {
 		ex.timers.set(&w.extras().timer, wait.DeadlineMS)
 	}
@@ -80,7 +83,7 @@ func (w *waiter) fire(ex *executor) { ex.timeOut(w) }
 // timeOut answers a waiter whose time is up.
 func (ex *executor) timeOut(w *waiter) {
 	ex.answer(w, func(c *commands.Ctx) error {
-		w.call.TimedOut(c)
+		w.call().TimedOut(c)
 		return nil
 	})
 }
@@ -157,7 +160,7 @@ func (ex *executor) serveQueue(q *queue) {
 		w, next := pl.waiter, pl.next
 		if w.kind != store.None {
 			if held == unknownKind {
-				held = ex.store.DB(int(q.db)).Peek([]byte(q.key)).Kind()
+				held = w.db.Peek([]byte(pl.key())).Kind()
 			}
 			if held != w.kind { // another key of its may be ready, and then has its own turn
 				pl = next
@@ -167,7 +170,7 @@ func (ex *executor) serveQueue(q *queue) {
 		if head == nil || !w.queues {
 			if ex.try(w) {
 				held = unknownKind
-				if w.granted && w.claimant != nil && w.claimant.n > 0 {
+				if w.granted && w.claimant != nil && w.claimant.first != nil {
 					granted = append(granted, w.claimant)
 				}
 			} else if w.queues {
@@ -203,7 +206,7 @@ func (ex *executor) serveQueue(q *queue) {
 // tried. False: somebody was condemned, and it is to be done again.
 func (ex *executor) serveOwner(q *queue, head *waiter, c *claimant) bool {
 	for w := c.first; w != nil; {
-		next := w.younger
+		next := w.younger()
 		if w != head && w.standsIn(q) {
 			if ex.try(w); len(ex.condemned) > 0 {
 				ex.parking.makeReady(q)
@@ -246,7 +249,7 @@ func (ex *executor) try(w *waiter) bool {
 			start = time.Now()
 		}
 		err = ex.contain(w.row, func() (err error) {
-			done, err = w.call.Try(&c.Ctx)
+			done, err = w.call().Try(&c.Ctx)
 			return err
 		})
 		if w.timed {
@@ -271,7 +274,7 @@ func (ex *executor) try(w *waiter) bool {
 	if w.granted && w.ofLocks {
 		ex.stats.LocksOf(w.db.ID()).Handoffs++
 	}
-	if _, undoes := w.call.(commands.Undoer); undoes && err == nil {
+	if _, undoes := w.call().(commands.Undoer); undoes && err == nil {
 		w.session.granted = w
 		ex.watchGrant(w.session)
 	}
@@ -287,7 +290,7 @@ func (ex *executor) undo(w *waiter) {
 	if ex.follows {
 		return
 	}
-	u, ok := w.call.(commands.Undoer)
+	u, ok := w.call().(commands.Undoer)
 	if !ok {
 		return
 	}
@@ -343,7 +346,7 @@ func (ex *executor) spareCtx(c *waiterCtx) {
 
 // tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	q := ex.parking.queues[c.DB.ID()][string(key)]
+	q := ex.parking.queueOf(c.DB.ID(), key)
 	if q == nil {
 		return
 	}
@@ -362,7 +365,7 @@ func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
 	if ex.parking.count == 0 {
 		return false
 	}
-	q := ex.parking.queues[c.DB.ID()][string(key)]
+	q := ex.parking.queueOf(c.DB.ID(), key)
 	if q == nil {
 		return false
 	}

@@ -1,34 +1,35 @@
 package server
 
 import (
+	"hash/maphash"
 	"time"
 
 	"lockserver/commands"
+	"lockserver/internal/hashindex"
 	"lockserver/server/testmode"
 	"lockserver/store"
 )
 
-// Who waits for which keys, and on whose behalf. It is data: parked.go puts waiters in and serves them, and
-// deadlock.go looks for circles of them.
+// Who waits for which keys; claimant.go says on whose behalf. It is data: parked.go puts waiters in and
+// serves them, and deadlock.go looks for circles of them.
 
 // waiter is one parked command. There may be as many as there are connections, so it is kept small: what few
-// have stands in waiterExtra.
+// have stands in waiterExtra, and texts are read out of its command.
 type waiter struct {
 	session *session
 	row     *commands.Row
 	db      *store.DB
-	call    commands.Waiting
-	words   commands.Words // its command
-	place   place          // in the queue of its first key; the others follow it
-	extra   *waiterExtra   // nil: nothing of it
+	words   commands.Words       // its command
+	lock    commands.WaitingLock // what waits, if that is for locks; for anything else see call
+	place   place                // in the queue of its first key; the others follow it
+	extra   *waiterExtra         // nil: nothing of it
 	sinceUS int64
 
 	number         uint64    // rises from waiter to waiter
 	claimant       *claimant // whose waiter it is, if it waits for locks
-	older, younger *waiter   // the claimant's others
 	before, behind *waiter   // those that wait for locks, in the order in which they began
 	took           time.Duration
-	places         int32      // how many keys it waits for
+	keyAt, ownerAt int32      // where in words its first key stands, and whose waiter it is
 	kind           store.Kind // as commands.Wait.Kind
 	queues         bool       // as commands.Wait.Queue
 	shared         bool       // as commands.Wait.Shared
@@ -39,10 +40,17 @@ type waiter struct {
 	muted          bool       // CLIENT REPLY OFF or SKIP was in force when the command came
 }
 
-// waiterExtra is what a waiter without a deadline has none of.
+// waiterExtra is what a waiter for a lock without a deadline has none of.
 type waiterExtra struct {
 	timer timer           // of its deadline
 	fault *testmode.Fault // what becomes of its reply, on purpose; nil: nothing
+	rare  *waiterRare     // nil: nothing of it
+}
+
+// waiterRare is what a waiter for a lock does not have whose owner has no other one.
+type waiterRare struct {
+	call           commands.Waiting // what waits, if that is not for locks
+	older, younger *waiter          // the claimant's others
 }
 
 // extras is the waiter's extra, from now on there.
@@ -52,6 +60,41 @@ func (w *waiter) extras() *waiterExtra {
 		w.extra.timer.Of = w
 	}
 	return w.extra
+}
+
+// rarely is the waiter's waiterRare, from now on there.
+func (w *waiter) rarely() *waiterRare {
+	e := w.extras()
+	if e.rare == nil {
+		e.rare = &waiterRare{}
+	}
+	return e.rare
+}
+
+// call is what waits.
+func (w *waiter) call() commands.Waiting {
+	if w.ofLocks {
+		return &w.lock
+	}
+	return w.extra.rare.call
+}
+
+// owner is whose waiter it is, if it waits for locks.
+func (w *waiter) owner() string { return w.words.At(int(w.ownerAt)) }
+
+// older and younger are the waiters beside it of the same owner; nil: there is none.
+func (w *waiter) older() *waiter {
+	if w.extra == nil || w.extra.rare == nil {
+		return nil
+	}
+	return w.extra.rare.older
+}
+
+func (w *waiter) younger() *waiter {
+	if w.extra == nil || w.extra.rare == nil {
+		return nil
+	}
+	return w.extra.rare.younger
 }
 
 // deadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
@@ -67,11 +110,42 @@ type place struct {
 	waiter     *waiter
 	queue      *queue // nil: it has left
 	prev, next *place
-	sibling    *place  // of the same waiter, in the order of its keys
-	branch     *branch // nil: none
+	extra      *placeExtra // nil: nothing of it
 }
 
-// branch is a place in the list queue.branches: see deadlock.go.
+// placeExtra is what a place does not have whose waiter waits for one key, and is its owner's only one.
+type placeExtra struct {
+	sibling *place  // of the same waiter, in the order of its keys
+	branch  *branch // nil: none
+	keyAt   int32   // where in the waiter's words the key stands; not of its first place
+}
+
+// extras is the place's extra, from now on there.
+func (pl *place) extras() *placeExtra {
+	if pl.extra == nil {
+		pl.extra = &placeExtra{}
+	}
+	return pl.extra
+}
+
+// sibling is placeExtra.sibling.
+func (pl *place) sibling() *place {
+	if pl.extra == nil {
+		return nil
+	}
+	return pl.extra.sibling
+}
+
+// key is the key in whose queue it stands. It is no copy: see commands.Words.At.
+func (pl *place) key() string {
+	w := pl.waiter
+	if pl == &w.place {
+		return w.words.At(int(w.keyAt))
+	}
+	return w.words.At(int(pl.extra.keyAt))
+}
+
+// branch is a place in the list queueExtra.branches: see deadlock.go.
 type branch struct {
 	place      *place
 	prev, next *branch
@@ -85,22 +159,39 @@ func (w *waiter) first() *place {
 	return &w.place
 }
 
-// queue is the waiters of one key, oldest first.
-type queue struct {
-	key         string
-	first, last *place
-	branches    *branch     // those that wait for more than this key, in no order
-	extra       *queueExtra // nil: nothing of it
-	db          int32
-	claims      int32 // how many of them wait for a lock
-	shared      bool  // the lock had shared holders when the queue was last served
-	ready       bool  // stands in parking.ready
+// places is how many keys the waiter waits for.
+func (w *waiter) places() (n int) {
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
+		n++
+	}
+	return n
 }
+
+// queue is the waiters of one key, oldest first. One that nobody stands in any more is in no index.
+type queue struct {
+	link        *queue // hashindex.Index's
+	first, last *place
+	extra       *queueExtra // nil: nothing of it
+	hash        uint32      // of the key
+	claims      int32       // how many of them wait for a lock
+	shared      bool        // the lock had shared holders when the queue was last served
+	ready       bool        // stands in parking.ready
+}
+
+// Link, Hash and HasKey make it a hashindex.Entry.
+func (q *queue) Link() **queue          { return &q.link }
+func (q *queue) Hash() uint32           { return q.hash }
+func (q *queue) HasKey(key []byte) bool { return q.key() == string(key) }
+
+// key and db are those of the waiters, of which there is one at least.
+func (q *queue) key() string   { return q.first.key() }
+func (q *queue) db() *store.DB { return q.first.waiter.db }
 
 // queueExtra is what few queues have.
 type queueExtra struct {
-	holderWaits string // the owner that holds the lock, if it also waits here, for more than this key
-	again       *retry // nil: nobody has asked for one
+	branches    *branch // those that wait for more than this key, or whose owner has another waiter, in no order
+	holderWaits string  // the owner that holds the lock, if it also waits here, for more than this key
+	again       *retry  // nil: nobody has asked for one
 }
 
 // extras is the queue's extra, from now on there.
@@ -109,6 +200,14 @@ func (q *queue) extras() *queueExtra {
 		q.extra = &queueExtra{}
 	}
 	return q.extra
+}
+
+// branches is queueExtra.branches.
+func (q *queue) branches() *branch {
+	if q.extra == nil {
+		return nil
+	}
+	return q.extra.branches
 }
 
 // holderWaits is queueExtra.holderWaits; empty: there is none.
@@ -127,8 +226,9 @@ type retry struct {
 
 // parking holds every waiter. It is only touched under the executor.
 type parking struct {
-	queues    []map[string]*queue // a database each; nil: nobody has waited there
-	claimants map[string]*claimant
+	queues    []hashindex.Index[queue, *queue] // a database each
+	claimants hashindex.Index[claimant, *claimant]
+	seed      maphash.Seed // of both
 	count     int
 	timed     int // those of them whose wait has an end
 	// endingWithKey are those that also end when the key goes (XREADGROUP).
@@ -147,20 +247,39 @@ type parking struct {
 }
 
 func newParking(databases int, ts *timers) *parking {
-	p := &parking{timers: ts, queues: make([]map[string]*queue, databases), claimants: make(map[string]*claimant), locks: make([]int, databases)}
+	p := &parking{timers: ts, queues: make([]hashindex.Index[queue, *queue], databases), seed: maphash.MakeSeed(), locks: make([]int, databases)}
 	p.goOn.Of = p
 	return p
 }
 
+// hash is the hash of a key or an owner.
+func (p *parking) hash(text []byte) uint32 { return uint32(maphash.Bytes(p.seed, text)) }
+
+// queueOf is the queue of a key; nil: nobody waits for it.
+func (p *parking) queueOf(db int, key []byte) *queue {
+	if p.queues[db].Len() == 0 {
+		return nil
+	}
+	return p.queues[db].Find(p.hash(key), key)
+}
+
+// claimantOf is who waits by the name of owner; nil: nobody does.
+func (p *parking) claimantOf(owner []byte) *claimant {
+	if p.claimants.Len() == 0 {
+		return nil
+	}
+	return p.claimants.Find(p.hash(owner), owner)
+}
+
 // keyChanged makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
 func (p *parking) keyChanged(db int, key []byte) {
-	if q := p.queues[db][string(key)]; q != nil {
+	if q := p.queueOf(db, key); q != nil {
 		p.makeReady(q)
 	}
 	if store.IsCompanion(key) {
 		bare, whole := commands.LocksOf(key)
 		for _, lock := range [][]byte{bare, whole} {
-			if q := p.queues[db][string(lock)]; q != nil && len(lock) > 0 {
+			if q := p.queueOf(db, lock); q != nil && len(lock) > 0 {
 				p.makeReady(q)
 			}
 		}
@@ -169,9 +288,10 @@ func (p *parking) keyChanged(db int, key []byte) {
 
 // databaseChanged is keyChanged for every key of a database.
 func (p *parking) databaseChanged(db int) {
-	for _, q := range p.queues[db] {
+	p.queues[db].Each(func(q *queue) bool {
 		p.makeReady(q)
-	}
+		return true
+	})
 }
 
 func (p *parking) makeReady(q *queue) {
@@ -187,29 +307,29 @@ func (p *parking) enter(w *waiter, keys [][]byte, owner []byte) {
 	db := w.db.ID()
 	last := (*place)(nil)
 	for _, key := range keys {
-		q := p.queues[db][string(key)]
+		hash := p.hash(key)
+		q := p.queues[db].Find(hash, key)
 		if q == nil {
-			q = &queue{db: int32(db), key: w.words.Own(key)}
-			if p.queues[db] == nil {
-				p.queues[db] = make(map[string]*queue)
-			}
-			p.queues[db][q.key] = q
+			q = &queue{hash: hash}
+			p.queues[db].Add(q)
 		} else if q.last.waiter == w {
 			continue // the same key twice in one command
 		}
 		pl := &w.place
 		if last != nil {
 			pl = new(place)
-			last.sibling = pl
+			last.extras().sibling = pl
+			pl.extras().keyAt = w.find(key)
+		} else {
+			w.keyAt = w.find(key)
 		}
-		*pl = place{waiter: w, queue: q, prev: q.last}
+		pl.waiter, pl.queue, pl.prev = w, q, q.last
 		if q.last != nil {
 			q.last.next = pl
 		} else {
 			q.first = pl
 		}
 		q.last, last = pl, pl
-		w.places++
 	}
 	p.tally(w, 1)
 	p.entered++
@@ -221,17 +341,26 @@ func (p *parking) enter(w *waiter, keys [][]byte, owner []byte) {
 	}
 }
 
+// find returns where in a waiter's command one of its words stands.
+func (w *waiter) find(word []byte) int32 {
+	at := w.words.Find(word)
+	if at < 0 {
+		panic("server: a command waits for what is none of its words")
+	}
+	return int32(at)
+}
+
 // leave takes a waiter out of all its queues.
 func (p *parking) leave(w *waiter) {
 	if w.claimant != nil {
 		p.ofLocks--
 		p.locks[w.db.ID()]--
-		if !w.granted && w.younger != nil {
+		if !w.granted && w.younger() != nil {
 			p.leftBehind(w)
 		}
 		p.disclaim(w)
 	}
-	for pl := w.first(); pl != nil; pl = pl.sibling {
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
 		q := pl.queue
 		if pl.prev != nil {
 			pl.prev.next = pl.next
@@ -244,7 +373,7 @@ func (p *parking) leave(w *waiter) {
 			q.last = pl.prev
 		}
 		if q.first == nil {
-			delete(p.queues[q.db], q.key)
+			p.queues[w.db.ID()].Remove(q)
 			if q.extra != nil && q.extra.again != nil {
 				p.timers.stop(&q.extra.again.timer)
 			}
@@ -252,7 +381,7 @@ func (p *parking) leave(w *waiter) {
 			p.makeReady(q) // a new head: it may be able to go where the old one could not
 		}
 	}
-	w.place, w.places = place{}, 0
+	w.place = place{}
 	p.tally(w, -1)
 }
 
@@ -272,182 +401,33 @@ func (p *parking) keysThatEnd() (n int) {
 	if p.endingWithKey == 0 {
 		return 0
 	}
-	for _, queues := range p.queues {
-		for _, q := range queues {
+	for db := range p.queues {
+		p.queues[db].Each(func(q *queue) bool {
 			for pl := q.first; pl != nil; pl = pl.next {
 				if pl.waiter.endsWithKey {
 					n++
 					break
 				}
 			}
-		}
+			return true
+		})
+	}
+	return n
+}
+
+// numQueues is for how many keys somebody waits.
+func (p *parking) numQueues() (n int) {
+	for db := range p.queues {
+		n += p.queues[db].Len()
 	}
 	return n
 }
 
 func (w *waiter) standsIn(q *queue) bool {
-	for pl := w.first(); pl != nil; pl = pl.sibling {
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
 		if pl.queue == q {
 			return true
 		}
 	}
 	return false
 }
-
-// claimant is an owner of whom something is parked.
-type claimant struct {
-	name string
-	// first is the oldest of its waiters, whose siblings are the others, n in all.
-	first, last *waiter
-	n           int
-	suspected   bool // stands in parking.suspects
-}
-
-// claim notes that a waiter has begun to wait for its owner.
-func (p *parking) claim(w *waiter, owner []byte) {
-	c := p.claimants[string(owner)]
-	if c == nil {
-		c = &claimant{name: w.words.Own(owner)}
-		p.claimants[c.name] = c
-	}
-	w.claimant, w.older = c, c.last
-	if c.last != nil {
-		c.last.younger = w
-	} else {
-		c.first = w
-	}
-	c.last = w
-	c.n++
-	for pl := w.first(); pl != nil; pl = pl.sibling {
-		pl.queue.claims++
-	}
-	if w.before = p.latest; w.before != nil {
-		w.before.behind = w
-	} else {
-		p.longest = w
-	}
-	p.latest = w
-	switch {
-	case c.n == 2:
-		c.first.branch()
-		w.branch()
-	case c.n > 2 || w.places > 1:
-		w.branch()
-	}
-}
-
-// disclaim is the end of claim.
-func (p *parking) disclaim(w *waiter) {
-	c := w.claimant
-	if w.older != nil {
-		w.older.younger = w.younger
-	} else {
-		c.first = w.younger
-	}
-	if w.younger != nil {
-		w.younger.older = w.older
-	} else {
-		c.last = w.older
-	}
-	if w.before != nil {
-		w.before.behind = w.behind
-	} else {
-		p.longest = w.behind
-	}
-	if w.behind != nil {
-		w.behind.before = w.before
-	} else {
-		p.latest = w.before
-	}
-	w.older, w.younger, w.before, w.behind = nil, nil, nil, nil
-	for pl := w.first(); pl != nil; pl = pl.sibling {
-		pl.queue.claims--
-		pl.unbranch()
-	}
-	if c.n--; c.n == 0 {
-		delete(p.claimants, c.name)
-	} else if c.n == 1 && c.first.places == 1 {
-		c.first.place.unbranch()
-	}
-}
-
-// branch puts a waiter on the lists of its queues that a search follows.
-func (w *waiter) branch() {
-	for pl := w.first(); pl != nil; pl = pl.sibling {
-		if pl.branch != nil {
-			continue
-		}
-		pl.branch = &branch{place: pl, next: pl.queue.branches}
-		if pl.branch.next != nil {
-			pl.branch.next.prev = pl.branch
-		}
-		pl.queue.branches = pl.branch
-	}
-}
-
-func (pl *place) unbranch() {
-	b := pl.branch
-	if b == nil {
-		return
-	}
-	if b.prev != nil {
-		b.prev.next = b.next
-	} else {
-		pl.queue.branches = b.next
-	}
-	if b.next != nil {
-		b.next.prev = b.prev
-	}
-	pl.branch = nil
-}
-
-// suspect has an owner's waiters looked at when everyone has had their turn: a circle
-// through one that can go is none.
-func (p *parking) suspect(c *claimant) {
-	if c != nil && !c.suspected {
-		c.suspected = true
-		p.suspects = append(p.suspects, c)
-	}
-}
-
-// heldBy suspects those whom it concerns that a lock is held by owner, whose claimant is c.
-func (p *parking) heldBy(q *queue, owner []byte, c *claimant) {
-	if waits := q.holderWaits(); waits != "" && waits != string(owner) {
-		p.suspect(p.claimants[waits])
-		q.extra.holderWaits = ""
-	}
-	if c == nil {
-		return
-	}
-	p.suspect(c)
-	for w := c.first; w != nil && q.holderWaits() == ""; w = w.younger {
-		if w.standsIn(q) {
-			q.extras().holderWaits = c.name
-		}
-	}
-}
-
-// branching suspects those who wait in a queue, and for something else as well.
-func (p *parking) branching(q *queue) {
-	for b := q.branches; b != nil; b = b.next {
-		p.suspect(b.place.waiter.claimant)
-	}
-}
-
-// leftBehind suspects the owner of a waiter that left its queues without the lock, if
-// another of its waiters stands in one.
-func (p *parking) leftBehind(w *waiter) {
-	for other, looked := w.younger, 0; other != nil && looked < searchLimit; other = other.younger {
-		looked += int(other.places)
-		for pl := w.first(); pl != nil; pl = pl.sibling {
-			if other.standsIn(pl.queue) {
-				p.suspect(w.claimant)
-				p.makeReady(pl.queue) // the end of the unit looks for circles then
-				return
-			}
-		}
-	}
-}
-
-// searchLimit bounds the places that one search for a circle looks at: about a millisecond.
-const searchLimit = 10_000

@@ -13,7 +13,7 @@ import (
 
 // What a client that waits for a lock takes is bounded, and CLIENT LIST tells about as much of it.
 func TestWaiterMemory(t *testing.T) {
-	const waiters, most = 2000, 700
+	const waiters, most = 2000, 430
 	ex := &start(t, Options{}).executor
 	addr := &net.UnixAddr{Net: "unix"}
 	var room batch

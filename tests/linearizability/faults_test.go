@@ -38,8 +38,8 @@ var faults = []plant.Fault{
 					})
 				}
 `)),
-	plant.New("a release wakes nobody", plant.Instead("server/parking.go", "\tif q := p.queues[db][string(key)]; q != nil {\n\t\tp.makeReady(q)", `
-	if q := p.queues[db][string(key)]; q != nil && !planted("a release wakes nobody") {
+	plant.New("a release wakes nobody", plant.Instead("server/parking.go", "\tif q := p.queueOf(db, key); q != nil {\n\t\tp.makeReady(q)", `
+	if q := p.queueOf(db, key); q != nil && !planted("a release wakes nobody") {
 		p.makeReady(q)`)),
 	plant.New("a waiter is told nil and has the lock", plant.Instead("commands/lock.go",
 		"\tok, err := l.acquireAll(c)\n\tif !ok && err == nil {\n\t\tl.tryAgain(c)", `
