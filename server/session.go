@@ -109,7 +109,7 @@ type session struct {
 	shares  *renewal
 	vouches attach.Vouches[*session] // LOCK.ATTACH
 	pulse   *pulse                   // nil: nobody has depended on the client so far
-	// unsure is what the client was last granted after a wait (pulse.go); nil: it is taken to have heard of it.
+	// unsure is the last grant after a wait (pulse.go); nil: the client is taken to have heard of it.
 	unsure *watchedGrant
 	place  topology.Place // which member of the server's group the client talks with
 }

@@ -42,7 +42,7 @@ const maxKeepSeconds = 32767
 // socketHeard tells when something was heard of the other end of a socket. Not known if that
 // is on this machine without TCP.
 func socketHeard(fd int) Silence {
-	// unix.GetsockoptTCPInfo would leave 288 bytes of garbage each time: for each waiter, every third of a lease.
+	// unix.GetsockoptTCPInfo would leave 288 bytes of garbage, for each waiter every third of a lease.
 	var info unix.TCPInfo
 	size := uint32(unix.SizeofTCPInfo)
 	_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.IPPROTO_TCP, unix.TCP_INFO,
