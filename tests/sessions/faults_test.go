@@ -30,5 +30,5 @@ var faults = []plant.Fault{
 			"	if planted(\"HTTP ends what was granted before it untold\") {\n\t\ts.out.Rollback(0)\n\t\ts.closing = true\n\t\treturn\n\t}\n	s.executor.condemn(s)\n")),
 	plant.New("a waiter's database is its client's",
 		plant.After("server/parked.go", "	c.DB, c.MayBlock = w.db, false\n",
-			"	if q := w.place.queue; q != nil && planted(\"a waiter's database is its client's\") {\n\t\tc.DB = ex.store.DB((w.db.ID() + int(q.db) + 1) % 3)\n\t}\n")),
+			"	if q := w.place.queue; q != nil && planted(\"a waiter's database is its client's\") {\n\t\tc.DB = ex.store.DB((w.db.ID() + q.db().ID() + 1) % 3)\n\t}\n")),
 }
