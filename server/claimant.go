@@ -22,7 +22,9 @@ func (c *claimant) HasKey(owner []byte) bool { return c.first.owner() == string(
 
 // claim notes that a waiter has begun to wait for its owner.
 func (p *parking) claim(w *waiter, owner []byte) {
-	w.ownerAt = w.find(owner)
+	if w.ownerAt = w.find(owner); w.ownerAt == apart {
+		w.rarely().owner = string(owner)
+	}
 	hash := p.hash(owner)
 	c := p.claimants.Find(hash, owner)
 	if c == nil {

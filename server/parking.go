@@ -2,6 +2,7 @@ package server
 
 import (
 	"hash/maphash"
+	"math"
 	"time"
 
 	"lockserver/commands"
@@ -29,7 +30,7 @@ type waiter struct {
 	claimant       *claimant // whose waiter it is, if it waits for locks
 	before, behind *waiter   // those that wait for locks, in the order in which they began
 	took           time.Duration
-	keyAt, ownerAt int32      // where in words its first key stands, and whose waiter it is
+	keyAt, ownerAt int32      // where in words its first key stands, and whose waiter it is; apart: not there
 	kind           store.Kind // as commands.Wait.Kind
 	queues         bool       // as commands.Wait.Queue
 	shared         bool       // as commands.Wait.Shared
@@ -51,7 +52,11 @@ type waiterExtra struct {
 type waiterRare struct {
 	call           commands.Waiting // what waits, if that is not for locks
 	older, younger *waiter          // the claimant's others
+	owner          string           // where its command does not have it
 }
+
+// apart is for a key, or an owner, that is kept in memory of its own.
+const apart = -1
 
 // extras is the waiter's extra, from now on there.
 func (w *waiter) extras() *waiterExtra {
@@ -80,7 +85,12 @@ func (w *waiter) call() commands.Waiting {
 }
 
 // owner is whose waiter it is, if it waits for locks.
-func (w *waiter) owner() string { return w.words.At(int(w.ownerAt)) }
+func (w *waiter) owner() string {
+	if w.ownerAt == apart {
+		return w.extra.rare.owner
+	}
+	return w.words.At(int(w.ownerAt))
+}
 
 // older and younger are the waiters beside it of the same owner; nil: there is none.
 func (w *waiter) older() *waiter {
@@ -117,7 +127,7 @@ type place struct {
 type placeExtra struct {
 	sibling *place  // of the same waiter, in the order of its keys
 	branch  *branch // nil: none
-	keyAt   int32   // where in the waiter's words the key stands; not of its first place
+	key     string  // but of the first place, if the waiter's command has it
 }
 
 // extras is the place's extra, from now on there.
@@ -138,11 +148,10 @@ func (pl *place) sibling() *place {
 
 // key is the key in whose queue it stands. It is no copy: see commands.Words.At.
 func (pl *place) key() string {
-	w := pl.waiter
-	if pl == &w.place {
+	if w := pl.waiter; pl == &w.place && w.keyAt != apart {
 		return w.words.At(int(w.keyAt))
 	}
-	return w.words.At(int(pl.extra.keyAt))
+	return pl.extra.key
 }
 
 // branch is a place in the list queueExtra.branches: see deadlock.go.
@@ -316,12 +325,12 @@ func (p *parking) enter(w *waiter, keys [][]byte, owner []byte) {
 			continue // the same key twice in one command
 		}
 		pl := &w.place
-		if last != nil {
+		if last != nil { // to look for each of many keys in the command would take as long as the square of them
 			pl = new(place)
 			last.extras().sibling = pl
-			pl.extras().keyAt = w.find(key)
-		} else {
-			w.keyAt = w.find(key)
+			pl.extras().key = string(key)
+		} else if w.keyAt = w.find(key); w.keyAt == apart {
+			pl.extras().key = string(key)
 		}
 		pl.waiter, pl.queue, pl.prev = w, q, q.last
 		if q.last != nil {
@@ -341,13 +350,12 @@ func (p *parking) enter(w *waiter, keys [][]byte, owner []byte) {
 	}
 }
 
-// find returns where in a waiter's command one of its words stands.
+// find returns where in a waiter's command a word stands; apart: nowhere, or too far behind.
 func (w *waiter) find(word []byte) int32 {
-	at := w.words.Find(word)
-	if at < 0 {
-		panic("server: a command waits for what is none of its words")
+	if at := w.words.Find(word); at >= 0 && at <= math.MaxInt32 {
+		return int32(at)
 	}
-	return int32(at)
+	return apart
 }
 
 // leave takes a waiter out of all its queues.
