@@ -71,6 +71,7 @@ endif
 
 planted: ## look for the faults that are planted in the sources, but for those of busy, crash, hostile, raft
 	$(GO) test -count=1 -timeout 30m -run '$(PLANTED)' $(GOTESTFLAGS) ./server ./tests/sales ./tests/sessions
+	$(GO) test -tags simulation -count=1 -timeout 30m -run '$(PLANTED)' $(GOTESTFLAGS) ./tests/simulation
 
 busy: ## the tests that need the machine for themselves, which race leaves out
 	$(GO) test -p 1 -count=1 $(GOTESTFLAGS) $(BUSY)

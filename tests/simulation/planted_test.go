@@ -12,14 +12,13 @@ import (
 )
 
 // faults are mistakes in a member of a group: each tells somebody what is not so, or has other data than the
-// group. That an entry counts wherever it stands, which tests/raft finds, runs by the hundred did not find.
+// group. Two more are for tests/raft to find, which stops processes: that an entry counts wherever it stands,
+// and a read without proof. A leader that is cut off gives up before another can be elected, if it is never
+// stopped.
 var faults = []plant.Fault{
 	plant.New("a reply before the commit", plant.Instead("server/raft/propose.go",
 		`	if m.state != leading || m.options`,
 		`	if planted("a reply before the commit") || m.state != leading || m.options`)),
-	plant.New("a read without proof", plant.Instead("server/raft/propose.go",
-		`	if len(entries) == 0 {`,
-		`	if len(entries) == 0 && !planted("a read without proof") {`)),
 	plant.New("a deposed leader keeps its data", plant.Instead("server/raft/member.go",
 		`	ahead = m.ahead()`,
 		`	ahead = m.ahead() && !planted("a deposed leader keeps its data")`)),
@@ -64,9 +63,10 @@ const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {
+	t.Setenv("GOFLAGS", "-tags=simulation")
 	program := plant.Build(t, filepath.Join("..", ".."), faults)
 	run := func(fault, runs string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.failfast", "-runs", runs, "-test.v", "-test.timeout", "20m").CombinedOutput()
+		return plant.Command(program, fault, "-test.run", "Simulation", "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
 	}
 	out, err := run(plant.None, "100")
 	require.NoError(t, err, "%s", out)
