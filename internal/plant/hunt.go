@@ -40,6 +40,7 @@ const (
 	exitClean = 0
 	exitFound = 30 + iota
 	exitBroken
+	exitHung // as run says it
 )
 
 // exitPanicked is what the runtime of Go exits with when nothing contains a panic.
@@ -88,7 +89,7 @@ func Some(faults []Fault) []Fault {
 
 // Test builds the tests of the package in the current directory with the faults planted, and fails if one
 // of those that are drawn is not found, or something is with none switched on. A fault is also found if the
-// process ends by a panic; nothing does with none switched on. root is the module's.
+// process ends by a panic, or hangs; nothing does with none switched on. root is the module's.
 func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 	program := Build(t, root, faults)
 	t.Run(None, func(t *testing.T) {
@@ -101,6 +102,10 @@ func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 			if code == exitPanicked && strings.Contains(out, "\ngoroutine ") {
 				t.Log(out)
 				return // the process did not survive its fault, which is as plain as a violation
+			}
+			if code == exitHung {
+				t.Logf("it hangs:\n%s", out)
+				return // as plain: somebody has never had an answer
 			}
 			t.Log(out)
 			require.Equal(t, exitFound, code, "not found within %s", h.FindWithin)
@@ -120,9 +125,11 @@ func (h Hunt) run(t *testing.T, program, fault string, within time.Duration) (in
 	cmd := Command(program, fault)
 	cmd.Env = append(cmd.Env, huntVariable+"="+within.String())
 	// A faulty server may also hang, and the hunt with it.
-	late := time.AfterFunc(2*within+time.Minute, func() { _ = cmd.Process.Kill() })
-	defer late.Stop()
+	late := time.AfterFunc(within+time.Minute, func() { _ = cmd.Process.Kill() })
 	out, err := cmd.CombinedOutput()
+	if !late.Stop() {
+		return exitHung, string(out)
+	}
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
 		require.NoError(t, err)

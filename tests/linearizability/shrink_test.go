@@ -27,9 +27,9 @@ import (
 // Where it cannot be told for certain which hold an operation belongs to, all that it may belong to are one.
 
 // shrinkLimits bound the search; shrinkPatience is how long the checker may take for one part.
-var shrinkLimits = shrink.Limits{Tries: 2000, Time: 20 * time.Second}
+var shrinkLimits = shrink.Limits{Tries: 2000, Time: 30 * time.Second}
 
-const shrinkPatience = time.Second
+const shrinkPatience = 3 * time.Second
 
 // shrunk is the part of a history that is refused.
 type shrunk struct {
