@@ -80,7 +80,7 @@ func (db *DB) lookUp(key []byte) (slot int, r Ref) {
 }
 
 // overdue reports whether the time of a key with this deadline has come.
-func (s *Store) overdue(atMS int64) bool { return atMS != 0 && atMS <= s.nowMS && !s.frozenTime }
+func (s *Store) overdue(atMS int64) bool { return atMS != 0 && s.Past(atMS) }
 
 // Holds reports whether there is a live key, and touches nothing: an observer may call
 // it in the middle of a mutation.

@@ -162,12 +162,6 @@ func (s *Store) evictable(key string, r Ref) bool {
 	return !r.v.hasToken() && !IsCompanion([]byte(key))
 }
 
-// entry is the key of a slot, and what it holds.
-func (sp *space) entry(slot int) (key string, r Ref) {
-	key, v, atMS := sp.keys.Sided(slot)
-	return key, Ref{v, atMS}
-}
-
 // nextSpace returns the spaces in turn.
 func (s *Store) nextSpace() *space {
 	e := &s.eviction

@@ -159,8 +159,8 @@ func (db *DB) live(r Ref) bool {
 // intN returns a number in [0, n).
 func (db *DB) RandomKey(intN func(n int) int) (string, bool) {
 	for db.Len() > 0 {
-		key, v, atMS := db.space.keys.Sided(intN(db.Len()))
-		if db.live(Ref{v, atMS}) {
+		key, r := db.space.entry(intN(db.Len()))
+		if db.live(r) {
 			return key, true
 		}
 		db.find([]byte(key)) // removes it

@@ -54,10 +54,16 @@ func (db *DB) Peek(key []byte) Ref {
 	return r
 }
 
-// refAt is what stands in a slot.
+// entry is the key of a slot, and what it holds.
+func (sp *space) entry(slot int) (key string, r Ref) {
+	key, v, atMS := sp.keys.Sided(slot)
+	return key, Ref{v, atMS}
+}
+
+// refAt is entry without the key.
 func (sp *space) refAt(slot int) Ref {
-	_, v, atMS := sp.keys.Sided(slot)
-	return Ref{v, atMS}
+	_, r := sp.entry(slot)
+	return r
 }
 
 // OK reports whether the key exists.

@@ -140,12 +140,12 @@ func TokenOf(h *hash.Hash) (highest int64) {
 func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 	sp := db.space
 	for slot := sp.tokens.Next(0); slot >= 0; slot = sp.tokens.Next(slot + 1) {
-		name, v, atMS := sp.keys.Sided(slot)
-		if !v.hasToken() {
+		name, r := sp.entry(slot)
+		if !r.v.hasToken() {
 			sp.tokens.Remove(slot) // it was overwritten, or lost its token
 			continue
 		}
-		if r := (Ref{v, atMS}); db.live(r) && !visit(name, r) {
+		if db.live(r) && !visit(name, r) {
 			return
 		}
 	}
@@ -158,8 +158,7 @@ func (db *DB) EachToken(visit func(key string, r Ref) bool) {
 func (db *DB) TokensBelow(cursor uint64, most int, visit func(key string, r Ref)) (next uint64) {
 	sp := db.space
 	return below(&sp.tokens, cursor, most, func(slot int) {
-		name, v, atMS := sp.keys.Sided(slot)
-		if r := (Ref{v, atMS}); !v.hasToken() {
+		if name, r := sp.entry(slot); !r.v.hasToken() {
 			sp.tokens.Remove(slot)
 		} else if db.live(r) {
 			visit(name, r)
@@ -174,7 +173,7 @@ func (db *DB) Stocks() int { return db.space.stocks.Len() }
 func (db *DB) StocksBelow(cursor uint64, most int, visit func(key string)) (next uint64) {
 	sp := db.space
 	return below(&sp.stocks, cursor, most, func(slot int) {
-		if name, v, atMS := sp.keys.Sided(slot); db.live(Ref{v, atMS}) {
+		if name, r := sp.entry(slot); db.live(r) {
 			visit(name)
 		}
 	})

@@ -147,10 +147,8 @@ func (d *Dict[V]) Side(slot int) int64 {
 // SetSide puts a number beside an entry. It stands there until the entry goes, and costs eight bytes for each
 // slot of a chunk in which any entry has one.
 func (d *Dict[V]) SetSide(slot int, to int64) {
-	if d.Side(slot) != to {
-		c, at := d.ownChunk(slot)
-		c.setSide(at, to)
-	}
+	c, at := d.ownChunk(slot)
+	c.setSide(at, to)
 }
 
 // Sided is At with the number beside the entry.
