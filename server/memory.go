@@ -104,9 +104,18 @@ func (s *session) bytes() int {
 
 // bytes is what a waiter takes, with what there is for its sake.
 func (w *waiter) bytes() int {
-	n := waiterBytes + len(w.words) + placeBytes*w.places()
+	n := waiterBytes + len(w.words)
+	for pl := w.first(); pl != nil; pl = pl.sibling() {
+		n += placeBytes
+		if pl.extra != nil {
+			n += int(unsafe.Sizeof(placeExtra{})) + len(pl.extra.key)
+		}
+	}
 	if w.extra != nil {
 		n += int(unsafe.Sizeof(waiterExtra{}))
+		if w.extra.rare != nil {
+			n += int(unsafe.Sizeof(waiterRare{})) + len(w.extra.rare.owner)
+		}
 	}
 	return n
 }
