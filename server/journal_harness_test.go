@@ -165,7 +165,7 @@ func onEveryLog(t *testing.T, test func(t *testing.T, w *logWorld)) {
 func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)) {
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
-			w := &logWorld{disk: newTestDisk(), dir: t.TempDir()}
+			w := &logWorld{disk: newTestDisk(), dir: t.TempDir(), rounds: tr.options.EventLoops}
 			c := logged(w.dir, fsync)
 			c.IOThreads = max(tr.threads, 1)
 			w.srv = startOn(t, w.disk, Options{Directives: c.Directives(), EventLoops: tr.options.EventLoops})
@@ -180,10 +180,11 @@ func onLogsWith(t *testing.T, fsync string, test func(t *testing.T, w *logWorld)
 
 // logWorld is a server whose disk a test holds.
 type logWorld struct {
-	srv  *Server
-	disk *testDisk
-	dir  string
-	dial func() (net.Conn, error)
+	srv    *Server
+	disk   *testDisk
+	dir    string
+	dial   func() (net.Conn, error)
+	rounds bool // event loops serve
 }
 
 func (w *logWorld) client(t testing.TB) *testkit.Client { return testkit.Dial(t, w.dial) }
