@@ -74,7 +74,7 @@ func (x *index) check(n int) error {
 			return fmt.Errorf("dict: segment of depth %d in a directory of %d", s.depth, x.depth())
 		}
 		first := uint32(uint64(i) << x.shift)
-		if err := s.check(first); err != nil {
+		if err := s.check(); err != nil {
 			return err
 		}
 		from, to := x.span(s, first)
@@ -97,25 +97,23 @@ func (x *index) check(n int) error {
 	return nil
 }
 
-// check verifies a segment; first is the smallest tag that belongs to it.
-func (s *segment) check(first uint32) error {
-	if s.cells[len(s.cells)-1] != empty {
+// check verifies a segment.
+func (s *segment) check() error {
+	if s.cells.at(s.cells.len()-1) != empty {
 		return fmt.Errorf("dict: the last cell of a segment is taken")
 	}
 	used, run, tag := uint32(0), 0, uint32(0)
-	for i, c := range s.cells {
+	for i := range s.cells.len() {
+		c := s.cells.at(i)
 		if c == empty {
 			run = i + 1
 			continue
 		}
 		used++
-		if tagOf(c) < tag {
+		if s.tag(c) < tag {
 			return fmt.Errorf("dict: cell %d is out of order", i)
 		}
-		tag = tagOf(c)
-		if s.depth > 0 && (tag^first)>>(32-s.depth) != 0 {
-			return fmt.Errorf("dict: tag %08x stands in the segment of %08x/%d", tag, first, s.depth)
-		}
+		tag = s.tag(c)
 		if home := s.home(tag); home > i || home < run {
 			return fmt.Errorf("dict: cell %d has its home at %d, its run begins at %d", i, home, run)
 		}

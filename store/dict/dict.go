@@ -73,15 +73,14 @@ func (d *Dict[V]) FindString(h uint64, key string) int {
 	}
 	tag := uint32(h >> 32)
 	s := d.index.segment(tag)
-	for _, c := range s.cells[s.seek(tag):] {
-		if tagOf(c) != tag || c == empty {
-			break
-		}
-		if d.slot(slotOf(c)).key.String() == key {
-			return slotOf(c)
+	for i := s.seek(tag); ; i++ {
+		switch slot, ok := s.match(i, tag); {
+		case !ok:
+			return -1
+		case d.slot(slot).key.String() == key:
+			return slot
 		}
 	}
-	return -1
 }
 
 // Together is how many keys one FindAll takes.
@@ -104,8 +103,8 @@ func (d *Dict[V]) FindAll(keys [][]byte, slots []int) {
 		tag := uint32(h >> 32)
 		s := d.index.segment(tag)
 		slots[i] = -1
-		if c := s.cells[s.seek(tag)]; tagOf(c) == tag && c != empty {
-			slots[i] = slotOf(c)
+		if slot, ok := s.match(s.seek(tag), tag); ok {
+			slots[i] = slot
 		}
 	}
 	for i, key := range keys {
@@ -235,7 +234,7 @@ func (d *Dict[V]) buildIndex() {
 func (d *Dict[V]) Delete(h uint64, at int) {
 	last := d.n - 1
 	if d.index.dir != nil {
-		d.index.remove(uint32(h>>32), at)
+		d.index.remove(uint32(h>>32), at, d.n)
 		if at != last {
 			d.index.move(uint32(d.HashString(d.slot(last).key.String())>>32), last, at)
 		}

@@ -198,7 +198,7 @@ func TestMemoryComesBack(t *testing.T) {
 			cells := 0
 			for i, s := range d.index.dir {
 				if i == 0 || s != d.index.dir[i-1] {
-					cells += len(s.cells)
+					cells += s.cells.len()
 				}
 			}
 			require.Less(t, cells, 8*n+2*maxCells, "cells at %d entries", n)
@@ -297,12 +297,67 @@ func TestCollidingTags(t *testing.T) {
 				require.GreaterOrEqual(t, x.segment(tag(i)).locate(tag(i), i), 0)
 			}
 			for i := range n {
-				x.remove(tag(i), i)
+				x.remove(tag(i), i, n)
 			}
 			require.NoError(t, x.check(0))
 			require.Len(t, x.dir, 1)
-			require.Less(t, len(x.dir[0].cells), maxCells)
+			require.Less(t, x.dir[0].cells.len(), maxCells)
 		})
+	}
+}
+
+// TestHighSlots: few entries whose slots are many times as high as so few entries have split the index for. Random
+// tags never do that, those that leave most of it empty may.
+func TestHighSlots(t *testing.T) {
+	rng := newRand(t)
+	tags := map[string]func() uint32{
+		"one":    func() uint32 { return 0xdeadbeef },
+		"two":    func() uint32 { return rng.Uint32() & (1 << 31) },
+		"random": rng.Uint32,
+		"low":    func() uint32 { return rng.Uint32N(1000) },
+		"high":   func() uint32 { return ^rng.Uint32N(1000) },
+	}
+	for name, tag := range tags {
+		for _, most := range []int{1<<16 - 2, 1<<16 - 1, 1 << 16, 1<<20 + 12345, 1 << 22} {
+			t.Run(fmt.Sprintf("%s/%d", name, most), func(t *testing.T) {
+				x, total := newIndex(1), most+1
+				slots := rng.Perm(most)[:2000]
+				slots[1000] = most
+				of := map[int]uint32{}
+				for _, slot := range slots {
+					of[slot] = tag()
+					x.insert(of[slot], slot, total)
+				}
+				found := func() {
+					require.NoError(t, x.check(len(of)))
+					for slot, tag := range of {
+						require.GreaterOrEqual(t, x.segment(tag).locate(tag, slot), 0)
+						require.Negative(t, x.segment(tag).locate(tag, most+1))
+					}
+				}
+				found()
+				lowest := 0
+				for _, slot := range slots { // as when all others have gone
+					for has := true; has; lowest++ {
+						_, has = of[lowest]
+					}
+					lowest--
+					if tag := of[slot]; lowest < slot {
+						x.move(tag, slot, lowest)
+						delete(of, slot)
+						of[lowest] = tag
+					}
+				}
+				found()
+				for slot, tag := range of {
+					x.remove(tag, slot, 2000)
+					if delete(of, slot); len(of)%500 == 0 {
+						found()
+					}
+				}
+				found()
+			})
+		}
 	}
 }
 
@@ -406,7 +461,7 @@ func (x *index) size() (segments, cells int) {
 	for _, s := range x.dir {
 		if s != last {
 			segments++
-			cells += len(s.cells)
+			cells += s.cells.len()
 		}
 		last = s
 	}

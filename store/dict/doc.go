@@ -30,13 +30,14 @@
 //
 // The index maps 32 bits of a key's hash, the tag, to a slot. It is extendible
 // hashing: a directory on the leading bits of the tag points to segments of at
-// most 1024 cells. A cell is tag and slot in one word, so an entry is touched
-// only when all 32 bits agree, and splitting or resizing a segment touches no
-// key. Within a segment the home cell of a tag grows with the tag and cells are
+// most 1023 cells. A cell has both in six bytes: in the place of the tag's first bits,
+// which all of a segment have in common, there are those that make room for the slots of more
+// entries. So an entry is touched only when all 32 bits agree, and splitting or resizing a segment
+// touches no key. Within a segment the home cell of a tag grows with the tag and cells are
 // kept in tag order (linear probing with Robin Hood placement, which for an
 // order-preserving home is a sorted array with gaps); so a lookup ends at the
 // first larger tag, and rebuilding is one sequential copy. A segment grows by a
-// quarter at a time and splits at its maximum: the index takes 10 to 12 bytes
+// quarter at a time and splits at its maximum: the index takes 8 to 9 bytes
 // an entry at any size, and no single operation does more than to rebuild one
 // segment or double the directory (a pointer for ~600 entries). Deleting undoes
 // each step: segments shrink, buddies merge, the directory halves, chunks go.

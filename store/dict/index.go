@@ -56,7 +56,12 @@ func (x *index) insert(tag uint32, slot, total int) {
 // grow makes room in a segment by the gentlest means that is left.
 func (x *index) grow(s *segment, tag uint32, total int) {
 	switch {
-	case len(s.cells) < maxCells:
+	case !s.holds(total - 1):
+		if s.depth == x.depth() {
+			x.double() // an entry of the directory for 65536 of the index is less than dirPerEntry allows
+		}
+		x.split(s, tag)
+	case s.cells.len() < maxCells:
 		// A segment may also be short of room because its end is crowded:
 		// then n alone would not make it larger.
 		s.resize(max(int(s.n)+1, int(s.homes)*3/4))
@@ -80,21 +85,25 @@ func (x *index) span(s *segment, tag uint32) (from, to int) {
 // split divides a segment that stands in two directory entries or more.
 func (x *index) split(s *segment, tag uint32) {
 	from, to := x.span(s, tag)
-	old, bit := s.cells, uint32(1)<<(31-s.depth)
-	cut, left := len(old), int(s.n) // the cells are in tag order: the halves are a prefix and a suffix
+	old, end := *s, s.cells.len()
+	cut, left := end, int(s.n) // the cells are in tag order: the halves are a prefix and a suffix
 	right := 0
-	for cut > 0 && (old[cut-1] == empty || tagOf(old[cut-1])&bit != 0) {
+	for cut > 0 {
+		c := old.cells.at(cut - 1)
+		if c>>(8*cellBytes-1) == 0 { // the first bit that not all tags have in common
+			break
+		}
 		cut--
-		if old[cut] != empty {
+		if c != empty {
 			right++
 		}
 	}
 	left -= right
 	s.depth++
 	s.alloc(left)
-	s.pack(old[:cut], 0)
+	s.pack(&old, 0, cut, 0, 0)
 	other := newSegment(s.depth, right)
-	other.pack(old[cut:], 0)
+	other.pack(&old, cut, end, 0, 0)
 	for i := (from + to) / 2; i < to; i++ {
 		x.dir[i] = other
 	}
@@ -121,11 +130,11 @@ func (x *index) move(tag uint32, from, to int) {
 	if i < 0 {
 		panic("dict: the moved entry is not in the index")
 	}
-	s.cells[i] = cellOf(tag, to)
+	s.cells.put(i, s.cell(tag, to))
 }
 
-// remove takes an entry out and gives memory back when enough has gone.
-func (x *index) remove(tag uint32, slot int) {
+// remove takes an entry out and gives memory back when enough has gone; total is the number of entries before.
+func (x *index) remove(tag uint32, slot, total int) {
 	s := x.segment(tag)
 	i := s.locate(tag, slot)
 	if i < 0 {
@@ -133,7 +142,7 @@ func (x *index) remove(tag uint32, slot int) {
 	}
 	s.removeAt(i)
 	// Looking at the buddy costs a cache miss: not on every removal.
-	if s.n <= mergeMax && s.n%16 == 0 && x.merge(s, tag) {
+	if s.n <= mergeMax && s.n%16 == 0 && x.merge(s, tag, total) {
 		return
 	}
 	if s.sparse() {
@@ -142,11 +151,12 @@ func (x *index) remove(tag uint32, slot int) {
 }
 
 // merge unites a segment with its buddy if they are small enough together.
-func (x *index) merge(s *segment, tag uint32) bool {
-	if s.depth == 0 {
+func (x *index) merge(s *segment, tag uint32, total int) bool {
+	if s.depth == 0 || uint64(total) > lastSlot(s.depth-1) {
 		return false
 	}
-	buddy := x.segment(tag ^ 1<<(32-s.depth))
+	bit := uint32(1) << (32 - s.depth)
+	buddy := x.segment(tag ^ bit)
 	if buddy.depth != s.depth || s.n+buddy.n > mergeMax {
 		return false
 	}
@@ -154,13 +164,14 @@ func (x *index) merge(s *segment, tag uint32) bool {
 		x.deepest -= 2
 	}
 	low, high := s, buddy
-	if tag&(1<<(32-s.depth)) != 0 {
+	if tag&bit != 0 {
 		low, high = buddy, s
 	}
-	lowCells, highCells := low.cells, high.cells
+	below, above := *low, *high
 	s.depth--
-	s.alloc(int(low.n + high.n))
-	s.pack(highCells, s.pack(lowCells, 0))
+	s.alloc(int(below.n + above.n))
+	next := s.pack(&below, 0, below.cells.len(), 0, 0)
+	s.pack(&above, 0, above.cells.len(), bit, next)
 	from, to := x.span(s, tag)
 	for i := from; i < to; i++ {
 		x.dir[i] = s

@@ -46,9 +46,9 @@ func (d *Dict[V]) Prefetch(hashes []uint64, slots []int, beside func(v *V) unsaf
 		tag := uint32(h >> 32)
 		s := d.index.segment(tag)
 		slots[i] = -1
-		if c := s.cells[s.seek(tag)]; tagOf(c) == tag && c != empty {
-			slots[i] = slotOf(c)
-			next.add(unsafe.Pointer(d.chunk(slotOf(c))))
+		if slot, ok := s.match(s.seek(tag), tag); ok {
+			slots[i] = slot
+			next.add(unsafe.Pointer(d.chunk(slot)))
 		}
 	}
 	if next.n == 0 {
@@ -91,11 +91,11 @@ func (d *Dict[V]) readCells(next *ahead, hashes []uint64) (sum uint64) {
 	for _, h := range hashes {
 		tag := uint32(h >> 32)
 		s := d.index.segment(tag)
-		next.add(unsafe.Pointer((*[window]uint64)(s.cells[s.home(tag):])))
+		next.add(unsafe.Pointer(s.cells.window(s.home(tag))))
 	}
 	for _, p := range next.at[:next.n] {
-		w := (*[window]uint64)(p)
-		sum += w[0] + w[window-1]
+		w := (*near)(p)
+		sum += uint64(w[0]) + uint64(w[len(w)-1])
 	}
 	next.n = 0
 	return sum

@@ -1,18 +1,10 @@
 package dict
 
-import (
-	"math/bits"
-	"slices"
-)
-
-// A cell is a tag in the upper and a slot in the lower 32 bits.
-const empty = ^uint64(0) // no entry has it: slot 2^32-1 is never given out
-
 const (
-	// maxCells bounds a segment, and so the work of any one insert: 8 KB. The
-	// slowest inserts of ten million took half as long as with 2048 cells and a
-	// third as long as with 4096.
-	maxCells = 1024
+	// maxCells bounds a segment, and so the work of any one insert: 6 KB, a size that the allocator has. The
+	// slowest inserts of ten million took half as long as with twice and a third as long as with four times
+	// as many.
+	maxCells = (6144 - before) / cellBytes
 	// A segment is rebuilt larger beyond 27/32 (84 %) of its homes: above that
 	// the runs that Robin Hood placement has to shift grow quickly.
 	fullNum, fullDen = 27, 32
@@ -23,10 +15,6 @@ const (
 	window = 8
 )
 
-func cellOf(tag uint32, slot int) uint64 { return uint64(tag)<<32 | uint64(uint32(slot)) }
-func tagOf(cell uint64) uint32           { return uint32(cell >> 32) }
-func slotOf(cell uint64) int             { return int(uint32(cell)) }
-
 // segment holds the cells of all tags that share their first depth bits.
 //
 // Invariants (checked by check): the cells that are not empty are in ascending
@@ -34,7 +22,7 @@ func slotOf(cell uint64) int             { return int(uint32(cell)) }
 // the last cell is always empty, so that every walk ends without a bound, and a
 // window of cells stands behind every home.
 type segment struct {
-	cells []uint64
+	cells cells
 	homes uint32 // the first homes cells are homes, the rest takes what spills over
 	n     uint32 // cells in use
 	limit uint32 // n at which the segment is rebuilt
@@ -56,14 +44,8 @@ func (s *segment) alloc(n int) {
 		homes = 2 * n
 	}
 	spill := window + homes/128 // at 84 % load one in some hundred segments spills further
-	want := min(homes+spill, maxCells)
-	cells := slices.Grow([]uint64(nil), want)
-	cells = cells[:min(cap(cells), maxCells)]
-	for i := range cells {
-		cells[i] = empty
-	}
-	s.cells = cells
-	s.homes = uint32(len(cells) - spill)
+	s.cells = newCells(min(homes+spill, maxCells))
+	s.homes = uint32(s.cells.len() - spill)
 	s.limit = s.homes * fullNum / fullDen
 	s.n = 0
 }
@@ -71,21 +53,36 @@ func (s *segment) alloc(n int) {
 // home returns the cell where the search for a tag begins. It does not fall as
 // the tag rises.
 func (s *segment) home(tag uint32) int {
-	return int(uint64(tag<<s.depth) * uint64(s.homes) >> 32)
+	return int(uint64(tag<<(s.depth&31)) * uint64(s.homes) >> 32)
 }
 
-// pack appends cells that are in tag order and not below those packed before.
-// next is where the previous call ended, 0 at first.
-func (s *segment) pack(src []uint64, next int) int {
-	for _, c := range src {
+// cell returns the cell of an entry.
+func (s *segment) cell(tag uint32, slot int) uint64 { return first(tag, s.depth) | uint64(slot) }
+
+// tag returns the tag of a cell, but for the bits that all tags of the segment have in common: they are 0.
+func (s *segment) tag(cell uint64) uint32 { return uint32(cell>>slotBits) >> (s.depth & 31) }
+
+// match returns the slot of cell i if its tag is this one.
+func (s *segment) match(i int, tag uint32) (slot int, ok bool) {
+	c, below := s.cells.at(i), (slotBits+s.depth)&63
+	return int(c & (1<<below - 1)), (c^first(tag, s.depth))>>below == 0 && c != empty
+}
+
+// pack appends the cells of another segment, or of this one before, which are in tag order and not below those
+// packed before: cells from to to, and lead are the bits that their tags have in common. next is where the
+// previous call ended, 0 at first.
+func (s *segment) pack(of *segment, from, to int, lead uint32, next int) int {
+	for i := from; i < to; i++ {
+		c := of.cells.at(i)
 		if c == empty {
 			continue
 		}
-		next = max(next, s.home(tagOf(c)))
-		if next >= len(s.cells)-1 {
+		tag := lead | of.tag(c)
+		next = max(next, s.home(tag))
+		if s.cells.ends(next) {
 			s.extend()
 		}
-		s.cells[next] = c
+		s.cells.put(next, s.cell(tag, int(c&lastSlot(of.depth))))
 		s.n++
 		next++
 	}
@@ -96,18 +93,16 @@ func (s *segment) pack(src []uint64, next int) int {
 // collide more than a random hash makes likely: lookups then get slower, but
 // nothing breaks and no memory explodes.
 func (s *segment) extend() {
-	more := len(s.cells)/4 + 4
-	for range more {
-		s.cells = append(s.cells, empty)
-	}
+	more := s.cells.len()/4 + 4
+	s.cells = s.cells.extend(more)
 	s.limit = max(s.limit, s.n+uint32(more))
 }
 
 // resize rebuilds the segment for n entries, n >= s.n.
 func (s *segment) resize(n int) {
-	old := s.cells
+	old := *s
 	s.alloc(n)
-	s.pack(old, 0)
+	s.pack(&old, 0, old.cells.len(), 0, 0)
 }
 
 // seek returns the first cell at or after a tag's home that does not hold a
@@ -115,71 +110,70 @@ func (s *segment) resize(n int) {
 // from home no processor can predict, so the usual distances are counted
 // without a branch; empty counts as the largest tag.
 func (s *segment) seek(tag uint32) int {
-	at, want := s.home(tag), uint64(tag)<<32
-	w := (*[window]uint64)(s.cells[at:])
-	n := below(w[0], want) + below(w[1], want) + below(w[2], want) + below(w[3], want) +
-		below(w[4], want) + below(w[5], want) + below(w[6], want) + below(w[7], want)
+	at, want := s.home(tag), first(tag, s.depth)
+	w := s.cells.window(at)
+	n := w.below(0, want) + w.below(1, want) + w.below(2, want) + w.below(3, want) +
+		w.below(4, want) + w.below(5, want) + w.below(6, want) + w.below(7, want)
 	at += int(n)
 	if n == window {
-		for s.cells[at] < want {
+		for s.cells.at(at) < want {
 			at++
 		}
 	}
 	return at
 }
 
-// below returns 1 if a < b, else 0.
-func below(a, b uint64) uint64 {
-	_, borrow := bits.Sub64(a, b, 0)
-	return borrow
-}
+// holds reports whether a slot is low enough for a cell of the segment.
+func (s *segment) holds(slot int) bool { return uint64(slot) < lastSlot(s.depth) }
 
 // insert adds a cell. It reports false, with nothing changed, when the segment
-// has to be made larger first.
+// has to be made larger first, or be split.
 func (s *segment) insert(tag uint32, slot int) bool {
-	if s.n >= s.limit {
+	if s.n >= s.limit || !s.holds(slot) {
 		return false
 	}
-	cells := s.cells
 	i := s.seek(tag)
 	end := i
-	for cells[end] != empty {
+	for s.cells.at(end) != empty {
 		end++
 	}
-	if end == len(cells)-1 {
+	if s.cells.ends(end) {
 		return false
 	}
-	copy(cells[i+1:end+1], cells[i:end])
-	cells[i] = cellOf(tag, slot)
+	s.cells.move(i+1, i, end)
+	s.cells.put(i, s.cell(tag, slot))
 	s.n++
 	return true
 }
 
 // locate returns where the cell of an entry stands, or -1.
 func (s *segment) locate(tag uint32, slot int) int {
-	want := cellOf(tag, slot)
-	for i := s.seek(tag); s.cells[i] != empty && tagOf(s.cells[i]) == tag; i++ {
-		if s.cells[i] == want {
+	for i := s.seek(tag); ; i++ {
+		switch at, ok := s.match(i, tag); {
+		case !ok:
+			return -1
+		case at == slot:
 			return i
 		}
 	}
-	return -1
 }
 
 // removeAt takes out cell i and moves the rest of its run back by one, up to
 // the first cell that stands at its home.
 func (s *segment) removeAt(i int) {
-	cells := s.cells
 	end := i + 1
-	for cells[end] != empty && s.home(tagOf(cells[end])) < end {
+	for {
+		if c := s.cells.at(end); c == empty || s.home(s.tag(c)) >= end {
+			break
+		}
 		end++
 	}
-	copy(cells[i:end-1], cells[i+1:end])
-	cells[end-1] = empty
+	s.cells.move(i, i+1, end)
+	s.cells.put(end-1, empty)
 	s.n--
 }
 
 // sparse reports whether the segment wastes more than half of what it takes.
 func (s *segment) sparse() bool {
-	return len(s.cells) > 32 && s.n < s.homes*3/8
+	return s.cells.len() > 32 && s.n < s.homes*3/8
 }

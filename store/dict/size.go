@@ -7,7 +7,7 @@ const (
 	headerBytes = 256
 	// entryBytes is what an entry takes beside its slot: its cell in the index, with the spare that segments
 	// have, the length of its key, and what the allocator rounds the key up by.
-	entryBytes = 12 + 4
+	entryBytes = 9 + 4
 )
 
 // AddWeight adds to what the dict weighs: values that are kept by pointer weigh what their owner says.
