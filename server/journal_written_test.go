@@ -59,8 +59,8 @@ func TestGrantsWaitForTheWrite(t *testing.T) {
 	})
 }
 
-// What an event loop answers in one round is written in one go. Without loops the log writes whenever it finds
-// something, which a busy machine makes often.
+// What an event loop answers in one round is written in one go. Without loops the log writes whenever it
+// finds something, which a busy machine makes often.
 func TestARoundIsWrittenOnce(t *testing.T) {
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		if !w.rounds {

@@ -21,8 +21,8 @@ import (
 const (
 	cellBytes = 6
 	slotBits  = 16 // at depth 0
-	// A cell is read in one load of eight bytes, of which it is the upper six: before the first cell there are
-	// two more.
+	// A cell is read in one load of eight bytes, of which it is the upper six: before the first cell there
+	// are two more.
 	before = 8 - cellBytes
 )
 

@@ -306,7 +306,7 @@ func TestCollidingTags(t *testing.T) {
 	}
 }
 
-// TestHighSlots: few entries whose slots are many times as high as so few entries have split the index for. Random
+// TestHighSlots: few entries, whose slots are many times as high as so few have split the index for. Random
 // tags never do that, those that leave most of it empty may.
 func TestHighSlots(t *testing.T) {
 	rng := newRand(t)

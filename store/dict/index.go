@@ -133,7 +133,7 @@ func (x *index) move(tag uint32, from, to int) {
 	s.cells.put(i, s.cell(tag, to))
 }
 
-// remove takes an entry out and gives memory back when enough has gone; total is the number of entries before.
+// remove takes an entry out and gives memory back when enough has gone; total is how many there were.
 func (x *index) remove(tag uint32, slot, total int) {
 	s := x.segment(tag)
 	i := s.locate(tag, slot)

@@ -68,9 +68,9 @@ func (s *segment) match(i int, tag uint32) (slot int, ok bool) {
 	return int(c & (1<<below - 1)), (c^first(tag, s.depth))>>below == 0 && c != empty
 }
 
-// pack appends the cells of another segment, or of this one before, which are in tag order and not below those
-// packed before: cells from to to, and lead are the bits that their tags have in common. next is where the
-// previous call ended, 0 at first.
+// pack appends cells, of another segment or of this one before, which are in tag order and not below those
+// packed before: from from up to to. lead are the bits that all of their tags have in common. next is where
+// the previous call ended, 0 at first.
 func (s *segment) pack(of *segment, from, to int, lead uint32, next int) int {
 	for i := from; i < to; i++ {
 		c := of.cells.at(i)
