@@ -40,6 +40,7 @@ function byCluster(fleet) {
 // Trial is a program whose clients find out by themselves who leads.
 class Trial {
   over = false;
+  closed = false;
   written = Array.from({ length: WORKERS }, () => new Set());
   #highest = 0;
   #inside = null;
@@ -55,32 +56,46 @@ class Trial {
     this.attached.on('ready', () => this.live().catch(() => {})); // whoever leads
   }
 
-  live() { return this.attached.call('LOCK.ATTACH', ...OWNERS); }
+  // ask sends a command. A client that its failover detector stops while it asks a Sentinel for the master is at its end, and what
+  // it had to send failed: it has to be told to connect.
+  async ask(client, ...words) {
+    for (;;) {
+      try {
+        return await client.call(...words);
+      } catch (e) {
+        if (this.closed || e.message !== 'Connection is closed.') throw e;
+        await client.connect().catch(() => {}); // it may do so already
+        await sleep(20);
+      }
+    }
+  }
+
+  live() { return this.ask(this.attached, 'LOCK.ATTACH', ...OWNERS); }
 
   // work is a write, and a critical section.
   async work(number) {
     const [redis, owner, word] = [this.clients[number], OWNERS[number + 1], `${number}:${this.written[number].size}`];
-    await redis.sadd('written', word);
+    await this.ask(redis, 'sadd', 'written', word);
     let [token, before] = [null, 0];
     while (token === null && !this.over) {
       before = this.#highest;
-      token = await redis.call('LOCK', 'door', owner, 'WAIT', 1000, 'ONCE');
+      token = await this.ask(redis, 'LOCK', 'door', owner, 'WAIT', 1000, 'ONCE');
     }
     if (token === null) return;
     assert.equal(this.#inside, null, `${owner} is not alone behind the door`);
     assert.ok(token > before, 'a token of the past');
     this.#inside = owner;
     this.#highest = Math.max(this.#highest, token);
-    assert.ok(await redis.call('GUARD', 'door', token, 'SADD', 'written', word) <= 1);
+    assert.ok(await this.ask(redis, 'GUARD', 'door', token, 'SADD', 'written', word) <= 1);
     this.#inside = null;
     // 0 would be a second hold; null is the answer of the second UNLOCK if the first one's was lost.
-    const left = await redis.call('UNLOCK', 'door', owner, 'TOKEN', token);
+    const left = await this.ask(redis, 'UNLOCK', 'door', owner, 'TOKEN', token);
     assert.ok(left === 1 || left === null, `UNLOCK: ${left}`);
     this.written[number].add(word);
   }
 
   async steal() {
-    assert.equal(await this.thief.call('LOCK', 'held', 'thief', 'PX', 1000), null, 'a lock is held by two');
+    assert.equal(await this.ask(this.thief, 'LOCK', 'held', 'thief', 'PX', 1000), null, 'a lock is held by two');
     await sleep(20);
   }
 
@@ -100,6 +115,7 @@ class Trial {
   }
 
   close() {
+    this.closed = true;
     [...this.clients, this.thief, this.attached].forEach((client) => client.disconnect());
   }
 }
@@ -121,7 +137,7 @@ async function play(fleet, connectTo, events, t) {
   const trial = new Trial(() => connectTo(fleet));
   try {
     await trial.live();
-    const token = await trial.thief.call('LOCK', 'held', 'keeper', 'ONCE');
+    const token = await trial.ask(trial.thief, 'LOCK', 'held', 'keeper', 'ONCE');
     await Promise.all([
       failOver(fleet, trial, events, t),
       ...trial.clients.map((_, number) => trial.untilOver(() => trial.work(number))),
@@ -129,12 +145,12 @@ async function play(fleet, connectTo, events, t) {
       trial.untilOver(() => trial.live().catch(() => {}).then(() => sleep(50))), // a cluster tells of no connection by itself
     ]);
     await fleet.do('same');
-    const there = new Set(await trial.thief.smembers('written'));
+    const there = new Set(await trial.ask(trial.thief, 'smembers', 'written'));
     for (const words of trial.written) {
       for (const word of words) assert.ok(there.has(word), `${word} was acknowledged, and is lost`);
     }
-    assert.equal(await trial.thief.call('LOCK', 'held', 'keeper', 'ONCE'), token, 'a lock is lost while its owner lives');
-    const info = await trial.thief.call('LOCK.INFO', 'held');
+    assert.equal(await trial.ask(trial.thief, 'LOCK', 'held', 'keeper', 'ONCE'), token, 'a lock is lost while its owner lives');
+    const info = await trial.ask(trial.thief, 'LOCK.INFO', 'held');
     assert.ok(info[info.indexOf('attached') + 1].length > 0, 'the owner came back to the new master');
   } finally {
     trial.close();
