@@ -110,6 +110,9 @@ func (s *segment) check() error {
 			continue
 		}
 		used++
+		if slot, _ := s.match(i, s.tag(c)); !s.holds(slot) {
+			return fmt.Errorf("dict: cell %d has slot %d at depth %d", i, slot, s.depth)
+		}
 		if s.tag(c) < tag {
 			return fmt.Errorf("dict: cell %d is out of order", i)
 		}
