@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check ci
+.PHONY: help build run demo test race busy planted invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -59,15 +59,25 @@ demo: ## play a flash sale on a server of its own, and check what is left of it
 test: ## the tests; they need nothing but Go
 	$(GO) test $(PKGS)
 
-# A package may take longer than go test's ten minutes on a slow machine. Packages that are named by hand run with the
-# race detector, whatever they are.
+test-docs: ## the tests of what the pages say and show
+	$(GO) test ./tests/readme ./internal/tidy ./internal/gendocs
+
+# RACE are the packages in which things happen at the same time. The costly self-checks run in the same programs.
+RACE = ./server/... ./client/... ./persistence/... ./admin/... ./lockservertest/...
+race: ## the server's tests under the race detector, with costly self-checks on
+	$(GO) test -race -tags invariants -timeout 30m -skip '$(PLANTED)' $(GOTESTFLAGS) $(or $(filter-out ./...,$(PKGS)),$(RACE))
+
+# A package may take longer than go test's ten minutes on a slow machine.
 ALL = $(shell $(GO) list ./...)
-race: ## the tests under the race detector, but for those of busy and planted
-	$(GO) test -race -timeout 30m -skip '$(PLANTED)' $(GOTESTFLAGS) $(or $(filter-out ./...,$(PKGS)),$(filter-out $(BUSY) $(SEQUENTIAL),$(ALL)))
-ifeq ($(PKGS),./...)
+race-all: ## all tests under the race detector, but for those of busy and planted
+	$(GO) test -race -timeout 30m -skip '$(PLANTED)' $(GOTESTFLAGS) $(filter-out $(BUSY) $(SEQUENTIAL),$(ALL))
 	$(GO) test -race -run '^($(CONCURRENT))$$' $(GOTESTFLAGS) $(SEQUENTIAL)
-	$(GO) test $(GOTESTFLAGS) $(SEQUENTIAL)
-endif
+
+# FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them.
+FLAKY ?= 20
+HOGS ?= 2
+flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n PKGS=./server)
+	bash .ci/flaky $(FLAKY) $(HOGS) $(PKGS)
 
 planted: ## look for the faults that are planted in the sources, but for those of busy, crash, hostile, raft
 	$(GO) test -count=1 -timeout 30m -run '$(PLANTED)' $(GOTESTFLAGS) ./server ./tests/sales ./tests/sessions
@@ -293,8 +303,11 @@ strangers: ## thousands of connections that do not log in, read nothing, or neve
 vanish: need-netns ## hosts vanish without a word: what becomes of their locks, in network namespaces, as root
 	$(GO) test -tags netns -count=1 -v -parallel 16 $(GOTESTFLAGS) ./tests/vanish
 
-crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n)
-	CI=true $(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds 8 -kills 100 $(if $(SEED),-seed $(SEED))
+# KILLS is how many servers crash kills, LOG_ROUNDS how often it crashes the log at each of its operations.
+KILLS ?= 100
+LOG_ROUNDS ?= 8
+crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n KILLS=n LOG_ROUNDS=n)
+	CI=true $(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) $(if $(SEED),-seed $(SEED))
 
 hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
 	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))
@@ -320,6 +333,9 @@ bench-memory: need-oracle ## bytes of resident memory a key, element, lock, wait
 bench-replication: need-oracle ## what an effect costs with replicas, a full sync under load, a replica's load, and replicas that do not read, beside ORACLE; ONLY=sync: a part
 	$(GO) run ./tests/replbench -oracle "$(ORACLE)" -only "$(ONLY)" $(if $(QUICK),-quick)
 
+bench-check: ## vet, lint and test the benchmarks
+	$(GO) test -count=1 $(GOTESTFLAGS) ./internal/benchkit ./tests/bench ./tests/lockbench ./tests/salebench ./tests/membench ./tests/replbench ./tests/figures
+
 hazelcast: need-java ## compile the Hazelcast that bench-raft measures beside, which Maven fetches
 	cd tests/comparison/hazelcast && mvn -B -ntp -q compile dependency:build-classpath
 
@@ -329,16 +345,10 @@ bench-raft: build hazelcast ## a group of three beside three etcd and three Haze
 bench-testing: build ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
 	cd tests/comparison && $(GO) run ./minibench -binary ../../bin/lockserver
 
-# A worker that is late at the end of its time fails with nothing but that: it has another try.
-fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time
-	@grep -rHo --include='*_test.go' '^func Fuzz[A-Za-z0-9_]*' . | sed -E 's|^(.*)/[^/]*:func (.*)|\1 \2|' | sort | \
-		xargs -P $(FUZZJOBS) -n 2 bash -c 'set -o pipefail; \
-			fuzz() { $(GO) test $(GOTESTFLAGS) -run "^$$" -fuzz "^$$2$$" -fuzztime $(FUZZTIME) -parallel 1 "$$1" 2>&1; }; \
-			if out=$$(fuzz "$$0" "$$1") || { grep -q "context deadline exceeded" <<<"$$out" && \
-				! grep -q "Failing input" <<<"$$out" && out=$$(fuzz "$$0" "$$1"); }; \
-			then echo "ok  $$0 $$1: $$(grep "^fuzz:" <<<"$$out" | tail -n 1)"; \
-			else echo "FAILED  $$0 $$1"; echo "$$out"; \
-				find "$$0/testdata/fuzz/$$1" -type f -mmin -2 -exec tail -n +1 {} + 2>/dev/null; exit 255; fi'
+# TARGETS narrows fuzz down to the targets that match a pattern.
+TARGETS ?=
+fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time (TARGETS=pattern)
+	@bash .ci/fuzz $(FUZZTIME) $(FUZZJOBS) $(TARGETS)
 
 docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md
 	$(GO) run ./internal/gendocs
@@ -379,5 +389,17 @@ release-check: need-packages ## what release has made, installed and run in a ro
 	cd packaging && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd packaging && $(GO) test -count=1 -v -exec 'unshare --mount --net --pid --fork --kill-child --mount-proc' ./check
 
-ci: ## everything that continuous integration runs
+ACTIONLINT = github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+workflows: ## check the workflow files of GitHub Actions
+	$(GO) run $(ACTIONLINT)
+
+# GOVULNCHECK asks the Go vulnerability database over the network.
+GOVULNCHECK = golang.org/x/vuln/cmd/govulncheck@v1.1.4
+vulnerabilities: ## look for known vulnerabilities in what the program is built from
+	$(GO) run $(GOVULNCHECK) ./...
+
+ci: ## what continuous integration runs for a change: what every change runs, what it touches, a share of the rest (BASE=commit)
 	bash .ci/run
+
+ci-full: ## every suite in its long form: before a release, and every night
+	bash .ci/run full

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"slices"
+	"strings"
+)
+
+// shares is how many consecutive runs of the fast tier take to run every suite at least once.
+const shares = 5
+
+// job is one command of a run.
+type job struct {
+	name, command string
+	alone         bool
+	why           string
+}
+
+// change is what a run is for.
+type change struct {
+	files []string // that differ from the base; nil means unknown, and then every path counts as touched
+	turns []int    // which turns of the rotation this run has
+	full  bool
+}
+
+// plan returns the commands to run for a change, in the order of the table.
+func plan(suites []suite, c change) (jobs []job) {
+	docsOnly := c.files != nil && !slices.ContainsFunc(c.files, isCode)
+	share := deal(suites)
+	for _, s := range suites {
+		command, why := s.fast, ""
+		switch {
+		case c.full:
+			why = "full tier"
+			if s.full != "" {
+				command = s.full
+			}
+		case docsOnly:
+			if s.docs {
+				why = "every change of pages"
+			}
+		case s.always:
+			why = "every change of code"
+		case s.fast == "":
+		case touches(s.paths, c.files):
+			why = "touched"
+		case slices.ContainsFunc(c.turns, func(turn int) bool { return turn%shares == share[s.name] }):
+			why = "its turn"
+		}
+		if why != "" && command != "" {
+			jobs = append(jobs, job{name: s.name, command: command, alone: s.alone, why: why})
+		}
+	}
+	return jobs
+}
+
+// isCode reports whether a change of the file can change what a program does. Pages and pictures cannot.
+func isCode(file string) bool {
+	if strings.HasPrefix(file, ".github/") {
+		return true
+	}
+	return !slices.ContainsFunc([]string{".md", ".png", ".svg", ".txt"}, func(end string) bool {
+		return strings.HasSuffix(file, end)
+	}) || strings.Contains(file, "/testdata/")
+}
+
+// touches reports whether one of the files is one of the paths, or lies below it.
+func touches(paths, files []string) bool {
+	if files == nil {
+		return true
+	}
+	for _, p := range paths {
+		for _, f := range files {
+			if f == p || strings.HasSuffix(p, "/") && strings.HasPrefix(f, p) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// deal divides the suites that do not always run among the shares, the longest first, each to the
+// share that is the shortest so far.
+func deal(suites []suite) map[string]int {
+	rotated := slices.DeleteFunc(slices.Clone(suites), func(s suite) bool { return s.always || s.docs || s.fast == "" })
+	slices.SortStableFunc(rotated, func(a, b suite) int { return b.seconds - a.seconds })
+	var total [shares]int
+	share := make(map[string]int, len(rotated))
+	for _, s := range rotated {
+		least := slices.Index(total[:], slices.Min(total[:]))
+		share[s.name] = least
+		total[least] += s.seconds
+	}
+	return share
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+var root = filepath.Join("..", "..")
+
+// names returns the names of the jobs.
+func names(jobs []job) (all []string) {
+	for _, j := range jobs {
+		all = append(all, j.name)
+	}
+	return all
+}
+
+func TestPlanOfAChange(t *testing.T) {
+	always := []string{"fmt", "tidy", "build", "vet", "test", "lint"}
+	for _, c := range []struct {
+		name   string
+		change change
+		want   []string
+	}{
+		{"docs alone", change{files: []string{"docs/LOCKS.md", "README.md"}, turns: []int{1}}, []string{"fmt", "test-docs"}},
+		{"nothing but a file of the root", change{files: []string{"LICENSE"}}, always},
+		{"a page in testdata is code", change{files: []string{"internal/config/testdata/a.txt"}}, append(always, "diff")},
+		{"the console", change{files: []string{"admin/console/page.go"}}, append(always, "race", "metrics", "console")},
+		{"the raft engine", change{files: []string{"server/raft/engine/log.go"}},
+			append(always, "race", "busy", "simulation", "diff", "clients-go", "hostile", "raft")},
+	} {
+		require.Equal(t, c.want, names(plan(table(), c.change)), c.name)
+	}
+	for _, s := range table() {
+		require.True(t, slices.ContainsFunc(plan(table(), change{full: true}), func(j job) bool { return j.name == s.name }),
+			"the full tier has no %s", s.name)
+	}
+	require.Contains(t, names(plan(table(), change{})), "migration", "with nothing known of the change everything runs")
+}
+
+// TestFiveRunsCoverEverySuite: whichever five turns follow each other, each suite of the fast tier has
+// its turn.
+func TestFiveRunsCoverEverySuite(t *testing.T) {
+	for first := range 12 {
+		var ran []string
+		for turn := first; turn < first+shares; turn++ {
+			ran = append(ran, names(plan(table(), change{files: []string{"LICENSE"}, turns: []int{turn}}))...)
+		}
+		for _, s := range table() {
+			if s.fast != "" && !s.docs {
+				require.Contains(t, ran, s.name, "turns from %d on", first)
+			}
+		}
+	}
+}
+
+func TestSharesAreBalanced(t *testing.T) {
+	suites := table()
+	share := deal(suites)
+	var total [shares]int
+	for _, s := range suites {
+		if i, ok := share[s.name]; ok {
+			total[i] += s.seconds
+		}
+	}
+	require.Less(t, slices.Max(total[:]), 2*slices.Min(total[:]), "%v", total)
+}
+
+// TestTurnsLeaveNothingOut: changes at random distances, each with commits over up to three hours,
+// have turns that follow each other without a gap.
+func TestTurnsLeaveNothingOut(t *testing.T) {
+	h := history{{id: "first", at: 1_790_000_000}}
+	last := h.turnsSince("")
+	require.Equal(t, []int{1}, last)
+	for i := range 50 {
+		base := h[0].id
+		at := h[0].at + int64(session/time.Second) + int64(i*i*977%40_000)
+		for n := range 1 + i%4 {
+			h = append(history{{id: string(rune('A'+i)) + string(rune('0'+n)), at: at + int64(n)*3_000}}, h...)
+		}
+		turns := h.turnsSince(base)
+		require.NotEmpty(t, turns)
+		require.LessOrEqual(t, turns[0], last[len(last)-1]+1)
+		require.Greater(t, turns[len(turns)-1], last[len(last)-1])
+		last = turns
+	}
+	require.Equal(t, h[1+49%4].id, h.before(session))
+}
+
+// directories returns the directories of the tree that hold Go files, with a slash at the end.
+func directories(t *testing.T) (all []string) {
+	t.Helper()
+	require.NoError(t, filepath.WalkDir(root, func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == ".git" || d.Name() == "node_modules" || d.Name() == "testdata"):
+			return filepath.SkipDir
+		case strings.HasSuffix(file, ".go"):
+			rel, err := filepath.Rel(root, filepath.Dir(file))
+			if err != nil {
+				return err
+			}
+			all = append(all, filepath.ToSlash(rel)+"/")
+		}
+		return nil
+	}))
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// TestEveryPackageHasASuite: a change of any package calls for a suite by name, and each path in the
+// table exists.
+func TestEveryPackageHasASuite(t *testing.T) {
+	for _, dir := range directories(t) {
+		require.True(t, slices.ContainsFunc(table(), func(s suite) bool { return touches(s.paths, []string{dir + "x.go"}) }),
+			"no suite in internal/ciplan/table.go has %s among its paths", dir)
+	}
+	for _, s := range table() {
+		for _, p := range s.paths {
+			info, err := os.Stat(filepath.Join(root, filepath.FromSlash(p)))
+			require.NoError(t, err, "suite %s", s.name)
+			require.Equal(t, strings.HasSuffix(p, "/"), info.IsDir(), "suite %s: %s", s.name, p)
+		}
+	}
+}
+
+// notSuites are the targets of the Makefile that check nothing, or that a suite of another name includes.
+var notSuites = []string{
+	"help", "run", "demo", "deps", "oracle", "oracle-tls", "docs", "hazelcast", "ci", "ci-full", // nothing is checked
+	"release", "clients", // parts of release-check; all of clients-*
+	"race-all",           // in the full form of race
+	"flaky", "test-time", // by hand
+	"vulnerabilities", // asks a database on the network: every night, elsewhere
+	"bench", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
+}
+
+// TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is
+// listed as none.
+func TestEverySuiteIsInTheTable(t *testing.T) {
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	require.NoError(t, err)
+	targets := map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^([a-z-]+):.*## `).FindAllStringSubmatch(string(makefile), -1) {
+		targets[m[1]] = true
+	}
+	seen := map[string]bool{}
+	for _, s := range table() {
+		require.False(t, seen[s.name], "%s stands in the table twice", s.name)
+		seen[s.name] = true
+		require.True(t, targets[s.name], "the Makefile has no target %s", s.name)
+		for _, command := range []string{s.fast, s.full} {
+			if command != "" {
+				require.Contains(t, strings.Fields(command), s.name, "the command of %s", s.name)
+			}
+		}
+	}
+	for target := range targets {
+		require.True(t, seen[target] || slices.Contains(notSuites, target),
+			"no suite in internal/ciplan/table.go runs make %s, and notSuites does not list it", target)
+	}
+}
+
+func TestTouches(t *testing.T) {
+	require.True(t, touches([]string{"server/"}, []string{"server/raft/log.go"}))
+	require.False(t, touches([]string{"server/"}, []string{"servers/x.go", "tests/server/x.go"}))
+	require.True(t, touches([]string{"go.mod"}, []string{"go.mod"}))
+	require.False(t, touches([]string{"go.mod"}, []string{"examples/go.mod"}))
+}

@@ -1,0 +1,124 @@
+package main
+
+import "slices"
+
+// suite is a command of continuous integration.
+type suite struct {
+	name string // a target of the Makefile
+	// fast is the command of the fast tier, full that of the full tier. An empty full is the same as
+	// fast. An empty fast is a suite of the full tier alone.
+	fast, full string
+	// always says that the fast tier runs it for every change of code.
+	always bool
+	// docs says that the fast tier runs it if only documentation has changed, and then nothing else.
+	docs bool
+	// alone says that nothing runs beside it: it measures time, or it uses both processors itself.
+	alone bool
+	// seconds is about how long the fast form takes on two cores. It balances the shares of the rotation.
+	seconds int
+	// paths are directories (with a slash at the end) and files. A change of one of them calls for the
+	// suite.
+	paths []string
+}
+
+// core is what nearly every suite over the wire depends on.
+var core = [...]string{"server/", "commands/", "store/", "internal/resp/"}
+
+// with returns the paths and those of core.
+func with(paths ...string) []string { return append(paths, core[:]...) }
+
+// table returns all suites, in the order in which they run. The quickest answers stand first, then
+// what needs the machine for itself, then the longest.
+func table() []suite {
+	return slices.Concat(checks(), waits(), others())
+}
+
+// checks returns the suites that look at the code, and those that need both processors.
+func checks() []suite {
+	return []suite{
+		{name: "fmt", fast: "make fmt", always: true, docs: true, alone: true, seconds: 2},
+		{name: "tidy", fast: "make tidy", always: true, alone: true, seconds: 2, paths: []string{"go.mod", "go.sum"}},
+		{name: "build", fast: "make build", always: true, alone: true, seconds: 30, paths: []string{"cmd/"}},
+		{name: "test-docs", fast: "make test-docs", docs: true, alone: true, seconds: 30,
+			paths: []string{"docs/", "README.md", "CONTRIBUTING.md", "CHANGELOG.md"}},
+		{name: "vet", fast: "make vet", always: true, alone: true, seconds: 60},
+		{name: "test", fast: "make test", always: true, alone: true, seconds: 200, paths: []string{
+			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
+			"tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
+			"tests/linearizability/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
+		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 90},
+		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/",
+			"go.mod"}},
+
+		{name: "race", fast: "make race", full: "make race race-all", alone: true, seconds: 300, paths: []string{
+			"admin/", "client/", "internal/testkit/", "lockservertest/", "persistence/", "server/", "store/", "commands/"}},
+		{name: "busy", fast: "make busy", alone: true, seconds: 90, paths: []string{
+			"server/", "commands/", "tests/linearizability/", "tests/fairness/", "tests/restarts/"}},
+		{name: "simulation", fast: "make simulation RUNS=300 SEED=802000", full: "make simulation RUNS=4000", seconds: 200,
+			paths: []string{"server/raft/", "server/topology/", "tests/simulation/"}},
+	}
+}
+
+// waits returns suites that mostly wait for replies, processes, leases and disks.
+func waits() []suite {
+	return []suite{
+		{name: "clients-java", fast: "make clients-java", seconds: 240,
+			paths: []string{"tests/clients/java/", "tests/fleet/", "server/transport/", "server/topology/", "internal/resp/"}},
+		{name: "diff", fast: "make diff N=50000 SEED=20261121", full: "make diff N=300000", seconds: 150,
+			paths: with("tests/differential/", "tests/grammar/", "internal/config/")},
+		{name: "clients-node", fast: "make clients-node", seconds: 150,
+			paths: []string{"tests/clients/node/", "tests/fleet/", "internal/resp/"}},
+		{name: "clients-python", fast: "make clients-python", seconds: 120,
+			paths: []string{"tests/clients/python/", "tests/fleet/", "internal/resp/"}},
+		{name: "clients-cli", fast: "make clients-cli", seconds: 40,
+			paths: []string{"tests/clients/cli/", "commands/", "internal/resp/"}},
+		{name: "clients-go", fast: "make clients-go", seconds: 150,
+			paths: []string{"tests/clients/go/", "tests/fleet/", "client/", "server/"}},
+		{name: "clients-examples", fast: "make clients-examples", seconds: 150,
+			paths: []string{"examples/testing/", "server/testmode/"}},
+		{name: "crash", fast: "make crash KILLS=20 LOG_ROUNDS=2 SEED=20261121", full: "make crash", seconds: 150,
+			paths: []string{"persistence/", "server/durability/", "tests/crash/"}},
+		{name: "planted", fast: "make planted", seconds: 180,
+			paths: []string{"internal/plant/", "tests/sales/", "tests/sessions/", "tests/simulation/"}},
+		{name: "snapshots", fast: "make snapshots SEED=20261121", full: "make snapshots", seconds: 120,
+			paths: []string{"persistence/", "store/", "commands/", "tests/snapshots/", "tests/effects/", "tests/interop/"}},
+		{name: "hostile", fast: "make hostile MINUTES=0.5 SEED=20261121", full: "make hostile MINUTES=5", seconds: 150,
+			paths: with("tests/hostile/")},
+		{name: "sessions", full: "make sessions MINUTES=2", seconds: 120, paths: []string{"tests/sessions/"}},
+		{name: "linearizability", full: "make linearizability MINUTES=2", alone: true, seconds: 120,
+			paths: []string{"tests/linearizability/"}},
+		{name: "replication", fast: "make replication SEED=20261121", full: "make replication", seconds: 200,
+			paths: []string{"server/replication/", "persistence/", "server/durability/", "tests/replication/"}},
+		{name: "replication-versions", fast: "make replication-versions", seconds: 120,
+			paths: []string{"server/replication/", "persistence/rdb/", ".ci/others.sh"}},
+		{name: "raft", fast: "make raft", full: "make raft", seconds: 200,
+			paths: []string{"server/raft/", "server/topology/", "tests/raft/"}},
+	}
+}
+
+// others returns the suites of single parts and of programs around the server.
+func others() []suite {
+	return []suite{
+		{name: "migration", fast: "make migration", seconds: 90,
+			paths: []string{"tests/migration/", "docs/MIGRATION.md"}},
+		{name: "vanish", fast: "make vanish", seconds: 90,
+			paths: []string{"tests/vanish/", "server/pulse.go", "server/transport/"}},
+		{name: "strangers", fast: "make strangers", seconds: 30,
+			paths: []string{"tests/strangers/", "server/transport/", "server/acl/"}},
+		{name: "release-check", fast: "make release release-check PLATFORMS=linux/amd64", seconds: 150,
+			paths: []string{"packaging/", "cmd/"}},
+		{name: "gnet", fast: "make gnet", seconds: 150, paths: []string{"server/transport/"}},
+		{name: "invariants", fast: "make invariants PKGS=./store/...", full: "make invariants", seconds: 90,
+			paths: []string{"store/"}},
+		{name: "metrics", fast: "make metrics", seconds: 60,
+			paths: []string{"admin/", "tests/metrics/", "docs/grafana/", "server/info/"}},
+		{name: "examples", fast: "make examples", seconds: 60, paths: []string{"examples/", "client/", "lockservertest/"}},
+		{name: "comparison", fast: "make comparison", seconds: 90, paths: []string{"tests/comparison/", "client/"}},
+		{name: "console", fast: "make console", seconds: 60, paths: []string{"admin/console/", "admin/history/", "tests/console/"}},
+		{name: "fuzz", fast: "make fuzz FUZZTIME=4s", full: "make fuzz FUZZTIME=20s", alone: true, seconds: 180,
+			paths: []string{"internal/resp/", "persistence/", "store/listpack/", "internal/luavm/"}},
+		{name: "bench-check", fast: "make bench-check", seconds: 60, paths: []string{"tests/bench/", "tests/figures/", "tests/lockbench/",
+			"tests/membench/", "tests/replbench/", "tests/salebench/"}},
+		{name: "workflows", fast: "make workflows", seconds: 10, paths: []string{".github/"}},
+	}
+}
