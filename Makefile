@@ -15,10 +15,6 @@ BUSY = lockserver/tests/linearizability lockserver/tests/fairness lockserver/tes
 # detector only makes them slow. CONCURRENT are the tests that are an exception.
 SEQUENTIAL = lockserver/commands lockserver/internal/geohash lockserver/internal/luavm
 CONCURRENT = TestHashFieldsAgainstModel
-# PLANTED are tests that look for planted faults in programs that they build, without any tags or the race detector. Of
-# those that no other target has, each is looked for once.
-PLANTED = ^TestPlanted
-
 # ORACLE is the redis-server that everything is compared with and measured beside. By default it is built from the source
 # in ORACLE_TARBALL, by make deps, outside of the clone, so that the next clone finds it. The redis-server in PATH is
 # an older one (Debian's is 7.0): it is there for the files that it reads and writes.
@@ -37,12 +33,15 @@ QUICK ?=
 
 # MINUTES is how long linearizability, sessions, hostile and, if it is given, replication make and check what they make.
 MINUTES ?= 10
+# LONG=1 asks for the long form of generated work in all tests. The full tier sets it.
+LONG ?=
+export LOCKSERVER_LONG = $(LONG)
 # GOTESTFLAGS are flags for go test. Continuous integration has -vet=off, after make vet.
 GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -65,12 +64,12 @@ test-docs: ## the tests of what the pages say and show
 # RACE are the packages in which things happen at the same time. The costly self-checks run in the same programs.
 RACE = ./server/... ./client/... ./persistence/... ./admin/... ./lockservertest/...
 race: ## the server's tests under the race detector, with costly self-checks on
-	$(GO) test -race -tags invariants -timeout 30m -skip '$(PLANTED)' $(GOTESTFLAGS) $(or $(filter-out ./...,$(PKGS)),$(RACE))
+	$(GO) test -race -tags invariants -timeout 30m $(GOTESTFLAGS) $(or $(filter-out ./...,$(PKGS)),$(RACE))
 
 # A package may take longer than go test's ten minutes on a slow machine.
 ALL = $(shell $(GO) list ./...)
-race-all: ## all tests under the race detector, but for those of busy and planted
-	$(GO) test -race -timeout 30m -skip '$(PLANTED)' $(GOTESTFLAGS) $(filter-out $(BUSY) $(SEQUENTIAL),$(ALL))
+race-all: ## all tests under the race detector, but for those of busy
+	$(GO) test -race -timeout 30m $(GOTESTFLAGS) $(filter-out $(BUSY) $(SEQUENTIAL),$(ALL))
 	$(GO) test -race -run '^($(CONCURRENT))$$' $(GOTESTFLAGS) $(SEQUENTIAL)
 
 # FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them.
@@ -79,18 +78,23 @@ HOGS ?= 2
 flaky: ## run each package's tests 20 times on a busy machine, and list those that fail (FLAKY=n HOGS=n PKGS=./server)
 	bash .ci/flaky $(FLAKY) $(HOGS) $(PKGS)
 
-planted: ## look for the faults that are planted in the sources, but for those of busy, crash, hostile, raft
-	$(GO) test -count=1 -timeout 30m -run '$(PLANTED)' $(GOTESTFLAGS) ./server ./tests/sales ./tests/sessions
-	$(GO) test -tags simulation -count=1 -timeout 30m -run '$(PLANTED)' $(GOTESTFLAGS) ./tests/simulation
+# Planted faults show that tests would notice. go test alone checks that each fault still has its place in the sources.
+planted: ## build the server with planted faults, and see that the tests of the server, sales, sessions, fairness and linearizability find each
+	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./server ./tests/sales ./tests/sessions ./tests/fairness ./tests/linearizability -planted
 
-busy: ## the tests that need the machine for themselves, which race leaves out
+planted-long: ## the same for the tests of crashes, hostile clients, raft groups and the simulation
+	$(GO) test -p 1 -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./tests/crash ./tests/hostile -planted
+	$(GO) test -tags raft -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./tests/raft -planted
+	$(GO) test -tags simulation -count=1 -timeout 30m -run '^TestPlanted' $(GOTESTFLAGS) ./tests/simulation -planted
+
+busy: ## the tests that need the machine for themselves
 	$(GO) test -p 1 -count=1 $(GOTESTFLAGS) $(BUSY)
 
 invariants: ## the tests with costly self-checks on
-	$(GO) test -tags invariants -skip '$(PLANTED)' $(GOTESTFLAGS) $(PKGS)
+	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)
 
 gnet: ## the server's tests on the event loops that systems other than Linux use
-	$(GO) test -tags gnet -skip '$(PLANTED)' $(GOTESTFLAGS) ./server/...
+	$(GO) test -tags gnet $(GOTESTFLAGS) ./server/...
 
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
@@ -260,7 +264,7 @@ snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with th
 
 # Without MINUTES all of it runs once, with it what is random, again and again.
 replication: need-redis need-oracle ## lockservers and real Redis servers that follow one another, over links that break, killed, and under Sentinels (SEED=n FAILOVERS=n; MINUTES=n)
-	CI=true SEED=$(SEED) FAILOVERS=$(FAILOVERS) $(if $(filter file,$(origin MINUTES)),,MINUTES=$(MINUTES)) $(GO) test -tags oracle -count=1 -timeout 0 $(GOTESTFLAGS) \
+	SEED=$(SEED) FAILOVERS=$(FAILOVERS) $(if $(filter file,$(origin MINUTES)),,MINUTES=$(MINUTES)) $(GO) test -tags oracle -count=1 -timeout 0 $(GOTESTFLAGS) \
 		./tests/replication $(if $(filter file,$(origin MINUTES)),,-v -run 'TestAnyCommand|TestKills')
 
 # Servers of other versions, which .ci/others.sh fetches: replication-versions takes others, too (OTHERS=path:path).
@@ -271,7 +275,7 @@ need-versions:
 	@for p in $(subst :, ,$(OTHERS)); do command -v "$$p" >/dev/null || { echo "$$p is missing: run 'make deps'"; exit 1; }; done
 
 replication-versions: need-redis need-oracle need-versions ## replication from and to Redis 6.2 and 8.2, Valkey 8.1 and 9.1, or OTHERS=path:path
-	CI=true OTHERS="$(OTHERS)" $(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/replication \
+	OTHERS="$(OTHERS)" $(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/replication \
 		-v -run '^(TestRedisFollowsLockserver|TestLockserverFollowsRedis|TestSnapshotOfARedisThatFollows|TestFailoverBetweenKinds)$$'
 
 raft: ## a raft group in one process, over networks that break, and as processes that are killed and stopped
@@ -306,11 +310,11 @@ vanish: need-netns ## hosts vanish without a word: what becomes of their locks, 
 # KILLS is how many servers crash kills, LOG_ROUNDS how often it crashes the log at each of its operations.
 KILLS ?= 100
 LOG_ROUNDS ?= 8
-crash: ## crash the log at each of its operations, and kill servers under load, with planted faults (SEED=n KILLS=n LOG_ROUNDS=n)
-	CI=true $(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) $(if $(SEED),-seed $(SEED))
+crash: ## crash the log at each of its operations, and kill servers under load (SEED=n KILLS=n LOG_ROUNDS=n)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) $(if $(SEED),-seed $(SEED))
 
-hostile: ## what no client would send, in random pipelines, and kill -9, with planted faults (MINUTES=n SEED=n)
-	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -all-faults $(if $(SEED),-seed $(SEED))
+hostile: ## what no client would send, in random pipelines, and kill -9 (MINUTES=n SEED=n)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
 
 # NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))

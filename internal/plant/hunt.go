@@ -5,10 +5,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"os/exec"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,29 +72,30 @@ func (h Hunt) Main(m *testing.M) int {
 	return exitClean
 }
 
-// faultsAtHand is how many of its faults a package looks for at a time, outside of continuous integration.
-const faultsAtHand = 3
+// look is the flag that makes tests look for planted faults.
+var look = flag.Bool("planted", false, "build the tests with the planted faults, and look for each of them")
 
-// Some draws the faults that are looked for: all of them where the variable CI of the environment is set.
-func Some(faults []Fault) []Fault {
-	if os.Getenv("CI") != "" || len(faults) <= faultsAtHand {
-		return faults
-	}
-	drawn := slices.Clone(faults)
-	rand.Shuffle(len(drawn), func(i, j int) { drawn[i], drawn[j] = drawn[j], drawn[i] })
-	return drawn[:faultsAtHand]
+// Wanted reports whether a test is to build its package and look for the faults, which takes a while: the flag
+// -planted says so. In any case it checks that each fault still has its place in the sources under root.
+func Wanted(t testing.TB, root string, faults []Fault) bool {
+	t.Helper()
+	Apply(t, root, faults)
+	return *look
 }
 
-// Test builds the tests of the package in the current directory with the faults planted, and fails if one
-// of those that are drawn is not found, or something is with none switched on. A fault is also found if the
-// process ends by a panic, or hangs; nothing does with none switched on. root is the module's.
+// Test builds the tests of the package in the current directory with the faults planted, if they are Wanted. It
+// fails if a fault is not found, or if something is found with none switched on. A fault is also found if the process
+// ends by a panic, or hangs. root is the directory of the module.
 func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
+	if !Wanted(t, root, faults) {
+		return
+	}
 	program := Build(t, root, faults)
 	t.Run(None, func(t *testing.T) {
 		code, out := h.run(t, program, None, h.CleanFor)
 		require.Equal(t, exitClean, code, "the patches alone break something:\n%s", out)
 	})
-	for _, f := range Some(faults) {
+	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
 			code, out := h.run(t, program, f.Name, h.FindWithin)
 			if code == exitPanicked && strings.Contains(out, "\ngoroutine ") {

@@ -1,7 +1,6 @@
 package hostile
 
 import (
-	"flag"
 	"testing"
 
 	"lockserver/internal/plant"
@@ -40,13 +39,7 @@ var faults = []plant.Fault{
 		`	if ran < len(w.todo) && !hangUp && !(len(w.todo)-ran == 3 && planted("what stands behind a waiter is forgotten")) {`)),
 }
 
-var allFaults = flag.Bool("all-faults", false, "look for all planted faults, not only for the first")
-
 // TestPlantedFaults shows that each is found, and shrunk to what matters of it.
 func TestPlantedFaults(t *testing.T) {
-	some := faults
-	if !*allFaults {
-		some = faults[:1]
-	}
-	hunt.Test(t, "../..", some)
+	hunt.Test(t, "../..", faults)
 }

@@ -17,14 +17,11 @@ import (
 var (
 	seedFlag    = flag.Uint64("seed", 0, "the seed of the first world; 0: a random one")
 	manualFlag  = flag.Int("manual", 8, "how many worlds with a manual clock there are at a time")
-	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 5 seconds, or 20 where CI is set")
+	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 3 seconds")
 )
 
-// How long histories are made by hand, and in continuous integration.
-const (
-	atHand        = 5 * time.Second
-	inIntegration = 20 * time.Second
-)
+// atHand is how long histories are made when no flag says how long.
+const atHand = 3 * time.Second
 
 // realWorlds is how many worlds with the machine's clock there are at a time. They wait, most of the time; so
 // do those with a manual clock, of which a long run can have the more.
@@ -38,9 +35,6 @@ const mostStall = 100 * time.Millisecond
 // TestHistories makes histories of random clients and checks each.
 func TestHistories(t *testing.T) {
 	run := atHand
-	if os.Getenv("CI") != "" {
-		run = inIntegration
-	}
 	if *minutesFlag > 0 {
 		run = time.Duration(*minutesFlag * float64(time.Minute))
 	}

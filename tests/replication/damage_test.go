@@ -7,7 +7,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
@@ -71,10 +71,7 @@ func transferOf(t *testing.T, master *node) (head string, snapshot []byte) {
 // down. What it had is gone, as with Redis, or, if the snapshot was loaded aside, all there; it has nothing
 // of the damaged one, and starts again as it was.
 func TestDamagedSnapshots(t *testing.T) {
-	step := 29
-	if os.Getenv("CI") != "" {
-		step = 7
-	}
+	step := testkit.Steps(29, 7)
 	master := start(t, server.Options{EventLoops: true})
 	values(master)
 	master.do("DEL long")

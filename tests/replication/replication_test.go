@@ -5,7 +5,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
-	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -179,10 +178,7 @@ func TestBrokenLink(t *testing.T) {
 
 // TestCutAtEveryByte: of a whole synchronization and of what follows.
 func TestCutAtEveryByte(t *testing.T) {
-	step := int64(9)
-	if os.Getenv("CI") != "" {
-		step = 1
-	}
+	step := int64(testkit.Steps(9, 1))
 	cutEverywhere(t, start(t, server.Options{EventLoops: true}), start(t, server.Options{}), step)
 }
 

@@ -64,6 +64,9 @@ const plantedRuns = "1000"
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=simulation")
+	if !plant.Wanted(t, filepath.Join("..", ".."), faults) {
+		return
+	}
 	program := plant.Build(t, filepath.Join("..", ".."), faults)
 	run := func(fault, runs string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", "Simulation", "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
