@@ -75,6 +75,7 @@ func checkPlaces(r *Row) {
 	switch {
 	case r.first >= least:
 		contradiction(r, "a call of %d words has no key at %d", least, r.first)
+	// plant:check-member
 	case r.member >= least:
 		contradiction(r, "a call of %d words has no member at %d", least, r.member)
 	case r.Inner >= least:

@@ -376,6 +376,7 @@ func (r *Row) NamesMember() bool { return r.member > 0 }
 // MemberIn is the first member or field that a call names behind its only key, and the
 // key; ok is false if it names none.
 func (r *Row) MemberIn(args [][]byte) (key, member []byte, ok bool) {
+	// plant:member-in
 	if at := r.member; at > 0 && at < len(args) {
 		return args[at-1], args[at], true
 	}

@@ -3,6 +3,7 @@ package commands
 // GeoRows are the commands on sorted sets of positions.
 func GeoRows() []Row {
 	rows := geoMemberRows()
+	// plant:geo-rows
 	rows = append(rows, geoSearchRows()...)
 	return append(rows, geoRadiusRows()...)
 }

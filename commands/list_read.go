@@ -21,6 +21,7 @@ func llen(c *Ctx) error {
 	if l != nil {
 		n = l.Len()
 	}
+	// plant:list-length
 	c.Out.Int(int64(n))
 	return nil
 }

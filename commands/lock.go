@@ -183,7 +183,7 @@ func (l *lockCall) takeAt(c *Ctx, key []byte) (token int64) {
 }
 
 // counts reports whether the call gives the owner one hold more.
-func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.once }
+func (l *lockCall) counts(held heldLock) bool { return held.holds == 0 || !l.once } // plant:lock-counts
 
 // take gives the owner one hold more, or confirms the one that it has. A new token is above floor.
 func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, floor int64) (token int64) {
@@ -192,6 +192,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 		edit.ExpectLock(l.owner, l.lease.unit == "")
 		edit.SetInt(l.owner, held.holds+1)
 	}
+	// plant:lock-token
 	if held.holds == 0 || token == 0 { // a lock that Redisson's scripts took has no token yet
 		token = c.Host.NextToken(max(token, floor))
 		edit.SetInt(tokenField, token)
@@ -243,6 +244,7 @@ func (w *WaitingLock) Try(c *Ctx) (bool, error) {
 	if _, err := l.lease.endMS(c); err != nil {
 		return false, err
 	}
+	// plant:lock-try
 	ok, err := l.acquireAll(c)
 	if !ok && err == nil {
 		l.tryAgain(c)

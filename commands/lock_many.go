@@ -41,6 +41,7 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 		}
 		all = all && ok
 	}
+	// plant:mlock-all
 	if !all {
 		return false, nil
 	}

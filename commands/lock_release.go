@@ -7,6 +7,7 @@ import (
 
 // release gives back one hold and returns 1 if it was the last, else 0.
 func release(c *Ctx, key, owner []byte, held heldLock, edit store.HashEdit) int64 {
+	// plant:release-hold
 	if held.holds > 1 {
 		edit.SetInt(owner, held.holds-1)
 		c.Notify(keyevent.Generic, "unlock", key)
@@ -30,6 +31,7 @@ func unlock(c *Ctx) error {
 	a := c.Args()
 	key, owner := a.Key(), a.Bytes()
 	token, shared := readUnlock(a)
+	// plant:unlock-token
 	if err := a.Err(); err != nil {
 		return err
 	}
@@ -44,6 +46,7 @@ func unlock(c *Ctx) error {
 		}
 		return err
 	}
+	// plant:unlock-owner
 	if held.holds == 0 || token != 0 && token != held.token {
 		if token != 0 {
 			c.Host.StaleToken(c)
@@ -121,6 +124,7 @@ func munlock(c *Ctx) error {
 	c.Out.Array(len(keys))
 	for i, key := range keys {
 		held, edit, err := openLock(c.DB, key, owner)
+		// plant:munlock-each
 		stale := tokens != nil && tokens[i] != held.token
 		switch {
 		case err != nil || shared:
@@ -153,6 +157,7 @@ func lockForce(c *Ctx) error {
 		c.Out.Int(0)
 		return nil
 	}
+	// plant:lock-force
 	remove(c, key, edit, true)
 	c.Out.Int(1)
 	return nil

@@ -33,6 +33,7 @@ func renew(c *Ctx) error {
 	if err != nil {
 		return renewShare(c, key, owner, edit, token, endMS, l.unit != "")
 	}
+	// plant:renew-owner
 	if held.holds == 0 || token != 0 && token != held.token {
 		if token != 0 {
 			c.Host.StaleToken(c)
@@ -42,6 +43,7 @@ func renew(c *Ctx) error {
 	}
 	edit.Expire(endMS)
 	c.Notify(keyevent.Generic, "renew", key)
+	// plant:renew-watchdog
 	if l.unit != "" {
 		l.mark(held, edit)
 		c.Host.StopRenewing(c, key)

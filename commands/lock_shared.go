@@ -70,20 +70,24 @@ func (l *lockCall) allowsShare(c *Ctx, key []byte, v lockView, first bool) (bool
 	case l.needsToken(v) && !TokenCanRise(c.NowMS()*1000, v.mine.token):
 		return false, ErrTokenRange
 	case v.mine.shared > 0:
+		// plant:share-upgrade
 		return l.shared || v.owners == 1, nil
 	}
 	free := v.owners == 0 || l.shared && !v.exclusive
+	// plant:share-free
 	return free && (first || !c.Host.Awaited(c, key)), nil
 }
 
 // needsToken reports whether the owner becomes a holder, or a new exclusive one.
 func (l *lockCall) needsToken(v lockView) bool {
+	// plant:share-token
 	return v.mine.exclusive == 0 && (!l.shared || v.mine.shared == 0)
 }
 
 // countsShare is counts for such a call.
 func (l *lockCall) countsShare(v lockView) bool {
 	if l.shared {
+		// plant:share-counts
 		return v.mine.shared == 0 || !l.once
 	}
 	return v.mine.exclusive == 0 || !l.once
@@ -177,6 +181,7 @@ func moveLease(db *store.DB, key, owner []byte, endMS int64, v lockView, edit st
 	switch {
 	case v.byScript || !alone && wasMS == keyMS && endMS < keyMS:
 		settleShares(db, key, edit)
+	// plant:key-lease
 	case alone && endMS != keyMS || endMS > keyMS:
 		edit.Expire(endMS)
 	}
@@ -197,6 +202,7 @@ func releaseShare(c *Ctx, key, owner []byte, v lockView, edit store.HashEdit, sh
 	if shared || s.exclusive == 0 {
 		s.shared--
 	} else if s.exclusive--; s.exclusive == 0 && s.shared > 0 {
+		// plant:downgrade
 		setMode(&edit, &v, readMode)
 		defer announceShares(c, key, tellAll)
 	}

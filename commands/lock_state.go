@@ -268,6 +268,7 @@ func (l *lease) endMS(c *Ctx) (int64, error) {
 	if l.ms <= 0 || l.ms > math.MaxInt64-c.NowMS() {
 		return 0, ErrInvalidExpire(c.Row.FullName())
 	}
+	// plant:lease-end
 	return c.NowMS() + l.ms, nil
 }
 

@@ -68,9 +68,11 @@ func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 		return 0, err
 	}
 	o, err := owned(c, p.voucher, p.user, p.order) // of a sale on bare keys there is none
+	// plant:sale-taken-back
 	if o.state == orderGone {
 		return saleTakenBack, nil
 	}
+	// plant:sale-again
 	if p.again = o.state != ""; p.again || err != nil {
 		return saleSold, err
 	}
@@ -87,12 +89,14 @@ func (p *purchase) decide(c *Ctx) (answer int64, err error) {
 		return saleNotStarted, nil
 	case p.sale.ended(c.NowMS()):
 		return saleOver, nil
+	// plant:sale-stock
 	case p.stock < p.qty:
 		return saleNoStock, nil
 	}
 	if p.have, err = piecesOf(c, p.voucher, p.user); err != nil {
 		return 0, err
 	}
+	// plant:sale-limit
 	if p.have > p.sale.limit-p.qty {
 		return saleHasBought, nil
 	}
@@ -125,6 +129,7 @@ func (p *purchase) sell(c *Ctx) error {
 		given = fields[:len(fields)-2]
 	}
 	orders := c.DB.EditStream(streamKey)
+	// plant:sale-stream
 	orders.Add(id, given)
 	c.Notify(keyevent.Stream, "xadd", streamKey)
 	return nil
@@ -149,6 +154,7 @@ func (p *purchase) note(c *Ctx) {
 		o.state = orderHeld
 		key := saleKey(c, holdsPrefix, p.voucher)
 		holds := c.DB.EditZSet(key)
+		// plant:sale-hold
 		holds.Set(p.order, float64(c.NowMS()+min(p.sale.holdMS, maxHoldMS)))
 		c.Notify(keyevent.ZSet, "zadd", key)
 	}
@@ -186,7 +192,7 @@ func setPieces(c *Ctx, voucher, user []byte, had, has int64) {
 	if has > 0 {
 		buyers.Add(user)
 		c.Notify(keyevent.Set, "sadd", key)
-	} else if buyers.Remove(user) {
+	} else if buyers.Remove(user) { // plant:sale-buyer
 		c.NotifyTaken(keyevent.Set, "srem", key, buyers.Set() == nil)
 	}
 }

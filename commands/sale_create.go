@@ -145,6 +145,7 @@ func seckillRestock(c *Ctx) error {
 		if s.made {
 			key := saleKey(c, salePrefix, voucher)
 			h := c.DB.EditHash(key)
+			// plant:sale-total
 			h.SetInt(totalField, s.total+now-stock)
 			c.Notify(keyevent.Hash, "hset", key)
 		}

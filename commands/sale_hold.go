@@ -83,6 +83,7 @@ func endHold(c *Ctx, voucher, order []byte) error {
 	if t.record, err = findOrder(c, voucher, order); err != nil {
 		return err
 	}
+	// plant:expire-hold
 	if t.record.state != orderHeld {
 		dropHold(c, voucher, order)
 		return nil

@@ -73,6 +73,7 @@ func findOrder(c *Ctx, voucher, order []byte) (o orderRecord, err error) {
 // is gone, even if the server has not come round to it yet: the clock decides what everybody is told.
 func owned(c *Ctx, voucher, user, order []byte) (orderRecord, error) {
 	o, err := findOrder(c, voucher, order)
+	// plant:order-user
 	if err == nil && o.state != "" && !bytes.Equal(o.user, user) {
 		return orderRecord{}, ErrSaleOrder(order)
 	}

@@ -32,6 +32,7 @@ func (t *settlement) read(c *Ctx) (open bool, err error) {
 		return false, ErrSaleBare(t.voucher)
 	}
 	t.record, err = owned(c, t.voucher, t.user, t.order)
+	// plant:order-open
 	return t.record.state == orderSold || t.record.state == orderHeld, err
 }
 
@@ -110,6 +111,7 @@ func (t *settlement) takeBack(c *Ctx, event, reason string) error {
 // record and the sums of the sale.
 func (t *settlement) finish(c *Ctx, state orderState) {
 	var text [64]byte
+	// plant:finish-hold
 	dropHold(c, t.voucher, t.order)
 	was, qty := t.record.state, t.record.qty
 	key := saleKey(c, ordersPrefix, t.voucher)

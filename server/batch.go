@@ -92,6 +92,7 @@ func (b *batch) decode(d *resp.Decoder, most int) (more bool, err error) {
 		if !ok {
 			break
 		}
+		// plant:batch-words
 		b.args = args // perhaps elsewhere now: the commands before stay where they are
 		b.commands = append(b.commands, args[from:len(args):len(args)])
 	}

@@ -78,6 +78,7 @@ func isHTTP(name []byte) bool { return ascii.EqualFold(name, "post") || ascii.Eq
 func (s *session) refuseHTTP() {
 	s.executor.log.Warn("possible attack: a browser was made to send HTTP to this port; the connection is closed",
 		"client", s.id, "address", s.info.addr)
+	// plant:refuse-http
 	s.executor.condemn(s)
 }
 
@@ -102,6 +103,7 @@ func (ex *executor) endCondemned() {
 			s.leave()
 			if w := s.granted; w != nil { // it was never sent
 				s.granted = nil
+				// plant:unsent-grant
 				ex.undo(w)
 			}
 			s.conn.HangUp() // its owner closes it when it finds the connection shut
@@ -117,6 +119,7 @@ func (s *session) leave() {
 	ex := s.executor
 	delete(s.executor.clients, s.id)
 	s.uncount()
+	// plant:leave-queue
 	if s.waiter != nil {
 		ex.unpark(s.waiter)
 	}
@@ -124,12 +127,14 @@ func (s *session) leave() {
 		ex.replication.Left(s.replica)
 	}
 	s.discard()
+	// plant:leave-channels
 	s.unsubscribeAll()
 	ex.leaveTracking(s)
 	s.stopMonitoring()
 	ex.letGo(s)
 	ex.timers.stop(&s.soft.timer)
 	ex.detachAll(s)
+	// plant:leave-renewals
 	ex.forget(s)
 	if s.pulse != nil {
 		ex.timers.stop(&s.pulse.timer)

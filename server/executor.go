@@ -228,6 +228,7 @@ func (ex *executor) endUnit() {
 // handOn gives the journal what has been done since the last call. What a command left half done
 // when it panicked stays out of it.
 func (ex *executor) handOn() {
+	// plant:hand-on
 	if effects := ex.store.TakeEffects(); effects != nil && ex.durable.Records() && ex.failed == nil {
 		defer ex.damaging()
 		ex.durable.Append(effects)
@@ -339,6 +340,7 @@ func (ex *executor) condemn(s *session) {
 	delete(ex.clients, s.id)
 	s.uncount()
 	s.dropInbox()
+	// plant:end-session
 	ex.condemned = append(ex.condemned, s)
 }
 

@@ -113,6 +113,7 @@ func (s *session) slice(b *batch, from *transport.Loop) (again, hangUp bool) {
 	ex.mu.Unlock()
 
 	hangUp = s.sendResult(b, &r)
+	// plant:keep-commands
 	if ran < len(w.todo) && !hangUp {
 		s.keep(w.todo[ran:], w.fresh)
 	}

@@ -189,6 +189,7 @@ func (s *session) muteReply(mark int) {
 		s.dropReply(mark)
 	}
 	next := s.replies & replyOff
+	// plant:reply-skip
 	if s.replies&replySkipNext != 0 {
 		next |= replySkip
 	}

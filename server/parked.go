@@ -105,6 +105,7 @@ func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 
 // answered is the end of a wait whose reply stands behind mark.
 func (ex *executor) answered(w *waiter, mark int) {
+	// plant:waiter-muted
 	if w.muted {
 		w.session.out.Rollback(mark)
 	} else if len(w.session.out.Buf)-mark >= ex.gauge.ReplyBytes {
@@ -124,6 +125,7 @@ func (ex *executor) serve() {
 	defer ex.damaging()
 	p, looked := ex.parking, 0
 	// Nobody is served while the log cannot be written: what a waiter takes is a write.
+	// plant:may-serve
 	mayServe := ex.durable.Broken() == nil
 	for {
 		switch {
@@ -153,6 +155,7 @@ const unknownKind = ^store.Kind(0)
 // serveQueue lets the waiters of one key try, oldest first; of those that stand in the strict queue, up to
 // the first that cannot go, and then whoever waits for a lock that its own owner holds by now.
 func (ex *executor) serveQueue(q *queue) {
+	// plant:serve-queue
 	var head *waiter // the one that could not go
 	var granted []*claimant
 	held := unknownKind
@@ -169,6 +172,7 @@ func (ex *executor) serveQueue(q *queue) {
 		}
 		if head == nil || !w.queues {
 			if ex.try(w) {
+				// plant:waiter-served
 				held = unknownKind
 				if w.granted && w.claimant != nil && w.claimant.first != nil {
 					granted = append(granted, w.claimant)
@@ -287,6 +291,7 @@ func (ex *executor) try(w *waiter) bool {
 // running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
 // granted is a part of the history, and ends with its lease.
 func (ex *executor) undo(w *waiter) {
+	// plant:undo-grant
 	if ex.follows {
 		return
 	}
@@ -333,6 +338,7 @@ func (ex *executor) freeCtx(w *waiter) *waiterCtx {
 	c.words, c.room = w.words.Append(c.words[:0], c.room)
 	ex.prepare(&c.Ctx, w.session, w.row, c.words)
 	c.DB, c.MayBlock = w.db, false
+	// plant:waiter-context
 	return c
 }
 
@@ -371,6 +377,7 @@ func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
 	}
 	for pl := q.first; pl != nil; pl = pl.next {
 		if pl.waiter.queues {
+			// plant:first-in-line
 			return pl.waiter != ex.parking.serving
 		}
 	}

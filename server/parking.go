@@ -282,6 +282,7 @@ func (p *parking) claimantOf(owner []byte) *claimant {
 
 // keyChanged makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
 func (p *parking) keyChanged(db int, key []byte) {
+	// plant:wake-queue
 	if q := p.queueOf(db, key); q != nil {
 		p.makeReady(q)
 	}

@@ -93,6 +93,7 @@ func (h raftHost) Cut(at persistence.History) raft.Cut { return h.durable.Copy(a
 
 // Followed implements raft.Host.
 func (h raftHost) Followed(follows bool) {
+	// plant:raft-followed
 	replicationHost(h).Followed(follows)
 	if follows {
 		h.sendOn()
@@ -160,6 +161,7 @@ func (h raftHost) ExtendLeases(byMS int64) {
 		for _, l := range all {
 			commands.ExtendLock(db, l.owner, l.key, l.token, l.endMS)
 		}
+		// plant:raft-extend-holds
 		commands.ExtendHolds(db, byMS)
 	}
 }

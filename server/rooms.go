@@ -283,6 +283,7 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 		if t.Find(db.ID(), key, string(l.Owner)) == nil {
 			t.Hold(t.Owner(l.Owner), db.ID(), key, l.Token)
 		}
+		// plant:adopt
 		if !l.Watched || !s.user.MayWrite(db.ID(), []byte(key)) {
 			return
 		}
@@ -301,6 +302,7 @@ func (h attachHost) Attach(c *commands.Ctx, owners [][]byte) (locks int64, err e
 func (h attachHost) Detach(c *commands.Ctx, owners [][]byte) int64 {
 	s := sessionOf(c)
 	locks := h.executor.eachLockOf(s, owners, func(*store.DB, string, commands.LockState) {})
+	// plant:detach
 	for _, owner := range owners {
 		h.executor.detach(s, string(owner))
 	}

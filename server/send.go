@@ -11,7 +11,7 @@ import "slices"
 
 // MayLeave implements transport.Session. It is asked for the last time at which output can be kept; false: it
 // must not leave at all, what it tells of is lost.
-func (s *session) MayLeave() bool { return s.executor.gate.Written(s.mark.Needs()) }
+func (s *session) MayLeave() bool { return s.executor.gate.Written(s.mark.Needs()) } // plant:may-leave
 
 // Release implements gate.Waiter: the session's owner sends what may leave by now.
 func (s *session) Release() { s.conn.Kick(nil) }
@@ -113,6 +113,7 @@ func (s *session) offer(out []byte) (gone bool, err error) {
 			gone = true
 		}
 	}()
+	// plant:peer-gone
 	if s.conn.PeerGone() {
 		return true, nil
 	}

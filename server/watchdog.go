@@ -115,6 +115,7 @@ func (ex *executor) forget(s *session) {
 			return false
 		}
 		owner, token := commands.OwnerOf(of)
+		// plant:keep-renewal
 		return w.pinOf(owner, token) == r.Pin && w.attached.Owner(owner) != nil
 	})
 	w.shares.forget(s, &w.attached)
@@ -150,6 +151,7 @@ func (ex *executor) renewSome(of store.DueRenewals, now int64) (worked int, ok b
 	w := &ex.watchdog
 	every, whole := ex.renewEveryMS(), now+ex.settings.LockWatchdogMS
 	worked, ok = ex.store.RenewDue(of, func(d *store.Due) (nextMS int64) {
+		// plant:renew-due
 		if d.Renewal.Doubted {
 			w.doubted = append(w.doubted, d.Noted())
 			return now + every
@@ -234,6 +236,7 @@ func (ex *executor) aliveUntilMS(s *session, now int64) int64 {
 // write to the key.
 func (ex *executor) vouchedUntilMS(owner []byte, db *store.DB, key string, now, end int64) int64 {
 	o := ex.watchdog.attached.Owner(owner)
+	// plant:attached-owner
 	if o == nil {
 		return end
 	}

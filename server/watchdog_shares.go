@@ -210,6 +210,7 @@ func (rs *shareRenewals) dropEvery() {
 // forget ends every renewal of a session that has gone, but of those locks whose owners others vouch for.
 func (rs *shareRenewals) forget(s *session, attached *attach.Table[*session]) {
 	for r := s.shares; r != nil; r = s.shares {
+		// plant:keep-share
 		if attached.Owner(r.owner) != nil {
 			r.leave()
 		} else {
@@ -230,6 +231,7 @@ func (r *renewal) renew(ex *executor, now int64) {
 		rs.drop(r)
 		return
 	}
+	// plant:renew-share
 	held, extended := commands.ExtendLock(db, r.owner, []byte(r.key), r.token, end)
 	if !held {
 		rs.drop(r)

@@ -105,6 +105,7 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 		db.space.setDeadline(slot, deadlineMS)
 	}
 	db.space.remember(slot)
+	// plant:load-holds
 	db.space.watchHolds(key, &v)
 	return true
 }

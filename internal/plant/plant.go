@@ -1,13 +1,19 @@
-// Package plant shows that a test would notice: it builds the tests of a package once more, with mistakes
-// planted in the server's sources, and runs them with one of the mistakes switched on.
+// Package plant shows that a test would find a mistake: it builds the tests of a package once more, with
+// mistakes planted in the server's sources, and runs them with one of the mistakes switched on.
 //
-// It owns the way of doing that: a mistake is a few textual patches, which go build's -overlay puts in
-// place of the real files, each behind a switch that only the patched copy has. So the code that is tested
-// is the real one but for the one mistake, and it knows nothing of this. It must not know any mistake:
-// those stand beside the test that finds them.
+// It owns the way of doing that. The real source has markers, comments such as
 //
-// To plant one, write a Fault; a Hunt looks for it. A patch that no longer fits its file fails
-// the test: plant the mistake anew.
+//	// plant:unlock-owner
+//
+// A Fault names markers and says what happens there: five operations (Insert, Omit, Instead, Or, And) change
+// the statement at a marker. The -overlay of go build puts the changed files in the place of the real ones.
+// Each change is behind a switch that only the changed copy has. So the tested code is the real one but for
+// the one mistake, and the real program has no trace of it. This package must not know any mistake: a table
+// of faults is beside the test that finds them.
+//
+// To plant one, put a marker on the line above a statement, or behind the first line of one. Write a Fault
+// that names it into the table beside the test, and run that test. A marker may have several faults. A test
+// of this package fails when a marker is lost or no longer used.
 package plant
 
 import (
@@ -22,26 +28,37 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Fault is a mistake that is planted. Its patches ask planted("its name") whether it is switched on.
+// Fault is a mistake that is planted.
 type Fault struct {
 	Name    string
-	Patches []Patch
+	Changes []Change
 }
 
-// Patch replaces a text that occurs exactly once in a file (its path from the module's root, with slashes).
-type Patch struct{ File, Old, New string }
+// Change is what a fault does at one marker.
+type Change struct {
+	kind         kind
+	marker, code string
+}
 
-// New is a fault and its patches.
-func New(name string, patches ...Patch) Fault { return Fault{name, patches} }
+// New is a fault and its changes.
+func New(name string, changes ...Change) Fault { return Fault{name, changes} }
 
-// Instead puts text in the place of another.
-func Instead(file, place, text string) Patch { return Patch{file, place, text} }
+// Insert runs code before the marked statement.
+func Insert(marker, code string) Change { return Change{insert, marker, code} }
 
-// Before inserts text before a place.
-func Before(file, place, text string) Patch { return Patch{file, place, text + place} }
+// Omit leaves the marked statement out.
+func Omit(marker string) Change { return Change{omit, marker, ""} }
 
-// After inserts text behind a place.
-func After(file, place, text string) Patch { return Patch{file, place, place + text} }
+// Instead runs code, and not the marked statement.
+func Instead(marker, code string) Change { return Change{instead, marker, code} }
+
+// Or makes the marked condition also hold where an expression holds. The expression is evaluated first: with
+// "true" the condition itself is not evaluated. A condition is that of an if, a for or a case, the first
+// value of a return, or an assigned value.
+func Or(marker, expression string) Change { return Change{or, marker, expression} }
+
+// And makes the marked condition hold only where an expression also holds, which is evaluated first.
+func And(marker, expression string) Change { return Change{and, marker, expression} }
 
 // None is the fault of a patched program in which none is switched on.
 const None = "none"
@@ -59,13 +76,16 @@ func planted(name string) bool { return plantedFault == name }
 `
 
 // Build compiles the tests of the package in the current directory with all faults planted and returns the
-// program. root is the module's. It fails the test if a patch does not fit.
+// program. root is the module's. It fails the test if a fault cannot be planted.
 func Build(t testing.TB, root string, faults []Fault) string {
 	t.Helper()
 	root, err := filepath.Abs(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	files := Apply(t, root, faults)
+	marked, err := Find(root)
+	require.NoError(t, err)
+	files, err := Apply(marked, faults)
+	require.NoError(t, err)
 	for file := range files {
 		pkg := path.Dir(file)
 		files[pkg+"/planted_switch.go"] = "package " + path.Base(pkg) + "\n" + switchText
@@ -83,26 +103,6 @@ func Build(t testing.TB, root string, faults []Fault) string {
 	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "the sources with faults do not compile: %s", out)
 	return program
-}
-
-// Apply returns the files that have faults, by their paths from root, as they are with all of them.
-func Apply(t testing.TB, root string, faults []Fault) map[string]string {
-	t.Helper()
-	files := map[string]string{}
-	for _, f := range faults {
-		for _, p := range f.Patches {
-			text, ok := files[p.File]
-			if !ok {
-				b, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(p.File)))
-				require.NoError(t, err)
-				text = string(b)
-			}
-			require.Equal(t, 1, strings.Count(text, p.Old), "%q does not fit %s any more: how often does it have\n%s", f.Name, p.File, p.Old)
-			require.Contains(t, p.New, `planted("`+f.Name+`")`, "%q cannot be switched off", f.Name)
-			files[p.File] = strings.Replace(text, p.Old, p.New, 1)
-		}
-	}
-	return files
 }
 
 // Command is a program that Build has built, with a fault switched on.

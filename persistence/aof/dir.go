@@ -30,6 +30,7 @@ func OpenDir(p Place) (*Dir, error) {
 	}
 	// Or a crash may take the directory, with all that was synced in it; also if another
 	// process has made it, just before.
+	// plant:new-directory
 	if err := p.FS.SyncDir(p.Dir); err != nil {
 		return nil, err
 	}
@@ -101,6 +102,7 @@ func (d *Dir) publish(m Manifest) (seen bool, err error) {
 		return false, err
 	}
 	d.manifest = m
+	// plant:manifest-name
 	return true, files.SyncDir(d.dir())
 }
 
@@ -111,6 +113,7 @@ func writeSynced(files disk.FS, path string, write func(disk.File) error) error 
 		return err
 	}
 	err = write(f)
+	// plant:write-sync
 	if err == nil {
 		err = f.Sync()
 	}

@@ -190,6 +190,7 @@ func (l *loading) command(args [][]byte, r *reader) error {
 		l.got.Units++
 		return l.unit.each(l.execute)
 	case l.unit.open:
+		// plant:load-unit
 		l.unit.add(args)
 		return nil
 	}
@@ -224,6 +225,7 @@ func (l *loading) cut(path string, size int64, tear *fault, last bool) error {
 	if err != nil {
 		return err
 	}
+	// plant:torn-end
 	err = f.Truncate(tear.offset)
 	if err == nil {
 		err = f.Sync()

@@ -37,7 +37,9 @@ func (l *Log) BeginRewrite(asRDB bool) (*Rewrite, error) {
 		return nil, ErrRewriting
 	}
 	rw := &Rewrite{l: l, begun: make(chan struct{}), asRDB: asRDB, listed: l.active}
+	// plant:rewrite-begins
 	l.keep = true
+	// plant:rewrite-database
 	l.enc.db = -1
 	l.rewrite, l.order, l.orderAt, l.turning = rw, rw, len(l.buf), true
 	l.setDue()
@@ -57,6 +59,7 @@ func (rw *Rewrite) breakOff(err error) {
 func (l *Log) change(rw *Rewrite) bool {
 	if rw.listed {
 		// Whatever is listed before another file is whole: or a crash could leave a hole in the middle.
+		// plant:rewrite-sync
 		if l.file == nil || !l.syncFile() {
 			return false
 		}
@@ -160,6 +163,7 @@ func (rw *Rewrite) publish() error {
 		return err
 	}
 	// The name first: two renames may become durable in any order.
+	// plant:base-name
 	err := d.place.FS.SyncDir(d.dir())
 	seen := false
 	if err == nil {

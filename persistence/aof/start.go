@@ -167,6 +167,7 @@ func (d *Dir) firstIncr(base func(io.Writer) error) (disk.File, error) {
 // have left a file of that name that was never listed: it must go by its name, because emptying it would
 // be durable only once it is synced.
 func (d *Dir) create(e Entry) (disk.File, error) {
+	// plant:left-file
 	if err := d.place.FS.Remove(d.path(e.Name)); err != nil && !isMissing(err) {
 		return nil, err
 	}
@@ -174,6 +175,7 @@ func (d *Dir) create(e Entry) (disk.File, error) {
 	if err != nil {
 		return nil, err
 	}
+	// plant:new-file
 	if err := d.place.FS.SyncDir(d.dir()); err != nil {
 		_ = f.Close()
 		return nil, err
@@ -186,6 +188,7 @@ func (d *Dir) writeBase(base func(io.Writer) error) error {
 	if base == nil {
 		return errors.New("aof: no function that writes a base")
 	}
+	// plant:base-sync
 	return writeSynced(d.place.FS, d.temporaryBase(), func(f disk.File) error {
 		w := bufio.NewWriterSize(&periodicSync{f: f}, baseBuffer)
 		if err := base(w); err != nil {

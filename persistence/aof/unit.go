@@ -22,10 +22,12 @@ func (e *Encoder) Select(db int) { e.db = db }
 
 // Unit appends the effects of one unit.
 func (e *Encoder) Unit(dst []byte, effects []store.Effect) []byte {
+	// plant:unit-begin
 	if len(effects) > 1 {
 		dst = append(dst, "*1\r\n$5\r\nMULTI\r\n"...)
 	}
 	for i := range effects {
+		// plant:unit-effect
 		dst = e.effect(dst, &effects[i])
 	}
 	if len(effects) > 1 {

@@ -91,9 +91,11 @@ func (l *Log) turn() (some, ending bool) {
 	}
 	rest, ok := w.bytes, true
 	if w.rewrite != nil {
+		// plant:put-before-cut
 		ok = l.put(rest[:w.at], w.end-int64(len(rest)-w.at))
 		l.writing.Unlock() // nobody else writes while the file changes
 		ok = ok && l.change(w.rewrite)
+		// plant:put-after-cut
 		rest = rest[w.at:]
 		close(w.rewrite.begun)
 		l.writing.Lock()
@@ -156,6 +158,7 @@ func (l *Log) put(b []byte, end int64) bool {
 		time.Sleep(time.Duration(d))
 	}
 	n, err := l.file.Write(b)
+	// plant:log-written
 	if err != nil {
 		l.trim(b[:n])
 		l.fail(fmt.Errorf("writing the log: %w", err))
@@ -166,6 +169,7 @@ func (l *Log) put(b []byte, end int64) bool {
 	l.wrote = max(l.wrote, end)
 	l.sizes.current += int64(len(b))
 	l.mu.Unlock()
+	// plant:log-counted
 	l.written.Store(end)
 	return true
 }
@@ -214,6 +218,7 @@ func (l *Log) trySync() (ok bool, failed error) {
 		return usable, nil
 	}
 	begun := time.Now()
+	// plant:log-sync
 	if err := l.file.Sync(); err != nil {
 		if l.latch(err) {
 			failed = err
@@ -297,6 +302,7 @@ func (l *Log) report() {
 	defer l.tell.Unlock()
 	l.mu.Lock()
 	active, durable, synced := l.active, l.wrote, l.fsynced
+	// plant:report-policy
 	if l.Policy() == Always {
 		durable = l.fsynced
 	}

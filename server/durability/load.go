@@ -281,6 +281,7 @@ func (s *Storage) loadLog() error {
 }
 
 func (s *Storage) continueLog(dir *aof.Dir, options aof.Options) (*aof.Log, error) {
+	// plant:load-time
 	s.store.SetFrozenTime(true)
 	defer s.store.SetFrozenTime(false)
 	l := s.loading

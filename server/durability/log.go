@@ -72,9 +72,11 @@ func (l *Log) Credit(m *Mark) {
 func (l *Log) Due(m *Mark) int64 {
 	position := max(l.wait, m.floor)
 	m.floor = 0
+	// plant:due-position
 	if p := l.log.Position(); p > 0 {
 		position = max(position, l.offset.Load()+p)
 	}
+	// plant:due-safe
 	if position <= l.storage.gate.Safe() {
 		return 0
 	}
@@ -130,6 +132,7 @@ func (l *Log) breakDown(err error) {
 	}
 	l.broken = err
 	s.logger.Error("the append-only file cannot be written: writes are refused until BGREWRITEAOF has written it anew", "cause", err)
+	// plant:lost-writes
 	s.gate.Lose(max(l.last, l.wait, s.gate.Safe()+1))
 }
 

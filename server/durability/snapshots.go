@@ -66,6 +66,7 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
 		TokenLimit: max(s.tokens.limit, s.tokens.last), EachKey: s.saveDelay(),
 	}
+	// plant:save-token-limit
 	if s.opts.Place != nil {
 		o.History = s.opts.Place()
 	}

@@ -95,6 +95,7 @@ func (t *tokens) keepIn(dir string, nowUS int64) (undo func(), err error) {
 
 // next returns a token above every one before and above floor.
 func (t *tokens) next(nowUS, floor int64) int64 {
+	// plant:next-token
 	t.last = max(t.last+1, floor+1, nowUS)
 	if t.last > t.limit && t.path != "" && t.err == nil {
 		t.reserve(nowUS) // after a failure the next try is due's

@@ -81,6 +81,7 @@ func (g *Gate) Written(position int64) bool {
 		return false
 	}
 	write := g.write.Load()
+	// plant:gate-write
 	return write == nil || (*write)(position) // nil: the log was closed, and is whole
 }
 

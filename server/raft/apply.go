@@ -37,6 +37,7 @@ func (a machine) Apply(b []byte, again bool) (err error) {
 			return
 		}
 		m.logBytes += int64(len(b))
+		// plant:raft-entry-place
 		if e.after != m.applied {
 			err = errVoid
 			return
@@ -131,6 +132,7 @@ func (a machine) Cut() (cut Cut, err error) {
 			return
 		}
 		at := persistence.History{ID: m.applied.id, Offset: m.applied.offset, DB: m.db}
+		// plant:raft-snapshot
 		cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, max(m.token, m.host.LastToken())}
 		m.logBytes = 0
 		m.counts.snapshots++

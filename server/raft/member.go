@@ -152,7 +152,7 @@ func (m *Member) ending() bool {
 }
 
 // Serves reports whether commands on data run here: this member leads.
-func (m *Member) Serves() bool { return m.state == leading }
+func (m *Member) Serves() bool { return m.state == leading } // plant:raft-serves
 
 // Rebuilding reports whether the data is not there.
 func (m *Member) Rebuilding() bool { return m.state == rebuilding }
@@ -229,6 +229,7 @@ func (m *Member) lead(run int) {
 		m.host.SeeToken(m.token)
 		m.host.Records(true)
 		m.host.Followed(false)
+		// plant:raft-extend-leases
 		m.host.ExtendLeases(gap)
 		m.host.EndUnit()
 		m.changed()
@@ -279,6 +280,7 @@ func (m *Member) giveWay() (ahead bool) {
 	m.loseRounds()
 	m.state = following
 	m.changed()
+	// plant:raft-ahead
 	ahead = m.ahead()
 	m.bytes, m.input, m.db = nil, nil, m.selected()
 	m.host.Followed(true)

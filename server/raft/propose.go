@@ -69,6 +69,7 @@ func isMessage(argv [][]byte) bool {
 
 // Due is the round that what a client is told now has to wait for; 0: none.
 func (m *Member) Due() int64 {
+	// plant:raft-due
 	if m.state != leading || m.options.LeaseReads && m.settled() && m.engine.Leads() {
 		return 0
 	}
@@ -129,6 +130,7 @@ func (m *Member) agree() {
 // settle returns when the entries of a round are committed; without any, when it is proved that this member
 // leads.
 func (m *Member) settle(entries [][]byte) error {
+	// plant:raft-proof
 	if len(entries) == 0 {
 		return m.engine.Prove()()
 	}
@@ -165,6 +167,7 @@ func (m *Member) begin() (f flight, entries [][]byte) {
 	rest := m.bytes
 	for first := true; first || len(rest) > 0; first = false {
 		e := entry{after: m.after, id: m.id, clockMS: m.host.NowMS(), token: m.host.LastToken(), bytes: rest[:min(len(rest), mostEntryBytes)]}
+		// plant:raft-entry
 		rest = rest[len(e.bytes):]
 		entries = append(entries, e.appendTo(make([]byte, 0, len(e.bytes)+128)))
 		m.after = e.end()

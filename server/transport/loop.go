@@ -24,6 +24,7 @@ func (l *Loop) FlushAtEnd(f Flusher) { l.unflushed = f }
 
 // Kick implements Conn: from the same loop it costs an append, from elsewhere the loop is woken.
 func (t *loopConn) Kick(from *Loop) {
+	// plant:same-loop
 	if from == t.loop {
 		from.queue = append(from.queue, t)
 		return

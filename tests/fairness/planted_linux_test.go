@@ -14,23 +14,16 @@ var faults = []struct {
 	tests []string
 }{
 	{plant.New("the newest waiter is first",
-		plant.Before("server/parked.go", "\tvar head *waiter // the one that could not go\n", `
-	if q.first != nil && q.first != q.last && planted("the newest waiter is first") && ex.try(q.last.waiter) {
+		plant.Insert("serve-queue", `if q.first != nil && q.first != q.last && ex.try(q.last.waiter) {
 		return
-	}
-`),
-		plant.Instead("server/parked.go", "\t\t\treturn pl.waiter != ex.parking.serving\n",
-			"\t\t\treturn pl.waiter != ex.parking.serving && !planted(\"the newest waiter is first\")\n")),
+	}`), plant.And("first-in-line", "false")),
 		[]string{"TestHundredWaitersGetItInOrder", "TestOrderOfThoseWhoStay"}},
-	{plant.New("all are woken and asked to try again", plant.After("server/parked.go", "\t\t\tif ex.try(w) {\n", `
-				for next != nil && planted("all are woken and asked to try again") {
-					other := next.waiter
-					next = next.next
-					ex.timeOut(other)
-				}
-`)), []string{"TestReleaseWakesOneOfAThousand"}},
-	{plant.New("the next holder is told in a later turn", plant.Instead("server/transport/loop.go", "\tif from == t.loop {\n\t\tfrom.queue",
-		"\tif from == t.loop && !planted(\"the next holder is told in a later turn\") {\n\t\tfrom.queue")),
+	{plant.New("all are woken and asked to try again", plant.Insert("waiter-served", `for next != nil {
+		other := next.waiter
+		next = next.next
+		ex.timeOut(other)
+	}`)), []string{"TestReleaseWakesOneOfAThousand"}},
+	{plant.New("the next holder is told in a later turn", plant.And("same-loop", "false")),
 		[]string{"TestNextHolderIsToldInTheSameTurn"}},
 }
 

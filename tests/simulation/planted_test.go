@@ -16,46 +16,14 @@ import (
 // and a read without proof. A leader that is cut off gives up before another can be elected, if it is never
 // stopped.
 var faults = []plant.Fault{
-	plant.New("a reply before the commit", plant.Instead("server/raft/propose.go",
-		`	if m.state != leading || m.options`,
-		`	if planted("a reply before the commit") || m.state != leading || m.options`)),
-	plant.New("a deposed leader keeps its data", plant.Instead("server/raft/member.go",
-		`	ahead = m.ahead()`,
-		`	ahead = m.ahead() && !planted("a deposed leader keeps its data")`)),
-	plant.New("a lease ends by the new leader's clock", plant.Instead("server/raft/member.go",
-		`		m.host.ExtendLeases(gap)`,
-		`		if !planted("a lease ends by the new leader's clock") {
-			m.host.ExtendLeases(gap)
-		}`)),
-	plant.New("a hold ends by the new leader's clock", plant.Instead("server/raft_host.go",
-		`		commands.ExtendHolds(db, byMS)`,
-		`		if !planted("a hold ends by the new leader's clock") {
-			commands.ExtendHolds(db, byMS)
-		}`)),
-	plant.New("followers answer", plant.Instead("server/raft/member.go",
-		`func (m *Member) Serves() bool { return m.state == leading }`,
-		`func (m *Member) Serves() bool { return m.state == leading || planted("followers answer") && m.state == following }`)),
-	plant.New("a lease ends by a follower's clock", plant.Instead("server/raft_host.go",
-		`	replicationHost(h).Followed(follows)`,
-		`	replicationHost(h).Followed(follows && !planted("a lease ends by a follower's clock"))`)),
-	plant.New("a member acknowledges what it could not write", plant.Instead("server/raft/engine/stable.go",
-		`	err := t.LogStore.StoreLogs(all)`,
-		`	err := t.LogStore.StoreLogs(all)
-	if planted("a member acknowledges what it could not write") {
-		err = nil
-	}`)),
-	plant.New("neither time nor the limit of tokens is logged", plant.Instead("server/raft/propose.go",
-		`clockMS: m.host.NowMS(), token: m.host.LastToken(), `,
-		`clockMS: m.host.NowMS() * logged(planted("neither time nor the limit of tokens is logged")), token: m.host.LastToken() * logged(planted("neither time nor the limit of tokens is logged")), `), plant.Instead("server/raft/propose.go",
-		`// free lets go`,
-		`func logged(not bool) int64 { // planted("neither time nor the limit of tokens is logged")
-	if not {
-		return 0
-	}
-	return 1
-}
-
-// free lets go`)),
+	plant.New("a reply before the commit", plant.Or("raft-due", "true")),
+	plant.New("a deposed leader keeps its data", plant.And("raft-ahead", "false")),
+	plant.New("a lease ends by the new leader's clock", plant.Omit("raft-extend-leases")),
+	plant.New("a hold ends by the new leader's clock", plant.Omit("raft-extend-holds")),
+	plant.New("followers answer", plant.Or("raft-serves", "m.state == following")),
+	plant.New("a lease ends by a follower's clock", plant.Instead("raft-followed", `replicationHost(h).Followed(false)`)),
+	plant.New("a member acknowledges what it could not write", plant.Insert("raft-store", `err = nil`)),
+	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
 // plantedRuns is within how many runs a fault must be found.

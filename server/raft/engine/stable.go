@@ -78,6 +78,7 @@ func (t *telling) StoreLog(l *hraft.Log) error { return t.StoreLogs([]*hraft.Log
 // StoreLogs implements hraft.LogStore.
 func (t *telling) StoreLogs(all []*hraft.Log) error {
 	err := t.LogStore.StoreLogs(all)
+	// plant:raft-store
 	switch failing := err != nil; {
 	case failing == t.failing.Swap(failing):
 	case failing:
