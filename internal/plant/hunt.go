@@ -79,7 +79,7 @@ var look = flag.Bool("planted", false, "build the tests with the planted faults,
 // -planted says so. In any case it checks that each fault still has its place in the sources under root.
 func Wanted(t testing.TB, root string, faults []Fault) bool {
 	t.Helper()
-	Apply(t, root, faults)
+	patched(t, root, faults)
 	return *look
 }
 

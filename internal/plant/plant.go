@@ -82,10 +82,7 @@ func Build(t testing.TB, root string, faults []Fault) string {
 	root, err := filepath.Abs(root)
 	require.NoError(t, err)
 	dir := t.TempDir()
-	marked, err := Find(root)
-	require.NoError(t, err)
-	files, err := Apply(marked, faults)
-	require.NoError(t, err)
+	files := patched(t, root, faults)
 	for file := range files {
 		pkg := path.Dir(file)
 		files[pkg+"/planted_switch.go"] = "package " + path.Base(pkg) + "\n" + switchText
@@ -103,6 +100,16 @@ func Build(t testing.TB, root string, faults []Fault) string {
 	out, err := exec.Command("go", "test", "-c", "-overlay", list, "-o", program, ".").CombinedOutput()
 	require.NoError(t, err, "the sources with faults do not compile: %s", out)
 	return program
+}
+
+// patched returns the sources that have faults, as they are with all of them, by their paths from root.
+func patched(t testing.TB, root string, faults []Fault) map[string]string {
+	t.Helper()
+	marked, err := Find(root)
+	require.NoError(t, err)
+	files, err := Apply(marked, faults)
+	require.NoError(t, err)
+	return files
 }
 
 // Command is a program that Build has built, with a fault switched on.
