@@ -49,6 +49,8 @@ type Command struct {
 	Addr string
 	// Ready replaces both, for a program that does not speak the protocol.
 	Ready func() bool
+	// Copy gets what the program prints to standard output while it runs, if it is not nil.
+	Copy io.Writer
 }
 
 // readyLine is the line by which a program reports its address: a lockserver's log, its only line in test
@@ -142,6 +144,9 @@ func (p *Process) Launch() error {
 	cmd, exited := exec.Command(p.Program, p.Args...), make(chan struct{})
 	cmd.Dir, cmd.Env = p.Dir, append(os.Environ(), p.Env...)
 	cmd.Stdout, cmd.Stderr = io.MultiWriter(&p.Stdout, &p.both), io.MultiWriter(&p.Stderr, &p.both)
+	if p.Copy != nil {
+		cmd.Stdout = io.MultiWriter(cmd.Stdout, p.Copy)
+	}
 	cmd.WaitDelay = outputWithin
 	input, err := cmd.StdinPipe()
 	if err != nil {
