@@ -64,7 +64,7 @@ func TestProcessThatCannotStart(t *testing.T) {
 	require.ErrorIs(t, p.Start(), os.ErrNotExist)
 }
 
-// TestReadyAtAnAddress: the program is ready when it answers, and an answer that it is loading does not count.
+// TestReadyAtAnAddress: the program is ready when it answers, and not while it answers that it is loading.
 func TestReadyAtAnAddress(t *testing.T) {
 	port := FreePort(t)
 	p := Start(t, Command{Program: Lockserver(t), Args: []string{"--port", port, "--logfile", "log", "--save", "",
