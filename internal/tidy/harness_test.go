@@ -20,7 +20,7 @@ var readyTexts = map[string]string{
 	"cmd/lockserver/background_test.go":    "it checks what systemd is sent",
 	"cmd/lockserver/parent_test.go":        "it checks which stream the line is written to",
 	"cmd/lockserver/redis_harness_test.go": "it waits as the harness of Redis' own suite does",
-	"tests/comparison/program_test.go":     "its etcd is a child of the test binary, in a module without testkit",
+	"tests/comparison/program_test.go":     "its etcd is a child of the test binary",
 	"tests/console/world_test.go":          "a module that does not import the root",
 }
 
