@@ -309,7 +309,9 @@ func startOracle(t *testing.T, file []byte, args ...string) (*oracleConn, string
 		command = append([]string{name}, command...)
 	}
 	p := testkit.Prepare(t, testkit.Command{Program: *oracle, Args: append(command, args...), Dir: dir, Addr: socket})
-	if err := p.Start(); err != nil {
+	require.NoError(t, p.Launch())
+	require.NoError(t, p.Input.Close()) // a command line may name standard input as the file
+	if err := p.AwaitReady(); err != nil {
 		require.ErrorContains(t, err, "before it was ready")
 		return nil, p.Log()
 	}
