@@ -3,9 +3,6 @@ package commands
 import (
 	"bufio"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -26,26 +23,10 @@ type oracle struct {
 // tests under the build tag oracle, or behind withOracle, call it.
 func startOracle(t *testing.T) *oracle {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "oracle") // t.TempDir may be too long for a socket's name
-	require.NoError(t, err)
-	socket := filepath.Join(dir, "s")
-	// The shell ends the server when its input ends, which it does even if a test
-	// panics and nothing is cleaned up.
-	server := exec.Command("sh", "-c", `"$0" "$@" <&- & cat; kill $!; wait`,
-		string(testkit.Oracle(t)), "--port", "0", "--unixsocket", socket, "--save", "", "--dir", dir)
-	leash, err := server.StdinPipe()
-	require.NoError(t, err)
-	require.NoError(t, server.Start())
-	t.Cleanup(func() {
-		require.NoError(t, leash.Close())
-		require.NoError(t, server.Wait())
-		require.NoError(t, os.RemoveAll(dir))
-	})
 	o := &oracle{t: t}
-	require.Eventually(t, func() bool {
-		o.conn, err = net.Dial("unix", socket)
-		return err == nil
-	}, 5*time.Second, 5*time.Millisecond)
+	var err error
+	o.conn, err = testkit.StartRedis(t).Dial()
+	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, o.conn.Close()) })
 	o.in = bufio.NewReader(o.conn)
 	info := o.do("INFO", "server")

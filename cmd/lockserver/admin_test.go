@@ -38,12 +38,12 @@ func page(t *testing.T, port, path string) (int, string) {
 func TestAdminPort(t *testing.T) {
 	dir, port := t.TempDir(), freePort(t)
 	c, addr := startReady(t, dir, "--admin-port", port, "--enable-debug-command", "yes")
-	require.Contains(t, c.stdout.String(), "Admin port addr=127.0.0.1:"+port+"\n")
+	require.Contains(t, c.Stdout.String(), "Admin port addr=127.0.0.1:"+port+"\n")
 	status, text := page(t, port, "/readyz")
 	require.Equal(t, 200, status)
 	require.Equal(t, "ok\n", text)
 	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "DEBUG POPULATE 2000", "SAVE"))
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	status, _ = page(t, port, "/healthz")
 	require.Zero(t, status)
@@ -53,7 +53,7 @@ func TestAdminPort(t *testing.T) {
 	status, text = page(t, port, "/readyz")
 	require.Equal(t, 503, status)
 	require.Equal(t, "loading the data\n", text)
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 }
 
@@ -61,5 +61,5 @@ func TestAdminPort(t *testing.T) {
 func TestAdminPortThatCannotBeHad(t *testing.T) {
 	c := start(t, t.TempDir(), "--port", "0", "--admin-port", freePort(t), "--admin-bind", "192.0.2.1")
 	require.Equal(t, 1, c.exit(t))
-	require.Contains(t, c.stdout.String(), "admin-port: listen tcp 192.0.2.1:")
+	require.Contains(t, c.Stdout.String(), "admin-port: listen tcp 192.0.2.1:")
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -15,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestDaemonize: the command ends when clients can connect, and leaves a process in a session of its own.
@@ -30,17 +33,18 @@ func TestDaemonize(t *testing.T) {
 		"without a directory": {args: []string{"redis.conf", "--dir", dir, "--pidfile", filepath.Join(dir, "x.pid")}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cmd := exec.Command(binary, how.args...)
-			cmd.Dir, cmd.Stdin = dir, strings.NewReader(how.input)
-			out, err := cmd.CombinedOutput()
-			require.NoError(t, err, "%s", out)
-			require.Empty(t, string(out))
+			c := start(t, dir, how.args...)
+			_, err := io.WriteString(c.Input, how.input)
+			require.NoError(t, err)
+			require.NoError(t, c.Input.Close())
+			require.Zero(t, c.exit(t), c.Log())
+			require.Empty(t, c.Log())
 			text, err := os.ReadFile(filepath.Join(dir, "x.pid"))
 			require.NoError(t, err, "the file is there when the command ends")
 			pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
 			require.NoError(t, err)
 			t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
-			require.NotEqual(t, cmd.Process.Pid, pid)
+			require.NotEqual(t, c.Pid(), pid)
 			require.Eventually(t, func() bool { return ask(t, filepath.Join(dir, "s"), "PING")[0] == "+PONG" },
 				20*time.Second, time.Millisecond, "until then it loads")
 			require.NoError(t, syscall.Kill(pid, syscall.SIGTERM))
@@ -76,7 +80,7 @@ func TestDaemonThatCannotStart(t *testing.T) {
 	} {
 		c := start(t, t.TempDir(), append([]string{"--daemonize", "yes"}, args...)...)
 		require.Equal(t, 1, c.exit(t))
-		require.Contains(t, c.stderr.String(), want)
+		require.Contains(t, c.Stderr.String(), want)
 	}
 }
 
@@ -107,27 +111,27 @@ func TestSystemdIsTold(t *testing.T) {
 		hears("STATUS=Redis is loading...\n")
 		hears("STATUS=Ready to accept connections\n")
 		hears("READY=1\n")
-		require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+		require.NoError(t, c.Signal(syscall.SIGTERM))
 		hears("STOPPING=1\n")
 		hears("STATUS=Saving the final RDB snapshot\n")
 		require.Zero(t, c.exit(t))
-		require.Contains(t, c.stdout.String(), "Supervised by systemd.")
+		require.Contains(t, c.Stdout.String(), "Supervised by systemd.")
 	}
 	t.Setenv(notifySocket, "")
 	c, addr := startReady(t, t.TempDir(), "--supervised", "systemd")
 	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"))
-	require.Contains(t, c.stdout.String(), "# systemd supervision error: NOTIFY_SOCKET not found!\n")
+	require.Contains(t, c.Stdout.String(), "# systemd supervision error: NOTIFY_SOCKET not found!\n")
 }
 
 func TestUpstartIsTold(t *testing.T) {
 	c := supervisedBy(t, t.TempDir(), "UPSTART_JOB=redis", "--supervised", "auto")
 	c.eventually(t, func() bool {
-		state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(c.Process.Pid)).Output()
+		state, err := exec.Command("ps", "-o", "state=", "-p", fmt.Sprint(c.Pid())).Output()
 		return err == nil && strings.HasPrefix(string(state), "T")
 	}, "that it stops")
-	require.NotContains(t, c.stdout.String(), "Ready to accept")
-	require.NoError(t, c.Process.Signal(syscall.SIGCONT))
-	require.Equal(t, []string{"+PONG"}, ask(t, c.ready(t, &c.stdout), "PING"))
+	require.NotContains(t, c.Stdout.String(), "Ready to accept")
+	require.NoError(t, c.Signal(syscall.SIGCONT))
+	require.Equal(t, []string{"+PONG"}, ask(t, c.ready(t), "PING"))
 }
 
 // TestModesOfFiles are those of Redis: what the mask leaves of them; the token's file is nobody else's
@@ -135,10 +139,9 @@ func TestUpstartIsTold(t *testing.T) {
 func TestModesOfFiles(t *testing.T) {
 	for mask, want := range map[string][2]os.FileMode{"022": {0o644, 0o644}, "077": {0o600, 0o600}, "002": {0o664, 0o644}} {
 		dir := socketDir(t)
-		c := &child{Cmd: exec.Command("sh", "-c", "umask "+mask+`; exec "$@"`, "sh", binary, "--port", "0", "--unixsocket", "s",
-			"--appendonly", "yes", "--logfile", "log", "--pidfile", "pid"), exited: make(chan struct{}), dir: dir}
-		runChild(t, c)
-		c.ready(t, logFile(filepath.Join(dir, "log")))
+		c := runChild(t, testkit.Command{Program: "sh", Args: []string{"-c", "umask " + mask + `; exec "$@"`, "sh", testkit.Lockserver(t), "--port", "0",
+			"--unixsocket", "s", "--appendonly", "yes", "--logfile", "log", "--pidfile", "pid"}, Dir: dir, LogFile: filepath.Join(dir, "log")})
+		c.ready(t)
 		require.Equal(t, []string{"+OK", "+OK"}, ask(t, filepath.Join(dir, "s"), "SET a 1", "SAVE"))
 		for name, mode := range map[string]os.FileMode{"dump.rdb": want[0], "log": want[0], "pid": want[0], "lockserver.token": 0o600,
 			"appendonlydir/appendonly.aof.1.incr.aof": want[1], "appendonlydir/appendonly.aof.manifest": want[1]} {

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -28,24 +26,11 @@ const (
 // forParent starts the program as a test does, and returns how long it took until it said where it is. It
 // ends when the input is closed.
 func forParent(t *testing.T) (pid int, addr string, took time.Duration) {
-	cmd := exec.Command(binary, "--port", "0", "--test-mode", "yes", "--exit-with-parent", "yes")
-	cmd.Dir = t.TempDir()
-	input, err := cmd.StdinPipe()
-	require.NoError(t, err)
-	output, err := cmd.StdoutPipe()
-	require.NoError(t, err)
+	p := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t), Args: []string{"--port", "0", "--test-mode", "yes", "--exit-with-parent", "yes"}})
 	begun := time.Now()
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = input.Close()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(output).ReadString('\n')
+	require.NoError(t, p.Start())
 	took = time.Since(begun)
-	require.NoError(t, err)
-	addr, ok := strings.CutPrefix(strings.TrimSpace(line), "ready ")
-	require.True(t, ok, line)
-	return cmd.Process.Pid, addr, took
+	return p.Pid(), p.Address(), took
 }
 
 func TestReadyAtOnce(t *testing.T) {

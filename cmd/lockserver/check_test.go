@@ -22,7 +22,7 @@ func TestCheck(t *testing.T) {
 	dir := t.TempDir()
 	c, addr := startReady(t, dir, "--appendonly", "yes", "--appendfsync", "always")
 	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "SET k v", "SAVE"))
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	for _, path := range []string{dir, filepath.Join(dir, "appendonlydir"), filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest")} {
 		code, out, errs := check(path)
@@ -48,7 +48,7 @@ func TestCheck(t *testing.T) {
 
 	d := start(t, dir, "--port", "0", "--appendonly", "yes")
 	require.Equal(t, 1, d.exit(t))
-	require.Regexp(t, `# Could not start cause=".*incr\.aof: offset \d+: corrupt.*"\n`, d.stdout.String())
+	require.Regexp(t, `# Could not start cause=".*incr\.aof: offset \d+: corrupt.*"\n`, d.Stdout.String())
 }
 
 func TestCheckOfNothing(t *testing.T) {

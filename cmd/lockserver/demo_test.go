@@ -31,8 +31,8 @@ func TestDemo(t *testing.T) {
 	dir := t.TempDir()
 	c := start(t, dir, "demo")
 	require.Zero(t, c.exit(t))
-	out := c.stdout.String()
-	require.Empty(t, c.stderr.String())
+	out := c.Stdout.String()
+	require.Empty(t, c.Stderr.String())
 	require.NotContains(t, out, "\x1b", "a pipe is no terminal")
 	require.Regexp(t, `(?m)^killed    worker-\d, with \d+ orders in its hands: \d+ of them written, none acknowledged$`, out)
 	require.Regexp(t, `(?m)^selling   100 %  1,000 sold, [\d,]+ in the ledger$`, out)
@@ -59,12 +59,12 @@ func TestDemoOnARunningServer(t *testing.T) {
 	args := []string{"demo", "--addr", addr, "--stock", "40", "--users", "300", "--connections", "5", "--workers", "2", "--seed", "3"}
 	c := start(t, t.TempDir(), args...)
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "40 pieces for 300 users, 5 at a time; 2 workers; seed 3\nserver: "+addr+"\n")
+	require.Contains(t, c.Stdout.String(), "40 pieces for 300 users, 5 at a time; 2 workers; seed 3\nserver: "+addr+"\n")
 	require.Equal(t, []string{":1", "1"}, ask(t, addr, "DBSIZE", "GET mine"))
 
 	c = start(t, t.TempDir(), append(args, "--keep")...)
 	require.Zero(t, c.exit(t))
-	kept := regexp.MustCompile(`kept: the keys with (demo-\w+) in their names`).FindStringSubmatch(c.stdout.String())
+	kept := regexp.MustCompile(`kept: the keys with (demo-\w+) in their names`).FindStringSubmatch(c.Stdout.String())
 	require.NotNil(t, kept)
 	require.Equal(t, []string{"0", ":40", ":40"}, ask(t, addr, "GET seckill:stock:"+kept[1], "SCARD seckill:order:"+kept[1],
 		"XLEN "+kept[1]+":orders"))
@@ -75,7 +75,7 @@ func TestDemoPassword(t *testing.T) {
 	args := []string{"demo", "--addr", addr, "--stock", "5", "--users", "20"}
 	c := start(t, t.TempDir(), args...)
 	require.Equal(t, 1, c.exit(t))
-	require.Contains(t, c.stderr.String(), "lockserver demo: COMMAND: NOAUTH")
+	require.Contains(t, c.Stderr.String(), "lockserver demo: COMMAND: NOAUTH")
 	require.Zero(t, start(t, t.TempDir(), append(args, "--password", "secret")...).exit(t))
 	t.Setenv("REDISCLI_AUTH", "secret")
 	require.Zero(t, start(t, t.TempDir(), args...).exit(t))
@@ -87,10 +87,10 @@ func TestDemoIsInterrupted(t *testing.T) {
 	_, addr := startReady(t, t.TempDir(), "--save", "")
 	c := start(t, t.TempDir(), "demo", "--addr", addr, "--users", "5000000", "--stock", "1000000")
 	// The heading is printed when the sale has been opened.
-	c.eventually(t, func() bool { return strings.Contains(c.stdout.String(), "server: ") }, "the sale")
-	require.NoError(t, c.Process.Signal(os.Interrupt))
+	c.eventually(t, func() bool { return strings.Contains(c.Stdout.String(), "server: ") }, "the sale")
+	require.NoError(t, c.Signal(os.Interrupt))
 	require.Equal(t, 1, c.exit(t))
-	require.Contains(t, c.stderr.String(), "lockserver demo: interrupt signal received\n")
+	require.Contains(t, c.Stderr.String(), "lockserver demo: interrupt signal received\n")
 	require.Equal(t, []string{":0"}, ask(t, addr, "DBSIZE"))
 }
 
@@ -98,8 +98,8 @@ func TestDemoHelp(t *testing.T) {
 	for _, flag := range []string{"--help", "-h"} {
 		c := start(t, t.TempDir(), "demo", flag)
 		require.Zero(t, c.exit(t))
-		require.Equal(t, demoUsage, c.stdout.String())
-		require.Empty(t, c.stderr.String())
+		require.Equal(t, demoUsage, c.Stdout.String())
+		require.Empty(t, c.Stderr.String())
 	}
 }
 
@@ -122,7 +122,7 @@ func TestDemoFlagsThatAreWrongAreNamed(t *testing.T) {
 	}
 	c := start(t, t.TempDir(), "demo", "--addr", "127.0.0.1:1")
 	require.Equal(t, 1, c.exit(t))
-	require.Contains(t, c.stderr.String(), "lockserver demo: dial tcp 127.0.0.1:1: ")
+	require.Contains(t, c.Stderr.String(), "lockserver demo: dial tcp 127.0.0.1:1: ")
 }
 
 // TestDemoUsageNamesEveryFlag: the help has all of them, with their defaults.

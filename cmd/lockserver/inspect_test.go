@@ -17,7 +17,7 @@ func inspected(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	c := start(t, t.TempDir(), args...)
 	code = c.exit(t)
-	return code, c.stdout.String(), c.stderr.String()
+	return code, c.Stdout.String(), c.Stderr.String()
 }
 
 // TestInspection looks at a server that runs, by each of the commands.

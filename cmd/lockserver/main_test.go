@@ -2,122 +2,60 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
-// binary is the program under test, built once.
-var binary string
-
-func TestMain(m *testing.M) {
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "lockserver")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		binary = filepath.Join(dir, "lockserver.exe")
-		if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "go build: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
-}
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
 // child is a running program.
-type child struct {
-	*exec.Cmd
-	stdout, stderr output
-	exited         chan struct{} // closed after exit
-	dir            string
-}
-
-// output is what a child has written so far.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
+type child struct{ *testkit.Process }
 
 // start runs the program in dir and ends it with the test.
 func start(t *testing.T, dir string, args ...string) *child {
 	t.Helper()
-	c := &child{Cmd: exec.Command(binary, args...), exited: make(chan struct{}), dir: dir}
-	runChild(t, c)
+	return runChild(t, testkit.Command{Program: testkit.Lockserver(t), Args: args, Dir: dir})
+}
+
+// runChild starts a program and does not wait for it.
+func runChild(t *testing.T, command testkit.Command) *child {
+	t.Helper()
+	c := &child{testkit.Prepare(t, command)}
+	require.NoError(t, c.Launch())
 	return c
 }
-
-// runChild starts a child in its directory and ends it with the test.
-func runChild(t *testing.T, c *child) {
-	t.Helper()
-	c.Dir, c.Stdout, c.Stderr = c.dir, &c.stdout, &c.stderr
-	require.NoError(t, c.Start())
-	go func() {
-		_ = c.Wait()
-		close(c.exited)
-	}()
-	t.Cleanup(func() {
-		_ = c.Process.Kill()
-		<-c.exited
-		if t.Failed() {
-			t.Logf("stdout:\n%s\nstderr:\n%s", c.stdout.String(), c.stderr.String())
-		}
-	})
-}
-
-var readyLine = regexp.MustCompile(`\* Ready to accept connections (tcp|unix) addr=(\S+)\n`)
 
 // startReady runs the program on a free port in dir and returns it with the address from its log.
 func startReady(t *testing.T, dir string, args ...string) (*child, string) {
 	t.Helper()
 	c := start(t, dir, append([]string{"--port", "0"}, args...)...)
-	return c, c.ready(t, &c.stdout)
+	return c, c.ready(t)
 }
 
-func (c *child) ready(t *testing.T, log fmt.Stringer) string {
+// ready waits until the program reports its address.
+func (c *child) ready(t *testing.T) string {
 	t.Helper()
-	var m []string
-	c.eventually(t, func() bool {
-		m = readyLine.FindStringSubmatch(log.String())
-		return m != nil
-	}, "ready")
-	return m[2]
+	require.NoError(t, c.AwaitReady())
+	return c.Address()
 }
 
 func (c *child) eventually(t *testing.T, ok func() bool, what string) {
 	t.Helper()
 	for end := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		require.True(t, time.Now().Before(end), "waited too long for: %s", what)
-		select {
-		case <-c.exited:
+		if c.Ended() {
 			require.True(t, ok(), "the program has ended without: %s", what)
 			return
-		default:
 		}
 	}
 }
@@ -125,12 +63,9 @@ func (c *child) eventually(t *testing.T, ok func() bool, what string) {
 // exit waits for the program's end and returns its code.
 func (c *child) exit(t *testing.T) int {
 	t.Helper()
-	select {
-	case <-c.exited:
-	case <-time.After(20 * time.Second):
-		require.Fail(t, "the program does not end")
-	}
-	return c.ProcessState.ExitCode()
+	code, err := c.Wait()
+	require.NoError(t, err)
+	return code
 }
 
 // ask sends inline commands, one a connection, and returns the first line of each
@@ -162,12 +97,12 @@ func TestHelpAndVersion(t *testing.T) {
 	for _, flag := range []string{"--help", "-h"} {
 		c := start(t, t.TempDir(), flag)
 		require.Zero(t, c.exit(t))
-		require.Contains(t, c.stdout.String(), "Usage: lockserver [redis.conf]")
+		require.Contains(t, c.Stdout.String(), "Usage: lockserver [redis.conf]")
 	}
 	for _, flag := range []string{"--version", "-v"} {
 		c := start(t, t.TempDir(), flag)
 		require.Zero(t, c.exit(t))
-		require.Regexp(t, `^Redis server v=7\.4\.1 sha=\w+:0 malloc=go bits=64 build=\S+\nlockserver v=\d+\.\d+\.\d+ commit=[\w-]+ date=\S+ go\S+ \w+/\w+\n$`, c.stdout.String())
+		require.Regexp(t, `^Redis server v=7\.4\.1 sha=\w+:0 malloc=go bits=64 build=\S+\nlockserver v=\d+\.\d+\.\d+ commit=[\w-]+ date=\S+ go\S+ \w+/\w+\n$`, c.Stdout.String())
 	}
 }
 
@@ -188,9 +123,9 @@ func TestWhatCannotBeConfiguredIsNamed(t *testing.T) {
 	} {
 		c := start(t, dir, args...)
 		require.Equal(t, 1, c.exit(t), args)
-		require.Contains(t, c.stderr.String(), want)
-		require.Contains(t, c.stderr.String(), "*** FATAL CONFIG FILE ERROR (lockserver ")
-		require.Empty(t, c.stdout.String())
+		require.Contains(t, c.Stderr.String(), want)
+		require.Contains(t, c.Stderr.String(), "*** FATAL CONFIG FILE ERROR (lockserver ")
+		require.Empty(t, c.Stdout.String())
 	}
 }
 
@@ -202,12 +137,12 @@ func TestPortInUseIsOneClearLine(t *testing.T) {
 	require.NoError(t, err)
 	c := start(t, t.TempDir(), "--port", port)
 	require.Equal(t, 1, c.exit(t))
-	lines := strings.Split(strings.TrimSpace(c.stdout.String()), "\n")
+	lines := strings.Split(strings.TrimSpace(c.Stdout.String()), "\n")
 	require.Contains(t, lines[len(lines)-1], "# Could not start cause=\"Could not create server TCP listening socket 127.0.0.1:"+port+": bind: ")
 	require.Contains(t, lines[len(lines)-1], "in use")
 	require.Contains(t, lines[len(lines)-2], "# Failed listening on port "+port+" (tcp), aborting.")
 	require.Len(t, lines, 5, "the start in three lines, and why it failed")
-	require.Empty(t, c.stderr.String())
+	require.Empty(t, c.Stderr.String())
 }
 
 func TestBareProgramSaysWhatItDoes(t *testing.T) {
@@ -216,7 +151,7 @@ func TestBareProgramSaysWhatItDoes(t *testing.T) {
 	c := start(t, dir)
 	want := "Nothing configured: listening on 127.0.0.1:6379, saving to " + filepath.Join(dir, "dump.rdb") + "\n"
 	// Whether the port is free on this machine does not matter.
-	c.eventually(t, func() bool { return strings.Contains(c.stdout.String(), want) }, want)
+	c.eventually(t, func() bool { return strings.Contains(c.Stdout.String(), want) }, want)
 }
 
 func TestSIGTERMSavesAndTheNextStartLoads(t *testing.T) {
@@ -226,32 +161,32 @@ func TestSIGTERMSavesAndTheNextStartLoads(t *testing.T) {
 	if err != nil {
 		c.eventually(t, func() bool { pid, err = os.ReadFile(filepath.Join(dir, "x.pid")); return err == nil }, "pid file")
 	}
-	require.Equal(t, fmt.Sprintln(c.Process.Pid), string(pid))
+	require.Equal(t, fmt.Sprintln(c.Pid()), string(pid))
 	require.Equal(t, []string{"+PONG", "+OK", "v"}, ask(t, addr, "PING", "SET k v", "GET k"))
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
+	require.Contains(t, c.Stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
 	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
 	require.NoFileExists(t, filepath.Join(dir, "x.pid"))
 
 	c, addr = startReady(t, dir)
 	require.Equal(t, []string{"v"}, ask(t, addr, "GET k"))
-	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.NoError(t, c.Signal(os.Interrupt))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGINT scheduling shutdown...\n")
+	require.Contains(t, c.Stdout.String(), "# Received SIGINT scheduling shutdown...\n")
 }
 
 func TestSignalsObeyTheirDirectives(t *testing.T) {
 	dir := t.TempDir()
 	c, addr := startReady(t, dir, "--shutdown-on-sigterm", "nosave", "--shutdown-on-sigint", "save", "force", "--save", "")
 	ask(t, addr, "SET k v")
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	require.NoFileExists(t, filepath.Join(dir, "dump.rdb"))
 
 	c, addr = startReady(t, dir, "--shutdown-on-sigint", "save", "--save", "")
 	ask(t, addr, "SET k v")
-	require.NoError(t, c.Process.Signal(os.Interrupt))
+	require.NoError(t, c.Signal(os.Interrupt))
 	require.Zero(t, c.exit(t))
 	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
 }
@@ -262,13 +197,13 @@ func TestServerGoesOnWhenItCannotSave(t *testing.T) {
 	c, addr := startReady(t, dir, "--stop-writes-on-bgsave-error", "no")
 	ask(t, addr, "SET k v")
 	require.NoError(t, os.RemoveAll(dir))
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	c.eventually(t, func() bool {
-		return strings.Contains(c.stdout.String(), "# Could not shut down; the server goes on cause=")
+		return strings.Contains(c.Stdout.String(), "# Could not shut down; the server goes on cause=")
 	}, "refusal")
 	require.Equal(t, []string{"v"}, ask(t, addr, "GET k"), "the data is still there")
 	require.NoError(t, os.Mkdir(dir, 0o755))
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	require.FileExists(t, filepath.Join(dir, "dump.rdb"))
 }
@@ -292,7 +227,7 @@ func TestDamagedSnapshotIsRefusedAndLeftAlone(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, damaged, 0o644))
 	c := start(t, dir, "--port", "0")
 	require.Equal(t, 1, c.exit(t))
-	require.Regexp(t, `# Could not start cause=".*dump\.rdb.*"\n$`, c.stdout.String())
+	require.Regexp(t, `# Could not start cause=".*dump\.rdb.*"\n$`, c.Stdout.String())
 	data, err := os.ReadFile(path)
 	require.NoError(t, err)
 	require.Equal(t, damaged, data)
@@ -300,13 +235,13 @@ func TestDamagedSnapshotIsRefusedAndLeftAlone(t *testing.T) {
 
 func TestLogFile(t *testing.T) {
 	dir := t.TempDir()
-	log := logFile(filepath.Join(dir, "x.log"))
-	c := start(t, dir, "--port", "0", "--logfile", "x.log", "--jemalloc-bg-thread", "yes")
-	addr := c.ready(t, log)
-	require.Contains(t, log.String(), "These directives were accepted but have no effect here: jemalloc-bg-thread\n")
-	require.NoError(t, c.Process.Signal(syscall.SIGHUP))
+	c := runChild(t, testkit.Command{Program: testkit.Lockserver(t), Args: []string{"--port", "0", "--logfile", "x.log", "--jemalloc-bg-thread", "yes"},
+		Dir: dir, LogFile: filepath.Join(dir, "x.log")})
+	addr := c.ready(t)
+	require.Contains(t, c.Log(), "These directives were accepted but have no effect here: jemalloc-bg-thread\n")
+	require.NoError(t, c.Signal(syscall.SIGHUP))
 	require.Equal(t, []string{"+PONG"}, ask(t, addr, "PING"), "a hang-up ends nothing")
-	require.Empty(t, c.stdout.String()+c.stderr.String())
+	require.Empty(t, c.Stdout.String()+c.Stderr.String())
 }
 
 func TestLogLevel(t *testing.T) {
@@ -323,19 +258,11 @@ func TestLogLevel(t *testing.T) {
 		return err == nil
 	}, "the socket")
 	require.Equal(t, []string{"+PONG"}, ask(t, socket, "PING"))
-	require.Empty(t, c.stdout.String())
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.Empty(t, c.Stdout.String())
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
-	require.Contains(t, c.stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
-	require.NotContains(t, c.stdout.String(), " * ")
-}
-
-// logFile is a log on disk, read when it is printed.
-type logFile string
-
-func (name logFile) String() string {
-	data, _ := os.ReadFile(string(name))
-	return string(data)
+	require.Contains(t, c.Stdout.String(), "# Received SIGTERM scheduling shutdown...\n")
+	require.NotContains(t, c.Stdout.String(), " * ")
 }
 
 func TestUnixSocketOnly(t *testing.T) {
@@ -348,7 +275,7 @@ func TestUnixSocketOnly(t *testing.T) {
 	info, err := os.Stat(addr)
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	require.NoFileExists(t, addr)
 }
@@ -358,7 +285,7 @@ func TestConfigFileIsRewrittenWhereItLies(t *testing.T) {
 	require.NoError(t, os.Mkdir(filepath.Join(dir, "data"), 0o755))
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "x.conf"), []byte("# mine\ndir data\nport 0\nhz 10\n"), 0o644))
 	c := start(t, dir, "x.conf")
-	addr := c.ready(t, &c.stdout)
+	addr := c.ready(t)
 	require.Equal(t, []string{"+OK", "+OK"}, ask(t, addr, "CONFIG SET hz 77", "CONFIG REWRITE"))
 	data, err := os.ReadFile(filepath.Join(dir, "x.conf"))
 	require.NoError(t, err)

@@ -48,8 +48,8 @@ func TestMoreClientsThanDescriptors(t *testing.T) {
 		return
 	}
 	c, addr := startReady(t, t.TempDir(), "--save", "", "--maxclients", "4294967000")
-	m := regexp.MustCompile(`# maxclients is (\d+) instead of 4294967000: `).FindStringSubmatch(c.stdout.String())
-	require.NotNil(t, m, c.stdout.String())
+	m := regexp.MustCompile(`# maxclients is (\d+) instead of 4294967000: `).FindStringSubmatch(c.Stdout.String())
+	require.NotNil(t, m, c.Stdout.String())
 	require.Equal(t, []string{"-ERR CONFIG SET failed (possibly related to argument 'maxclients') - The operating system is not able to " +
 		"handle the specified number of clients, try with " + m[1], "+OK"},
 		ask(t, addr, "CONFIG SET maxclients 4294967000", "CONFIG SET maxclients "+m[1]))

@@ -27,14 +27,14 @@ func TestLoadProgressOnStderr(t *testing.T) {
 			defer snapshot.Close()
 			_, err = snapshot.WriteString("REDIS0011" + "\x00\x01k\x80\x00\x0f\x00\x00") // a value of nearly a megabyte
 			require.NoError(t, err)
-			for end := time.Now().Add(20 * time.Second); !strings.Contains(c.stderr.String(), "\n"); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(20 * time.Second); !strings.Contains(c.Stderr.String(), "\n"); time.Sleep(10 * time.Millisecond) {
 				require.True(t, time.Now().Before(end), "nothing is reported")
 				_, err = snapshot.WriteString("x")
 				require.NoError(t, err)
 			}
-			require.Regexp(t, `^loading \S+dump\.rdb: 0 keys, \d+ of \d+ bytes, \d+ %, \d+ bytes/s\n`, c.stderr.String())
-			require.NotContains(t, c.stdout.String(), "percent")
-			require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+			require.Regexp(t, `^loading \S+dump\.rdb: 0 keys, \d+ of \d+ bytes, \d+ %, \d+ bytes/s\n`, c.Stderr.String())
+			require.NotContains(t, c.Stdout.String(), "percent")
+			require.NoError(t, c.Signal(syscall.SIGTERM))
 			eventuallyWrite(snapshot, c)
 			require.Zero(t, c.exit(t))
 		})
@@ -45,7 +45,7 @@ func TestLoadProgressOnStderr(t *testing.T) {
 func eventuallyWrite(snapshot *os.File, c *child) {
 	for {
 		select {
-		case <-c.exited:
+		case <-c.Exited():
 			return
 		case <-time.After(10 * time.Millisecond):
 			if _, err := snapshot.WriteString("x"); err != nil {

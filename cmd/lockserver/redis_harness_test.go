@@ -47,9 +47,9 @@ shutdown-on-sigterm force
 // startedAsRedis waits as that harness does: first for the start, then for the data.
 func (c *child) startedAsRedis(t *testing.T) {
 	t.Helper()
-	for _, pattern := range []string{fmt.Sprintf(`(?s) PID: %d.*Server initialized`, c.Process.Pid), "Ready to accept"} {
+	for _, pattern := range []string{fmt.Sprintf(`(?s) PID: %d.*Server initialized`, c.Pid()), "Ready to accept"} {
 		waited := regexp.MustCompile(pattern)
-		c.eventually(t, func() bool { return waited.MatchString(c.stdout.String()) }, pattern)
+		c.eventually(t, func() bool { return waited.MatchString(c.Stdout.String()) }, pattern)
 	}
 }
 
@@ -70,32 +70,32 @@ func TestRedisOwnHarnessFindsItsWay(t *testing.T) {
 	}
 	for _, line := range []string{"Background saving started by pid", "Background saving terminated with success", "DB reloaded by DEBUG RELOAD",
 		"Append Only File loaded by DEBUG LOADAOF", "Done loading RDB, keys loaded: 103, keys expired: 0."} {
-		c.eventually(t, func() bool { return strings.Contains(c.stdout.String(), line) }, line)
+		c.eventually(t, func() bool { return strings.Contains(c.Stdout.String(), line) }, line)
 	}
 	require.Equal(t, []string{"+OK"}, ask(t, socket, "SET last v"), "for the incremental file")
 	digest = ask(t, socket, "DEBUG DIGEST")
-	require.NoError(t, c.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, c.Signal(syscall.SIGTERM))
 	require.Zero(t, c.exit(t))
 	for _, line := range []string{"Received SIGTERM scheduling shutdown...", "User requested shutdown...", "Calling fsync() on the AOF file.",
 		"Saving the final RDB snapshot before exiting.", "DB saved on disk", "Removing the pid file.", "Redis is now ready to exit, bye bye..."} {
-		require.Contains(t, c.stdout.String(), line)
+		require.Contains(t, c.Stdout.String(), line)
 	}
 
 	c = start(t, dir, filepath.Join(dir, "redis.conf"))
 	c.startedAsRedis(t)
-	require.Regexp(t, `DB loaded from base file appendonly\.aof\.\d+\.base\.rdb: \d+\.\d{3} seconds`, c.stdout.String())
-	require.Regexp(t, `DB loaded from incr file appendonly\.aof\.\d+\.incr\.aof: \d+\.\d{3} seconds`, c.stdout.String())
-	require.Regexp(t, `DB loaded from append only file: \d+\.\d{3} seconds`, c.stdout.String())
+	require.Regexp(t, `DB loaded from base file appendonly\.aof\.\d+\.base\.rdb: \d+\.\d{3} seconds`, c.Stdout.String())
+	require.Regexp(t, `DB loaded from incr file appendonly\.aof\.\d+\.incr\.aof: \d+\.\d{3} seconds`, c.Stdout.String())
+	require.Regexp(t, `DB loaded from append only file: \d+\.\d{3} seconds`, c.Stdout.String())
 	require.Equal(t, digest, ask(t, socket, "DEBUG DIGEST"))
 	ask(t, socket, "DEBUG LOG ###mark###")
-	mark := func() bool { return strings.Contains(c.stdout.String(), "# DEBUG LOG: ###mark###\n") }
+	mark := func() bool { return strings.Contains(c.Stdout.String(), "# DEBUG LOG: ###mark###\n") }
 	c.eventually(t, mark, "the line comes through a pipe")
 	conn, err := net.Dial("unix", socket)
 	require.NoError(t, err)
 	defer conn.Close()
 	fmt.Fprint(conn, "DEBUG SEGFAULT\r\n")
 	require.NotZero(t, c.exit(t), "a crash is none of the ways to end")
-	require.NotContains(t, c.stdout.String(), "bye bye")
+	require.NotContains(t, c.Stdout.String(), "bye bye")
 }
 
 // TestLogOfDamagedFiles: Redis' suite counts these lines in the log.
@@ -140,14 +140,14 @@ func TestLogOfDamagedFiles(t *testing.T) {
 				for _, line := range []string{"!!! Warning: short read while loading the AOF file appendonly.aof.1.base.aof!!!",
 					fmt.Sprintf("!!! Truncating the AOF appendonly.aof.1.base.aof at offset %d !!!", len(set)),
 					"AOF appendonly.aof.1.base.aof loaded anyway because aof-load-truncated is enabled"} {
-					require.Contains(t, c.stdout.String(), line)
+					require.Contains(t, c.Stdout.String(), line)
 				}
 				return
 			}
 			require.Equal(t, 1, c.exit(t))
-			require.Regexp(t, fmt.Sprintf(`(?s) PID: %d.*Server initialized`, c.Process.Pid), c.stdout.String())
-			require.Len(t, regexp.MustCompile(".*("+tt.want+").*\n").FindAllString(c.stdout.String(), -1), 1, "one line says it")
-			require.Regexp(t, tt.want, strings.TrimSpace(c.stdout.String()[strings.LastIndex(strings.TrimSpace(c.stdout.String()), "\n"):]))
+			require.Regexp(t, fmt.Sprintf(`(?s) PID: %d.*Server initialized`, c.Pid()), c.Stdout.String())
+			require.Len(t, regexp.MustCompile(".*("+tt.want+").*\n").FindAllString(c.Stdout.String(), -1), 1, "one line says it")
+			require.Regexp(t, tt.want, strings.TrimSpace(c.Stdout.String()[strings.LastIndex(strings.TrimSpace(c.Stdout.String()), "\n"):]))
 		})
 	}
 }
@@ -156,10 +156,10 @@ func TestLogOfDamagedFiles(t *testing.T) {
 func TestWhatIsAskedOfRedisServer(t *testing.T) {
 	c := start(t, t.TempDir(), "--test-memory", "100")
 	require.Equal(t, 1, c.exit(t))
-	require.Contains(t, c.stderr.String(), "does not test memory")
+	require.Contains(t, c.Stderr.String(), "does not test memory")
 	c = start(t, t.TempDir(), "--check-system")
 	c.exit(t)
-	require.Contains(t, c.stdout.String(), "[open-files]...")
+	require.Contains(t, c.Stdout.String(), "[open-files]...")
 	// Stock files of Debian's Redis 7.0 name directories that are not there, or not ours.
 	text, err := os.ReadFile(filepath.Join("..", "..", "internal", "config", "testdata", "redis-7.0-debian.conf"))
 	require.NoError(t, err)
@@ -167,5 +167,5 @@ func TestWhatIsAskedOfRedisServer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(dir, "redis.conf"), text, 0o600))
 	c = start(t, dir, "redis.conf", "--dir", dir, "--logfile", "", "--pidfile", "pid", "--daemonize", "no", "--port", "0")
 	c.startedAsRedis(t)
-	require.Contains(t, c.stdout.String(), "accepted but have no effect here:")
+	require.Contains(t, c.Stdout.String(), "accepted but have no effect here:")
 }

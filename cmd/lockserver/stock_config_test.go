@@ -5,7 +5,6 @@ package main
 import (
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -31,19 +30,13 @@ func startStock(t *testing.T, program, file string) *stockRun {
 	t.Helper()
 	run := &stockRun{dir: socketDir(t)}
 	in := func(name string) string { return filepath.Join(run.dir, name) }
-	cmd := exec.Command(program, file, "--port", "0", "--unixsocket", in("s"), "--dir", run.dir, "--pidfile", in("pid"), "--logfile", in("log"))
-	require.NoError(t, cmd.Start())
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		_ = cmd.Wait() // at once if the file says daemonize
-	}()
+	p := testkit.Prepare(t, testkit.Command{Program: program, Dir: run.dir, LogFile: in("log"),
+		Args: []string{file, "--port", "0", "--unixsocket", in("s"), "--dir", run.dir, "--pidfile", in("pid"), "--logfile", in("log")}})
+	require.NoError(t, p.Launch()) // it ends at once if the file says daemonize
 	t.Cleanup(func() {
 		if run.pid != 0 {
 			_ = syscall.Kill(run.pid, syscall.SIGKILL)
 		}
-		_ = cmd.Process.Kill()
-		<-ended
 	})
 	ready := func() bool {
 		text, _ := os.ReadFile(in("pid"))
@@ -56,8 +49,7 @@ func startStock(t *testing.T, program, file string) *stockRun {
 	}
 	for end := time.Now().Add(20 * time.Second); !ready(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			log, _ := os.ReadFile(in("log"))
-			require.Fail(t, "it does not start", "%s by %s:\n%s", program, file, log)
+			require.Fail(t, "it does not start", "%s by %s", program, file)
 		}
 	}
 	run.Client = testkit.Dial(t, func() (net.Conn, error) { return net.Dial("unix", in("s")) })
@@ -101,7 +93,7 @@ func TestStockFiles(t *testing.T) {
 			continue
 		}
 		tried++
-		ours, redis := startStock(t, binary, file), startStock(t, oracle, file)
+		ours, redis := startStock(t, testkit.Lockserver(t), file), startStock(t, oracle, file)
 		for _, directive := range directivesOf(t, string(text)) {
 			switch directive {
 			case "port", "dir", "pidfile", "logfile": // of the command line

@@ -8,16 +8,16 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // The golden files hold what Redis 7.4.1 answers to the cases below. With -oracle=/path/to/redis-server they
@@ -308,24 +308,17 @@ func startOracle(t *testing.T, file []byte, args ...string) (*oracleConn, string
 		require.NoError(t, os.WriteFile(name, file, 0o644))
 		command = append([]string{name}, command...)
 	}
-	var out strings.Builder
-	cmd := exec.Command(*oracle, append(command, args...)...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, &out, &out
-	require.NoError(t, cmd.Start())
-	ended := make(chan struct{})
-	go func() { cmd.Wait(); close(ended) }()
-	t.Cleanup(func() { cmd.Process.Kill(); <-ended })
-	for {
-		if conn, err := net.Dial("unix", socket); err == nil {
-			t.Cleanup(func() { conn.Close() })
-			return &oracleConn{conn, bufio.NewReader(conn)}, ""
-		}
-		select {
-		case <-ended:
-			return nil, out.String()
-		case <-time.After(10 * time.Millisecond):
-		}
+	p := testkit.Prepare(t, testkit.Command{Program: *oracle, Args: append(command, args...), Dir: dir, Addr: socket})
+	require.NoError(t, p.Launch())
+	require.NoError(t, p.Input.Close()) // a command line may name standard input as the file
+	if err := p.AwaitReady(); err != nil {
+		require.ErrorContains(t, err, "before it was ready")
+		return nil, p.Log()
 	}
+	conn, err := p.Dial()
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = conn.Close() })
+	return &oracleConn{conn, bufio.NewReader(conn)}, ""
 }
 
 // do sends a command and returns the reply's elements; an error begins with '-'.

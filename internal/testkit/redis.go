@@ -1,15 +1,13 @@
 package testkit
 
 import (
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -81,12 +79,8 @@ func (p Program) Tool(name string) string { return filepath.Join(filepath.Dir(st
 
 // Redis is a real redis-server that belongs to a test.
 type Redis struct {
-	// Dir is its working directory, Socket the unix socket that it listens on.
-	Dir, Socket string
-
-	t       testing.TB
-	process *exec.Cmd
-	end     sync.Once
+	*Process
+	Socket string // the unix socket that it listens on, in Dir
 }
 
 // ticks is how often a second Redis looks whose wait is over. By default that is 10 times, and a client
@@ -103,63 +97,22 @@ func StartRedis(t testing.TB, args ...string) *Redis {
 // the test. args are added to its command line ("--requirepass", "x") and win over what this says.
 func (p Program) Start(t testing.TB, args ...string) *Redis {
 	t.Helper()
-	return p.run(t, func(r *Redis, log string) []string {
-		return append([]string{"--port", "0", "--unixsocket", r.Socket, "--save", "",
-			"--appendonly", "no", "--hz", ticks, "--dir", r.Dir, "--logfile", log}, args...)
-	})
+	return p.start(t, nil, append([]string{"--port", "0", "--save", "", "--appendonly", "no", "--hz", ticks}, args...))
 }
 
 // StartSentinel starts the oracle as a Sentinel on a port of this machine; conf is its configuration file, to
 // which it writes.
 func StartSentinel(t testing.TB, conf string, port int) *Redis {
 	t.Helper()
-	return Oracle(t).run(t, func(r *Redis, log string) []string {
-		return []string{conf, "--sentinel", "--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--unixsocket", r.Socket, "--dir", r.Dir,
-			"--logfile", log}
-	})
+	return Oracle(t).start(t, []string{conf, "--sentinel"}, []string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1"})
 }
 
-// run starts a redis-server and waits until it listens. argsOf makes its command line.
-func (p Program) run(t testing.TB, argsOf func(r *Redis, log string) []string) *Redis {
+// start starts a redis-server and waits until it answers on its socket.
+func (p Program) start(t testing.TB, first, args []string) *Redis {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "redis") // t.TempDir may be too long for a socket's name
-	require.NoError(t, err)
-	r := &Redis{Dir: dir, Socket: filepath.Join(dir, "s"), t: t}
-	logPath := filepath.Join(dir, "redis.log")
-	r.process = exec.Command(string(p), argsOf(r, logPath)...)
-	require.NoError(t, StartChild(r.process))
-	t.Cleanup(func() {
-		r.Stop()
-		_ = os.RemoveAll(dir)
-	})
-	deadline := time.Now().Add(defaultTimeout)
-	for {
-		conn, err := r.Dial()
-		if err == nil {
-			_ = conn.Close()
-			return r
-		}
-		if time.Now().After(deadline) {
-			log, _ := os.ReadFile(logPath)
-			t.Fatalf("redis-server did not start: %v\n%s", err, log)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-}
-
-// Dial returns a new connection.
-func (r *Redis) Dial() (net.Conn, error) { return net.Dial("unix", r.Socket) }
-
-// Client returns a client on a new connection.
-func (r *Redis) Client(t testing.TB) *Client {
-	t.Helper()
-	return Dial(t, r.Dial)
-}
-
-// Stop ends the server at once and waits for it. It may be called more than once.
-func (r *Redis) Stop() {
-	r.end.Do(func() {
-		_ = r.process.Process.Kill()
-		_ = r.process.Wait() // reports the kill
-	})
+	r := &Redis{Process: Prepare(t, Command{Program: string(p)})}
+	r.Socket = filepath.Join(r.Dir, "s")
+	r.Addr, r.Args = r.Socket, slices.Concat(first, []string{"--unixsocket", r.Socket, "--dir", r.Dir}, args)
+	require.NoError(t, r.Process.Start())
+	return r
 }

@@ -41,8 +41,8 @@ func TestStartRedisAndReadDataset(t *testing.T) {
 			require.Contains(t, stream.Value, part)
 		}
 	}
-	r.Stop()
-	r.Stop()
+	r.Kill()
+	r.Kill()
 	_, err := r.Dial()
 	require.Error(t, err)
 }

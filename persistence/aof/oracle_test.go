@@ -83,7 +83,7 @@ func TestRedisStartsOnIt(t *testing.T) {
 	require.Equal(t, "\x00\r\n*1\r\n\xff", get("GET", "binary"))
 	// It goes on with our files, and we with its.
 	require.Equal(t, "OK", get("SET", "by-redis", "1"))
-	redis.Stop()
+	redis.Kill()
 	report, err := Check(disk.OS{}, dir)
 	require.NoError(t, err)
 	require.Len(t, report.Files, 3)

@@ -12,9 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // redis is a real redis-server with a directory of its own.
@@ -22,40 +23,19 @@ type redis struct {
 	t      *testing.T
 	dir    string
 	socket string
-	cmd    *exec.Cmd
 }
 
 // startRedis starts a server, on the snapshot if one is given.
 func startRedis(t *testing.T, snapshot []byte, args ...string) *redis {
-	dir, err := os.MkdirTemp("", "rdb") // t.TempDir may be too long for a socket's path
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	r := &redis{t: t, dir: dir, socket: filepath.Join(dir, "s")}
+	r := &redis{t: t, dir: t.TempDir()}
 	if snapshot != nil {
 		require.NoError(t, os.WriteFile(r.dump(), snapshot, 0o644))
 	}
-	all := append([]string{"--port", "0", "--unixsocket", r.socket, "--dir", dir, "--save", "",
-		"--logfile", filepath.Join(dir, "log"), "--enable-debug-command", "yes"}, args...)
-	r.cmd = exec.Command("redis-server", all...)
-	require.NoError(t, r.cmd.Start())
-	t.Cleanup(func() { _ = r.cmd.Process.Kill(); _ = r.cmd.Wait() })
-	for range 500 {
-		out, err := exec.Command("redis-cli", "-s", r.socket, "PING").CombinedOutput()
-		if err == nil && strings.TrimSpace(string(out)) == "PONG" {
-			return r
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	require.Fail(t, "redis-server does not answer", r.log())
-	return nil
+	r.socket = testkit.Installed(t).Start(t, append([]string{"--dir", r.dir, "--enable-debug-command", "yes"}, args...)...).Socket
+	return r
 }
 
 func (r *redis) dump() string { return filepath.Join(r.dir, "dump.rdb") }
-
-func (r *redis) log() string {
-	b, _ := os.ReadFile(filepath.Join(r.dir, "log"))
-	return string(b)
-}
 
 // run gives redis-cli lines of commands; none may fail.
 func (r *redis) run(lines ...string) string {

@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // Given the path of a Redis 7.4 server, TestGolden compares every state with its
@@ -133,16 +133,8 @@ func inDump(t *testing.T, dump string) string {
 }
 
 func startRedis(t *testing.T) *redis.Client {
-	socket := filepath.Join(t.TempDir(), "redis.sock")
-	cmd := exec.Command(*redisServer, "--port", "0", "--unixsocket", socket, "--save", "", "--rdbcompression", "no")
-	require.NoError(t, cmd.Start())
-	db := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Protocol: 2})
-	t.Cleanup(func() {
-		db.Close()
-		require.NoError(t, cmd.Process.Kill())
-		cmd.Wait()
-	})
-	require.Eventually(t, func() bool { return db.Ping(context.Background()).Err() == nil },
-		5*time.Second, 10*time.Millisecond)
+	server := testkit.Program(*redisServer).Start(t, "--rdbcompression", "no")
+	db := redis.NewClient(&redis.Options{Network: "unix", Addr: server.Socket, Protocol: 2})
+	t.Cleanup(func() { _ = db.Close() })
 	return db
 }

@@ -158,17 +158,17 @@ func rewriteAgain(c *testkit.Client, done *atomic.Int64) {
 }
 
 // load lets workers loose on a server, and kills it after a while.
-func load(t *testing.T, s *server, workers []*worker, duration time.Duration, chance *rand.Rand, rewrites *atomic.Int64) {
+func load(t *testing.T, s *testkit.Process, workers []*worker, duration time.Duration, chance *rand.Rand, rewrites *atomic.Int64) {
 	t.Helper()
 	var all sync.WaitGroup
 	for _, w := range workers {
-		c, own := s.client(t), rand.New(rand.NewPCG(chance.Uint64(), 1))
+		c, own := s.Client(t), rand.New(rand.NewPCG(chance.Uint64(), 1))
 		all.Go(func() { w.run(c, own) })
 	}
-	c := s.client(t)
+	c := s.Client(t)
 	all.Go(func() { rewriteAgain(c, rewrites) })
 	time.Sleep(duration)
-	s.kill(t)
+	s.Kill()
 	all.Wait()
 }
 

@@ -3,12 +3,15 @@ package crash
 import (
 	"flag"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 var kills = flag.Int("kills", 9, "how many servers are killed")
@@ -20,23 +23,25 @@ const (
 	longestLife = 400 * time.Millisecond
 )
 
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
+
 // A server is killed under load, with its log being rewritten all the time, and started again in the same
 // directory, many times. Whatever appendfsync says, nothing is missing that anybody was told, and locks
 // are held by those who were told so.
 func TestKill(t *testing.T) {
-	program := buildServer(t)
 	seed := seedOf(t)
 	policies := []string{"always", "everysec", "no"}
 	for i, fsync := range policies {
 		t.Run(fsync+strconv.Itoa(i), func(t *testing.T) {
 			t.Parallel()
-			killAgain(t, program, fsync, (*kills+len(policies)-1)/len(policies), rand.New(rand.NewPCG(seed, uint64(i))))
+			killAgain(t, fsync, (*kills+len(policies)-1)/len(policies), rand.New(rand.NewPCG(seed, uint64(i))))
 		})
 	}
 }
 
-func killAgain(t *testing.T, program, fsync string, times int, chance *rand.Rand) {
-	dir := t.TempDir()
+func killAgain(t *testing.T, fsync string, times int, chance *rand.Rand) {
+	s := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t),
+		Args: []string{"--port", "0", "--save", "", "--appendonly", "yes", "--appendfsync", fsync}})
 	workers := make([]*worker, workersOfAServer)
 	for i := range workers {
 		workers[i] = &worker{name: "w" + strconv.Itoa(i)}
@@ -47,13 +52,13 @@ func killAgain(t *testing.T, program, fsync string, times int, chance *rand.Rand
 	var rewrites atomic.Int64
 	var highest int64
 	for range times {
-		s := startServer(t, program, dir, fsync)
+		require.NoError(t, s.Start())
 		life := longestLife/8 + time.Duration(chance.Int64N(int64(longestLife)))
-		s.client(t).Do("SET", "seckill:stock:sale", strconv.Itoa(stockOfTheSale), "NX")
+		s.Client(t).Do("SET", "seckill:stock:sale", strconv.Itoa(stockOfTheSale), "NX")
 		load(t, s, workers, life, chance, &rewrites)
 
-		s = startServer(t, program, dir, fsync)
-		c := s.client(t)
+		require.NoError(t, s.Start())
+		c := s.Client(t)
 		checkSale(t, c)
 		for _, w := range workers {
 			w.check(t, c)
@@ -69,7 +74,7 @@ func killAgain(t *testing.T, program, fsync string, times int, chance *rand.Rand
 			}
 			w.lock, w.shared, w.seen = lockState{}, lockState{}, promise{}
 		}
-		s.kill(t)
+		s.Kill()
 	}
 	require.Positive(t, rewrites.Load(), "the log was never rewritten")
 	t.Logf("%s: %d kills, %d rewrites, %d INCRs, %d transactions", fsync, times, rewrites.Load(), workers[0].counter.begun, workers[0].list.begun)

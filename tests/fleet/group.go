@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // GroupName is what the members of a group call their master, who answer as Sentinels.
@@ -56,7 +58,7 @@ func Prepare(t testing.TB, conf string, programs ...string) *Group {
 // Add prepares one more server, which nobody has made a member yet.
 func (g *Group) Add(program, conf string) *Process {
 	g.t.Helper()
-	at := net.JoinHostPort("127.0.0.1", freePort(g.t))
+	at := net.JoinHostPort("127.0.0.1", testkit.FreePort(g.t))
 	id := string(rune('a' + len(g.Members)))
 	p := NewProcess(g.t, program, "enable-debug-command yes\nraft-id "+id+"\nraft-listen "+at+"\n"+conf)
 	g.Members, g.raftAt = append(g.Members, p), append(g.raftAt, at)

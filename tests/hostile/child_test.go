@@ -1,20 +1,14 @@
 package hostile
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"strings"
-	"syscall"
-	"time"
 
 	"lockserver/internal/config"
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
@@ -66,90 +60,25 @@ func beServer(text string) int {
 	return 3
 }
 
-// child is a running server.
-type child struct {
-	cmd   *exec.Cmd
-	addr  string
-	log   string        // file of what it writes
-	ended chan struct{} // closed when the process is over
-}
-
-// startWithin bounds the start of a server on a busy machine.
-const startWithin = 60 * time.Second
-
-// startChild runs a server in a directory. Its log is appended to.
-func startChild(o childOptions) (*child, error) {
-	text, err := json.Marshal(o)
-	if err != nil {
-		return nil, err
-	}
+// startChild runs a server in a directory, until it is killed.
+func startChild(o childOptions) (*testkit.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	c := &child{cmd: exec.Command(self), log: filepath.Join(o.Dir, "log.txt"), ended: make(chan struct{})}
-	c.cmd.Env = append(os.Environ(), childVariable+"="+string(text), "GOTRACEBACK=all")
-	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	p := &testkit.Process{Command: testkit.Command{Program: self, Dir: o.Dir}}
+	return p, startAgain(p, o)
+}
+
+// startAgain starts a process that has ended, with other options. Its log goes on.
+func startAgain(p *testkit.Process, o childOptions) error {
+	text, err := json.Marshal(o)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { _ = log.Close() }()
-	c.cmd.Stderr = log
-	if _, err = c.cmd.StdinPipe(); err != nil { // closed when this process ends, however it does
-		return nil, err
+	p.Env = []string{childVariable + "=" + string(text), "GOTRACEBACK=all"}
+	if err = p.Start(); err != nil {
+		p.Kill()
 	}
-	out, err := c.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := c.cmd.Start(); err != nil {
-		return nil, err
-	}
-	late := time.AfterFunc(startWithin, func() { c.signal(syscall.SIGQUIT) })
-	defer late.Stop()
-	lines := bufio.NewScanner(out)
-	for c.addr == "" && lines.Scan() {
-		c.addr, _ = strings.CutPrefix(lines.Text(), "ready ")
-		if why, failed := strings.CutPrefix(lines.Text(), "failed: "); failed {
-			_ = c.cmd.Wait()
-			return nil, errors.New(why)
-		}
-	}
-	go func() {
-		_, _ = io.Copy(io.Discard, out)
-		_ = c.cmd.Wait()
-		close(c.ended)
-	}()
-	if c.addr == "" {
-		c.kill()
-		return nil, errors.New("it ended without a word")
-	}
-	return c, nil
-}
-
-func (c *child) signal(s syscall.Signal) { _ = c.cmd.Process.Signal(s) }
-
-// kill is kill -9.
-func (c *child) kill() {
-	_ = c.cmd.Process.Kill()
-	<-c.ended
-}
-
-// over reports whether the process has ended.
-func (c *child) over() bool {
-	select {
-	case <-c.ended:
-		return true
-	default:
-		return false
-	}
-}
-
-// stacks makes the process write what all its goroutines do, and end.
-func (c *child) stacks() {
-	c.signal(syscall.SIGQUIT)
-	select {
-	case <-c.ended:
-	case <-time.After(5 * time.Second):
-	}
+	return err
 }

@@ -2,12 +2,12 @@ package hostile
 
 import (
 	"fmt"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"lockserver/internal/testkit"
 	"lockserver/tests/grammar"
 )
 
@@ -33,7 +33,7 @@ const (
 
 // player plays one scenario.
 type player struct {
-	child   *child
+	child   *testkit.Process
 	admin   admin
 	clients []*client // by number; nil: not connected
 	lives   []int
@@ -58,8 +58,8 @@ func play(sc scenario, dir string, how care) (*finding, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start the server: %w", err)
 	}
-	p := &player{child: c, admin: admin{addr: c.addr, within: how.within}}
-	defer func() { p.child.kill() }()
+	p := &player{child: c, admin: admin{addr: c.Address(), within: how.within}}
+	defer func() { p.child.Kill() }()
 	f := p.run(sc)
 	if f == nil {
 		f = p.settle()
@@ -74,7 +74,7 @@ func play(sc scenario, dir string, how care) (*finding, error) {
 	}
 	p.admin.close()
 	if f != nil && f.kind == silent || f != nil && f.kind == hung {
-		p.child.stacks()
+		p.child.Stacks()
 	}
 	if said := p.logged(f != nil); said != "" {
 		switch {
@@ -100,7 +100,7 @@ func (p *player) run(sc scenario) *finding {
 		if f := p.step(s, i%2 == 0); f != nil {
 			return f
 		}
-		if p.child.over() {
+		if p.child.Ended() {
 			return &finding{ended, fmt.Sprintf("in step %d", i)}
 		}
 		if i%checkEvery == checkEvery-1 {
@@ -115,7 +115,7 @@ func (p *player) run(sc scenario) *finding {
 // unanswered is why the server did not answer the admin.
 func (p *player) unanswered(err error) *finding {
 	select {
-	case <-p.child.ended:
+	case <-p.child.Exited():
 		return &finding{ended, ""}
 	case <-time.After(time.Second): // the connection's end may be seen before that of the process
 		return &finding{silent, err.Error()}
@@ -153,7 +153,7 @@ func (p *player) step(s step, calmly bool) *finding {
 	if c == nil {
 		var err error
 		p.lives[s.client]++
-		if c, err = dial(p.child.addr, fmt.Sprintf("%d.%d", s.client, p.lives[s.client]), p.deaf[s.client]); err != nil {
+		if c, err = dial(p.child.Address(), fmt.Sprintf("%d.%d", s.client, p.lives[s.client]), p.deaf[s.client]); err != nil {
 			return p.unanswered(err)
 		}
 		p.clients[s.client], p.deaf[s.client] = c, false
@@ -298,14 +298,13 @@ func (p *player) restart(o childOptions) *finding {
 		return f
 	}
 	p.admin.close()
-	p.child.kill()
+	p.child.Kill()
 	o.Config = slices.DeleteFunc(slices.Clone(o.Config), func(d []string) bool { return slices.Contains(disturbing, d[0]) })
-	again, err := startChild(o)
-	if err != nil {
+	if err := startAgain(p.child, o); err != nil {
 		return &finding{dumb, err.Error()}
 	}
-	p.child, p.admin.addr = again, again.addr
-	after, err := readEverything(again.addr)
+	p.admin.addr = p.child.Address()
+	after, err := readEverything(p.admin.addr)
 	if err != nil {
 		return p.unreadable(err)
 	}
@@ -333,7 +332,7 @@ func (p *player) stable() (last everything, _ *finding) {
 		if err := p.calmDown(); err != nil { // the last commands may have changed it again
 			return last, p.unanswered(err)
 		}
-		now, err := readEverything(p.child.addr)
+		now, err := readEverything(p.child.Address())
 		if err != nil {
 			return last, p.unreadable(err)
 		}
@@ -357,11 +356,7 @@ var (
 
 // logged returns what the log says of panics, or, if it is wanted anyhow, its end.
 func (p *player) logged(anyhow bool) string {
-	b, err := os.ReadFile(p.child.log)
-	if err != nil {
-		return ""
-	}
-	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
+	lines := strings.Split(strings.TrimSpace(p.child.Stderr.String()), "\n")
 	for i, line := range lines {
 		if panicLine.MatchString(line) {
 			most := mostLog

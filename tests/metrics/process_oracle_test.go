@@ -3,7 +3,6 @@
 package metrics
 
 import (
-	"bytes"
 	"io"
 	"net"
 	"net/http"
@@ -20,66 +19,47 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// patience is how long a program has to start.
+// patience is how long something may take that happens by itself.
 const patience = 20 * time.Second
 
-// freeAddress is an address that nobody listens on.
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
+
+// freeAddress is an address that no program listens on.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return net.JoinHostPort("127.0.0.1", testkit.FreePort(t))
 }
 
-// run starts a program for the length of a test, waits until a page of it answers, and returns its process.
-func run(t *testing.T, page, program string, args ...string) *os.Process {
+// run starts a program for the length of a test, and waits until a page of it answers.
+func run(t *testing.T, page, program string, args ...string) *testkit.Process {
 	t.Helper()
 	path, err := exec.LookPath(program)
 	require.NoError(t, err, "run 'make deps'")
-	var output bytes.Buffer
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr, cmd.Dir = &output, &output, t.TempDir()
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if t.Failed() {
-			t.Logf("%s:\n%s", program, output.String())
+	return testkit.Start(t, testkit.Command{Program: path, Args: args, Ready: func() bool {
+		r, err := http.Get(page)
+		if err != nil {
+			return false
 		}
-	})
-	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-		if r, err := http.Get(page); err == nil {
-			_ = r.Body.Close()
-			if r.StatusCode == http.StatusOK {
-				return cmd.Process
-			}
-		}
-		require.True(t, time.Now().Before(deadline), "%s does not start", program)
-	}
+		_ = r.Body.Close()
+		return r.StatusCode == http.StatusOK
+	}})
 }
 
 // server is a lockserver under test.
 type server struct {
 	*testkit.Client
-	process       *os.Process
+	process       *testkit.Process
 	socket, admin string // where it listens
 }
 
 // lockserver starts one.
 func lockserver(t *testing.T, args ...string) *server {
 	t.Helper()
-	program := os.Getenv("LOCKSERVER")
-	if program == "" {
-		program = "../../bin/lockserver"
-	}
-	program, err := filepath.Abs(program)
-	require.NoError(t, err)
 	dir, err := os.MkdirTemp("", "ls") // t.TempDir may be too long for a socket's name
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	s := &server{socket: filepath.Join(dir, "s"), admin: freeAddress(t)}
-	s.process = run(t, "http://"+s.admin+"/readyz", program, append([]string{"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "",
+	s.process = run(t, "http://"+s.admin+"/readyz", testkit.Lockserver(t), append([]string{"--port", "0", "--unixsocket", s.socket, "--dir", dir, "--save", "",
 		"--admin-port", s.admin[strings.LastIndexByte(s.admin, ':')+1:]}, args...)...)
 	s.Client = testkit.Dial(t, func() (net.Conn, error) { return net.Dial("unix", s.socket) })
 	return s

@@ -27,9 +27,9 @@ const scrapeLimit = 20 * time.Millisecond
 const waitLimit = 2 * time.Millisecond
 
 // cpuTime is what the threads of a process have run for.
-func cpuTime(t *testing.T, p *os.Process) time.Duration {
+func cpuTime(t *testing.T, p *testkit.Process) time.Duration {
 	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.Pid))
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", p.Pid()))
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
 	var sum time.Duration

@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -31,14 +30,11 @@ func startRedisson(t *testing.T, addr string) *redisson {
 	libraries, err := os.ReadFile(filepath.Join(dir, "classpath"))
 	require.NoError(t, err, "it is not compiled: use the Makefile ('make migration')")
 	path := filepath.Join(dir, "classes") + string(filepath.ListSeparator) + strings.TrimSpace(string(libraries))
-	cmd := exec.Command("java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-cp", path,
-		"lockserver.migration.Move", "redis://"+addr, password)
-	in, err := cmd.StdinPipe()
-	require.NoError(t, err)
 	out, write := io.Pipe()
-	cmd.Stdout = write
-	run(t, cmd)
-	r := &redisson{t: t, in: in, out: make(chan string)}
+	p := testkit.Prepare(t, testkit.Command{Program: "java", Dir: ".", Args: []string{"-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m", "-cp", path,
+		"lockserver.migration.Move", "redis://" + addr, password}, Copy: write})
+	require.NoError(t, p.Launch())
+	r := &redisson{t: t, in: p.Input, out: make(chan string)}
 	go func() {
 		for s := bufio.NewScanner(out); s.Scan(); {
 			r.out <- s.Text()

@@ -3,11 +3,7 @@
 package migration
 
 import (
-	"bytes"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -48,58 +44,19 @@ func directives(port string) []string {
 		"--enable-debug-command", "yes", "--repl-diskless-sync-delay", "0"}
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
-}
-
 func startRedis(t *testing.T, p testkit.Program) *server {
 	t.Helper()
-	port := freePort(t)
+	port := testkit.FreePort(t)
 	p.Start(t, directives(port)...)
 	return reach(t, port)
 }
 
-// startLockserver starts bin/lockserver, or what LOCKSERVER names.
+// startLockserver starts the server program.
 func startLockserver(t *testing.T) *server {
 	t.Helper()
-	program := os.Getenv("LOCKSERVER")
-	if program == "" {
-		program = filepath.Join("..", "..", "bin", "lockserver")
-	}
-	port := freePort(t)
-	run(t, exec.Command(program, append(directives(port), "--save", "", "--dir", t.TempDir())...))
-	eventually(t, "lockserver listens", func() bool {
-		conn, err := net.Dial("tcp", "127.0.0.1:"+port)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
+	port := testkit.FreePort(t)
+	testkit.Start(t, testkit.Command{Program: testkit.Lockserver(t), Args: append(directives(port), "--save", ""), Addr: "127.0.0.1:" + port})
 	return reach(t, port)
-}
-
-// run starts a program for the length of the test. If the test fails it tells what the program has said.
-func run(t *testing.T, cmd *exec.Cmd) {
-	t.Helper()
-	said := &bytes.Buffer{}
-	cmd.Stderr = said
-	if cmd.Stdout == nil {
-		cmd.Stdout = said
-	}
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait() // reports the kill
-		if t.Failed() {
-			t.Logf("%s said:\n%s", cmd.Path, said)
-		}
-	})
 }
 
 func reach(t *testing.T, port string) *server {

@@ -15,7 +15,7 @@ import (
 // TestJepsen19 is the finding that reads were old in normal operation: a process that stood still for a while
 // answered with what it had, though another led by then. See TestJepsen.
 func TestJepsen19(t *testing.T) {
-	program := lockserver(t)
+	program := testkit.Lockserver(t)
 	g := fleet.Form(t, "", program, program, program)
 	old := g.Settled()
 	conn, err := net.Dial("tcp", old.Addr())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/tests/fleet"
 )
 
@@ -26,14 +27,14 @@ func TestGroupsAreMixedUp(t *testing.T) {
 	require.NoError(t, err)
 	at := l.Addr().String()
 	require.NoError(t, l.Close())
-	alone := fleet.NewProcess(t, lockserver(t), "raft-id d\nraft-listen "+at+"\ninclude members\n")
+	alone := fleet.NewProcess(t, testkit.Lockserver(t), "raft-id d\nraft-listen "+at+"\ninclude members\n")
 	require.NoError(t, os.WriteFile(filepath.Join(alone.Dir(), "members"), []byte("raft-members d="+at+"/"+alone.Addr()+"\n"), 0o600))
 	alone.Start()
 	eventually(t, "the other serves", func() bool { return alone.Try("SET", "whose", "theirs").Str == "OK" })
 	eventually(t, "it is refused, and the log says why", func() bool {
 		leaderOf(t, all).Try("RAFT", "ADD", "d", at, alone.Addr())
-		log, err := os.ReadFile(filepath.Join(alone.Dir(), "log"))
-		return err == nil && strings.Contains(string(log), "another group of the same name") && strings.Contains(string(log), "raft-group")
+		log := alone.Log()
+		return strings.Contains(log, "another group of the same name") && strings.Contains(log, "raft-group")
 	})
 	eventually(t, "its group is as it was", func() bool { return alone.Try("GET", "whose").Str == "theirs" })
 	eventually(t, "it can be taken out again", func() bool { return leaderOf(t, all).Try("RAFT", "REMOVE", "d").Str == "OK" })

@@ -3,11 +3,9 @@
 package raft
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,17 +20,11 @@ import (
 	"lockserver/tests/fleet"
 )
 
-// lockserver builds the program.
-func lockserver(t *testing.T) (program string) {
-	program = filepath.Join(t.TempDir(), "lockserver")
-	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
-	require.NoError(t, err, string(out))
-	return program
-}
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
 // processes prepares some, which form a group.
 func processes(t *testing.T, count int) (all []*fleet.Process) {
-	program := lockserver(t)
+	program := testkit.Lockserver(t)
 	var raftAt []string
 	for range count {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -190,7 +182,7 @@ func without(all []*fleet.Process, one *fleet.Process) (rest []*fleet.Process) {
 
 // TestStarts: what cannot be is refused at the start, with the reason.
 func TestStarts(t *testing.T) {
-	program := lockserver(t)
+	program := testkit.Lockserver(t)
 	member, old := t.TempDir(), t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(member, "raft"), 0o700))
 	require.NoError(t, os.WriteFile(filepath.Join(member, "raft", "member"), []byte("a lockserver\n"), 0o600))
@@ -216,10 +208,11 @@ func TestStarts(t *testing.T) {
 				args[i] = members
 			}
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), patience) // one that starts would go on
-		out, err := exec.CommandContext(ctx, program, args...).CombinedOutput()
-		cancel()
-		require.Error(t, err, c.args)
-		require.Contains(t, string(out), c.says, c.args)
+		p := testkit.Prepare(t, testkit.Command{Program: program, Args: args})
+		require.NoError(t, p.Launch(), c.args)
+		code, err := p.Wait() // one that starts goes on
+		require.NoError(t, err, c.args)
+		require.NotZero(t, code, c.args)
+		require.Contains(t, p.Log(), c.says, c.args)
 	}
 }

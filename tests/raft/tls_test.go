@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -22,9 +21,7 @@ import (
 // TestEncryptedMembers: with raft-tls members agree over TLS, and who has no certificate of their authority
 // is refused, and so is who does not encrypt: each with a line in the log.
 func TestEncryptedMembers(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "lockserver")
-	out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput()
-	require.NoError(t, err, string(out))
+	program := testkit.Lockserver(t)
 	ours, theirs := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	own := ours.Issue("member", time.Now().Add(time.Hour))
 	strange := theirs.Issue("stranger", time.Now().Add(time.Hour))
@@ -61,9 +58,7 @@ func TestEncryptedMembers(t *testing.T) {
 	}
 	require.Equal(t, "+\n", dial(own.Certificate))
 	refused := func() int {
-		log, err := os.ReadFile(filepath.Join(next.Dir(), "log"))
-		require.NoError(t, err)
-		return strings.Count(string(log), "a connection is refused")
+		return strings.Count(next.Log(), "a connection is refused")
 	}
 	for name, try := range map[string]func() string{
 		"no certificate":      func() string { return dial() },

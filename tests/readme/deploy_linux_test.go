@@ -83,12 +83,9 @@ func TestGroupCompose(t *testing.T) {
 		host, _, _ := strings.Cut(s.address(name), ":")
 		conf, err := filepath.Abs(filepath.Join(root, "packaging", "image.conf"))
 		require.NoError(t, err)
-		cmd := exec.Command(binary, append([]string{conf, "--bind", host, "--port", fmt.Sprint(s.port), "--dir", s.machines[name].root}, args...)...)
-		require.NoError(t, testkit.StartChild(cmd))
-		t.Cleanup(func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		})
+		p := testkit.Prepare(t, testkit.Command{Program: binary,
+			Args: append([]string{conf, "--bind", host, "--port", fmt.Sprint(s.port), "--dir", s.machines[name].root}, args...)})
+		require.NoError(t, p.Launch())
 	}
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{s.address("a")}, Password: "a-long-secret", ClusterStateReloadInterval: time.Second})
 	t.Cleanup(func() { _ = rdb.Close() })

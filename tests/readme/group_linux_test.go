@@ -42,8 +42,7 @@ type site struct {
 // machine is one of them.
 type machine struct {
 	name, root string
-	process    *exec.Cmd // nil: its service does not run
-	exited     chan struct{}
+	process    *testkit.Process // nil: its service has never run
 }
 
 const machines = "abcd"
@@ -163,22 +162,13 @@ func (s *site) start(m *machine) error {
 		_ = told.Close()
 		_ = os.Remove(filepath.Join(m.root, "notify"))
 	}()
-	log, err := os.OpenFile(m.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
+	if m.process == nil {
+		m.process = &testkit.Process{Command: testkit.Command{Program: words[0], Args: append(words[1:], "--port", fmt.Sprint(s.port)),
+			Env: []string{"NOTIFY_SOCKET=" + filepath.Join(m.root, "notify")}}}
+	}
+	if err = m.process.Launch(); err != nil {
 		return err
 	}
-	defer func() { _ = log.Close() }()
-	cmd, exited := exec.Command(words[0], append(words[1:], "--port", fmt.Sprint(s.port))...), make(chan struct{})
-	cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+filepath.Join(m.root, "notify"))
-	cmd.Stdout, cmd.Stderr = log, log
-	if err = testkit.StartChild(cmd); err != nil {
-		return err
-	}
-	m.process, m.exited = cmd, exited
-	go func() {
-		_ = cmd.Wait()
-		close(exited)
-	}()
 	_ = told.SetReadDeadline(time.Now().Add(patience))
 	for text := make([]byte, 4096); ; {
 		n, err := told.Read(text)
@@ -200,20 +190,13 @@ func (s *site) kill(m *machine) error {
 
 // stop ends a machine's service by a signal; the caller of this one and of start holds mu.
 func (s *site) stop(m *machine, by os.Signal) error {
-	if m.process == nil {
+	if m.process == nil || m.process.Ended() {
 		return nil
 	}
-	_ = m.process.Process.Signal(by)
-	select {
-	case <-m.exited:
-		m.process = nil
-		return nil
-	case <-time.After(patience):
-		return fmt.Errorf("machine %s does not end", m.name)
-	}
+	_ = m.process.Signal(by)
+	_, err := m.process.Wait()
+	return err
 }
-
-func (m *machine) log() string { return filepath.Join(m.root, "log") }
 
 // local puts the machine's own paths into a text.
 func (m *machine) local(text string) string {
@@ -227,8 +210,10 @@ func (s *site) sh(b block, place, text string, env ...string) string {
 	out, err := s.try(place, text, env)
 	if err != nil {
 		for _, m := range s.machines {
-			log, _ := os.ReadFile(m.log())
-			s.t.Logf("machine %s:\n%s", m.name, log[max(0, len(log)-4000):])
+			if m.process != nil {
+				log := m.process.Log()
+				s.t.Logf("machine %s:\n%s", m.name, log[max(0, len(log)-4000):])
+			}
 		}
 	}
 	require.NoError(s.t, err, "%s on %s: %s", b.where(), place, out)

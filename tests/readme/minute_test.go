@@ -132,7 +132,7 @@ func (w wire) close() { w.client.Close() }
 
 // TestTranscripts plays every page that starts a server.
 func TestTranscripts(t *testing.T) {
-	playAll(t, func(t *testing.T, p *program) terminal { return wire{testkit.Dial(t, p.dial)} }, sellOverWire)
+	playAll(t, func(t *testing.T, p *program) terminal { return wire{p.Client(t)} }, sellOverWire)
 }
 
 // playAll plays the pages one after the other: a server that is started again needs its port.
@@ -169,7 +169,7 @@ func sellOverWire(t *testing.T, p *program, line string) string {
 	var mu sync.Mutex
 	counts := make(map[string]int)
 	for range atATime {
-		c := testkit.Dial(t, p.dial)
+		c := p.Client(t)
 		buyers.Go(func() {
 			for u := range numbers {
 				v, err := c.Call(strings.Fields(strings.ReplaceAll(m[4], m[3], strconv.Itoa(u)))...)

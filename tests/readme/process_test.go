@@ -1,19 +1,18 @@
 package readme
 
 import (
-	"bytes"
 	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // binary is the server program, built once by TestMain with the README's own command.
@@ -45,31 +44,7 @@ func TestMain(m *testing.M) {
 }
 
 // program is a running server.
-type program struct {
-	*exec.Cmd
-	addr   string
-	exited chan struct{}
-}
-
-// output is what a program has printed so far.
-type output struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (o *output) Write(p []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.Write(p)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.b.String()
-}
-
-var readyLine = regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)\n`)
+type program struct{ *testkit.Process }
 
 // patience is how long anything may take on a busy machine.
 const patience = 30 * time.Second
@@ -78,45 +53,21 @@ const patience = 30 * time.Second
 // it is stopped or the test ends.
 func startProgram(t *testing.T, dir string, port int, args ...string) *program {
 	t.Helper()
-	p := &program{Cmd: exec.Command(binary, append([]string{"--port", fmt.Sprint(port)}, args...)...), exited: make(chan struct{})}
-	var out output
-	p.Dir, p.Stdout, p.Stderr = dir, &out, &out
-	require.NoError(t, p.Start())
-	go func() {
-		_ = p.Wait()
-		close(p.exited)
-	}()
-	t.Cleanup(func() {
-		_ = p.Process.Kill()
-		<-p.exited
-	})
-	require.Eventually(t, func() bool {
-		m := readyLine.FindStringSubmatch(out.String())
-		if m != nil {
-			p.addr = m[1]
-		}
-		return m != nil
-	}, patience, 5*time.Millisecond, "no readiness line")
-	return p
+	return &program{testkit.Start(t, testkit.Command{Program: binary, Args: append([]string{"--port", fmt.Sprint(port)}, args...), Dir: dir})}
 }
 
 // interrupt is Ctrl-C: the server must save and end well.
 func (p *program) interrupt(t *testing.T) {
 	t.Helper()
-	require.NoError(t, p.Process.Signal(os.Interrupt))
-	select {
-	case <-p.exited:
-	case <-time.After(patience):
-		t.Fatal("the server did not end")
-	}
-	require.Zero(t, p.ProcessState.ExitCode())
+	require.NoError(t, p.Signal(os.Interrupt))
+	code, err := p.Wait()
+	require.NoError(t, err)
+	require.Zero(t, code)
 }
-
-func (p *program) dial() (net.Conn, error) { return net.Dial("tcp", p.addr) }
 
 func (p *program) port(t *testing.T) int {
 	t.Helper()
-	addr, err := net.ResolveTCPAddr("tcp", p.addr)
+	addr, err := net.ResolveTCPAddr("tcp", p.Address())
 	require.NoError(t, err)
 	return addr.Port
 }

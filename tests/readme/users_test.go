@@ -5,14 +5,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
-
-	"lockserver/internal/testkit"
 )
 
 // TestUsers: the rules of docs/SECURITY.md make users who may do what they are for, and not more.
 func TestUsers(t *testing.T) {
 	p := startProgram(t, t.TempDir(), 0)
-	admin := testkit.Dial(t, p.dial)
+	admin := p.Client(t)
 	rules := 0
 	for _, b := range blocksOf(t, "text users") {
 		for line := range strings.Lines(b.text) {
@@ -29,7 +27,7 @@ func TestUsers(t *testing.T) {
 	require.Equal(t, "+OK", admin.Do("AUTH", "admin", "long-secret").String())
 	require.Equal(t, "+OK", admin.Do("ACL", "SETUSER", "default", "off").String())
 
-	worker, watcher := testkit.Dial(t, p.dial), testkit.Dial(t, p.dial)
+	worker, watcher := p.Client(t), p.Client(t)
 	require.Contains(t, worker.Do("PING").String(), "NOAUTH")
 	require.Equal(t, "+OK", worker.Do("AUTH", "worker", "other-secret").String())
 	require.Positive(t, worker.Do("LOCK", "lock:1", "me").Int)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -24,13 +22,12 @@ import (
 // programs are what a test runs.
 type programs struct{ lockserver, redis, sentinel string }
 
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
+
 // buildPrograms builds the server. The Sentinels are those of the Redis in PATH: Debian's.
 func buildPrograms(t *testing.T) programs {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "lockserver")
-	out, err := exec.Command("go", "build", "-o", path, "lockserver/cmd/lockserver").CombinedOutput()
-	require.NoError(t, err, "build the program: %s", out)
-	return programs{lockserver: path, redis: string(testkit.Oracle(t)), sentinel: string(testkit.Installed(t))}
+	return programs{lockserver: testkit.Lockserver(t), redis: string(testkit.Oracle(t)), sentinel: string(testkit.Installed(t))}
 }
 
 // TestSentinel has three real Sentinels see to servers that are killed, paused and asleep.

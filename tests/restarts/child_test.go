@@ -1,47 +1,28 @@
 package restarts
 
 import (
-	"bufio"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/config"
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
 // childVariable holds a child in JSON in the environment of a process of this test that is to be a server.
 const childVariable = "LOCKSERVER_RESTARTS_CHILD"
 
-// program is the server program, built once.
-var program string
-
 func TestMain(m *testing.M) {
 	if text := os.Getenv(childVariable); text != "" {
 		os.Exit(beServer(text))
 	}
-	os.Exit(func() int {
-		dir, err := os.MkdirTemp("", "restarts")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "lockserver")
-		if out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-			return 1
-		}
-		return m.Run()
-	}())
+	os.Exit(testkit.Main(m.Run))
 }
 
 // child is a server with a clock of its own.
@@ -83,7 +64,7 @@ func beServer(text string) int {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Printf("Ready to accept connections tcp addr=%s\n", srv.Addr())
+	fmt.Println("ready", srv.Addr())
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(0)
@@ -92,71 +73,12 @@ func beServer(text string) int {
 	return 0
 }
 
-// process is a running server.
-type process struct {
-	cmd  *exec.Cmd
-	addr string
-}
-
 // startChild runs a server with a clock of its own.
-func startChild(t *testing.T, c child) *process {
+func startChild(t *testing.T, c child) *testkit.Process {
 	t.Helper()
 	text, err := json.Marshal(c)
 	require.NoError(t, err)
 	self, err := os.Executable()
 	require.NoError(t, err)
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), childVariable+"="+string(text))
-	return startProcess(t, cmd)
-}
-
-// startProgram runs the server program in a directory.
-func startProgram(t *testing.T, dir string) *process {
-	t.Helper()
-	cmd := exec.Command(program, "--port", "0")
-	cmd.Dir = dir
-	return startProcess(t, cmd)
-}
-
-var readyLine = regexp.MustCompile(`Ready to accept connections tcp addr=(\S+)`)
-
-func startProcess(t *testing.T, cmd *exec.Cmd) *process {
-	t.Helper()
-	_, err := cmd.StdinPipe() // closed when this process ends, however it does
-	require.NoError(t, err)
-	out, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
-	p := &process{cmd: cmd}
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	lines, said := bufio.NewScanner(out), ""
-	for p.addr == "" && lines.Scan() {
-		said += lines.Text() + "\n"
-		if m := readyLine.FindStringSubmatch(lines.Text()); m != nil {
-			p.addr = m[1]
-		}
-	}
-	require.NotEmpty(t, p.addr, "it did not start: %s", said)
-	go func() { _, _ = io.Copy(io.Discard, out) }()
-	return p
-}
-
-// kill is kill -9.
-func (p *process) kill(t *testing.T) {
-	t.Helper()
-	require.NoError(t, p.cmd.Process.Kill())
-	_ = p.cmd.Wait()
-}
-
-// exitOf runs the server program in a directory where it cannot start, and returns what it says.
-func exitOf(t *testing.T, dir string) string {
-	t.Helper()
-	cmd := exec.Command(program, "--port", "0")
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	var exit *exec.ExitError
-	require.ErrorAs(t, err, &exit, "%s", out)
-	require.Equal(t, 1, exit.ExitCode(), "%s", out)
-	return string(out)
+	return testkit.Start(t, testkit.Command{Program: self, Env: []string{childVariable + "=" + string(text)}, Dir: c.Dir})
 }

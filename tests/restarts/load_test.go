@@ -1,7 +1,6 @@
 package restarts
 
 import (
-	"net"
 	"slices"
 	"strconv"
 	"sync"
@@ -16,21 +15,18 @@ import (
 // clients is how many use a server at a time.
 const clients = 6
 
-// dial connects to a server.
-func (p *process) dial() (net.Conn, error) { return net.Dial("tcp", p.addr) }
-
 // tokens lets clients take locks, kills the server in the middle, and returns every token that a client was
 // told, each client's by itself in the order in which it got them.
-func (p *process) tokens(t *testing.T, duration time.Duration) [][]int64 {
+func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 {
 	t.Helper()
 	told := make([][]int64, clients)
 	var all sync.WaitGroup
 	for i := range told {
-		c := testkit.Dial(t, p.dial)
+		c := p.Client(t)
 		all.Go(func() { told[i] = lockAll(c, i) })
 	}
 	time.Sleep(duration)
-	p.kill(t)
+	p.Kill()
 	all.Wait()
 	return told
 }

@@ -14,13 +14,15 @@ import (
 const leaseOfWatchdog = 30 * time.Second
 
 // shutdown saves the data and ends the server.
-func (p *process) shutdown(t *testing.T) {
+func shutdown(t *testing.T, p *testkit.Process) {
 	t.Helper()
-	c := testkit.Dial(t, p.dial)
+	c := p.Client(t)
 	c.Send("SHUTDOWN", "SAVE")
 	_, err := c.Next()
 	require.Error(t, err, "it hangs up")
-	require.NoError(t, p.cmd.Wait())
+	code, err := p.Wait()
+	require.NoError(t, err)
+	require.Zero(t, code)
 }
 
 // heldLock is a lock of alice's.
@@ -30,9 +32,9 @@ type heldLock struct {
 }
 
 // acquire takes the kinds of locks that there are for alice, and one that bob shares with her.
-func acquire(t *testing.T, p *process) (locks []heldLock) {
+func acquire(t *testing.T, p *testkit.Process) (locks []heldLock) {
 	t.Helper()
-	c := testkit.Dial(t, p.dial)
+	c := p.Client(t)
 	c.Do("LOCK", "read", "bob", "SHARED")
 	for _, l := range []struct {
 		db, key string
@@ -50,9 +52,9 @@ func acquire(t *testing.T, p *process) (locks []heldLock) {
 }
 
 // attach is a connection that vouches for alice, who holds so many locks.
-func attach(t *testing.T, p *process, holds int64) *testkit.Client {
+func attach(t *testing.T, p *testkit.Process, holds int64) *testkit.Client {
 	t.Helper()
-	c := testkit.Dial(t, p.dial)
+	c := p.Client(t)
 	c.Hello(3)
 	require.Equal(t, holds, c.Do("LOCK.ATTACH", "alice").Int)
 	return c
@@ -65,17 +67,17 @@ func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
 		appendOnly bool
-		end        func(*process, *testing.T)
+		end        func(*testing.T, *testkit.Process)
 	}{
-		{"kill -9, with a log", true, (*process).kill},
-		{"SHUTDOWN SAVE, with a snapshot", false, (*process).shutdown},
+		{"kill -9, with a log", true, func(_ *testing.T, p *testkit.Process) { p.Kill() }},
+		{"SHUTDOWN SAVE, with a snapshot", false, shutdown},
 	} {
-		begin := func(t *testing.T) (p *process, again func(later time.Duration) *process) {
+		begin := func(t *testing.T) (p *testkit.Process, again func(later time.Duration) *testkit.Process) {
 			c := child{Dir: t.TempDir(), StartMS: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Speed: 1, AppendOnly: tt.appendOnly}
 			p = startChild(t, c)
 			attach(t, p, 0)
-			return p, func(later time.Duration) *process {
-				tt.end(p, t)
+			return p, func(later time.Duration) *testkit.Process {
+				tt.end(t, p)
 				c.StartMS += later.Milliseconds()
 				p = startChild(t, c)
 				return p
@@ -88,7 +90,7 @@ func TestAnOwnerWhoAttachesAgainHasLostNothing(t *testing.T) {
 			require.Greater(t, keeper.Do("PTTL", "alone").Int, (leaseOfWatchdog / 2).Milliseconds(), "the lease begins anew")
 			require.Equal(t, "PONG", keeper.Do("PING").Str, "it hears of no loss")
 
-			c := testkit.Dial(t, again(leaseOfWatchdog*2/3).dial)
+			c := again(leaseOfWatchdog * 2 / 3).Client(t)
 			require.True(t, c.Do("UNLOCK", "read", "bob").IsNull(), "nobody lived for him")
 			for _, l := range locks {
 				c.Do("SELECT", l.db)

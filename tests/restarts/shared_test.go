@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"lockserver/internal/testkit"
 )
 
 // sharers is how many owners come and go.
@@ -24,7 +22,7 @@ func TestSharedHoldersOutliveKills(t *testing.T) {
 	holds, tokens := map[string]int64{}, map[string]int64{}
 	for range 4 {
 		p := startChild(t, c)
-		conn := testkit.Dial(t, p.dial)
+		conn := p.Client(t)
 		for owner, token := range tokens {
 			require.Equal(t, token, conn.Do("LOCK", "k", owner, "SHARED", "ONCE", "PX", leaseOf(owner)).Int)
 		}
@@ -47,18 +45,18 @@ func TestSharedHoldersOutliveKills(t *testing.T) {
 			}
 		}
 		before := conn.Do("LOCK.INFO", "k").String()
-		p.kill(t)
+		p.Kill()
 		p = startChild(t, c)
-		conn = testkit.Dial(t, p.dial)
+		conn = p.Client(t)
 		require.Equal(t, before, conn.Do("LOCK.INFO", "k").String())
 		for owner, token := range tokens {
 			require.EqualValues(t, 1, conn.Do("RENEW", "k", owner, "PX", leaseOf(owner), "TOKEN", strconv.FormatInt(token, 10)).Int)
 		}
 		require.True(t, conn.Do("LOCK", "k", "writer", "PX", "1000").IsNull())
-		p.kill(t)
+		p.Kill()
 	}
 	c.StartMS += 13 * 60_000 // those of owners 0 to 3 have ended meanwhile
-	conn := testkit.Dial(t, startChild(t, c).dial)
+	conn := startChild(t, c).Client(t)
 	for n := range sharers {
 		owner := "owner-" + strconv.Itoa(n)
 		_, held := tokens[owner]

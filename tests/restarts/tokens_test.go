@@ -49,11 +49,11 @@ func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
 		p := startChild(t, c)
 		saved := run%3 == 1
 		if saved {
-			c := testkit.Dial(t, p.dial)
+			c := p.Client(t)
 			require.Positive(t, c.Do("LOCK", "left", strconv.Itoa(run), "EX", "1000000000").Int)
 			require.Equal(t, "OK", c.Do("SAVE").Str)
 		}
-		told := p.tokens(t, runFor/2+time.Duration(random.Int64N(int64(runFor))))
+		told := tokens(t, p, runFor/2+time.Duration(random.Int64N(int64(runFor))))
 		last = checkRising(t, run, told, last)
 		checkReserved(t, dir, last)
 		if snapshot := filepath.Join(dir, "dump.rdb"); run%3 == 2 {
@@ -69,8 +69,8 @@ func TestTokensRiseOverKillsOfTheProgram(t *testing.T) {
 	dir := t.TempDir()
 	last := int64(0)
 	for run := range kills + 1 {
-		p := startProgram(t, dir)
-		last = checkRising(t, run, p.tokens(t, runFor), last)
+		p := testkit.StartLockserver(t, dir)
+		last = checkRising(t, run, tokens(t, p, runFor), last)
 		checkReserved(t, dir, last)
 	}
 }
@@ -91,8 +91,8 @@ func TestWithoutTheFileTokensWouldFall(t *testing.T) {
 func firstToken(t *testing.T, c child) int64 {
 	t.Helper()
 	p := startChild(t, c)
-	token := testkit.Dial(t, p.dial).Do("LOCK", "k", "o").Int
-	p.kill(t)
+	token := p.Client(t).Do("LOCK", "k", "o").Int
+	p.Kill()
 	require.Positive(t, token)
 	return token
 }
@@ -100,13 +100,14 @@ func firstToken(t *testing.T, c child) int64 {
 // A file that cannot be believed keeps the server from starting: going on could give a token twice.
 func TestDamagedFileStopsTheStart(t *testing.T) {
 	dir := t.TempDir()
-	last := checkRising(t, 0, startProgram(t, dir).tokens(t, runFor), 0)
+	last := checkRising(t, 0, tokens(t, testkit.StartLockserver(t, dir), runFor), 0)
 	file := filepath.Join(dir, "lockserver.token")
 	good, err := os.ReadFile(file)
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(file, []byte("17x\n"), 0o600))
-	refused := exitOf(t, dir)
-	require.Contains(t, refused, "lockserver.token")
+	p := testkit.Prepare(t, testkit.Command{Program: testkit.Lockserver(t), Args: []string{"--port", "0"}, Dir: dir})
+	require.ErrorContains(t, p.Start(), "lockserver.token")
+	require.Equal(t, 1, p.ExitCode())
 	require.NoError(t, os.WriteFile(file, good, 0o600))
-	checkRising(t, 1, startProgram(t, dir).tokens(t, runFor), last)
+	checkRising(t, 1, tokens(t, testkit.StartLockserver(t, dir), runFor), last)
 }

@@ -1,7 +1,6 @@
 package strangers
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/tls"
 	"flag"
@@ -9,7 +8,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -51,7 +49,7 @@ func beServer(text string) int {
 		fmt.Println(err)
 		return 1
 	}
-	fmt.Println(srv.Addr(), srv.SecureAddr())
+	fmt.Println("ready", srv.Addr())
 	_, _ = io.Copy(io.Discard, os.Stdin)
 	return 0
 }
@@ -66,37 +64,16 @@ func start(t *testing.T, n int) *child {
 	t.Helper()
 	ca := testkit.NewAuthority(t)
 	cert := ca.Issue("server", time.Now().Add(time.Hour))
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+strings.Join([]string{"requirepass secret", "auth-timeout 0",
-		fmt.Sprint("maxclients ", n+100), fmt.Sprint("port ", freePort(t)), fmt.Sprint("tls-port ", freePort(t)), "tls-auth-clients no", "tls-cert-file " + cert.CertFile,
-		"tls-key-file " + cert.KeyFile}, "\n"))
-	stdin, err := cmd.StdinPipe()
+	self, err := os.Executable()
 	require.NoError(t, err)
-	stdout, err := cmd.StdoutPipe()
-	require.NoError(t, err)
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = stdin.Close()
-		_ = cmd.Wait()
-	})
-	line, err := bufio.NewReader(stdout).ReadString('\n')
-	require.NoError(t, err)
-	c := &child{}
-	_, err = fmt.Sscan(line, &c.addr, &c.secure)
-	require.NoError(t, err, line)
-	c.client = testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", c.addr) })
+	secure := testkit.FreePort(t)
+	p := testkit.Start(t, testkit.Command{Program: self, Env: []string{childVariable + "=" + strings.Join([]string{"requirepass secret", "auth-timeout 0",
+		fmt.Sprint("maxclients ", n+100), "port " + testkit.FreePort(t), "tls-port " + secure, "tls-auth-clients no", "tls-cert-file " + cert.CertFile,
+		"tls-key-file " + cert.KeyFile}, "\n")}})
+	c := &child{addr: p.Address(), secure: "127.0.0.1:" + secure, client: p.Client(t)}
 	c.client.Timeout = time.Minute
 	require.Equal(t, "+OK", c.client.Do("AUTH", "secret").String())
 	return c
-}
-
-// freePort is a port that nobody listens on.
-func freePort(t *testing.T) int {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	require.NoError(t, ln.Close())
-	return ln.Addr().(*net.TCPAddr).Port
 }
 
 // resident is how many bytes the server takes, as the system sees it.

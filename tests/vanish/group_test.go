@@ -6,20 +6,18 @@ import (
 	"bufio"
 	"fmt"
 	"net"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // members is how many servers a group has, and outside the host of its clients.
@@ -61,23 +59,13 @@ func (g *group) start(host, member int, dir string) {
 	for i := range members {
 		all = append(all, fmt.Sprintf("%c=%s:7000/%s:6379", 'a'+i, address(i), address(i)))
 	}
-	at, log := address(host), filepath.Join(g.t.TempDir(), "log")
+	at := address(host)
 	g.sockets[host] = filepath.Join(g.t.TempDir(), "s")
-	g.logs[host] = func() string {
-		text, _ := os.ReadFile(log)
-		return string(text)
-	}
-	cmd := exec.Command("ip", "netns", "exec", g.hosts[host].namespace, program, "--bind", at, "--port", "6379", "--protected-mode", "no",
-		"--unixsocket", g.sockets[host], "--dir", dir, "--logfile", log, "--enable-debug-command", "yes",
+	p := g.hosts[host].prepare(g.t, testkit.Command{Dir: dir}, "--bind", at, "--port", "6379", "--protected-mode", "no",
+		"--unixsocket", g.sockets[host], "--enable-debug-command", "yes",
 		"--raft-id", string(rune('a'+member)), "--raft-listen", at+":7000", "--raft-members", strings.Join(all, " "))
-	require.NoError(g.t, cmd.Start())
-	g.t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGKILL) // ip has become the server
-		_ = cmd.Wait()
-		if text := g.logs[host](); g.t.Failed() {
-			g.t.Logf("server on host %d:\n%s", host, text[max(0, len(text)-4000):])
-		}
-	})
+	g.logs[host] = p.Log
+	require.NoError(g.t, p.Launch())
 }
 
 // caller is a connection to a member; an error ends it.

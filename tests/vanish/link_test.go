@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"lockserver/internal/testkit"
 )
 
 const serverIP, clientIP = "10.91.0.1", "10.91.0.2"
@@ -79,6 +81,14 @@ func newHost(t *testing.T, name string, address ...string) *host {
 	ip(t, slices.Concat([]string{"-n", h.namespace, "address", "add"}, address, []string{"dev", "link0"})...)
 	ip(t, "-n", h.namespace, "link", "set", "link0", "up")
 	return h
+}
+
+// prepare returns a server program on the host, in the directory that c names. The program ip becomes the
+// server.
+func (h *host) prepare(t *testing.T, c testkit.Command, args ...string) *testkit.Process {
+	t.Helper()
+	c.Program, c.Args = "ip", append([]string{"netns", "exec", h.namespace, testkit.Lockserver(t)}, args...)
+	return testkit.Prepare(t, c)
 }
 
 // within runs f on a thread that is in the host's namespace: the sockets that f opens are the host's.

@@ -5,7 +5,6 @@ package vanish
 import (
 	"bufio"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -18,31 +17,18 @@ import (
 
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server"
 )
 
-// program is the server program, built once.
-var program string
-
 func TestMain(m *testing.M) {
-	os.Exit(func() int {
+	os.Exit(testkit.Main(func() int {
 		if _, err := exec.LookPath("ip"); err != nil || os.Getuid() != 0 {
 			fmt.Fprintln(os.Stderr, "these tests make network namespaces: they need root, and the program ip (make deps)")
 			return 1
 		}
-		dir, err := os.MkdirTemp("", "vanish")
-		if err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			return 1
-		}
-		defer os.RemoveAll(dir)
-		program = filepath.Join(dir, "lockserver")
-		if out, err := exec.Command("go", "build", "-o", program, "lockserver/cmd/lockserver").CombinedOutput(); err != nil {
-			fmt.Fprintf(os.Stderr, "build the program: %v\n%s", err, out)
-			return 1
-		}
 		return m.Run()
-	}())
+	}))
 }
 
 // slack is what a measurement may be late: a loaded machine, and the steps in which a
@@ -65,35 +51,10 @@ func newWorld(t *testing.T, lease time.Duration, options ...string) *world {
 		require.NoError(t, err)
 		return w.of(nc)
 	}
-	args := append([]string{"netns", "exec", w.server.namespace, program, "--bind", serverIP, "--port", "6379", "--protected-mode", "no",
-		"--unixsocket", local, "--save", "", "--dir", t.TempDir(), "--lock-watchdog-timeout", fmt.Sprint(lease.Milliseconds())}, options...)
-	cmd := exec.Command("ip", args...)
-	cmd.Stderr = os.Stderr
-	require.NoError(t, cmd.Start())
-	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // ip has become the server
-		_ = cmd.Wait()
-	})
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(10 * time.Millisecond) {
-		if serves(local) {
-			return w
-		}
-		require.True(t, time.Now().Before(end), "the server does not start")
-	}
-}
-
-// serves reports whether a server listens at a unix socket and has loaded what it had to.
-func serves(path string) bool {
-	nc, err := net.Dial("unix", path)
-	if err != nil {
-		return false
-	}
-	defer func() { _ = nc.Close() }()
-	_ = nc.SetDeadline(time.Now().Add(time.Second))
-	_, _ = nc.Write([]byte("GET x\r\n"))
-	reply := make([]byte, len("$-1"))
-	_, err = io.ReadFull(nc, reply)
-	return err == nil && string(reply) == "$-1"
+	p := w.server.prepare(t, testkit.Command{Addr: local}, append([]string{"--bind", serverIP, "--port", "6379", "--protected-mode", "no",
+		"--unixsocket", local, "--save", "", "--lock-watchdog-timeout", fmt.Sprint(lease.Milliseconds())}, options...)...)
+	require.NoError(t, p.Start())
+	return w
 }
 
 // newEmbedded is newWorld with a server in this process, of which each connection has goroutines of its own.

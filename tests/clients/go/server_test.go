@@ -1,7 +1,6 @@
 package clients
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -10,12 +9,13 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // patience is how long anything may take on a busy machine.
@@ -39,27 +39,7 @@ type server struct {
 	dir          string
 	certificates string // a folder that certificates.sh has made, if it speaks TLS
 	args         []string
-	cmd          *exec.Cmd
-	log          *logged
-	exited       chan struct{}
-}
-
-// logged is what a server has printed so far.
-type logged struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *logged) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
+	process      *testkit.Process
 }
 
 // start runs a server on a free port, with directives such as "--requirepass", "secret", until the test ends.
@@ -68,29 +48,10 @@ func start(t *testing.T, args ...string) *server {
 	s := &server{program: program(), dir: t.TempDir(), args: args}
 	port := "0"
 	if isRedis() {
-		port = freePort(t)
+		port = testkit.FreePort(t)
 	}
 	s.run(t, port)
-	t.Cleanup(func() { s.end(t) })
 	return s
-}
-
-// end is the end of the test.
-func (s *server) end(t *testing.T) {
-	s.kill()
-	if t.Failed() {
-		t.Logf("the server said:\n%s", s.log)
-	}
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
 }
 
 // run starts the process and waits for the line that says it is ready.
@@ -100,37 +61,36 @@ func (s *server) run(t *testing.T, port string) {
 	if s.certificates != "" {
 		listen = []string{"--port", "0", "--tls-port", port}
 	}
-	args := slices.Concat(listen, []string{"--dir", s.dir, "--save", ""}, s.args)
-	s.cmd, s.log, s.exited = exec.Command(s.program, args...), &logged{}, make(chan struct{})
-	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
-	require.NoError(t, s.cmd.Start())
-	go func() {
-		_ = s.cmd.Wait()
-		close(s.exited)
-	}()
-	eventually(t, func() bool {
-		_, rest, ready := strings.Cut(s.log.String(), "Ready to accept connections")
-		line, _, whole := strings.Cut(rest, "\n")
-		if !ready || !whole {
-			return false
-		}
-		_, addr, named := strings.Cut(line, "addr=")
-		switch {
-		case s.certificates != "":
-			s.addr = "localhost:" + port // the name in its certificate
-		case named:
-			s.addr = addr
-		default:
-			s.addr = "127.0.0.1:" + port
-		}
-		return true
-	}, "the server is ready")
+	if s.process == nil {
+		path, err := filepath.Abs(s.program)
+		require.NoError(t, err)
+		s.process = testkit.Prepare(t, testkit.Command{Program: path, Dir: s.dir})
+	}
+	s.process.Args = slices.Concat(listen, []string{"--dir", s.dir, "--save", ""}, s.args)
+	switch {
+	case s.certificates != "":
+		s.addr = "localhost:" + port // the name in its certificate
+		s.process.Ready = s.shakesHands
+	case port != "0":
+		s.addr = "127.0.0.1:" + port
+		s.process.Addr = s.addr
+	}
+	require.NoError(t, s.process.Start())
+	if s.addr == "" {
+		s.addr = s.process.Address()
+	}
 }
 
-func (s *server) kill() {
-	_ = s.cmd.Process.Kill()
-	<-s.exited
+// shakesHands reports whether a server listens for TLS.
+func (s *server) shakesHands() bool {
+	conn, err := net.Dial("tcp", s.addr)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err == nil
 }
+
+func (s *server) kill() { s.process.Kill() }
 
 // replace ends the process as a crash would and starts another one, without data, on the same port.
 func (s *server) replace(t *testing.T) {
@@ -148,7 +108,8 @@ func (s *server) restart(t *testing.T) {
 	require.NoError(t, err)
 	out, err := exec.Command("redis-cli", "-p", port, "SHUTDOWN", "SAVE").CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	<-s.exited
+	_, err = s.process.Wait()
+	require.NoError(t, err)
 	s.run(t, port)
 }
 

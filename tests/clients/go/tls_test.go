@@ -15,6 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // startSecure is start for a server that speaks TLS only; authClients is what tls-auth-clients says.
@@ -29,8 +31,7 @@ func startSecure(t *testing.T, authClients string) *server {
 	if isRedis() { // the one that everything is compared with is built without TLS; the one in PATH has it
 		s.program = "redis-server"
 	}
-	s.run(t, freePort(t))
-	t.Cleanup(func() { s.end(t) })
+	s.run(t, testkit.FreePort(t))
 	return s
 }
 

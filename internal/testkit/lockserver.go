@@ -1,0 +1,107 @@
+package testkit
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// builtIn names, in the environment, the directory of the programs that this test binary has built. The
+// processes that it starts share it.
+const builtIn = "LOCKSERVER_TESTKIT_BUILT"
+
+// Main runs the tests of a package in which some call Lockserver: TestMain is os.Exit(testkit.Main(m.Run)).
+// It removes what they have built.
+func Main(run func() int) int {
+	dir, err := os.MkdirTemp("", "testkit")
+	if err == nil {
+		err = os.Setenv(builtIn, dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	return run()
+}
+
+// Lockserver is the path of the server program: the one that LOCKSERVER names, or one that the first call in
+// a test binary builds from the source.
+func Lockserver(t testing.TB) string {
+	t.Helper()
+	if path := os.Getenv("LOCKSERVER"); path != "" {
+		found, err := exec.LookPath(path)
+		require.NoError(t, err, "LOCKSERVER")
+		found, err = filepath.Abs(found) // it runs in another directory
+		require.NoError(t, err)
+		return found
+	}
+	path, err := build()
+	require.NoError(t, err)
+	return path
+}
+
+var build = sync.OnceValues(func() (string, error) {
+	dir := os.Getenv(builtIn)
+	if dir == "" {
+		return "", errors.New("TestMain of this package does not call testkit.Main")
+	}
+	root, err := moduleRoot()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "lockserver")
+	if runtime.GOOS == "windows" {
+		path += ".exe"
+	}
+	cmd := exec.Command("go", "build", "-o", path, "./cmd/lockserver")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+// moduleRoot is the directory of this module, above that of the test, which may belong to another module.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+		if err == nil && bytes.HasPrefix(text, []byte("module lockserver\n")) {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("the test does not run inside of module lockserver")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// FreePort is a port for a program that cannot choose one by itself, or needs the same one again. It lies
+// below the ports that the system gives to connections: none takes it while the program is down.
+func FreePort(t testing.TB) string {
+	t.Helper()
+	for range 100 {
+		port := strconv.Itoa(12000 + rand.IntN(20000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "there is no free port")
+	return ""
+}
