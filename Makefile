@@ -335,7 +335,7 @@ bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast:
 	$(BENCH) -suite raftbench -hazelcast raftbench/hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
 
 bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
-	$(BENCH) -suite minibench $(if $(QUICK),-quick)
+	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)
 
 bench-check: ## vet, lint and test the benchmarks, and look whether the pages are what docs/benchmarks.json says; nothing is measured
 	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...
