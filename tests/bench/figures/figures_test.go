@@ -56,7 +56,7 @@ func TestParagraphQuotesTheData(t *testing.T) {
 			known = append(known, strconv.FormatFloat(value, 'f', 1, 64), benchkit.Grouped(value))
 		}
 	}
-	numbers := regexp.MustCompile(`\d[\d,]*(\.\d+)?`).FindAllString(text, -1)
+	numbers := regexp.MustCompile(`\d+(,\d{3})*(\.\d+)?`).FindAllString(text, -1)
 	require.Greater(t, len(numbers), 10)
 	for _, n := range numbers {
 		require.Contains(t, known, n)
@@ -220,7 +220,7 @@ func TestTablesOfMemory(t *testing.T) {
 		text, err := table(Data{About: d.About, Runs: []Run{r}})
 		require.NoError(t, err)
 		require.Contains(t, text, "|---")
-		_, err = table(Data{Runs: []Run{{Suite: memorySuite}}})
+		_, err = table(Data{About: d.About, Runs: []Run{{Suite: memorySuite}}})
 		require.Error(t, err)
 		text, err = table(Data{About: About{Quick: true}, Runs: []Run{{Suite: memorySuite}}})
 		require.NoError(t, err)

@@ -20,7 +20,7 @@ func paragraph(d Data) (string, error) {
 	text += fmt.Sprintf("Sixteen clients that all want one lock hand it on %s times a second; with redsync, whose clients ask again "+
 		"after a pause, %s times.\n", l.grouped("handoff.n16.LOCK.lockserver.per_second"),
 		l.grouped("handoff.n16.redsync.redis.per_second"))
-	text += fmt.Sprintf("A key with a value of 64 bytes takes %s bytes of memory, in Redis %s; a held lock %s, and in Redis %s as Redisson makes it. "+
+	text += fmt.Sprintf("A small string takes %s bytes of memory, in Redis %s; a held lock %s, and in Redis %s as Redisson makes it. "+
 		"While one snapshot follows the other, the longest of %s requests a second took %s ms, in Redis %s ms.\n",
 		l.grouped(bytesOf("string", "lockserver")), l.grouped(bytesOf("string", "redis")), l.grouped(bytesOf("lock", "lockserver")),
 		l.grouped(bytesOf("lock", "redis")), l.grouped("bgsave.rate"), l.fixed("bgsave.lockserver.saving.longest_ms", 1),

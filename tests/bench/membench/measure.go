@@ -12,11 +12,11 @@ import (
 
 const (
 	pipeline = 100
-	// atATime is how many kinds are measured at a time: most of a measurement is rest. The rest is longer than
-	// the four seconds of little work after which lockserver gives memory back, for they work meanwhile.
+	// atATime is how many kinds are measured at a time: most of a measurement is rest. The rest is longer
+	// than the four seconds of little work after which lockserver gives memory back.
 	atATime = 4
-	// targetsFrom is how many things there must be for a target: below, pages that a server touches for the
-	// first time are most of what grows.
+	// targetsFrom is how many things there must be for a target: below, pages that a server touches for
+	// the first time are most of what grows.
 	targetsFrom = 100_000
 	// stringTarget and containerTarget are resident memory as a share of Redis'.
 	stringTarget, containerTarget = 1.3, 1.5
