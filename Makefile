@@ -26,7 +26,8 @@ export ORACLE
 # ORACLE_TLS is the same with TLS: bench looks for it beside ORACLE, in a directory of that name.
 ORACLE_TLS = $(ORACLE_CACHE)/$(notdir $(ORACLE_TARBALL:.tar.gz=))-tls/src/redis-server
 # ONLY makes bench measure a part, a command or a section, and write nothing. QUICK=1 makes it do little work.
-# PART=replbench or raftbench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md.
+# PART=replbench or raftbench makes bench measure one of those alone, and put its chapter into docs/BENCHMARKS.md (so does
+# PART with another suite of `make bench-list`).
 ONLY ?=
 PART ?=
 QUICK ?=
@@ -41,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -319,44 +320,52 @@ hostile: ## what no client would send, in random pipelines, and kill -9 (MINUTES
 # NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))
 
-bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture and the README (15 minutes); ONLY=memory: a part, printed; KEYS=10000000: with so many keys, in ONLY=memory,snapshot,bgsave,log-start,log-rewrite; QUICK=1: little work
-	$(GO) run $(if $(ONLY),./tests/bench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)"),./tests/figures $(if $(PART),-part $(PART))) -oracle "$(ORACLE)" $(if $(QUICK),-quick)
+# BENCH runs the benchmarks, which are a module of their own with a table of suites: `make bench-list` prints it.
+BENCH = cd tests/bench && $(GO) run .
+BESIDE = -oracle "$(if $(findstring /,$(ORACLE)),$(abspath $(ORACLE)),$(ORACLE))" $(if $(QUICK),-quick)
+
+bench: need-oracle $(NEEDS_TLS) $(if $(filter raftbench,$(PART)),hazelcast) ## all figures in one run beside ORACLE, into docs/BENCHMARKS.md, its picture, docs/MEMORY.md and the README (25 minutes); ONLY=memory: a part, printed; KEYS=10000000: with so many keys, in ONLY=memory,snapshot,bgsave,log-start,log-rewrite; QUICK=1: little work
+	$(BENCH) $(if $(ONLY),-suite costbench -only "$(ONLY)" $(if $(KEYS),-keys "$(KEYS)"),-write $(if $(PART),-suite $(PART)) $(if $(filter raftbench,$(PART)),-hazelcast raftbench/hazelcast)) $(BESIDE)
+
+bench-list: ## what can be measured, and what it needs
+	@$(BENCH) -list
 
 bench-aof: need-oracle need-strace ## the append-only file of both servers side by side: always (on a slower disk, too), everysec, loading, rewriting
-	$(GO) run ./tests/bench -only log,log-start,log-rewrite -sync-delay 2ms -oracle "$(ORACLE)"
+	$(BENCH) -suite costbench -only log,log-start,log-rewrite -sync-delay 2ms $(BESIDE)
 
 bench-locks: need-oracle ## LOCK beside redsync, redislock and Redisson's readers, a million locks, 100,000 waiters
-	$(GO) run ./tests/lockbench -oracle "$(ORACLE)"
+	$(BENCH) -suite lockbench $(BESIDE)
 
 bench-sales: ## an order of a sale with ten million buyers beside one with a thousand, and what a refusal costs (4 GB, minutes)
-	$(GO) run ./tests/salebench
+	$(BENCH) -suite salebench $(if $(QUICK),-quick)
 
-bench-memory: need-oracle ## bytes of resident memory a key, element, lock, waiter, order beside ORACLE, which may be any redis-server or valkey-server (COUNTS=1000000; ONLY=lock: a part; 40 minutes, 4 GB)
-	$(GO) run ./tests/membench -oracle "$(ORACLE)" $(if $(COUNTS),-counts "$(COUNTS)") $(if $(ONLY),-only "$(ONLY)") $(if $(QUICK),-quick)
+bench-memory: need-oracle ## bytes of resident memory a key, element, lock, waiter, order beside ORACLE, which may be any redis-server or valkey-server (COUNTS=1000000; ONLY=lock: a part; 4 GB)
+	$(BENCH) -suite membench $(if $(COUNTS),-counts "$(COUNTS)") $(if $(ONLY),-only "$(ONLY)") $(BESIDE)
 
 bench-replication: need-oracle ## what an effect costs with replicas, a full sync under load, a replica's load, and replicas that do not read, beside ORACLE; ONLY=sync: a part
-	$(GO) run ./tests/replbench -oracle "$(ORACLE)" -only "$(ONLY)" $(if $(QUICK),-quick)
-
-bench-check: ## vet, lint and test the benchmarks
-	$(GO) test -count=1 $(GOTESTFLAGS) ./internal/benchkit ./tests/bench ./tests/lockbench ./tests/salebench ./tests/membench ./tests/replbench ./tests/figures
+	$(BENCH) -suite replbench -only "$(ONLY)" $(BESIDE)
 
 hazelcast: need-java ## compile the Hazelcast that bench-raft measures beside, which Maven fetches
-	cd tests/comparison/hazelcast && mvn -B -ntp -q compile dependency:build-classpath
+	cd tests/bench/raftbench/hazelcast && mvn -B -ntp -q compile dependency:build-classpath
 
-bench-raft: build hazelcast ## a group of three beside three etcd and three Hazelcast: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
-	cd tests/comparison && $(GO) run ./raftbench -binary ../../bin/lockserver -hazelcast hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
+bench-raft: hazelcast ## a group of three beside three etcd and three Hazelcast: locks, a leader that is killed, what a write costs, a member that was away; ONLY=failover: a part
+	$(BENCH) -suite raftbench -hazelcast raftbench/hazelcast -only "$(ONLY)" $(if $(QUICK),-quick)
 
-bench-testing: build ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
-	cd tests/comparison && $(GO) run ./minibench -binary ../../bin/lockserver
+bench-testing: ## test mode beside miniredis: a thousand servers begun and ended, ten thousand small commands; what TEST.SERVER NEW costs
+	$(BENCH) -suite minibench -rounds 5 $(if $(QUICK),-quick)
+
+bench-check: ## vet, lint and test the benchmarks, and look whether the pages are what docs/benchmarks.json says; nothing is measured
+	cd tests/bench && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test $(GOTESTFLAGS) ./...
+	cd tests/bench && GOOS=darwin $(GO) vet ./benchkit ./costbench ./figures ./floor ./lockbench ./membench ./replbench ./salebench
 
 # TARGETS narrows fuzz down to the targets that match a pattern.
 TARGETS ?=
 fuzz: ## every fuzz target, FUZZTIME (60s) each, FUZZJOBS (2) at a time (TARGETS=pattern)
 	@bash .ci/fuzz $(FUZZTIME) $(FUZZJOBS) $(TARGETS)
 
-docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md
+docs: ## write what follows from tables and data: docs/commands.md, the directives in docs/CONFIGURATION.md, docs/METRICS.md, manual pages and completions, docs/BENCHMARKS.md, the tables in docs/MEMORY.md
 	$(GO) run ./internal/gendocs
-	$(GO) run ./tests/figures -render
+	cd tests/bench && $(GO) run . -render
 
 need-chromium:
 	@command -v "$${CHROMIUM:-chromium}" >/dev/null || { echo "chromium is missing: run 'make deps', or name one (CHROMIUM=path)"; exit 1; }

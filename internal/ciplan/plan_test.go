@@ -140,7 +140,7 @@ var notSuites = []string{
 	"race-all",           // in the full form of race
 	"flaky", "test-time", // by hand
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
-	"bench", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
+	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
 }
 
 // TestEverySuiteIsInTheTable: each target of the Makefile that has a description is a suite, or is

@@ -119,8 +119,7 @@ func others() []suite {
 		{name: "console", fast: "make console", seconds: 60, paths: []string{"admin/console/", "admin/history/", "tests/console/"}},
 		{name: "fuzz", fast: "make fuzz FUZZTIME=4s", full: "make fuzz FUZZTIME=20s", alone: true, seconds: 180,
 			paths: []string{"internal/resp/", "persistence/", "store/listpack/", "internal/luavm/"}},
-		{name: "bench-check", fast: "make bench-check", seconds: 60, paths: []string{"tests/bench/", "tests/figures/", "tests/lockbench/",
-			"tests/membench/", "tests/replbench/", "tests/salebench/"}},
+		{name: "bench-check", fast: "make bench-check", seconds: 60, paths: []string{"tests/bench/", "docs/benchmarks.json"}},
 		{name: "workflows", fast: "make workflows", seconds: 10, paths: []string{".github/"}},
 	}
 }

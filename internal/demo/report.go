@@ -3,11 +3,10 @@ package demo
 import (
 	"fmt"
 	"io"
+	"math"
 	"strconv"
 	"strings"
 	"time"
-
-	"lockserver/internal/benchkit"
 )
 
 // Result is what a run has measured and found.
@@ -50,7 +49,7 @@ func (r *Result) Print(w io.Writer) {
 	fmt.Fprintf(w, "  asked again for the same order: %s after an answer, %s after the connection broke before one\n\n", commas(s.resent),
 		commas(len(s.lost)))
 
-	at := func(q float64) string { return shortly(benchkit.Percentile(s.latencies, q)) }
+	at := func(q float64) string { return shortly(percentile(s.latencies, q)) }
 	fmt.Fprintf(w, "latency, as a client sees it: p50 %s, p90 %s, p99 %s, p99.9 %s, max %s\n", at(0.5), at(0.9), at(0.99), at(0.999), at(1))
 	for _, line := range histogram(s.latencies) {
 		fmt.Fprintln(w, "  "+line)
@@ -70,6 +69,16 @@ func (r *Result) Print(w io.Writer) {
 		return
 	}
 	fmt.Fprintf(w, "\nall %d checks hold\n", len(r.Checks))
+}
+
+// percentile is the smallest of the sorted values that at least the fraction q of them does not exceed
+// (nearest rank); 0 of none.
+func percentile(sorted []time.Duration, q float64) time.Duration {
+	if len(sorted) == 0 {
+		return 0
+	}
+	rank := int(math.Ceil(q * float64(len(sorted))))
+	return sorted[min(max(rank, 1), len(sorted))-1]
 }
 
 // chartWidth is the longest bar of the histogram.

@@ -75,17 +75,18 @@ func (h Hunt) Main(m *testing.M) int {
 // look is the flag that makes tests look for planted faults.
 var look = flag.Bool("planted", false, "build the tests with the planted faults, and look for each of them")
 
-// Wanted reports whether a test is to build its package and look for the faults, which takes a while: the flag
-// -planted says so. In any case it checks that each fault still has its place in the sources under root.
+// Wanted reports whether a test is to build its package and look for the faults, which takes a while: the
+// flag -planted says so. In any case it checks that each fault still has its place in the sources under
+// root.
 func Wanted(t testing.TB, root string, faults []Fault) bool {
 	t.Helper()
 	patched(t, root, faults)
 	return *look
 }
 
-// Test builds the tests of the package in the current directory with the faults planted, if they are Wanted. It
-// fails if a fault is not found, or if something is found with none switched on. A fault is also found if the process
-// ends by a panic, or hangs. root is the directory of the module.
+// Test builds the tests of the package in the current directory with the faults planted, if they are Wanted.
+// It fails if a fault is not found, or if something is found with none switched on. A fault is also found if
+// the process ends by a panic, or hangs. root is the directory of the module.
 func (h Hunt) Test(t *testing.T, root string, faults []Fault) {
 	if !Wanted(t, root, faults) {
 		return

@@ -67,12 +67,17 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 	}
 }
 
+// modules are the directories of the tree that are modules of their own.
+func modules() []string {
+	return []string{".", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
+}
+
 // TestEveryDependencyIsJustified: what a go.mod of the tree requires itself stands in the decision about
 // dependencies, and nothing else does.
 func TestEveryDependencyIsJustified(t *testing.T) {
 	names := listed(page(t, "docs", "decisions", "0006-dependencies.md"))
 	required := make(map[string]bool)
-	for _, dir := range []string{".", "examples", "packaging", "tests/clients/go", "tests/comparison", "tests/console"} {
+	for _, dir := range modules() {
 		direct := directDependencies(page(t, dir, "go.mod"))
 		require.NotEmpty(t, direct, dir)
 		for _, name := range direct {
@@ -85,7 +90,7 @@ func TestEveryDependencyIsJustified(t *testing.T) {
 	}
 }
 
-// TestEveryModuleIsLookedAt: the modules of the tree are those that TestEveryDependencyIsJustified knows.
+// TestEveryModuleIsLookedAt: the modules of the tree are those that the other tests know.
 func TestEveryModuleIsLookedAt(t *testing.T) {
 	var found []string
 	err := filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
@@ -100,7 +105,23 @@ func TestEveryModuleIsLookedAt(t *testing.T) {
 		return err
 	})
 	require.NoError(t, err)
-	require.ElementsMatch(t, []string{".", "examples", "packaging", "tests/clients/go", "tests/comparison", "tests/console"}, found)
+	require.ElementsMatch(t, modules(), found)
+}
+
+// TestServerHasNoDependencyOfBenchmarks: what lockserver is compared with is required by other modules.
+func TestServerHasNoDependencyOfBenchmarks(t *testing.T) {
+	text := page(t, "go.mod")
+	for _, name := range []string{"redsync", "redislock", "miniredis", "rueidis", "etcd/server"} {
+		require.NotContains(t, text, name)
+	}
+	for _, s := range sources(t) {
+		if strings.HasPrefix(s.path, "tests/bench/") {
+			continue
+		}
+		for _, i := range s.imports() {
+			require.False(t, strings.HasPrefix(i, module+"/tests/bench"), "%s imports %s, which is in another module", s.path, i)
+		}
+	}
 }
 
 // directDependencies are the modules that the text of a go.mod requires, without those that

@@ -1,16 +1,17 @@
-// Command bench measures lockserver beside a real redis-server, both on this machine and in one run,
-// and prints one markdown report: CPU per request, resident memory, load time, what BGSAVE does to
-// latency, what an idle connection costs and what the admin port does. A figure of one server alone says
-// little about a machine; the ratios are the result.
+// Command bench measures lockserver, beside Redis and others. It is a table of suites (suites), each a
+// package with sections; it reads the command line, runs what is chosen one after the other, and prints a
+// report in markdown for each suite.
 //
-// It owns how load is made, how a process is measured, and the targets that the figures are held
-// against. It must not know how either server works inside: it starts two programs, talks the Redis
-// protocol to them, and reads what the operating system knows about the processes. Measuring a process
-// needs Linux; the rest builds everywhere.
+//	go run . -list               what there is
+//	go run . -only cpu           one section, or one part of it such as a command
+//	go run . -suite lockbench    one suite
+//	go run . -write              what the pages claim in numbers, in one run, into the pages
 //
-// To add a command to the CPU table, add a row in cases.go; to add a measurement, write a file with a method
-// of bench that ends in the report, and name it in sections. The two servers must be driven by the same
-// generator, with the same keys, and in turn.
+// It owns the table, the flags that all suites have, and what -write runs. What is measured, and the
+// targets, belong to the suites; the form of the pages belongs to package figures. Nothing is written
+// unless every suite ran to its end. It is a module of its own, so that what lockserver is compared with
+// is no dependency of the server. To add a suite, add a package with a function Suite, and its line in
+// suites.
 //
 // Exit codes: 0 when everything ran, 1 when something could not (or, with -strict, missed its target), 2
 // for a command line that makes no sense.
@@ -23,173 +24,265 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"slices"
 	"strings"
-	"time"
+	"syscall"
+	"text/tabwriter"
 
-	"lockserver/internal/benchkit"
+	"lockserver/tests/bench/benchkit"
+	"lockserver/tests/bench/costbench"
+	"lockserver/tests/bench/figures"
+	"lockserver/tests/bench/floor"
+	"lockserver/tests/bench/lockbench"
+	"lockserver/tests/bench/membench"
+	"lockserver/tests/bench/minibench"
+	"lockserver/tests/bench/raftbench"
+	"lockserver/tests/bench/replbench"
+	"lockserver/tests/bench/salebench"
 )
 
-func main() { benchkit.Main(run) }
-
-// sizes are how much work each measurement does.
-type sizes struct {
-	singles     int           // requests of a CPU measurement without pipelining
-	pipelined   int           // requests of a CPU measurement with a pipeline
-	keys        int           // keys that memory, snapshot and bgsave load
-	idle        time.Duration // how long a loaded server rests before its memory is read
-	span        time.Duration // how long latency is recorded in a round, once without BGSAVE and once with it
-	connections int           // idle connections
-	containers  int           // small hashes, sets, lists and sorted sets
-	largest     int           // elements of the largest container whose cost is measured
-	probes      int           // requests of such a measurement
+// suites is the table, in the order of the pages.
+func suites() []benchkit.Suite {
+	return []benchkit.Suite{costbench.Suite(), lockbench.Suite(), salebench.Suite(), membench.Suite(), replbench.Suite(), raftbench.Suite(),
+		minibench.Suite()}
 }
 
-// fullSizes are what docs/BENCHMARKS.md is made with: enough for figures that repeat, and few enough for a
-// quarter of an hour with all other benchmarks.
-func fullSizes() sizes {
-	return sizes{singles: 60_000, pipelined: 250_000, keys: 1_000_000, idle: 5 * time.Second, span: 5 * time.Second, connections: 5000,
-		containers: 500_000, largest: 1_000_000, probes: 100_000}
+// ofPages are flags of suites as they are for the pages, unless the command line says otherwise: as much work
+// as fits into twenty-five minutes with everything else.
+func ofPages() map[string]string {
+	return map[string]string{"buyers": "1000000", "orders": "100000", "counts": "1000000", "rest": "8s"}
 }
 
-// quickSizes show that everything works; their figures mean little.
-func quickSizes() sizes {
-	return sizes{singles: 20_000, pipelined: 100_000, keys: 200_000, idle: 2 * time.Second, span: 3 * time.Second, connections: 5000,
-		containers: 100_000, largest: 10_000, probes: 20_000}
+func main() {
+	if len(os.Args) > 1 {
+		for _, s := range suites() {
+			if role := s.Roles[os.Args[1]]; role != nil {
+				os.Exit(play(role, os.Args[2:]))
+			}
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	code := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
+	stop()
+	os.Exit(code)
+}
+
+// play is the program as a server that a suite has started. The floor ends by a signal that nobody handles:
+// its loop leaves the runtime no time.
+func play(role func(context.Context, []string, io.Writer) int, args []string) int {
+	ctx := context.Background()
+	if os.Args[1] != floor.Role {
+		var stop context.CancelFunc
+		ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+		defer stop()
+	}
+	return role(ctx, args, os.Stderr)
 }
 
 // options are the command line.
 type options struct {
 	benchkit.Options
-	oracle     string        // the redis-server to measure beside
-	only       []string      // names of sections or cases; empty: all
-	serverArgs []string      // passed to lockserver besides our own
-	rate       int           // requests per second while latency is recorded
-	keys       int           // that the sections load; 0: as many as sizes say
-	syncDelay  time.Duration // by how much longer a sync takes in a second measurement of the log; 0: there is none
+	list, write, render, strict bool
+	chosen                      []choice
+	args                        []string
 }
 
-func (o options) sizes() sizes {
-	s := fullSizes()
-	if o.Quick {
-		s = quickSizes()
-	}
-	if o.keys > 0 {
-		s.span = max(s.span, time.Duration(o.keys)*s.span/mostKeysOfSpan) // a snapshot of more takes longer
-		s.keys = o.keys
-	}
-	return s
+// choice is a suite that runs, and what of it; all of it if only is empty.
+type choice struct {
+	benchkit.Suite
+	only []string
 }
-
-// mostKeysOfSpan is how many keys a server saves and has time for more while latency is recorded.
-const mostKeysOfSpan = 2_000_000
 
 // parseOptions reads the command line. The error has been printed to stderr already.
-func parseOptions(args []string, stderr io.Writer) (options, error) {
-	var o options
-	var only, serverArgs string
+func parseOptions(args []string, stderr io.Writer) (*options, error) {
+	o := &options{args: args}
+	all := suites()
+	var suite, only string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
-	benchkit.OracleFlag(f, &o.oracle)
-	f.StringVar(&only, "only", "", "comma-separated sections or commands: "+strings.Join(selectable(), ", "))
-	f.StringVar(&serverArgs, "server-args", "", "more arguments for lockserver, e.g. '--io-threads 2'")
-	f.IntVar(&o.rate, "rate", 20_000, "requests per second while latency is recorded")
-	f.IntVar(&o.keys, "keys", 0, "how many keys memory, snapshot, bgsave, log-start and log-rewrite load (default: one million, or 200,000 if quick)")
-	f.DurationVar(&o.syncDelay, "sync-delay", 0, "also measure appendfsync always with syncs that take so much longer, as on a slower disk (needs strace)")
-	err := o.Parse(f, args, stderr, func() (err error) {
-		o.serverArgs = strings.Fields(serverArgs)
-		switch {
-		case o.rate < 1 || o.rate > 1_000_000:
-			return errors.New("-rate must be from 1 to 1000000")
-		case o.keys < 0 || o.keys > 50_000_000:
-			return errors.New("-keys must be from 0 to 50000000")
-		case o.syncDelay < 0 || o.syncDelay > time.Second:
-			return errors.New("-sync-delay must be from 0 to 1s")
+	f.SetOutput(stderr)
+	f.BoolVar(&o.list, "list", false, "list what can be measured, and measure nothing")
+	f.StringVar(&suite, "suite", "", "comma-separated suites (default: those that have what -only names, or those of the pages)")
+	f.StringVar(&only, "only", "", "comma-separated sections, or parts of them such as commands: -list has them")
+	f.BoolVar(&o.write, "write", false, "write docs/benchmarks.json and the pages: the suites of the pages, or the one that -suite names")
+	f.BoolVar(&o.render, "render", false, "measure nothing: write the pages anew from docs/benchmarks.json")
+	f.BoolVar(&o.strict, "strict", false, "a missed target makes the exit code 1")
+	f.IntVar(&o.Rounds, "rounds", 3, "how often everything is measured, in turn; medians are shown")
+	f.BoolVar(&o.Quick, "quick", false, "one round of little work: shows that everything runs")
+	f.StringVar(&o.Oracle, "oracle", "redis-server", "the redis-server to measure beside: a path, or a name to look for in PATH")
+	f.StringVar(&o.Binary, "binary", "", "the lockserver to measure (default: build cmd/lockserver)")
+	f.StringVar(&o.Root, "root", "../..", "the directory of lockserver's module, whose pages are written")
+	for _, s := range all {
+		if s.Flags != nil {
+			s.Flags(f)
 		}
-		o.only, err = benchkit.Choose(only, selectable())
-		return err
-	})
+	}
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	err := o.complete(f, all, suite, only)
+	if err != nil {
+		fmt.Fprintln(stderr, err)
+	}
 	return o, err
 }
 
-// section is one chapter of the report.
-type section struct {
-	name string
-	run  func(b *bench, ctx context.Context)
-}
-
-func sections() []section {
-	return []section{
-		{cpuSection, (*bench).cpu},
-		{"tls", (*bench).encrypted},
-		{"rights", (*bench).rights},
-		{"admin", (*bench).admin},
-		{"memory", (*bench).memory},
-		{"snapshot", (*bench).snapshot},
-		{"bgsave", (*bench).bgsave},
-		{"idle", (*bench).idle},
-		{"log", (*bench).log},
-		{"log-start", (*bench).logLoad},
-		{"log-rewrite", (*bench).logRewrite},
-		{"containers", (*bench).containers},
-		{"growth", (*bench).growth},
+// complete looks at what was read, and chooses what runs.
+func (o *options) complete(f *flag.FlagSet, all []benchkit.Suite, suite, only string) (err error) {
+	switch {
+	case f.NArg() > 0:
+		return fmt.Errorf("unexpected argument %q", f.Arg(0))
+	case o.Rounds < 1:
+		return errors.New("-rounds must be at least 1")
+	case o.write && only != "":
+		return errors.New("-write measures whole suites: -only makes no sense with it")
 	}
+	if o.write {
+		given := make(map[string]bool)
+		f.Visit(func(f *flag.Flag) { given[f.Name] = true })
+		for name, value := range ofPages() {
+			if !given[name] {
+				if err := f.Set(name, value); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	for _, s := range all {
+		if s.Check != nil {
+			if err := s.Check(o.Options); err != nil {
+				return err
+			}
+		}
+	}
+	if o.chosen, err = choose(all, suite, only); err != nil || !o.write || suite == "" {
+		return err
+	}
+	if len(o.chosen) != 1 || o.chosen[0].Written == benchkit.Never {
+		return errors.New("-write -suite names one suite that the pages have")
+	}
+	if o.Quick && o.chosen[0].Written == benchkit.Together {
+		return fmt.Errorf("a quick run of %s alone is not written: the README quotes it", o.chosen[0].Name)
+	}
+	return nil
 }
 
-// selectable are the names that -only takes.
-func selectable() []string {
+// choose finds the suites of a comma-separated list, and in them what only names. Without a list these are
+// the suites that have what only names, or those that the pages have together.
+func choose(all []benchkit.Suite, list, only string) (chosen []choice, err error) {
 	var names []string
-	for _, s := range sections() {
-		names = append(names, s.name)
+	for _, s := range all {
+		names = append(names, s.Name)
 	}
-	for _, c := range cases() {
-		names = append(names, c.name)
+	wanted, unknown := benchkit.Choose(list, names)
+	if len(unknown) > 0 {
+		return nil, fmt.Errorf("-suite %s: there are %s", unknown[0], strings.Join(names, ", "))
 	}
-	return names
+	for _, s := range all {
+		if slices.Contains(wanted, s.Name) || len(wanted) == 0 && (only != "" || s.Written == benchkit.Together) {
+			chosen = append(chosen, choice{Suite: s})
+		}
+	}
+	if strings.TrimSpace(only) == "" {
+		return chosen, nil
+	}
+	for name := range strings.SplitSeq(only, ",") {
+		if err := pick(chosen, strings.TrimSpace(name)); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(chosen, func(c choice) bool { return len(c.only) == 0 }), nil
 }
 
-// wants reports whether the section, or the case within its section, is to run.
-func (o options) wants(section, name string) bool {
-	return len(o.only) == 0 || slices.Contains(o.only, section) || name != "" && slices.Contains(o.only, name)
+// pick chooses a section, or a part of one, in the suite that has it. In which case letters are does not
+// matter unless several suites have it: LOCK is a command, and lock a thing that takes memory.
+func pick(from []choice, name string) error {
+	if name == "" {
+		return nil
+	}
+	var exact, in []*choice
+	var there []string
+	found := make(map[*choice]string)
+	for i := range from {
+		c := &from[i]
+		names := c.Selectable()
+		there = append(there, names...)
+		is, _ := benchkit.Choose(name, names)
+		if len(is) == 0 {
+			continue
+		}
+		found[c], in = is[0], append(in, c)
+		if is[0] == name {
+			exact = append(exact, c)
+		}
+	}
+	if len(exact) == 1 {
+		in = exact
+	}
+	switch len(in) {
+	case 0:
+		return fmt.Errorf("-only %s: there are %s", name, strings.Join(there, ", "))
+	case 1:
+		in[0].only = append(in[0].only, found[in[0]])
+		return nil
+	}
+	return fmt.Errorf("-only %s: %s and %s have it; say which with -suite", name, in[0].Name, in[1].Name)
 }
-
-// bench is one run.
-type bench struct {
-	options
-	sizes    sizes
-	tools    tools
-	pair     [2]product // Redis first: figures of [1] are divided by those of [0]
-	dir      string     // temporary; everything lies below it
-	report   *benchkit.Report
-	progress io.Writer
-}
-
-// say tells the person who waits what is going on.
-func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 
 // run is the program from its arguments to its exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	o, err := parseOptions(args, stderr)
-	if err != nil {
-		return benchkit.ExitCode(err)
+	if errors.Is(err, flag.ErrHelp) {
+		return 0
 	}
-	b := &bench{options: o, sizes: o.sizes(), report: &benchkit.Report{W: stdout}, progress: stderr}
-	if b.dir, err = os.MkdirTemp("", "lockserver-bench"); err == nil {
-		defer func() { _ = os.RemoveAll(b.dir) }()
-		err = b.prepare(ctx)
+	if err != nil {
+		return 2
+	}
+	code := 0
+	switch {
+	case o.list:
+		list(stdout, suites())
+	case o.render:
+		err = figures.Render(o.Root)
+	case o.write:
+		err = o.produce(ctx, stdout, stderr)
+	default:
+		code, err = o.print(ctx, stdout, stderr)
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, "bench:", err)
 		return 1
 	}
-	b.report.Preface("# lockserver beside redis-server\n\n" + b.machine(ctx, args) +
-		"\nRatios are lockserver divided by Redis; below 1 is less than Redis.")
-	for _, s := range sections() {
-		if ctx.Err() != nil {
-			b.report.Failed(s.name, ctx.Err())
-		} else if b.wants(s.name, "") || s.name == cpuSection && len(b.chosenCases()) > 0 {
-			s.run(b, ctx)
+	return code
+}
+
+// list prints the table.
+func list(w io.Writer, all []benchkit.Suite) {
+	for _, s := range all {
+		fmt.Fprintf(w, "%s: %s\n", s.Name, s.Asks)
+		if len(s.Needs) > 0 {
+			fmt.Fprintf(w, "  needs %s\n", strings.Join(s.Needs, "; "))
 		}
+		columns := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		for _, section := range s.Sections {
+			fmt.Fprintf(columns, "  %s\t%s\n", section.Name, section.Measures)
+			if len(section.Parts) > 0 {
+				fmt.Fprintf(columns, "  \tor a part: %s\n", strings.Join(section.Parts, " "))
+			}
+		}
+		_ = columns.Flush()
 	}
-	b.report.Summary()
-	return o.Finish(b.report, stderr)
+}
+
+// print measures what is chosen. The code is 1 if something could not run, or, when strict, missed its
+// target.
+func (o *options) print(ctx context.Context, stdout, stderr io.Writer) (code int, err error) {
+	for _, c := range o.chosen {
+		report, err := c.Measure(ctx, o.Options, c.only, o.args, stdout, stderr)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", c.Name, err)
+		}
+		code = max(code, report.ExitCode(o.strict))
+	}
+	return code, nil
 }

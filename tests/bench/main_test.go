@@ -2,87 +2,119 @@ package main
 
 import (
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 )
 
-func TestScriptHashIsWhatRedisCallsIt(t *testing.T) {
-	// What SCRIPT LOAD "return 1" replies.
-	require.Equal(t, "e0e1f9fabfc9d4800c877a703b823ac0578ff8db", scriptHash("return 1"))
-	require.NotEqual(t, scriptHash(lockScript), scriptHash(unlockScript))
+// TestTable: names are distinct where they have to be, and each suite says what it is for.
+func TestTable(t *testing.T) {
+	names, roles := map[string]bool{}, map[string]bool{}
+	for _, s := range suites() {
+		require.False(t, names[s.Name], s.Name)
+		names[s.Name] = true
+		require.NotEmpty(t, s.Asks, s.Name)
+		require.NotNil(t, s.Prepare, s.Name)
+		within := map[string]bool{}
+		for _, name := range s.Selectable() {
+			require.False(t, within[strings.ToLower(name)], "%s: %s", s.Name, name)
+			within[strings.ToLower(name)] = true
+		}
+		for _, section := range s.Sections {
+			require.NotEmpty(t, section.Measures, section.Name)
+			require.NotNil(t, section.Run, section.Name)
+		}
+		for word := range s.Roles {
+			require.False(t, roles[word], word)
+			roles[word] = true
+		}
+	}
+	require.Len(t, roles, 3)
 }
 
-func TestOnly(t *testing.T) {
-	o, err := parseOptions([]string{"-only", "set, LOCK+unlock,memory,"}, io.Discard)
-	require.NoError(t, err)
-	require.Equal(t, []string{"SET", "LOCK+UNLOCK", "memory"}, o.only)
-	require.True(t, o.wants("memory", ""))
-	require.False(t, o.wants("idle", ""))
-	require.True(t, o.wants(cpuSection, "SET"))
-	require.False(t, o.wants(cpuSection, "GET"))
-	require.False(t, o.wants(cpuSection, ""))
-	require.Len(t, (&bench{options: o}).chosenCases(), 2)
+// chosen is what a command line chooses: suites, each with what of it.
+func chosen(t *testing.T, args ...string) map[string][]string {
+	t.Helper()
+	o, err := parseOptions(args, io.Discard)
+	require.NoError(t, err, "%v", args)
+	got := map[string][]string{}
+	for _, c := range o.chosen {
+		got[c.Name] = c.only
+	}
+	return got
+}
 
-	o, err = parseOptions([]string{"-only", "cpu"}, io.Discard)
-	require.NoError(t, err)
-	require.Len(t, (&bench{options: o}).chosenCases(), len(cases()))
-
-	o, err = parseOptions(nil, io.Discard)
-	require.NoError(t, err)
-	require.True(t, o.wants("idle", "") && o.wants(cpuSection, "GET"))
-	require.Equal(t, 3, o.Rounds)
-	require.Equal(t, fullSizes(), o.sizes())
-
-	o, err = parseOptions([]string{"-quick", "-rounds", "5", "-server-args", "--io-threads 2"}, io.Discard)
-	require.NoError(t, err)
-	require.Equal(t, 1, o.Rounds)
-	require.Equal(t, quickSizes(), o.sizes())
-	require.Equal(t, []string{"--io-threads", "2"}, o.serverArgs)
-
-	o, err = parseOptions([]string{"-keys", "10000000"}, io.Discard)
-	require.NoError(t, err)
-	require.Equal(t, 10_000_000, o.sizes().keys)
-	require.Equal(t, 5*fullSizes().span, o.sizes().span, "it takes so long to save them")
+func TestChosen(t *testing.T) {
+	together := map[string][]string{"costbench": nil, "lockbench": nil, "salebench": nil, "membench": nil}
+	require.Equal(t, together, chosen(t))
+	require.Equal(t, together, chosen(t, "-write", "-quick"))
+	require.Equal(t, map[string][]string{"costbench": {"cpu"}}, chosen(t, "-only", "cpu"))
+	require.Equal(t, map[string][]string{"costbench": {"SET", "LOCK+UNLOCK"}, "replbench": {"sync"}}, chosen(t, "-only", "SET, lock+unlock,,sync"))
+	require.Equal(t, map[string][]string{"membench": {"lock"}, "costbench": {"LOCK"}}, chosen(t, "-only", "lock,LOCK"))
+	require.Equal(t, map[string][]string{"membench": {"lock"}}, chosen(t, "-suite", "membench", "-only", "lock"))
+	require.Equal(t, map[string][]string{"raftbench": nil}, chosen(t, "-suite", "raftbench", "-write"))
+	require.Equal(t, map[string][]string{"replbench": nil}, chosen(t, "-suite", "replbench", "-only", ""))
 }
 
 func TestSenselessCommandLines(t *testing.T) {
-	for _, args := range [][]string{{"-only", "zset"}, {"-rounds", "0"}, {"-rate", "0"}, {"-keys", "-1"}, {"-rate", "9999999"}, {"extra"}, {"-nonsense"}} {
+	for want, args := range map[string][]string{
+		"there are cpu, tls":        {"-only", "zsets"},
+		"costbench and membench":    {"-only", "Lock"},
+		"there are costbench, lock": {"-suite", "bench"},
+		"at least 1":                {"-rounds", "0"},
+		"unexpected argument":       {"extra"},
+		"not defined":               {"-nonsense"},
+		"-rate must":                {"-rate", "0"},
+		"-buyers":                   {"-buyers", "0"},
+		"multiple of":               {"-counts", "1500"},
+		"-rest must":                {"-rest", "-1s"},
+		"whole suites":              {"-write", "-only", "cpu"},
+		"names one suite":           {"-write", "-suite", "minibench"},
+		"is not written":            {"-write", "-suite", "membench", "-quick"},
+	} {
 		var stderr strings.Builder
 		require.Equal(t, 2, run(t.Context(), args, io.Discard, &stderr), "%v", args)
-		require.NotEmpty(t, stderr.String())
+		require.Contains(t, stderr.String(), want, "%v", args)
 	}
 	require.Zero(t, run(t.Context(), []string{"-h"}, io.Discard, io.Discard))
 }
 
-func TestNamesAreDistinctAndCasesWhole(t *testing.T) {
-	seen := make(map[string]bool)
-	for _, name := range selectable() {
-		require.False(t, seen[strings.ToLower(name)], name)
-		seen[strings.ToLower(name)] = true
+// TestWorkForThePages: -write does as much work as fits, unless it is told otherwise.
+func TestWorkForThePages(t *testing.T) {
+	for _, args := range [][]string{{"-write"}, {"-write", "-rounds", "1"}} {
+		o, err := parseOptions(args, io.Discard)
+		require.NoError(t, err)
+		require.Equal(t, "../..", o.Root)
 	}
-	for _, c := range cases() {
-		require.NotEqual(t, c.command == nil, c.traffic == nil, c.name)
-		require.Equal(t, c.command != nil, c.keys > 0, c.name)
-		if c.command != nil && c.native {
-			require.NotEqual(t, c.command(product{}), c.command(product{native: true}), c.name)
+	for name := range ofPages() {
+		_, err := parseOptions([]string{"-write", "-" + name, "nonsense"}, io.Discard)
+		require.Error(t, err, "there is a flag -%s, which is not overwritten", name)
+	}
+}
+
+func TestList(t *testing.T) {
+	var out strings.Builder
+	require.Zero(t, run(t.Context(), []string{"-list"}, &out, io.Discard))
+	for _, s := range suites() {
+		require.Contains(t, out.String(), s.Name+": "+s.Asks)
+		for _, name := range s.Selectable() {
+			require.Contains(t, out.String(), name)
 		}
 	}
 }
 
-func TestLoadTimeFromLogs(t *testing.T) {
-	d, ok := parseLoadTime("1:M 21 Nov 2026 02:09:18.433 * DB loaded from disk: 0.123 seconds\n")
-	require.True(t, ok)
-	require.Equal(t, 123*time.Millisecond, d)
-	d, ok = parseLoadTime("x\n1:M 21 Nov 2026 02:09:44.766 * DB loaded from disk: 0.042 seconds file=/d/dump.rdb keys=2\n")
-	require.True(t, ok)
-	require.Equal(t, 42*time.Millisecond, d)
-	_, ok = parseLoadTime("1:M * Ready\n")
-	require.False(t, ok)
-}
-
-func TestTheRedisWithTLSLiesBesideTheOther(t *testing.T) {
-	require.Equal(t, "/c/redis-7.4.1-tls/src/redis-server", besideWithTLS("/c/redis-7.4.1/src/redis-server"))
+// TestNothingIsMeasuredForNothing: that the pages cannot be written, or that there is no Redis, is found out
+// before anything is built or measured.
+func TestNothingIsMeasuredForNothing(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "docs"), 0o755))
+	var stderr strings.Builder
+	require.Equal(t, 1, run(t.Context(), []string{"-write", "-root", dir, "-oracle", "no-such-redis"}, io.Discard, &stderr))
+	require.Contains(t, stderr.String(), "README.md")
+	stderr.Reset()
+	require.Equal(t, 1, run(t.Context(), []string{"-write", "-oracle", "no-such-redis"}, io.Discard, &stderr))
+	require.Contains(t, stderr.String(), "no-such-redis")
 }

@@ -1,0 +1,71 @@
+package benchkit
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Record is what a run has found, to be kept in docs/benchmarks.json: the report for people, and the
+// figures by name for programs.
+type Record struct {
+	// Text is the report in markdown, a line each, without the lines about the machine and the targets.
+	Text []string `json:"text"`
+	// Figures are single numbers, in the unit that their name ends in.
+	Figures map[string]float64 `json:"figures"`
+	// Checks are the figures that have targets.
+	Checks []Check `json:"checks"`
+}
+
+// Check says how a figure compares with its target.
+type Check struct {
+	What   string `json:"what"`
+	Got    string `json:"got"`
+	Target string `json:"target"` // with "at most" or "at least"
+	Met    bool   `json:"met"`
+}
+
+// Note keeps a figure by name for the record. One that could not be computed is not kept.
+func (r *Report) Note(name string, value float64) {
+	if math.IsNaN(value) || math.IsInf(value, 0) {
+		return
+	}
+	if r.figures == nil {
+		r.figures = make(map[string]float64)
+	}
+	r.figures[name] = value
+}
+
+// NotePair keeps one figure of both servers: name.redis and name.lockserver.
+func (r *Report) NotePair(name string, redis, ours float64) {
+	r.Note(name+".redis", redis)
+	r.Note(name+".lockserver", ours)
+}
+
+// Record returns what the report has come to so far.
+func (r *Report) Record() Record {
+	rec := Record{Text: strings.Split(strings.TrimSpace(r.kept.String()), "\n"), Figures: maps.Clone(r.figures)}
+	for _, c := range r.checks {
+		rec.Checks = append(rec.Checks, Check{What: c.what, Got: c.show(c.got), Target: c.bound(), Met: c.passed()})
+	}
+	return rec
+}
+
+// Targets is the chapter about what was met and what was not.
+func Targets(checks []Check) string {
+	met := 0
+	var missed []string
+	for _, c := range checks {
+		if c.Met {
+			met++
+		} else {
+			missed = append(missed, "- "+c.What+": "+c.Got+", the target is "+c.Target)
+		}
+	}
+	lines := []string{"## Targets", "", Grouped(float64(met)) + " of " + Grouped(float64(len(checks))) + " met."}
+	if len(missed) > 0 {
+		lines = append(lines, "", "Missed:")
+	}
+	return strings.Join(slices.Concat(lines, missed), "\n")
+}

@@ -1,0 +1,118 @@
+package figures
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"lockserver/internal/marked"
+	"lockserver/tests/bench/benchkit"
+)
+
+// The names of the marks around what is written into the README and docs/MEMORY.md.
+const (
+	readmeMark = "bench"
+	thingsMark = "bench-things"
+	restMark   = "bench-rest"
+)
+
+// render makes every file that follows from the data, by its path from the root. The README and
+// docs/MEMORY.md at root are read for their other parts.
+func render(d Data, root string) (map[string]string, error) {
+	paragraph, err := paragraph(d)
+	if err != nil {
+		return nil, err
+	}
+	things, err := thingsTable(d)
+	if err != nil {
+		return nil, err
+	}
+	rest, err := restTable(d)
+	if err != nil {
+		return nil, err
+	}
+	readme, err := replaced(root, "README.md", [][2]string{{readmeMark, paragraph}})
+	if err != nil {
+		return nil, err
+	}
+	memory, err := replaced(root, "docs/MEMORY.md", [][2]string{{thingsMark, things}, {restMark, rest}})
+	if err != nil {
+		return nil, err
+	}
+	picture, err := picture(d)
+	if err != nil {
+		return nil, err
+	}
+	return map[string]string{"README.md": readme, "docs/MEMORY.md": memory, "docs/BENCHMARKS.md": page(d), "docs/benchmarks.svg": picture}, nil
+}
+
+// replaced is a page with other text between some of its marks; parts are pairs of a mark and a text.
+func replaced(root, path string, parts [][2]string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(root, filepath.FromSlash(path)))
+	if err != nil {
+		return "", err
+	}
+	text := strings.ReplaceAll(string(raw), "\r\n", "\n") // as Windows may check it out
+	for _, p := range parts {
+		if text, err = marked.Replace(text, p[0], p[1]); err != nil {
+			return "", fmt.Errorf("%s: %w", path, err)
+		}
+	}
+	return text, nil
+}
+
+// writePages writes them.
+func writePages(root string, d Data) error {
+	files, err := render(d, root)
+	if err != nil {
+		return err
+	}
+	for path, text := range files {
+		if err := os.WriteFile(filepath.Join(root, filepath.FromSlash(path)), []byte(text), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const preamble = `# Benchmarks
+
+Written by ` + "`make bench`" + ` in one run; do not edit. Both servers run on the same machine, in turn, under the same load, which
+is made on that machine, too. Figures of other machines, or of other hours on a busy one, are other figures; what can be
+carried elsewhere are the ratios, lockserver divided by Redis; in brackets stands how far the rounds of this run lie apart.
+What was missed stands [at the end](#targets). All figures of the README, of its picture and of the tables in [MEMORY.md](MEMORY.md)
+are taken from this run, whose data is [benchmarks.json](benchmarks.json). The chapters on replication and on a raft group have runs of their own (` + "`make bench PART=replbench`, `PART=raftbench`" + `), and
+say when that was.
+
+Parts of it alone, without writing anything: ` + "`make bench ONLY=memory`, `make bench-locks`, `make bench-sales`, `make bench-memory`, `make bench-aof`; `make bench-list` lists all" + `.
+`
+
+// quickNote stands wherever figures of a quick run could be taken for real ones.
+const quickNote = "**Quick run: one round of little work. It shows that everything runs; the figures mean little.**"
+
+// page is docs/BENCHMARKS.md.
+func page(d Data) string {
+	var b strings.Builder
+	b.WriteString(preamble + "\n")
+	if d.Quick {
+		b.WriteString(quickNote + "\n\n")
+	}
+	fmt.Fprintf(&b, "- Machine: %s; load average %s at the start\n- Redis: %s\n- lockserver: %s\n- Begun %s, took %d minutes\n\n",
+		d.Machine, d.Load, d.Redis, d.Lockserver, d.Made, (d.Seconds+30)/60)
+	b.WriteString("![processor time a request](benchmarks.svg)\n\n")
+	var checks []benchkit.Check
+	for _, r := range d.Runs {
+		if a := r.Apart; a != nil {
+			fmt.Fprintf(&b, "---\n\nMeasured apart, %s, in %d minutes: %s, load average %s at the start; %s.\n\n",
+				a.Made, (a.Seconds+30)/60, a.Machine, a.Load, a.Lockserver)
+			if a.Quick {
+				b.WriteString(quickNote + "\n\n")
+			}
+		}
+		b.WriteString(strings.Join(r.Text, "\n") + "\n\n")
+		checks = append(checks, r.Checks...)
+	}
+	b.WriteString(benchkit.Targets(checks) + "\n")
+	return b.String()
+}
