@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs race-all flaky bench-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -90,6 +90,10 @@ planted-long: ## the same for the tests of crashes, hostile clients, raft groups
 
 busy: ## the tests that need the machine for themselves
 	$(GO) test -p 1 -count=1 $(GOTESTFLAGS) $(BUSY)
+	$(GO) test -count=1 $(GOTESTFLAGS) ./server -run TestRenewals -renewal-steps 4000 -renewal-seed 0
+
+test-time: ## the tests from a fresh clone with an empty build cache: at most 5 minutes on two cores (SECONDS_AT_MOST=n)
+	bash .ci/test-time $(or $(SECONDS_AT_MOST),300)
 
 invariants: ## the tests with costly self-checks on
 	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)
@@ -292,10 +296,14 @@ migration: build need-redis need-oracle need-java ## what docs/MIGRATION.md says
 	$(GO) test -tags oracle -count=1 -v $(GOTESTFLAGS) ./tests/migration
 
 linearizability: ## histories of random clients, checked against a model of the lock (MINUTES=n SEED=n)
-	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 0 -v -run Histories ./tests/linearizability -minutes $(MINUTES) -seed $(or $(SEED),0)
 
 sessions: ## random clients that are killed, muted and flooded: each command has one answer (MINUTES=n SEED=n)
-	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run Histories ./tests/sessions -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run Histories ./tests/sessions -minutes $(MINUTES) -seed $(or $(SEED),0)
+
+.PHONY: sales
+sales: ## histories of sales, checked against a model of one (MINUTES=n SEED=n: that world alone)
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) -run Histories ./tests/sales -minutes $(MINUTES) -by-chance $(if $(SEED),-seed $(SEED))
 
 .PHONY: need-netns
 need-netns:
@@ -312,10 +320,10 @@ vanish: need-netns ## hosts vanish without a word: what becomes of their locks, 
 KILLS ?= 100
 LOG_ROUNDS ?= 8
 crash: ## crash the log at each of its operations, and kill servers under load (SEED=n KILLS=n LOG_ROUNDS=n)
-	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/crash -log-rounds $(LOG_ROUNDS) -kills $(KILLS) -seed $(or $(SEED),0)
 
 hostile: ## what no client would send, in random pipelines, and kill -9 (MINUTES=n SEED=n)
-	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) $(if $(SEED),-seed $(SEED))
+	$(GO) test -count=1 -timeout 0 -v $(GOTESTFLAGS) ./tests/hostile -minutes $(MINUTES) -rights-calls 2 -seed $(or $(SEED),0) -rights-seed $(or $(SEED),0)
 
 # NEEDS_TLS is what the section tls of bench needs, if it is to run and there is something to build it from.
 NEEDS_TLS = $(if $(wildcard $(ORACLE_TARBALL)),$(if $(ONLY),$(if $(findstring tls,$(ONLY)),oracle-tls),oracle-tls))

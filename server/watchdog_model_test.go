@@ -1,6 +1,7 @@
 package server
 
 import (
+	"flag"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -392,10 +393,18 @@ func (w *renewalWorld) last(at lockPlace) string {
 	return text
 }
 
+var (
+	renewalSeed  = flag.Uint64("renewal-seed", 1, "the seed of TestRenewals; 0: one by chance")
+	renewalSteps = flag.Int("renewal-steps", 1000, "how many steps TestRenewals makes")
+)
+
 // TestRenewals: the server renews those locks that it should, and no others, whatever becomes of them, of
 // who holds them, and of the keys around them.
 func TestRenewals(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
+	seed := *renewalSeed
+	if seed == 0 {
+		seed = uint64(time.Now().UnixNano())
+	}
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	began := time.UnixMilli(1_750_000_000_000)
@@ -406,7 +415,7 @@ func TestRenewals(t *testing.T) {
 	for i := range w.clients {
 		w.open(srv, i)
 	}
-	for step := range 4000 {
+	for step := range *renewalSteps {
 		w.step(srv)
 		for range 3 {
 			w.check(w.place())

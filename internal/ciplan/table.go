@@ -87,6 +87,7 @@ func waits() []suite {
 		{name: "hostile", fast: "make hostile MINUTES=0.5 SEED=20261121", full: "make hostile MINUTES=5", seconds: 150,
 			paths: with("tests/hostile/")},
 		{name: "sessions", full: "make sessions MINUTES=2", seconds: 120, paths: []string{"tests/sessions/"}},
+		{name: "sales", full: "make sales MINUTES=2", seconds: 120, paths: []string{"tests/sales/"}},
 		{name: "linearizability", full: "make linearizability MINUTES=2", alone: true, seconds: 120,
 			paths: []string{"tests/linearizability/"}},
 		{name: "replication", fast: "make replication SEED=20261121", full: "make replication", seconds: 200,

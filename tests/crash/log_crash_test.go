@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	seedFlag  = flag.Uint64("seed", 0, "seed of the log's workloads; 0: a new one")
+	seedFlag  = flag.Uint64("seed", 1, "seed of the log's workloads; 0: a new one")
 	logRounds = flag.Int("log-rounds", 1, "workloads of each kind that the log is crashed under")
 )
 

@@ -65,7 +65,7 @@ func TestPlantedLogFaultsAreFound(t *testing.T) {
 	}
 	program := plant.Build(t, "../..", logFaults)
 	hunt := func(fault string, args ...string) (string, error) {
-		args = append(args, "-test.run", "^TestLog", "-test.failfast", "-test.timeout", "200s", "-log-rounds", "3")
+		args = append(args, "-test.run", "^TestLog", "-test.failfast", "-test.timeout", "200s", "-log-rounds", "3", "-seed", "0")
 		out, err := plant.Command(program, fault, args...).CombinedOutput()
 		return string(out), err
 	}

@@ -26,8 +26,8 @@ import (
 // that they are there.
 
 var (
-	rightsSeed  = flag.Uint64("rights-seed", 0, "seed of TestRights; 0: a new one")
-	rightsCalls = flag.Int("rights-calls", 2, "calls of each row that TestRights makes, in each way")
+	rightsSeed  = flag.Uint64("rights-seed", 1, "seed of TestRights; 0: a new one")
+	rightsCalls = flag.Int("rights-calls", 1, "calls of each row that TestRights makes, in each way")
 )
 
 // rightsOf are rules about keys that a user may have; patterns are what the secret keys do not match, nil:

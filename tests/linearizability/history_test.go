@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	seedFlag    = flag.Uint64("seed", 0, "the seed of the first world; 0: a random one")
+	seedFlag    = flag.Uint64("seed", 1, "the seed of the first world; 0: a random one")
 	manualFlag  = flag.Int("manual", 8, "how many worlds with a manual clock there are at a time")
 	minutesFlag = flag.Float64("minutes", 0, "how long histories are made and checked; 0: 3 seconds")
 )

@@ -16,7 +16,7 @@ import (
 
 var (
 	minutes = flag.Float64("minutes", 0.05, "how long to make histories, in minutes")
-	seed    = flag.Uint64("seed", 0, "of the first history; 0: by chance")
+	seed    = flag.Uint64("seed", 1, "of the first history; 0: by chance")
 )
 
 const (

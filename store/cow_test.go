@@ -1,19 +1,21 @@
-package cow
+package store
 
 import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/store/cow"
 )
 
 func TestNothingIsSharedWithoutASnapshot(t *testing.T) {
-	var e Epoch
+	var e cow.Epoch
 	require.False(t, e.Shared(e.Now()))
 	require.Zero(t, e.Active())
 }
 
 func TestCutSharesWhatCameBefore(t *testing.T) {
-	var e Epoch
+	var e cow.Epoch
 	before := e.Now()
 	e.Cut()
 	require.True(t, e.Shared(before))
@@ -23,7 +25,7 @@ func TestCutSharesWhatCameBefore(t *testing.T) {
 }
 
 func TestSharingEndsWithTheLastSnapshot(t *testing.T) {
-	var e Epoch
+	var e cow.Epoch
 	first := e.Now()
 	e.Cut()
 	second := e.Now()
@@ -44,6 +46,6 @@ func TestSharingEndsWithTheLastSnapshot(t *testing.T) {
 }
 
 func TestReleaseWithoutCutPanics(t *testing.T) {
-	var e Epoch
+	var e cow.Epoch
 	require.Panics(t, e.Release)
 }

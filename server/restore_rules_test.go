@@ -1,4 +1,4 @@
-package dump_test
+package server
 
 import (
 	"strconv"
@@ -8,13 +8,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
-	"lockserver/server"
 )
 
-// open starts a server.
-func open(t *testing.T, clock server.Clock) *server.Server {
+// open starts a
+func openWith(t *testing.T, clock Clock) *Server {
 	t.Helper()
-	srv, err := server.New(server.Options{Clock: clock})
+	srv, err := New(Options{Clock: clock})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { require.NoError(t, srv.Close()) })
@@ -23,7 +22,7 @@ func open(t *testing.T, clock server.Clock) *server.Server {
 
 // TestRestoreRefusals: what is wrong with a RESTORE is said in Redis' order, and nothing is changed by it.
 func TestRestoreRefusals(t *testing.T) {
-	c := testkit.Dial(t, open(t, nil).Dial)
+	c := testkit.Dial(t, openWith(t, nil).Dial)
 	c.Do("RPUSH", "l", "a", "b")
 	payload := c.Do("DUMP", "l").Str
 	damaged := payload[:3] + "x" + payload[4:]
@@ -57,8 +56,8 @@ func TestRestoreRefusals(t *testing.T) {
 
 // TestRestore: deadlines relative and absolute, one that is past, idle times, and a transaction.
 func TestRestore(t *testing.T) {
-	clock := server.NewManualClock(time.Unix(1_700_000_000, 0))
-	c := testkit.Dial(t, open(t, clock).Dial)
+	clock := NewManualClock(time.Unix(1_700_000_000, 0))
+	c := testkit.Dial(t, openWith(t, clock).Dial)
 	nowMS := time.Unix(1_700_000_000, 0).UnixMilli()
 	c.Do("HSET", "h", "f", "v", "g", "w")
 	c.Do("HPEXPIRE", "h", "500", "FIELDS", "1", "g")
@@ -90,7 +89,7 @@ func TestRestore(t *testing.T) {
 
 // TestRestoreEvents are Redis' names for them.
 func TestRestoreEvents(t *testing.T) {
-	srv := open(t, nil)
+	srv := openWith(t, nil)
 	c, listener := testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
 	c.Do("SET", "s", "v")
 	payload := c.Do("DUMP", "s").Str

@@ -1,4 +1,4 @@
-package standalone
+package server
 
 import (
 	"testing"
@@ -8,12 +8,13 @@ import (
 	"lockserver/commands"
 	"lockserver/commands/tabletest"
 	"lockserver/internal/resp"
+	"lockserver/server/standalone"
 )
 
 // What a server says of modules is compared with Redis in
 // tests/differential; here is what differs.
-func TestNothingThere(t *testing.T) {
-	table := commands.NewTable(Rows())
+func TestNoModulesAreThere(t *testing.T) {
+	table := commands.NewTable(standalone.Rows())
 	ask := func(words ...string) string {
 		return tabletest.Reply(t, 2, func(argv [][]byte, out *resp.Writer) error {
 			row, err := table.Resolve(argv)
