@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants gnet fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -98,24 +98,19 @@ test-time: ## the tests from a fresh clone with an empty build cache: at most 5 
 invariants: ## the tests with costly self-checks on
 	$(GO) test -tags invariants $(GOTESTFLAGS) $(PKGS)
 
-gnet: ## the server's tests on the event loops that systems other than Linux use
-	$(GO) test -tags gnet $(GOTESTFLAGS) ./server/...
-
 fmt: ## fail if gofmt would change a file
 	@files=$$(gofmt -l .); if [ -n "$$files" ]; then echo "gofmt would change:"; echo "$$files"; exit 1; fi
 
 # TAGS are the build tags, in sets that are looked at together. Those of the first are of tests alone: nothing is to be
 # compiled anew for them.
-comma = ,
-TAGS = netns,oracle,raft,simulation invariants gnet
+TAGS = netns,oracle,raft,simulation invariants
 # with_tags does something with each set of tags, for the packages that have other files then. In the others there is
-# nothing to be found a second time. That there are none would be an error: the root has no Go files. What is unused with
-# gnet is used by the other event loops.
+# nothing to be found a second time. That there are none would be an error: the root has no Go files.
 files = $(GO) list -tags '$1' -f '{{.ImportPath}} {{.GoFiles}} {{.TestGoFiles}} {{.XTestGoFiles}}' ./... | sort
 tagged = $(shell comm -13 <($(call files,)) <($(call files,$1)) | cut -d' ' -f1)
 define with_tags
 $(foreach t,$(TAGS),
-	$(strip $1 $(if $(filter gnet,$t),$2) -tags $t $(call tagged,$t)))
+	$(strip $1 -tags $t $(call tagged,$t)))
 endef
 
 vet: ## go vet, with every build tag
@@ -128,7 +123,7 @@ cross: ## vet for macOS and Windows
 
 lint: ## staticcheck, with every build tag
 	$(GO) run $(STATICCHECK) ./...
-	$(call with_tags,$(GO) run $(STATICCHECK),-checks inherit$(comma)-U1000)
+	$(call with_tags,$(GO) run $(STATICCHECK))
 
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff

@@ -374,11 +374,6 @@ func ErrConfigUnknown(name []byte) Error {
 	return quoted("ERR Unknown option or number of arguments for CONFIG SET - '", name, "'")
 }
 
-// ErrConfigSet says why CONFIG SET refused a value.
-func ErrConfigSet(name []byte, reason string) Error {
-	return quoted("ERR CONFIG SET failed (possibly related to argument '", name, "') - "+reason)
-}
-
 // ErrSubscribed says that a RESP2 client that is subscribed cannot send this command; name is the full name.
 func ErrSubscribed(name string) Error {
 	return Error("ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context")

@@ -192,10 +192,7 @@ func (ex *executor) couldNotListen(err error, names []string) error {
 	if failed := (*transport.MoveError)(nil); errors.As(err, &failed) && failed.Secure {
 		name = named(names, "tls-port", "bind")
 	}
-	switch {
-	case errors.Is(err, transport.ErrFixed):
-		reason = "can't set immutable config"
-	case name == "bind":
+	if name == "bind" {
 		reason = "Failed to bind to specified addresses."
 	}
 	ex.log.Warn("Warning: " + err.Error())

@@ -46,7 +46,8 @@ type Options struct {
 	// ConfigFile is where CONFIG REWRITE writes to; empty: nowhere.
 	ConfigFile string
 	// EventLoops serves TCP and unix sockets from event loops, which cost less CPU a request. Otherwise every
-	// connection has goroutines of its own. The server program sets it.
+	// connection has goroutines of its own, as it has in any case on systems other than Linux. The server
+	// program sets it.
 	EventLoops bool
 	// Listener is served in addition; Close closes it. A TLS listener is one.
 	Listener net.Listener

@@ -22,14 +22,12 @@ const (
 )
 
 // onEveryTransportBusy is onEveryTransport with a busy-reply-threshold of some milliseconds, where a busy
-// script lets others be answered (D71).
+// script lets others be answered.
 func onEveryTransportBusy(t *testing.T, test func(t *testing.T, srv *Server, dial func() (net.Conn, error))) {
 	conf := quiet()
 	conf.BusyReplyThresholdMS = 5
 	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		if answersWhileBusy || !srv.executor.opts.EventLoops {
-			test(t, srv, dial)
-		}
+		test(t, srv, dial)
 	})
 }
 

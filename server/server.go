@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"path/filepath"
-	"runtime"
 	"sync"
 	"time"
 
@@ -366,12 +365,10 @@ func (srv *Server) requestStop(code int) {
 
 func (srv *Server) multiplexing() string {
 	switch {
-	case !srv.executor.opts.EventLoops:
-		return "goroutines"
-	case runtime.GOOS == "linux":
+	case transport.HasLoops && srv.executor.opts.EventLoops:
 		return "epoll"
 	default:
-		return "kqueue"
+		return "goroutines"
 	}
 }
 

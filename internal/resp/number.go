@@ -76,16 +76,6 @@ func AppendDouble(dst []byte, f float64) []byte {
 	return decimal.AppendFloat(dst, f)
 }
 
-// AppendFixed appends f as Redis writes the coordinates of GEOPOS: 17 digits after the
-// point, less the zeros at the end.
-func AppendFixed(dst []byte, f float64) []byte {
-	if math.IsInf(f, 0) || math.IsNaN(f) {
-		return AppendDouble(dst, f)
-	}
-	start := len(dst)
-	return trimFixed(strconv.AppendFloat(dst, f, 'f', 17, 64), start)
-}
-
 // trimFixed drops the zeros at the end of the number at dst[start:], which has a point, and the sign of "-0".
 func trimFixed(dst []byte, start int) []byte {
 	end := len(dst)

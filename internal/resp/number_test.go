@@ -156,15 +156,6 @@ func TestAddLongDouble(t *testing.T) {
 	require.ErrorIs(t, err, resp.ErrNaNOrInf)
 }
 
-func TestAppendFixed(t *testing.T) {
-	for f, want := range map[float64]string{
-		13.36138933897018433: "13.36138933897018433", 0: "0", -1: "-1", 1.5: "1.5", 1e22: "10000000000000000000000",
-		math.Copysign(0, -1): "0", -1e-30: "0", math.Inf(-1): "-inf", 0.1: "0.10000000000000001", 100: "100",
-	} {
-		require.Equal(t, "x"+want, string(resp.AppendFixed([]byte("x"), f)))
-	}
-}
-
 const (
 	goldenSums    = "testdata/incrbyfloat.golden"
 	goldenDoubles = "testdata/double.golden"

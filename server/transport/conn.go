@@ -112,6 +112,9 @@ type Conn interface {
 	AwaitDrain(low int) bool
 }
 
+// Flusher is something that is written before the output of a round leaves: a log.
+type Flusher interface{ Flush() }
+
 // Silence is what a connection knows of its peer's last sign of life.
 type Silence struct {
 	Known bool          // false: a peer that is gone is noticed at once, or not by us

@@ -1,5 +1,5 @@
 // Package transport carries bytes between peers and sessions: it listens, accepts, reads, writes, and notices
-// that a peer has gone. A connection is on an event loop (loop.go: epoll on Linux, gnet elsewhere), or has
+// that a peer has gone. A connection is on an event loop (loop.go, on Linux), or has
 // goroutines of its own (stream_conn.go), as have pipes inside the process (pipe.go) and whatever a
 // net.Listener of somebody else's accepts.
 //
@@ -17,5 +17,5 @@
 //
 // Another kind of listener, one that encrypts say, is one more net.Listener in Endpoint.listen; a connection
 // that is dialled instead of accepted goes to Endpoint.serve like those. Another system's event loop is a
-// loopDriver and a loopConn in files of its own.
+// loopDriver and a loopConn in files of its own, in place of loop_other.go.
 package transport

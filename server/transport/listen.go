@@ -27,7 +27,8 @@ type Addresses struct {
 	Listener net.Listener
 	// Secure is a port on which connections are encrypted; nil: there is none.
 	Secure *Secure
-	// Loops is how many event loops serve Bind and UnixSocket; 0: these connections have goroutines, too.
+	// Loops is how many event loops serve Bind and UnixSocket; 0: these connections have goroutines, too, as
+	// they have in any case on a system without event loops (HasLoops).
 	Loops int
 }
 
@@ -105,7 +106,7 @@ func (e *Endpoint) listen(a Addresses) error {
 	if a.UnixSocket != "" {
 		e.unix = Place{Name: "unix", Bind: []string{a.UnixSocket}}
 	}
-	if a.Loops > 0 && (len(lns) > 0 || a.Secure != nil) {
+	if HasLoops && a.Loops > 0 && (len(lns) > 0 || a.Secure != nil) {
 		return e.startLoops(lns, a)
 	}
 	for i, ln := range lns {
@@ -147,12 +148,10 @@ func (e *Endpoint) startLoops(lns []net.Listener, a Addresses) error {
 		return err
 	}
 	e.loops, e.unixSocket = loops, a.UnixSocket
-	if loops != nil && len(loops.closers) >= len(e.plain.doors) {
-		for i := range e.plain.doors {
-			e.plain.doors[i].close = loops.closers[i]
-		}
+	for i := range e.plain.doors {
+		e.plain.doors[i].close = loops.closers[i]
 	}
-	return socketMode(a) // again: some loops bind the socket anew
+	return nil
 }
 
 func closeAll(lns []net.Listener) {

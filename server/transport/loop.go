@@ -1,8 +1,9 @@
+//go:build linux
+
 package transport
 
 // Loop is one event loop: a goroutine that reads from its connections, feeds their sessions, and writes
-// what these send, with no hop to another goroutine. What drives it is in loop_epoll.go on
-// Linux and in loop_gnet.go elsewhere.
+// what these send, with no hop to another goroutine. What drives it is in loop_epoll.go.
 type Loop struct {
 	scratch Scratch
 	// queue are connections of this loop that were kicked from it; they are pumped before it reads on.
@@ -14,9 +15,6 @@ type Loop struct {
 
 	driver loopDriver
 }
-
-// Flusher is something that is written before the output of a round leaves: a log.
-type Flusher interface{ Flush() }
 
 // FlushAtEnd has f flushed at the end of the round, before the output leaves that the round has held. Only
 // who is fed by the loop calls it.

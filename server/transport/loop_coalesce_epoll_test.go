@@ -1,4 +1,4 @@
-//go:build linux && !gnet
+//go:build linux
 
 package transport
 

@@ -1,4 +1,4 @@
-//go:build linux && !gnet
+//go:build linux
 
 package transport
 
@@ -19,6 +19,9 @@ import (
 // The event loops on Linux. A connection belongs to one loop for its life. Sockets never block, so they are
 // read and written with raw system calls that the scheduler need not know of; only an idle loop's epoll_wait
 // is a blocking one. docs/decisions tells what this saves over a general event loop.
+
+// HasLoops says whether there are event loops.
+const HasLoops = true
 
 const (
 	// loopReadBytes is how much one read takes from a socket.

@@ -1,7 +1,6 @@
 package transport
 
 import (
-	"errors"
 	"net"
 	"slices"
 )
@@ -25,9 +24,6 @@ func (e *MoveError) Error() string { return e.Err.Error() }
 // Unwrap gives the cause.
 func (e *MoveError) Unwrap() error { return e.Err }
 
-// ErrFixed is the cause where the event loops cannot begin or end to listen.
-var ErrFixed = errors.New("the event loops of this build listen where they began to")
-
 // front are the listeners of one port. The endpoint's mu guards it.
 type front struct {
 	bind  []string
@@ -40,7 +36,7 @@ type front struct {
 type door struct {
 	word  string // of bind
 	addr  net.Addr
-	close func() // nil: it cannot be closed alone
+	close func()
 }
 
 // place is what INFO tells. As in Redis the first words are shown, as many as there are listeners.
@@ -130,9 +126,6 @@ func (e *Endpoint) move(f *front, bind []string, port int, serve func(net.Listen
 	}
 	stays := func(d door) bool { return now == port && slices.Contains(bind, d.word) }
 	for _, d := range was.doors {
-		if d.close == nil {
-			return ErrFixed
-		}
 		if !stays(d) {
 			d.close()
 		}

@@ -7,13 +7,8 @@ import (
 	"time"
 )
 
-// guardSocket does what this system lets us do without its own socket options: nothing.
-func guardSocket(int, int64) {}
-
-// socketPeerGone would need system calls of its own here; a client that has gone is
+// netConnPeerGone would need system calls of its own here; a client that has gone is
 // noticed when it is read from.
-func socketPeerGone(int) bool { return false }
-
 func netConnPeerGone(net.Conn) bool { return false }
 
 // What the system heard of a peer would need system calls of its own, too: a peer lives

@@ -1,4 +1,4 @@
-//go:build oracle && linux && !gnet
+//go:build oracle && linux
 
 package differential
 

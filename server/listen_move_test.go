@@ -1,5 +1,3 @@
-//go:build linux && !gnet
-
 package server
 
 import (
@@ -39,17 +37,31 @@ func listeners(c *testkit.Client) (lines []string) {
 	return lines
 }
 
+// startProgram is startWith for a server that listens as the server program does; with threads 0 its
+// connections have goroutines, as on systems that have no event loops.
+func startProgram(t *testing.T, threads int, change func(c *config.Config)) *Server {
+	t.Helper()
+	c := quiet()
+	change(c)
+	srv, err := New(Options{EventLoops: true, Directives: c.Directives()})
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = srv.Close() })
+	srv.executor.config.IOThreads = threads
+	require.NoError(t, srv.Start())
+	return srv
+}
+
 // TestListenElsewhere: CONFIG SET port and bind move the server, and leave its connections.
 func TestListenElsewhere(t *testing.T) {
-	for _, threads := range []int{1, 3} {
+	for _, threads := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(threads), func(t *testing.T) {
 			first, second, taken := freePort(t), freePort(t), freePort(t)
 			other, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", taken))
 			require.NoError(t, err)
 			defer func() { require.NoError(t, other.Close()) }()
 			socket := filepath.Join(t.TempDir(), "s")
-			srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) {
-				c.Port, c.IOThreads, c.UnixSocket, c.EnableProtectedConfigs = first, threads, socket, config.AccessLocal
+			srv := startProgram(t, threads, func(c *config.Config) {
+				c.Port, c.UnixSocket, c.EnableProtectedConfigs = first, socket, config.AccessLocal
 			})
 			c := testkit.Dial(t, overPort(srv))
 			set := func(want string, pairs ...string) {
@@ -95,10 +107,16 @@ func TestListenElsewhere(t *testing.T) {
 
 // TestEncryptElsewhere is the same for tls-port.
 func TestEncryptElsewhere(t *testing.T) {
+	for _, threads := range []int{0, 1} {
+		t.Run(fmt.Sprint(threads), func(t *testing.T) { encryptElsewhere(t, threads) })
+	}
+}
+
+func encryptElsewhere(t *testing.T, threads int) {
 	ca := testkit.NewAuthority(t)
 	trusting := &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"}
 	first, second := freePort(t), freePort(t)
-	srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) {
+	srv := startProgram(t, threads, func(c *config.Config) {
 		seal(t, c, ca)
 		c.TLS.Port, c.TLS.AuthClients = 0, "no"
 	})
