@@ -65,7 +65,7 @@ type Host interface {
 	// The error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
-	// which it can rise (TokenCanRise).
+	// which it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
 	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
 	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,

@@ -19,20 +19,8 @@ var (
 	oneText   = []byte("1") // of watchdogField
 )
 
-// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
-// the year 2255. A hash that claims as much is no lock of ours.
-const MaxToken = 1<<53 - 1
-
-// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start
-// above it. Tokens never fall, so one that somebody wrote by hand raises those of all locks for good; without
-// a bound one key could use all of them up.
-const furthestTokenUS = 100 * 366 * 86_400_000_000
-
-// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
-// time in microseconds since 1970.
-func TokenCanRise(nowUS, token int64) bool {
-	return token <= nowUS+furthestTokenUS && token < MaxToken-1
-}
+// MaxToken is above every fencing token.
+const MaxToken = store.MaxToken
 
 // heldLock is what an owner has of a lock.
 type heldLock struct {

@@ -162,6 +162,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
+		seeDead(l.st, e)
 		return nil
 	}
 	if l.o.Replace {
@@ -262,6 +263,17 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 	return fresh, e.Err()
 }
 
+// seeDead counts the fencing tokens of a key that is not kept: its lease is over, its token must not come
+// back.
+func seeDead(st *store.Store, e *rdb.Entry) {
+	if e.Kind != rdb.Hash {
+		return
+	}
+	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
+		st.SeeField(f.Name, f.Value)
+	}
+}
+
 // errExpired says that the times of all fields of a hash had come.
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
@@ -270,6 +282,7 @@ func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
 		if f.ExpireAtMS != 0 && st.Past(f.ExpireAtMS) {
+			st.SeeField(f.Name, f.Value)
 			continue
 		}
 		if !h.Set(st.Limits().Hash, f.Name, f.Value) {

@@ -180,6 +180,9 @@ func (ex *executor) end() []*session {
 	if ex.member != nil && ex.member.Wanted() {
 		ex.member.EndSlice()
 	}
+	if ex.durable.TokensArrived() {
+		ex.durable.KeepArrived()
+	}
 	ex.round = nil
 	ex.countMemory()
 	ex.arm()

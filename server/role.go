@@ -80,7 +80,6 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 	if len(ex.monitors) > 0 && ex.masterClient() != nil {
 		ex.show(r.session, row, db, argv)
 	}
-	ex.durable.SeeTokens(argv)
 	return nil
 }
 
@@ -196,7 +195,6 @@ func (ex *executor) promoted() {
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
-	ex.durable.SeeAllTokens()
 	ex.beginLeasesAnew()
 }
 

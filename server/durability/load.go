@@ -63,7 +63,6 @@ func (s *Storage) Load() error {
 // EndLoad makes the server one that is at work on what was loaded. It is called when the time that the load
 // has taken has passed in the store, too.
 func (s *Storage) EndLoad() error {
-	s.seeTokens()
 	if err := s.startTokens(); err != nil {
 		s.disown()
 		return err
@@ -374,7 +373,6 @@ func (r replay) Command(argv [][]byte) error {
 	if err := r.replayer.Command(argv); err != nil {
 		return err
 	}
-	r.storage.SeeTokens(argv)
 	r.storage.found = persistence.History{} // until an annotation says where that leads to
 	return r.storage.delayLoad()
 }
