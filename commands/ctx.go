@@ -211,6 +211,10 @@ func CloneAll(list [][]byte) [][]byte {
 // NowMS returns the time of this unit in milliseconds since 1970; every command of a unit sees the same.
 func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
 
+// LeaseStartMS is NowMS rounded up. A lease that is counted from there ends up to a millisecond late, never
+// early: deadlines are whole milliseconds. Redis' own commands count from NowMS, as Redis does.
+func (c *Ctx) LeaseStartMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
+
 // Scratch returns a small empty buffer for spelling out numbers; its content is lost at the next call.
 func (c *Ctx) Scratch() []byte { return c.scratch[:0] }
 

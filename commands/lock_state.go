@@ -250,13 +250,14 @@ func (l *lease) mark(held heldLock, edit store.HashEdit) {
 
 // endMS returns when a lease that begins now ends.
 func (l *lease) endMS(c *Ctx) (int64, error) {
+	startMS := c.LeaseStartMS()
 	if l.unit == "" {
-		return c.NowMS() + c.Settings.LockWatchdogMS, nil
+		return startMS + c.Settings.LockWatchdogMS, nil
 	}
-	if l.ms <= 0 || l.ms > math.MaxInt64-c.NowMS() {
+	if l.ms <= 0 || l.ms > math.MaxInt64-startMS {
 		return 0, ErrInvalidExpire(c.Row.FullName())
 	}
-	return c.NowMS() + l.ms, nil
+	return startMS + l.ms, nil
 }
 
 // ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it;

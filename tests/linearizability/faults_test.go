@@ -68,14 +68,14 @@ var faults = []plant.Fault{
 		plant.Instead("server/parked.go", "func (ex *executor) undo(w *waiter) {\n",
 			"func (ex *executor) undo(w *waiter) {\n\tif planted(\"a dead connection is granted a lock\") {\n\t\treturn\n\t}\n"),
 	),
-	plant.New("a lease ends 2 ms early", plant.Before("commands/lock_state.go", "\treturn c.NowMS() + l.ms, nil\n", `
+	plant.New("a lease ends 2 ms early", plant.Before("commands/lock_state.go", "\treturn startMS + l.ms, nil\n", `
 	if planted("a lease ends 2 ms early") && l.ms > 2 {
-		return c.NowMS() + l.ms - 2, nil
+		return startMS + l.ms - 2, nil
 	}
 `)),
-	plant.New("a lease ends 2 ms late", plant.Before("commands/lock_state.go", "\treturn c.NowMS() + l.ms, nil\n", `
+	plant.New("a lease ends 2 ms late", plant.Before("commands/lock_state.go", "\treturn startMS + l.ms, nil\n", `
 	if planted("a lease ends 2 ms late") {
-		return c.NowMS() + l.ms + 2, nil
+		return startMS + l.ms + 2, nil
 	}
 `)),
 	plant.New("the watchdog outlives its connection", plant.Instead("server/client.go", "\tex.forget(s)\n", `
