@@ -56,13 +56,14 @@ type model struct {
 	lives  []life // by the number of the connection
 }
 
+// roundMS is how much later a lease may end because its beginning is rounded up to a millisecond.
+const roundMS = 1
+
 // span is the range of moments at which an operation can take effect.
 type span struct {
 	fromMS, toMS int64
 	// lateMS is how much earlier a lease may have ended that the operation still found running.
 	lateMS int64
-	// roundMS is how much later a lease may end because its beginning is rounded up to a millisecond.
-	roundMS int64
 }
 
 func (m *model) span(s *state, op *operation) (sp span, ok bool) {
@@ -71,9 +72,6 @@ func (m *model) span(s *state, op *operation) (sp span, ok bool) {
 		// A timer that fires in the millisecond in which a lease ends comes first.
 		sp.fromMS += op.waitMS
 		sp.lateMS = m.lateMS + 1
-	}
-	if m.lateMS > 0 { // a manual clock goes by whole milliseconds
-		sp.roundMS = 1
 	}
 	sp.fromMS = max(sp.fromMS, s.nowMS)
 	return sp, sp.fromMS <= sp.toMS
@@ -108,7 +106,7 @@ func (m *model) step(s state, op *operation) []state {
 	s.clone()
 	for _, l := range s.locks { // every lease so far began before this operation can have ended
 		for i := range l {
-			l[i].endHigh = min(l[i].endHigh, sp.toMS+sp.roundMS+l[i].leaseMS)
+			l[i].endHigh = min(l[i].endHigh, sp.toMS+roundMS+l[i].leaseMS)
 		}
 	}
 	// What the operation finds: each lease that it looks at has ended, or has not.
@@ -271,7 +269,7 @@ func (m *model) take(s *state, key int, op *operation, token int64, sp span) boo
 
 // begin sets a lease of so many milliseconds at a moment of a span.
 func (h *holding) begin(leaseMS int64, sp span) {
-	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+sp.roundMS+leaseMS
+	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+roundMS+leaseMS
 }
 
 // give makes token a new one; false: it is not above every one before.
