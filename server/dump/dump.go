@@ -8,6 +8,7 @@ package dump
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"lockserver/commands"
@@ -24,6 +25,8 @@ type Host interface {
 	Compresses() bool
 	// TrustsChecksums reports whether a payload is taken whatever its checksum says.
 	TrustsChecksums() bool
+	// Warn logs what was wrong in a payload and was put right.
+	Warn(text string)
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one.
@@ -145,7 +148,7 @@ func restore(c *commands.Ctx, host Host) error {
 	if host.TrustsChecksums() {
 		r.payload = rdb.Reseal(r.payload)
 	}
-	value, err := persistence.ReadPayload(c.DB.Store(), r.payload)
+	value, err := persistence.ReadPayloadWarn(c.DB.Store(), r.payload, func(text string) { host.Warn(fmt.Sprintf("RESTORE %.64q: %s", r.key, text)) })
 	switch {
 	case errors.Is(err, rdb.ErrPayloadFooter):
 		return commands.ErrDumpPayload

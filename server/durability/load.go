@@ -139,9 +139,18 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	return got, nil
 }
 
+// mostLoadWarnings bounds how many lines a snapshot causes in the log.
+const mostLoadWarnings = 100
+
 // loadOptions are how a snapshot is read.
 func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
-	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad,
+	warned := 0
+	warn := func(text string) {
+		if warned++; warned <= mostLoadWarnings {
+			s.logger.Warn(text, "file", s.loading.file)
+		}
+	}
+	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad, Warn: warn,
 		Functions: func(code [][]byte) error {
 			if err := s.host.LoadLibraries(code, replace); err != nil {
 				return &libraryError{err}
