@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -100,5 +101,53 @@ func TestGroupsOfOldStreams(t *testing.T) {
 		require.Equal(t, `["name" "gend" "consumers" 0 "pending" 0 "last-delivered-id" "3-0" "entries-read" 3 "lag" 0]`, groups.Elems[1].String())
 		c.Do("XADD", key, "4-0", "f", "v")
 		require.Contains(t, c.Do("XINFO", "GROUPS", key).Elems[1].String(), `"entries-read" 3 "lag" 1`)
+	}
+}
+
+// TestLogsOfOldVersions: SCRIPT LOAD and SCRIPT FLUSH stand in the logs of Redis 6. What fails or changes
+// nothing is passed over, as in Redis; what is not known stops the start.
+func TestLogsOfOldVersions(t *testing.T) {
+	var log bytes.Buffer
+	srv := startOnFile(t, "script-load.aof", &log)
+	require.Equal(t, "bar", client(t, srv).Do("GET", "foo").Str)
+	require.NotContains(t, log.String(), "passed over")
+
+	const code = "return redis.call('set', 'foo', 'bar')"
+	for _, c := range []struct {
+		log    string
+		passed int
+		want   string // "": the start fails
+	}{
+		{"SCRIPT FLUSH|SET foo bar", 0, "bar"},
+		{"MULTI|SCRIPT LOAD " + strings.ReplaceAll(code, " ", "_") + "|SET foo bar|EXEC", 0, "bar"},
+		{"SET foo bar|LPUSH foo x|GET foo|PING|SET foo baz", 3, "baz"},
+		{"SET foo bar|INCR foo|EVAL return_redis.call('incr','foo') 0", 1, "bar"},
+		{"SET foo bar|FUNCTION LOAD LUA lib code", 1, "bar"},
+		{"SET foo bar|EVALSHA 2fa2b029f72572e803ff55a09b1282699aecae6a 0", 0, ""},
+		{"SET foo bar NEWWORD", 0, ""},
+		{"SET foo bar|NEWCOMMAND foo", 0, ""},
+	} {
+		dir := t.TempDir()
+		var file bytes.Buffer
+		for line := range strings.SplitSeq(c.log, "|") {
+			args := strings.Fields(line)
+			fmt.Fprintf(&file, "*%d\r\n", len(args))
+			for _, a := range args {
+				a = strings.ReplaceAll(a, "_", " ")
+				fmt.Fprintf(&file, "$%d\r\n%s\r\n", len(a), a)
+			}
+		}
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "appendonly.aof"), file.Bytes(), 0o644))
+		if c.want == "" {
+			srv, err := New(Options{Directives: logged(dir, "always").Directives()})
+			require.NoError(t, err)
+			require.Error(t, srv.Start(), c.log)
+			require.NoError(t, srv.Close())
+			continue
+		}
+		log.Reset()
+		srv := startLogged(t, logged(dir, "always"), &log)
+		require.Equal(t, c.want, client(t, srv).Do("GET", "foo").Str, c.log)
+		require.Equal(t, c.passed, strings.Count(log.String(), "a command was passed over"), "%s\n%s", c.log, log.String())
 	}
 }

@@ -70,6 +70,9 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 	ex.store.SetFrozenTime(true)
 	defer ex.store.SetFrozenTime(false)
 	row, err := r.resolve(argv)
+	if err == nil && row == nil { // no master sends it
+		err = fmt.Errorf("%.40q changes no data and has no place in a history", argv[0])
+	}
 	if err == nil {
 		r.session.lastRow = row
 		err = ex.countNested(row, func() error { return r.run(row, argv) })
