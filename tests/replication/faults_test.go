@@ -112,10 +112,11 @@ func TestMasterSendsScripts(t *testing.T) {
 		const code = "return redis.call('set','foo','bar')"
 		_, _ = conn.Write([]byte(empty + command("SELECT", "0") + command("SCRIPT", "LOAD", "return 1") + command("SCRIPT", "FLUSH") +
 			command("MULTI") + command("SCRIPT", "LOAD", code) + command("EXEC") +
-			command("EVALSHA", "2fa2b029f72572e803ff55a09b1282699aecae6a", "0")))
+			command("SET", "foo", "bar")))
 		_, _ = io.Copy(io.Discard, conn)
 	}))
-	eventually(t, "the script has run", func() bool { return replica.Do("GET", "foo").Str == "bar" })
+	eventually(t, "all has come", func() bool { return replica.Do("GET", "foo").Str == "bar" })
+	require.EqualValues(t, 1, replica.Do("SCRIPT", "EXISTS", "2fa2b029f72572e803ff55a09b1282699aecae6a").Elems[0].Int)
 	require.Equal(t, "up", replica.info("master_link_status"))
 	require.EqualValues(t, 1, asked.Load(), "one synchronization")
 }
