@@ -40,16 +40,28 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 			Complexity: "O(N) for N elements",
 			Tips:       []string{"nondeterministic_output"},
 			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
-		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: with(restore),
-			Cats:       commands.CatDangerous,
-			Summary:    "Makes a key out of a payload of DUMP.",
-			Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
-			Args: []commands.Arg{commands.Key("key", commands.OW|commands.Update), commands.Int("ttl"), commands.Str("serialized-value"),
-				commands.Opt(commands.Flag("REPLACE").From("3.0.0")),
-				commands.Opt(commands.Flag("ABSTTL").From("5.0.0")),
-				commands.Opt(commands.Int("seconds").After("IDLETIME").From("5.0.0")),
-				commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}},
+		restoreRow("restore", "2.6.0", "Makes a key out of a payload of DUMP.", with(restore)),
+		asking(restoreRow("restore-asking", "3.0.0", "RESTORE, as a node of a Redis Cluster sends it when a key is migrated.", with(restore))),
 	}
+}
+
+// asking makes a row what Redis says of RESTORE-ASKING.
+func asking(row commands.Row) commands.Row {
+	row.Group, row.SysCmd, row.Flags = commands.Server, true, row.Flags|commands.Asking
+	return row
+}
+
+// restoreRow is RESTORE under one of its names.
+func restoreRow(name, since, summary string, run func(*commands.Ctx) error) commands.Row {
+	return commands.Row{Name: name, Group: commands.Generic, Since: since, Flags: commands.Write | commands.DenyOOM, Run: run,
+		Cats:       commands.CatDangerous,
+		Summary:    summary,
+		Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
+		Args: []commands.Arg{commands.Key("key", commands.OW|commands.Update), commands.Int("ttl"), commands.Str("serialized-value"),
+			commands.Opt(commands.Flag("REPLACE").From("3.0.0")),
+			commands.Opt(commands.Flag("ABSTTL").From("5.0.0")),
+			commands.Opt(commands.Int("seconds").After("IDLETIME").From("5.0.0")),
+			commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}}
 }
 
 func dump(c *commands.Ctx, host Host) error {
