@@ -65,7 +65,7 @@ type Host interface {
 	// The error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
-	// which it can rise (TokenCanRise).
+	// which it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
 	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
 	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,
@@ -210,6 +210,10 @@ func CloneAll(list [][]byte) [][]byte {
 
 // NowMS returns the time of this unit in milliseconds since 1970; every command of a unit sees the same.
 func (c *Ctx) NowMS() int64 { return c.DB.Store().NowMS() }
+
+// LeaseStartMS is NowMS rounded up. A lease that is counted from there ends up to a millisecond late, never
+// early: deadlines are whole milliseconds. Redis' own commands count from NowMS, as Redis does.
+func (c *Ctx) LeaseStartMS() int64 { return (c.DB.Store().NowUS() + 999) / 1000 }
 
 // Scratch returns a small empty buffer for spelling out numbers; its content is lost at the next call.
 func (c *Ctx) Scratch() []byte { return c.scratch[:0] }

@@ -156,7 +156,7 @@ func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, 
 	if held.holds > math.MaxInt64-int64(len(l.keys)) { // MLOCK may name a key more than once
 		return false, ErrOverflow
 	}
-	if !held.taken && !TokenCanRise(c.NowMS()*1000, held.token) { // it is nobody's, or a new token would have to exceed it
+	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // it is nobody's, or a new token would have to exceed it
 		return false, ErrTokenRange
 	}
 	return held.holds > 0 || !held.taken && (first || !c.Host.Awaited(c, key)), nil

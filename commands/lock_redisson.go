@@ -160,7 +160,7 @@ func fence(c *Ctx, key []byte) (token int64, err error) {
 	switch {
 	case !ok:
 		return 0, ErrNotInteger
-	case !TokenCanRise(c.NowMS()*1000, token):
+	case !store.TokenCanRise(c.NowMS()*1000, token):
 		return 0, ErrTokenRange
 	}
 	return max(token, 0), nil

@@ -67,7 +67,7 @@ func (l *lockCall) allowsShare(c *Ctx, key []byte, v lockView, first bool) (bool
 		return false, ErrOverflow
 	case v.mine.exclusive > 0:
 		return true, nil
-	case l.needsToken(v) && !TokenCanRise(c.NowMS()*1000, v.mine.token):
+	case l.needsToken(v) && !store.TokenCanRise(c.NowMS()*1000, v.mine.token):
 		return false, ErrTokenRange
 	case v.mine.shared > 0:
 		// plant:share-upgrade

@@ -19,20 +19,8 @@ var (
 	oneText   = []byte("1") // of watchdogField
 )
 
-// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
-// the year 2255. A hash that claims as much is no lock of ours.
-const MaxToken = 1<<53 - 1
-
-// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start
-// above it. Tokens never fall, so one that somebody wrote by hand raises those of all locks for good; without
-// a bound one key could use all of them up.
-const furthestTokenUS = 100 * 366 * 86_400_000_000
-
-// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
-// time in microseconds since 1970.
-func TokenCanRise(nowUS, token int64) bool {
-	return token <= nowUS+furthestTokenUS && token < MaxToken-1
-}
+// MaxToken is above every fencing token.
+const MaxToken = store.MaxToken
 
 // heldLock is what an owner has of a lock.
 type heldLock struct {
@@ -262,14 +250,15 @@ func (l *lease) mark(held heldLock, edit store.HashEdit) {
 
 // endMS returns when a lease that begins now ends.
 func (l *lease) endMS(c *Ctx) (int64, error) {
+	startMS := c.LeaseStartMS()
 	if l.unit == "" {
-		return c.NowMS() + c.Settings.LockWatchdogMS, nil
+		return startMS + c.Settings.LockWatchdogMS, nil
 	}
-	if l.ms <= 0 || l.ms > math.MaxInt64-c.NowMS() {
+	if l.ms <= 0 || l.ms > math.MaxInt64-startMS {
 		return 0, ErrInvalidExpire(c.Row.FullName())
 	}
 	// plant:lease-end
-	return c.NowMS() + l.ms, nil
+	return startMS + l.ms, nil
 }
 
 // ExtendLock makes the lease of the lock at key end at endMS (milliseconds since 1970), if owner holds it;

@@ -36,6 +36,8 @@ type LoadOptions struct {
 	// Functions is given the code of the function libraries, in the order of the file, before the first key.
 	// Its error ends the load. nil: they are passed over.
 	Functions func(code [][]byte) error
+	// Warn, if not nil, is told what the file says that is not so and was put right.
+	Warn func(text string)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
 }
@@ -162,6 +164,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
+		seeDead(l.st, e)
 		return nil
 	}
 	if l.o.Replace {
@@ -176,7 +179,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if l.ahead.add(e, l.in.Offset()) { // there is room now
 		return nil
 	}
-	fresh, err := loadKey(l.in, db, e)
+	fresh, err := loadKey(l.in, db, e, l.o.Warn)
 	switch {
 	case errors.Is(err, errExpired):
 		l.got.Expired++
@@ -209,8 +212,8 @@ type input interface {
 }
 
 // loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already.
-// After an error the key may be there, with a part of its value.
-func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
+// After an error the key may be there, with a part of its value. warn may be nil.
+func loadKey(in input, db *store.DB, e *rdb.Entry, warn func(text string)) (fresh bool, err error) {
 	st := db.Store()
 	switch e.Kind {
 	case rdb.String:
@@ -245,7 +248,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 		}
 		fresh = db.LoadZSet(e.Key, z, e.ExpireAtMS)
 	case rdb.Stream:
-		s, err := loadStream(in, st, e)
+		s, err := loadStream(in, st, e, warn)
 		if err != nil {
 			return false, err
 		}
@@ -262,6 +265,17 @@ func loadKey(in input, db *store.DB, e *rdb.Entry) (fresh bool, err error) {
 	return fresh, e.Err()
 }
 
+// seeDead counts the fencing tokens of a key that is not kept: its lease is over, its token must not come
+// back.
+func seeDead(st *store.Store, e *rdb.Entry) {
+	if e.Kind != rdb.Hash {
+		return
+	}
+	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
+		st.SeeField(f.Name, f.Value)
+	}
+}
+
 // errExpired says that the times of all fields of a hash had come.
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
@@ -270,6 +284,7 @@ func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
 		if f.ExpireAtMS != 0 && st.Past(f.ExpireAtMS) {
+			st.SeeField(f.Name, f.Value)
 			continue
 		}
 		if !h.Set(st.Limits().Hash, f.Name, f.Value) {
@@ -297,7 +312,9 @@ func loadZSet(st *store.Store, e *rdb.Entry) (*zset.ZSet, error) {
 	return z.ZSet, nil
 }
 
-func loadStream(in input, st *store.Store, e *rdb.Entry) (*stream.Stream, error) {
+// loadStream reads a stream. Old versions of Redis could leave a wrong number of entries, or a last ID that
+// is too low, in a file. Redis loads that; here what the entries say is taken.
+func loadStream(in input, st *store.Store, e *rdb.Entry, warn func(text string)) (*stream.Stream, error) {
 	s := st.NewStream()
 	for n, ok := e.NextNode(); ok; n, ok = e.NextNode() {
 		lp := n.Listpack
@@ -312,16 +329,22 @@ func loadStream(in input, st *store.Store, e *rdb.Entry) (*stream.Stream, error)
 	if err != nil {
 		return nil, err
 	}
-	if info.Length != uint64(s.Len()) {
-		return nil, fmt.Errorf("rdb: offset %d: corrupt: key %q: the stream claims %d entries and holds %d",
-			in.Offset(), e.Key, info.Length, s.Len())
+	if text := info.Wrong(uint64(s.Len()), rdb.ID(s.LastID())); text != "" && warn != nil {
+		warn(fmt.Sprintf("key %.64q of database %d: %s", e.Key, e.DB, text))
 	}
 	last, deleted := stream.ID(info.LastID), stream.ID(info.MaxDeletedID)
 	if last.Less(s.LastID()) {
-		return nil, fmt.Errorf("rdb: offset %d: corrupt: key %q: the stream's last id is below its entries", in.Offset(), e.Key)
+		last = s.LastID()
 	}
-	s.SetID(last, &info.EntriesAdded, &deleted)
+	added := max(info.EntriesAdded, uint64(s.Len()))
+	if info.Legacy {
+		added = uint64(s.Len())
+	}
+	s.SetID(last, &added, &deleted)
 	for g, ok := e.NextGroup(); ok; g, ok = e.NextGroup() {
+		if info.Legacy {
+			g.EntriesRead = s.Ordinal(stream.ID(g.LastID))
+		}
 		loadGroup(s, g)
 	}
 	return s, e.Err()

@@ -29,13 +29,18 @@ func Dump(dst []byte, r store.Ref, compress bool) []byte {
 // without an error, if it is a hash all of whose fields are overdue. The error is rdb.ErrPayloadFooter if the
 // bytes are not what DUMP gave or come from a newer version, and says otherwise where the value is malformed.
 func ReadPayload(st *store.Store, payload []byte) (*store.Loose, error) {
+	return ReadPayloadWarn(st, payload, nil)
+}
+
+// ReadPayloadWarn is ReadPayload with LoadOptions.Warn.
+func ReadPayloadWarn(st *store.Store, payload []byte, warn func(text string)) (*store.Loose, error) {
 	p, err := rdb.ParsePayload(payload)
 	if err != nil {
 		return nil, err
 	}
 	apart := st.Apart()
 	p.Key = apartKey
-	_, err = loadKey(p, apart, &p.Entry)
+	_, err = loadKey(p, apart, &p.Entry, warn)
 	overdue := errors.Is(err, errExpired)
 	if err == nil {
 		err = loadBehind(p, apart)

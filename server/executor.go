@@ -124,6 +124,7 @@ type executor struct {
 	fullSinceUS int64
 	ending      bool  // Close was called: no further command runs
 	failed      error // a write command panicked: the data may be damaged, nothing runs any more
+	warnedMS    int64 // when a command last logged what a payload had wrong: see dumpHost.Warn
 
 	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
 
@@ -179,6 +180,9 @@ func (ex *executor) end() []*session {
 	}
 	if ex.member != nil && ex.member.Wanted() {
 		ex.member.EndSlice()
+	}
+	if ex.durable.TokensArrived() {
+		ex.durable.KeepArrived()
 	}
 	ex.round = nil
 	ex.countMemory()

@@ -1,8 +1,11 @@
 package server
 
 import (
+	"errors"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/server/acl"
@@ -42,6 +45,7 @@ type replayer struct {
 	// settings are those of the server, without the bounds that may be narrower
 	// than when the log was written.
 	settings commands.Settings
+	passed   int // commands that were passed over
 }
 
 func (ex *executor) newReplayer() *replayer {
@@ -54,23 +58,63 @@ func (ex *executor) newReplayer() *replayer {
 // Begin implements durability.Replayer.
 func (r *replayer) Begin() { r.session.db = r.executor.store.DB(0) }
 
-// Command implements durability.Replayer.
+// Command implements durability.Replayer. Redis ignores the replies to the commands of a log; here a command
+// that fails, as it did when the log was written, is passed over as well, with a line in the server's log.
+// What cannot be understood stops the start: the data would be other data.
 func (r *replayer) Command(argv [][]byte) error {
 	row, err := r.resolve(argv)
 	if err != nil {
 		return err
 	}
-	return r.run(row, argv)
+	if row == nil {
+		r.passOver(argv, "it changes no data")
+		return nil
+	}
+	if err = r.run(row, argv); err != nil && failsInRedis(row, err) {
+		r.passOver(argv, err.Error())
+		return nil
+	}
+	return err
 }
 
-// resolve finds the command that a log or a master means.
+// failsInRedis reports whether a command failed because of the data that it met, or of what a script did, so
+// that it fails in Redis, too. A wrong word may be one of a later version, and an unknown script may be one
+// that writes.
+func failsInRedis(row *commands.Row, err error) bool {
+	var text commands.Error
+	if !errors.As(err, &text) {
+		return row.Group == commands.Scripting
+	}
+	switch {
+	case text == commands.ErrSyntax, text == commands.ErrInternal, text == commands.ErrNoSuchScript:
+		return false
+	case strings.HasPrefix(string(text), "ERR wrong number of arguments"), strings.HasPrefix(string(text), "ERR unknown"):
+		return row.Group == commands.Scripting && row.Name == "load" // FUNCTION LOAD as 7.0's release candidates had it
+	}
+	return true
+}
+
+// mostPassed bounds how many commands that were passed over are logged.
+const mostPassed = 100
+
+// passOver says that a command was passed over.
+func (r *replayer) passOver(argv [][]byte, why string) {
+	if r.passed++; r.passed <= mostPassed {
+		r.executor.log.Warn("a command was passed over", "command", fmt.Sprintf("%.40q", argv[0]), "cause", why, "passed-over", r.passed)
+	}
+}
+
+// keptScripts are the commands about scripts that Redis 6 and older write into logs and send to replicas.
+var keptScripts = []string{"script|load", "script|flush"}
+
+// resolve finds the command that a log or a master means; nil: one that changes nothing.
 func (r *replayer) resolve(argv [][]byte) (*commands.Row, error) {
 	row, err := r.executor.original.Resolve(argv) // a log has the names that Redis gives
 	if err != nil {
 		return nil, &durability.UnknownCommandError{Name: fmt.Sprintf("%.40s", argv[0])}
 	}
-	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 {
-		return nil, fmt.Errorf("%s changes no data and has no place in a log", row.FullName())
+	if row.Flags&(commands.Write|commands.MayReplicate|commands.InLog) == 0 && !slices.Contains(keptScripts, row.FullName()) {
+		return nil, nil
 	}
 	return row, nil
 }

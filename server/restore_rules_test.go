@@ -10,7 +10,7 @@ import (
 	"lockserver/internal/testkit"
 )
 
-// open starts a
+// openWith starts a server with a clock of its own.
 func openWith(t *testing.T, clock Clock) *Server {
 	t.Helper()
 	srv, err := New(Options{Clock: clock})
@@ -85,6 +85,17 @@ func TestRestore(t *testing.T) {
 	require.Equal(t, `[+OK ["f" "v"] -1]`, c.Do("EXEC").String())
 	clock.Advance(time.Second)
 	require.Equal(t, int64(0), c.Do("EXISTS", "a").Int)
+}
+
+// TestRestoreAsking: a node of a Redis Cluster that migrates a key sends it under this name.
+func TestRestoreAsking(t *testing.T) {
+	c := testkit.Dial(t, openWith(t, nil).Dial)
+	c.Do("RPUSH", "l", "a", "b")
+	payload := c.Do("DUMP", "l").Str
+	require.Equal(t, "+OK", c.Do("RESTORE-ASKING", "k", "0", payload).String())
+	require.EqualValues(t, 2, c.Do("LLEN", "k").Int)
+	require.Equal(t, "-BUSYKEY Target key name already exists.", c.Do("RESTORE-ASKING", "k", "0", payload).String())
+	require.Equal(t, "+OK", c.Do("RESTORE-ASKING", "k", "0", payload, "REPLACE").String())
 }
 
 // TestRestoreEvents are Redis' names for them.

@@ -70,6 +70,9 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 	ex.store.SetFrozenTime(true)
 	defer ex.store.SetFrozenTime(false)
 	row, err := r.resolve(argv)
+	if err == nil && row == nil { // no master sends it
+		err = fmt.Errorf("%.40q changes no data and has no place in a history", argv[0])
+	}
 	if err == nil {
 		r.session.lastRow = row
 		err = ex.countNested(row, func() error { return r.run(row, argv) })
@@ -80,7 +83,6 @@ func (ex *executor) apply(db int, argv [][]byte) error {
 	if len(ex.monitors) > 0 && ex.masterClient() != nil {
 		ex.show(r.session, row, db, argv)
 	}
-	ex.durable.SeeTokens(argv)
 	return nil
 }
 
@@ -196,7 +198,6 @@ func (ex *executor) promoted() {
 	ex.raiseAcks()
 	ex.store.SetFollows(!ex.endsThings())
 	ex.applyConfig()
-	ex.durable.SeeAllTokens()
 	ex.beginLeasesAnew()
 }
 

@@ -251,6 +251,14 @@ func dumpHostOf(c *commands.Ctx) dump.Host { return dumpHost{sessionOf(c).execut
 // Compresses implements dump.Host.
 func (h dumpHost) Compresses() bool { return h.executor.config.RDBCompression }
 
+// Warn implements dump.Host: one line a second at most, since a client decides how many there are.
+func (h dumpHost) Warn(text string) {
+	if ex := h.executor; ex.store.NowMS()-ex.warnedMS >= 1000 || ex.warnedMS > ex.store.NowMS() {
+		ex.warnedMS = ex.store.NowMS()
+		ex.log.Warn(text)
+	}
+}
+
 // TrustsChecksums implements dump.Host.
 func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
 

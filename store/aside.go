@@ -30,6 +30,7 @@ func (s *Store) Adopt(a *Store) (gone int) {
 	}
 	s.soonestMS, s.fields, s.holds, s.remembered = a.soonestMS, a.fields, a.holds, a.remembered
 	s.used = a.used + used
+	s.highestToken = max(s.highestToken, a.highestToken)
 	s.eviction.pool = nil
 	s.dirty++
 	if s.observer != nil {

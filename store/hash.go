@@ -101,6 +101,9 @@ func (e *HashEdit) Set(field, val []byte) bool {
 	} else if persisted {
 		e.rewatch()
 	}
+	if mayBeToken(field, val) {
+		e.db.store.SeeField(field, val)
+	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
 	e.db.changed(e.key)
@@ -118,6 +121,9 @@ func (e *HashEdit) Update(field, val []byte) bool {
 	if added {
 		e.noteToken(field)
 	}
+	if mayBeToken(field, val) {
+		e.db.store.SeeField(field, val)
+	}
 	e.db.space.doubtRenewal(e.slot)
 	e.recordUpdate(field, val)
 	e.db.changed(e.key)
@@ -134,6 +140,9 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 	e.changed(was, size)
 	if added {
 		e.noteToken(field)
+	}
+	if mayBeToken(field, nil) && string(field) == TokenField {
+		e.db.store.seeToken(n)
 	}
 	e.db.space.doubtRenewal(e.slot)
 	if e.db.store.effects != nil {

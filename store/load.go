@@ -100,7 +100,9 @@ func (db *DB) loadHashed(h uint64, key []byte, v value, deadlineMS int64) bool {
 	}
 	v.access = db.store.born()
 	slot := db.space.insert(h, key, v)
-	db.space.markToken(slot)
+	if db.space.markToken(slot) {
+		db.store.seeTokens(v.hash())
+	}
 	if deadlineMS != 0 {
 		db.space.setDeadline(slot, deadlineMS)
 	}

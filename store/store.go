@@ -91,8 +91,10 @@ type Store struct {
 	dirty       int64     // see changes.go
 	stats       Stats
 	noTouch     bool
-	prefetched  uint64 // what Prefetch read: kept so that it does read
-	walk        set.Walk
+	// highestToken is told by HighestToken.
+	highestToken int64
+	prefetched   uint64 // what Prefetch read: kept so that it does read
+	walk         set.Walk
 	// frozenTime: overdue keys live on (while a journal is replayed, and only its own DELs remove them).
 	frozenTime bool
 	// follows: overdue keys and fields are gone for who looks, and stay: see SetFollows.

@@ -88,10 +88,12 @@ func (sp *space) delete(h uint64, slot int) {
 
 // markToken notes that a slot holds a hash with a token, if it does. Whatever else may become
 // of the hash, EachToken finds out.
-func (sp *space) markToken(slot int) {
-	if _, v := sp.keys.At(slot); v.hasToken() {
+func (sp *space) markToken(slot int) (marked bool) {
+	_, v := sp.keys.At(slot)
+	if marked = v.hasToken(); marked {
 		sp.tokens.Add(slot)
 	}
+	return marked
 }
 
 func (v *value) hasToken() bool {
@@ -105,6 +107,61 @@ func (e *HashEdit) noteToken(field []byte) {
 	if len(field) > 0 && field[0] == '$' && (string(field) == TokenField || string(field) == ShareField) {
 		e.db.space.tokens.Add(e.slot)
 	}
+}
+
+// MaxToken is above every fencing token. A JavaScript number holds it exactly, and the clock reaches it in
+// the year 2255. A hash that claims as much is no lock of ours.
+const MaxToken = 1<<53 - 1
+
+// furthestTokenUS is how far ahead of the clock a token in the data may be (100 years) for new ones to start
+// above it. Tokens never fall, so one that a client wrote by hand raises those of all locks for good; without
+// a bound one key could use all of them up.
+const furthestTokenUS = 100 * 366 * 86_400_000_000
+
+// TokenCanRise reports whether a new token can be made above one that is in the data; nowUS is the
+// time in microseconds since 1970.
+func TokenCanRise(nowUS, token int64) bool {
+	return token <= nowUS+furthestTokenUS && token < MaxToken-1
+}
+
+// HighestToken returns the highest fencing token that any hash of this store has ever had, whatever became
+// of the hash. All ways on which a hash gets a field pass through this store, so it counts commands, scripts,
+// RESTORE, files, the log, and what a master or a group sends. A token that TokenCanRise refuses does not
+// count.
+func (s *Store) HighestToken() int64 { return s.highestToken }
+
+// ForgetTokens makes HighestToken begin anew, for tests.
+func (s *Store) ForgetTokens() { s.highestToken = 0 }
+
+// mayBeToken is the part of SeeField that every written field pays for.
+func mayBeToken(field, val []byte) bool {
+	return len(field) == len(TokenField) && field[0] == '$' || len(val) > 0 && val[0] == '$'
+}
+
+// SeeField counts the token of a field, if it is one that holds a token. The Load functions and HashEdit do
+// so themselves; a caller that drops an overdue field or hash calls it.
+func (s *Store) SeeField(field, val []byte) {
+	if string(field) == TokenField {
+		if token, ok := decimal.ParseInt(val); ok {
+			s.seeToken(token)
+		}
+	} else if token, _, ok := ShareToken(val); ok {
+		s.seeToken(token)
+	}
+}
+
+func (s *Store) seeToken(token int64) {
+	if token > s.highestToken && TokenCanRise(s.nowUS, token) {
+		s.highestToken = token
+	}
+}
+
+// seeTokens counts the tokens of a hash that comes from elsewhere.
+func (s *Store) seeTokens(h *hash.Hash) {
+	h.Each(func(field, val []byte) bool {
+		s.SeeField(field, val)
+		return true
+	})
 }
 
 // ShareToken reads the fencing token with which the value of a shared holder's field begins,

@@ -23,6 +23,11 @@ func AppendFloat(dst []byte, f float64) []byte {
 	if n, ok := WholeNumber(f); ok && (n != 0 || !math.Signbit(f)) {
 		return strconv.AppendInt(dst, n, 10)
 	}
+	return AppendShortest(dst, f)
+}
+
+// AppendShortest is AppendFloat that treats an integer like any other number: 5000000000 is 5e+9.
+func AppendShortest(dst []byte, f float64) []byte {
 	if math.Signbit(f) {
 		dst = append(dst, '-')
 		f = -f

@@ -11,6 +11,7 @@ import (
 
 	"lockserver/persistence/disk"
 	"lockserver/persistence/rdb"
+	"lockserver/store/stream"
 )
 
 // Checked says what a file holds.
@@ -39,6 +40,8 @@ type CheckedSnapshot struct {
 	Timed     int64 // keys with a deadline
 	Databases int   // that have keys
 	Functions int   // libraries
+	// Warnings are what the snapshot says that is not so and a start puts right.
+	Warnings []string
 }
 
 // Report says what Check found, in its order.
@@ -255,8 +258,38 @@ func checkSnapshot(src io.Reader) (*CheckedSnapshot, error) {
 		if e.ExpireAtMS != 0 {
 			got.Timed++
 		}
+		if e.Kind == rdb.Stream {
+			if err := got.stream(e); err != nil {
+				return nil, fmt.Errorf("offset %d: key %.64q: %w", in.Offset(), e.Key, err)
+			}
+		}
 	}
 	got.Version, got.Bytes, got.Aux = in.Version(), in.Offset(), in.Aux()
 	got.Databases, got.Functions = len(databases), len(in.Functions())
 	return got, nil
+}
+
+// mostWarnings bounds how many are kept of a file.
+const mostWarnings = 100
+
+// stream compares what a stream says of itself with its entries.
+func (s *CheckedSnapshot) stream(e *rdb.Entry) error {
+	entries, last := 0, stream.ID{}
+	for n, ok := e.NextNode(); ok; n, ok = e.NextNode() {
+		node, err := stream.InspectNode(stream.ID(n.Master), n.Listpack)
+		if err != nil {
+			return err
+		}
+		if entries += node.Entries; node.Entries > 0 {
+			last = node.Last
+		}
+	}
+	info, err := e.StreamInfo()
+	if err != nil {
+		return nil // the reader has it, too, and says where
+	}
+	if text := info.Wrong(uint64(entries), rdb.ID(last)); text != "" && len(s.Warnings) < mostWarnings {
+		s.Warnings = append(s.Warnings, fmt.Sprintf("key %.64q of database %d: %s", e.Key, e.DB, text))
+	}
+	return nil
 }

@@ -63,6 +63,9 @@ func (s *CheckedSnapshot) text(b *strings.Builder) {
 		fmt.Fprintf(b, "; %d function libraries", s.Functions)
 	}
 	b.WriteByte('\n')
+	for _, w := range s.Warnings {
+		fmt.Fprintf(b, "  warning: %s\n", w)
+	}
 }
 
 func sum(counts map[string]int64) (total int64) {

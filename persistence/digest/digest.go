@@ -9,8 +9,10 @@ package digest
 import (
 	"crypto/sha1"
 	"encoding/binary"
+	"math"
 	"strconv"
 
+	"lockserver/internal/decimal"
 	"lockserver/internal/resp"
 	"lockserver/persistence"
 	"lockserver/store"
@@ -111,11 +113,20 @@ func (d *Digest) zset(z *zset.ZSet) {
 	z.Range(0, z.Len(), func(member []byte, score float64) bool {
 		var one Digest
 		one.follow(member)
-		room = resp.AppendDouble(room[:0], score)
+		room = appendScore(room[:0], score)
 		one.follow(room)
 		d.add(one[:])
 		return true
 	})
+}
+
+// appendScore appends a score as Redis digests it, which is not as it replies it: an integer may have an
+// exponent.
+func appendScore(dst []byte, score float64) []byte {
+	if math.IsInf(score, 0) {
+		return resp.AppendDouble(dst, score)
+	}
+	return decimal.AppendShortest(dst, score)
 }
 
 func (d *Digest) hash(h *hash.Hash) {

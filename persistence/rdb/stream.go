@@ -3,6 +3,7 @@ package rdb
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"slices"
 
 	"lockserver/store/listpack"
@@ -41,6 +42,18 @@ type StreamInfo struct {
 	MaxDeletedID ID
 	EntriesAdded uint64 // ever
 	Groups       uint64 // the file's claim of how many groups follow
+}
+
+// Wrong says in words what of the stream's numbers cannot be so, if the nodes hold that many entries up to
+// that last one; empty: nothing.
+func (s *StreamInfo) Wrong(entries uint64, last ID) string {
+	switch {
+	case s.Length != entries:
+		return fmt.Sprintf("the stream claims %d entries and holds %d: it has %d", s.Length, entries, entries)
+	case s.LastID.Compare(last) < 0:
+		return fmt.Sprintf("the stream claims the last id %d-%d and holds %d-%d: the last id is that", s.LastID.MS, s.LastID.Seq, last.MS, last.Seq)
+	}
+	return ""
 }
 
 // Group is a consumer group. Its memory is its own.

@@ -39,6 +39,29 @@ func says(t *testing.T, conn net.Conn, line, want string) {
 
 var allowed = map[string]string{"enable-debug-command": "yes"}
 
+// TestDigestsOfScores: issue 35. The digests are those of Redis 7.4.1.
+func TestDigestsOfScores(t *testing.T) {
+	c := open(t, allowed)
+	for _, of := range []struct{ score, digest string }{
+		{"5000000000", "06870c38943930ae5f7c73f15d837dd3d9a5cc58"},
+		{"12345678901", "dda3a928e3b821479da5398b447e633e0dc9cd9a"},
+		{"-0", "669bd9943b43e6b31f3ab60847ee6a38dd154aba"},
+		{"1e20", "b377665f5bd30745a470a82f5eae12611fe2d854"},
+		{"inf", "61a9a206eaf26d298dc4d0f7c1b377be6038b61f"},
+		{"-inf", "c882cc3ef9fd5dde1409a63622a944684310008f"},
+		{"100000000", "b4ce5f2c55a395a1c2198a4e1afd7646f4ea5658"},
+		{"-5000000000", "8735fbdb17a1298c64ac8c1527dbc859155729e5"},
+		{"4611686018427387904", "5de93ce2e8672ca03e4f010ac2502d48a580ed3d"},
+		{"0.001", "11556a5b16aeef74e382dedad81beed375476409"},
+	} {
+		says(t, c, "DEL z", ":")
+		_, err := c.Read(make([]byte, 3))
+		require.NoError(t, err)
+		says(t, c, "ZADD z "+of.score+" m", ":1\r\n")
+		says(t, c, "DEBUG DIGEST-VALUE z", "*1\r\n+"+of.digest+"\r\n")
+	}
+}
+
 // The replies are those of Redis 7.4.1 to the same commands in this order.
 func TestDigestsAreThoseOfRedis(t *testing.T) {
 	c := open(t, allowed)

@@ -8,6 +8,7 @@ package dump
 
 import (
 	"errors"
+	"fmt"
 	"math"
 
 	"lockserver/commands"
@@ -24,6 +25,8 @@ type Host interface {
 	Compresses() bool
 	// TrustsChecksums reports whether a payload is taken whatever its checksum says.
 	TrustsChecksums() bool
+	// Warn logs what was wrong in a payload and was put right.
+	Warn(text string)
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one.
@@ -37,16 +40,28 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 			Complexity: "O(N) for N elements",
 			Tips:       []string{"nondeterministic_output"},
 			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
-		{Name: "restore", Group: commands.Generic, Since: "2.6.0", Flags: commands.Write | commands.DenyOOM, Run: with(restore),
-			Cats:       commands.CatDangerous,
-			Summary:    "Makes a key out of a payload of DUMP.",
-			Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
-			Args: []commands.Arg{commands.Key("key", commands.OW|commands.Update), commands.Int("ttl"), commands.Str("serialized-value"),
-				commands.Opt(commands.Flag("REPLACE").From("3.0.0")),
-				commands.Opt(commands.Flag("ABSTTL").From("5.0.0")),
-				commands.Opt(commands.Int("seconds").After("IDLETIME").From("5.0.0")),
-				commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}},
+		restoreRow("restore", "2.6.0", "Makes a key out of a payload of DUMP.", with(restore)),
+		asking(restoreRow("restore-asking", "3.0.0", "RESTORE, as a node of a Redis Cluster sends it when a key is migrated.", with(restore))),
 	}
+}
+
+// asking makes a row what Redis says of RESTORE-ASKING.
+func asking(row commands.Row) commands.Row {
+	row.Group, row.SysCmd, row.Flags = commands.Server, true, row.Flags|commands.Asking
+	return row
+}
+
+// restoreRow is RESTORE under one of its names.
+func restoreRow(name, since, summary string, run func(*commands.Ctx) error) commands.Row {
+	return commands.Row{Name: name, Group: commands.Generic, Since: since, Flags: commands.Write | commands.DenyOOM, Run: run,
+		Cats:       commands.CatDangerous,
+		Summary:    summary,
+		Complexity: "O(N) for N elements, O(N*log(N)) for a sorted set",
+		Args: []commands.Arg{commands.Key("key", commands.OW|commands.Update), commands.Int("ttl"), commands.Str("serialized-value"),
+			commands.Opt(commands.Flag("REPLACE").From("3.0.0")),
+			commands.Opt(commands.Flag("ABSTTL").From("5.0.0")),
+			commands.Opt(commands.Int("seconds").After("IDLETIME").From("5.0.0")),
+			commands.Opt(commands.Int("frequency").After("FREQ").From("5.0.0"))}}
 }
 
 func dump(c *commands.Ctx, host Host) error {
@@ -145,7 +160,7 @@ func restore(c *commands.Ctx, host Host) error {
 	if host.TrustsChecksums() {
 		r.payload = rdb.Reseal(r.payload)
 	}
-	value, err := persistence.ReadPayload(c.DB.Store(), r.payload)
+	value, err := persistence.ReadPayloadWarn(c.DB.Store(), r.payload, func(text string) { host.Warn(fmt.Sprintf("RESTORE %.64q: %s", r.key, text)) })
 	switch {
 	case errors.Is(err, rdb.ErrPayloadFooter):
 		return commands.ErrDumpPayload

@@ -167,7 +167,7 @@ func (s *Storage) received(got persistence.Loaded, err error) {
 		s.seeTokenLimit(got.TokenLimit)
 		s.loadedKeys, s.expiredKeys = got.Keys, got.Expired
 	}
-	s.seeTokens()
+	s.KeepArrived()
 	if s.loading.ended == nil { // the server is to end: what is on disk is whole
 		s.rebase(func(write func()) { s.loading.ended = s.host.Wait(write) })
 	}

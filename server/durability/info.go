@@ -89,7 +89,7 @@ type TokenInfo struct {
 
 // TokenInfo tells how the tokens stand.
 func (s *Storage) TokenInfo() TokenInfo {
-	return TokenInfo{Last: s.tokens.last, Kept: s.tokens.path != "", Err: s.tokens.err}
+	return TokenInfo{Last: s.LastToken(), Kept: s.tokens.path != "", Err: s.tokens.err}
 }
 
 // SyncTimes is how long the syncs of the log took since it was opened; nil: there is no log.

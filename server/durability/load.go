@@ -63,7 +63,6 @@ func (s *Storage) Load() error {
 // EndLoad makes the server one that is at work on what was loaded. It is called when the time that the load
 // has taken has passed in the store, too.
 func (s *Storage) EndLoad() error {
-	s.seeTokens()
 	if err := s.startTokens(); err != nil {
 		s.disown()
 		return err
@@ -140,9 +139,18 @@ func (s *Storage) readSnapshot(replace bool) (persistence.Loaded, error) {
 	return got, nil
 }
 
+// mostLoadWarnings bounds how many lines a snapshot causes in the log.
+const mostLoadWarnings = 100
+
 // loadOptions are how a snapshot is read.
 func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
-	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad,
+	warned := 0
+	warn := func(text string) {
+		if warned++; warned <= mostLoadWarnings {
+			s.logger.Warn(text, "file", s.loading.file)
+		}
+	}
+	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad, Warn: warn,
 		Functions: func(code [][]byte) error {
 			if err := s.host.LoadLibraries(code, replace); err != nil {
 				return &libraryError{err}
@@ -375,7 +383,6 @@ func (r replay) Command(argv [][]byte) error {
 	if err := r.replayer.Command(argv); err != nil {
 		return err
 	}
-	r.storage.SeeTokens(argv)
 	r.storage.found = persistence.History{} // until an annotation says where that leads to
 	return r.storage.delayLoad()
 }

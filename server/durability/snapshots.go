@@ -64,7 +64,7 @@ func (s *Storage) saveOptions() persistence.SaveOptions {
 	o := persistence.SaveOptions{
 		Compress: s.config.RDBCompression, Checksum: s.config.RDBChecksum,
 		CreatedS: s.store.NowMS() / 1000, Version: s.opts.Version, Functions: s.host.Libraries(),
-		TokenLimit: max(s.tokens.limit, s.tokens.last), EachKey: s.saveDelay(),
+		TokenLimit: max(s.tokens.limit, s.LastToken()), EachKey: s.saveDelay(),
 	}
 	// plant:save-token-limit
 	if s.opts.Place != nil {

@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"lockserver/commands"
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
 	"lockserver/store"
@@ -58,7 +57,7 @@ func readTokenLimit(path string) (int64, error) {
 		return 0, err
 	}
 	n, err := strconv.ParseInt(string(bytes.TrimSpace(b)), 10, 64)
-	if err != nil || n < 0 || n > commands.MaxToken {
+	if err != nil || n < 0 || n > store.MaxToken {
 		return 0, fmt.Errorf("%s: not a token limit: %.40q; bring the file back from a backup, or write a number into it that is above "+
 			"every token: if the clock has never run ahead, microseconds since 1970 an hour from now (date -d '1 hour' +%%s000000)", path, b)
 	}
@@ -106,7 +105,7 @@ func (t *tokens) next(nowUS, floor int64) int64 {
 // seen makes the next tokens higher than one that is in the data. A floor of which LOCK
 // would not start is passed over.
 func (t *tokens) seen(nowUS, token int64) {
-	if commands.TokenCanRise(nowUS, token) {
+	if store.TokenCanRise(nowUS, token) {
 		t.last = max(t.last, token)
 	}
 }
@@ -163,8 +162,24 @@ func (t *tokens) settle(r *reservation) {
 	}
 }
 
-// NextToken returns a token above every one before and above floor.
-func (s *Storage) NextToken(floor int64) int64 { return s.tokens.next(s.store.NowUS(), floor) }
+// NextToken returns a token above every one before, above all that have come into the data, and above floor.
+func (s *Storage) NextToken(floor int64) int64 {
+	s.tokens.last = max(s.tokens.last, s.store.HighestToken())
+	return s.tokens.next(s.store.NowUS(), floor)
+}
+
+// TokensArrived reports whether a token has come into the data that is above all that are known here.
+func (s *Storage) TokensArrived() bool { return s.store.HighestToken() > s.tokens.last }
+
+// KeepArrived makes the next tokens higher than those that have come into the data, over a restart as well:
+// the file is written at once if what it holds is below them.
+func (s *Storage) KeepArrived() {
+	t := &s.tokens
+	t.last = max(t.last, s.store.HighestToken())
+	if t.last > t.limit && t.path != "" && t.err == nil {
+		t.reserve(s.store.NowUS()) // after a failure the next try is due's
+	}
+}
 
 // reserveTokens raises the limit in the background, so that no lock waits for the disk.
 func (s *Storage) reserveTokens() {
@@ -196,21 +211,16 @@ func (s *Storage) seeTokenLimit(limit int64) {
 // SeeToken makes the next tokens higher than one, if it is one that can be.
 func (s *Storage) SeeToken(token int64) { s.seeTokenLimit(token) }
 
-// LastToken is the highest token that was given out, or seen.
-func (s *Storage) LastToken() int64 { return s.tokens.last }
+// LastToken is the highest token that was given out, or seen, or has come into the data.
+func (s *Storage) LastToken() int64 { return max(s.tokens.last, s.store.HighestToken()) }
 
 // ForgetTokens makes tokens begin anew, where no file keeps how high they were.
 func (s *Storage) ForgetTokens() {
 	if s.tokens.path == "" {
 		s.tokens.last = 0
+		s.store.ForgetTokens()
 	}
 }
-
-// SeeAllTokens makes the next tokens higher than those of all locks there are.
-func (s *Storage) SeeAllTokens() { s.seeTokens() }
-
-// SeeTokens makes the next tokens higher than those that a command gives locks.
-func (s *Storage) SeeTokens(argv [][]byte) { s.seeTokenLimit(aof.TokenIn(argv)) }
 
 // NotePlace states in the log where the data stands in a history of replication.
 func (s *Storage) NotePlace(at persistence.History) {
@@ -221,22 +231,10 @@ func (s *Storage) NotePlace(at persistence.History) {
 
 // startTokens keeps the limit in the directory from now on, if something may be written there.
 func (s *Storage) startTokens() error {
+	s.KeepArrived()
 	if s.own == nil {
 		return nil
 	}
 	_, err := s.tokens.keepIn(s.own.dir, s.store.NowUS())
 	return err
-}
-
-// seeTokens makes the next tokens higher than those of the locks that were loaded: the data may come
-// from elsewhere, without the file.
-func (s *Storage) seeTokens() {
-	for db := range s.store.Len() {
-		s.store.DB(db).EachToken(func(key string, r store.Ref) bool {
-			if token := store.TokenOf(r.Hash()); token > 0 {
-				s.tokens.seen(s.store.NowUS(), token)
-			}
-			return true
-		})
-	}
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"lockserver/commands"
+	"lockserver/store"
 )
 
 // limitIn is the limit that a directory holds.
@@ -42,7 +42,7 @@ func TestTokensInTheData(t *testing.T) {
 	var tokens tokens
 	tokens.seen(atUS, atUS+1000)
 	require.EqualValues(t, atUS+1001, tokens.next(atUS, 0))
-	tokens.seen(atUS, commands.MaxToken)
+	tokens.seen(atUS, store.MaxToken)
 	require.EqualValues(t, atUS+1002, tokens.next(atUS, 0))
 }
 

@@ -304,6 +304,9 @@ func (s *Stream) deletedSince(id ID) bool {
 	return s.length > 0 && !s.maxDeleted.IsZero() && !s.maxDeleted.Less(s.firstID) && !s.maxDeleted.Less(id)
 }
 
+// Ordinal is what a group that stands at id has read, if nothing says so: see EntriesRead.
+func (s *Stream) Ordinal(id ID) int64 { return s.ordinal(id) }
+
 // ordinal returns which of all entries ever added id is, or would be if it had been one: UnknownRead if that
 // cannot be told without counting, because entries in between were deleted.
 func (s *Stream) ordinal(id ID) int64 {

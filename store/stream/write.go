@@ -145,6 +145,18 @@ func (s *Stream) Delete(id ID) bool {
 	return true
 }
 
+// NodeContent is what a node holds: how many living entries, and the ID of the last of them.
+type NodeContent struct {
+	Entries int
+	Last    ID
+}
+
+// InspectNode reads a node from a snapshot file: see AppendNode.
+func InspectNode(master ID, list []byte) (NodeContent, error) {
+	in, err := inspect(master, list)
+	return NodeContent{in.live, in.last}, err
+}
+
 // AppendNode appends a node from a snapshot file: its master ID and its bytes,
 // which the stream keeps and writes to. Length, first ID and last ID follow; the numbers that are
 // not in the nodes are set afterwards with SetID. The error, which wraps

@@ -89,7 +89,7 @@ func (p *pair) madeItsOwnWay(s step) bool {
 	switch s.name {
 	case "sunionstore", "sdiffstore":
 		return p.isMixed(s.args[1])
-	case "restore":
+	case "restore", "restore-asking":
 		return p.redis.watch.Do("TYPE", s.args[1]).Str == "list"
 	}
 	return false

@@ -276,7 +276,7 @@ func perSecond(a *commands.Arg) int64 {
 
 func (g *generator) integerFor(row *commands.Row, a *commands.Arg) string {
 	switch {
-	case row.Name == "restore" && a.Name == "seconds": // D5: a refused write would show
+	case (row.Name == "restore" || row.Name == "restore-asking") && a.Name == "seconds": // D5: a refused write would show
 		return g.pick([]string{"0", "0", "-1", "1.5", "x"})
 	case strings.Contains(a.Name, "seconds"):
 		return g.timeToLive(perSecond(a))

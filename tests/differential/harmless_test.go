@@ -76,7 +76,7 @@ func harmless(row *commands.Row, args []string) []string {
 				args[i] = "-50"
 			}
 		}
-		if isInt && 0 < n && n < 1_000_000 && (setsDeadline(row) || row.Name == "restore" && i == 1) {
+		if isInt && 0 < n && n < 1_000_000 && (setsDeadline(row) || (row.Name == "restore" || row.Name == "restore-asking") && i == 1) {
 			args[i] = strconv.FormatInt(n+1_000_000, 10)
 		}
 	}

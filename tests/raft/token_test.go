@@ -49,3 +49,18 @@ func TestTokensOfLocksThatAreGone(t *testing.T) {
 	require.Greater(t, g.do("LOCK", "door", "carol", "PX", "60000").Int, again, "after a start from snapshots")
 	g.same()
 }
+
+// TestTokensThatArrive: a token that RESTORE brought is known to the next leader when its lock is gone.
+func TestTokensThatArrive(t *testing.T) {
+	t.Parallel()
+	g := newGroup(t, 3, nil)
+	g.leader()
+	high := time.Now().Add(50 * time.Minute).UnixMicro()
+	g.do("HSET", "src", "alice", "1", "$token", fmt.Sprint(high))
+	require.Equal(t, "OK", g.do("RESTORE", "door", "0", g.do("DUMP", "src").Str).Str)
+	require.EqualValues(t, 2, g.do("DEL", "src", "door").Int)
+	g.same()
+	next := g.others(g.leader())[0]
+	require.Equal(t, "OK", g.leader().ask("RAFT", "TRANSFER", next.peer.ID).Str)
+	require.Greater(t, g.leader(next).ask("LOCK", "another", "bob", "PX", "60000").Int, high)
+}

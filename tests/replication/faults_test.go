@@ -3,8 +3,10 @@ package replication
 import (
 	"bufio"
 	"fmt"
+	"io"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,6 +93,32 @@ func TestMastersThatLie(t *testing.T) {
 			inStep(t, master, replica)
 		})
 	}
+}
+
+// TestMasterSendsScripts: Redis 6 and older send SCRIPT LOAD and SCRIPT FLUSH, also in transactions. The link
+// goes on, and the scripts are known.
+func TestMasterSendsScripts(t *testing.T) {
+	replica := start(t, server.Options{EventLoops: true})
+	var asked atomic.Int32
+	command := func(args ...string) (b string) {
+		b = fmt.Sprintf("*%d\r\n", len(args))
+		for _, a := range args {
+			b += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
+		}
+		return b
+	}
+	replica.follow(liar(t, func(conn net.Conn) {
+		asked.Add(1)
+		const code = "return redis.call('set','foo','bar')"
+		_, _ = conn.Write([]byte(empty + command("SELECT", "0") + command("SCRIPT", "LOAD", "return 1") + command("SCRIPT", "FLUSH") +
+			command("MULTI") + command("SCRIPT", "LOAD", code) + command("EXEC") +
+			command("SET", "foo", "bar")))
+		_, _ = io.Copy(io.Discard, conn)
+	}))
+	eventually(t, "all has come", func() bool { return replica.Do("GET", "foo").Str == "bar" })
+	require.EqualValues(t, 1, replica.Do("SCRIPT", "EXISTS", "2fa2b029f72572e803ff55a09b1282699aecae6a").Elems[0].Int)
+	require.Equal(t, "up", replica.info("master_link_status"))
+	require.EqualValues(t, 1, asked.Load(), "one synchronization")
 }
 
 // empty is a synchronization with no data, behind which commands may stand.
