@@ -53,8 +53,8 @@ func (c *Client) TryLock(ctx context.Context, key string, options ...Option) (*L
 	return c.acquire(ctx, wish{keys: []string{key}, tries: true}, options)
 }
 
-// RLock takes the lock at key shared: others may hold it shared at the same time, and nobody exclusively. It is
-// bounded as [Client.Lock] is.
+// RLock takes the lock at key shared: others may hold it shared at the same time, and nobody exclusively.
+// It is bounded as [Client.Lock] is.
 func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}, shared: true}, options)
 }
@@ -162,8 +162,8 @@ func (l *Lock) over() error {
 // Unlock releases the lock, once for each time that it was taken; a second call for the same Lock does
 // nothing. It fails with a [*LostError] if the lock was lost before, and with the error of the connection if
 // nobody answered: then it is done as soon as the server can be reached. It returns at the end of ctx.
-// Without a deadline it waits for other calls of the same owner for the same key, which are bounded themselves, and
-// then for up to [Timeout].
+// Without a deadline it waits for other calls of the same owner for the same key, which are bounded
+// themselves, and then for up to [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
 	h := l.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
