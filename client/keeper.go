@@ -16,8 +16,8 @@ import (
 type keeper struct {
 	client *Client
 	lease  time.Duration // of a lock that the server renews
-	// closing ends when Close is called, and with it what waits for a lock; ended ends when Close has released
-	// what was held, and with it the connection.
+	// closing ends when Close is called, and with it what waits for a lock; ended ends when Close has
+	// released what was held, and with it the connection.
 	closing, ended context.Context
 	shut, end      context.CancelFunc
 	gone           chan struct{} // closed when run has returned

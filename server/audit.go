@@ -77,21 +77,21 @@ func auditedRun(name string, run func(*commands.Ctx) error) func(*commands.Ctx) 
 		return run
 	case name == "shutdown":
 		return func(c *commands.Ctx) error {
-			audit(c, name)
+			auditCommand(c, name)
 			return run(c)
 		}
 	}
 	return func(c *commands.Ctx) error {
 		err := run(c)
 		if err == nil {
-			audit(c, name)
+			auditCommand(c, name)
 		}
 		return err
 	}
 }
 
-// audit logs a command of a client: not one that a log, a master or the group brings.
-func audit(c *commands.Ctx, name string) {
+// auditCommand logs a command of a client: not one that a log, a master or the group brings.
+func auditCommand(c *commands.Ctx, name string) {
 	s, ok := c.Session.(*session)
 	if !ok || s.isMaster {
 		return

@@ -26,8 +26,8 @@ func WriteGuarded(ctx context.Context, client *redis.Client, lock string, token 
 	return err
 }
 
-// FencedSchema is a table whose rows remember the highest token whose holder has read or written them. A token
-// needs 64 bits: in PostgreSQL that is BIGINT, not INTEGER.
+// FencedSchema is a table whose rows remember the highest token whose holder has read or written them. A
+// token needs 64 bits: in PostgreSQL that is BIGINT, not INTEGER.
 const FencedSchema = `
 CREATE TABLE IF NOT EXISTS prices (
 	item  TEXT PRIMARY KEY,
