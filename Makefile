@@ -386,6 +386,12 @@ metrics: build need-oracle need-prometheus ## what redis_exporter finds here and
 examples: ## vet, lint and test the programs in examples/, which are a module of their own
 	cd examples && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./... && $(GO) test -race ./...
 
+.PHONY: fence-postgres
+fence-postgres: ## the SQL fence of examples/locks on PostgreSQL (POSTGRES=postgresql://user@host/database; needs psql)
+	@command -v psql >/dev/null || { echo "fence-postgres: psql is missing" >&2; exit 1; }
+	@test -n "$(POSTGRES)" || { echo "fence-postgres: say which database: POSTGRES=postgresql://..." >&2; exit 1; }
+	psql -X -q "$(POSTGRES)" -f examples/locks/fenced_postgres.sql
+
 comparison: build ## redsync, redislock, rueidislock, etcd and client, stopped, cut off and restarted: is the table in docs/LOCKS.md true? (LOCKSERVER=program)
 	cd tests/comparison && $(GO) mod tidy -diff && $(GO) vet ./... && $(GO) run $(STATICCHECK) ./...
 	cd tests/comparison && $(GO) test -count=1 -v -parallel 15 $(if $(findstring redis-server,$(LOCKSERVER)),-skip 'TestComparison/^client$$') .

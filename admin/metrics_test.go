@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
@@ -112,4 +113,22 @@ func TestEveryMetricIsDescribed(t *testing.T) {
 			require.True(t, described[words[2]], words[2])
 		}
 	}
+}
+
+// TestOldestWait: a wait that has not ended is seen, and grows.
+func TestOldestWait(t *testing.T) {
+	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	srv, err := server.New(server.Options{Clock: clock})
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	p, c, waits := open(t, srv), testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
+	c.Do("LOCK", "k", "a", "PX", "86400000")
+	waits.Send("LOCK", "k", "b", "WAIT", "0")
+	require.Eventually(t, func() bool { return len(c.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	clock.Advance(10 * time.Minute)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 600\n")
+	c.Do("UNLOCK", "k", "a")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
 }

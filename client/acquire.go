@@ -35,14 +35,20 @@ func (c *Client) acquire(ctx context.Context, w wish, options []Option) (*Lock, 
 // try takes the lock for the task that ctx belongs to.
 func (c *Client) try(ctx context.Context, w wish) (*Lock, error) {
 	if ctx.Err() != nil {
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx)
 	}
-	if w.wait > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, w.wait, ErrNotAcquired)
-		defer cancel()
+	if c.keeper.isClosed() {
+		return nil, ErrClosed
+	}
+	limited, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(c.keeper.closing, func() { cancel(ErrClosed) })()
+	if w.wait <= 0 {
 		return c.tryFor(ctx, limited, w)
 	}
-	return c.tryFor(ctx, ctx, w)
+	waits, stop := context.WithTimeoutCause(limited, w.wait, ErrNotAcquired)
+	defer stop()
+	return c.tryFor(ctx, waits, w)
 }
 
 // tryFor waits for the lock as long as limited; the lock has ctx.
@@ -52,17 +58,18 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 		t.leave()
 		return nil, err
 	}
-	defer t.exit(w.keys)
 	h, err := t.has(w)
-	if err != nil {
-		t.leave()
-		return nil, err
-	}
-	if h != nil {
+	if err == nil && h != nil {
 		if l := h.take(ctx, w.keys); l != nil {
+			t.exit(w.keys)
 			t.leave() // the hold is a user
 			return l, nil
 		}
+	}
+	if err != nil {
+		t.exit(w.keys)
+		t.leave()
+		return nil, err
 	}
 	began := time.Now()
 	tokens, waited, err := c.ask(limited, t, w)
@@ -70,23 +77,52 @@ func (c *Client) tryFor(ctx, limited context.Context, w wish) (*Lock, error) {
 		began = time.Now()
 		err = c.begin(limited, t, w, tokens)
 	}
-	v := t.vouched
 	if err == nil {
-		select {
-		case <-v.done:
-			err = v.err
-		case <-limited.Done():
-			err = context.Cause(limited)
-		}
+		err = c.vouchedFor(limited, t)
 	}
 	if err != nil {
-		if tokens != nil || !isReply(err) && !errors.Is(err, ErrNotAcquired) || limited.Err() != nil {
-			c.keeper.owe(w.undo(t.owner))
-		}
-		t.leave()
+		doubtful := tokens != nil || !isReply(err) && !errors.Is(err, ErrNotAcquired) || limited.Err() != nil
+		c.giveBack(t, w, err, doubtful)
 		return nil, err
 	}
+	defer t.exit(w.keys)
 	return t.hold(ctx, w, tokens, began)
+}
+
+// vouchedFor waits until the server has said that the connection vouches for the task's owner.
+func (c *Client) vouchedFor(ctx context.Context, t *task) error {
+	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
+	defer cancel()
+	select {
+	case <-t.vouched.done:
+		return t.vouched.err
+	case <-limited.Done():
+		return ended(limited)
+	}
+}
+
+// giveBack ends a call that has no lock. In doubt the server may have given it, or may do so when the
+// library's command gets there. Until it was released after that, the task does not ask for the keys again:
+// that release would end the new lock.
+func (c *Client) giveBack(t *task, w wish, why error, doubtful bool) {
+	if !doubtful {
+		t.exit(w.keys)
+		t.leave()
+		return
+	}
+	undo := w.undo(t.owner)
+	c.keeper.owe(undo, func() {
+		defer t.leave()
+		var late *unanswered
+		if !errors.As(why, &late) {
+			t.exit(w.keys)
+			return
+		}
+		go func() {
+			<-late.back
+			c.keeper.owe(undo, func() { t.exit(w.keys) })
+		}()
+	})
 }
 
 // has returns the hold that covers the wish already; nil: none does. It is an error if one does in part: on
@@ -163,15 +199,16 @@ func (c *Client) ask(ctx context.Context, t *task, w wish) (tokens []int64, wait
 	}
 	for attempt := 0; ; attempt++ {
 		tokens, err = c.await(ctx, words)
-		if isReply(err) || errors.Is(err, ErrNotAcquired) || ctx.Err() != nil {
+		if isReply(err) || errors.Is(err, ErrNotAcquired) || errors.Is(err, ErrNoAnswer) || ctx.Err() != nil {
 			return tokens, true, replied(err)
 		}
 		select { // the connection broke, and the place in the queue is gone
 		case <-time.After(pauses[min(attempt, len(pauses)-1)]):
 		case <-ctx.Done():
-			return nil, true, context.Cause(ctx)
-		case <-c.keeper.ended.Done():
-			return nil, true, ErrClosed
+			return nil, true, ended(ctx)
+		}
+		if c.keeper.quiet() > c.keeper.sureFor() {
+			return nil, true, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 		}
 	}
 }
@@ -205,43 +242,72 @@ func (c *Client) await(ctx context.Context, words []string) ([]int64, error) {
 	if end, limited := ctx.Deadline(); limited {
 		ms = max(1, (time.Until(end) + time.Millisecond - 1).Milliseconds())
 	}
-	stop := context.AfterFunc(c.keeper.ended, func() { conn.close(ErrClosed) })
 	patient, cancel := pastDeadline(ctx)
-	defer cancel()
+	defer cancel(nil)
+	go c.listen(patient, func() { cancel(ErrNoAnswer) })
 	v, err := conn.do(patient, append(words, "WAIT", strconv.FormatInt(ms, 10))...)
-	switch stopped := stop(); {
-	case !isReply(err): // broken, or to a server that does not lead
-		conn.close(errBroken)
-	case stopped:
+	if isReply(err) {
 		c.spares.give(conn)
+	} else { // broken, or to a server that does not lead
+		conn.close(errBroken)
 	}
 	switch {
 	case !isReply(err) && ctx.Err() != nil:
-		return nil, context.Cause(ctx)
+		return nil, ended(ctx)
 	case err != nil:
 		return nil, err
 	case v.IsNull():
-		return nil, ErrNotAcquired
+		return nil, notAcquired(ctx)
 	}
 	return tokensOf(plain(v)), nil
+}
+
+// listen calls away when the server has not answered the client for as long as leases are sure to last, if
+// that is before the end of ctx: a wait can not tell a server that lives from one that does not.
+func (c *Client) listen(ctx context.Context, away func()) {
+	began, tick := time.Now(), time.NewTicker(c.keeper.lease/6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if min(time.Since(began), c.keeper.quiet()) > c.keeper.sureFor() {
+				away()
+				return
+			}
+		}
+	}
+}
+
+// notAcquired is the error of a wait that the server has ended: that of ctx's end, which is at hand, or
+// ErrNotAcquired if an operator has ended the wait.
+func notAcquired(ctx context.Context) error {
+	end, limited := ctx.Deadline()
+	if !limited || time.Until(end) > lateReply {
+		return ErrNotAcquired
+	}
+	<-ctx.Done()
+	return ended(ctx)
 }
 
 // lateReply is how long behind the end of a wait the server's answer is waited for.
 const lateReply = time.Second
 
 // pastDeadline is ctx with a later deadline: it is the server that ends a wait.
-func pastDeadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	end, limited := ctx.Deadline()
-	if !limited {
-		return ctx, func() {}
-	}
-	later, cancel := context.WithDeadline(context.WithoutCancel(ctx), end.Add(lateReply))
+func pastDeadline(ctx context.Context) (context.Context, context.CancelCauseFunc) {
+	later, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if ctx.Err() == context.Canceled {
-			cancel()
+			cancel(context.Cause(ctx))
 		}
 	})
-	return later, func() { stop(); cancel() }
+	end, limited := ctx.Deadline()
+	if !limited {
+		return later, func(why error) { stop(); cancel(why) }
+	}
+	timed, free := context.WithDeadline(later, end.Add(lateReply))
+	return timed, func(why error) { stop(); cancel(why); free() }
 }
 
 // plain is a reply as Server.Do would return it, as far as locks go.

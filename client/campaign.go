@@ -9,8 +9,8 @@ import (
 
 // Campaign has lead run while the caller is the only one who holds the lock at key: the leader. It waits
 // until it is, however long that takes, and campaigns again when the lead was lost, which ends the context
-// that lead was given; lead must return then. Campaign returns what lead does while it leads, or the cause
-// of ctx's end.
+// that lead was given; lead must return then. Campaign returns what lead does while it leads, the cause of
+// ctx's end, or [ErrClosed] after [Client.Close]. A server that does not answer is asked again until then.
 func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context.Context) error) error {
 	for attempt := 0; ; attempt++ {
 		l, err := c.Lock(ctx, key)
@@ -40,8 +40,9 @@ func (c *Client) Campaign(ctx context.Context, key string, lead func(ctx context
 	}
 }
 
-// Locker is the lock at key as a [sync.Locker], for code that takes one. Lock waits as long as ctx, and
-// panics if the lock cannot be had by then; Unlock panics if the lock was lost. Like a mutex it is for any
+// Locker is the lock at key as a [sync.Locker], for code that takes one. Lock waits as [Client.Lock] does,
+// and panics if the lock cannot be had by then; Unlock panics if the lock was lost, and is bounded by
+// [Timeout]. Like a mutex it is for any
 // number of goroutines, and not reentrant.
 func (c *Client) Locker(ctx context.Context, key string) sync.Locker {
 	return &locker{client: c, ctx: ctx, key: key}

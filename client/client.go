@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ type Client struct {
 	server Server
 	name   string // begins the owners' names; unlike that of any other client
 	hooks  Hooks
+	limit  time.Duration // of a call that waits for an answer and not for a lock
 	spares spares
 	keeper *keeper
 }
@@ -26,6 +28,13 @@ type Setting func(*Client)
 // Name begins the names of the owners, which operators see: "billing" gives "billing:<random>:<number>".
 // Without it the name of the connection and the owners is "lock".
 func Name(name string) Setting { return func(c *Client) { c.name = name } }
+
+// Timeout bounds how long a call waits for answers of the server, all attempts together: 5 s without it.
+// The time that [Client.Lock] waits for another holder does not count: see there.
+func Timeout(d time.Duration) Setting { return func(c *Client) { c.limit = d } }
+
+// defaultLimit is the Timeout of a client that was given none.
+const defaultLimit = 5 * time.Second
 
 // Hooks are told what becomes of locks, for metrics and logs. Each may be nil; they are called by goroutines
 // of the client and must return soon.
@@ -53,7 +62,7 @@ func (h *Hooks) connected(err error) {
 func Observe(hooks Hooks) Setting { return func(c *Client) { c.hooks = hooks } }
 
 // New returns a client that speaks through rdb, which stays the caller's, and says at once if the server
-// lacks the native commands ([ErrNotLockserver]) or cannot be reached.
+// lacks the native commands ([ErrNotLockserver]) or cannot be reached. It returns within [Timeout].
 func New(rdb *redis.Client, settings ...Setting) (*Client, error) {
 	return NewWith(goRedis{rdb}, settings...)
 }
@@ -68,9 +77,12 @@ func NewCluster(rdb *redis.ClusterClient, settings ...Setting) (*Client, error) 
 
 // NewWith is [New] for any client library.
 func NewWith(server Server, settings ...Setting) (*Client, error) {
-	c := &Client{server: server, name: "lock"}
+	c := &Client{server: server, name: "lock", limit: defaultLimit}
 	for _, set := range settings {
 		set(c)
+	}
+	if c.limit <= 0 {
+		return nil, fmt.Errorf("a timeout of %v is no time", c.limit)
 	}
 	c.name += ":" + strings.ToLower(rand.Text()[:16])
 	k, err := newKeeper(c)
@@ -81,8 +93,11 @@ func NewWith(server Server, settings ...Setting) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections of the client, not that of the library. What is still held counts as lost, and
-// the server lets go of it at the end of its lease.
+// Close releases what is still held and ends the connections of the client, but not those of the library.
+// The locks' contexts end first, by a [*LostError] for which errors.Is(err, ErrClosed) holds, and calls that
+// wait for a lock return [ErrClosed], as every later call does. Close returns within [Timeout]. A lock that
+// the server has not answered for by then ends with its lease, at the latest after the connection of the
+// library that took it has ended.
 func (c *Client) Close() {
 	c.keeper.close()
 	c.spares.close()
@@ -91,21 +106,77 @@ func (c *Client) Close() {
 // pauses are those between the attempts of a command that may be sent twice.
 var pauses = []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond}
 
-// again sends a command that may be sent twice until the server has answered, or often enough.
+// again sends a command that may be sent twice until the server has answered, or often enough, or the
+// client's limit is over. An error may be an [unanswered].
 func (c *Client) again(ctx context.Context, words []string) (any, error) {
+	if c.keeper.isClosed() {
+		return nil, ErrClosed
+	}
+	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
+	defer cancel()
+	return c.untilAnswered(limited, words)
+}
+
+// untilAnswered is again for a closed client, too, and limited by its context alone.
+func (c *Client) untilAnswered(limited context.Context, words []string) (any, error) {
 	args := make([]any, len(words))
 	for i, word := range words {
 		args[i] = word
 	}
 	for attempt := 0; ; attempt++ {
-		reply, err := c.server.Do(ctx, args...)
-		if isReply(err) || attempt == len(pauses) || ctx.Err() != nil {
+		reply, err := c.once(limited, args)
+		if isReply(err) || attempt == len(pauses) || limited.Err() != nil {
 			return reply, replied(err)
 		}
 		select {
 		case <-time.After(pauses[attempt]):
-		case <-ctx.Done():
-			return nil, errors.Join(context.Cause(ctx), err)
+		case <-limited.Done():
+			return nil, fmt.Errorf("%w: %w", ended(limited), err)
 		}
 	}
+}
+
+// once sends a command by the library, and returns at the end of ctx even if the library does not: go-redis
+// reads an answer for as long as its ReadTimeout. The error is an [unanswered] then.
+func (c *Client) once(ctx context.Context, args []any) (any, error) {
+	type answer struct {
+		reply any
+		err   error
+	}
+	came, back := make(chan answer, 1), make(chan struct{})
+	go func() {
+		defer close(back)
+		reply, err := c.server.Do(ctx, args...)
+		came <- answer{reply, err}
+	}()
+	select {
+	case a := <-came:
+		if a.err != nil && !isReply(a.err) && ctx.Err() != nil {
+			return nil, fmt.Errorf("%w: %w", ended(ctx), a.err)
+		}
+		return a.reply, a.err
+	case <-ctx.Done():
+		return nil, &unanswered{ended(ctx), back}
+	}
+}
+
+// unanswered is the error of a command whose call has ended before the library returned: it may still be
+// sent.
+type unanswered struct {
+	error
+	back <-chan struct{} // closed when the library has returned
+}
+
+// Unwrap implements the interface of errors.Is.
+func (u *unanswered) Unwrap() error { return u.error }
+
+// ended is why a context has ended, for which errors.Is with the context's own error holds, too: the cause
+// that a caller has given alone would hide that it was the deadline. The limits of this package are no
+// deadline of the caller's.
+func ended(ctx context.Context) error {
+	cause, err := context.Cause(ctx), ctx.Err()
+	if errors.Is(cause, err) || errors.Is(cause, ErrNotAcquired) || errors.Is(cause, ErrNoAnswer) || errors.Is(cause, ErrClosed) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", cause, err)
 }

@@ -21,6 +21,8 @@ var (
 	ErrHeldOtherwise = errors.New("some of the keys are held by the same task in another way")
 	// ErrNotLockserver says that the server lacks the native commands, as Redis does.
 	ErrNotLockserver = errors.New("the server has no LOCK.ATTACH: it is no lockserver, or one of another version")
+	// ErrNoAnswer says that the server has not answered in time. What it was asked may have been done.
+	ErrNoAnswer = errors.New("the server does not answer")
 	// ErrClosed says that the client was closed.
 	ErrClosed = errors.New("the client is closed")
 )
@@ -30,6 +32,7 @@ const (
 	expired     = "expired" // the server's word, too
 	stale       = "stale"
 	unreachable = "unreachable"
+	closed      = "closed"
 )
 
 // LostError tells of a lock that was lost. errors.Is(err, ErrLost) holds for it.
@@ -38,7 +41,7 @@ type LostError struct {
 	Token int64
 	// Reason is the server's: "expired", "forced" (LOCK.FORCE), "overwritten", "deleted"; or "unreachable":
 	// the server did not answer until a moment at which the lease may have ended; or "stale": the server
-	// says that the lock has another holder by now.
+	// says that the lock has another holder by now; or "closed": by [Client.Close].
 	Reason string
 }
 
@@ -47,7 +50,9 @@ func (e *LostError) Error() string {
 }
 
 // Is implements the interface of errors.Is.
-func (e *LostError) Is(target error) bool { return target == ErrLost }
+func (e *LostError) Is(target error) bool {
+	return target == ErrLost || target == ErrClosed && e.Reason == closed
+}
 
 // replied returns an error reply in the words of this package.
 func replied(err error) error {

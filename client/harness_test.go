@@ -28,6 +28,7 @@ type network struct {
 	by    func() net.Conn // not nil: who answers instead of srv
 	mute  bool            // what is sent is lost, and nobody is told
 	deaf  bool            // the next answer is lost, and its connection breaks
+	late  time.Duration   // what is sent arrives so much later
 }
 
 // conn is a connection of a network's.
@@ -46,8 +47,9 @@ func (c *conn) Close() error {
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (int, error) {
 	c.of.mu.Lock()
-	mute := c.of.mute
+	mute, late := c.of.mute, c.of.late
 	c.of.mu.Unlock()
+	time.Sleep(late)
 	if mute {
 		return len(p), nil
 	}
@@ -99,6 +101,13 @@ func (n *network) connect(srv *server.Server) {
 func (n *network) silence() {
 	n.mu.Lock()
 	n.mute = true
+	n.mu.Unlock()
+}
+
+// delay has what is sent from now on arrive so much later.
+func (n *network) delay(by time.Duration) {
+	n.mu.Lock()
+	n.late = by
 	n.mu.Unlock()
 }
 

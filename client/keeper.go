@@ -16,9 +16,11 @@ import (
 type keeper struct {
 	client *Client
 	lease  time.Duration // of a lock that the server renews
-	ended  context.Context
-	end    context.CancelFunc
-	gone   chan struct{} // closed when run has returned
+	// closing ends when Close is called, and with it what waits for a lock; ended ends when Close has
+	// released what was held, and with it the connection.
+	closing, ended context.Context
+	shut, end      context.CancelFunc
+	gone           chan struct{} // closed when run has returned
 
 	mu       sync.Mutex
 	wire     *wire // nil: there is none
@@ -27,9 +29,17 @@ type keeper struct {
 	spent    []string         // owners that nobody is any more, for whom the server still has the connection vouch
 	holds    map[int64]*hold  // by token
 	strays   map[int64]string // losses of tokens that nobody has registered yet, by their reason
-	unpaid   [][]string       // commands that have to be done and were not answered
+	unpaid   []debt           // commands that have to be done and were not answered
+	debts    int              // unpaid and sent
+	free     chan struct{}    // not nil: closed when there are no debts
 	made     uint64           // owners so far
 	answered time.Time        // when the server has answered for the last time
+}
+
+// debt is a command that has to be done, with what is to happen then; nil: nothing.
+type debt struct {
+	words []string
+	paid  func()
 }
 
 // vouched is an owner for whom the connection vouches. done is closed when the server has said so for the
@@ -56,13 +66,18 @@ const (
 func newKeeper(c *Client) (*keeper, error) {
 	k := &keeper{client: c, lease: defaultLease, gone: make(chan struct{}), owners: make(map[string]*vouched),
 		holds: make(map[int64]*hold), strays: make(map[int64]string)}
+	k.closing, k.shut = context.WithCancel(context.Background())
 	k.ended, k.end = context.WithCancel(context.Background())
-	w, err := k.connect(k.ended)
+	limited, cancel := context.WithTimeoutCause(k.ended, c.limit, ErrNoAnswer)
+	defer cancel()
+	w, err := k.connect(limited)
 	if err != nil {
+		k.shut()
 		k.end()
 		return nil, err
 	}
-	if v, err := w.do(k.ended, "CONFIG", "GET", "lock-watchdog-timeout"); err == nil && len(v.Elems) == 2 {
+	v, err := w.do(limited, "CONFIG", "GET", "lock-watchdog-timeout")
+	if err == nil && len(v.Elems) == 2 {
 		if ms, err := strconv.Atoi(v.Elems[1].Str); err == nil {
 			k.lease = time.Duration(ms) * time.Millisecond
 		}
@@ -97,12 +112,14 @@ func (k *keeper) connect(ctx context.Context) (*wire, error) {
 }
 
 // takeUp tells a new connection of what was there before.
-func (k *keeper) takeUp(ctx context.Context, w *wire, owners map[string]*vouched, unpaid [][]string) error {
+func (k *keeper) takeUp(ctx context.Context, w *wire, owners map[string]*vouched, unpaid []debt) error {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	for _, words := range unpaid {
-		k.owe(words)
+	k.mu.Lock()
+	for _, d := range unpaid {
+		k.send(d)
 	}
+	k.mu.Unlock()
 	if len(owners) == 0 { // it asks whether there is such a command
 		_, err := w.do(ctx, "LOCK.DETACH", k.client.name)
 		return err
@@ -206,6 +223,13 @@ func (k *keeper) watch(w *wire) {
 	}
 }
 
+// quiet is for how long the server has not answered.
+func (k *keeper) quiet() time.Duration {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return time.Since(k.answered)
+}
+
 // hear notes that the server has answered.
 func (k *keeper) hear() {
 	k.mu.Lock()
@@ -297,38 +321,93 @@ func (k *keeper) dismiss() {
 	k.spent = nil
 }
 
-// owe has a command done, now or as soon as there is a connection, until it was answered.
-func (k *keeper) owe(words []string) {
+// owe has a command done, now or as soon as there is a connection, until it was answered. It calls paid then,
+// if that is not nil.
+func (k *keeper) owe(words []string, paid func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.debts++
+	k.send(debt{words, paid})
+}
+
+// send has a debt paid; the caller holds mu.
+func (k *keeper) send(d debt) {
 	w := k.wire
-	if w == nil {
-		k.unpaid = append(k.unpaid, words)
+	switch {
+	case w != nil:
+		came := w.send(d.words...)
+		go k.collect(d, w, came)
+	case k.ended.Err() != nil: // no connection will be made any more
+		go k.payLate(d)
+	default:
+		k.unpaid = append(k.unpaid, d)
+	}
+}
+
+// collect waits for the answer to a command that was owed.
+func (k *keeper) collect(d debt, w *wire, came <-chan answer) {
+	a := <-came
+	if isReply(a.err) {
+		k.done(d)
 		return
 	}
-	came := w.send(words...)
-	go func() {
-		a := <-came
-		if isReply(a.err) || k.ended.Err() != nil {
-			return
-		}
-		k.mu.Lock()
-		broken := k.wire == w
-		if broken {
-			k.unpaid = append(k.unpaid, words)
-		}
-		k.mu.Unlock()
-		w.close(a.err) // it may be one to a server that does not lead
-		if !broken {
-			k.owe(words)
-		}
-	}()
+	w.close(a.err) // it may be one to a server that does not lead
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.wire == w && k.ended.Err() == nil {
+		k.unpaid = append(k.unpaid, d)
+		return
+	}
+	if k.wire == w {
+		k.wire = nil
+	}
+	k.send(d)
+}
+
+// payLate has the library send a command that was owed when the client was closed.
+func (k *keeper) payLate(d debt) {
+	limited, cancel := context.WithTimeoutCause(context.Background(), k.client.limit, ErrNoAnswer)
+	defer cancel()
+	_, _ = k.client.untilAnswered(limited, d.words)
+	k.done(d)
+}
+
+// done notes that a debt is paid, or that nothing more can be done for it.
+func (k *keeper) done(d debt) {
+	k.mu.Lock()
+	k.debts--
+	if k.debts == 0 && k.free != nil {
+		close(k.free)
+		k.free = nil
+	}
+	k.mu.Unlock()
+	if d.paid != nil {
+		d.paid()
+	}
+}
+
+// noDebts returns a channel that is closed when there are no debts.
+func (k *keeper) noDebts() <-chan struct{} {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.free == nil {
+		k.free = make(chan struct{})
+	}
+	free := k.free
+	if k.debts == 0 {
+		close(free)
+		k.free = nil
+	}
+	return free
 }
 
 // keep registers a hold; false: it is lost already.
 func (k *keeper) keep(h *hold) (reason string, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if k.closing.Err() != nil {
+		return closed, false
+	}
 	for _, token := range h.tokens {
 		if reason, lost := k.strays[token]; lost {
 			return reason, false
@@ -359,17 +438,40 @@ func (k *keeper) sync(ctx context.Context) {
 	if w == nil {
 		return
 	}
+	limited, cancel := context.WithTimeout(ctx, k.client.limit)
+	defer cancel()
 	select {
 	case <-w.send("PING"):
-	case <-ctx.Done():
+	case <-limited.Done():
 	}
 }
 
-// close ends the connection. What is held counts as lost.
+// isClosed reports whether Close was called.
+func (k *keeper) isClosed() bool { return k.closing.Err() != nil }
+
+// close releases what is held, as far as the server answers in time, and ends the connection.
 func (k *keeper) close() {
+	k.mu.Lock() // from here on keep refuses
+	k.shut()
+	k.mu.Unlock()
+	for _, h := range k.held() { // one of several keys comes more than once
+		if h.markLost(h.keys[0], h.tokens[0], closed) {
+			h.abandon()
+		}
+	}
+	limit := time.NewTimer(k.client.limit)
+	defer limit.Stop()
+	select {
+	case <-k.noDebts():
+	case <-limit.C:
+	}
 	k.end()
 	<-k.gone
-	for _, h := range k.held() {
-		h.lose(h.keys[0], h.tokens[0], unreachable)
+	k.mu.Lock()
+	unpaid := k.unpaid
+	k.unpaid = nil
+	k.mu.Unlock()
+	for _, d := range unpaid {
+		go k.payLate(d)
 	}
 }

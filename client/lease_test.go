@@ -21,6 +21,7 @@ import (
 func inBubble(t *testing.T, test func(t *testing.T, n *network, c *Client, op *testkit.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Minute) }) // what Close has left is tried once more
 		srv, n := start(t, lease)
 		test(t, n, n.client(t), operator(t, srv))
 	})

@@ -14,8 +14,10 @@ import (
 type Option func(*wish)
 
 // Wait bounds how long the call waits for the lock: for d, if that is shorter than the context. The server
-// keeps the queue, first come first served.
-func Wait(d time.Duration) Option { return func(w *wish) { w.wait = d } }
+// keeps the queue, first come first served. If d is zero or less, the call is a try: it does not wait.
+func Wait(d time.Duration) Option {
+	return func(w *wish) { w.wait, w.tries = d, w.tries || d <= 0 }
+}
 
 // Lease has the lock end after d, a millisecond at least, whatever becomes of the program, instead of being
 // renewed. Its context ends no later.
@@ -35,23 +37,29 @@ type wish struct {
 // [Lock.Context] of another lock makes both locks those of one owner: taking a lock again that it holds
 // succeeds at once, and must be unlocked as often.
 //
-// Errors: [ErrNotAcquired], [ErrDeadlock], the cause of ctx's end, what the server replied ([ReplyError]),
-// or what became of the connection.
+// Without a deadline and without [Wait] it waits as long as there is another holder. It ends earlier, with
+// [ErrNoAnswer], if the server has not answered at all for about two thirds of the lease of a renewed lock
+// (18.5 s by default). What else it asks of the server before and after the wait is bounded by [Timeout].
+//
+// Errors: [ErrNotAcquired], [ErrDeadlock], [ErrNoAnswer], [ErrClosed], ctx's error with its cause, what the
+// server replied ([ReplyError]), or what became of the connection. If ctx's deadline ends the wait, the
+// error is context.DeadlineExceeded; if Wait ends it, it is ErrNotAcquired.
 func (c *Client) Lock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}}, options)
 }
 
-// TryLock is [Client.Lock] without waiting.
+// TryLock is [Client.Lock] without waiting. It returns at the end of ctx, and within [Timeout] in any case.
 func (c *Client) TryLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}, tries: true}, options)
 }
 
 // RLock takes the lock at key shared: others may hold it shared at the same time, and nobody exclusively.
+// It is bounded as [Client.Lock] is.
 func (c *Client) RLock(ctx context.Context, key string, options ...Option) (*Lock, error) {
 	return c.acquire(ctx, wish{keys: []string{key}, shared: true}, options)
 }
 
-// MLock takes the locks at all of the keys, or none.
+// MLock takes the locks at all of the keys, or none. It is bounded as [Client.Lock] is.
 func (c *Client) MLock(ctx context.Context, keys []string, options ...Option) (*Lock, error) {
 	if len(keys) == 0 {
 		return nil, errors.New("no keys to lock")
@@ -111,26 +119,51 @@ func (l *Lock) Owner() string { return l.hold.task.owner }
 // guard is the command that is sent once.
 const guard = "GUARD"
 
-// Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError]
-// otherwise. It is sent once: after an error of the connection nobody knows whether it was done. The reply
-// is that of [Server.Do]. The lock must be one of one key: where several were taken together,
+// Guard runs a command only if the lock is still held at that moment, and fails with a [*LostError] if the
+// lock is lost, with [ErrReleased] after Unlock. It is sent once: after an error of the connection the
+// command may have been done or not. It returns at the end of ctx, and within [Timeout] in any case. The
+// reply is that of [Server.Do]. The lock must be one of one key: where several were taken together,
 // Lock(lock.Context(), key) is that of one of them.
 func (l *Lock) Guard(ctx context.Context, args ...any) (any, error) {
 	if len(l.keys) > 1 {
 		return nil, fmt.Errorf("a lock of %d keys cannot guard a command", len(l.keys))
 	}
-	words := []any{guard, l.keys[0], l.Token()}
-	reply, err := l.hold.task.client.server.Do(ctx, append(words, args...)...)
-	if isStale(err) {
-		l.hold.lose(l.keys[0], l.Token(), stale)
-		return nil, l.hold.loss()
+	if err := l.over(); err != nil {
+		return nil, err
 	}
-	return reply, replied(err)
+	c := l.hold.task.client
+	limited, cancel := context.WithTimeoutCause(ctx, c.limit, ErrNoAnswer)
+	defer cancel()
+	words := []any{guard, l.keys[0], l.Token()}
+	reply, err := c.once(limited, append(words, args...))
+	if !isStale(err) {
+		return reply, replied(err)
+	}
+	l.hold.lose(l.keys[0], l.Token(), stale)
+	if over := l.over(); over != nil {
+		return nil, over
+	}
+	return nil, &LostError{l.keys[0], l.Token(), stale}
+}
+
+// over is why the lock is not held any more; nil: it is held, as far as is known.
+func (l *Lock) over() error {
+	l.hold.mu.Lock()
+	defer l.hold.mu.Unlock()
+	switch {
+	case l.hold.lost != nil:
+		return l.hold.lost
+	case !l.hold.locks[l]:
+		return ErrReleased
+	}
+	return nil
 }
 
 // Unlock releases the lock, once for each time that it was taken; a second call for the same Lock does
 // nothing. It fails with a [*LostError] if the lock was lost before, and with the error of the connection if
-// nobody answered: then it is done as soon as the server can be reached.
+// nobody answered: then it is done as soon as the server can be reached. It returns at the end of ctx.
+// Without a deadline it waits for other calls of the same owner for the same key, which are bounded
+// themselves, and then for up to [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
 	h := l.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
@@ -164,7 +197,7 @@ func (h *hold) release(ctx context.Context) error {
 	reply, err := c.again(ctx, words)
 	switch {
 	case !isReply(err):
-		c.keeper.owe(words)
+		c.keeper.owe(words, nil)
 		return err
 	case err != nil:
 		return err
@@ -228,20 +261,27 @@ func (h *hold) end() {
 	t.leave()
 }
 
-// lose notes that the lock at one of the keys is lost.
+// lose notes that the lock at one of the keys is lost, and lets go of the rest.
 func (h *hold) lose(key string, token int64, reason string) {
+	if h.markLost(key, token, reason) {
+		go h.abandon()
+	}
+}
+
+// markLost notes that the lock at one of the keys is lost, and reports whether it was held until now.
+func (h *hold) markLost(key string, token int64, reason string) bool {
 	h.mu.Lock()
 	releasing := len(h.locks) == 0
 	// What is being released may be gone because an UNLOCK was done whose answer was lost: then only what
 	// the server tells unasked is a loss.
-	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable)) {
+	if h.lost == nil && !(releasing && (reason == stale || reason == unreachable || reason == closed)) {
 		h.lost = &LostError{key, token, reason}
 	}
 	locks := h.locks
 	h.locks = nil
 	h.mu.Unlock()
 	if releasing {
-		return
+		return false
 	}
 	for l := range locks {
 		l.cancel(h.lost)
@@ -249,14 +289,14 @@ func (h *hold) lose(key string, token int64, reason string) {
 	if told := h.task.client.hooks.Lost; told != nil {
 		told(h.lost)
 	}
-	go h.abandon()
+	return true
 }
 
 // abandon lets go of what is left of a hold that is lost: other keys, or a lock of which nobody knows
 // whether it is.
 func (h *hold) abandon() {
-	if h.many || h.lost.Reason == unreachable {
-		h.task.client.keeper.owe(h.unlock())
+	if h.many || h.lost.Reason == unreachable || h.lost.Reason == closed {
+		h.task.client.keeper.owe(h.unlock(), nil)
 	}
 	h.end()
 }

@@ -30,7 +30,8 @@ func (o Outcome) String() string {
 }
 
 // Sale is a flash sale, made with SECKILL.CREATE. What asks it may be sent again: the server knows an order
-// by its id.
+// by its id. Each call returns at the end of its context, and within [Timeout] for each command that it
+// sends: one for Buy, two for Confirm and Cancel.
 type Sale struct {
 	client  *Client
 	voucher string

@@ -14,10 +14,11 @@ type Server interface {
 	// Do sends a command over any connection and returns its reply: an int64, a string, a []any, another
 	// value that the library makes of it, or nil for a null. A reply that is an error is a [ReplyError],
 	// possibly wrapped; any other error says that the command may have been done or not. It may send a
-	// command again, but for GUARD, whose command need not be one that may be done twice.
+	// command again, but for GUARD, whose command need not be one that may be done twice. It should return
+	// soon after the end of ctx; the client's calls do not wait for it.
 	Do(ctx context.Context, args ...any) (any, error)
 	// Dial opens a connection that is the caller's alone, encrypted if need be, and returns it before
-	// anything was sent.
+	// anything was sent. It must return when ctx ends.
 	Dial(ctx context.Context) (net.Conn, Login, error)
 }
 

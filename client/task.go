@@ -45,7 +45,7 @@ func (t *task) leave() {
 }
 
 // enter waits until no other call of the task is under way for any of the keys: a lock that is asked for
-// again while it is released would be neither.
+// again while it is released would be neither. It returns at the end of ctx.
 func (t *task) enter(ctx context.Context, keys []string) error {
 	for {
 		t.mu.Lock()
@@ -68,7 +68,7 @@ func (t *task) enter(ctx context.Context, keys []string) error {
 		select {
 		case <-other:
 		case <-ctx.Done():
-			return context.Cause(ctx)
+			return ended(ctx)
 		}
 	}
 }

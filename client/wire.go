@@ -19,6 +19,9 @@ const (
 	writeTimeout = 5 * time.Second
 )
 
+// keepAlive has the system notice in half a minute that the peer of a waiting connection is gone.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3}
+
 var errBroken = errors.New("the connection is broken")
 
 // wire is a connection that one call has, or the one that vouches: commands go out in any number, replies
@@ -29,9 +32,11 @@ type wire struct {
 	// broke is closed when the connection is of no use any more.
 	broke chan struct{}
 
+	wrote chan struct{} // something is in out
+
 	mu      sync.Mutex
 	awaited []chan answer
-	out     []byte
+	out     []byte // still to be written
 	err     error
 }
 
@@ -48,8 +53,14 @@ func dialWire(ctx context.Context, s Server, name string, told func([]resp.Value
 	if err != nil {
 		return nil, err
 	}
-	w := &wire{nc: nc, told: told, broke: make(chan struct{})}
+	if tcp, ok := nc.(interface {
+		SetKeepAliveConfig(net.KeepAliveConfig) error
+	}); ok {
+		_ = tcp.SetKeepAliveConfig(keepAlive)
+	}
+	w := &wire{nc: nc, told: told, broke: make(chan struct{}), wrote: make(chan struct{}, 1)}
 	go w.read()
+	go w.write()
 	hello := []string{"HELLO", "3"}
 	if login.Password != "" {
 		user := login.User
@@ -110,15 +121,36 @@ func (w *wire) send(words ...string) <-chan answer {
 		return came
 	}
 	w.awaited = append(w.awaited, came)
-	w.out = resp.AppendArray(w.out[:0], len(words))
+	w.out = resp.AppendArray(w.out, len(words))
 	for _, word := range words {
 		w.out = resp.AppendBulk(w.out, word)
 	}
-	_ = w.nc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	if _, err := w.nc.Write(w.out); err != nil {
-		w.fail(fmt.Errorf("%w: %w", errBroken, err))
+	select {
+	case w.wrote <- struct{}{}:
+	default:
 	}
 	return came
+}
+
+// write sends what is to be written until the connection ends: a caller must not wait for a server that does
+// not read.
+func (w *wire) write() {
+	var next []byte
+	for {
+		select {
+		case <-w.wrote:
+		case <-w.broke:
+			return
+		}
+		w.mu.Lock()
+		next, w.out = w.out, next[:0]
+		w.mu.Unlock()
+		_ = w.nc.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if _, err := w.nc.Write(next); err != nil {
+			w.close(fmt.Errorf("%w: %w", errBroken, err))
+			return
+		}
+	}
 }
 
 // do is send for who waits for the answer. When the context ends first the connection is closed: the server
@@ -129,7 +161,7 @@ func (w *wire) do(ctx context.Context, words ...string) (resp.Value, error) {
 		return a.value, a.err
 	case <-ctx.Done():
 		w.close(errBroken)
-		return resp.Value{}, context.Cause(ctx)
+		return resp.Value{}, ended(ctx)
 	}
 }
 

@@ -20,42 +20,42 @@
 //
 // # How to add a command
 //
-//  1. Put a row into the family's table, with its Summary in our own words:
+// First, put a row into the family's table, with its Summary in our own words:
 //
-//     {Name: "getex", Group: String, Since: "6.2.0", Flags: Write | Fast, Run: getex,
-//     Summary: "Reads a string and changes or removes its expiry.", Complexity: "O(1)",
-//     Args: []Arg{Key("key", RW|Access|Update),
-//     Opt(OneOf("expiration", Int("seconds").After("EX"), Int("milliseconds").After("PX"),
-//     UnixTime("unix-time-seconds").After("EXAT"), UnixTime("unix-time-milliseconds").After("PXAT"),
-//     Flag("PERSIST")))}},
+//	{Name: "getex", Group: String, Since: "6.2.0", Flags: Write | Fast, Run: getex,
+//		Summary: "Reads a string and changes or removes its expiry.", Complexity: "O(1)",
+//		Args: []Arg{Key("key", RW|Access|Update),
+//			Opt(OneOf("expiration", Int("seconds").After("EX"), Int("milliseconds").After("PX"),
+//				UnixTime("unix-time-seconds").After("EXAT"),
+//				UnixTime("unix-time-milliseconds").After("PXAT"), Flag("PERSIST")))}},
 //
-//  2. Write the handler. It reads its arguments with c.Args(), checks the scanner's error once, and only then
-//     touches the store and writes its reply:
+// Then write the handler. It reads its arguments with c.Args(), checks the scanner's error once, and only
+// then touches the store and writes its reply:
 //
-//     func getex(c *Ctx) error {
-//     a := c.Args()
-//     key := a.Key()
-//     for a.More() {
-//     switch w := a.Option(); w {
-//     case "EX", "PX", "EXAT", "PXAT":
-//     Choose(a, &unit, w)
-//     num = a.Bytes()
-//     case "PERSIST":
-//     Choose(a, &unit, w)
-//     default:
-//     a.Syntax()
-//     }
-//     }
-//     if err := a.Err(); err != nil {
-//     return err
-//     }
-//     ...
-//     }
+//	func getex(c *Ctx) error {
+//		a := c.Args()
+//		key := a.Key()
+//		for a.More() {
+//			switch w := a.Option(); w {
+//			case "EX", "PX", "EXAT", "PXAT":
+//				Choose(a, &unit, w)
+//				num = a.Bytes()
+//			case "PERSIST":
+//				Choose(a, &unit, w)
+//			default:
+//				a.Syntax()
+//			}
+//		}
+//		if err := a.Err(); err != nil {
+//			return err
+//		}
+//		...
+//	}
 //
-//  3. Run the tests of this package: the golden test compares every row that Redis 7.4 has too with what
-//     Redis says about it, and names each fact that differs. An option that is newer than 7.0 carries its
-//     version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. What is to differ on purpose
-//     stands in that test's list of deviations, with the reason.
+// Last, run the tests of this package: the golden test compares every row that Redis 7.4 has too with what
+// Redis says about it, and names each fact that differs. An option that is newer than 7.0 carries its
+// version, Flag("IFEQ").From("8.4.0"), and is left out of that comparison. What is to differ on purpose
+// stands in that test's list of deviations, with the reason.
 //
 // A new family is a function XyzRows and a line in families.go. Rows that need more of the server than a
 // [Ctx] gives stand in the server's package, which compares them with the golden file through tabletest.

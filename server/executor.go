@@ -61,6 +61,7 @@ type executor struct {
 	servers      testServers      // that test mode has started
 	begun        asNew            // what TEST.RESET goes back to
 	facade       *facade          // the group that the server looks like; nil: none
+	audit        auditLimits
 	users        *acl.Users
 	rights       *acl.Checker
 	clients      map[int64]*session

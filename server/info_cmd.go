@@ -274,6 +274,8 @@ type Figures struct {
 	Locks map[int]*stats.LockFigures
 	// Watchdogs is how many locks' leases the server renews.
 	Watchdogs int
+	// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+	OldestWaitUS int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -306,6 +308,9 @@ func (srv *Server) Figures() (f Figures) {
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.renewing()}
+		if oldest := ex.parking.longest; oldest != nil {
+			f.OldestWaitUS = max(0, ex.store.NowUS()-oldest.sinceUS)
+		}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

@@ -51,7 +51,7 @@ type catalogue struct {
 }
 
 func newCatalogue(more ...[]commands.Row) *catalogue {
-	table := commands.NewTable(append(append(commands.Families(), serverRows()...), more...)...)
+	table := commands.NewTable(withAudit(append(append(commands.Families(), serverRows()...), more...))...)
 	return &catalogue{table, plainnessOf(table), stats.NewTiming(table)}
 }
 

@@ -222,3 +222,33 @@ func TestHiddenLocksOfACircle(t *testing.T) {
 	circle := client(t, srv).Do("LOCK.DEADLOCKS").Elems[0].Elems[9].String()
 	require.Equal(t, `["a" "open:2" "c" "hidden" "b" "open:1" "a"]`, circle)
 }
+
+// TestPasswordAndUsersFile: requirepass does not count beside an aclfile. A server that would be open all the
+// same does not start.
+func TestPasswordAndUsersFile(t *testing.T) {
+	for text, open := range map[string]bool{
+		"":                                      true,
+		"user ann on >pw ~* +@all\n":            true,
+		"user default on nopass ~* +@all\n":     true,
+		"user default on >pw ~* &* +@all\n":     false,
+		"user default off nopass ~* &* +@all\n": false,
+	} {
+		file := filepath.Join(t.TempDir(), "users.acl")
+		require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+		srv, err := New(Options{Directives: map[string]string{"bind": "", "aclfile": file, "requirepass": "hush"}})
+		require.NoError(t, err)
+		err = srv.Start()
+		if open {
+			require.ErrorContains(t, err, "the user default needs no password", text)
+			require.ErrorContains(t, err, "user default off", text)
+			require.NotContains(t, err.Error(), "hush")
+			continue
+		}
+		require.NoError(t, err, text)
+		require.NoError(t, srv.Close())
+		srv, err = New(Options{Directives: map[string]string{"bind": "", "aclfile": file}})
+		require.NoError(t, err)
+		require.NoError(t, srv.Start(), "without requirepass the file says it all")
+		require.NoError(t, srv.Close())
+	}
+}

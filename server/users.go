@@ -92,6 +92,7 @@ func (s *session) logIn(name, password, command []byte) error {
 			where = acl.InMulti
 		}
 		ex.users.RefuseLogin(name, command, where, ex.store.NowMS(), s.line)
+		s.auditLogin(name)
 		return commands.ErrWrongPass
 	}
 	s.user, s.loggedIn = u, true
@@ -120,8 +121,14 @@ func (ex *executor) loadUsers() error {
 	if err != nil {
 		return acl.ErrOpen(c.ACLFile, err)
 	}
-	_, err = ex.users.Load(c.ACLFile, text)
-	return err
+	if _, err = ex.users.Load(c.ACLFile, text); err != nil {
+		return err
+	}
+	if c.RequirePass != "" && ex.users.DefaultIsOpen() {
+		return fmt.Errorf("requirepass is set, but by the aclfile %s the user default needs no password, and the aclfile decides: "+
+			"add a line such as \"user default on >PASSWORD ~* &* +@all\" or \"user default off\" to it, or remove requirepass", c.ACLFile)
+	}
+	return nil
 }
 
 // Permits reports whether a user may run a command on database 0, which the user does not hear of, nor the

@@ -207,6 +207,9 @@ func (db *DB) expireFields(slot int, budget *int) (gone bool) {
 		db.store.stats.ExpiredFields++
 		if db.space.tokens.Has(slot) && w.Has(shareField) {
 			db.leasesExpired++
+			if db.store.leaseEnded != nil {
+				db.store.leaseEnded(db, key)
+			}
 		}
 		if w.Len() == 0 {
 			db.loseAt(db.space.keys.Hash(key), slot, key)

@@ -87,8 +87,9 @@ type Store struct {
 	effects     *recorder // nil: nobody keeps a journal
 	observer    Observer  // nil: nobody is waiting or watching
 	follower    Follower  // nil: nobody follows
-	witness     Witness   // nil: nobody wants to know
-	dirty       int64     // see changes.go
+	leaseEnded  func(db *DB, key []byte)
+	witness     Witness // nil: nobody wants to know
+	dirty       int64   // see changes.go
 	stats       Stats
 	noTouch     bool
 	// highestToken is told by HighestToken.

@@ -33,6 +33,9 @@ func forParent(t *testing.T) (pid int, addr string, took time.Duration) {
 	return p.Pid(), p.Address(), took
 }
 
+// mostAtTheStart is how much memory an empty server may have resident right after its start.
+const mostAtTheStart = 12 << 20
+
 func TestReadyAtOnce(t *testing.T) {
 	least := time.Hour
 	for try := 0; try < 100 && least > mostToBeReady; try++ {
@@ -40,6 +43,16 @@ func TestReadyAtOnce(t *testing.T) {
 		least = min(least, took)
 	}
 	require.LessOrEqual(t, least, mostToBeReady)
+}
+
+// TestSmallAtTheStart: an empty server takes little memory at once, and not only after a rest.
+func TestSmallAtTheStart(t *testing.T) {
+	pid, _, _ := forParent(t)
+	least := residentBytes(t, pid)
+	for begun := time.Now(); least > mostAtTheStart && time.Since(begun) < time.Second; time.Sleep(10 * time.Millisecond) {
+		least = min(least, residentBytes(t, pid))
+	}
+	require.LessOrEqual(t, least, mostAtTheStart)
 }
 
 func TestAThousandServers(t *testing.T) {

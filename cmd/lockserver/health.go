@@ -72,12 +72,29 @@ func (r *remote) askHealth() error {
 		return nil
 	case err == nil && pong.Str != "PONG":
 		return fmt.Errorf("PING was answered with %s", pong)
+	case err != nil:
+		return err
+	}
+	return servesData(c)
+}
+
+// servesData returns nil if the server answers a command on data, or sends it on to the one that does: a
+// member of a group without a leader answers PING and serves no client. A user without rights is answered.
+func servesData(c *call.Conn) error {
+	_, err := c.Do("EXISTS", "lockserver-health")
+	if err == nil {
+		return nil
+	}
+	for _, served := range []string{"MOVED ", "NOPERM ", "NOAUTH "} {
+		if strings.HasPrefix(err.Error(), served) {
+			return nil
+		}
 	}
 	return err
 }
 
 const healthUsage = `Usage: lockserver health [--flag value ...]
 
-Tells whether a running server serves its clients: it connects and sends PING, for health checks of containers. A server
-that is still loading, or cannot keep what is written, does not; one that asks for a password does, also without it.
+Tells whether a running server serves its clients: it connects, sends PING, and reads a key, for health checks of containers.
+A server that is still loading, cannot keep what is written, or is in a group without a leader, does not; one that asks for a password does, also without it.
 ` + remoteUsage

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"net"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/resp"
 )
 
 // health runs `lockserver health`.
@@ -67,4 +70,73 @@ func TestHealthOfNoServer(t *testing.T) {
 	code, out, _ = health("--help")
 	require.Zero(t, code)
 	require.Equal(t, healthUsage, out)
+}
+
+// member is a listener that answers as a member of a group does that does not lead. data is what it says to a
+// command on data.
+func member(t *testing.T, data string) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = ln.Close() })
+	go func() {
+		for {
+			conn, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				in := bufio.NewReader(conn)
+				for {
+					asked, err := resp.ReadValue(in)
+					if err != nil {
+						return
+					}
+					reply := "+OK"
+					switch asked.Elems[0].Str {
+					case "PING":
+						reply = "+PONG"
+					case "HELLO":
+						reply = "%0"
+					case "COMMAND":
+						reply = "*1\r\n*1\r\n:1"
+					case "EXISTS":
+						reply = data
+					}
+					_, _ = conn.Write([]byte(reply + "\r\n"))
+				}
+			}()
+		}
+	}()
+	return ln.Addr().String()
+}
+
+// TestHealthOfAMember: one without a leader serves no client; one that sends on is well.
+func TestHealthOfAMember(t *testing.T) {
+	t.Setenv("REDISCLI_AUTH", "")
+	code, _, errs := health("--addr", member(t, "-CLUSTERDOWN The cluster is down"))
+	require.Equal(t, 1, code)
+	require.Equal(t, "lockserver health: CLUSTERDOWN The cluster is down\n", errs)
+	for _, data := range []string{"-MOVED 1 192.0.2.1:1", "-NOPERM no", ":0"} {
+		code, _, errs = health("--addr", member(t, data))
+		require.Zero(t, code, errs)
+	}
+}
+
+// TestInspectionFollows: a member that does not lead sends on to the leader, and flags may stand behind the
+// key.
+func TestInspectionFollows(t *testing.T) {
+	_, addr := startReady(t, t.TempDir(), "--save", "")
+	ask(t, addr, "LOCK order:42 alice PX 60000")
+	follower := member(t, "-MOVED 1 "+addr)
+	for _, args := range [][]string{{"why", "order:42", "--addr", follower}, {"why", "--addr", follower, "order:42"},
+		{"why", "--addr", follower, "--", "order:42"}, {"locks", "--addr", follower}} {
+		code, out, errs := inspected(t, args...)
+		require.Zero(t, code, errs)
+		require.Contains(t, out, "alice", args)
+	}
+	code, _, errs := inspected(t, "why", "a", "b", "--addr", follower)
+	require.Equal(t, 1, code)
+	require.Contains(t, errs, "--help")
 }

@@ -104,13 +104,14 @@ func (i inspection) connectAndRun(ctx context.Context, args []string, stdout io.
 	f.SetOutput(io.Discard)
 	r.flags(f)
 	i.flags(f)
-	if err := f.Parse(args); err != nil {
+	words, err := parseMixed(f, args)
+	if err != nil {
 		if name, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: -"); ok {
 			err = fmt.Errorf("unknown flag --%s; try: lockserver %s --help", name, i.name)
 		}
 		return err // flag.ErrHelp, too
 	}
-	if f.NArg() != i.arguments {
+	if len(words) != i.arguments {
 		return fmt.Errorf("try: lockserver %s --help", i.name)
 	}
 	o, err := r.options()
@@ -122,7 +123,25 @@ func (i inspection) connectAndRun(ctx context.Context, args []string, stdout io.
 		return err
 	}
 	defer s.Close()
-	return i.run(ctx, s, f.Args(), stdout)
+	return i.run(ctx, s, words, stdout)
+}
+
+// parseMixed parses flags before, between and behind other words, which it returns. Behind "--" there are
+// only words.
+func parseMixed(f *flag.FlagSet, args []string) (words []string, err error) {
+	for {
+		if err := f.Parse(args); err != nil {
+			return nil, err
+		}
+		rest := f.Args()
+		if len(rest) == 0 {
+			return words, nil
+		}
+		if at := len(args) - len(rest); at > 0 && args[at-1] == "--" {
+			return append(words, rest...), nil
+		}
+		words, args = append(words, rest[0]), rest[1:]
+	}
 }
 
 // remote is what a command line says of the server that it is about, in the words of redis-cli.

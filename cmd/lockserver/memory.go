@@ -58,6 +58,7 @@ func collectIdle(stop <-chan struct{}, inUse func() int) {
 	if used == 0 {
 		return // the system does not tell
 	}
+	leaveProgram(programSpans()) // what the start has read
 	c := newIdleCollector(used)
 	tick := time.NewTicker(idleCheck)
 	defer tick.Stop()

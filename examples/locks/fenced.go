@@ -26,22 +26,40 @@ func WriteGuarded(ctx context.Context, client *redis.Client, lock string, token 
 	return err
 }
 
-// FencedSchema is a table whose rows remember the highest token that has written to them.
+// FencedSchema is a table whose rows remember the highest token whose holder has read or written them. A
+// token needs 64 bits: in PostgreSQL that is BIGINT, not INTEGER.
 const FencedSchema = `
 CREATE TABLE IF NOT EXISTS prices (
 	item  TEXT PRIMARY KEY,
 	price INTEGER NOT NULL,
-	fence INTEGER NOT NULL
+	fence BIGINT NOT NULL
 );`
 
-// WriteFenced does the same for data outside of lockserver, here in SQL: the row refuses a token that
-// is lower than one that it has seen. Tokens rise across all locks, restarts and crashes of the
-// server, so comparing them is enough.
+// The statements run as they are on PostgreSQL and SQLite.
+const (
+	raiseFence = `
+		INSERT INTO prices (item, price, fence) VALUES ($1, 0, $2)
+		ON CONFLICT (item) DO UPDATE SET fence = excluded.fence WHERE prices.fence <= excluded.fence
+		RETURNING price`
+	writeFenced = `UPDATE prices SET price = $1 WHERE item = $2 AND fence = $3`
+)
+
+// ReadFenced does the first half of the same for data outside of lockserver, here in SQL: before a holder
+// reads, it raises the row's fence to its token, and fails with ErrStale if a later holder has done so. It
+// is one statement. A holder that only compares when it writes can overwrite what a later holder has read:
+// the later holder has not written yet, so the fence is still low.
+func ReadFenced(ctx context.Context, db *sql.DB, token int64, item string) (price int, err error) {
+	err = db.QueryRowContext(ctx, raiseFence, item, token).Scan(&price)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = fmt.Errorf("%s: %w", item, ErrStale)
+	}
+	return price, err
+}
+
+// WriteFenced is the second half: it writes if no later holder has read since. Tokens rise across all locks,
+// restarts and crashes of the server, so comparing them is enough.
 func WriteFenced(ctx context.Context, db *sql.DB, token int64, item string, price int) error {
-	done, err := db.ExecContext(ctx, `
-		INSERT INTO prices (item, price, fence) VALUES (?, ?, ?)
-		ON CONFLICT (item) DO UPDATE SET price = excluded.price, fence = excluded.fence WHERE fence <= excluded.fence`,
-		item, price, token)
+	done, err := db.ExecContext(ctx, writeFenced, price, item, token)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"log"
+	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -200,6 +202,8 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 
 	slow := lock("slow")
 	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", slow, "SET", "shoe", 1))
+	_, err = ReadFenced(ctx, db, slow, "shoe")
+	require.NoError(t, err)
 	require.NoError(t, WriteFenced(ctx, db, slow, "shoe", 1))
 	require.NoError(t, WriteFenced(ctx, db, slow, "shoe", 2), "the same holder writes as often as he likes")
 	clock.Advance(time.Minute)
@@ -207,6 +211,12 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 
 	quick := lock("quick")
 	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", quick, "SET", "shoe", 3))
+	was, err := ReadFenced(ctx, db, quick, "shoe")
+	require.NoError(t, err)
+	require.Equal(t, 2, was)
+	require.ErrorIs(t, WriteFenced(ctx, db, slow, "shoe", 4), ErrStale, "the quick one has read, and not written yet")
+	_, err = ReadFenced(ctx, db, slow, "shoe")
+	require.ErrorIs(t, err, ErrStale)
 	require.NoError(t, WriteFenced(ctx, db, quick, "shoe", 3))
 	require.ErrorIs(t, WriteGuarded(ctx, client, "shoe:lock", slow, "SET", "shoe", 4), ErrStale)
 	require.ErrorIs(t, WriteFenced(ctx, db, slow, "shoe", 4), ErrStale)
@@ -214,4 +224,15 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 	require.Equal(t, 3, price())
 	require.NoError(t, WriteGuarded(ctx, client, "shoe:lock", quick, "GET", "nothing"), "nil is an answer")
 	require.ErrorContains(t, WriteGuarded(ctx, client, "shoe:lock", quick, "INCR", "shoe:lock"), "WRONGTYPE")
+}
+
+// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go.
+func TestFencedOnPostgres(t *testing.T) {
+	script, err := os.ReadFile("fenced_postgres.sql")
+	require.NoError(t, err)
+	for _, statement := range []string{raiseFence, writeFenced} {
+		require.Contains(t, string(script), strings.TrimSpace(statement)+";\n")
+	}
+	_, columns, _ := strings.Cut(FencedSchema, "prices (")
+	require.Contains(t, string(script), "TABLE prices ("+columns+"\n")
 }

@@ -80,7 +80,7 @@ func ParseArgs(args []string, files Files) (Command, error) {
 			return Command{}, err
 		}
 		if reason != "" {
-			return Command{}, &LineError{Text: o.text, Reason: reason}
+			return Command{}, &LineError{Text: withoutSecret(o.text), Reason: reason}
 		}
 	}
 	cmd.Config = l.c
@@ -115,10 +115,10 @@ func splitOptions(args []string, first bool) (options []option, fromStdin bool, 
 		case strings.HasPrefix(a, "--") && !open:
 			words, ok := splitWords(a[2:])
 			if !ok {
-				return nil, false, &LineError{Text: a, Reason: errUnbalanced.Error()}
+				return nil, false, &LineError{Text: withoutSecret(a), Reason: errUnbalanced.Error()}
 			}
 			if len(words) == 0 {
-				return nil, false, &LineError{Text: a, Reason: "an option needs a name"}
+				return nil, false, &LineError{Text: withoutSecret(a), Reason: "an option needs a name"}
 			}
 			// A bare --save would be an error; scripts mean "never".
 			if strings.EqualFold(words[0], "save") && len(words) == 1 && (i == len(args)-1 || strings.HasPrefix(args[i+1], "--")) {

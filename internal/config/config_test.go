@@ -237,7 +237,7 @@ func TestParseArgsNamesWhatIsWrong(t *testing.T) {
 		"command line\n>>> '-'\nunknown argument '-'":                                  {"b2.conf", "-", "--hz", "1"},
 		"command line\n>>> '--'\nan option needs a name":                               {"--"},
 		"command line\n>>> '--\"a'\nUnbalanced quotes":                                 {"--\"a"},
-		"command line\n>>> '--requirepass \"\" \"\\x01\"'\nwrong number of arguments":  {"--requirepass", "", "\x01"},
+		"command line\n>>> '--requirepass (hidden)'\nwrong number of arguments":        {"--requirepass", "", "\x01"},
 	} {
 		_, err := ParseArgs(line, files)
 		require.ErrorContains(t, err, want, line)

@@ -52,7 +52,7 @@ func errNoneOf[T ~string](words []T) error {
 type LineError struct {
 	File   string // the file's name; "standard input"; empty for the command line
 	Line   int    // counted from 1; 0 on the command line
-	Text   string // the line, trimmed
+	Text   string // the line, trimmed, without a secret
 	Reason string
 }
 

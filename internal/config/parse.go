@@ -51,7 +51,7 @@ func (l *loader) load(name string, data []byte, depth int) error {
 			continue
 		}
 		refused := func(reason string) error {
-			return &LineError{File: name, Line: n, Text: line, Reason: reason}
+			return &LineError{File: name, Line: n, Text: withoutSecret(line), Reason: reason}
 		}
 		words, ok := splitWords(line)
 		if !ok {
@@ -66,7 +66,7 @@ func (l *loader) load(name string, data []byte, depth int) error {
 		}
 		switch {
 		case reason != "" && l.later[lookup(words[0])] > 0:
-			l.c.overridden = append(l.c.overridden, fmt.Sprintf("%s:%d: %s", name, n, line))
+			l.c.overridden = append(l.c.overridden, fmt.Sprintf("%s:%d: %s", name, n, withoutSecret(line)))
 		case reason != "":
 			return refused(reason)
 		}

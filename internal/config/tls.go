@@ -67,7 +67,7 @@ var tlsTopic = topic{"TLS", []directive{
 	{Name: "tls-session-cache-timeout", Default: "300", Kind: seconds(0, math.MaxInt32, func(c *Config) *int64 { return &c.TLS.SessionCacheTimeoutMS }),
 		Doc: "seconds for which a session can be resumed"},
 	{Name: "tls-client-cert-file", Kind: text(func(c *Config) *string { return &c.TLS.ClientCertFile }),
-		Doc: "the certificate for connections that the server makes, of which there are none yet; empty: `tls-cert-file`"},
+		Doc: "the certificate for connections that the server makes, as a replica does to its master; empty: `tls-cert-file`"},
 	{Name: "tls-client-key-file", Kind: text(func(c *Config) *string { return &c.TLS.ClientKeyFile }),
 		Doc: "its key"},
 	{Name: "tls-client-key-file-pass", Kind: text(func(c *Config) *string { return &c.TLS.ClientKeyFilePass }),

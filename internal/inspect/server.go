@@ -33,10 +33,17 @@ type Server struct {
 const patience = 5 * time.Second
 
 // Connect connects and logs in. It fails if nothing answers, if the user is refused, or if the server has no
-// locks.
+// locks. A member of a group that does not lead sends on to the leader, which it connects to then.
 func Connect(ctx context.Context, o Options) (*Server, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	return connectFrom(ctx, o, mostHops)
+}
+
+// mostHops is how many servers in a row may send on to another.
+const mostHops = 3
+
+func connectFrom(ctx context.Context, o Options, hops int) (*Server, error) {
 	nc, err := Dial(ctx, o)
 	if err != nil {
 		return nil, err
@@ -46,7 +53,34 @@ func Connect(ctx context.Context, o Options) (*Server, error) {
 		s.Close()
 		return nil, err
 	}
-	return s, nil
+	leader := s.sentOn()
+	if leader == "" {
+		return s, nil
+	}
+	s.Close()
+	if hops == 0 {
+		return nil, fmt.Errorf("%s sends on to %s: there are too many of them in a row", o.Addr, leader)
+	}
+	o.Addr = leader
+	return connectFrom(ctx, o, hops-1)
+}
+
+// sentOn is the address of the server that has the data, if this one does not: it is a member of a group
+// that does not lead.
+func (s *Server) sentOn() string {
+	_, err := s.conn.Do("EXISTS", "lockserver-inspect")
+	if err == nil {
+		return ""
+	}
+	words := strings.Fields(err.Error())
+	if len(words) != 3 || words[0] != "MOVED" {
+		return "" // what it is will be told by the command that was asked for
+	}
+	if port, here := strings.CutPrefix(words[2], ":"); here { // the same host
+		host, _, _ := net.SplitHostPort(s.addr)
+		return net.JoinHostPort(host, port)
+	}
+	return words[2]
 }
 
 // Dial opens a connection as the options say, without logging in.

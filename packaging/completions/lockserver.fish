@@ -101,7 +101,7 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-session-caching -x -a 'yes no' -d 'let clients resume a session'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-session-cache-size -x -d 'accepted and shown'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-session-cache-timeout -x -d 'seconds for which a session can be resumed'
-complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-client-cert-file -r -d 'the certificate for connections that the server makes, of which there are none yet'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-client-cert-file -r -d 'the certificate for connections that the server makes, as a replica does to its master'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-client-key-file -r -d 'its key'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-client-key-file-pass -x -d 'the key\'s password'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-dh-params-file -r -d 'only empty'

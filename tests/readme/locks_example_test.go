@@ -22,12 +22,13 @@ import (
 var errLost = errors.New("the lock was lost")
 
 // withLock runs work while it holds the lock, for which it waits up to 10 seconds. The context that
-// work gets ends before the lease does.
-func withLock(ctx context.Context, client *redis.Client, key string, work func(ctx context.Context, token int64) error) error {
+// work gets ends before the lease does. waiting is a client with a pool of its own, for as many
+// connections as callers may wait: each waits on one.
+func withLock(ctx context.Context, client, waiting *redis.Client, key string, work func(ctx context.Context, token int64) error) error {
 	const lease, wait, margin = 30 * time.Second, 10 * time.Second, 5 * time.Second
 	owner := rand.Text() // this call's own name, which nobody else has or will have
 
-	patient := client.WithTimeout(wait + margin) // a reply may take as long as the WAIT
+	patient := waiting.WithTimeout(wait + margin) // a reply may take as long as the WAIT
 	token, err := patient.Do(ctx, "LOCK", key, owner, "PX", lease.Milliseconds(), "WAIT", wait.Milliseconds(), "ONCE").Int64()
 	if err != nil {
 		return err // redis.Nil: somebody else holds it still
@@ -91,7 +92,7 @@ func inProcess(clock server.Clock) (*redis.Client, func()) {
 		log.Fatal(err)
 	}
 	client := redis.NewClient(&redis.Options{
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }})
+		PoolSize: 10, Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() }})
 	return client, func() {
 		_ = client.Close()
 		_ = srv.Close()
@@ -101,13 +102,17 @@ func inProcess(clock server.Clock) (*redis.Client, func()) {
 func Example_withLock() {
 	client, end := inProcess(nil)
 	defer end()
+	options := *client.Options()
+	options.PoolSize = 30
+	waiting := redis.NewClient(&options)
+	defer waiting.Close()
 	ctx := context.Background()
 	inside, most := 0, 0
 	var mu sync.Mutex
 	var all sync.WaitGroup
-	for range 5 {
+	for range 30 { // client has fewer connections
 		all.Go(func() {
-			err := withLock(ctx, client, "door", func(ctx context.Context, token int64) error {
+			err := withLock(ctx, client, waiting, "door", func(ctx context.Context, token int64) error {
 				mu.Lock()
 				inside++
 				most = max(most, inside)

@@ -1,0 +1,353 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// TestGuardAfterUnlock: a guard of a lock that is not held writes nothing and says so.
+func TestGuardAfterUnlock(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c, op := n.client(t), operator(t, srv)
+	outer, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	inner, err := c.Lock(outer.Context(), "k")
+	require.NoError(t, err)
+	require.NoError(t, inner.Unlock(ctx))
+	_, err = inner.Guard(ctx, "SET", "data", "inner")
+	require.ErrorIs(t, err, ErrReleased)
+	_, err = outer.Guard(ctx, "SET", "data", "outer")
+	require.NoError(t, err)
+	require.NoError(t, outer.Unlock(ctx))
+	_, err = outer.Guard(ctx, "SET", "data", "late")
+	require.ErrorIs(t, err, ErrReleased)
+	require.Equal(t, "outer", op.Do("GET", "data").Str)
+
+	lost, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	op.Do("LOCK.FORCE", "k")
+	ends(t, lost)
+	_, err = lost.Guard(ctx, "SET", "data", "lost")
+	require.Equal(t, &LostError{"k", lost.Token(), "forced"}, err)
+	require.Equal(t, err, lost.Unlock(ctx))
+	_, err = lost.Guard(ctx, "SET", "data", "lost")
+	require.ErrorIs(t, err, ErrLost)
+	require.Equal(t, "outer", op.Do("GET", "data").Str)
+}
+
+// TestGuardWhileUnlocking: the server refuses a guard that comes behind the unlock of the same lock.
+func TestGuardWhileUnlocking(t *testing.T) {
+	_, n := start(t, time.Minute)
+	c := n.client(t)
+	for range 50 {
+		l, err := c.Lock(ctx, "k")
+		require.NoError(t, err)
+		unlocked := make(chan error)
+		go func() { unlocked <- l.Unlock(ctx) }()
+		for err == nil {
+			var reply any
+			if reply, err = l.Guard(ctx, "SET", "data", "v"); err == nil {
+				require.Equal(t, "OK", reply)
+			}
+		}
+		require.NoError(t, <-unlocked)
+	}
+}
+
+// TestClosed: a closed client gives no lock, and every call says why.
+func TestClosed(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	c, op := n.client(t), operator(t, srv)
+	c.Close()
+	c.Close()
+	for range 200 {
+		_, err := c.Lock(ctx, "k")
+		require.ErrorIs(t, err, ErrClosed)
+	}
+	_, err := c.TryLock(ctx, "k")
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = c.MLock(ctx, []string{"a", "b"})
+	require.ErrorIs(t, err, ErrClosed)
+	_, err = c.Sale("v").Buy(ctx, "ann", "1")
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, c.Campaign(ctx, "k", func(context.Context) error { return nil }), ErrClosed)
+	require.Equal(t, int64(0), op.Do("DBSIZE").Int)
+}
+
+// TestCloseReleases: what a client held is free when Close has returned, though the library's connections go
+// on; who worked under a lock or waited for one hears of it.
+func TestCloseReleases(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	rdb, op := n.library(t), operator(t, srv)
+	c, err := New(rdb)
+	require.NoError(t, err)
+	one, err := c.Lock(ctx, "one")
+	require.NoError(t, err)
+	many, err := c.MLock(ctx, []string{"a", "b"})
+	require.NoError(t, err)
+	leased, err := c.Lock(ctx, "leased", Lease(time.Hour))
+	require.NoError(t, err)
+	shared, err := c.RLock(ctx, "shared")
+	require.NoError(t, err)
+	waiting := make(chan error)
+	go func() {
+		_, err := c.Lock(ctx, "one")
+		waiting <- err
+	}()
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	c.Close()
+	require.Equal(t, int64(0), op.Do("EXISTS", "one", "a", "b", "leased", "shared").Int)
+	for _, l := range []*Lock{one, many, leased, shared} {
+		require.Equal(t, "closed", lossOf(t, context.Cause(l.Context())).Reason)
+		require.ErrorIs(t, context.Cause(l.Context()), ErrClosed)
+		require.ErrorIs(t, l.Unlock(ctx), ErrClosed)
+	}
+	_, err = one.Guard(ctx, "SET", "data", "v")
+	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, <-waiting, ErrClosed)
+	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 }, 10*time.Second, time.Millisecond)
+}
+
+func lossOf(t *testing.T, err error) *LostError {
+	t.Helper()
+	var lost *LostError
+	require.ErrorAs(t, err, &lost)
+	return lost
+}
+
+// TestCloseWhileLocking: whichever comes first, no lock outlives the client.
+func TestCloseWhileLocking(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	op := operator(t, srv)
+	for i := range 40 {
+		c, err := New(n.library(t))
+		require.NoError(t, err)
+		over := make(chan error)
+		go func() {
+			for {
+				l, err := c.Lock(ctx, "k")
+				if err != nil {
+					over <- err
+					return
+				}
+				if err = l.Unlock(ctx); err != nil && !errors.Is(err, ErrClosed) {
+					over <- err
+					return
+				}
+			}
+		}()
+		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
+		c.Close()
+		require.ErrorIs(t, <-over, ErrClosed)
+		require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
+	}
+}
+
+// TestDeadlines: what ended a wait can be told apart.
+func TestDeadlines(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+		_, err := c.Lock(ctx, "k")
+		require.NoError(t, err)
+		reason := errors.New("the request's time is over")
+		limited, cancel := context.WithTimeoutCause(ctx, time.Second, reason)
+		defer cancel()
+		for name, options := range map[string][]Option{"alone": nil, "with a longer wait": {Wait(time.Minute)}} {
+			limited, cancel := context.WithTimeout(ctx, time.Second)
+			_, err = c.Lock(limited, "k", options...)
+			require.ErrorIs(t, err, context.DeadlineExceeded, name)
+			require.NotErrorIs(t, err, ErrNotAcquired, name)
+			cancel()
+		}
+		_, err = c.Lock(limited, "k")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		require.ErrorIs(t, err, reason)
+		long, cancel := context.WithTimeout(ctx, time.Hour)
+		defer cancel()
+		_, err = c.Lock(long, "k", Wait(time.Second))
+		require.ErrorIs(t, err, ErrNotAcquired)
+		require.NotErrorIs(t, err, context.DeadlineExceeded)
+		time.AfterFunc(time.Second, cancel)
+		_, err = c.Lock(long, "k")
+		require.ErrorIs(t, err, context.Canceled)
+	})
+}
+
+// TestWaitOfNothing: a wait that is over before it begins is a try.
+func TestWaitOfNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+		for _, d := range []time.Duration{0, -time.Hour} {
+			l, err := c.Lock(ctx, "k", Wait(d))
+			require.NoError(t, err)
+			began := time.Now()
+			_, err = c.Lock(ctx, "k", Wait(d))
+			require.ErrorIs(t, err, ErrNotAcquired)
+			require.Less(t, time.Since(began), time.Second)
+			require.NoError(t, l.Unlock(ctx))
+		}
+	})
+}
+
+// TestStoppedServer: a server that takes what is sent and never answers holds no call for longer than its
+// limit, and does so without a deadline.
+func TestStoppedServer(t *testing.T) {
+	const limit = 2 * time.Second
+	calls := map[string]struct {
+		bound time.Duration
+		do    func(c *Client, l *Lock) error
+	}{
+		"TryLock": {limit, func(c *Client, _ *Lock) error { _, err := c.TryLock(ctx, "other"); return err }},
+		"Lock":    {limit, func(c *Client, _ *Lock) error { _, err := c.Lock(ctx, "other"); return err }},
+		"RLock":   {limit, func(c *Client, _ *Lock) error { _, err := c.RLock(ctx, "other"); return err }},
+		"MLock":   {limit, func(c *Client, _ *Lock) error { _, err := c.MLock(ctx, []string{"x", "y"}); return err }},
+		"Guard":   {limit, func(_ *Client, l *Lock) error { _, err := l.Guard(ctx, "SET", "data", "v"); return err }},
+		"Unlock":  {limit, func(_ *Client, l *Lock) error { return l.Unlock(ctx) }},
+		"Buy":     {limit, func(c *Client, _ *Lock) error { _, err := c.Sale("v").Buy(ctx, "ann", "1"); return err }},
+		"Confirm": {2 * limit, func(c *Client, _ *Lock) error { _, err := c.Sale("v").Confirm(ctx, "ann", "1"); return err }},
+		"a deadline": {time.Second, func(c *Client, _ *Lock) error {
+			limited, cancel := context.WithTimeout(ctx, time.Second)
+			defer cancel()
+			_, err := c.TryLock(limited, "other")
+			require.ErrorIs(t, err, context.DeadlineExceeded)
+			return ErrNoAnswer
+		}},
+		"Wait": {time.Second, func(c *Client, _ *Lock) error {
+			_, err := c.Lock(ctx, "other", Wait(time.Second))
+			require.ErrorIs(t, err, ErrNotAcquired)
+			return ErrNoAnswer
+		}},
+		"Close": {limit, func(c *Client, l *Lock) error {
+			c.Close()
+			require.ErrorIs(t, context.Cause(l.Context()), ErrClosed)
+			return ErrNoAnswer
+		}},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				_, n := start(t, lease)
+				t.Cleanup(func() { time.Sleep(time.Minute) }) // what Close has left is tried once more
+				c := n.client(t, Timeout(limit))
+				l, err := c.Lock(ctx, "k")
+				require.NoError(t, err)
+				n.silence()
+				began := time.Now()
+				require.ErrorIs(t, call.do(c, l), ErrNoAnswer)
+				require.LessOrEqual(t, time.Since(began), call.bound)
+			})
+		})
+	}
+}
+
+// TestStoppedWhileWaiting: a wait without an end ends when the server answers nothing any more.
+func TestStoppedWhileWaiting(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+		_, err := c.Lock(ctx, "k")
+		require.NoError(t, err)
+		time.AfterFunc(time.Hour, n.silence)
+		began := time.Now()
+		_, err = c.Lock(ctx, "k")
+		require.ErrorIs(t, err, ErrNoAnswer)
+		require.Greater(t, time.Since(began), time.Hour+lease/3)
+		require.Less(t, time.Since(began), time.Hour+lease)
+	})
+}
+
+// TestLateAnswer: a lock that the server gives after its call has ended is given back, and not one that the
+// same task has taken since.
+func TestLateAnswer(t *testing.T) {
+	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+		l, err := c.Lock(ctx, "k")
+		require.NoError(t, err)
+		n.delay(time.Second)
+		limited, cancel := context.WithTimeout(l.Context(), 500*time.Millisecond)
+		defer cancel()
+		_, err = c.TryLock(limited, "other")
+		require.ErrorIs(t, err, context.DeadlineExceeded)
+		n.delay(0)
+		again, err := c.TryLock(l.Context(), "other")
+		require.NoError(t, err)
+		time.Sleep(time.Minute)
+		require.NoError(t, again.Context().Err())
+		reply, err := again.Guard(ctx, "SET", "data", "v")
+		require.NoError(t, err)
+		require.Equal(t, "OK", reply)
+		require.NoError(t, again.Unlock(ctx))
+		require.Equal(t, int64(1), op.Do("EXISTS", "k", "other").Int)
+	})
+}
+
+// TestPoolOfOne: thirty callers get the lock by a library with one connection, one after the other.
+func TestPoolOfOne(t *testing.T) {
+	_, n := start(t, time.Minute)
+	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := New(rdb)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	had := make(chan error)
+	for range 30 {
+		go func() {
+			l, err := c.Lock(ctx, "k", Wait(30*time.Second))
+			if err == nil {
+				_, err = l.Guard(ctx, "INCR", "n")
+			}
+			if err == nil {
+				err = l.Unlock(ctx)
+			}
+			had <- err
+		}()
+	}
+	for range 30 {
+		require.NoError(t, <-had)
+	}
+	require.Equal(t, "30", rdb.Get(ctx, "n").Val())
+}
+
+// TestBusyPool: a call does not wait for the library's connections for longer than its limit, and what was
+// locked can be unlocked by the client's own.
+func TestBusyPool(t *testing.T) {
+	srv, n := start(t, time.Minute)
+	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})
+	t.Cleanup(func() { _ = rdb.Close() })
+	c, err := New(rdb, Timeout(100*time.Millisecond))
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	l, err := c.Lock(ctx, "k")
+	require.NoError(t, err)
+	op := operator(t, srv)
+	busy := make(chan error, 1)
+	go func() { busy <- rdb.BLPop(ctx, 0, "list").Err() }()
+	require.Eventually(t, func() bool { return strings.Contains(op.Do("INFO", "clients").Str, "blocked_clients:1") },
+		10*time.Second, time.Millisecond)
+	_, err = c.TryLock(ctx, "other")
+	require.ErrorIs(t, err, ErrNoAnswer)
+	require.ErrorIs(t, l.Unlock(ctx), ErrNoAnswer)
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
+	op.Do("RPUSH", "list", "v")
+	require.NoError(t, <-busy)
+}
+
+// TestNewIsBounded: a listener that never answers is no server, and New says so in time.
+func TestNewIsBounded(t *testing.T) {
+	deaf, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = deaf.Close() })
+	rdb := redis.NewClient(&redis.Options{Addr: deaf.Addr().String()})
+	t.Cleanup(func() { _ = rdb.Close() })
+	began := time.Now()
+	_, err = New(rdb, Timeout(200*time.Millisecond))
+	require.ErrorIs(t, err, ErrNoAnswer)
+	require.Less(t, time.Since(began), 3*time.Second)
+	_, err = New(rdb, Timeout(0))
+	require.ErrorContains(t, err, "is no time")
+}
