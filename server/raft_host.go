@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -280,7 +279,7 @@ func (ex *executor) notInTouch() error {
 		return errLoading
 	}
 	if _, ok := m.Leader(); !ok {
-		return errors.New("the raft group has no leader")
+		return m.Unknowing()
 	}
 	return nil
 }

@@ -162,7 +162,15 @@ func (m *Member) Failed() error { return m.failed }
 
 // Others is how many other members have, on their disks, what a reply of this one tells of: with it they are
 // a majority. More may have it, but that is not known.
-func (m *Member) Others() int64 { return int64(len(m.engine.Status().Peers) / 2) }
+func (m *Member) Others() int64 {
+	voters := 0
+	for _, p := range m.engine.Status().Peers {
+		if !p.Learner {
+			voters++
+		}
+	}
+	return int64(voters / 2)
+}
 
 // changed has the host told who leads. Any goroutine may call it.
 func (m *Member) changed() {

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/server/info"
@@ -72,12 +73,16 @@ func membersCmd(m *Member, c *commands.Ctx) error {
 	s := m.Status()
 	c.Out.Array(len(s.Peers))
 	for _, p := range s.Peers {
-		c.Out.Map(4)
+		c.Out.Map(6)
 		role := "follower"
-		if p.ID == s.Leader.ID {
+		switch {
+		case p.ID == s.Leader.ID:
 			role = "leader"
+		case p.Learner:
+			role = "learner"
 		}
-		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client} {
+		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
+			"refused", s.refused(p)} {
 			c.Out.BulkString(w)
 		}
 	}
@@ -217,6 +222,12 @@ func asReply(err error) error {
 func (m *Member) WriteInfo(t *info.Text) {
 	s := m.Status()
 	t.Line("raft_id", s.ID)
+	t.Line("raft_group_id", s.Group)
+	t.Line("raft_incarnation", s.Incarnation)
+	t.Line("raft_waiting", s.Waiting)
+	alarms := m.alarms(&s)
+	t.Line("raft_alarms", len(alarms))
+	t.Line("raft_alarm", strings.Join(alarms, "; "))
 	t.Line("raft_role", m.state)
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)
