@@ -61,6 +61,8 @@ type Member struct {
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it
+	// snapshotFailed is why the last snapshot could not be made; empty: it was.
+	snapshotFailed string
 
 	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for.
 	// wanted: there is to be another.
@@ -90,7 +92,7 @@ type unproposed struct {
 }
 
 // counts are what INFO tells of.
-type counts struct{ entries, proofs, rebuilds, elections, snapshots int64 }
+type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots int64 }
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o Options) *Member {

@@ -54,7 +54,7 @@ func Rows(of Of) []commands.Row {
 		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
 			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
-			row("snapshot", "Makes a snapshot in the background, and cuts the log off behind it.", "O(1)", with(snapshotCmd)),
+			waits(row("snapshot", "Makes a snapshot, and cuts the log off behind it; answers when it is on the disk.", "O(N) for N keys", later(snapshot))),
 			waits(row("add", "Makes a server a member of the group, or changes its addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
@@ -198,15 +198,25 @@ func transfer(m *Member, words []string) error {
 // HandOver has another member lead, any. Without the lock; it takes no longer than an election.
 func (m *Member) HandOver() error { return transfer(m, nil) }
 
-func snapshotCmd(m *Member, c *commands.Ctx) error {
-	if m.snapping || m.holding {
-		return commands.Error("ERR a snapshot is being made, or the lead handed on")
+// snapshot makes a snapshot, and returns when it is made.
+func snapshot(m *Member, _ []string) (err error) {
+	m.host.Slice(func() {
+		switch {
+		case m.snapping || m.holding:
+			err = commands.Error("ERR a snapshot is being made, or the lead handed on")
+		case m.state != leading && m.state != following:
+			err = commands.ErrLoading
+		default:
+			m.beginSnapshot()
+		}
+		m.host.EndUnit()
+	})
+	if err != nil {
+		return err
 	}
-	if m.state != leading && m.state != following {
-		return commands.ErrLoading
+	if err = m.snapshot(); err != nil {
+		return commands.Error("ERR no snapshot was made: " + strings.Map(oneLine, err.Error()))
 	}
-	m.Snapshot()
-	c.Out.Simple("Background snapshot started")
 	return nil
 }
 
@@ -255,4 +265,6 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_rebuilds", m.counts.rebuilds)
 	t.Line("raft_elections_won", m.counts.elections)
 	t.Line("raft_snapshots", m.counts.snapshots)
+	t.Line("raft_snapshots_failed", m.counts.failedSnapshots)
+	t.Line("raft_last_snapshot_error", strings.Map(oneLine, m.snapshotFailed))
 }

@@ -76,13 +76,15 @@ func (r *running) form(ctx context.Context) {
 	}
 	all := r.of.ask(ctx, others)
 	var missing []string
+	data := false
 	for i := range all {
-		if why := all[i].unfit(y.charter.said()); why != "" {
+		data = data || all[i].hasData()
+		if why := all[i].unfit(o.Peers); why != "" {
 			missing = append(missing, why)
 		}
 	}
 	if len(missing) > 0 {
-		r.wait("no group is formed before all of raft-members are there, with empty disks: " + strings.Join(missing, "; "))
+		r.waitBecause("no group is formed before all of raft-members are there, with empty disks: "+strings.Join(missing, "; "), data)
 		return
 	}
 	first := slices.MinFunc(o.Peers, func(a, b raft.Peer) int { return strings.Compare(a.ID, b.ID) })
@@ -95,17 +97,20 @@ func (r *running) form(ctx context.Context) {
 	}
 }
 
+// hasData reports whether a server is in a group.
+func (h *heardOf) hasData() bool { return h.err == nil && (h.Group != "" || !h.Empty) }
+
 // unfit is why a group cannot be formed with a member; empty: it can.
-func (h *heardOf) unfit(charter string) string {
+func (h *heardOf) unfit(founders []raft.Peer) string {
 	switch name := h.peer.ID + " (" + h.peer.Raft + ")"; {
 	case h.err != nil:
 		return name + " does not say who it is: " + h.err.Error()
 	case h.ID != h.peer.ID:
 		return "at " + h.peer.Raft + " is " + h.ID + ", and not " + h.peer.ID
-	case h.Group != "" || !h.Empty:
+	case h.hasData():
 		return fmt.Sprintf("%s has the data of a group (id %s). If this member's disk was lost nothing has to be done: the member that leads that group makes this one "+
 			"a member again, and until there is one no disk may be removed; if the group is another, give this one a name of its own (raft-group)", name, said(h.Group))
-	case h.Charter != charter:
+	case charterOf(h.Founders) != charterOf(founders):
 		return name + " has other raft-members than this member"
 	}
 	return ""
@@ -157,15 +162,19 @@ func (r *running) loseLog() {
 // waitingFor is what a server waits for that is in no group yet.
 type waitingFor struct {
 	mu   sync.Mutex
-	text string
-	said time.Time
+	text  string
+	grave bool
+	said  time.Time
 }
 
 // sayWaiting is how often the log tells what a server waits for, if that changes.
 const sayWaiting = 10 * time.Second
 
 // wait notes what this server waits for; empty: it is a member of a group.
-func (r *running) wait(text string) {
+func (r *running) wait(text string) { r.waitBecause(text, false) }
+
+// waitBecause is wait; grave says that the log is told at once.
+func (r *running) waitBecause(text string, grave bool) {
 	w := &r.waiting
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -173,6 +182,9 @@ func (r *running) wait(text string) {
 		return
 	}
 	w.text = text
+	if text != "" && grave != w.grave {
+		w.grave, w.said = grave, time.Time{}
+	}
 	if text != "" && time.Since(w.said) >= sayWaiting {
 		w.said = time.Now()
 		r.of.options.Log.Warn("raft: this server is in no group yet: " + text)

@@ -161,7 +161,7 @@ func (s *stream) admit(c net.Conn) {
 
 // refuse tells a caller what is wrong with it, and has it noted.
 func (s *stream) refuse(c net.Conn, said string, why error) {
-	from := c.RemoteAddr().String()
+	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
 	if words := strings.Fields(said); len(words) > 3 && strings.HasPrefix(said, greeting[:len(greeting)-1]) {
 		from = words[3]
 	}

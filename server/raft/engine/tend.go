@@ -164,7 +164,7 @@ func (r *running) name(ctx context.Context, all []hraft.Server) {
 	answers := r.of.ask(ctx, peers)
 	for i := range answers {
 		h := &answers[i]
-		if h.err != nil || h.ID != h.peer.ID || h.Empty || h.Charter != y.charter.said() && h.Charter != unknown {
+		if h.err != nil || h.ID != h.peer.ID || h.Empty || h.Charter != y.charter.said() {
 			return
 		}
 		h.peer.Incarnation = h.Incarnation
