@@ -161,7 +161,7 @@ func (r *running) loseLog() {
 
 // waitingFor is what a server waits for that is in no group yet.
 type waitingFor struct {
-	mu   sync.Mutex
+	mu    sync.Mutex
 	text  string
 	grave bool
 	said  time.Time

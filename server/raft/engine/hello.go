@@ -25,10 +25,14 @@ type Hello struct {
 	Version  string
 }
 
-// expects reports whether a server is set up to be in one group with a member.
-func (h *Hello) expects(member raft.Peer) bool {
-	p, ok := raft.Find(h.Founders, member.ID)
-	return len(h.Founders) == 0 || ok && p.Raft == member.Raft
+// expects reports whether a server is set up to be in one group with one of these.
+func (h *Hello) expects(members []raft.Peer) bool {
+	for _, f := range h.Founders {
+		if p, ok := raft.Find(members, f.ID); ok && f.ID != h.ID && p.Raft == f.Raft {
+			return true
+		}
+	}
+	return len(h.Founders) == 0
 }
 
 // Tell is what this member says of itself, which others reach at self's addresses.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
@@ -19,15 +20,18 @@ var (
 
 // reachable reports whether a member has answered a moment ago.
 func (r *running) reachable(s hraft.Server) bool {
-	within := max(silentFor, 2*time.Duration(r.of.options.ElectionMS)*time.Millisecond)
-	return s.ID == r.self || time.Since(r.witness.seenOf(s.Address).at) <= within
+	return s.ID == r.self || time.Since(r.witness.seenOf(s.Address).at) <= r.reachableFor()
+}
+
+// reachableFor is within which time a member answers that can be reached.
+func (r *running) reachableFor() time.Duration {
+	return max(silentFor, 2*time.Duration(r.of.options.ElectionMS)*time.Millisecond)
 }
 
 // unacceptable is why a server that says who it is cannot be made a member.
 func (r *running) unacceptable(h *Hello) error {
 	o := &r.of.options
 	ours := o.Identity.Group()
-	self, _ := raft.Find(r.of.Status().Peers, o.ID)
 	switch {
 	case h.Version != o.Version:
 		return fmt.Errorf("it runs version %s, and this member %s: members have one version", said(h.Version), said(o.Version))
@@ -35,8 +39,8 @@ func (r *running) unacceptable(h *Hello) error {
 		return otherGroup(h.Group, ours)
 	case h.Group == "" && !h.Empty:
 		return errors.New("it has the data of a group without an id: a server that is to be a member needs an empty directory raft")
-	case h.Group == "" && !h.expects(self):
-		return errors.New("its raft-members do not have this member: it waits to form another group. Take raft-members out of its configuration, and start it again")
+	case h.Group == "" && !h.expects(r.of.Status().Peers):
+		return errors.New("its raft-members have no member of this group: it waits to form another group. Take raft-members out of its configuration, and start it again")
 	}
 	return nil
 }
@@ -132,22 +136,38 @@ func (e *Engine) Remove(id string) error {
 	if err != nil {
 		return err
 	}
-	voters, there := 0, 0
-	away := ""
+	begun, late := time.Now(), r.reachableFor()
+	for {
+		voters, away := r.left(id, begun)
+		if voters-len(away) > voters/2 || voters == 0 {
+			break
+		}
+		if time.Since(begun) > late {
+			return fmt.Errorf("of the %d voters that would be left %d can be reached (not: %s): the group would have no leader any more. "+
+				"Start those, or remove them first", voters, voters-len(away), strings.Join(away, " "))
+		}
+		select {
+		case <-r.ended:
+			return hraft.ErrRaftShutdown
+		case <-time.After(askAgain):
+		}
+	}
+	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience))()
+}
+
+// askAgain is how often it is looked whether enough members have answered.
+const askAgain = 10 * time.Millisecond
+
+// left are the voters without one, and those of them that have answered nothing since a moment.
+func (r *running) left(without string, since time.Time) (voters int, away []string) {
 	for _, s := range r.members() {
-		if s.Suffrage != hraft.Voter || string(s.ID) == id {
+		if s.Suffrage != hraft.Voter || string(s.ID) == without {
 			continue
 		}
 		voters++
-		if r.reachable(s) {
-			there++
-		} else {
-			away += " " + string(s.ID)
+		if s.ID != r.self && !r.witness.seenOf(s.Address).at.After(since) {
+			away = append(away, string(s.ID))
 		}
 	}
-	if there <= voters/2 {
-		return fmt.Errorf("of the %d voters that would be left %d can be reached (not:%s): the group would have no leader any more. "+
-			"Start those, or remove them first", voters, there, away)
-	}
-	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience))()
+	return voters, away
 }
