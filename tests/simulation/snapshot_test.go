@@ -36,6 +36,30 @@ func TestSnapshotIsSent(t *testing.T) {
 	})
 }
 
+// TestSnapshotIsAnswered: RAFT SNAPSHOT answers when the snapshot is there, and with an error if it could not be
+// written.
+func TestSnapshotIsAnswered(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
+		s.same()
+		for _, m := range s.all {
+			m.disk.set(true, 0)
+			v := m.ask("RAFT", "SNAPSHOT")
+			m.disk.set(false, 0)
+			require.Contains(s.t, v.Str, "no snapshot was made", m == leader)
+			require.Contains(s.t, v.Str, errFull.Error())
+			require.Equal(s.t, "1", m.fields()["raft_snapshots_failed"])
+			require.Contains(s.t, m.fields()["raft_last_snapshot_error"], errFull.Error())
+			require.Nil(s.t, m.disk.newest())
+			s.eventually("it is made", func() bool { return m.ask("RAFT", "SNAPSHOT").Str == "OK" })
+			require.NotNil(s.t, m.disk.newest())
+			require.Empty(s.t, m.fields()["raft_last_snapshot_error"])
+		}
+		s.same()
+	})
+}
+
 // TestDamagedSnapshot: a member that is sent a snapshot that it cannot read stops, and says so. Its process
 // lives, and so does the group.
 func TestDamagedSnapshot(t *testing.T) {
