@@ -284,6 +284,18 @@ func (ex *executor) notInTouch() error {
 	return nil
 }
 
+// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
+// of a raft group has any.
+func (srv *Server) Alarms() []string {
+	ex := &srv.executor
+	if ex.member == nil {
+		return nil
+	}
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.member.Alarms()
+}
+
 // decidedByGroup are the commands of replication.
 var decidedByGroup = []string{"replicaof", "slaveof", "failover", "psync", "sync"}
 

@@ -266,18 +266,6 @@ func (srv *Server) Ready() error {
 	return ex.durable.RefusesWrites()
 }
 
-// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
-// of a raft group has any.
-func (srv *Server) Alarms() []string {
-	ex := &srv.executor
-	if ex.member == nil {
-		return nil
-	}
-	ex.mu.Lock()
-	defer ex.mu.Unlock()
-	return ex.member.Alarms()
-}
-
 // Done is closed when the server has ended, by SHUTDOWN or by a call.
 func (srv *Server) Done() <-chan struct{} { return srv.done }
 

@@ -55,7 +55,7 @@ func Rows(of Of) []commands.Row {
 			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
 			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
 			waits(row("snapshot", "Makes a snapshot, and cuts the log off behind it; answers when it is on the disk.", "O(N) for N keys", later(snapshot))),
-			waits(row("add", "Makes a server a member of the group, or changes its addresses.", "O(1)", later(add),
+			waits(row("add", "Makes a server a member of the group: a learner first, and a voter when it has caught up. Of a member that cannot be reached it changes the addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
 			waits(row("transfer", "Makes another member the leader.", "O(1)", later(transfer), commands.Opt(commands.Str("id")))),

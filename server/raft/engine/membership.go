@@ -110,8 +110,8 @@ func (r *running) find(id string) (hraft.Server, bool) {
 	return hraft.Server{}, false
 }
 
-// awaitVoter waits until a learner is a voter, for as long as a client can be expected to. It becomes one later,
-// too.
+// awaitVoter waits until a learner is a voter, for as long as a client can be expected to. It becomes one
+// later, too.
 func (r *running) awaitVoter(id string) error {
 	for begun := time.Now(); time.Since(begun) < patience; time.Sleep(tendEvery / 4) {
 		s, is := r.find(id)

@@ -170,9 +170,9 @@ func (s *stream) refuse(c net.Conn, said string, why error) {
 	_ = c.Close()
 }
 
-// The first line of a connection, do not change: a word, a version, the group's name, who calls, and whom, with
-// spaces between them. In version 1 the charter follows, in version 2 the words of an identity. The answer is
-// a line that begins with + or, with what is wrong, with -.
+// The first line of a connection, do not change: a word, a version, the group's name, who calls, and whom,
+// with spaces between them. In version 1 the charter follows, in version 2 the words of an identity. The
+// answer is a line that begins with + or, with what is wrong, with -.
 const (
 	greeting  = "lockserver-raft 1"
 	greeting2 = "lockserver-raft 2"
