@@ -27,8 +27,8 @@ type Engine interface {
 	Status() Status
 
 	// Add makes a server a member, or changes the addresses of one that cannot be reached; Remove ends that;
-	// Transfer makes a member the leader: this one, or, without an id, any. They work on the leader. The errors
-	// say why something is refused.
+	// Transfer makes a member the leader: this one, or, without an id, any. They work on the leader. The
+	// errors say why something is refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error

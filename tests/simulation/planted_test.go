@@ -58,21 +58,44 @@ var faults = []plant.Fault{
 // free lets go`)),
 }
 
+// lostFaults are mistakes about disks that are lost, and servers that are not there. A scene finds each.
+var lostFaults = []plant.Fault{
+	plant.New("a member whose disk is new votes", plant.Instead("server/raft/engine/identity.go",
+		`	case called == y.incarnation:`,
+		`	case called == y.incarnation || planted("a member whose disk is new votes"):`), plant.Instead("server/raft/engine/identity.go",
+		`called.Incarnation != "" && called`,
+		`!planted("a member whose disk is new votes") && called.Incarnation != "" && called`)),
+	plant.New("a majority forms a group", plant.Instead("server/raft/engine/form.go",
+		`	if len(missing) > 0 {`,
+		`	if len(missing) > 0 && !(planted("a majority forms a group") && len(missing) <= len(others)/2) {`)),
+	plant.New("a server is added that nobody has asked", plant.Instead("server/raft/engine/membership.go",
+		`	h, err := e.check(r, p)
+	if err != nil {`,
+		`	h, err := e.check(r, p)
+	if err != nil && !planted("a server is added that nobody has asked") {`)),
+}
+
 // plantedRuns is within how many runs a fault must be found.
 const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=simulation")
-	program := plant.Build(t, filepath.Join("..", ".."), faults)
-	run := func(fault, runs string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", "Simulation", "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
+	program := plant.Build(t, filepath.Join("..", ".."), append(lostFaults, faults...))
+	run := func(fault, tests, runs string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
 	}
-	out, err := run(plant.None, "100")
+	out, err := run(plant.None, "Simulation|Lost|NothingIsAdded", "100")
 	require.NoError(t, err, "%s", out)
 	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
-			out, err := run(f.Name, plantedRuns)
+			out, err := run(f.Name, "Simulation", plantedRuns)
+			require.Error(t, err, "nobody noticed: %s", out)
+		})
+	}
+	for _, f := range lostFaults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name, "Lost|NothingIsAdded", "1")
 			require.Error(t, err, "nobody noticed: %s", out)
 		})
 	}

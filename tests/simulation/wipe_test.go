@@ -138,3 +138,16 @@ func TestTwoLostDisksFormNoGroup(t *testing.T) {
 		require.NotEqual(s.t, "0", s.all[0].fields()["raft_alarms"])
 	})
 }
+
+// TestNothingIsAdded: servers that are not there are refused, and the group goes on.
+func TestNothingIsAdded(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		for _, id := range []string{"x", "y", "z"} {
+			require.Contains(s.t, leader.ask("RAFT", "ADD", id, id+":1", id+":2").Str, errRefused.Error())
+		}
+		require.Contains(s.t, leader.ask("RAFT", "ADD", "x", s.others(leader)[0].peer.Raft, "x:2").Str, "has the address")
+		require.Len(s.t, leader.ask("RAFT", "MEMBERS").Elems, 3)
+		require.Equal(s.t, "OK", leader.ask("SET", "x", "1").Str)
+	})
+}

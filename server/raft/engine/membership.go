@@ -136,9 +136,9 @@ func (e *Engine) Remove(id string) error {
 	if err != nil {
 		return err
 	}
-	begun, late := time.Now(), r.reachableFor()
+	begun, late, question := time.Now(), r.reachableFor(), r.witness.ask()
 	for {
-		voters, away := r.left(id, begun)
+		voters, away := r.left(id, question)
 		if voters-len(away) > voters/2 || voters == 0 {
 			break
 		}
@@ -158,14 +158,15 @@ func (e *Engine) Remove(id string) error {
 // askAgain is how often it is looked whether enough members have answered.
 const askAgain = 10 * time.Millisecond
 
-// left are the voters without one, and those of them that have answered nothing since a moment.
-func (r *running) left(without string, since time.Time) (voters int, away []string) {
+// left are the voters without one, and those of them that have answered no request that was sent after a
+// question.
+func (r *running) left(without string, question uint64) (voters int, away []string) {
 	for _, s := range r.members() {
 		if s.Suffrage != hraft.Voter || string(s.ID) == without {
 			continue
 		}
 		voters++
-		if s.ID != r.self && !r.witness.seenOf(s.Address).at.After(since) {
+		if s.ID != r.self && !r.witness.hasAnswered(s.ID, question) {
 			away = append(away, string(s.ID))
 		}
 	}

@@ -70,6 +70,13 @@ func (w *witness) see(at hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *
 	w.seen[at] = s
 }
 
+// hasAnswered reports whether a member has answered a request that was sent after a question.
+func (w *witness) hasAnswered(id hraft.ServerID, question uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered[id] > question
+}
+
 // seenOf is what the member at an address has shown since the engine was opened.
 func (w *witness) seenOf(at hraft.ServerAddress) seen {
 	w.mu.Lock()

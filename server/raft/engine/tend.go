@@ -115,7 +115,11 @@ func (r *running) replaceNew(ctx context.Context, all []hraft.Server) {
 	}
 	r.asked = time.Now()
 	for _, h := range r.of.ask(ctx, silent) {
-		if h.err != nil || h.ID != h.peer.ID || h.Incarnation == h.peer.Incarnation || r.unacceptable(&h.Hello) != nil {
+		if h.err != nil || h.ID != h.peer.ID || h.Incarnation == h.peer.Incarnation {
+			continue
+		}
+		if err := r.unacceptable(&h.Hello); err != nil {
+			r.of.options.Identity.refuse("", h.peer.Raft, err)
 			continue
 		}
 		r.of.options.Log.Warn("raft: the disk of a member is another than the group knows: what it had acknowledged is lost with it. It gets the data anew, "+
