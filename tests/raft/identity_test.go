@@ -63,7 +63,8 @@ func roles(p *fleet.Process) map[string]int {
 }
 
 // TestTwoDisksAreLost: two of three members whose disks are new form no group beside the third, which has
-// the data. All say what is wrong. With one of the disks back the group goes on, and the third member is taken in.
+// the data. All say what is wrong. With one of the disks back the group goes on, and the third member is
+// taken in.
 func TestTwoDisksAreLost(t *testing.T) {
 	g, _ := formed(t)
 	a, b, c := g.Members[0], g.Members[1], g.Members[2]

@@ -9,8 +9,8 @@ import (
 	"lockserver/server/raft/engine"
 )
 
-// TestGroupOfAnOlderVersion: members that have the log of a version without identities go on with it. When all
-// are there the leader gives the group an id, and a member whose disk is lost then is taken in anew.
+// TestGroupOfAnOlderVersion: members that have the log of a version without identities go on with it. When
+// all are there the leader gives the group an id, and a member whose disk is lost then is taken in anew.
 func TestGroupOfAnOlderVersion(t *testing.T) {
 	t.Parallel()
 	g := prepare(t, 3, nil)
