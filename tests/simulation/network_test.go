@@ -216,7 +216,8 @@ func (t *transport) exchange(to hraft.ServerAddress, request any, data []byte, s
 	return t.receive(other, answer)
 }
 
-// send carries a request there. Nobody may listen; false: it is lost. Each request is a connection of its own.
+// send carries a request there. Nobody may listen; false: it is lost. Each request is a connection of its
+// own.
 func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent time.Time) (answer chan hraft.RPCResponse, other *transport, ok bool) {
 	to := engine.Bare(at)
 	if !t.of.carry(link{t.self, to}, sent, t.closed) {

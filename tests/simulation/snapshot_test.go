@@ -36,8 +36,8 @@ func TestSnapshotIsSent(t *testing.T) {
 	})
 }
 
-// TestSnapshotIsAnswered: RAFT SNAPSHOT answers when the snapshot is there, and with an error if it could not be
-// written.
+// TestSnapshotIsAnswered: RAFT SNAPSHOT answers when the snapshot is there, and with an error if it could not
+// be written.
 func TestSnapshotIsAnswered(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		leader := s.leader()
