@@ -30,11 +30,8 @@ func (r *running) reachableFor() time.Duration {
 
 // unacceptable is why a server that says who it is cannot be made a member.
 func (r *running) unacceptable(h *Hello) error {
-	o := &r.of.options
-	ours := o.Identity.Group()
+	ours := r.of.options.Identity.Group()
 	switch {
-	case h.Version != o.Version:
-		return fmt.Errorf("it runs version %s, and this member %s: members have one version", said(h.Version), said(o.Version))
 	case h.Group != "" && h.Group != ours:
 		return otherGroup(h.Group, ours)
 	case h.Group == "" && !h.Empty:
@@ -88,6 +85,9 @@ func (e *Engine) check(r *running, p raft.Peer) (h Hello, err error) {
 	}
 	if h.ID != p.ID {
 		return h, fmt.Errorf("the raft address %s: a server answers there whose raft-id is '%s'", p.Raft, h.ID)
+	}
+	if h.Version != e.options.Version {
+		return h, fmt.Errorf("the raft address %s: it runs version %s, and this member %s: install that one there", p.Raft, said(h.Version), said(e.options.Version))
 	}
 	if err := r.unacceptable(&h); err != nil {
 		return h, fmt.Errorf("the raft address %s: %w", p.Raft, err)
