@@ -8,13 +8,17 @@ import (
 // healthz says that the process is alive, whatever the server is doing: it asks nobody.
 func (p *Port) healthz(w http.ResponseWriter, _ *http.Request) { tell(w, http.StatusOK, "ok") }
 
-// readyz says whether clients are served, and why not.
+// readyz says whether clients are served, and why not, and what an operator has to look at.
 func (p *Port) readyz(w http.ResponseWriter, _ *http.Request) {
 	if err := p.source.Ready(); err != nil {
 		tell(w, http.StatusServiceUnavailable, err.Error())
 		return
 	}
-	tell(w, http.StatusOK, "ok")
+	text := "ok"
+	if all := p.source.Alarms(); len(all) > 0 {
+		text += "; " + strings.Join(all, "; ")
+	}
+	tell(w, http.StatusOK, text)
 }
 
 // tell replies with one line of text.

@@ -136,6 +136,8 @@ var fields = []field{
 	{info: "raft_read_proofs", metric: counter("lockserver_raft_read_proofs_total", "Questions to the others whether this member leads still, for reads.")},
 	{info: "raft_rebuilds", metric: counter("lockserver_raft_rebuilds_total", "How often this member has built all its data anew, because it had done what the group does not know.")},
 	{info: "raft_elections_won", metric: counter("lockserver_raft_elections_won_total", "How often this member has become the leader.")},
+	{info: "raft_snapshots_failed", metric: counter("lockserver_raft_snapshots_failed_total", "Snapshots for the group's log that could not be made.")},
+	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at, which INFO raft names: a member that is refused or has stopped, a server that is in no group yet.")},
 	{info: "raft_snapshots", metric: counter("lockserver_raft_snapshots_total", "Snapshots for the group's log.")},
 }
 

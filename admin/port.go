@@ -20,6 +20,8 @@ import (
 type Source interface {
 	// Ready returns nil if clients are served, and otherwise why they are not, in one line.
 	Ready() error
+	// Alarms are what an operator has to look at though clients are served, each in one line.
+	Alarms() []string
 	// Figures returns what the server tells of itself.
 	Figures() server.Figures
 	// EachSale visits the sales, until visit returns false.

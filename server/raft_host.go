@@ -1,7 +1,6 @@
 package server
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -282,9 +281,21 @@ func (ex *executor) notInTouch() error {
 		return errLoading
 	}
 	if _, ok := m.Leader(); !ok {
-		return errors.New("the raft group has no leader")
+		return m.Unknowing()
 	}
 	return nil
+}
+
+// Alarms are what an operator has to look at though clients may be served, each in one line. Only the member
+// of a raft group has any.
+func (srv *Server) Alarms() []string {
+	ex := &srv.executor
+	if ex.member == nil {
+		return nil
+	}
+	ex.mu.Lock()
+	defer ex.mu.Unlock()
+	return ex.member.Alarms()
 }
 
 // decidedByGroup are the commands of replication.

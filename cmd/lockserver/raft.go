@@ -40,11 +40,12 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	if err := p.encrypt(n); err != nil {
 		return nil, err
 	}
-	eo := engine.Options{ID: c.ID, Peers: peers, ElectionMS: c.ElectionMS, Log: p.log, Transport: n.Transport}
+	eo := engine.Options{ID: c.ID, Peers: peers, ElectionMS: c.ElectionMS, Log: p.log, Transport: n.Transport,
+		Version: version, Hello: n.Hello, ReachClient: n.ReachClient}
 	if err := engine.KeepIn(dir, c.Group, &eo); err != nil {
 		return nil, err
 	}
-	n.Charter = eo.Charter
+	n.Identity = eo.Identity
 	form := topology.Cluster
 	if c.Clients == "sentinel" {
 		form = topology.Sentinel

@@ -139,6 +139,7 @@ var notSuites = []string{
 	"release", "clients", // parts of release-check; all of clients-*
 	"race-all",           // in the full form of race
 	"flaky", "test-time", // by hand
+	"fence-postgres",  // needs a PostgreSQL server: by hand
 	"vulnerabilities", // asks a database on the network: every night, elsewhere
 	"bench", "bench-list", "bench-aof", "bench-locks", "bench-sales", "bench-memory", "bench-replication", "bench-raft", "bench-testing",
 }

@@ -28,7 +28,7 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-listen", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Listen }),
 		Doc: "`host:port` on which the other members reach it"},
 	{Name: "raft-members", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Members }),
-		Doc: "who forms the group, the same everywhere: `id=raft-address/client-address`, with spaces between them. Later starts find it on disk; a member that is added by `RAFT ADD` has none"},
+		Doc: "who forms the group, the same everywhere: `id=raft-address/client-address`, with spaces between them. All of them have to be there. Later starts find the group on disk; a member that is added by `RAFT ADD` has none"},
 	{Name: "raft-group", Default: "lockserver", When: atStart, Redis: notInRedis, Kind: text(func(c *Config) *string { return &c.Raft.Group }),
 		Doc: "the name of the group: members of others are refused"},
 	{Name: "raft-clients", Default: "cluster", When: atStart, Redis: notInRedis,

@@ -6,7 +6,8 @@ import "io"
 // called under the host's lock, but for Leads, Leader and Status.
 type Engine interface {
 	// Open begins to take part. What is known to be committed is given to the machine from then on; a
-	// snapshot, if there is one, before Open returns. Where there is nothing of a group yet one is formed.
+	// snapshot, if there is one, before Open returns. Where there is nothing of a group yet one is formed
+	// when all that are to form it are there.
 	Open(m Machine) error
 	// Close ends taking part; nothing of the machine is called any more. Open may follow.
 	Close() error
@@ -25,8 +26,9 @@ type Engine interface {
 	Snapshot() error
 	Status() Status
 
-	// Add makes a server a member, or changes its addresses; Remove ends that; Transfer makes a member the
-	// leader: this one, or, without an id, any. They work on the leader.
+	// Add makes a server a member, or changes the addresses of one that cannot be reached; Remove ends that;
+	// Transfer makes a member the leader: this one, or, without an id, any. They work on the leader. The
+	// errors say why something is refused.
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
@@ -61,15 +63,31 @@ type Peer struct {
 	ID     string
 	Raft   string // where the other members reach it, as host:port
 	Client string // where clients do
+	// Incarnation is that of its disk, as the group knows it; Learner says that it has no vote yet.
+	Incarnation string
+	Learner     bool
+}
+
+// Refusal is a connection between members that was refused.
+type Refusal struct {
+	ID   string // who has called this member; empty: this one has called
+	Raft string // the address that this member has called
+	Why  string
 }
 
 // Status is how a member of a group is.
 type Status struct {
-	ID     string
-	State  string // "leader", "follower", "candidate" or "shutdown"
-	Leader Peer   // without an ID: none is known
-	Peers  []Peer
-	Term   uint64
+	ID          string
+	Group       string // the group's id; empty: it is not known
+	Incarnation string // of this member's disk
+	// Waiting is what a server waits for that is in no group yet; empty: it is in one. Refusals are those of
+	// the last moment.
+	Waiting  string
+	Refusals []Refusal
+	State    string // "leader", "follower", "candidate" or "shutdown"
+	Leader   Peer   // without an ID: none is known
+	Peers    []Peer
+	Term     uint64
 	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
 	// given, and the newest in a snapshot.
 	LastIndex, CommitIndex, AppliedIndex, SnapshotIndex uint64

@@ -63,7 +63,7 @@ func FuzzEntry(f *testing.F) {
 func TestParsePeers(t *testing.T) {
 	all, err := ParsePeers(" a=h:1/h:2  b=[::1]:1/h:3 ")
 	require.NoError(t, err)
-	require.Equal(t, []Peer{{"a", "h:1", "h:2"}, {"b", "[::1]:1", "h:3"}}, all)
+	require.Equal(t, []Peer{{ID: "a", Raft: "h:1", Client: "h:2"}, {ID: "b", Raft: "[::1]:1", Client: "h:3"}}, all)
 	for _, bad := range []string{"", "a", "a=h:1", "=h:1/h:2", "a=h:1/h", "a=h:0/h:2", "a=h:x/h:2", "a=h:65536/h:2", "a=:1/h:2", "a=h:1/h:2/h:3",
 		"a=h:1/h:2 a=h:3/h:4", "a=h:1/h:2 b=h:1/h:4", "a=h:1/h:2 b=h:3/h:2", strings.Repeat("a", 65) + "=h:1/h:2"} {
 		_, err := ParsePeers(bad)

@@ -61,6 +61,8 @@ type Member struct {
 	messages []byte // of the running unit
 	snapping bool   // a snapshot is being made
 	holding  bool   // writes are held for it
+	// snapshotFailed is why the last snapshot could not be made; empty: it was.
+	snapshotFailed string
 
 	// round is how many rounds have begun: see propose.go. due is the newest that somebody waits for.
 	// wanted: there is to be another.
@@ -90,7 +92,7 @@ type unproposed struct {
 }
 
 // counts are what INFO tells of.
-type counts struct{ entries, proofs, rebuilds, elections, snapshots int64 }
+type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots int64 }
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o Options) *Member {
@@ -162,7 +164,15 @@ func (m *Member) Failed() error { return m.failed }
 
 // Others is how many other members have, on their disks, what a reply of this one tells of: with it they are
 // a majority. More may have it, but that is not known.
-func (m *Member) Others() int64 { return int64(len(m.engine.Status().Peers) / 2) }
+func (m *Member) Others() int64 {
+	voters := 0
+	for _, p := range m.engine.Status().Peers {
+		if !p.Learner {
+			voters++
+		}
+	}
+	return int64(voters / 2)
+}
 
 // changed has the host told who leads. Any goroutine may call it.
 func (m *Member) changed() {

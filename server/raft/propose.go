@@ -217,29 +217,44 @@ func (m *Member) loseRounds() {
 	m.wanted = false
 }
 
-// Snapshot makes a snapshot, so that the log behind it can go. A leader's data runs ahead of the log, so who
-// writes is held for the moment that the others take to agree, and the cut is made then.
+// Snapshot begins to make a snapshot in the background, so that the log behind it can go.
 func (m *Member) Snapshot() {
-	if m.snapping {
+	if m.snapping || m.holding {
 		return
 	}
+	m.beginSnapshot()
+	m.host.Background(func() {
+		if err := m.snapshot(); err != nil && !m.ending() {
+			m.host.Log().Warn("raft: no snapshot was made", "cause", err)
+		}
+	})
+}
+
+// beginSnapshot is the part of making a snapshot that is done under the lock. A leader's data runs ahead of
+// the log, so clients that write are held for the moment that the others take to agree; the cut is made then.
+func (m *Member) beginSnapshot() {
 	m.snapping = true
 	if m.state == leading {
 		m.holding = true
 		m.host.HoldWrites(true)
 		m.EndSlice()
 	}
-	m.host.Background(func() {
-		m.awaitSettled()
-		err := m.engine.Snapshot()
-		m.host.Slice(func() {
-			m.release()
-			if m.snapping = false; err != nil && !m.ending() {
-				m.host.Log().Warn("raft: no snapshot was made", "cause", err)
-			}
-			m.host.EndUnit()
-		})
+}
+
+// snapshot makes a snapshot that has begun, and returns when it is on the disk or could not be written.
+func (m *Member) snapshot() error {
+	m.awaitSettled()
+	err := m.engine.Snapshot()
+	m.host.Slice(func() {
+		m.release()
+		m.snapping = false
+		if m.snapshotFailed = ""; err != nil {
+			m.snapshotFailed = err.Error()
+			m.counts.failedSnapshots++
+		}
+		m.host.EndUnit()
 	})
+	return err
 }
 
 // awaitSettled waits until nothing is under way, as long as that is worth it.

@@ -2,6 +2,7 @@ package raft
 
 import (
 	"fmt"
+	"strings"
 
 	"lockserver/commands"
 	"lockserver/server/info"
@@ -53,8 +54,8 @@ func Rows(of Of) []commands.Row {
 		Complexity: "Depends on the subcommand.", Sub: []commands.Row{
 			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
 			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
-			row("snapshot", "Makes a snapshot in the background, and cuts the log off behind it.", "O(1)", with(snapshotCmd)),
-			waits(row("add", "Makes a server a member of the group, or changes its addresses.", "O(1)", later(add),
+			waits(row("snapshot", "Makes a snapshot, and cuts the log off behind it; answers when it is on the disk.", "O(N) for N keys", later(snapshot))),
+			waits(row("add", "Makes a server a member of the group: a learner first, and a voter when it has caught up. Of a member that cannot be reached it changes the addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
 			waits(row("transfer", "Makes another member the leader.", "O(1)", later(transfer), commands.Opt(commands.Str("id")))),
@@ -72,12 +73,16 @@ func membersCmd(m *Member, c *commands.Ctx) error {
 	s := m.Status()
 	c.Out.Array(len(s.Peers))
 	for _, p := range s.Peers {
-		c.Out.Map(4)
+		c.Out.Map(6)
 		role := "follower"
-		if p.ID == s.Leader.ID {
+		switch {
+		case p.ID == s.Leader.ID:
 			role = "leader"
+		case p.Learner:
+			role = "learner"
 		}
-		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client} {
+		for _, w := range []string{"id", p.ID, "role", role, "raft-address", p.Raft, "client-address", p.Client, "incarnation", p.Incarnation,
+			"refused", s.refused(p)} {
 			c.Out.BulkString(w)
 		}
 	}
@@ -193,15 +198,25 @@ func transfer(m *Member, words []string) error {
 // HandOver has another member lead, any. Without the lock; it takes no longer than an election.
 func (m *Member) HandOver() error { return transfer(m, nil) }
 
-func snapshotCmd(m *Member, c *commands.Ctx) error {
-	if m.snapping || m.holding {
-		return commands.Error("ERR a snapshot is being made, or the lead handed on")
+// snapshot makes a snapshot, and returns when it is made.
+func snapshot(m *Member, _ []string) (err error) {
+	m.host.Slice(func() {
+		switch {
+		case m.snapping || m.holding:
+			err = commands.Error("ERR a snapshot is being made, or the lead handed on")
+		case m.state != leading && m.state != following:
+			err = commands.ErrLoading
+		default:
+			m.beginSnapshot()
+		}
+		m.host.EndUnit()
+	})
+	if err != nil {
+		return err
 	}
-	if m.state != leading && m.state != following {
-		return commands.ErrLoading
+	if err = m.snapshot(); err != nil {
+		return commands.Error("ERR no snapshot was made: " + strings.Map(oneLine, err.Error()))
 	}
-	m.Snapshot()
-	c.Out.Simple("Background snapshot started")
 	return nil
 }
 
@@ -217,6 +232,12 @@ func asReply(err error) error {
 func (m *Member) WriteInfo(t *info.Text) {
 	s := m.Status()
 	t.Line("raft_id", s.ID)
+	t.Line("raft_group_id", s.Group)
+	t.Line("raft_incarnation", s.Incarnation)
+	t.Line("raft_waiting", s.Waiting)
+	alarms := m.alarms(&s)
+	t.Line("raft_alarms", len(alarms))
+	t.Line("raft_alarm", strings.Join(alarms, "; "))
 	t.Line("raft_role", m.state)
 	t.Line("raft_state", s.State)
 	t.Line("raft_leader_id", s.Leader.ID)
@@ -244,4 +265,6 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_rebuilds", m.counts.rebuilds)
 	t.Line("raft_elections_won", m.counts.elections)
 	t.Line("raft_snapshots", m.counts.snapshots)
+	t.Line("raft_snapshots_failed", m.counts.failedSnapshots)
+	t.Line("raft_last_snapshot_error", strings.Map(oneLine, m.snapshotFailed))
 }

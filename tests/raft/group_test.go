@@ -1,6 +1,7 @@
 package raft
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -41,18 +42,20 @@ type network struct {
 	mu   sync.Mutex
 	at   map[hraft.ServerAddress]*hraft.InmemTransport
 	cuts map[[2]hraft.ServerAddress]bool // from, to
+	ids  map[hraft.ServerAddress]*engine.Identity
 }
 
 // wire is a member's end of the network.
 type wire struct {
 	*hraft.InmemTransport
 	of *network
+	id *engine.Identity
 }
 
 var errCut = errors.New("the network is cut")
 
 // join makes a member's end, and connects it to all others.
-func (n *network) join(at hraft.ServerAddress) (hraft.Transport, error) {
+func (n *network) join(at hraft.ServerAddress, id *engine.Identity) (hraft.Transport, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	_, w := hraft.NewInmemTransportWithTimeout(at, time.Second)
@@ -62,8 +65,27 @@ func (n *network) join(at hraft.ServerAddress) (hraft.Transport, error) {
 			other.Connect(at, w)
 		}
 	}
-	n.at[at] = w
-	return &wire{w, n}, nil
+	n.at[at], n.ids[at] = w, id
+	return &wire{w, n, id}, nil
+}
+
+// hello asks the member that others reach at an address who it is.
+func (n *network) hello(from hraft.ServerAddress, address string) (h engine.Hello, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for to, id := range n.ids {
+		if reached, client, _ := strings.Cut(string(to), "/"); reached == address && !n.cuts[[2]hraft.ServerAddress{from, to}] && !n.cuts[[2]hraft.ServerAddress{to, from}] {
+			return id.Tell(raft.Peer{Raft: reached, Client: client})
+		}
+	}
+	return h, errCut
+}
+
+// leave ends a member's part: nobody listens there.
+func (n *network) leave(at hraft.ServerAddress) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.ids, at)
 }
 
 // cut lets nothing through from one member to another, or everything.
@@ -74,17 +96,24 @@ func (n *network) cut(from, to hraft.ServerAddress, on bool) {
 }
 
 // through carries a request, and its answer.
-func (w *wire) through(to hraft.ServerAddress, send func() error) error {
+func (w *wire) through(to hraft.ServerAddress, send func(to hraft.ServerAddress) error) error {
 	open := func(from, to hraft.ServerAddress) bool {
 		w.of.mu.Lock()
 		defer w.of.mu.Unlock()
 		return !w.of.cuts[[2]hraft.ServerAddress{from, to}]
 	}
-	if !open(w.LocalAddr(), to) {
+	bare := engine.Bare(to)
+	w.of.mu.Lock()
+	other := w.of.ids[bare]
+	w.of.mu.Unlock()
+	if !open(w.LocalAddr(), bare) || other == nil {
 		return errCut
 	}
-	err := send()
-	if !open(to, w.LocalAddr()) {
+	if err := engine.Meet(w.id, other, to); err != nil {
+		return err
+	}
+	err := send(bare)
+	if !open(bare, w.LocalAddr()) {
 		return errCut
 	}
 	return err
@@ -96,23 +125,23 @@ func (w *wire) AppendEntriesPipeline(hraft.ServerID, hraft.ServerAddress) (hraft
 }
 
 func (w *wire) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) error {
-	return w.through(to, func() error { return w.InmemTransport.AppendEntries(id, to, q, a) })
+	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.AppendEntries(id, to, q, a) })
 }
 
 func (w *wire) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestVoteRequest, a *hraft.RequestVoteResponse) error {
-	return w.through(to, func() error { return w.InmemTransport.RequestVote(id, to, q, a) })
+	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.RequestVote(id, to, q, a) })
 }
 
 func (w *wire) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestPreVoteRequest, a *hraft.RequestPreVoteResponse) error {
-	return w.through(to, func() error { return w.InmemTransport.RequestPreVote(id, to, q, a) })
+	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.RequestPreVote(id, to, q, a) })
 }
 
 func (w *wire) InstallSnapshot(id hraft.ServerID, to hraft.ServerAddress, q *hraft.InstallSnapshotRequest, a *hraft.InstallSnapshotResponse, r io.Reader) error {
-	return w.through(to, func() error { return w.InmemTransport.InstallSnapshot(id, to, q, a, r) })
+	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.InstallSnapshot(id, to, q, a, r) })
 }
 
 func (w *wire) TimeoutNow(id hraft.ServerID, to hraft.ServerAddress, q *hraft.TimeoutNowRequest, a *hraft.TimeoutNowResponse) error {
-	return w.through(to, func() error { return w.InmemTransport.TimeoutNow(id, to, q, a) })
+	return w.through(to, func(to hraft.ServerAddress) error { return w.InmemTransport.TimeoutNow(id, to, q, a) })
 }
 
 // member is a server of the group, which may be ended and started again.
@@ -154,7 +183,8 @@ func newGroup(t testing.TB, members int, change func(*engine.Options, *server.Op
 
 // prepare makes a group of which nobody runs.
 func prepare(t testing.TB, members int, change func(*engine.Options, *server.Options)) *group {
-	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{}}, change: change}
+	g := &group{t: t, network: &network{at: map[hraft.ServerAddress]*hraft.InmemTransport{}, cuts: map[[2]hraft.ServerAddress]bool{},
+		ids: map[hraft.ServerAddress]*engine.Identity{}}, change: change}
 	for i := range members {
 		g.add(i)
 		g.peers = append(g.peers, g.all[i].peer)
@@ -185,12 +215,16 @@ func (m *member) start() {
 		log = slog.New(slog.NewTextHandler(os.Stderr, nil)).With("member", m.peer.ID)
 	}
 	eo := engine.Options{ID: m.peer.ID, Peers: m.group.peers, ElectionMS: 500, Log: log, Logs: m.logs, Stable: m.logs, Snapshots: m.snaps,
-		Transport: func() (hraft.Transport, error) { return m.group.network.join(m.at()) }}
+		Hello: func(_ context.Context, address string) (engine.Hello, error) {
+			return m.group.network.hello(m.at(), address)
+		}}
 	so := server.Options{Log: log, Clock: &m.clock, Directives: map[string]string{"enable-debug-command": "yes"}}
 	so.RaftOptions.SnapshotBytes = 1 << 30
 	if change := m.group.change; change != nil {
 		change(&eo, &so)
 	}
+	require.NoError(t, eo.Identify())
+	eo.Transport = func() (hraft.Transport, error) { return m.group.network.join(m.at(), eo.Identity) }
 	so.Raft = engine.New(eo)
 	if wrap := m.group.wrap; wrap != nil {
 		so.Raft = wrap(m.peer.ID, so.Raft)
@@ -210,6 +244,7 @@ func (m *member) stop() {
 		m.client.Close()
 		m.client = nil
 	}
+	m.group.network.leave(m.at())
 	_ = m.srv.Close()
 	m.srv = nil
 }

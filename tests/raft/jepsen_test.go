@@ -417,11 +417,11 @@ func memberAgain(t *testing.T, g *group) {
 		g.isolate(b, true)
 		l.change("REMOVE", b.peer.ID)
 		l.progress()
+		g.isolate(b, false) // one that cannot be reached is not added
 		l.change("ADD", b.peer.ID, b.peer.Raft, b.peer.Client)
 		l.change("ADD", b.peer.ID, b.peer.Raft, b.peer.Client)
 		l.kill(b)
 		l.begin(b)
-		g.isolate(b, false)
 		l.progress()
 	}
 	require.Len(t, g.leader().ask("RAFT", "MEMBERS").Elems, 3)

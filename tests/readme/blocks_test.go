@@ -54,6 +54,7 @@ var byHand = map[string]string{
 // uses are the blocks that there are, each with the test that looks at all of them,
 // on whatever page they stand.
 var uses = map[string]string{
+	"sql":           "examples/locks has such statements, and tests them with SQLite and PostgreSQL",
 	"console alice": "TestTranscripts",
 	"console bob":   "TestTranscripts",
 	"sh server":     "TestTranscripts",

@@ -295,7 +295,8 @@ func TestGroup(t *testing.T) {
 				require.Contains(t, out, "alice", "LOCK.INFO tells who has the lock")
 				load = s.begin()
 			}
-		case "sh new":
+		case "sh new": // it gets the version that the others have by now
+			b.text = strings.Replace(b.text, "systemctl stop lockserver", "systemctl stop lockserver\n# here: install the new version", 1)
 			s.on("d", b)
 			alive = "abd"
 		}

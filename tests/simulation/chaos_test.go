@@ -11,7 +11,7 @@ import (
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
 		(*chaos).fullDisk, (*chaos).brokenDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
-		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember}
+		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember, (*chaos).loseDisk}
 	var drawn []func(*chaos)
 	for _, k := range kinds {
 		if w.chance.oneIn(2) {

@@ -3,6 +3,7 @@
 package simulation
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"net"
@@ -67,14 +68,21 @@ func (m *member) start() error {
 		return err
 	}
 	eo := engine.Options{ID: m.peer.ID, Peers: founders, ElectionMS: electionMS, Trailing: m.group.trailing, Log: log,
-		Logs: cached, Stable: l.mount, Snapshots: l.mount, Transport: func() (hraft.Transport, error) {
-			t := m.group.network.join(m.at())
-			l.transport.Store(t)
-			if l.crashed.Load() {
-				_ = t.Close()
-			}
-			return t, nil
+		Logs: cached, Stable: l.mount, Snapshots: l.mount,
+		Hello: func(ctx context.Context, address string) (engine.Hello, error) {
+			return m.group.network.hello(ctx, m.at(), address)
 		}}
+	if err := eo.Identify(); err != nil {
+		return err
+	}
+	eo.Transport = func() (hraft.Transport, error) {
+		t := m.group.network.join(m.at(), eo.Identity)
+		l.transport.Store(t)
+		if l.crashed.Load() {
+			_ = t.Close()
+		}
+		return t, nil
+	}
 	l.engine = engine.New(eo)
 	so := server.Options{Log: log, Clock: &m.clock, Seed: m.group.seed + uint64(m.lives)<<32 + uint64(m.peer.ID[0]) | 1, Raft: l.engine,
 		Directives: map[string]string{"bind": "", "enable-debug-command": "yes", "lock-watchdog-timeout": fmt.Sprint(watchdogMS)}}

@@ -4,14 +4,19 @@ package simulation
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
+	"lockserver/server/raft/engine"
 )
 
 // link is one direction between two members.
@@ -111,6 +116,7 @@ func (n *network) at(a hraft.ServerAddress) *transport {
 type transport struct {
 	of       *network
 	self     hraft.ServerAddress
+	identity *engine.Identity
 	consumer chan hraft.RPC
 
 	once   sync.Once
@@ -127,8 +133,8 @@ var (
 )
 
 // join makes a member's end.
-func (n *network) join(self hraft.ServerAddress) *transport {
-	t := &transport{of: n, self: self, consumer: make(chan hraft.RPC), closed: make(chan struct{})}
+func (n *network) join(self hraft.ServerAddress, identity *engine.Identity) *transport {
+	t := &transport{of: n, self: self, identity: identity, consumer: make(chan hraft.RPC), closed: make(chan struct{})}
 	n.mu.Lock()
 	n.ends[self] = t
 	n.mu.Unlock()
@@ -210,8 +216,10 @@ func (t *transport) exchange(to hraft.ServerAddress, request any, data []byte, s
 	return t.receive(other, answer)
 }
 
-// send carries a request there. Nobody may listen; false: it is lost.
-func (t *transport) send(to hraft.ServerAddress, request any, data []byte, sent time.Time) (answer chan hraft.RPCResponse, other *transport, ok bool) {
+// send carries a request there. Nobody may listen; false: it is lost. Each request is a connection of its
+// own.
+func (t *transport) send(at hraft.ServerAddress, request any, data []byte, sent time.Time) (answer chan hraft.RPCResponse, other *transport, ok bool) {
+	to := engine.Bare(at)
 	if !t.of.carry(link{t.self, to}, sent, t.closed) {
 		return nil, nil, false
 	}
@@ -219,6 +227,10 @@ func (t *transport) send(to hraft.ServerAddress, request any, data []byte, sent 
 		return nil, nil, true
 	}
 	answer = make(chan hraft.RPCResponse, 1)
+	if err := engine.Meet(t.identity, other.identity, at); err != nil {
+		answer <- hraft.RPCResponse{Error: err}
+		return answer, other, true
+	}
 	q := hraft.RPC{Command: request, RespChan: answer}
 	if data != nil {
 		q.Reader = bytes.NewReader(data)
@@ -286,6 +298,47 @@ func (t *transport) InstallSnapshot(_ hraft.ServerID, to hraft.ServerAddress, q 
 
 func (t *transport) TimeoutNow(_ hraft.ServerID, to hraft.ServerAddress, q *hraft.TimeoutNowRequest, a *hraft.TimeoutNowResponse) error {
 	return ask(t, to, q, nil, a)
+}
+
+// hello asks the server at an address who it is.
+func (n *network) hello(ctx context.Context, from hraft.ServerAddress, address string) (h engine.Hello, err error) {
+	other := n.reached(address)
+	gone := ctx.Done()
+	if other == nil {
+		time.Sleep(time.Millisecond)
+		return h, errRefused
+	}
+	if !n.carry(link{from, other.self}, time.Now(), gone) {
+		<-gone
+		return h, errTimeout
+	}
+	if other = n.reached(address); other == nil {
+		return h, errRefused
+	}
+	h, err = other.identity.Tell(raft.Peer{Raft: address, Client: peerClient(other.self)})
+	if !n.carry(link{other.self, from}, time.Now(), gone) {
+		<-gone
+		return h, errTimeout
+	}
+	return h, err
+}
+
+// reached is who listens for members at host:port; nil: nobody.
+func (n *network) reached(address string) *transport {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for at, t := range n.ends {
+		if reached, _, _ := strings.Cut(string(at), "/"); reached == address {
+			return t
+		}
+	}
+	return nil
+}
+
+// peerClient is where clients reach a member.
+func peerClient(at hraft.ServerAddress) string {
+	_, client, _ := strings.Cut(string(at), "/")
+	return client
 }
 
 // copied shares no memory with its sender.

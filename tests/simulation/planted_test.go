@@ -4,6 +4,7 @@ package simulation
 
 import (
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -26,24 +27,38 @@ var faults = []plant.Fault{
 	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
+// lostFaults are mistakes about disks that are lost, and servers that are not there. A scene finds each.
+var lostFaults = []plant.Fault{
+	plant.New("a member whose disk is new votes", plant.Or("called-disk", "true"), plant.And("answered-disk", "false")),
+	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(others)/2")),
+	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
+}
+
 // plantedRuns is within how many runs a fault must be found.
 const plantedRuns = "1000"
 
 // TestPlantedFaults: runs find each mistake, and nothing where there is none.
 func TestPlantedFaults(t *testing.T) {
 	t.Setenv("GOFLAGS", "-tags=simulation")
-	if !plant.Wanted(t, filepath.Join("..", ".."), faults) {
+	all, root := slices.Concat(lostFaults, faults), filepath.Join("..", "..")
+	if !plant.Wanted(t, root, all) {
 		return
 	}
-	program := plant.Build(t, filepath.Join("..", ".."), faults)
-	run := func(fault, runs string) ([]byte, error) {
-		return plant.Command(program, fault, "-test.run", "Simulation", "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
+	program := plant.Build(t, root, all)
+	run := func(fault, tests, runs string) ([]byte, error) {
+		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
 	}
-	out, err := run(plant.None, "100")
+	out, err := run(plant.None, "Simulation|Lost|NothingIsAdded", "100")
 	require.NoError(t, err, "%s", out)
 	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
-			out, err := run(f.Name, plantedRuns)
+			out, err := run(f.Name, "Simulation", plantedRuns)
+			require.Error(t, err, "nobody noticed: %s", out)
+		})
+	}
+	for _, f := range lostFaults {
+		t.Run(f.Name, func(t *testing.T) {
+			out, err := run(f.Name, "Lost|NothingIsAdded", "1")
 			require.Error(t, err, "nobody noticed: %s", out)
 		})
 	}

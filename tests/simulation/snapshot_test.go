@@ -18,7 +18,7 @@ func (s *scene) behind() (leader, away *member) {
 	for i := range 100 {
 		require.Equal(s.t, "OK", s.do("SET", fmt.Sprint("key", i), "1").Str)
 	}
-	require.Equal(s.t, "Background snapshot started", leader.ask("RAFT", "SNAPSHOT").Str)
+	require.Equal(s.t, "OK", leader.ask("RAFT", "SNAPSHOT").Str)
 	s.eventually("there is a snapshot", func() bool {
 		is := leader.fields()["raft_snapshot_index"]
 		return is != "" && is != "0"
@@ -33,6 +33,30 @@ func TestSnapshotIsSent(t *testing.T) {
 		require.NoError(s.t, away.start())
 		s.same()
 		require.NotEqual(s.t, "0", away.fields()["raft_snapshot_index"])
+	})
+}
+
+// TestSnapshotIsAnswered: RAFT SNAPSHOT answers when the snapshot is there, and with an error if it could not
+// be written.
+func TestSnapshotIsAnswered(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
+		s.same()
+		for _, m := range s.all {
+			m.disk.set(true, 0)
+			v := m.ask("RAFT", "SNAPSHOT")
+			m.disk.set(false, 0)
+			require.Contains(s.t, v.Str, "no snapshot was made", m == leader)
+			require.Contains(s.t, v.Str, errFull.Error())
+			require.Equal(s.t, "1", m.fields()["raft_snapshots_failed"])
+			require.Contains(s.t, m.fields()["raft_last_snapshot_error"], errFull.Error())
+			require.Nil(s.t, m.disk.newest())
+			s.eventually("it is made", func() bool { return m.ask("RAFT", "SNAPSHOT").Str == "OK" })
+			require.NotNil(s.t, m.disk.newest())
+			require.Empty(s.t, m.fields()["raft_last_snapshot_error"])
+		}
+		s.same()
 	})
 }
 

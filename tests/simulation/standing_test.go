@@ -37,6 +37,14 @@ func (s *standing) begin(in bool) bool {
 	return true
 }
 
+// cancel notes that nothing was asked.
+func (s *standing) cancel(in bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.under = false
+	s.open[in]--
+}
+
 // end notes an answer. discard throws the machine away that is no member any more, if it is certain that
 // nobody will miss it; end reports whether that is so.
 func (s *standing) end(done, in, discard bool) bool {
@@ -119,6 +127,10 @@ func (c *chaos) successor(of *member) *member {
 // change asks a member to add or remove one.
 func (c *chaos) change(leader, m *member, in bool, words ...string) {
 	if !m.begin(in) {
+		return
+	}
+	if !c.allVote() { // a group that shrinks meanwhile may need the one that has no vote
+		m.cancel(in)
 		return
 	}
 	discard := c.chance.oneIn(2)

@@ -3,13 +3,14 @@
 package simulation
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
 // TestVoteForOneWhoIsNotKnown: one of three is away while another is added, and then the leader dies. Two
-// are there, of which the one that is behind has not heard of the other; that one leads.
+// are there, of which the one that is behind has not heard that the other has a vote; that one leads.
 func TestVoteForOneWhoIsNotKnown(t *testing.T) {
 	play(t, 3, func(s *scene) {
 		old := s.leader()
@@ -20,9 +21,11 @@ func TestVoteForOneWhoIsNotKnown(t *testing.T) {
 		require.NoError(s.t, added.start())
 		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
 		s.eventually("it has all", func() bool { return behind.fields()["raft_history_offset"] == old.fields()["raft_history_offset"] })
+		done := old.later("RAFT", "ADD", added.peer.ID, added.peer.Raft, added.peer.Client)
+		s.eventually("it is a learner", func() bool { return strings.Contains(behind.ask("RAFT", "MEMBERS").String(), "learner") })
 		s.network.set(link{old.at(), behind.at()}, lost, 0)
 		s.network.set(link{behind.at(), old.at()}, lost, 0)
-		require.Equal(s.t, "OK", old.ask("RAFT", "ADD", added.peer.ID, added.peer.Raft, added.peer.Client).Str)
+		require.Equal(s.t, "OK", (<-done).Str)
 		require.Equal(s.t, "OK", old.ask("SET", "x", "2").Str)
 		old.crash()
 		require.Same(s.t, added, s.leader(added, behind))

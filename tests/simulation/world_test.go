@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,7 +23,8 @@ type world struct {
 	chance *chance
 	ends   time.Time // when clients stop
 	history
-	settled map[string]bool // who is in the group when the run is over
+	settled map[string]bool        // who is in the group when the run is over
+	lost    atomic.Pointer[member] // the member whose disk was lost last
 	err     error
 
 	lived, checked time.Duration // of the machine's time

@@ -35,7 +35,7 @@ func (stuck) Changed()                {}
 func alone() *Engine {
 	p := raft.Peer{ID: "a", Raft: "a:1", Client: "a:2"}
 	store := hraft.NewInmemStore()
-	return New(Options{ID: "a", Peers: []raft.Peer{p}, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
+	return new(directory).newIn(Options{ID: "a", Peers: []raft.Peer{p}, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
 		Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) {
 			_, t := hraft.NewInmemTransport(Address(p))
 			return t, nil

@@ -34,10 +34,11 @@ func newTrio(t *testing.T, m raft.Machine) *trio {
 			g.connect(from, to)
 		}
 	}
+	among := &directory{}
 	for i, p := range three {
 		store := hraft.NewInmemStore()
-		e := New(Options{ID: p.ID, Peers: three, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
-			Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) { return g.transports[i], nil }})
+		e := among.newIn(Options{ID: p.ID, Peers: three, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
+			Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) { return inMemory{g.transports[i]}, nil }})
 		require.NoError(t, e.Open(m))
 		g.engines, g.stores = append(g.engines, e), append(g.stores, store)
 	}

@@ -56,12 +56,15 @@ func KeepIn(dir, group string, o *Options) (err error) {
 	}
 	cached, err := hraft.NewLogCache(cachedEntries, log)
 	if err == nil {
-		o.Snapshots, err = hraft.NewFileSnapshotStoreWithLogger(dir, keptSnapshots, newLogger(o.Log))
+		o.Snapshots, err = openSnapshots(dir, o.Log)
 	}
 	if err != nil {
 		return errors.Join(err, log.Close())
 	}
 	o.Logs, o.Stable = cached, log
+	if err := o.Identify(); err != nil {
+		return errors.Join(err, log.Close())
+	}
 	o.Release = func() error { return errors.Join(log.Close(), lock.Close()) }
 	return nil
 }

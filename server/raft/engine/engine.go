@@ -13,6 +13,7 @@ package engine
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io"
 	"log/slog"
@@ -44,8 +45,16 @@ type Options struct {
 	Logs      hraft.LogStore
 	Stable    hraft.StableStore
 	Snapshots hraft.SnapshotStore
-	// Charter tells the group from others of its name, for Network.
+	// Charter tells a group without an id from others of its name.
 	Charter *Charter
+	// Identity is whose disk this is. Identify makes it, which Open does if nobody has.
+	Identity *Identity
+	// Version is the program's: members have one.
+	Version string
+	// Hello asks the server that members reach at an address who it is; nil: no group can be formed.
+	Hello func(ctx context.Context, address string) (Hello, error)
+	// ReachClient says why no client is served at an address; nil: that is not looked at.
+	ReachClient func(ctx context.Context, address string) error
 	// Transport makes a connection to the others, whenever the engine opens. The engine closes it.
 	Transport func() (hraft.Transport, error)
 	// Release lets go of the stores when the engine has ended for good; nil: nothing is to be done.
@@ -64,6 +73,7 @@ var _ raft.Engine = (*Engine)(nil)
 
 // running is an engine between Open and Close.
 type running struct {
+	of      *Engine
 	raft    *hraft.Raft
 	self    hraft.ServerID
 	witness *witness
@@ -75,20 +85,14 @@ type running struct {
 	watching sync.WaitGroup
 	handing  handing
 	parting  *parting
+	waiting  waitingFor
+	// mark and asked are tend's: what it found the last time, and when it asked silent members.
+	mark  mark
+	asked time.Time
 }
 
 // New makes an engine, which does nothing before Open.
 func New(o Options) *Engine { return &Engine{options: o} }
-
-// Address is what the library has as the address of a member. Where clients reach it is a part, so that
-// every member knows that of all others.
-func Address(p raft.Peer) hraft.ServerAddress { return hraft.ServerAddress(p.Raft + "/" + p.Client) }
-
-// peerOf reads an address of the library's.
-func peerOf(id hraft.ServerID, at hraft.ServerAddress) raft.Peer {
-	reached, client, _ := strings.Cut(string(at), "/")
-	return raft.Peer{ID: string(id), Raft: reached, Client: client}
-}
 
 const (
 	// commitEvery is how soon followers hear of what is committed if nothing else is sent.
@@ -117,6 +121,11 @@ func (e *Engine) config(notify chan bool) *hraft.Config {
 
 // Open implements raft.Engine.
 func (e *Engine) Open(m raft.Machine) error {
+	if e.options.Identity == nil {
+		if err := e.options.Identify(); err != nil {
+			return err
+		}
+	}
 	transport, err := e.options.Transport()
 	if err != nil {
 		return err
@@ -126,13 +135,14 @@ func (e *Engine) Open(m raft.Machine) error {
 	if err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
-	r := &running{self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
+	r := &running{of: e, self: hraft.ServerID(e.options.ID), witness: w, notify: make(chan bool, 16), lost: make(chan struct{}, 1), ended: make(chan struct{}),
 		parting: over}
 	log := &anchored{LogStore: &telling{LogStore: e.options.Logs, log: e.options.Log}, SnapshotStore: e.options.Snapshots, onLost: r.lost}
 	if r.raft, err = e.start(m, r, log); err != nil {
 		return errors.Join(err, closeTransport(transport))
 	}
 	log.raft.Store(r.raft)
+	w.standing = r.stands
 	r.watching.Go(func() { w.receive(log, r.members, r.ended) })
 	r.watching.Go(func() { r.watch(m) })
 	seen := make(chan hraft.Observation, 16)
@@ -161,32 +171,19 @@ func (e *Engine) Open(m raft.Machine) error {
 	e.mu.Lock()
 	e.running = r
 	e.mu.Unlock()
+	r.watching.Go(r.tend)
 	return nil
 }
 
-// start forms the group where there is none, and starts the library.
+// start starts the library.
 func (e *Engine) start(m raft.Machine, r *running, log *anchored) (*hraft.Raft, error) {
 	o := &e.options
-	c := e.config(r.notify)
-	is, err := hraft.HasExistingState(o.Logs, o.Stable, o.Snapshots)
-	if err != nil {
-		return nil, err
-	}
-	if !is && len(o.Peers) > 0 {
-		var all hraft.Configuration
-		for _, p := range o.Peers {
-			all.Servers = append(all.Servers, hraft.Server{ID: hraft.ServerID(p.ID), Address: Address(p)})
-		}
-		if err := hraft.BootstrapCluster(c, o.Logs, o.Stable, o.Snapshots, r.witness, all); err != nil {
-			return nil, err
-		}
-	}
 	stable := &patient{o.Stable, o.Log, r.ended}
 	last, err := o.Logs.LastIndex()
 	if err != nil {
 		return nil, err
 	}
-	return hraft.NewRaft(c, machine{m, last}, log, stable, log, r.witness)
+	return hraft.NewRaft(e.config(r.notify), machine{m, last}, log, stable, log, r.witness)
 }
 
 // members are those of the group, for all that this one has heard.
@@ -331,7 +328,8 @@ func (e *Engine) Status() raft.Status {
 	if err != nil {
 		return raft.Status{ID: e.options.ID, State: "shutdown", ContactMS: -1}
 	}
-	s := raft.Status{ID: e.options.ID, State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
+	y := e.options.Identity
+	s := raft.Status{ID: e.options.ID, Group: y.Group(), Incarnation: y.incarnation, Waiting: r.waiting.is(), Refusals: y.refusals(), State: strings.ToLower(r.raft.State().String()), Term: r.raft.CurrentTerm(),
 		LastIndex: r.raft.LastIndex(), CommitIndex: r.raft.CommitIndex(), AppliedIndex: r.raft.AppliedIndex(), ContactMS: -1}
 	s.SnapshotIndex, _ = strconv.ParseUint(r.raft.Stats()["last_snapshot_index"], 10, 64)
 	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
@@ -340,7 +338,9 @@ func (e *Engine) Status() raft.Status {
 	f := r.raft.GetConfiguration()
 	if f.Error() == nil {
 		for _, m := range f.Configuration().Servers {
-			s.Peers = append(s.Peers, peerOf(m.ID, m.Address))
+			p := peerOf(m.ID, m.Address)
+			p.Learner = m.Suffrage != hraft.Voter
+			s.Peers = append(s.Peers, p)
 		}
 	}
 	if at, id := r.raft.LeaderWithID(); id != "" {
@@ -350,24 +350,6 @@ func (e *Engine) Status() raft.Status {
 		}
 	}
 	return s
-}
-
-// Add implements raft.Engine.
-func (e *Engine) Add(p raft.Peer) error {
-	r, err := e.now()
-	if err != nil {
-		return err
-	}
-	return r.await(r.raft.AddVoter(hraft.ServerID(p.ID), Address(p), 0, patience))()
-}
-
-// Remove implements raft.Engine.
-func (e *Engine) Remove(id string) error {
-	r, err := e.now()
-	if err != nil {
-		return err
-	}
-	return r.await(r.raft.RemoveServer(hraft.ServerID(id), 0, patience))()
 }
 
 // machine is a raft.Machine as the library sees it.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	hraft "github.com/hashicorp/raft"
-
-	"lockserver/server/raft"
 )
 
 // handing is what became of handing the lead on. The library asks the goroutine that sends entries to the
@@ -52,11 +50,14 @@ func (e *Engine) Transfer(id string) error {
 	if id == "" {
 		f = r.raft.LeadershipTransfer()
 	} else {
-		p, ok := raft.Find(e.Status().Peers, id)
-		if !ok {
+		s, ok := r.find(id)
+		switch {
+		case !ok:
 			return fmt.Errorf("no member is called %s", id)
+		case s.Suffrage != hraft.Voter:
+			return fmt.Errorf("%s is a learner, which has no vote before it has caught up", id)
 		}
-		f = r.raft.LeadershipTransferToServer(hraft.ServerID(id), Address(p))
+		f = r.raft.LeadershipTransferToServer(s.ID, s.Address)
 	}
 	if err = r.await(f)(); err != nil {
 		r.handing.fail(term)

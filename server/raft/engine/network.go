@@ -22,8 +22,8 @@ type Network struct {
 	// Self is the member's address as the others know it (Address).
 	Self hraft.ServerAddress
 	Log  *slog.Logger
-	// Charter tells groups of the same name apart; nil: nobody does.
-	Charter *Charter
+	// Identity is which member of which group this is.
+	Identity *Identity
 	// Accept makes a connection that was accepted an encrypted one, and Dial connects; nil: not encrypted.
 	Accept func(net.Conn) net.Conn
 	Dial   func(ctx context.Context, address string) (net.Conn, error)
@@ -132,16 +132,22 @@ func (s *stream) admit(c net.Conn) {
 		answerItself(c)
 		return
 	}
-	if err == nil {
-		err = s.network.judge(said)
-	}
-	if err != nil {
-		s.network.Log.Warn("raft: a connection is refused", "from", c.RemoteAddr().String(), "cause", err)
-		_, _ = fmt.Fprintf(c, "-%v\n", err)
+	if words, ok := strings.CutPrefix(said, question+" "); err == nil && ok {
+		if err := s.network.answerHello(c, strings.Fields(words)); err != nil {
+			_, _ = fmt.Fprintf(c, "-%v\n", err)
+		}
 		_ = c.Close()
 		return
 	}
-	if _, err := io.WriteString(c, "+\n"); err != nil {
+	answer := ""
+	if err == nil {
+		answer, err = s.network.judge(said)
+	}
+	if err != nil {
+		s.refuse(c, said, err)
+		return
+	}
+	if _, err := fmt.Fprintf(c, "+%s\n", answer); err != nil {
 		_ = c.Close()
 		return
 	}
@@ -153,26 +159,55 @@ func (s *stream) admit(c net.Conn) {
 	}
 }
 
-// The first line of a connection, do not change: this word, a version, the group, who calls, whom, and the
-// charter, with spaces between them. The answer is a line that begins with + or, with what is wrong, with -.
-const greeting = "lockserver-raft 1"
-
-// judge says what is wrong with a caller.
-func (n *Network) judge(said string) error {
-	words := strings.Fields(said)
-	if len(words) != 6 || strings.Join(words[:2], " ") != greeting {
-		return fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
+// refuse tells a caller what is wrong with it, and has it noted.
+func (s *stream) refuse(c net.Conn, said string, why error) {
+	from, _, _ := net.SplitHostPort(c.RemoteAddr().String()) // the port is another each time
+	if words := strings.Fields(said); len(words) > 3 && strings.HasPrefix(said, greeting[:len(greeting)-1]) {
+		from = words[3]
 	}
-	group, from, to := words[2], words[3], words[4]
+	s.network.Identity.refuse(from, "", why)
+	_, _ = fmt.Fprintf(c, "-%v\n", why)
+	_ = c.Close()
+}
+
+// The first line of a connection, do not change: a word, a version, the group's name, who calls, and whom,
+// with spaces between them. In version 1 the charter follows, in version 2 the words of an identity. The
+// answer is a line that begins with + or, with what is wrong, with -.
+const (
+	greeting  = "lockserver-raft 1"
+	greeting2 = "lockserver-raft 2"
+)
+
+// judge says what is wrong with a caller, or what it is answered.
+func (n *Network) judge(said string) (answer string, err error) {
+	words := strings.Fields(said)
+	version := strings.Join(words[:min(2, len(words))], " ")
+	if !(version == greeting && len(words) == 6 || version == greeting2 && len(words) == 9) {
+		return "", fmt.Errorf("a member begins with '%s', and not with '%.40s'", greeting, said)
+	}
+	if from := words[3]; from == n.ID {
+		return "", fmt.Errorf("it has the id %s of this member: an id is one server's", from)
+	}
+	if err := n.misled(words[2], words[4]); err != nil {
+		return "", err
+	}
+	if version == greeting {
+		return "", n.Identity.judgeOlder(words[5])
+	}
+	answer, err = n.Identity.judge(words[5:])
+	return " " + answer, err
+}
+
+// misled says what is wrong with somebody who wants a member of a group, at an address.
+func (n *Network) misled(group, to string) error {
+	self := peerOf("", n.Self).Raft
 	switch {
 	case group != n.Group:
 		return fmt.Errorf("it is a member of the group %s, and this one of %s (raft-group)", group, n.Group)
-	case from == n.ID:
-		return fmt.Errorf("it has the id %s of this member: an id is one server's", from)
-	case to != strings.SplitN(string(n.Self), "/", 2)[0]:
-		return fmt.Errorf("it calls %s, and this is %s", to, n.Self)
+	case to != self:
+		return fmt.Errorf("it calls %s, and this is %s", to, self)
 	}
-	return n.Charter.meet(words[5])
+	return nil
 }
 
 // readLine reads a line, and nothing behind it.
@@ -205,17 +240,36 @@ func (s *stream) Dial(address hraft.ServerAddress, timeout time.Duration) (net.C
 	}
 	deadline, _ := ctx.Deadline()
 	_ = c.SetDeadline(deadline)
-	_, err = fmt.Fprintf(c, "%s %s %s %s %s\n", greeting, s.network.Group, s.network.ID, to, s.network.Charter.said())
-	said := ""
-	if err == nil {
-		said, err = readLine(c)
-	}
-	if err == nil && !strings.HasPrefix(said, "+") {
-		err = fmt.Errorf("%s refuses this member: %s", to, strings.TrimPrefix(said, "-"))
-	}
-	if err != nil {
+	if err = s.greet(c, address, to); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	_ = c.SetDeadline(time.Time{})
 	return c, nil
+}
+
+// greet tells the member at an address who calls, and looks who answers.
+func (s *stream) greet(c net.Conn, address hraft.ServerAddress, to string) error {
+	y, version := s.network.Identity, greeting2
+	words, ok := y.words(address)
+	if !ok {
+		version, words = greeting, y.charter.said()
+	}
+	if _, err := fmt.Fprintf(c, "%s %s %s %s %s\n", version, s.network.Group, s.network.ID, to, words); err != nil {
+		return err
+	}
+	answer, err := readLine(c)
+	if err != nil {
+		return err
+	}
+	answer, ok = strings.CutPrefix(answer, "+")
+	switch {
+	case !ok:
+		err = fmt.Errorf("%s refuses this member: %s", to, strings.TrimPrefix(answer, "-"))
+	case version == greeting2:
+		err = y.heard(address, answer)
+	}
+	if err != nil {
+		y.refuse("", to, err)
+	}
+	return err
 }

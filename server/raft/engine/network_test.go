@@ -37,6 +37,14 @@ func (l *locked) String() string {
 	return l.b.String()
 }
 
+// newIdentity makes the identity of a member whose disk is empty.
+func newIdentity(t *testing.T, id string, log *slog.Logger) *Identity {
+	store := hraft.NewInmemStore()
+	o := Options{ID: id, Log: log, Logs: store, Stable: store, Snapshots: hraft.NewInmemSnapshotStore()}
+	require.NoError(t, o.Identify())
+	return o.Identity
+}
+
 // TestMembersGreet: who is another group's, has our id, or calls another, is refused, and the log says why.
 func TestMembersGreet(t *testing.T) {
 	log := &locked{}
@@ -45,12 +53,15 @@ func TestMembersGreet(t *testing.T) {
 	at := l.Addr().String()
 	self := Address(raft.Peer{ID: "a", Raft: at, Client: "h:1"})
 	n := &Network{ID: "a", Group: "ours", Self: self, Log: slog.New(slog.NewTextHandler(log, nil))}
+	n.Identity = newIdentity(t, "a", n.Log)
+	n.Identity.older = true
+	require.NoError(t, n.Identity.logs.StoreLog(&hraft.Log{Index: 1, Term: 1}))
 	s := newStream(n, l)
 	s.accepting.Go(s.accept)
 	defer func() { require.NoError(t, s.Close()) }()
 
 	call := func(id, group string, to hraft.ServerAddress, dial func(context.Context, string) (net.Conn, error)) error {
-		other := newStream(&Network{ID: id, Group: group, Dial: dial, Log: n.Log}, nil)
+		other := newStream(&Network{ID: id, Group: group, Dial: dial, Log: n.Log, Identity: newIdentity(t, id, slog.New(slog.DiscardHandler))}, nil)
 		c, err := other.Dial(to, 5*time.Second)
 		if err == nil {
 			err = c.Close()

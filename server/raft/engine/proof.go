@@ -30,7 +30,9 @@ type witness struct {
 	// answered is the number of the newest request that each member has answered, with whatever.
 	answered map[hraft.ServerID]uint64
 	changed  chan struct{} // closed and made anew when said or answered changes
-	parting  *parting      // ends what waits for a member that is away
+	seen     map[hraft.ServerAddress]seen
+	parting  *parting     // ends what waits for a member that is away
+	standing func() error // why this member does not stand for election
 }
 
 var (
@@ -46,7 +48,40 @@ func newWitness(t hraft.Transport, over *parting) (*witness, error) {
 		return nil, errNoPreVote
 	}
 	return &witness{Transport: t, WithPreVote: p, requests: make(chan hraft.RPC), said: make(map[hraft.ServerID]uint64),
-		answered: make(map[hraft.ServerID]uint64), changed: make(chan struct{}), parting: over}, nil
+		answered: make(map[hraft.ServerID]uint64), changed: make(chan struct{}), seen: make(map[hraft.ServerAddress]seen), parting: over,
+		standing: func() error { return nil }}, nil
+}
+
+// seen is what a member has shown: when it answered last, and up to which entry it has this member's log.
+type seen struct {
+	at      time.Time
+	matched uint64
+}
+
+// see remembers what the answer to a request shows.
+func (w *witness) see(at hraft.ServerAddress, q *hraft.AppendEntriesRequest, a *hraft.AppendEntriesResponse) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := w.seen[at]
+	s.at = time.Now()
+	if a.Success {
+		s.matched = max(s.matched, q.PrevLogEntry+uint64(len(q.Entries)))
+	}
+	w.seen[at] = s
+}
+
+// hasAnswered reports whether a member has answered a request that was sent after a question.
+func (w *witness) hasAnswered(id hraft.ServerID, question uint64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answered[id] > question
+}
+
+// seenOf is what the member at an address has shown since the engine was opened.
+func (w *witness) seenOf(at hraft.ServerAddress) seen {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[at]
 }
 
 // Close implements hraft.WithClose.
@@ -58,7 +93,23 @@ func (w *witness) AppendEntriesPipeline(id hraft.ServerID, at hraft.ServerAddres
 	if err != nil {
 		return nil, err
 	}
-	return w.pipelines.keep(p)
+	return w.pipelines.keep(p, func(f hraft.AppendFuture) { w.see(at, f.Request(), f.Response()) })
+}
+
+// RequestVote implements hraft.Transport.
+func (w *witness) RequestVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestVoteRequest, a *hraft.RequestVoteResponse) error {
+	if err := w.standing(); err != nil {
+		return err
+	}
+	return w.Transport.RequestVote(id, to, q, a)
+}
+
+// RequestPreVote implements hraft.WithPreVote.
+func (w *witness) RequestPreVote(id hraft.ServerID, to hraft.ServerAddress, q *hraft.RequestPreVoteRequest, a *hraft.RequestPreVoteResponse) error {
+	if err := w.standing(); err != nil {
+		return err
+	}
+	return w.WithPreVote.RequestPreVote(id, to, q, a)
 }
 
 // hangUp breaks off what is under way, for good.
@@ -88,6 +139,7 @@ func (w *witness) send(id hraft.ServerID, to hraft.ServerAddress, q *hraft.Appen
 	err := w.Transport.AppendEntries(id, to, q, a)
 	if err == nil {
 		w.note(id, q.Term, a.Term, number)
+		w.see(to, q, a)
 	}
 	return err
 }

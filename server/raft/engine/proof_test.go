@@ -14,7 +14,7 @@ import (
 
 // withholding is a transport on which nothing is heard of the others for a while.
 type withholding struct {
-	*hraft.InmemTransport
+	inMemory
 	from, until <-chan struct{}
 }
 
@@ -24,7 +24,7 @@ func (w withholding) AppendEntries(id hraft.ServerID, to hraft.ServerAddress, q 
 		<-w.until
 	default:
 	}
-	return w.InmemTransport.AppendEntries(id, to, q, a)
+	return w.inMemory.AppendEntries(id, to, q, a)
 }
 
 // TestProofOutlivesAMember: who waits for the answer of a member that is taken out of the group, the only
@@ -43,10 +43,11 @@ func TestProofOutlivesAMember(t *testing.T) {
 		free := stuck{make(chan struct{}, 1), make(chan struct{})}
 		close(free.let)
 		var engines []*Engine
+		among := &directory{}
 		for i, p := range peers {
 			store := hraft.NewInmemStore()
-			e := New(Options{ID: p.ID, Peers: peers, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
-				Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) { return withholding{transports[i], withheld, over}, nil }})
+			e := among.newIn(Options{ID: p.ID, Peers: peers, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
+				Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) { return withholding{inMemory{transports[i]}, withheld, over}, nil }})
 			require.NoError(t, e.Open(free))
 			engines = append(engines, e)
 		}

@@ -32,6 +32,15 @@ func (h *history) Leads(bool)              {}
 func (h *history) Anew()                   {}
 func (h *history) Changed()                {}
 
+// formedBefore is the first entry of a group that a version without identities has formed.
+func formedBefore(members []raft.Peer) *hraft.Log {
+	var all hraft.Configuration
+	for _, p := range members {
+		all.Servers = append(all.Servers, hraft.Server{ID: hraft.ServerID(p.ID), Address: Address(p)})
+	}
+	return &hraft.Log{Index: 1, Term: 1, Type: hraft.LogConfiguration, Data: hraft.EncodeConfiguration(all)}
+}
+
 // TestCommittedIsWhatIsShown: a member has an entry of a leader that has gone. The next leader says that
 // more is committed, and has not sent yet what stands there instead: nothing of it is done.
 func TestCommittedIsWhatIsShown(t *testing.T) {
@@ -41,7 +50,9 @@ func TestCommittedIsWhatIsShown(t *testing.T) {
 		_, ours := hraft.NewInmemTransport(Address(us))
 		_, theirs := hraft.NewInmemTransport(Address(other))
 		theirs.Connect(Address(us), ours)
-		e := New(Options{ID: us.ID, Peers: []raft.Peer{us, other, third}, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
+		all := []raft.Peer{us, other, third}
+		require.NoError(t, store.StoreLog(formedBefore(all)))
+		e := New(Options{ID: us.ID, Peers: all, ElectionMS: 500, Log: slog.New(slog.DiscardHandler), Logs: store, Stable: store,
 			Snapshots: hraft.NewInmemSnapshotStore(), Transport: func() (hraft.Transport, error) { return ours, nil }})
 		require.NoError(t, e.Open(is))
 		send := func(term, previous, previousTerm, committed uint64, entries ...*hraft.Log) {

@@ -21,13 +21,14 @@ type pipelines struct {
 type pipeline struct {
 	hraft.AppendPipeline
 	of      *pipelines
+	see     func(hraft.AppendFuture)
 	answers chan hraft.AppendFuture
 	once    sync.Once
 	ended   chan struct{}
 }
 
 // keep knows of a pipeline as long as it is open.
-func (all *pipelines) keep(inner hraft.AppendPipeline) (hraft.AppendPipeline, error) {
+func (all *pipelines) keep(inner hraft.AppendPipeline, see func(hraft.AppendFuture)) (hraft.AppendPipeline, error) {
 	all.mu.Lock()
 	defer all.mu.Unlock()
 	if all.over {
@@ -36,7 +37,7 @@ func (all *pipelines) keep(inner hraft.AppendPipeline) (hraft.AppendPipeline, er
 	if all.open == nil {
 		all.open = make(map[*pipeline]struct{})
 	}
-	p := &pipeline{AppendPipeline: inner, of: all, answers: make(chan hraft.AppendFuture), ended: make(chan struct{})}
+	p := &pipeline{AppendPipeline: inner, of: all, see: see, answers: make(chan hraft.AppendFuture), ended: make(chan struct{})}
 	all.open[p] = struct{}{}
 	go p.passOn()
 	return p, nil
@@ -59,6 +60,7 @@ func (p *pipeline) passOn() {
 	for {
 		select {
 		case f := <-answers:
+			p.see(f)
 			last := !f.Response().Success || f.Response().Term > f.Request().Term
 			select {
 			case p.answers <- f:

@@ -20,6 +20,9 @@ func connected(t *testing.T) (a, b *transport) {
 		at := l.Addr().String()
 		require.NoError(t, l.Close())
 		n := &Network{ID: id, Group: "g", Listen: at, Self: Address(raft.Peer{ID: id, Raft: at, Client: "h:1"}), Log: slog.New(slog.DiscardHandler)}
+		n.Identity = newIdentity(t, id, n.Log)
+		n.Identity.older = true
+		require.NoError(t, n.Identity.logs.StoreLog(&hraft.Log{Index: 1, Term: 1}))
 		made, err := n.Transport()
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, closeTransport(made)) })

@@ -1,0 +1,200 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
+)
+
+// A group forms when all members that are listed have been asked, and each has an empty disk. Then the member
+// with the lowest id writes down who they are, with the incarnations of their disks and the id of the group,
+// and calls the others; these write nothing before they are called. A majority would not do: two members
+// whose disks were lost would form another group beside the third, which has the data.
+//
+// The list counts for nothing else. A member that finds data at another one has lost its own, or its list is
+// wrong: it waits until the leader of that group calls it.
+
+// askFor bounds how long a server may take to say who it is.
+const askFor = 2 * time.Second
+
+// heardOf is what was found out about a member.
+type heardOf struct {
+	peer raft.Peer
+	Hello
+	err error
+}
+
+// ask asks several servers at once who they are.
+func (e *Engine) ask(ctx context.Context, peers []raft.Peer) []heardOf {
+	all := make([]heardOf, len(peers))
+	var asking sync.WaitGroup
+	for i, p := range peers {
+		asking.Go(func() {
+			all[i].peer = p
+			all[i].Hello, all[i].err = e.hello(ctx, p.Raft)
+		})
+	}
+	asking.Wait()
+	return all
+}
+
+// hello asks the server at an address who it is.
+func (e *Engine) hello(ctx context.Context, address string) (Hello, error) {
+	if e.options.Hello == nil {
+		return Hello{}, errors.New("this engine cannot ask other servers")
+	}
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	return e.options.Hello(ctx, address)
+}
+
+// form forms the group if this member is to do that and it can be, and notes what it waits for.
+func (r *running) form(ctx context.Context) {
+	o := &r.of.options
+	y := o.Identity
+	switch {
+	case y.Group() != "":
+		r.wait("it was called by the group with the id " + y.Group() + ", and has heard nothing from its leader since")
+		return
+	case len(o.Peers) == 0:
+		r.wait("it waits to be made a member of a group (RAFT ADD)")
+		return
+	}
+	var others []raft.Peer
+	for _, p := range o.Peers {
+		if p.ID != o.ID {
+			others = append(others, p)
+		}
+	}
+	all := r.of.ask(ctx, others)
+	var missing []string
+	data := false
+	for i := range all {
+		data = data || all[i].hasData()
+		if why := all[i].unfit(o.Peers); why != "" {
+			missing = append(missing, why)
+		}
+	}
+	// plant:form-missing
+	if len(missing) > 0 {
+		r.waitBecause("no group is formed before all of raft-members are there, with empty disks: "+strings.Join(missing, "; "), data)
+		return
+	}
+	first := slices.MinFunc(o.Peers, func(a, b raft.Peer) int { return strings.Compare(a.ID, b.ID) })
+	if first.ID != o.ID {
+		r.wait("all of raft-members are there, and " + first.ID + " forms the group")
+		return
+	}
+	if err := r.found(all); err != nil {
+		r.wait("the group could not be formed: " + err.Error())
+	}
+}
+
+// hasData reports whether a server is in a group.
+func (h *heardOf) hasData() bool { return h.err == nil && (h.Group != "" || !h.Empty) }
+
+// unfit is why a group cannot be formed with a member; empty: it can.
+func (h *heardOf) unfit(founders []raft.Peer) string {
+	switch name := h.peer.ID + " (" + h.peer.Raft + ")"; {
+	case h.err != nil:
+		return name + " does not say who it is: " + h.err.Error()
+	case h.ID != h.peer.ID:
+		return "at " + h.peer.Raft + " is " + h.ID + ", and not " + h.peer.ID
+	case h.hasData():
+		return fmt.Sprintf("%s has the data of a group (id %s). If this member's disk was lost nothing has to be done: the member that leads that group makes this one "+
+			"a member again, and until there is one no disk may be removed; if the group is another, give this one a name of its own (raft-group)", name, said(h.Group))
+	case charterOf(h.Founders) != charterOf(founders):
+		return name + " has other raft-members than this member"
+	}
+	return ""
+}
+
+// found writes down who the members are. Nobody has called this one yet: they know no group.
+func (r *running) found(others []heardOf) error {
+	o := &r.of.options
+	empty, err := o.Identity.isEmpty()
+	if err != nil {
+		return err
+	}
+	if !empty { // it was written, and the library was told that it was not
+		r.loseLog()
+		return errLost
+	}
+	if term, err := o.Stable.GetUint64(keyTerm); err == nil && term > 0 {
+		err = o.Stable.SetUint64(keyTerm, 0) // the attempt before came no further
+		if err != nil {
+			return err
+		}
+	}
+	group := newID()
+	var all hraft.Configuration
+	for _, p := range o.Peers {
+		p.Incarnation = o.Identity.incarnation
+		for i := range others {
+			if others[i].ID == p.ID {
+				p.Incarnation = others[i].Incarnation
+			}
+		}
+		all.Servers = append(all.Servers, hraft.Server{ID: hraft.ServerID(p.ID), Address: configured(p, group)})
+	}
+	if err := r.await(r.raft.BootstrapCluster(all))(); err != nil {
+		return err
+	}
+	o.Log.Info("raft: a group is formed", "group", group, "members", len(all.Servers))
+	return o.Identity.learn(group)
+}
+
+// loseLog has the log opened anew.
+func (r *running) loseLog() {
+	select {
+	case r.lost <- struct{}{}:
+	default:
+	}
+}
+
+// waitingFor is what a server waits for that is in no group yet.
+type waitingFor struct {
+	mu    sync.Mutex
+	text  string
+	grave bool
+	said  time.Time
+}
+
+// sayWaiting is how often the log tells what a server waits for, if that changes.
+const sayWaiting = 10 * time.Second
+
+// wait notes what this server waits for; empty: it is a member of a group.
+func (r *running) wait(text string) { r.waitBecause(text, false) }
+
+// waitBecause is wait; grave says that the log is told at once.
+func (r *running) waitBecause(text string, grave bool) {
+	w := &r.waiting
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text == w.text {
+		return
+	}
+	w.text = text
+	if text != "" && grave != w.grave {
+		w.grave, w.said = grave, time.Time{}
+	}
+	if text != "" && time.Since(w.said) >= sayWaiting {
+		w.said = time.Now()
+		r.of.options.Log.Warn("raft: this server is in no group yet: " + text)
+	}
+}
+
+// is is what this server waits for.
+func (w *waitingFor) is() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text
+}

@@ -1,0 +1,147 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"strings"
+
+	hraft "github.com/hashicorp/raft"
+
+	"lockserver/server/raft"
+)
+
+// Hello is what a server tells of itself to whoever asks, before it is a member and after: it joins nothing
+// by that.
+type Hello struct {
+	raft.Peer
+	Group    string // the id; empty: it is not known
+	Charter  string
+	Empty    bool // its disk has nothing of any group
+	Founders []raft.Peer
+	Version  string
+}
+
+// expects reports whether a server is set up to be in one group with one of these.
+func (h *Hello) expects(members []raft.Peer) bool {
+	for _, f := range h.Founders {
+		if p, ok := raft.Find(members, f.ID); ok && f.ID != h.ID && p.Raft == f.Raft {
+			return true
+		}
+	}
+	return len(h.Founders) == 0
+}
+
+// Tell is what this member says of itself, which others reach at self's addresses.
+func (y *Identity) Tell(self raft.Peer) (Hello, error) {
+	empty, err := y.isEmpty()
+	self.ID, self.Incarnation = y.id, y.incarnation
+	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version}, err
+}
+
+// The question for a Hello, do not change: these words, the group's name, who asks, and whom, with spaces
+// between them. The answer is a line that begins with + and goes on as the query of a URL, in which words may
+// be added.
+const question = "lockserver-raft 2 hello"
+
+// encode is the answer.
+func (h *Hello) encode() string {
+	v := url.Values{"id": {h.ID}, "raft": {h.Raft}, "client": {h.Client}, "incarnation": {h.Incarnation}, "group": {h.Group}, "charter": {h.Charter},
+		"version": {h.Version}}
+	if h.Empty {
+		v.Set("empty", "yes")
+	}
+	for _, p := range h.Founders {
+		v.Add("founder", p.ID+"="+string(Address(p)))
+	}
+	return v.Encode()
+}
+
+// decodeHello reads an answer.
+func decodeHello(text string) (h Hello, err error) {
+	v, err := url.ParseQuery(text)
+	if err != nil || v.Get("id") == "" || v.Get("incarnation") == "" {
+		return h, errNoMember
+	}
+	h = Hello{Peer: raft.Peer{ID: v.Get("id"), Raft: v.Get("raft"), Client: v.Get("client"), Incarnation: v.Get("incarnation")},
+		Group: v.Get("group"), Charter: v.Get("charter"), Version: v.Get("version"), Empty: v.Get("empty") == "yes"}
+	for _, f := range v["founder"] {
+		id, at, _ := strings.Cut(f, "=")
+		p, _ := parseAddress(hraft.ServerAddress(at))
+		p.ID = id
+		h.Founders = append(h.Founders, p)
+	}
+	return h, nil
+}
+
+// errNoMember is returned for something that is not the raft port of a lockserver.
+var errNoMember = errors.New("what answers there is not the raft port of a lockserver: is the address another's, or the client address in its place?")
+
+// Hello asks the server at an address who it is, for Options.Hello.
+func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	c, err := n.dial(ctx, address)
+	if err != nil {
+		return h, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }()
+	if _, err := fmt.Fprintf(c, "%s %s %s %s\n", question, n.Group, n.ID, address); err != nil {
+		return h, err
+	}
+	answer, err := readLine(c)
+	switch {
+	case err != nil:
+		return h, errors.Join(errNoMember, err)
+	case strings.HasPrefix(answer, "+"):
+		return decodeHello(answer[1:])
+	case strings.Contains(answer, "a member begins with '"+greeting):
+		return h, errors.New("it is a lockserver of an older version: all members need this one")
+	case strings.HasPrefix(answer, "-it "):
+		return h, errors.New(answer[1:])
+	}
+	return h, errNoMember
+}
+
+// answerHello answers a question for a Hello.
+func (n *Network) answerHello(c net.Conn, words []string) error {
+	if len(words) != 3 {
+		return fmt.Errorf("a question is '%s', a group, who asks, and whom", question)
+	}
+	if err := n.misled(words[0], words[2]); err != nil {
+		return err
+	}
+	h, err := n.Identity.Tell(peerOf("", n.Self))
+	if err == nil {
+		_, err = io.WriteString(c, "+"+h.encode()+"\n")
+	}
+	return err
+}
+
+// ReachClient says why no client can be served at an address, for Options.ReachClient. It knows neither
+// password nor certificate, so any answer but a member's raft port's will do.
+func (n *Network) ReachClient(ctx context.Context, address string) error {
+	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
+	defer cancel()
+	c, err := new(net.Dialer).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	defer func() { _ = c.Close() }()
+	if _, err = io.WriteString(c, "PING\r\n"); err != nil {
+		return err
+	}
+	answer, err := readLine(c)
+	if strings.Contains(answer, "a member begins with '"+greeting) {
+		return errors.New("what answers there is the raft port of a lockserver: are the two addresses swapped?")
+	}
+	if errors.Is(err, io.EOF) || err == nil { // a port for TLS closes
+		return nil
+	}
+	return fmt.Errorf("what answers there is not the port of a lockserver for clients: %w", err)
+}

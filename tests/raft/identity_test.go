@@ -1,0 +1,222 @@
+//go:build raft && unix
+
+package raft
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/tests/fleet"
+)
+
+// formed starts a group of three processes that has some keys.
+func formed(t *testing.T) (g *fleet.Group, program string) {
+	program = testkit.Lockserver(t)
+	g = fleet.Form(t, "", program, program, program)
+	for i := range 100 {
+		require.Equal(t, "+OK", g.Leader().Try("SET", fmt.Sprint("key", i), "1").String())
+	}
+	g.Same(g.Settled())
+	return g, program
+}
+
+// takeDisk moves a member's directory away, as if its disk was lost.
+func takeDisk(t *testing.T, p *fleet.Process) {
+	require.NoError(t, os.Rename(filepath.Join(p.Dir(), "raft"), filepath.Join(p.Dir(), "raft.lost")))
+}
+
+// giveDisk brings the directory back.
+func giveDisk(t *testing.T, p *fleet.Process) {
+	require.NoError(t, os.RemoveAll(filepath.Join(p.Dir(), "raft")))
+	require.NoError(t, os.Rename(filepath.Join(p.Dir(), "raft.lost"), filepath.Join(p.Dir(), "raft")))
+}
+
+// logOf is a process' log.
+func logOf(t *testing.T, p *fleet.Process) string {
+	text, err := os.ReadFile(filepath.Join(p.Dir(), "log"))
+	require.NoError(t, err)
+	return string(text)
+}
+
+// never fails if something is so within a time in which it would be if it could.
+func never(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for begun := time.Now(); time.Since(begun) < 4*time.Second; time.Sleep(50 * time.Millisecond) {
+		require.False(t, is(), what)
+	}
+}
+
+// roles counts the members that a process knows, by their role.
+func roles(p *fleet.Process) map[string]int {
+	n := map[string]int{}
+	for _, e := range p.Try("RAFT", "MEMBERS").Elems {
+		n[e.Elems[3].Str]++
+	}
+	return n
+}
+
+// TestTwoDisksAreLost: two of three members whose disks are new form no group beside the third, which has
+// the data. All say what is wrong. With one of the disks back the group goes on, and the third member is
+// taken in.
+func TestTwoDisksAreLost(t *testing.T) {
+	g, _ := formed(t)
+	a, b, c := g.Members[0], g.Members[1], g.Members[2]
+	group := a.Field("raft_group_id")
+	require.Len(t, group, 16)
+	for _, p := range g.Members {
+		require.Equal(t, group, p.Field("raft_group_id"))
+		p.Kill()
+	}
+	takeDisk(t, a)
+	takeDisk(t, b)
+	for _, p := range g.Members {
+		p.Launch()
+	}
+	for _, p := range []*fleet.Process{a, b} {
+		eventually(t, "it says what it has found", func() bool {
+			waits := p.Field("raft_waiting")
+			return strings.Contains(waits, "c (") && strings.Contains(waits, "has the data of a group (id "+group+")")
+		})
+		require.Contains(t, logOf(t, p), "has the data of a group")
+		require.NotEqual(t, "0", p.Field("raft_alarms"))
+	}
+	never(t, "one leads", func() bool {
+		for _, p := range g.Members {
+			if p.Field("raft_role") == "leader" || p.Try("SET", "key0", "2").Str == "OK" {
+				return true
+			}
+		}
+		return false
+	})
+	eventually(t, "the third says who is refused", func() bool { return strings.Contains(c.Field("raft_alarm"), "disk of this member is new") })
+	require.Contains(t, logOf(t, c), "a member cannot be called")
+
+	a.Kill()
+	giveDisk(t, a)
+	a.Launch()
+	require.Equal(t, `"1"`, g.Leader(a, c).Try("GET", "key99").String())
+	eventually(t, "the other is a voter again", func() bool { return roles(g.Leader(a, c))["follower"] == 2 })
+	g.Same(g.Settled())
+	require.Equal(t, `"1"`, g.Settled().Try("GET", "key0").String(), "nothing was written meanwhile")
+	require.Equal(t, group, b.Field("raft_group_id"))
+}
+
+// TestOneDiskIsLost: a member that has acknowledged a lock, and whose disk is new, does not help another to
+// lead that does not know the lock. When the third is there the leader makes it a learner and then a voter.
+func TestOneDiskIsLost(t *testing.T) {
+	g, _ := formed(t)
+	a, b, c := g.Members[0], g.Members[1], g.Members[2]
+	eventually(t, "the first leads", func() bool {
+		g.Leader().Try("RAFT", "TRANSFER", "a")
+		return a.Field("raft_role") == "leader"
+	})
+	was := b.Field("raft_incarnation")
+	c.Kill()
+	token := a.Try("LOCK", "door", "alice", "PX", "600000")
+	require.Positive(t, token.Int, token)
+	b.Kill()
+	takeDisk(t, b)
+	a.Kill()
+	b.Launch()
+	c.Launch()
+	eventually(t, "it waits", func() bool { return b.Field("raft_waiting") != "" })
+	never(t, "one leads", func() bool {
+		return b.Field("raft_role") == "leader" || c.Field("raft_role") == "leader" || c.Try("LOCK", "door", "bob", "PX", "1000", "ONCE").Int > 0
+	})
+	a.Launch()
+	leader := g.Leader(a, c)
+	require.Contains(t, leader.Try("LOCK.INFO", "door").String(), "alice")
+	eventually(t, "it is a voter again", func() bool { return roles(g.Leader(a, b, c))["follower"] == 2 })
+	require.NotEqual(t, was, b.Field("raft_incarnation"))
+	require.Contains(t, logOf(t, a)+logOf(t, c), "the disk of a member is another than the group knows")
+	leader = g.Settled()
+	g.Same(leader)
+	leader.Kill()
+	left := g.Leader(g.Others(leader)...)
+	eventually(t, "two of them serve, of which one has the new disk", func() bool { return strings.Contains(left.Try("LOCK.INFO", "door").String(), "alice") })
+}
+
+// TestAnotherGroupsDisk: a member that starts with the disk of another group is refused, in both directions,
+// and both groups say so where an operator looks.
+func TestAnotherGroupsDisk(t *testing.T) {
+	g, _ := formed(t)
+	h, _ := formed(t)
+	c, stranger := g.Members[2], h.Members[2]
+	for _, p := range h.Members {
+		p.Kill()
+	}
+	theirs := filepath.Join(stranger.Dir(), "raft")
+	c.Kill()
+	takeDisk(t, c)
+	require.NoError(t, os.CopyFS(filepath.Join(c.Dir(), "raft"), os.DirFS(theirs)))
+	c.Launch()
+	leader := g.Leader(g.Members[:2]...)
+	for _, p := range []*fleet.Process{leader, c} {
+		eventually(t, "it says so", func() bool { return strings.Contains(p.Field("raft_alarm"), "another group") })
+		require.Contains(t, logOf(t, p), "another group")
+	}
+	refused := ""
+	for _, e := range leader.Try("RAFT", "MEMBERS").Elems {
+		if e.Elems[1].Str == "c" {
+			refused = e.Elems[11].Str
+		}
+	}
+	require.Contains(t, refused, "another group")
+	never(t, "it leads or follows", func() bool { return c.Field("raft_leader_id") != "" })
+	require.Equal(t, "+OK", leader.Try("SET", "key0", "2").String())
+	c.Kill()
+	giveDisk(t, c)
+	c.Launch()
+	g.Same(g.Settled())
+}
+
+// TestAddOfNothing: what would have no reachable majority, or lead clients to nothing, is refused with the
+// reason, and the group goes on. A server that is added is a learner, and then a voter.
+func TestAddOfNothing(t *testing.T) {
+	g, program := formed(t)
+	leader := g.Settled()
+	nothing := func() string {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		require.NoError(t, err)
+		defer func() { _ = l.Close() }()
+		return l.Addr().String()
+	}
+	members := leader.Try("RAFT", "MEMBERS").String()
+	for _, id := range []string{"x", "y", "z"} {
+		require.Contains(t, leader.Try("RAFT", "ADD", id, nothing(), nothing()).Str, "connection refused")
+	}
+	d := g.Add(program, "")
+	d.Launch()
+	eventually(t, "it waits", func() bool { return strings.Contains(d.Field("raft_waiting"), "RAFT ADD") })
+	at := g.RaftAt(d)
+	for _, c := range []struct{ id, raft, client, says string }{
+		{"d", d.Addr(), at, "not the raft port of a lockserver"},
+		{"d", at, nothing(), "connection refused"},
+		{"e", at, d.Addr(), "whose raft-id is 'd'"},
+		{g.ID(leader), at, d.Addr(), "this member leads"},
+		{g.ID(g.Others(leader)[0]), at, d.Addr(), "is there already"},
+	} {
+		require.Contains(t, leader.Try("RAFT", "ADD", c.id, c.raft, c.client).Str, c.says)
+	}
+	require.Equal(t, members, leader.Try("RAFT", "MEMBERS").String())
+	require.Equal(t, "+OK", leader.Try("RAFT", "ADD", "d", at, d.Addr()).String())
+	require.Equal(t, 3, roles(leader)["follower"])
+	g.Same(g.Settled())
+	d.Kill()
+	eventually(t, "who is away is removed", func() bool { return leader.Try("RAFT", "REMOVE", "d").String() == "+OK" })
+	require.Equal(t, 2, roles(leader)["follower"])
+	rest := without(g.Members[:3], leader)
+	rest[0].Kill()
+	eventually(t, "the other one is needed", func() bool {
+		return strings.Contains(leader.Try("RAFT", "REMOVE", g.ID(rest[1])).Str, "of the 2 voters that would be left 1 can be reached (not: "+g.ID(rest[0])+")")
+	})
+	require.Equal(t, "+OK", leader.Try("SET", "key0", "2").String())
+}

@@ -1,0 +1,153 @@
+//go:build simulation
+
+package simulation
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// losable is how many members a group has at least of which one loses its disk: the others are to be a
+// majority, and the leader has to make that one a voter again.
+const losable = 3
+
+// loseDisk has a member crash, and come back with an empty disk under its old id. One at a time: of the data
+// of two members of three nothing may be left. Nothing may change the group meanwhile.
+func (c *chaos) loseDisk() {
+	if !c.allVote() || len(c.group.members()) < losable || !c.group.quiet() {
+		return
+	}
+	m := c.member()
+	c.lost.Store(m)
+	if !c.group.quiet() {
+		c.lost.Store(nil)
+		return
+	}
+	c.say("the disk of %s is lost", m.peer.ID)
+	m.crash()
+	m.disk.wipe()
+	if c.chance.oneIn(2) {
+		time.Sleep(c.chance.between(0, 300*time.Millisecond))
+		c.again(m)
+	}
+}
+
+// quiet reports whether all changes of the group were answered, and none is under way.
+func (g *group) quiet() bool {
+	for _, m := range g.all {
+		m.mu.Lock()
+		busy := m.under || m.open[true] > 0 || m.open[false] > 0
+		m.mu.Unlock()
+		if busy {
+			return false
+		}
+	}
+	return true
+}
+
+// allVote reports whether the member whose disk was lost last is a voter again.
+func (c *chaos) allVote() bool {
+	m := c.lost.Load()
+	if m != nil && !c.hasVote(m) {
+		return false
+	}
+	c.lost.CompareAndSwap(m, nil)
+	return true
+}
+
+// hasVote reports whether the leader says that a member is a voter with the disk that it has now.
+func (c *chaos) hasVote(m *member) bool {
+	l := c.leader()
+	if l == nil || m.alive.Load() == nil {
+		return false
+	}
+	disk := m.fields()["raft_incarnation"]
+	for _, e := range l.ask("RAFT", "MEMBERS").Elems {
+		if e.Elems[1].Str == m.peer.ID {
+			return disk != "" && e.Elems[9].Str == disk && e.Elems[3].Str != "learner" && !l.ask("GET", "any").IsError()
+		}
+	}
+	return false
+}
+
+// wipe makes a disk an empty one.
+func (d *disk) wipe() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	fresh := newDisk(nil)
+	d.logs, d.low, d.high, d.kept, d.numbers, d.snapshots = fresh.logs, 0, 0, fresh.kept, fresh.numbers, nil
+}
+
+// TestLostDiskHasNoVote: a write is on the disks of two, of which one is lost. It does not help the third,
+// which does not know the write, to lead; when the other is back all have it.
+func TestLostDiskHasNoVote(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		old := s.leader()
+		wiped, behind := s.others(old)[0], s.others(old)[1]
+		behind.crash()
+		require.Equal(s.t, "OK", old.ask("SET", "x", "acknowledged").Str)
+		old.crash()
+		wiped.crash()
+		wiped.disk.wipe()
+		require.NoError(s.t, wiped.start())
+		require.NoError(s.t, behind.start())
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			for _, m := range []*member{wiped, behind} {
+				require.False(s.t, m.alive.Load().engine.Leads(), m.peer.ID)
+			}
+		}
+		require.Contains(s.t, wiped.fields()["raft_waiting"], "has the data of a group")
+		require.NoError(s.t, old.start())
+		s.leader()
+		s.eventually("it is a voter", func() bool {
+			return !strings.Contains(s.leader().ask("RAFT", "MEMBERS").String(), "learner") && wiped.fields()["raft_waiting"] == ""
+		})
+		s.same()
+		old.crash()
+		require.Equal(s.t, "acknowledged", s.leader(wiped, behind).ask("GET", "x").Str)
+	})
+}
+
+// TestTwoLostDisksFormNoGroup: of three members two have new disks. Nobody leads, and the third keeps what it
+// has.
+func TestTwoLostDisksFormNoGroup(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		require.Equal(s.t, "OK", s.do("SET", "x", "1").Str)
+		s.same()
+		for i, m := range s.all {
+			m.crash()
+			if i < 2 {
+				m.disk.wipe()
+			}
+		}
+		for _, m := range s.all {
+			require.NoError(s.t, m.start())
+		}
+		last := s.all[2].fields()["raft_last_index"]
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			for _, m := range s.all {
+				require.False(s.t, m.alive.Load().engine.Leads(), m.peer.ID)
+			}
+		}
+		require.Equal(s.t, last, s.all[2].fields()["raft_last_index"])
+		require.NotEqual(s.t, "0", s.all[0].fields()["raft_alarms"])
+	})
+}
+
+// TestNothingIsAdded: servers that are not there are refused, and the group goes on.
+func TestNothingIsAdded(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		for _, id := range []string{"x", "y", "z"} {
+			require.Contains(s.t, leader.ask("RAFT", "ADD", id, id+":1", id+":2").Str, errRefused.Error())
+		}
+		require.Contains(s.t, leader.ask("RAFT", "ADD", "x", s.others(leader)[0].peer.Raft, "x:2").Str, "has the address")
+		require.Len(s.t, leader.ask("RAFT", "MEMBERS").Elems, 3)
+		require.Equal(s.t, "OK", leader.ask("SET", "x", "1").Str)
+	})
+}
