@@ -21,7 +21,7 @@ import (
 	"lockserver/store"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: a new one")
+var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: that of testkit.Seed")
 
 const (
 	rounds     = 12 // of random clients, each on a server of its own: what a flush covers up in one shows in another
@@ -57,10 +57,7 @@ func (j *collector) Append(unit []store.Effect) {
 // seedOf prints the seed with which the test can be repeated, as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
-	}
+	seed := testkit.Seed(*seedFlag)
 	t.Logf("seed %d", seed)
 	return seed
 }
