@@ -130,7 +130,7 @@ func TestWhatIsWrongIsFound(t *testing.T) {
 	for _, what := range []string{"begins while worker", "it is refused"} {
 		require.Eventually(t, func() bool {
 			return slices.ContainsFunc(h.record().wrong, func(w string) bool { return strings.Contains(w, what) })
-		}, 20*time.Second, 10*time.Millisecond, what)
+		}, time.Minute, 10*time.Millisecond, what)
 	}
 	cancel()
 	all.Wait()
