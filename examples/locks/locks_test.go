@@ -20,7 +20,7 @@ import (
 )
 
 // soon bounds how long a test waits for what must happen.
-const soon = 30 * time.Second
+const soon = 90 * time.Second
 
 // serve starts a server whose time the test moves, and returns the way to it.
 func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
