@@ -17,8 +17,8 @@ func Steps(short, long int) int {
 	return short
 }
 
-// Seed returns the seed of generated work: the given one, unless it is 0. Then it is 1, or a random one if the
-// long form is asked for. The caller prints it.
+// Seed returns the seed of generated work: the given one, unless it is 0. Then it is 1, or a random one if
+// the long form is asked for. The caller prints it.
 func Seed(given uint64) uint64 {
 	switch {
 	case given != 0:

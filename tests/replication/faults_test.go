@@ -51,6 +51,7 @@ const id = "0123456789012345678901234567890123456789"
 
 // TestMastersThatLie: the server lives, its link is down, and it follows an honest one afterwards.
 func TestMastersThatLie(t *testing.T) {
+	t.Parallel()
 	for name, says := range map[string]string{
 		"no history":           "+FULLRESYNC\r\n",
 		"a short name":         "+FULLRESYNC abc 5\r\n",
@@ -71,6 +72,7 @@ func TestMastersThatLie(t *testing.T) {
 		"a command for others": empty + "*1\r\n$8\r\nSHUTDOWN\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			replica := start(t, server.Options{EventLoops: true})
 			require.Equal(t, "+OK", replica.do("SET mine 1"))
 			asked := make(chan struct{}, 100)
@@ -98,6 +100,7 @@ const empty = "+FULLRESYNC " + id + " 5\r\n$18\r\nREDIS0011\xff\x00\x00\x00\x00\
 
 // TestOldDataStaysUntilThereIsNew: a master that breaks off in its snapshot costs nothing.
 func TestOldDataStaysUntilThereIsNew(t *testing.T) {
+	t.Parallel()
 	replica := start(t, server.Options{})
 	require.Equal(t, "+OK", replica.do("SET mine 1"))
 	asked := make(chan struct{}, 100)
@@ -116,6 +119,7 @@ func TestOldDataStaysUntilThereIsNew(t *testing.T) {
 
 // TestWrongPassword: the link is down until the password is right.
 func TestWrongPassword(t *testing.T) {
+	t.Parallel()
 	master := start(t, server.Options{RequirePass: "secret"})
 	require.Equal(t, "+OK", master.do("AUTH secret"))
 	replica := start(t, server.Options{Directives: map[string]string{"masterauth": "wrong"}})
@@ -127,6 +131,7 @@ func TestWrongPassword(t *testing.T) {
 
 // TestCircles: a server that follows itself, or two that follow each other, stay up and are not in step.
 func TestCircles(t *testing.T) {
+	t.Parallel()
 	a, b := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	a.follow(a.addr)
 	require.Equal(t, "down", a.info("master_link_status"))
@@ -158,6 +163,7 @@ func TestSlowReplica(t *testing.T) {
 
 // TestWritesNeedReplicas is min-replicas-to-write.
 func TestWritesNeedReplicas(t *testing.T) {
+	t.Parallel()
 	master := start(t, server.Options{EventLoops: true})
 	require.Equal(t, "+OK", master.do("CONFIG SET min-replicas-to-write 1"))
 	const refused = "-NOREPLICAS Not enough good replicas to write."
@@ -175,6 +181,7 @@ func TestWritesNeedReplicas(t *testing.T) {
 
 // TestReadTimeout: a link that is silent is broken off by the one who waits.
 func TestReadTimeout(t *testing.T) {
+	t.Parallel()
 	replica := start(t, server.Options{Directives: map[string]string{"repl-timeout": "1"}})
 	asked := make(chan time.Time, 100)
 	begun := time.Now() // before the first wait, so that a slow machine makes the interval longer, never shorter

@@ -23,6 +23,7 @@ func each(t *testing.T, test func(t *testing.T, o server.Options)) {
 }
 
 func TestReplicaHasWhatItsMasterHas(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		master, replica, third := start(t, o), start(t, o), start(t, o)
 		values(master)
@@ -57,6 +58,7 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 // TestNothingEndsByItself: what is overdue on a replica is not found, and is there until the master says
 // otherwise; a lease that the master renews lasts.
 func TestNothingEndsByItself(t *testing.T) {
+	t.Parallel()
 	clock := server.NewManualClock(time.Now())
 	master := start(t, server.Options{})
 	replica := start(t, server.Options{Clock: clock})
@@ -85,6 +87,7 @@ func TestNothingEndsByItself(t *testing.T) {
 // when it starts, its master may give more time: it is there when that word comes. The replica's clock is
 // ahead.
 func TestOverdueInASnapshot(t *testing.T) {
+	t.Parallel()
 	timed := []string{"SET key v PX 100000", "HSET hash f 1 g 2", "HPEXPIRE hash 100000 FIELDS 1 f", "LOCK lock me EX 100", "LOCK shared me SHARED EX 100", "LOCK watched me"}
 	later := []string{"PERSIST key", "HPERSIST hash FIELDS 1 f", "LOCK lock me EX 10000 ONCE", "LOCK shared me SHARED EX 10000 ONCE"}
 	for name, load := range map[string]string{"by a file": "disabled", "at once": "on-empty-db"} {
@@ -125,6 +128,7 @@ func TestOverdueInASnapshot(t *testing.T) {
 
 // TestPromotion: who led and who followed change places, without a snapshot; tokens rise, holders come back.
 func TestPromotion(t *testing.T) {
+	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	replica.follow(master.addr)
 	inStep(t, master, replica)
@@ -159,6 +163,7 @@ func TestPromotion(t *testing.T) {
 
 // TestBrokenLink: the link breaks again and again while the master is written to.
 func TestBrokenLink(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		master, replica := start(t, o), start(t, o)
 		p := between(t, master.addr)
@@ -179,6 +184,7 @@ func TestBrokenLink(t *testing.T) {
 
 // TestCutAtEveryByte: of a whole synchronization and of what follows.
 func TestCutAtEveryByte(t *testing.T) {
+	t.Parallel()
 	step := int64(testkit.Steps(9, 1))
 	cutEverywhere(t, start(t, server.Options{EventLoops: true}), start(t, server.Options{}), step)
 }
@@ -211,6 +217,7 @@ func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 // TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica whose master is away,
 // but it is there, and the key as well.
 func TestOverdueFieldsAreHidden(t *testing.T) {
+	t.Parallel()
 	clock := server.NewManualClock(time.Now()) // the field may not end before the link is cut
 	o := server.Options{EventLoops: true, Clock: clock}
 	master, replica := start(t, o), start(t, o)
@@ -241,6 +248,7 @@ func isWritten(t *testing.T, admin *node) {
 
 // TestMinReplicasAck: nobody is told of what no replica has.
 func TestMinReplicasAck(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		o.Directives = map[string]string{"min-replicas-ack": "1"}
 		master := start(t, o)
@@ -281,6 +289,7 @@ func TestMinReplicasAck(t *testing.T) {
 // TestDemotedTellsNothing: who waits for an acknowledgement when the server becomes a replica learns that the
 // outcome is not known, by the end of the connection.
 func TestDemotedTellsNothing(t *testing.T) {
+	t.Parallel()
 	o := server.Options{EventLoops: true, Directives: map[string]string{"min-replicas-ack": "1"}}
 	master, other := start(t, o), start(t, server.Options{})
 	master.Send("SET", "a", "1")
@@ -295,6 +304,7 @@ func TestDemotedTellsNothing(t *testing.T) {
 
 // TestRestartedReplicaGoesOn: from its log and from its snapshot.
 func TestRestartedReplicaGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, log := range []bool{true, false} {
 		t.Run(fmt.Sprintf("log=%t", log), func(t *testing.T) {
 			master := start(t, server.Options{EventLoops: true})
