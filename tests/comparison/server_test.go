@@ -56,8 +56,8 @@ func start(t *testing.T, library string, durable bool) *server {
 	return s
 }
 
-// freePort is a port without a listener. It is below those that the system gives to connections: none takes it
-// before the server does, or while the server is down.
+// freePort is a port without a listener. It is below those that the system gives to connections: none takes
+// it before the server does, or while the server is down.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {

@@ -102,8 +102,8 @@ func TestEveryPage(t *testing.T) {
 	b.within(2*time.Second, `Number(document.querySelector('.chart').dataset.seconds) >= 2`)
 }
 
-// TestAnotherBrowserSeesALock: a page that is open shows a new lock without a reload. That takes a second, and
-// on a busy machine some more.
+// TestAnotherBrowserSeesALock: a page that is open shows a new lock without a reload. That takes a second,
+// and on a busy machine some more.
 func TestAnotherBrowserSeesALock(t *testing.T) {
 	s := startServer(t)
 	first, second := openBrowser(t), openBrowser(t)

@@ -40,8 +40,8 @@ func program() string {
 	return filepath.Join("..", "..", "bin", "lockserver")
 }
 
-// freePort is a port without a listener. It is below those that the system gives to connections, so that none
-// takes it before the server does.
+// freePort is a port without a listener. It is below those that the system gives to connections: none takes
+// it before the server does.
 func freePort(t *testing.T) string {
 	t.Helper()
 	for range 100 {

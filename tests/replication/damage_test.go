@@ -136,7 +136,7 @@ func TestLinkInPieces(t *testing.T) {
 			master.do("INCR a")
 			master.do("RPUSH b 1 2 3")
 			master.do("EXEC")
-			require.Equal(t, "1", master.do("WAIT 1 20000"))
+			require.Equal(t, "1", master.do("WAIT 1 50000"))
 			inStep(t, master, replica)
 			require.Equal(t, int64(1), master.number("sync_full"))
 		})

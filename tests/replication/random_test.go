@@ -143,7 +143,7 @@ type life struct {
 func newLife(t *testing.T, chance *rand.Rand) *life {
 	t.Helper()
 	// A value that takes half a minute to send proves nothing.
-	l := &life{t: t, o: server.Options{Addr: "127.0.0.1:" + freePort(t), EventLoops: chance.IntN(2) == 0, Seed: chance.Uint64() | 1, Dir: t.TempDir(),
+	l := &life{t: t, o: server.Options{Addr: "127.0.0.1:" + testkit.FreePort(t), EventLoops: chance.IntN(2) == 0, Seed: chance.Uint64() | 1, Dir: t.TempDir(),
 		Directives: map[string]string{"enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "proto-max-bulk-len": "1mb"}}}
 	l.o.Directives["repl-diskless-load"] = []string{"disabled", "on-empty-db", "swapdb"}[chance.IntN(3)]
 	switch chance.IntN(3) {

@@ -42,7 +42,7 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 		master.do("EXEC")
 		inStep(t, master, replica)
 		inStep(t, master, third)
-		require.Equal(t, "1", master.do("WAIT 1 5000"))
+		require.Equal(t, "1", master.do("WAIT 1 50000"))
 		require.Contains(t, replica.do("SET a 1"), "-READONLY You can't write against a read only replica.")
 		require.Contains(t, replica.do("LOCK a me"), "-READONLY")
 		require.Contains(t, replica.Do("EVAL", "return redis.call('SET', 'a', '1')", "0").String(), "READONLY")
@@ -226,7 +226,7 @@ func TestOverdueFieldsAreHidden(t *testing.T) {
 	replica.follow(p.addr())
 	inStep(t, master, replica)
 	require.Equal(t, "[1]", master.do("HPEXPIRE hash 300 FIELDS 1 a"))
-	require.Equal(t, "1", master.do("WAIT 1 10000"))
+	require.Equal(t, "1", master.do("WAIT 1 50000"))
 	_ = p.listener.Close()
 	p.cut()
 	clock.Advance(301 * time.Millisecond)
@@ -448,7 +448,7 @@ func TestEncryptedLink(t *testing.T) {
 	authority, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	secured := func(a *testkit.Authority, more map[string]string) *server.Server {
 		cert := a.Issue("server", time.Now().Add(time.Hour))
-		o := server.Options{Addr: "127.0.0.1:" + freePort(t), EventLoops: true, Directives: map[string]string{"tls-port": freePort(t), "tls-cert-file": cert.CertFile,
+		o := server.Options{Addr: "127.0.0.1:" + testkit.FreePort(t), EventLoops: true, Directives: map[string]string{"tls-port": testkit.FreePort(t), "tls-cert-file": cert.CertFile,
 			"tls-key-file": cert.KeyFile, "tls-ca-cert-file": authority.File, "tls-replication": "yes", "enable-debug-command": "yes",
 			"repl-diskless-sync-delay": "0"}}
 		maps.Copy(o.Directives, more)
@@ -469,17 +469,6 @@ func TestEncryptedLink(t *testing.T) {
 	inStep(t, m, r)
 }
 
-// freePort is the number of a port that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
-}
-
 // TestWaitForReplicasDisks is WAITAOF.
 func TestWaitForReplicasDisks(t *testing.T) {
 	master := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})
@@ -487,13 +476,13 @@ func TestWaitForReplicasDisks(t *testing.T) {
 	without.follow(master.addr)
 	inStep(t, master, without)
 	master.do("SET a 1")
-	require.Equal(t, "[1 0]", master.do("WAITAOF 1 0 5000"))
+	require.Equal(t, "[1 0]", master.do("WAITAOF 1 0 50000"))
 	require.Equal(t, "[1 0]", master.do("WAITAOF 1 1 50"))
 	with := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})
 	with.follow(master.addr)
 	inStep(t, master, with)
 	master.do("SET a 2")
-	require.Equal(t, "[1 1]", master.do("WAITAOF 1 1 20000"))
-	require.Equal(t, "2", master.do("WAIT 2 20000"))
+	require.Equal(t, "[1 1]", master.do("WAITAOF 1 1 50000"))
+	require.Equal(t, "2", master.do("WAIT 2 50000"))
 	require.Equal(t, "2", master.do("WAIT 3 10"))
 }

@@ -135,7 +135,7 @@ var kinds = []struct {
 
 // Strangers of any kind, as many as there can be, hold nobody up, and take no more memory than they are
 // allowed. How long anybody waits is told; that it is less than twenty seconds is what a test can demand
-// of a machine that does other things, too: who is held up by a stranger waits for as long as the stranger stays.
+// of a machine that does other things, too: a client that a stranger holds up waits until the stranger goes.
 func TestStrangersHoldNobodyUp(t *testing.T) {
 	n := crowd(t)
 	for _, kind := range kinds {
