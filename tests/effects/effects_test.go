@@ -196,6 +196,7 @@ func here(t *testing.T) differs {
 }
 
 func TestReplayGivesTheSameData(t *testing.T) {
+	t.Parallel()
 	seed := seedOf(t)
 	kinds := map[string]int{}
 	differ := here(t)
@@ -243,6 +244,7 @@ func TestReplayKeepsTheSignOfZero(t *testing.T) {
 
 // TestALostEffectIsSeen plants the fault that the other tests are there to find: one effect less.
 func TestALostEffectIsSeen(t *testing.T) {
+	t.Parallel()
 	seed := seedOf(t)
 	r := record(t, seed, true, nil)
 	last := lastingWrites(r.effects)

@@ -179,6 +179,7 @@ func (r *recording) lastOn(diff []string) string {
 // TestALossIsShrunk plants a fault: what takes a deadline from a key is lost. What is printed is the few
 // commands of thousands that it takes to see that.
 func TestALossIsShrunk(t *testing.T) {
+	t.Parallel()
 	differ := here(t)
 	loses := func(e store.Effect) bool { return string(e.Args[0]) == "PERSIST" }
 	for seed := range uint64(rounds) {

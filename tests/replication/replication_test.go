@@ -351,6 +351,7 @@ func TestRestartedReplicaGoesOn(t *testing.T) {
 // TestSnapshotOfAReplica: who gets a snapshot of a server that follows another goes on in the database in
 // which the history goes on, which does not say so again.
 func TestSnapshotOfAReplica(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		snapshotOfAReplica(t, start(t, o))
 	})
@@ -373,6 +374,7 @@ func snapshotOfAReplica(t *testing.T, middle *node) {
 
 // TestRandomCommands writes whatever comes to mind, while the link breaks, and compares.
 func TestRandomCommands(t *testing.T) {
+	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	p := between(t, master.addr)
 	replica.follow(p.addr())
@@ -445,6 +447,7 @@ func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 // TestEncryptedLink: the link goes to the encrypted port, and not to a master whose certificate nobody has
 // signed.
 func TestEncryptedLink(t *testing.T) {
+	t.Parallel()
 	authority, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	secured := func(a *testkit.Authority, more map[string]string) *server.Server {
 		cert := a.Issue("server", time.Now().Add(time.Hour))
@@ -471,6 +474,7 @@ func TestEncryptedLink(t *testing.T) {
 
 // TestWaitForReplicasDisks is WAITAOF.
 func TestWaitForReplicasDisks(t *testing.T) {
+	t.Parallel()
 	master := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})
 	without := start(t, server.Options{EventLoops: true})
 	without.follow(master.addr)
