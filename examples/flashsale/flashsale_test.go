@@ -21,7 +21,7 @@ import (
 )
 
 // soon bounds how long a test waits for what must happen.
-const soon = 30 * time.Second
+const soon = 90 * time.Second
 
 // stage is a shop with a server and a database of its own.
 type stage struct {

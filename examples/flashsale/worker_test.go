@@ -30,6 +30,7 @@ func TestMain(m *testing.M) {
 // TestKilledBetweenCommitAndAcknowledgement: the orders are in the database and in a dead worker's hands.
 // Another worker is given them, and nothing happens twice.
 func TestKilledBetweenCommitAndAcknowledgement(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 100)
 	s.sell(0, 30)
 	dead := s.worker("dead", time.Hour, killer("xack"))
@@ -48,6 +49,7 @@ func TestKilledBetweenCommitAndAcknowledgement(t *testing.T) {
 
 // TestKilledBeforeTheCommit: the orders are in a dead worker's hands and nowhere else.
 func TestKilledBeforeTheCommit(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 100)
 	s.sell(0, 20)
 	require.NoError(t, s.client.XGroupCreateMkStream(t.Context(), ordersStream, workersGroup, "0").Err())
@@ -60,6 +62,7 @@ func TestKilledBeforeTheCommit(t *testing.T) {
 
 // TestRestartedWorkerFinishesWhatItHad: at once, and not when its orders are old enough to be taken over.
 func TestRestartedWorkerFinishesWhatItHad(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 1_000)
 	s.sell(0, batchSize+50) // more than one read
 	require.ErrorIs(t, s.worker("w", time.Hour, killer("xack"))(), errKilled)
@@ -69,6 +72,7 @@ func TestRestartedWorkerFinishesWhatItHad(t *testing.T) {
 
 // TestProcessThatIsKilled: a real process, ended by the system at some moment in the middle of its work.
 func TestProcessThatIsKilled(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 10_000)
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), "FLASHSALE_WORKER="+s.addr, "FLASHSALE_DB="+s.file)
@@ -94,6 +98,7 @@ func TestProcessThatIsKilled(t *testing.T) {
 
 // TestWhatIsNoOrderGoesToTheRejects: it stops nobody, and nothing is lost.
 func TestWhatIsNoOrderGoesToTheRejects(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 10)
 	ctx := t.Context()
 	s.sell(0, 1)
@@ -123,6 +128,7 @@ func TestWhatIsNoOrderGoesToTheRejects(t *testing.T) {
 }
 
 func TestReconciliation(t *testing.T) {
+	t.Parallel()
 	s := newStage(t, 10)
 	ctx := t.Context()
 	ids := s.sell(0, 4)

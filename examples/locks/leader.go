@@ -36,12 +36,12 @@ func Lead(ctx context.Context, options redis.Options, key string, lead func(ctx 
 func EachTick(ctx context.Context, every time.Duration, job func(context.Context)) error {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
-	for {
+	for ctx.Err() == nil {
 		job(ctx)
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return context.Cause(ctx)
 		}
 	}
+	return context.Cause(ctx)
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // soon bounds how long a test waits for what must happen.
-const soon = 30 * time.Second
+const soon = 90 * time.Second
 
 // serve starts a server whose time the test moves, and returns the way to it.
 func serve(t *testing.T) (redis.Options, *redis.Client, *server.ManualClock) {
@@ -177,8 +177,7 @@ func TestEachTick(t *testing.T) {
 		}
 	})
 	require.ErrorIs(t, err, stop)
-	require.GreaterOrEqual(t, runs, 5)
-	require.LessOrEqual(t, runs, 6, "the tick that came with the end, at most")
+	require.Equal(t, 5, runs, "a tick that comes with the end does nothing")
 }
 
 // TestWhoSleptCannotWrite: the lease of the slow one ends while he sleeps, and the quick one writes.

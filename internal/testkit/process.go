@@ -25,7 +25,7 @@ import (
 const (
 	// readyWithin bounds the start of a program on a busy machine, endWithin its end.
 	readyWithin = 60 * time.Second
-	endWithin   = 30 * time.Second
+	endWithin   = 60 * time.Second
 	// outputWithin is how long the output of a program may stay open after its end: a child may have it.
 	outputWithin = 5 * time.Second
 	// lookEvery is how often a condition is checked.

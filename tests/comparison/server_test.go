@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"io"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -55,14 +56,19 @@ func start(t *testing.T, library string, durable bool) *server {
 	return s
 }
 
+// freePort is a port without a listener. It is below those that the system gives to connections: none takes
+// it before the server does, or while the server is down.
 func freePort(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
+	for range 100 {
+		port := strconv.Itoa(12000 + rand.IntN(20000))
+		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
+			require.NoError(t, l.Close())
+			return port
+		}
+	}
+	require.Fail(t, "there is no free port")
+	return ""
 }
 
 // run starts the process.

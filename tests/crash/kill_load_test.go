@@ -168,6 +168,7 @@ func load(t *testing.T, s *testkit.Process, workers []*worker, duration time.Dur
 	c := s.Client(t)
 	all.Go(func() { rewriteAgain(c, rewrites) })
 	time.Sleep(duration)
+	require.Eventually(t, func() bool { return rewrites.Load() > 0 }, patience, time.Millisecond, "the log is never rewritten")
 	s.Kill()
 	all.Wait()
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long anything may take before it counts as hanging.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 func logPlace(d *lossy.Disk) aof.Place {
 	return aof.Place{FS: d, Dir: ".", Sub: "appendonlydir", Filename: "appendonly.aof"}

@@ -173,13 +173,13 @@ func (s *stage) awaitBlocked(l string, watch *testkit.Client, id string) {
 	require.Eventuallyf(s.t, func() bool {
 		list := watch.Do("CLIENT", "LIST", "ID", id)
 		return strings.Contains(flagsOf(list), "b")
-	}, 5*time.Second, time.Millisecond, "%s does not wait", l)
+	}, time.Minute, time.Millisecond, "%s does not wait", l)
 }
 
 // awaitGone returns when the server has noticed that the connection with this number has ended.
 func (s *stage) awaitGone(l string, watch *testkit.Client, id string) {
 	s.t.Helper()
-	require.Eventuallyf(s.t, func() bool { return watch.Do("CLIENT", "LIST", "ID", id).Str == "" }, 5*time.Second,
+	require.Eventuallyf(s.t, func() bool { return watch.Do("CLIENT", "LIST", "ID", id).Str == "" }, time.Minute,
 		time.Millisecond, "%s: it is still there", l)
 }
 

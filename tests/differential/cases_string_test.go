@@ -113,10 +113,10 @@ func stringCases() family {
 			GET k
 		`},
 		{"a key dies", `
-			SET k v PX 30
-			SET l v PX 60 NX
-			GETEX m PX 30
-			sleep 120
+			SET k v PX 400
+			SET l v PX 500 NX
+			GETEX m PX 400
+			sleep 700
 			GET k
 			EXISTS k l
 			TTL k

@@ -126,7 +126,7 @@ func checkRole(p *pair, args []string) string {
 
 // checkSize gives Redis the time to remove keys that were given a deadline in the past.
 func checkSize(p *pair, args []string) string {
-	for end := time.Now().Add(3 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		ours, redis := p.do(args...)
 		if ours.Equal(redis) {
 			return ""

@@ -74,7 +74,7 @@ func (p *pair) settledForm(s step) (wrong string) {
 			side.watch.Do("DEL", s.args[1])
 		}
 	}
-	for tries := 0; wrong != "" && tries < 3; tries++ {
+	for tries := 0; wrong != "" && tries < 200; tries++ {
 		time.Sleep(2 * time.Millisecond)
 		wrong = p.differentForm()
 	}

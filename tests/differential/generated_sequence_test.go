@@ -228,7 +228,7 @@ func (s *sequence) context(f *failure) string {
 func (s *sequence) settledDiff() []string {
 	s.t.Helper()
 	diff := s.diff()
-	for range 20 {
+	for range 400 {
 		if len(diff) == 0 {
 			break
 		}

@@ -111,7 +111,7 @@ func TestUsesByWaiting(t *testing.T) {
 		for _, s := range p.sides() {
 			require.Eventually(t, func() bool {
 				return infoFields(s.watch.Do("INFO", "clients").Str)["blocked_clients"] == "1"
-			}, 10*time.Second, time.Millisecond, w.wait)
+			}, time.Minute, time.Millisecond, w.wait)
 		}
 		p.both(strings.Fields(w.wake)...)
 		ours, redis := p.ours.Receive(), p.redis.Receive()

@@ -226,11 +226,11 @@ func playFigures(t *testing.T, lines string, each bool, figures []string) {
 		}
 		s.step(l)
 		if each {
-			compareFigures(p, figures, l, &last, 100)
+			compareFigures(p, figures, l, &last, 1000)
 		}
 	}
 	if !each { // to be asked is traffic: once, when all is counted
-		time.Sleep(100 * time.Millisecond)
+		time.Sleep(time.Second)
 	}
 	compareFigures(p, figures, "the end", &last, 0)
 }

@@ -141,6 +141,6 @@ func lazyFreed(t *testing.T, s *side) string {
 	require.Eventually(t, func() bool {
 		fields = infoFields(s.watch.Do("INFO", "memory").Str)
 		return fields["lazyfree_pending_objects"] == "0"
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	return fields["lazyfreed_objects"]
 }

@@ -402,15 +402,15 @@ func trackedKeyCases() []blockingCase {
 		{"expiry", `
 			A= 3
 			A CLIENT TRACKING ON
-			B SET k 1 PX 40
+			B SET k 1 PX 400
 			A GET k
-			sleep 60
+			sleep 600
 			B GET k
 			A<
-			B SET k 1 PX 20
+			B SET k 1 PX 400
 			A GET k
 			A CLIENT TRACKING ON NOLOOP
-			sleep 150
+			sleep 600
 			B GET k
 			A<
 		`},

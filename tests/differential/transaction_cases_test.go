@@ -330,9 +330,9 @@ func transactionCases() []blockingCase {
 			A EXEC
 		`},
 		{"a watched key expires", `
-			A SET k 1 PX 60
+			A SET k 1 PX 600
 			A WATCH k
-			sleep 120
+			sleep 900
 			A MULTI
 			A EXEC
 			A SET k 1 PX 20

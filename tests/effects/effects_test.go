@@ -21,7 +21,7 @@ import (
 	"lockserver/store"
 )
 
-var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: a new one")
+var seedFlag = flag.Uint64("seed", 0, "seed of the random clients; 0: that of testkit.Seed")
 
 const (
 	rounds     = 12 // of random clients, each on a server of its own: what a flush covers up in one shows in another
@@ -57,10 +57,7 @@ func (j *collector) Append(unit []store.Effect) {
 // seedOf prints the seed with which the test can be repeated, as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
-	seed := *seedFlag
-	if seed == 0 {
-		seed = uint64(time.Now().UnixNano()) % 1_000_000_000
-	}
+	seed := testkit.Seed(*seedFlag)
 	t.Logf("seed %d", seed)
 	return seed
 }
@@ -199,6 +196,7 @@ func here(t *testing.T) differs {
 }
 
 func TestReplayGivesTheSameData(t *testing.T) {
+	t.Parallel()
 	seed := seedOf(t)
 	kinds := map[string]int{}
 	differ := here(t)
@@ -246,6 +244,7 @@ func TestReplayKeepsTheSignOfZero(t *testing.T) {
 
 // TestALostEffectIsSeen plants the fault that the other tests are there to find: one effect less.
 func TestALostEffectIsSeen(t *testing.T) {
+	t.Parallel()
 	seed := seedOf(t)
 	r := record(t, seed, true, nil)
 	last := lastingWrites(r.effects)

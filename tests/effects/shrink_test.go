@@ -36,8 +36,10 @@ func (s step) String() string {
 }
 
 const (
-	// answered is how long a command may take before it counts as one that waits.
-	answered = 3 * time.Millisecond
+	// lookAgain is how long a reply is waited for before the server is asked whether the command waits.
+	lookAgain = time.Millisecond
+	// patience is how long a command may take that does not wait.
+	patience = time.Minute
 	// shrinkTime is how long steps may be played again to find out which of them it takes.
 	shrinkTime = 30 * time.Second
 	// effectsShown is how many of the last effects on a key are shown if the steps cannot be played again.
@@ -52,20 +54,23 @@ type stage struct {
 	t       *testing.T
 	srv     *server.Server
 	clock   *server.ManualClock
+	watch   *testkit.Client
 	clients map[string]*testkit.Client
-	waiting map[string]bool // clients that have no reply yet
+	ids     map[string]string // of the clients' connections
+	waiting map[string]bool   // clients that have no reply yet
 }
 
 // again plays steps on a server of their own and returns what it then holds, and its effects.
 func (r *recording) again(t *testing.T, steps []step) (testkit.Dataset, []store.Effect) {
 	journal := &collector{loses: r.loses}
 	st := &stage{t: t, clock: server.NewManualClock(start()),
-		clients: map[string]*testkit.Client{}, waiting: map[string]bool{}}
+		clients: map[string]*testkit.Client{}, ids: map[string]string{}, waiting: map[string]bool{}}
 	srv, err := server.New(server.Options{Clock: st.clock, Seed: r.seed | 1, Journal: journal})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	defer func() { require.NoError(t, srv.Close()) }()
-	st.srv = srv
+	st.srv, st.watch = srv, testkit.Dial(t, srv.Dial)
+	defer st.watch.Close()
 	for _, s := range steps {
 		st.play(s)
 	}
@@ -95,15 +100,29 @@ func (st *stage) play(s step) {
 	}
 	st.await(s.client)
 	if st.clients[s.client] == nil {
-		st.clients[s.client] = testkit.Dial(st.t, st.srv.Dial)
+		c := testkit.Dial(st.t, st.srv.Dial)
+		st.clients[s.client], st.ids[s.client] = c, c.Do("CLIENT", "ID").String()
 	}
 	if s.args == nil {
 		return
 	}
-	c := st.clients[s.client]
-	c.Send(s.args...)
-	_, got := c.ReceiveWithin(answered)
-	st.waiting[s.client] = !got
+	st.clients[s.client].Send(s.args...)
+	st.waiting[s.client] = !st.answered(s.client)
+}
+
+// answered waits until a client has its reply (true) or waits in a command (false).
+func (st *stage) answered(client string) bool {
+	for end := time.Now().Add(patience); ; {
+		if _, got := st.clients[client].ReceiveWithin(lookAgain); got {
+			return true
+		}
+		list := st.watch.Do("CLIENT", "LIST", "ID", st.ids[client]).Str
+		_, flags, _ := strings.Cut(list, " flags=")
+		if strings.HasPrefix(flags, "b") {
+			return false
+		}
+		require.True(st.t, time.Now().Before(end), "%s has no reply and does not wait: %s", client, list)
+	}
 }
 
 // await lets time pass until a client has its reply: all waits of the workload end.
@@ -111,8 +130,7 @@ func (st *stage) await(client string) {
 	for n := 0; st.waiting[client]; n++ {
 		require.Less(st.t, n, 1000, "%s waits for ever", client)
 		st.clock.Advance(10 * time.Millisecond)
-		_, got := st.clients[client].ReceiveWithin(answered)
-		st.waiting[client] = !got
+		st.waiting[client] = !st.answered(client)
 	}
 }
 
@@ -161,6 +179,7 @@ func (r *recording) lastOn(diff []string) string {
 // TestALossIsShrunk plants a fault: what takes a deadline from a key is lost. What is printed is the few
 // commands of thousands that it takes to see that.
 func TestALossIsShrunk(t *testing.T) {
+	t.Parallel()
 	differ := here(t)
 	loses := func(e store.Effect) bool { return string(e.Args[0]) == "PERSIST" }
 	for seed := range uint64(rounds) {

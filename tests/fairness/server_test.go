@@ -15,7 +15,7 @@ import (
 )
 
 // patience is how long anything may take on a busy machine.
-var patience = flag.Duration("patience", 20*time.Second, "how long a test waits for what must happen")
+var patience = flag.Duration("patience", time.Minute, "how long a test waits for what must happen")
 
 // transports are the ways on which clients reach a server.
 var transports = []struct {

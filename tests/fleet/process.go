@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long something may take that happens by itself.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // Process is a program of a test that listens on a port of its own, and may be killed and started again.
 type Process struct {

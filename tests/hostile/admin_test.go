@@ -17,7 +17,7 @@ import (
 // answerWithin is how long the server may leave somebody without an answer who disturbs nobody; while a
 // scenario is shrunk that hung, it is a shorter time.
 const (
-	answerWithin      = 15 * time.Second
+	answerWithin      = 30 * time.Second
 	answerWithinBrief = 3 * time.Second
 )
 

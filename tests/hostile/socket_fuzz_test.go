@@ -110,7 +110,7 @@ func startWatched(t *testing.T, rules []string) *watched {
 }
 
 // repliesWithin is how long a client's commands may take, that of a script apart, which may run for ever.
-const repliesWithin = 10 * time.Second
+const repliesWithin = 30 * time.Second
 
 // send sends bytes and reads until the server has nothing more to say.
 func (w *watched) send(t *testing.T, input []byte) (reply []byte, ended bool) {

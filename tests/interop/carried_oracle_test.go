@@ -32,10 +32,7 @@ func cutOf(s told, rnd *rand.Rand) (cut int, ok bool) {
 
 func chance(t *testing.T) *rand.Rand {
 	t.Helper()
-	from := *seed
-	if from == 0 {
-		from = rand.Uint64() >> 1
-	}
+	from := testkit.Seed(*seed)
 	t.Logf("-seed %d", from)
 	return rand.New(rand.NewPCG(from, 0))
 }

@@ -5,7 +5,6 @@ package interop
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -18,7 +17,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "write "+goldenFile+" from the redis-server that ORACLE names")
-	seed   = flag.Uint64("seed", 0, "of the random sequences; 0: another one each time")
+	seed   = flag.Uint64("seed", 0, "of the random sequences; 0: that of testkit.Seed")
 )
 
 // liveRounds is how many random sequences are played on both servers.
@@ -57,10 +56,7 @@ func TestGoldenIsRedis(t *testing.T) {
 
 // TestRandomSequences plays sequences that nobody has seen on both servers.
 func TestRandomSequences(t *testing.T) {
-	from := *seed
-	if from == 0 {
-		from = rand.Uint64() >> 1
-	}
+	from := testkit.Seed(*seed)
 	t.Logf("-seed %d", from)
 	redis := testkit.StartRedis(t)
 	for round := range uint64(liveRounds) {

@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long something may take that happens by itself.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 

@@ -17,7 +17,7 @@ import (
 const password = "secret"
 
 // patience is how long something may take that happens by itself.
-const patience = 30 * time.Second
+const patience = 90 * time.Second
 
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
@@ -118,7 +118,7 @@ func compare(t *testing.T, master, replica *server) {
 		return master.offset() == replica.offset() &&
 			master.Do("DEBUG", "DIGEST").String() == replica.Do("DEBUG", "DIGEST").String()
 	}
-	for end := time.Now().Add(5 * time.Second); !same(); time.Sleep(10 * time.Millisecond) {
+	for end := time.Now().Add(patience); !same(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(end) {
 			differences := testkit.ReadDataset(master.Client).Diff(testkit.ReadDataset(replica.Client), 0)
 			require.Fail(t, "they differ (the master's first):\n"+strings.Join(differences, "\n"))

@@ -47,7 +47,7 @@ func TestMain(m *testing.M) {
 type program struct{ *testkit.Process }
 
 // patience is how long anything may take on a busy machine.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // startProgram runs the server in dir on a port (0: a free one), with more arguments, until
 // it is stopped or the test ends.

@@ -71,6 +71,7 @@ func transferOf(t *testing.T, master *node) (head string, snapshot []byte) {
 // down. What it had is gone, as with Redis, or, if the snapshot was loaded aside, all there; it has nothing
 // of the damaged one, and starts again as it was.
 func TestDamagedSnapshots(t *testing.T) {
+	t.Parallel()
 	step := testkit.Steps(29, 7)
 	master := start(t, server.Options{EventLoops: true})
 	values(master)
@@ -121,6 +122,7 @@ func TestDamagedSnapshots(t *testing.T) {
 
 // TestLinkInPieces: what comes byte by byte, or a few at a time, is the same.
 func TestLinkInPieces(t *testing.T) {
+	t.Parallel()
 	for _, piece := range []int64{1, 7, 1000} {
 		t.Run(fmt.Sprint(piece), func(t *testing.T) {
 			master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: piece == 1})
@@ -136,7 +138,7 @@ func TestLinkInPieces(t *testing.T) {
 			master.do("INCR a")
 			master.do("RPUSH b 1 2 3")
 			master.do("EXEC")
-			require.Equal(t, "1", master.do("WAIT 1 20000"))
+			require.Equal(t, "1", master.do("WAIT 1 50000"))
 			inStep(t, master, replica)
 			require.Equal(t, int64(1), master.number("sync_full"))
 		})

@@ -16,6 +16,7 @@ import (
 
 // TestFailover: master and replica change places while clients write, and nothing is lost.
 func TestFailover(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		failOver(t, start(t, o), start(t, o))
 	})
@@ -68,6 +69,7 @@ func failOver(t *testing.T, master, replica *node) {
 
 // TestFailoverIsCalledOff: by hand, and by time, and writes go on.
 func TestFailoverIsCalledOff(t *testing.T) {
+	t.Parallel()
 	master := start(t, server.Options{EventLoops: true})
 	mute, err := net.Dial("tcp", master.addr) // says that it is a replica, and never how far it is
 	require.NoError(t, err)
@@ -105,6 +107,7 @@ func TestFailoverIsCalledOff(t *testing.T) {
 // TestFailoverIsAskedForTwice: who lost the reply is told the same again; what cannot be answered promotes
 // nobody.
 func TestFailoverIsAskedForTwice(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		master, replica := start(t, o), start(t, o)
 		replica.follow(master.addr)

@@ -114,7 +114,7 @@ func TestReplicaThatDoesNotKnowComesBack(t *testing.T) {
 		replica.follow(master.addr)
 		if replica.info("redis_version") >= "7.4" {
 			inStep(t, master, replica)
-			require.Equal(t, "1", master.do("WAIT 1 10000"))
+			require.Equal(t, "1", master.do("WAIT 1 50000"))
 			require.Zero(t, log.times(notKnown))
 		} else {
 			eventually(t, "the link ends", func() bool { return log.times(notKnown) > 0 })

@@ -44,7 +44,7 @@ func start(t *testing.T, o server.Options) *node {
 func reach(t *testing.T, addr string) *node {
 	t.Helper()
 	c := testkit.Dial(t, func() (net.Conn, error) { return net.Dial("tcp", addr) })
-	c.Timeout = 30 * time.Second
+	c.Timeout = patience
 	return &node{Client: c, t: t, addr: addr}
 }
 
@@ -87,7 +87,7 @@ func (n *node) number(field string) int64 {
 }
 
 // patience is how long something may take that happens by itself.
-const patience = 20 * time.Second
+const patience = 60 * time.Second
 
 // eventually waits until something is so.
 func eventually(t *testing.T, what string, so func() bool) {
@@ -107,11 +107,9 @@ func inStep(t *testing.T, master, replica *node) {
 		return replica.number("master_repl_offset") == master.number("master_repl_offset")
 	})
 	same := false
-	for range 300 { // what is overdue, the one may have removed, and the other not yet
-		if same = master.do("DEBUG DIGEST") == replica.do("DEBUG DIGEST"); same {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
+	// One may have removed an overdue key that the other still has.
+	for end := time.Now().Add(patience); !same && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		same = master.do("DEBUG DIGEST") == replica.do("DEBUG DIGEST")
 	}
 	if !same {
 		differences := testkit.ReadDataset(master.Client).Diff(testkit.ReadDataset(replica.Client), 0)

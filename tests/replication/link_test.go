@@ -60,7 +60,7 @@ func TestLinkThatDelays(t *testing.T) {
 						}
 					}
 					if round%3 == 0 {
-						require.Equal(t, "1", master.do("WAIT 1 20000"))
+						require.Equal(t, "1", master.do("WAIT 1 50000"))
 					}
 				}
 				inStep(t, master, replica)

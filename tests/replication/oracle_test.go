@@ -113,7 +113,7 @@ func TestRedisFollowsLockserver(t *testing.T) {
 					}
 					inStep(t, master, replica)
 					require.Equal(t, int64(1), master.number("sync_partial_ok"))
-					require.Equal(t, "1", master.do("WAIT 1 10000"))
+					require.Equal(t, "1", master.do("WAIT 1 50000"))
 				})
 			}
 		}
@@ -142,7 +142,7 @@ func TestLockserverFollowsRedis(t *testing.T) {
 					master.Do("EVAL", "for i = 1, 100 do redis.call('RPUSH', KEYS[1], i) end redis.call('SPOP', 'set')", "1", "list")
 					inStep(t, master, replica)
 					require.Equal(t, int64(1), master.number("sync_partial_ok"))
-					require.Equal(t, "1", master.do("WAIT 1 10000"))
+					require.Equal(t, "1", master.do("WAIT 1 50000"))
 				})
 			}
 		}

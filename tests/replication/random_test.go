@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server"
 	"lockserver/tests/grammar"
 )
@@ -100,7 +101,7 @@ func (c *crowd) leave() {
 // tests is how many tests share the MINUTES.
 const tests = 2
 
-// rounds plays a test with the seed of the environment, or one by chance, and with MINUTES again and again
+// rounds plays a test with the seed of seedOf, and with MINUTES again and again
 // for so long, each time with the next seed.
 func rounds(t *testing.T, test func(t *testing.T, chance *rand.Rand)) {
 	t.Helper()
@@ -118,12 +119,12 @@ func rounds(t *testing.T, test func(t *testing.T, chance *rand.Rand)) {
 	}
 }
 
-// seedOf is the SEED of the environment, or one by chance.
+// seedOf is the SEED of the environment, or that of testkit.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	s := os.Getenv("SEED")
 	if s == "" {
-		return uint64(time.Now().UnixNano())
+		return testkit.Seed(0)
 	}
 	seed, err := strconv.ParseUint(s, 10, 64)
 	require.NoError(t, err)
@@ -142,7 +143,7 @@ type life struct {
 func newLife(t *testing.T, chance *rand.Rand) *life {
 	t.Helper()
 	// A value that takes half a minute to send proves nothing.
-	l := &life{t: t, o: server.Options{Addr: "127.0.0.1:" + freePort(t), EventLoops: chance.IntN(2) == 0, Seed: chance.Uint64() | 1, Dir: t.TempDir(),
+	l := &life{t: t, o: server.Options{Addr: "127.0.0.1:" + testkit.FreePort(t), EventLoops: chance.IntN(2) == 0, Seed: chance.Uint64() | 1, Dir: t.TempDir(),
 		Directives: map[string]string{"enable-debug-command": "yes", "repl-diskless-sync-delay": "0", "proto-max-bulk-len": "1mb"}}}
 	l.o.Directives["repl-diskless-load"] = []string{"disabled", "on-empty-db", "swapdb"}[chance.IntN(3)]
 	switch chance.IntN(3) {

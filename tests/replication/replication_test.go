@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +23,7 @@ func each(t *testing.T, test func(t *testing.T, o server.Options)) {
 }
 
 func TestReplicaHasWhatItsMasterHas(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		master, replica, third := start(t, o), start(t, o), start(t, o)
 		values(master)
@@ -40,7 +42,7 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 		master.do("EXEC")
 		inStep(t, master, replica)
 		inStep(t, master, third)
-		require.Equal(t, "1", master.do("WAIT 1 5000"))
+		require.Equal(t, "1", master.do("WAIT 1 50000"))
 		require.Contains(t, replica.do("SET a 1"), "-READONLY You can't write against a read only replica.")
 		require.Contains(t, replica.do("LOCK a me"), "-READONLY")
 		require.Contains(t, replica.Do("EVAL", "return redis.call('SET', 'a', '1')", "0").String(), "READONLY")
@@ -56,6 +58,7 @@ func TestReplicaHasWhatItsMasterHas(t *testing.T) {
 // TestNothingEndsByItself: what is overdue on a replica is not found, and is there until the master says
 // otherwise; a lease that the master renews lasts.
 func TestNothingEndsByItself(t *testing.T) {
+	t.Parallel()
 	clock := server.NewManualClock(time.Now())
 	master := start(t, server.Options{})
 	replica := start(t, server.Options{Clock: clock})
@@ -84,6 +87,7 @@ func TestNothingEndsByItself(t *testing.T) {
 // when it starts, its master may give more time: it is there when that word comes. The replica's clock is
 // ahead.
 func TestOverdueInASnapshot(t *testing.T) {
+	t.Parallel()
 	timed := []string{"SET key v PX 100000", "HSET hash f 1 g 2", "HPEXPIRE hash 100000 FIELDS 1 f", "LOCK lock me EX 100", "LOCK shared me SHARED EX 100", "LOCK watched me"}
 	later := []string{"PERSIST key", "HPERSIST hash FIELDS 1 f", "LOCK lock me EX 10000 ONCE", "LOCK shared me SHARED EX 10000 ONCE"}
 	for name, load := range map[string]string{"by a file": "disabled", "at once": "on-empty-db"} {
@@ -124,6 +128,7 @@ func TestOverdueInASnapshot(t *testing.T) {
 
 // TestPromotion: who led and who followed change places, without a snapshot; tokens rise, holders come back.
 func TestPromotion(t *testing.T) {
+	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	replica.follow(master.addr)
 	inStep(t, master, replica)
@@ -158,6 +163,7 @@ func TestPromotion(t *testing.T) {
 
 // TestBrokenLink: the link breaks again and again while the master is written to.
 func TestBrokenLink(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		master, replica := start(t, o), start(t, o)
 		p := between(t, master.addr)
@@ -178,6 +184,7 @@ func TestBrokenLink(t *testing.T) {
 
 // TestCutAtEveryByte: of a whole synchronization and of what follows.
 func TestCutAtEveryByte(t *testing.T) {
+	t.Parallel()
 	step := int64(testkit.Steps(9, 1))
 	cutEverywhere(t, start(t, server.Options{EventLoops: true}), start(t, server.Options{}), step)
 }
@@ -210,15 +217,19 @@ func cutEverywhere(t *testing.T, master, replica *node, step int64) {
 // TestOverdueFieldsAreHidden: a field that has had its time is not shown by a replica whose master is away,
 // but it is there, and the key as well.
 func TestOverdueFieldsAreHidden(t *testing.T) {
-	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
+	t.Parallel()
+	clock := server.NewManualClock(time.Now()) // the field may not end before the link is cut
+	o := server.Options{EventLoops: true, Clock: clock}
+	master, replica := start(t, o), start(t, o)
 	p := between(t, master.addr)
 	master.do("HSET hash a 1 b 2")
 	replica.follow(p.addr())
 	inStep(t, master, replica)
 	require.Equal(t, "[1]", master.do("HPEXPIRE hash 300 FIELDS 1 a"))
-	require.Equal(t, "1", master.do("WAIT 1 10000"))
+	require.Equal(t, "1", master.do("WAIT 1 50000"))
 	_ = p.listener.Close()
 	p.cut()
+	clock.Advance(301 * time.Millisecond)
 	eventually(t, "the master has removed it", func() bool { return master.do("HLEN hash") == "1" })
 	eventually(t, "the replica hides it", func() bool { return replica.do("HGET hash a") == "$nil" })
 	for line, reply := range map[string]string{"HGETALL hash": `["b" "2"]`, "HKEYS hash": `["b"]`, "HVALS hash": `["2"]`, "HMGET hash a b": `[$nil "2"]`,
@@ -229,17 +240,24 @@ func TestOverdueFieldsAreHidden(t *testing.T) {
 	require.Equal(t, "1", replica.do("HLEN hash"), "it is removed by who leads")
 }
 
+// isWritten waits until a server has executed the write of another connection: it has one key.
+func isWritten(t *testing.T, admin *node) {
+	t.Helper()
+	eventually(t, "it has a key", func() bool { return strings.HasPrefix(admin.info("db0"), "keys=1,") })
+}
+
 // TestMinReplicasAck: nobody is told of what no replica has.
 func TestMinReplicasAck(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		o.Directives = map[string]string{"min-replicas-ack": "1"}
 		master := start(t, o)
 		master.Send("SET", "a", "1")
-		_, told := master.ReceiveWithin(100 * time.Millisecond)
-		require.False(t, told)
 		admin := reach(t, master.addr)
 		require.Equal(t, "+PONG", admin.do("PING"))
-		require.Equal(t, "1", admin.info("db0")[5:6])
+		isWritten(t, admin)
+		_, told := master.ReceiveWithin(100 * time.Millisecond)
+		require.False(t, told)
 		require.Equal(t, "0", admin.do("PUBLISH channel message"), "as Sentinel does on the connection that it asks INFO on")
 		require.Equal(t, "+OK", admin.do("MULTI"))
 		require.Equal(t, "+QUEUED", admin.do("CLIENT KILL TYPE pubsub"))
@@ -271,18 +289,22 @@ func TestMinReplicasAck(t *testing.T) {
 // TestDemotedTellsNothing: who waits for an acknowledgement when the server becomes a replica learns that the
 // outcome is not known, by the end of the connection.
 func TestDemotedTellsNothing(t *testing.T) {
+	t.Parallel()
 	o := server.Options{EventLoops: true, Directives: map[string]string{"min-replicas-ack": "1"}}
 	master, other := start(t, o), start(t, server.Options{})
 	master.Send("SET", "a", "1")
+	admin := reach(t, master.addr)
+	isWritten(t, admin)
 	_, told := master.ReceiveWithin(50 * time.Millisecond)
 	require.False(t, told)
-	reach(t, master.addr).follow(other.addr)
+	admin.follow(other.addr)
 	_, err := master.Next()
 	require.Error(t, err)
 }
 
 // TestRestartedReplicaGoesOn: from its log and from its snapshot.
 func TestRestartedReplicaGoesOn(t *testing.T) {
+	t.Parallel()
 	for _, log := range []bool{true, false} {
 		t.Run(fmt.Sprintf("log=%t", log), func(t *testing.T) {
 			master := start(t, server.Options{EventLoops: true})
@@ -329,6 +351,7 @@ func TestRestartedReplicaGoesOn(t *testing.T) {
 // TestSnapshotOfAReplica: who gets a snapshot of a server that follows another goes on in the database in
 // which the history goes on, which does not say so again.
 func TestSnapshotOfAReplica(t *testing.T) {
+	t.Parallel()
 	each(t, func(t *testing.T, o server.Options) {
 		snapshotOfAReplica(t, start(t, o))
 	})
@@ -351,6 +374,7 @@ func snapshotOfAReplica(t *testing.T, middle *node) {
 
 // TestRandomCommands writes whatever comes to mind, while the link breaks, and compares.
 func TestRandomCommands(t *testing.T) {
+	t.Parallel()
 	master, replica := start(t, server.Options{EventLoops: true}), start(t, server.Options{EventLoops: true})
 	p := between(t, master.addr)
 	replica.follow(p.addr())
@@ -423,10 +447,11 @@ func randomWrites(t *testing.T, n *node, count int, between func(i int)) {
 // TestEncryptedLink: the link goes to the encrypted port, and not to a master whose certificate nobody has
 // signed.
 func TestEncryptedLink(t *testing.T) {
+	t.Parallel()
 	authority, stranger := testkit.NewAuthority(t), testkit.NewAuthority(t)
 	secured := func(a *testkit.Authority, more map[string]string) *server.Server {
 		cert := a.Issue("server", time.Now().Add(time.Hour))
-		o := server.Options{Addr: "127.0.0.1:" + freePort(t), EventLoops: true, Directives: map[string]string{"tls-port": freePort(t), "tls-cert-file": cert.CertFile,
+		o := server.Options{Addr: "127.0.0.1:" + testkit.FreePort(t), EventLoops: true, Directives: map[string]string{"tls-port": testkit.FreePort(t), "tls-cert-file": cert.CertFile,
 			"tls-key-file": cert.KeyFile, "tls-ca-cert-file": authority.File, "tls-replication": "yes", "enable-debug-command": "yes",
 			"repl-diskless-sync-delay": "0"}}
 		maps.Copy(o.Directives, more)
@@ -447,31 +472,21 @@ func TestEncryptedLink(t *testing.T) {
 	inStep(t, m, r)
 }
 
-// freePort is the number of a port that nobody listens on.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer func() { _ = l.Close() }()
-	_, port, err := net.SplitHostPort(l.Addr().String())
-	require.NoError(t, err)
-	return port
-}
-
 // TestWaitForReplicasDisks is WAITAOF.
 func TestWaitForReplicasDisks(t *testing.T) {
+	t.Parallel()
 	master := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})
 	without := start(t, server.Options{EventLoops: true})
 	without.follow(master.addr)
 	inStep(t, master, without)
 	master.do("SET a 1")
-	require.Equal(t, "[1 0]", master.do("WAITAOF 1 0 5000"))
+	require.Equal(t, "[1 0]", master.do("WAITAOF 1 0 50000"))
 	require.Equal(t, "[1 0]", master.do("WAITAOF 1 1 50"))
 	with := start(t, server.Options{EventLoops: true, Dir: t.TempDir(), AppendOnly: true})
 	with.follow(master.addr)
 	inStep(t, master, with)
 	master.do("SET a 2")
-	require.Equal(t, "[1 1]", master.do("WAITAOF 1 1 20000"))
-	require.Equal(t, "2", master.do("WAIT 2 20000"))
+	require.Equal(t, "[1 1]", master.do("WAITAOF 1 1 50000"))
+	require.Equal(t, "2", master.do("WAIT 2 50000"))
 	require.Equal(t, "2", master.do("WAIT 3 10"))
 }

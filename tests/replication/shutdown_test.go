@@ -123,7 +123,8 @@ func TestShutdownDoesNotWaitForEver(t *testing.T) {
 // TestNothingIsLostByShutdown: what a master has acknowledged when it is told to end its replica has, though
 // that is behind.
 func TestNothingIsLostByShutdown(t *testing.T) {
-	srv, err := server.New(server.Options{EventLoops: true, Directives: map[string]string{"repl-diskless-sync-delay": "0", "save": ""}})
+	srv, err := server.New(server.Options{EventLoops: true, Directives: map[string]string{"repl-diskless-sync-delay": "0", "save": "",
+		"shutdown-timeout": "1000"}})
 	require.NoError(t, err)
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })

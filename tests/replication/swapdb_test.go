@@ -85,6 +85,7 @@ func TestSwapDB(t *testing.T) {
 		require.Error(t, err, "as Redis does, it is closed behind that")
 		waiter = reach(t, replica.addr)
 		waiter.Send("XREAD", "BLOCK", "0", "STREAMS", "stream", "0")
+		eventually(t, "it waits again", func() bool { return replica.info("blocked_clients") == "1" })
 		say(replica, &seen, "INFO loading", "INFO master_link_status", "INFO master_sync_in_progress", "GET a", "GET b", "GET new:1", "GET overdue", "HGETALL hash",
 			"DBSIZE", "SET a mine", "EVAL return{redis.call('GET','a')} 0", "EVAL return{redis.call('SET','a','mine')} 0", "FCALL_RO f 0", "BGSAVE", "SAVE", "BGREWRITEAOF",
 			"REPLICAOF NO ONE", "SLAVEOF NO ONE", "PSYNC ? -1", "CONFIG SET repl-diskless-load disabled", "CONFIG SET timeout 0 dir /", "CONFIG SET AppendOnly no", "MULTI", "GET a", "GET b", "EXEC",

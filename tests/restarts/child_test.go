@@ -2,6 +2,7 @@ package restarts
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -14,6 +15,8 @@ import (
 	"lockserver/internal/testkit"
 	"lockserver/server"
 )
+
+var seedFlag = flag.Uint64("seed", 0, "seed of what is random; 0: that of testkit.Seed")
 
 // childVariable holds a child in JSON in the environment of a process of this test that is to be a server.
 const childVariable = "LOCKSERVER_RESTARTS_CHILD"

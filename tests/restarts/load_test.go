@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -11,6 +12,9 @@ import (
 
 	"lockserver/internal/testkit"
 )
+
+// patience is how long something may take on a busy machine.
+const patience = time.Minute
 
 // clients is how many use a server at a time.
 const clients = 6
@@ -20,20 +24,22 @@ const clients = 6
 func tokens(t *testing.T, p *testkit.Process, duration time.Duration) [][]int64 {
 	t.Helper()
 	told := make([][]int64, clients)
+	var granted atomic.Int64
 	var all sync.WaitGroup
 	for i := range told {
 		c := p.Client(t)
-		all.Go(func() { told[i] = lockAll(c, i) })
+		all.Go(func() { told[i] = lockAll(c, i, &granted) })
 	}
 	time.Sleep(duration)
+	require.Eventually(t, func() bool { return granted.Load() > 0 }, patience, time.Millisecond, "no lock is granted")
 	p.Kill()
 	all.Wait()
 	return told
 }
 
 // lockAll takes locks until the server is gone. Some stay locked, so that they are in
-// the snapshot, if there is one.
-func lockAll(c *testkit.Client, client int) (told []int64) {
+// the snapshot, if there is one. It counts the grants.
+func lockAll(c *testkit.Client, client int, granted *atomic.Int64) (told []int64) {
 	owner := "client-" + strconv.Itoa(client)
 	for n := 0; ; n++ {
 		key := "lock:" + strconv.Itoa((client+n)%4) // shared with others
@@ -51,6 +57,7 @@ func lockAll(c *testkit.Client, client int) (told []int64) {
 			continue
 		}
 		told = append(told, v.Int)
+		granted.Add(1)
 		if n%10 == 0 {
 			continue
 		}

@@ -27,7 +27,7 @@ const (
 	// patience is how long the checker may look for an order; it needs milliseconds.
 	patience = 2 * time.Second
 	// soon is how long it may take until a connection that was cut is gone.
-	soon = 20 * time.Second
+	soon = time.Minute
 )
 
 // errUndecided says that the checker neither found an order nor showed that there is none.

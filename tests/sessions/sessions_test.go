@@ -21,7 +21,7 @@ var (
 
 const (
 	// patience is how long what must happen may take before it counts as missing.
-	patience = 10 * time.Second
+	patience = 30 * time.Second
 	// shrinkPatience is the same while a history that failed is shrunk.
 	shrinkPatience = 300 * time.Millisecond
 	// lanes is how many histories are made at the same time.

@@ -44,7 +44,7 @@ func rewriteLog(t *testing.T, c *testkit.Client) {
 	require.Eventually(t, func() bool {
 		info := c.Do("INFO", "persistence").Str
 		return strings.Contains(info, "aof_rewrite_in_progress:0\r\n") && strings.Contains(info, "aof_rewrite_scheduled:0\r\n")
-	}, 20*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	require.Contains(t, c.Do("INFO", "persistence").Str, "aof_last_bgrewrite_status:ok")
 }
 
@@ -127,7 +127,7 @@ func redisContinuesOurLog(t *testing.T, p testkit.Program) {
 					rewriteLog(t, ours)
 				}
 			}
-			require.Eventually(t, func() bool { return ours.Do("EXISTS", "short").Int == 0 }, 20*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return ours.Do("EXISTS", "short").Int == 0 }, time.Minute, time.Millisecond)
 			want := testkit.ReadDataset(ours)
 			require.NoError(t, srv.Close())
 			checkLog(t, p, dir, sub, filename)

@@ -50,7 +50,7 @@ func startRedis(t *testing.T, p testkit.Program, dir string, args ...string) *te
 	t.Helper()
 	redis := p.Start(t, append([]string{"--dir", dir, "--dbfilename", fileName, "--enable-debug-command", "yes"}, args...)...)
 	c := redis.Client(t)
-	require.Eventually(t, func() bool { return c.Do("PING").Str == "PONG" }, 20*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return c.Do("PING").Str == "PONG" }, time.Minute, 5*time.Millisecond)
 	return c
 }
 

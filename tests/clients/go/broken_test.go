@@ -21,8 +21,9 @@ const (
 	breaks  = 1000
 	workers = 8
 	doors   = 3
-	// lease is short enough that a lock which nobody lives for would be seen to end.
-	lease = 5 * time.Second
+	// lease is short enough that a lock without a living owner would be seen to end, and long enough for an
+	// owner to come back on a busy machine.
+	lease = 15 * time.Second
 )
 
 // broken is a program that takes locks through a pool, and has one connection that vouches for their owners,

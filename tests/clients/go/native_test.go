@@ -105,13 +105,14 @@ func TestNativeRueidis(t *testing.T) {
 
 // TestNativeLockEndsWithItsHolder: the watchdog's lease goes when the connection does.
 func TestNativeLockEndsWithItsHolder(t *testing.T) {
-	s := start(t, "--lock-watchdog-timeout", "300")
+	t.Parallel()
+	s := start(t, "--lock-watchdog-timeout", "2000")
 	ctx := within(t)
 	c := s.connect(t, func(o *redis.Options) { o.MaxRetries = -1 })
 	holder := s.connect(t, func(o *redis.Options) { o.MaxRetries = -1 })
 	require.NoError(t, holder.Do(ctx, "LOCK", "door", "alice").Err())
 	began := time.Now()
-	for time.Since(began) < time.Second { // three leases
+	for time.Since(began) < 5*time.Second { // more than two leases
 		require.Equal(t, redis.Nil, c.Do(ctx, "LOCK", "door", "bob").Err())
 	}
 	require.NoError(t, holder.Close())

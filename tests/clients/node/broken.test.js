@@ -13,7 +13,7 @@ import { PATIENCE, Server, eventually } from './server.js';
 const BREAKS = 500; // for each version of the protocol
 const WORKERS = Array.from({ length: 8 }, (_, i) => `worker-${i}`);
 const DOORS = 3;
-const LEASE_MS = 5_000;
+const LEASE_MS = 15_000;
 const OWNERS = ['keeper', 'victim', ...WORKERS];
 const MOMENTS = ['now', 'asking', 'answered'];
 

@@ -11,7 +11,7 @@ import { play } from './sale.js';
 import { Server, eventually } from './server.js';
 
 let server;
-before(async () => { server = await Server.start('--lock-watchdog-timeout', '300'); });
+before(async () => { server = await Server.start('--lock-watchdog-timeout', '2000'); });
 after(() => server.close());
 
 test('LOCK and WAIT: one at a time, with rising tokens', async () => {
@@ -36,7 +36,7 @@ test('LOCK and WAIT: one at a time, with rising tokens', async () => {
 test('the watchdog follows the connection', async () => {
   const [holder, other] = [new Redis({ port: server.port }), new Redis({ port: server.port })];
   const first = await holder.call('LOCK', 'watched', 'alice');
-  for (let i = 0; i < 5; i++) assert.equal(await other.call('LOCK', 'watched', 'bob', 'WAIT', 200), null);
+  for (let i = 0; i < 5; i++) assert.equal(await other.call('LOCK', 'watched', 'bob', 'WAIT', 1000), null); // more than two leases
   holder.disconnect();
   const second = await eventually(() => other.call('LOCK', 'watched', 'bob', 'WAIT', 1000), 'the lease ends');
   assert.ok(second > first);

@@ -14,7 +14,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 // How long anything may take on a busy machine, in milliseconds.
-export const PATIENCE = 30_000;
+export const PATIENCE = 90_000;
 
 const here = path.dirname(fileURLToPath(import.meta.url));
 export const PROGRAM = process.env.LOCKSERVER || path.join(here, '..', '..', '..', 'bin', 'lockserver');
@@ -29,13 +29,19 @@ export async function eventually(condition, what) {
   }
 }
 
+// freePort is a port below those that the system gives to connections: none takes it while the server is down.
 async function freePort() {
-  const listener = net.createServer().listen(0, '127.0.0.1');
-  await once(listener, 'listening');
-  const { port } = listener.address();
-  listener.close();
-  await once(listener, 'close');
-  return port;
+  for (;;) {
+    const port = 12_000 + Math.floor(Math.random() * 20_000);
+    const listener = net.createServer();
+    const free = await new Promise((resolve) => {
+      listener.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    listener.close();
+    await once(listener, 'close');
+    return port;
+  }
 }
 
 // Server is a process with a folder of its own, on a free port of 127.0.0.1.

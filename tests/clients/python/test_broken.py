@@ -17,7 +17,7 @@ from server import PATIENCE, Server, eventually
 BREAKS = 500  # for each version of the protocol
 WORKERS = 8
 DOORS = 3
-LEASE_MS = 5_000
+LEASE_MS = 15_000
 OWNERS = ["keeper", "victim", *(f"worker-{i}" for i in range(WORKERS))]
 
 NOW, ASKING, ANSWERED = range(3)

@@ -47,12 +47,12 @@ def test_fenced_write(r):
 
 
 def test_the_watchdog_follows_the_connection():
-    with Server("--lock-watchdog-timeout", "300") as server:
+    with Server("--lock-watchdog-timeout", "2000") as server:
         holder = redis.Redis(port=server.port, single_connection_client=True)
         r = redis.Redis(port=server.port)
         assert holder.execute_command("LOCK", "door", "alice") > 0
-        for _ in range(5):
-            assert r.execute_command("LOCK", "door", "bob", "WAIT", 200) is None
+        for _ in range(5):  # more than two leases
+            assert r.execute_command("LOCK", "door", "bob", "WAIT", 1000) is None
         holder.connection_pool.disconnect()
         eventually(lambda: r.execute_command("LOCK", "door", "bob", "WAIT", 1000), "the lease ends")
         r.close()

@@ -32,7 +32,7 @@ class BrokenTest {
     private static final int BREAKS = 1000;
     private static final int WORKERS = 8;
     private static final int DOORS = 3;
-    private static final int LEASE_MS = 5_000;
+    private static final int LEASE_MS = 15_000;
     private static final List<String> REASONS = List.of("forced", "deleted", "overwritten", "expired");
     private static final String[] OWNERS = Stream.concat(Stream.of("keeper", "victim"),
             IntStream.range(0, WORKERS).mapToObj(i -> "worker-" + i)).toArray(String[]::new);

@@ -233,14 +233,14 @@ class CollectionTest {
         RBlockingQueue<String> due = client.getBlockingQueue("due");
         RDelayedQueue<String> delayed = client.getDelayedQueue(due);
         long begun = System.nanoTime();
-        delayed.offer("later", 600, MILLISECONDS);
-        delayed.offer("sooner", 200, MILLISECONDS);
+        delayed.offer("later", 4_000, MILLISECONDS);
+        delayed.offer("sooner", 2_000, MILLISECONDS);
         delayed.offer("never", 1, HOURS);
         assertEquals(List.of("later", "sooner", "never"), delayed.readAll());
         assertEquals("sooner", due.poll(Await.DEADLINE_MS, MILLISECONDS));
-        assertTrue(System.nanoTime() - begun >= 200_000_000L);
+        assertTrue(System.nanoTime() - begun >= 2_000_000_000L);
         assertEquals("later", due.poll(Await.DEADLINE_MS, MILLISECONDS));
-        assertTrue(System.nanoTime() - begun >= 600_000_000L);
+        assertTrue(System.nanoTime() - begun >= 4_000_000_000L);
         assertTrue(delayed.remove("never"));
         assertEquals(0, delayed.size());
         delayed.destroy();
