@@ -183,14 +183,31 @@ func TestTornEnd(t *testing.T) {
 	}
 }
 
-// What contradicts the format, or does not do what it says, keeps the server from
-// starting, and is left as it is.
+// TestLogWithCommandsThatFail: a command that fails because of the data, or that has no place in a log, is
+// passed over with a line in the log. The rest is loaded.
+func TestLogWithCommandsThatFail(t *testing.T) {
+	for name, text := range map[string]string{
+		"not in a log":     "*1\r\n$8\r\nSHUTDOWN\r\n",
+		"not of this kind": "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nv\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			srv := start(t, Options{Directives: logged(dir, "always").Directives()})
+			client(t, srv).Do("SET", "k", "v")
+			require.NoError(t, srv.Close())
+			appendTo(t, incr(t, dir), text+"*3\r\n$3\r\nSET\r\n$1\r\nz\r\n$1\r\nz\r\n")
+			c := client(t, start(t, Options{Directives: logged(dir, "always").Directives()}))
+			require.Equal(t, "v", c.Do("GET", "k").Str)
+			require.Equal(t, "z", c.Do("GET", "z").Str)
+		})
+	}
+}
+
+// What contradicts the format keeps the server from starting, and is left as it is.
 func TestDamagedLogIsRefused(t *testing.T) {
 	for name, text := range map[string]string{
 		"not a command":     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n!1\r\nv\r\n*1\r\n$8\r\nFLUSHALL\r\n",
 		"unknown command":   "*2\r\n$6\r\nNOSUCH\r\n$1\r\nk\r\n",
-		"not in a log":      "*1\r\n$8\r\nSHUTDOWN\r\n",
-		"not of this kind":  "*3\r\n$4\r\nSADD\r\n$1\r\nk\r\n$1\r\nv\r\n",
 		"too few arguments": "*2\r\n$3\r\nSET\r\n$1\r\nk\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -205,6 +222,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 			srv, err = New(Options{Directives: logged(dir, "always").Directives()})
 			require.NoError(t, err)
 			err = srv.Start()
+			require.Error(t, err)
 			require.Regexp(t, regexp.QuoteMeta(path)+`: offset \d+: `, err.Error())
 			offset := 0
 			_, behind, _ := strings.Cut(err.Error(), path)
