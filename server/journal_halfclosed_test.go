@@ -13,6 +13,7 @@ import (
 // A client that has said all it has to say, and closed its half, still gets the replies that wait.
 // On gnet's loops it does not (D92).
 func TestHalfClosedClientIsAnswered(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports {
 		if !tr.options.EventLoops {
 			t.Run(tr.name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package server
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,10 +17,9 @@ import (
 // freePort is a port that nobody listens on.
 func freePort(t testing.TB) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(testkit.FreePort(t))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // hasIPv6 reports whether this machine has the address ::1.
@@ -73,6 +73,7 @@ func TestBind(t *testing.T) {
 
 // A dash excuses an address that is not there, and nothing else.
 func TestBindThatFails(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()

@@ -13,6 +13,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -210,8 +211,7 @@ func (r *circleRun) step() {
 // TestNobodyWaitsInACircle: whatever changes who holds a lock, no circle of waiters
 // is left when the unit is over.
 func TestNobodyWaitsInACircle(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	refused := 0
 	for round := range 30 {
 		srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
@@ -314,6 +314,6 @@ func TestTheSearchForCirclesEndsALease(t *testing.T) {
 	eventually(t, waiting(3), "the third waits")
 	clock.Advance(time.Second)
 	require.Equal(t, resp.NullBulk, first.Receive().Kind)
-	require.NoError(t, third.Conn().SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, third.Conn().SetReadDeadline(time.Now().Add(soon)))
 	require.Equal(t, resp.Integer, third.Receive().Kind)
 }

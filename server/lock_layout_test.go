@@ -177,7 +177,7 @@ func (w *layoutWorld) shown(key string) string {
 // log or a snapshot.
 func TestLayoutOfLocks(t *testing.T) {
 	const worlds, steps = 4, 300
-	first := uint64(time.Now().UnixNano())
+	first := testkit.Seed(t)
 	for seed := first; seed < first+worlds; seed++ {
 		w := newLayoutWorld(t, seed)
 		for range steps {

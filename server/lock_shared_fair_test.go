@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -19,8 +20,7 @@ import (
 // writer waits for nobody but those who held the lock, or stood in its queue, when it came.
 func TestReadersDoNotStarveWriters(t *testing.T) {
 	const readers, writers, steps = 128, 8, 4000
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
 	var room batch

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -72,8 +73,7 @@ func farServer(t *testing.T, lease time.Duration) (*Server, *ManualClock, func()
 
 // TestALockEndsOneLeaseAfterTheLastSignOfLife, and no moment earlier, whenever that sign was.
 func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
 		lease := time.Duration(1000+random.IntN(60_000)) * time.Millisecond

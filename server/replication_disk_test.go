@@ -79,6 +79,7 @@ func (l *logLines) String() string {
 // that takes it so. Who has no room says it; the link is down, what the replica had stays, and when there is
 // room again it comes up by itself. Nothing is left on either disk.
 func TestFullDiskInASynchronization(t *testing.T) {
+	t.Parallel()
 	for _, of := range []string{"master", "replica"} {
 		for _, room := range []int64{0, 1, 100, 5000} {
 			t.Run(of, func(t *testing.T) {

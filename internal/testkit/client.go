@@ -15,7 +15,7 @@ import (
 )
 
 // defaultTimeout is how long a reply may take on a busy machine before the test is told that it never came.
-const defaultTimeout = 10 * time.Second
+const defaultTimeout = 30 * time.Second
 
 // Client is a connection on which a test sends commands and reads replies. Do, Send and Receive
 // fail the test when the connection breaks, so they belong to the test's goroutine; Call returns

@@ -1,6 +1,13 @@
 package testkit
 
-import "os"
+import (
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
 
 // Long reports whether tests do the long form of generated work. The variable LOCKSERVER_LONG of the
 // environment asks for it: make with LONG=1 sets it, and so does make ci-full.
@@ -12,4 +19,20 @@ func Steps(short, long int) int {
 		return long
 	}
 	return short
+}
+
+// Seed returns the seed of a generated test, and logs it. It is 1, so that go test does the same work each
+// time; the long form has one by chance. The variable LOCKSERVER_SEED of the environment repeats a failure.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(1)
+	if text := os.Getenv("LOCKSERVER_SEED"); text != "" {
+		given, err := strconv.ParseUint(text, 10, 64)
+		require.NoError(t, err, "LOCKSERVER_SEED")
+		seed = given
+	} else if Long() {
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	return seed
 }

@@ -76,7 +76,7 @@ func TestReadyAtAnAddress(t *testing.T) {
 	p.Args = append(p.Args, "--key-load-delay", "100") // µs a key
 	require.NoError(t, p.Start())
 	require.EqualValues(t, 2000, p.Client(t).Do("DBSIZE").Int)
-	require.Empty(t, p.Log())
+	require.NotContains(t, p.Log(), "Ready to accept connections", "that is in its log file")
 	p.LogFile = filepath.Join(p.Dir, "log")
 	require.Contains(t, p.Log(), "Ready to accept connections")
 }
