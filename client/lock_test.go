@@ -193,13 +193,13 @@ func TestGuardIsSentOnce(t *testing.T) {
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	durable := func(o *server.Options) { o.Dir, o.AppendOnly, o.AppendFsync = dir, true, "always" }
-	srv, n := start(t, 5*time.Second, durable)
+	srv, n := start(t, 20*time.Second, durable)
 	c := n.client(t)
 	l, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
 	n.connect(nil)
 	require.NoError(t, srv.Close())
-	srv, other := start(t, 5*time.Second, durable)
+	srv, other := start(t, 20*time.Second, durable)
 	n.connect(other.srv)
 	require.Eventually(t, func() bool {
 		_, err = l.Guard(ctx, "SET", "data", "v") // the library's old connection is broken

@@ -41,6 +41,7 @@ func listeners(c *testkit.Client) (lines []string) {
 
 // TestListenElsewhere: CONFIG SET port and bind move the server, and leave its connections.
 func TestListenElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, threads := range []int{1, 3} {
 		t.Run(fmt.Sprint(threads), func(t *testing.T) {
 			first, second, taken := freePort(t), freePort(t), freePort(t)
@@ -95,6 +96,7 @@ func TestListenElsewhere(t *testing.T) {
 
 // TestEncryptElsewhere is the same for tls-port.
 func TestEncryptElsewhere(t *testing.T) {
+	t.Parallel()
 	ca := testkit.NewAuthority(t)
 	trusting := &tls.Config{RootCAs: ca.Pool(), ServerName: "localhost"}
 	first, second := freePort(t), freePort(t)

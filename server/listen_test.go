@@ -33,6 +33,7 @@ func hasIPv6() bool {
 
 // Which addresses are listened on: those that bind names, and no more.
 func TestBind(t *testing.T) {
+	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		for _, tt := range []struct {
 			bind   []string

@@ -293,6 +293,7 @@ func (r *modelRun) compare() {
 
 // TestLocksAgainstAModel: who is granted, who waits and who is refused is what the model says.
 func TestLocksAgainstAModel(t *testing.T) {
+	t.Parallel()
 	seed := testkit.Seed(t)
 	refused := 0
 	for round := range 20 {

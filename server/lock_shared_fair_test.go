@@ -19,6 +19,7 @@ import (
 // TestReadersDoNotStarveWriters: with 128 readers that come again as soon as they have left, and 8 writers, a
 // writer waits for nobody but those who held the lock, or stood in its queue, when it came.
 func TestReadersDoNotStarveWriters(t *testing.T) {
+	t.Parallel()
 	const readers, writers, steps = 128, 8, 4000
 	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))

@@ -128,6 +128,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 
 // Without a good certificate of its own a server with a tls-port does not start.
 func TestNoCertificate(t *testing.T) {
+	t.Parallel()
 	srv, err := New(Options{Directives: map[string]string{"tls-port": fmt.Sprint(freePort(t))}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "tls-cert-file is not given")
