@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -20,7 +19,7 @@ import (
 // reachable reports whether somebody answers at a port of 127.0.0.1, and requires that a refusal is one.
 func reachable(t *testing.T, port int) bool {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", port), time.Second)
+	conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", port), soon)
 	if err != nil {
 		require.ErrorContains(t, err, "refused")
 		return false

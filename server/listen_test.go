@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -57,7 +56,7 @@ func TestBind(t *testing.T) {
 				srv := startWith(t, Options{EventLoops: loops}, func(c *config.Config) { c.Bind, c.Port = tt.bind, port })
 				require.Equal(t, strings.Join(tt.bind, " "), srv.Directives()["bind"])
 				for host, want := range map[string]bool{"127.0.0.1": tt.v4, "::1": tt.v6 && hasIPv6()} {
-					conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), time.Second)
+					conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), soon)
 					if !want {
 						require.Error(t, err, host)
 						continue

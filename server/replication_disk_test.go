@@ -105,14 +105,14 @@ func TestFullDiskInASynchronization(t *testing.T) {
 				host, port, _ := strings.Cut(addr, ":")
 				replica.Do("REPLICAOF", host, port)
 				require.Eventually(t, func() bool { return strings.Count(logs[of].String(), errFull.Error()) > 0 && disks[of].seen.Load() > 1 },
-					20*time.Second, time.Millisecond)
+					time.Minute, time.Millisecond)
 				require.Contains(t, replica.Do("INFO", "replication").Str, "master_link_status:down")
 				require.Equal(t, `"1"`, replica.Do("GET", "mine").String())
 				disks[of].full.Store(false)
 				require.Eventually(t, func() bool {
 					return strings.Contains(replica.Do("INFO", "replication").Str, "master_link_status:up") &&
 						replica.Do("DEBUG", "DIGEST").String() == master.Do("DEBUG", "DIGEST").String()
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				for _, dir := range dirs {
 					files, err := os.ReadDir(dir)
 					require.NoError(t, err)
