@@ -142,12 +142,16 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 // that its next command has to wait.
 func leaveUnread(t testing.TB, srv *Server, c *testkit.Client, key string) {
 	t.Helper()
-	for id := c.Do("CLIENT", "ID").Int; srv.unreadBy(id) < mostUnsent/4; {
-		c.Send("GET", key)
-		awaitStill(t, srv)
-		c.Send("PING") // looks at what the socket has taken by now
-		awaitStill(t, srv)
+	runs := func(words ...string) {
+		before := srv.commandsRun()
+		c.Send(words...)
+		eventually(t, func() bool { return srv.commandsRun() > before }, "%v should run", words)
 	}
+	for id := c.Do("CLIENT", "ID").Int; srv.unreadBy(id) < mostUnsent/4; {
+		runs("GET", key)
+		runs("PING") // looks at what the socket has taken by now
+	}
+	awaitStill(t, srv)
 }
 
 // A client that has stopped reading is granted its lock behind replies that it has not taken: it
