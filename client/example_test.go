@@ -129,11 +129,11 @@ func ExampleLock_Guard() {
 	c, _, end := connect()
 	defer end()
 	ctx := context.Background()
-	late, err := c.Lock(ctx, "report", client.Lease(10*time.Millisecond))
+	late, err := c.Lock(ctx, "report", client.Lease(200*time.Millisecond))
 	if err != nil {
 		log.Fatal(err)
 	}
-	time.Sleep(50 * time.Millisecond) // the program was paused
+	time.Sleep(250 * time.Millisecond) // the program was paused
 	next, err := c.Lock(ctx, "report")
 	if err != nil {
 		log.Fatal(err)

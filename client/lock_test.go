@@ -34,7 +34,7 @@ func TestLock(t *testing.T) {
 		had <- next
 	}()
 	op := operator(t, srv)
-	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 30*time.Second, time.Millisecond)
 	require.NoError(t, l.Unlock(ctx))
 	require.NoError(t, l.Unlock(ctx), "it was")
 	require.ErrorIs(t, context.Cause(l.Context()), ErrReleased)
@@ -58,10 +58,10 @@ func TestWaitIsGivenUp(t *testing.T) {
 	}()
 	op := operator(t, srv)
 	waiters := func() int { return len(op.Do("LOCK.WAITERS").Elems) }
-	require.Eventually(t, func() bool { return waiters() > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiters() > 0 }, 30*time.Second, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-gone, context.Canceled)
-	require.Eventually(t, func() bool { return waiters() == 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return waiters() == 0 }, 30*time.Second, time.Millisecond)
 	require.NoError(t, l.Unlock(ctx))
 	again, err := c.TryLock(ctx, "k")
 	require.NoError(t, err)
@@ -131,7 +131,7 @@ func TestDeadlock(t *testing.T) {
 		got <- err
 	}()
 	op := operator(t, srv)
-	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 30*time.Second, time.Millisecond)
 	_, err = c.Lock(b.Context(), "a")
 	require.ErrorIs(t, err, ErrDeadlock)
 	require.NoError(t, b.Unlock(ctx))
@@ -164,7 +164,7 @@ func TestMLock(t *testing.T) {
 	require.Equal(t, int64(2), op.Do("EXISTS", "a", "b").Int)
 	require.Equal(t, int64(1), op.Do("LOCK.FORCE", "b").Int)
 	require.ErrorIs(t, ends(t, l), ErrLost)
-	require.Eventually(t, func() bool { return op.Do("EXISTS", "a").Int == 0 }, 10*time.Second, time.Millisecond, "all or nothing")
+	require.Eventually(t, func() bool { return op.Do("EXISTS", "a").Int == 0 }, 30*time.Second, time.Millisecond, "all or nothing")
 	_, err = part.Guard(ctx, "SET", "data", "w")
 	require.ErrorIs(t, err, ErrLost)
 	require.Equal(t, "v", op.Do("GET", "data").Str)
@@ -193,22 +193,22 @@ func TestGuardIsSentOnce(t *testing.T) {
 func TestRestart(t *testing.T) {
 	dir := t.TempDir()
 	durable := func(o *server.Options) { o.Dir, o.AppendOnly, o.AppendFsync = dir, true, "always" }
-	srv, n := start(t, 5*time.Second, durable)
+	srv, n := start(t, 20*time.Second, durable)
 	c := n.client(t)
 	l, err := c.Lock(ctx, "k")
 	require.NoError(t, err)
 	n.connect(nil)
 	require.NoError(t, srv.Close())
-	srv, other := start(t, 5*time.Second, durable)
+	srv, other := start(t, 20*time.Second, durable)
 	n.connect(other.srv)
 	require.Eventually(t, func() bool {
 		_, err = l.Guard(ctx, "SET", "data", "v") // the library's old connection is broken
 		return err == nil
-	}, 10*time.Second, time.Millisecond)
+	}, 30*time.Second, time.Millisecond)
 	op := operator(t, srv)
 	require.Eventually(t, func() bool {
 		return len(call.FieldsOf(op.Do("LOCK.INFO", "k")).List("attached")) == 1
-	}, 10*time.Second, 10*time.Millisecond, "it vouches again")
+	}, 30*time.Second, 10*time.Millisecond, "it vouches again")
 	require.NoError(t, l.Context().Err())
 	require.NoError(t, l.Unlock(ctx))
 }

@@ -68,7 +68,7 @@ func TestBrokenConnections(t *testing.T) {
 	require.Greater(t, done.Load(), int32(workers*rounds/2))
 	require.Zero(t, lost.Load(), "the server was there all the time")
 	op := operator(t, srv)
-	require.Eventually(t, func() bool { return len(op.Do("LOCK.LIST").Elems) == 0 }, 10*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.LIST").Elems) == 0 }, 30*time.Second, 10*time.Millisecond)
 }
 
 func TestCampaign(t *testing.T) {
@@ -94,7 +94,7 @@ func TestCampaign(t *testing.T) {
 		other <- n.client(t).Campaign(limited, "leader", func(context.Context) error { return errors.New("never") })
 	}()
 	op := operator(t, srv)
-	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 30*time.Second, time.Millisecond)
 	cancel()
 	require.ErrorIs(t, <-other, context.Canceled)
 	op.Do("LOCK.FORCE", "leader")

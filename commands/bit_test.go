@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func TestBitScript(t *testing.T) {
@@ -109,8 +110,7 @@ func reference(typ bitType, value, by int64, overflow string) (string, bool) {
 }
 
 func TestBitfieldArithmetic(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 20000 {
 		typ := bitType{signed: r.IntN(2) == 0, bits: 1 + r.IntN(63)}
@@ -153,8 +153,7 @@ func bitsOf(b []byte) string {
 
 // Counting and finding, bit by bit, on strings that are mostly zeros, mostly ones, or mixed.
 func TestBitSpans(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 3000 {
 		b := make([]byte, 1+r.IntN(40))
@@ -182,8 +181,7 @@ func TestBitSpans(t *testing.T) {
 
 // combineBits, bit by bit.
 func TestCombineBits(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 2000 {
 		ops := bitOperations()

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func bloomFixture(t *testing.T) *fixture { return newFixture(t, BloomRows, KeyRows, StringRows) }
@@ -133,8 +135,7 @@ func dumpOf(f *fixture, key string) string {
 
 // The effects of random calls give the same filters, to the bit.
 func TestBloomReplay(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	f, g := bloomFixture(t), bloomFixture(t)
 	keys := []string{"a", "b", "c"}

@@ -10,14 +10,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // Random searches get the same replies, in the same order, from Redis and from us: over the whole world,
 // poles and date line included, and with many members at the same distance.
 func TestGeoLikeRedis(t *testing.T) {
 	redis := startOracle(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for round := range 10 {
 		f := newGeo(t)
@@ -72,8 +73,7 @@ func TestGeoLikeRedis(t *testing.T) {
 // The distances that STOREDIST stores have all their digits: this counts how many are Redis' own. See D42.
 func TestGeoStoredDistancesLikeRedis(t *testing.T) {
 	redis := startOracle(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	f := newGeo(t)
 	reset(redis)

@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store"
 )
 
@@ -234,8 +234,7 @@ func frozenContent(snap *store.Snapshot, n int) []modelHashes {
 // Random commands on hashes with deadlines do what maps do: at every moment, in a snapshot that was cut
 // before and is read by another goroutine meanwhile, and after a replay of the effects.
 func TestHashFieldsAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano()) % 1_000_000_000
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t) % 1_000_000_000
 	for round := range 12 {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))
 		f := newHashes(t)

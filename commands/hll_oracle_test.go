@@ -8,14 +8,15 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // The bytes at the keys are Redis' own after every command: sparse ones that are split and joined, ones that
 // become dense, and the estimates that are kept.
 func TestHyperLogLogBytesLikeRedis(t *testing.T) {
 	redis := startOracle(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for round := range 12 {
 		f := newHyperLogLogs(t)

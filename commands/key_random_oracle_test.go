@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // Random commands on few keys, with good and bad arguments, get the same replies from Redis and from us.
@@ -15,8 +17,7 @@ import (
 func TestRandomCallsLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newFixture(t, StringRows, KeyRows, KeyspaceRows)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	g := callGenerator{rand.New(rand.NewPCG(seed, 0))}
 	var last [][]string
 	for range 5000 {

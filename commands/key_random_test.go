@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 type callGenerator struct{ *rand.Rand }
@@ -94,8 +96,7 @@ func (g callGenerator) call() []string {
 // What random commands leave behind, with keys that die in between, is what their
 // effects make of an empty store.
 func TestRandomEffectsReplay(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	g := callGenerator{rand.New(rand.NewPCG(seed, 0))}
 	f, copied := newFixture(t, StringRows, KeyRows, KeyspaceRows), newFixture(t, StringRows, KeyRows, KeyspaceRows)
 	copied.store.SetFrozenTime(true)

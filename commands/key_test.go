@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // The replies in testdata/key.script are those of a redis-server 7.4.1.
@@ -103,8 +104,7 @@ func TestExpiredKeyIsAnEffect(t *testing.T) {
 
 // A key that is there from the start of a scan to its end is reported, whatever else comes and goes.
 func TestScanSeesWhatStays(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	f := newKeys(t)
 	for i := range 500 {

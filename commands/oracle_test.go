@@ -39,7 +39,7 @@ func (o *oracle) do(args ...string) resp.Value {
 	o.t.Helper()
 	_, err := o.conn.Write(resp.AppendCommand(nil, words(args...)...))
 	require.NoError(o.t, err)
-	require.NoError(o.t, o.conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(o.t, o.conn.SetReadDeadline(time.Now().Add(30*time.Second)))
 	v, err := resp.ReadValue(o.in)
 	require.NoError(o.t, err)
 	return v

@@ -7,11 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // classicSale is what applications run on Redis: ARGV are voucher, user and order.
@@ -90,8 +90,7 @@ func saleState(do func(args ...string) resp.Value) string {
 // On bare keys SECKILL leaves exactly what the script leaves on Redis, reply for reply. Where the script
 // fails, so does SECKILL, in words of its own.
 func TestBareSaleAgainstScript(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	redis := startOracle(t)
 	f := newFixture(t, SaleRows, KeyspaceRows, StringRows, KeyRows, SetRows, ListRows, StreamRows, SortRows)

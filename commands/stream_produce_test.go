@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/stream"
 )
@@ -204,8 +204,7 @@ func rememberedOf(f *fixture, dbs int) map[string]string {
 // Random commands on streams with producers do what slices do, and what their effects do: at each moment, and
 // replayed at the end as a log is.
 func TestProducersAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano()) % 1_000_000_000
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t) % 1_000_000_000
 	families := []func() []Row{StreamRows, KeyRows, KeyspaceRows, StringRows}
 	for round := range 6 {
 		r := rand.New(rand.NewPCG(seed, uint64(round)))

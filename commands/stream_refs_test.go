@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // readByTwo is a stream of 1-0 to n-0 which groups g and h have read up to 3-0,
@@ -126,8 +128,7 @@ func TestStreamAckedTrimCountsAsDeletion(t *testing.T) {
 
 // The effects of random calls give the same stream and the same pending entries.
 func TestStreamRefsReplay(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	f, g := smallNodes(newFixture(t, StreamRows)), smallNodes(newFixture(t, StreamRows))
 	refs := []string{"KEEPREF", "DELREF", "ACKED"}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store"
 	"lockserver/store/stream"
 )
@@ -78,8 +79,7 @@ func randomEdit(rnd *rand.Rand, step int, setIDs bool) []string {
 // entries still lie, down to the bytes of the nodes.
 func TestStreamReplay(t *testing.T) {
 	for _, setIDs := range []bool{false, true} {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
+		seed := testkit.Seed(t)
 		rnd := rand.New(rand.NewPCG(seed, 0))
 		f, g := smallNodes(newFixture(t, StreamRows, KeyRows)), smallNodes(newFixture(t, StreamRows, KeyRows))
 		changes := 0

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // Replies that random calls get from Redis and from us are the same. On strings of few letters the choices
@@ -15,8 +17,7 @@ import (
 func TestLCSLikeRedis(t *testing.T) {
 	redis := startOracle(t)
 	f := newStrings(t)
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	word := func() string {
 		b := make([]byte, r.IntN(40))

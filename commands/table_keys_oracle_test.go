@@ -11,15 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // The keys that are found in random calls of all commands are those that Redis finds.
 func TestKeysAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	table := redisTable(t)
-	seed := rand.Uint64()
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	var names []string
 	for _, r := range table.Rows() {
 		for _, r := range append(slices.Clone(r.Subcommands()), r) {

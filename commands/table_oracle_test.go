@@ -10,15 +10,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/commands/tabletest"
+	"lockserver/internal/testkit"
 )
 
 // Resolve says what Redis says about calls that cannot be, for all its commands and any number of arguments.
 func TestResolveAgainstRedis(t *testing.T) {
 	redis := startOracle(t)
 	table := redisTable(t)
-	seed := rand.Uint64()
-	rnd := rand.New(rand.NewPCG(seed, 0))
-	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	names := tabletest.Names(tabletest.Golden())
 	names = append(names, "nosuch", "client|nosuch", "config|x\r\ny", "x\r\ny", strings.Repeat("f", 200), "client|"+strings.Repeat("f", 200))
 	refused := 0

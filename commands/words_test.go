@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // Commands of all sizes come out as they went in, also into room that something else stood in, and take one
 // piece of memory.
 func TestWords(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	sizes := []int{0, 1, 63, 64, 65, 127, 128, 8191, 8192, 16384, 1 << 21}
 	var argv [][]byte

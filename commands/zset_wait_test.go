@@ -167,7 +167,7 @@ func TestZSetWaits(t *testing.T) {
 			for _, cl := range clients {
 				require.NoError(t, cl.conn.Close())
 			}
-			require.Eventually(t, func() bool { return redis.blocked() == 0 }, 5*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return redis.blocked() == 0 }, 30*time.Second, time.Millisecond)
 		}
 	})
 }

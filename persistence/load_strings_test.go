@@ -9,10 +9,10 @@ import (
 	"runtime"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/persistence/rdb"
 	"lockserver/store"
 )
@@ -20,8 +20,7 @@ import (
 // Strings are read ahead of being looked up: whatever stands between them, all of it
 // comes, in the order of the file.
 func TestLoadedStringsAreAllThere(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for _, claimed := range []int{-1, 0, 1, 9, 5000, 12_000, 100_000, math.MaxInt} {
 		var file bytes.Buffer

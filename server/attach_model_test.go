@@ -18,8 +18,8 @@ import (
 // and a clock that moves, with a model: no lock is held twice, none is lost while somebody lives for it, and
 // each loss is told once to each who is attached.
 func TestAttachModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	t.Parallel()
+	seed := testkit.Seed(t)
 	m := &attachModel{t: t, clock: NewManualClock(time.UnixMilli(1_750_000_000_000)), locks: map[string]*modelLock{}, rand: rand.New(rand.NewPCG(seed, 0))}
 	m.srv = startWith(t, Options{Clock: m.clock}, nil)
 	m.looks = testkit.Dial(t, m.srv.Dial)

@@ -237,6 +237,7 @@ var lossScripts = []struct{ name, text string }{
 
 // TestLosses plays lossScripts.
 func TestLosses(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lossScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -251,6 +252,7 @@ func TestLosses(t *testing.T) {
 
 // What DEBUG RELOAD takes away it brings back: nobody lost anything.
 func TestReloadIsNoLoss(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock, Directives: map[string]string{}}, func(c *config.Config) {
 		require.NoError(t, c.Assign(map[string]string{"enable-debug-command": "yes", "dir": t.TempDir(), "dbfilename": "dump.rdb"}))
@@ -272,6 +274,7 @@ func TestReloadIsNoLoss(t *testing.T) {
 const welcome = `{"server":"redis" "version":"7.4.1" "proto":3 "id":1 "mode":"standalone" "role":"master" "modules":[]}`
 
 func TestAttachScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range attachScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

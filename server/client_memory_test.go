@@ -69,6 +69,7 @@ func checkClientSum(t *testing.T, srv *Server) {
 
 // TestClientMemory: CLIENT LIST says who takes the memory, and by what; it is gone when that is over.
 func TestClientMemory(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		id := c.Do("CLIENT", "ID").Int
@@ -123,6 +124,7 @@ func TestClientMemory(t *testing.T) {
 
 // TestOutputMemory: what a client does not read counts, and no longer when it has read.
 func TestOutputMemory(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		see, c := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		id := c.Do("CLIENT", "ID").Int
@@ -145,6 +147,7 @@ func TestOutputMemory(t *testing.T) {
 
 // TestClientEviction: beyond maxmemory-clients the client with the most goes, but none that is exempt.
 func TestClientEviction(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		var clients []*testkit.Client
 		hoard := func(c *testkit.Client, bytes int) {
@@ -191,6 +194,7 @@ func TestClientEviction(t *testing.T) {
 
 // TestUnreadIsAskedFor: what a connection held is asked for again, once a second, if its client says nothing.
 func TestUnreadIsAskedFor(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, func(*config.Config) {})
 	see, c := client(t, srv), client(t, srv)

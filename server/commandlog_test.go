@@ -13,6 +13,7 @@ import (
 // Large requests and replies are kept, whichever way a command takes: alone, in pieces, in a pipeline, in a
 // transaction, and after a wait; others are not.
 func TestCommandlogKeepsWhatIsLarge(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) {
 		c.CommandlogRequestLargerThan, c.CommandlogReplyLargerThan = 10_000, 20_000
 	})

@@ -68,6 +68,7 @@ func checkHolder(t *testing.T, c *testkit.Client, key string, token int64) {
 // One client's command passes the limits of two others, one of which was given a lock by the command before
 // it: taking that back publishes an event, for the other one.
 func TestCondemnedWithAGrant(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
@@ -90,6 +91,7 @@ func TestCondemnedWithAGrant(t *testing.T) {
 
 // A client is granted a lock and then passes its own limit, with a command whose reply is to be dropped.
 func TestCondemnedByItselfWithAGrant(t *testing.T) {
+	t.Parallel()
 	for name, overflow := range map[string][2][]string{
 		"by one event": {{"SUBSCRIBE", "__keyevent@0__:set"}, {"SET", longName, "1"}},
 		// What is less than the room for one read is run together on every transport.
@@ -116,6 +118,7 @@ func TestCondemnedByItselfWithAGrant(t *testing.T) {
 
 // Of two waiters that one command serves, the first one is condemned by the event of the second one's grant.
 func TestCondemnedWhileAnotherIsServed(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Len(t, h.Do("MLOCK", "2", "k1", longName, "h", "PX", "60000").Elems, 2)
@@ -142,6 +145,7 @@ func TestCondemnedWhileAnotherIsServed(t *testing.T) {
 // The same, when what the condemned one was granted is in another database than the
 // waiter that is being served.
 func TestCondemnedInAnotherDatabase(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("SELECT", "3").String())
@@ -177,6 +181,7 @@ func TestCondemnedInAnotherDatabase(t *testing.T) {
 // A waiter is condemned by what the one before it in the same queue is given: it gets
 // nothing, and nothing is lost.
 func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
@@ -195,6 +200,7 @@ func TestCondemnedBehindTheOneThatIsServed(t *testing.T) {
 
 // Whoever stands behind a client that is killed in a transaction is served when that is over.
 func TestCondemnedInATransaction(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
@@ -217,6 +223,7 @@ func TestCondemnedInATransaction(t *testing.T) {
 // A transaction that condemns its own client goes on, and so does one that kills it while
 // it is granted what it waits for.
 func TestCondemnedByItsOwnTransaction(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{Directives: eventful(t).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, h := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Hello(3)
@@ -230,6 +237,7 @@ func TestCondemnedByItsOwnTransaction(t *testing.T) {
 
 // What looks like HTTP ends the connection without a word, so a grant that stands before it was never told.
 func TestGrantBeforeHTTP(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, h := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Positive(t, h.Do("LOCK", "k", "h", "PX", "60000").Int)
@@ -246,6 +254,7 @@ func TestGrantBeforeHTTP(t *testing.T) {
 
 // A client that tracks is granted a lock and sent too much when the slice ends: the next one gets the lock.
 func TestCondemnedTrackerWithAGrant(t *testing.T) {
+	t.Parallel()
 	conf := eventful(t)
 	conf.ClientOutputBufferLimit.Normal = conf.ClientOutputBufferLimit.PubSub
 	onEveryTransport(t, Options{Directives: conf.Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -271,6 +280,7 @@ func TestCondemnedTrackerWithAGrant(t *testing.T) {
 // Who is condemned by a script that is busy stands where it stood until the script is over; when its
 // connection ends meanwhile, that is the end of it.
 func TestCondemnedByABusyScript(t *testing.T) {
+	t.Parallel()
 	for _, leaves := range []bool{false, true} {
 		onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 			a, b, h, other := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -304,6 +314,7 @@ func TestCondemnedByABusyScript(t *testing.T) {
 
 // What is sent to a condemned session does not grow on until its unit is over.
 func TestCondemnedGrowsNoMore(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { *c = *eventful(t) })
 	a := client(t, srv)
 	a.Do("SUBSCRIBE", "c")

@@ -124,6 +124,7 @@ var connectionScripts = []struct {
 }
 
 func TestConnectionScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range connectionScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			onEveryTransport(t, Options{Directives: withPassword(tt.password).Directives()}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
@@ -134,6 +135,7 @@ func TestConnectionScripts(t *testing.T) {
 }
 
 func TestClientList(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a := testkit.Dial(t, dial)
@@ -173,6 +175,7 @@ func TestClientList(t *testing.T) {
 }
 
 func TestNoTouch(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	a, b := client(t, srv), client(t, srv)
@@ -187,6 +190,7 @@ func TestNoTouch(t *testing.T) {
 
 // Clients on other machines are refused as long as anybody could use the server.
 func TestProtectedMode(t *testing.T) {
+	t.Parallel()
 	far := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1), Port: 1234}
 	for _, tt := range []struct {
 		protected bool
@@ -212,6 +216,7 @@ func TestProtectedMode(t *testing.T) {
 }
 
 func TestConfigSetTakesEffect(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	c := client(t, srv)
@@ -234,6 +239,7 @@ func TestConfigSetTakesEffect(t *testing.T) {
 }
 
 func TestConfigSetDir(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := inDir(dir)
 	cfg.EnableProtectedConfigs = config.AccessLocal
@@ -253,6 +259,7 @@ func TestConfigSetDir(t *testing.T) {
 }
 
 func TestConfigSetLogLevel(t *testing.T) {
+	t.Parallel()
 	level := levelVar(0)
 	c := client(t, startWith(t, Options{LogLevel: level}, func(c *config.Config) { c.LogLevel = config.LogWarning }))
 	require.Equal(t, config.LogWarning.SlogLevel(), level.Level())
@@ -261,6 +268,7 @@ func TestConfigSetLogLevel(t *testing.T) {
 }
 
 func TestInfo(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)

@@ -26,6 +26,7 @@ func inUse(dir string) string { return "another server writes to the directory "
 
 // One directory has one server that writes there, whatever it writes.
 func TestADirectoryHasOneServer(t *testing.T) {
+	t.Parallel()
 	kinds := map[string]func(dir string) *config.Config{
 		"snapshots": saving,
 		"log":       func(dir string) *config.Config { return logged(dir, "everysec") },
@@ -49,6 +50,7 @@ func TestADirectoryHasOneServer(t *testing.T) {
 
 // A server that does not write by itself may be there, too, until it is told to write.
 func TestWhoDoesNotWriteMayStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, Options{Directives: saving(dir).Directives()})
 	client(t, first).Do("SET", "k", "first")
@@ -86,6 +88,7 @@ func TestWhoDoesNotWriteMayStart(t *testing.T) {
 
 // CONFIG SET takes the lock of where it leads, and leaves the one behind.
 func TestConfigSetTakesTheLock(t *testing.T) {
+	t.Parallel()
 	dir, taken, free := t.TempDir(), t.TempDir(), t.TempDir()
 	start(t, Options{Directives: saving(taken).Directives()})
 	srv := start(t, Options{Directives: saving(dir).Directives()})
@@ -103,6 +106,7 @@ func TestConfigSetTakesTheLock(t *testing.T) {
 
 // A server without files writes none until it is told to.
 func TestEmbeddedServerTakesTheLockWhenItWrites(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.Dir, c.EnableProtectedConfigs = dir, config.AccessLocal })
 	entries, err := os.ReadDir(dir)
@@ -125,6 +129,7 @@ func (readOnly) Lock(path string) (io.Closer, error) {
 // A server that writes nothing starts where nothing can be written. Its tokens go on
 // above the limit that it finds.
 func TestReadOnlyDirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	now := time.UnixMilli(1_750_000_000_000)
 	first := start(t, Options{Directives: inDir(dir).Directives(), Clock: NewManualClock(now)})

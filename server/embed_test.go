@@ -33,16 +33,17 @@ func TestManyServers(t *testing.T) {
 		require.NoError(t, srv.Close())
 		goroutines, files := runtime.NumGoroutine(), openFiles()
 		const servers = 300
-		begun := time.Now()
+		least := time.Hour // the machine may hold up any of them
 		for range servers {
+			begun := time.Now()
 			srv, err := New(Options{EventLoops: loops})
 			require.NoError(t, err)
 			require.NoError(t, srv.Start())
 			require.NoError(t, srv.Close())
+			least = min(least, time.Since(begun))
 		}
-		each := time.Since(begun) / servers
-		t.Logf("event loops %v: %v to make, start and close", loops, each)
-		require.Less(t, each, 20*time.Millisecond) // a bound for the busiest machine; about 0.3 ms when it is idle
+		t.Logf("event loops %v: %v to make, start and close", loops, least)
+		require.Less(t, least, 20*time.Millisecond) // about 0.3 ms on an idle machine
 		eventually(t, func() bool { return runtime.NumGoroutine() <= goroutines }, "no goroutine is left behind")
 		require.Equal(t, files, openFiles(), "no descriptor is left behind")
 	}
@@ -118,7 +119,7 @@ func TestCloseInTheMiddleOfThings(t *testing.T) {
 				closers.Go(func() { _ = noError(t, srv.Close()) })
 			}
 			closers.Wait()
-			require.Less(t, time.Since(begun), 5*time.Second)
+			require.Less(t, time.Since(begun), soon)
 			busy.Wait()
 			select {
 			case <-srv.Done():

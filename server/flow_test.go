@@ -23,15 +23,28 @@ func (srv *Server) unreadBy(id int64) int {
 	return srv.executor.clients[id].pendingBytes
 }
 
-// awaitStill waits until no more commands run.
+// mostUnread is the largest output that a client had not taken when that was last looked at.
+func (srv *Server) mostUnread() (most int) {
+	srv.executor.mu.Lock()
+	defer srv.executor.mu.Unlock()
+	for _, s := range srv.executor.clients {
+		most = max(most, s.pendingBytes)
+	}
+	return most
+}
+
+// awaitStill waits until no more commands run. The test sleeps between two looks, so the number of looks
+// counts the turns that the process had on a busy machine.
 func awaitStill(t testing.TB, srv *Server) (ran int64) {
 	t.Helper()
-	since := time.Now()
+	const enough = 60
+	looks, since := 0, time.Now()
 	eventually(t, func() bool {
+		looks++
 		if n := srv.commandsRun(); n != ran {
-			ran, since = n, time.Now()
+			ran, looks, since = n, 0, time.Now()
 		}
-		return ran > 0 && time.Since(since) > 15*time.Millisecond
+		return ran > 0 && looks >= enough && time.Since(since) > 15*time.Millisecond
 	}, "commands still run")
 	return ran
 }
@@ -78,6 +91,7 @@ func TestFlowOfALongPipeline(t *testing.T) {
 // A client sends everything before it reads anything: much more than its replies may
 // take up, and than sockets hold.
 func TestFlowOfAClientThatWritesFirst(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		const echos = 200
 		conn, err := dial()
@@ -152,6 +166,7 @@ func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) 
 	_, err = conn.Write([]byte("CLIENT SETNAME stalled\r\n" + strings.Repeat("GET big\r\n", 40)))
 	require.NoError(t, err)
 	eventually(t, func() bool { return srv.connected() == 2 }, "it should be accepted")
+	eventually(t, func() bool { return srv.mostUnread() > resumeUnsent }, "its output should grow")
 	awaitStill(t, srv)
 	for full {
 		require.NoError(t, conn.SetWriteDeadline(time.Now().Add(100*time.Millisecond)))
@@ -166,6 +181,7 @@ func stall(t testing.TB, srv *Server, dial func() (net.Conn, error), full bool) 
 // Whoever does not read can be killed, can go, and does not keep the server from ending,
 // whether it is still read from or not.
 func TestFlowEnds(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(t *testing.T, srv *Server, conn net.Conn){
 		"kill": func(t *testing.T, srv *Server, _ net.Conn) {
 			admin := client(t, srv)
@@ -200,6 +216,7 @@ func TestFlowEnds(t *testing.T) {
 
 // A client that has sent its last gets the answers to all of it.
 func TestFlowOfAHalfClosedClient(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for _, gets := range []int{3, 20} {
 			conn := stall(t, srv, dial, false)
@@ -219,6 +236,7 @@ func TestFlowOfAHalfClosedClient(t *testing.T) {
 // What others send to a client that does not read is bounded, too: monitors and those
 // who track are normal clients.
 func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
+	t.Parallel()
 	for name, listen := range map[string][]string{
 		"monitor": {"MONITOR"},
 		"track":   {"HELLO 3", "CLIENT TRACKING ON BCAST"},
@@ -244,6 +262,7 @@ func TestFlowDoesNotStopWhatOthersSend(t *testing.T) {
 // A subscriber that did not read for a while gets what was published meanwhile,
 // and its own answers, in order.
 func TestFlowOfASubscriber(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		admin, s := client(t, srv), testkit.Dial(t, dial)
 		admin.Do("SET", "k", strings.Repeat("x", 1<<20))
@@ -271,6 +290,7 @@ func TestFlowOfASubscriber(t *testing.T) {
 
 // Many that read late, on few loops, while others work; every answer is the right one.
 func TestFlowOfManyClients(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		client(t, srv).Do("SET", "k", strings.Repeat("x", 300<<10))
 		var all sync.WaitGroup

@@ -29,6 +29,7 @@ func libraryNames(c *testkit.Client) string {
 
 // TestFunctionStateLives: what a library keeps for itself lives from call to call, until it is loaded again.
 func TestFunctionStateLives(t *testing.T) {
+	t.Parallel()
 	c := client(t, startWith(t, Options{}, nil))
 	require.Equal(t, `"counter"`, c.Do("FUNCTION", "LOAD", counterLibrary).String())
 	require.Equal(t, "1", c.Do("FCALL", "count", "0").String())
@@ -46,6 +47,7 @@ func TestFunctionStateLives(t *testing.T) {
 // TestFunctionLoadIsBounded: a library whose code never ends is refused, without
 // anybody being told that it is busy.
 func TestFunctionLoadIsBounded(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 5 })
 	c := client(t, srv)
 	require.Equal(t, "-ERR Error registering functions: ERR FUNCTION LOAD timeout",
@@ -57,6 +59,7 @@ func TestFunctionLoadIsBounded(t *testing.T) {
 // TestFunctionsAreSaved: a snapshot has the libraries, and FUNCTION LOAD counts as
 // a change that is worth one.
 func TestFunctionsAreSaved(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := inDir(dir)
 	first.RDBCompression = false
@@ -93,6 +96,7 @@ func TestFunctionsAreSaved(t *testing.T) {
 // TestFunctionsAreLogged: the append-only log brings the libraries back as they were, whether it has their
 // commands or begins with a snapshot that holds them.
 func TestFunctionsAreLogged(t *testing.T) {
+	t.Parallel()
 	for _, rewrite := range []bool{false, true} {
 		dir := t.TempDir()
 		conf := inDir(dir)
@@ -120,6 +124,7 @@ func TestFunctionsAreLogged(t *testing.T) {
 
 // TestFunctionRestore: all of a payload or nothing of it.
 func TestFunctionRestore(t *testing.T) {
+	t.Parallel()
 	c := client(t, startWith(t, Options{}, nil))
 	c.Do("FUNCTION", "LOAD", counterLibrary)
 	c.Do("FUNCTION", "LOAD", setterLibrary)
@@ -147,6 +152,7 @@ func TestFunctionRestore(t *testing.T) {
 
 // TestFunctionsDoNotMeetScripts: a function's globals are its machine's, and it cannot change them.
 func TestFunctionsDoNotMeetScripts(t *testing.T) {
+	t.Parallel()
 	c := client(t, startWith(t, Options{}, nil))
 	body := func(code string) string {
 		return "#!lua name=x\nredis.register_function('f', function(keys, args) " + code + " end)"

@@ -50,6 +50,7 @@ func says(t *testing.T, c *testkit.Client, lines [][2]string) {
 // What a member of a cluster says to a command depends on who leads; slots 12182, 5061 and 15495 are those of
 // foo, bar and a. The keys of a command may have several (D145).
 func TestClusterSendsClientsOn(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, topology.Options{})
 	srv := start(t, Options{Group: g.Group})
 	c := client(t, srv)
@@ -97,6 +98,7 @@ func TestClusterSendsClientsOn(t *testing.T) {
 
 // A command that waits is answered when its member leads no more; locks, too.
 func TestWhoWaitsIsSentOn(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, topology.Options{})
 	srv := start(t, Options{Group: g.Group})
 	holder, waiter, popper := client(t, srv), client(t, srv), client(t, srv)
@@ -111,6 +113,7 @@ func TestWhoWaitsIsSentOn(t *testing.T) {
 
 // With a real replica's manners, members that do not lead answer what only reads, after READONLY.
 func TestReplicasServe(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, topology.Options{ReplicasServe: true})
 	srv := start(t, Options{Group: g.Group})
 	c := client(t, srv)
@@ -124,6 +127,7 @@ func TestReplicasServe(t *testing.T) {
 // Behind Sentinels nobody is told where to go; who listens hears of a new leader. A server alone, and one of
 // a cluster, have no command of Sentinels'.
 func TestSentinelsTell(t *testing.T) {
+	t.Parallel()
 	g := newGroup(t, topology.Options{Form: topology.Sentinel, Name: "it"})
 	srv := start(t, Options{Group: g.Group})
 	c, listener := client(t, srv), client(t, srv)

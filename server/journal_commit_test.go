@@ -14,6 +14,7 @@ import (
 // Under appendfsync always nothing leaves that is not on disk: no reply of a write, no reply that shows it
 // to somebody else, no message of it.
 func TestRepliesWaitForTheDisk(t *testing.T) {
+	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		writer, reader, listener := w.client(t), w.client(t), w.client(t)
 		listener.Do("SUBSCRIBE", "news")
@@ -41,6 +42,7 @@ func TestRepliesWaitForTheDisk(t *testing.T) {
 // A client goes on sending while its replies wait, and gets them in order; when it is
 // owed too much it has to wait.
 func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
+	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		c := w.client(t)
 		w.disk.hold()
@@ -78,6 +80,7 @@ func TestPipelineGoesOnWhileTheDiskIsSlow(t *testing.T) {
 // A lock that goes to a waiter is its own only once that is on disk; if the waiter goes before
 // it is told, the next one gets it.
 func TestGrantsWaitForTheDisk(t *testing.T) {
+	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		holder, second, third, timed := w.client(t), w.client(t), w.client(t), w.client(t)
 		require.Positive(t, holder.Do("LOCK", "l", "first", "PX", "600000").Int)
@@ -114,6 +117,7 @@ func lockOwner(c *testkit.Client, key string) string {
 
 // A connection that is to be closed behind its reply is closed when that has left, and not before.
 func TestQuitWaitsForTheDisk(t *testing.T) {
+	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		c := w.client(t)
 		w.disk.hold()
@@ -133,6 +137,7 @@ func TestQuitWaitsForTheDisk(t *testing.T) {
 // When the disk fails, those who have not been answered never are. Reads go on, writes are refused, and
 // waiters are not granted what could not be kept; a rewrite makes it good.
 func TestTheDiskFails(t *testing.T) {
+	t.Parallel()
 	onEveryLog(t, func(t *testing.T, w *logWorld) {
 		c, reader, waiter := w.client(t), w.client(t), w.client(t)
 		require.Equal(t, "+OK", c.Do("SET", "kept", "1").String())
@@ -179,6 +184,7 @@ func TestTheDiskFails(t *testing.T) {
 
 // With everysec nobody waits for a sync, and a failure refuses writes all the same.
 func TestEverySecDoesNotWait(t *testing.T) {
+	t.Parallel()
 	d := newTestDisk()
 	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 	c := client(t, srv)
@@ -212,6 +218,7 @@ func execSet(c *testkit.Client) string {
 
 // What is owed counts as output that the client has not taken.
 func TestOwedOutputIsBounded(t *testing.T) {
+	t.Parallel()
 	d := newTestDisk()
 	cfg := logged(t.TempDir(), "always")
 	cfg.ClientOutputBufferLimit.Normal = config.OutputLimit{HardBytes: 100_000}

@@ -12,6 +12,7 @@ import (
 
 // A client that has said all it has to say, and closed its half, still gets the replies that wait.
 func TestHalfClosedClientIsAnswered(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports {
 		if !tr.sealed {
 			t.Run(tr.name, func(t *testing.T) {

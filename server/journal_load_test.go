@@ -60,6 +60,7 @@ func appendTo(t testing.TB, path, text string) {
 // What was logged is there after a restart, whatever the policy and the form of the base,
 // and whether rewritten or not.
 func TestLogSurvivesARestart(t *testing.T) {
+	t.Parallel()
 	for _, fsync := range []string{"always", "everysec", "no"} {
 		for _, preamble := range []bool{true, false} {
 			t.Run(fmt.Sprint(fsync, " snapshot=", preamble), func(t *testing.T) {
@@ -112,6 +113,7 @@ func awaitRewritten(t testing.TB, srv *Server) {
 // A key whose time had come when the base was read may have got more of it since: time stands still while a
 // log is read. What has died while nothing ran dies then, and the log says so.
 func TestLeasesAcrossARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Directives: logged(dir, "always").Directives(), Clock: clock})
@@ -152,6 +154,7 @@ func TestLeasesAcrossARestart(t *testing.T) {
 // The end of a write that a crash cut off is cut off the file, whole transactions at a
 // time, and the log goes on behind.
 func TestTornEnd(t *testing.T) {
+	t.Parallel()
 	for name, torn := range map[string]string{
 		"command":     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nha",
 		"transaction": "*1\r\n$5\r\nMULTI\r\n*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nx\r\n",
@@ -205,6 +208,7 @@ func TestLogWithCommandsThatFail(t *testing.T) {
 
 // What contradicts the format keeps the server from starting, and is left as it is.
 func TestDamagedLogIsRefused(t *testing.T) {
+	t.Parallel()
 	for name, text := range map[string]string{
 		"not a command":     "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n!1\r\nv\r\n*1\r\n$8\r\nFLUSHALL\r\n",
 		"unknown command":   "*2\r\n$6\r\nNOSUCH\r\n$1\r\nk\r\n",
@@ -239,6 +243,7 @@ func TestDamagedLogIsRefused(t *testing.T) {
 
 // Two servers do not write one log.
 func TestSecondServerIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first := start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	second, err := New(Options{Directives: logged(dir, "everysec").Directives()})
@@ -252,6 +257,7 @@ func TestSecondServerIsRefused(t *testing.T) {
 // The first start with a log begins with the snapshot that is there, unlike Redis
 // (D73); from then on the log counts.
 func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
@@ -271,6 +277,7 @@ func TestFirstLogBeginsWithTheSnapshot(t *testing.T) {
 
 // Clients can connect while the log is read, and are served when it has been.
 func TestConnectWhileLoading(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 	client(t, srv).Do("SET", "k", strings.Repeat("x", 300_000))
@@ -300,6 +307,7 @@ func TestConnectWhileLoading(t *testing.T) {
 
 // Until the data is there only what needs none of it is answered.
 func TestLoading(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	c := client(t, srv)
 	srv.executor.mu.Lock()
@@ -328,6 +336,7 @@ func (c *slowClock) NowUS() int64 { return 1_750_000_000_000_000 + c.us.Add(1_00
 
 // A load that takes long tells how far it is: what it reads, keys, bytes, percent and rate.
 func TestLoadProgress(t *testing.T) {
+	t.Parallel()
 	line := regexp.MustCompile(`^loading (\S+): (\d+) keys, (\d+) of (\d+) bytes, (\d+) %, (\d+) bytes/s\n`)
 	for _, appendOnly := range []bool{false, true} {
 		t.Run(fmt.Sprint("log=", appendOnly), func(t *testing.T) {
@@ -375,6 +384,7 @@ func TestLoadProgress(t *testing.T) {
 
 // A server that is told to end while it loads ends.
 func TestEndWhileLoading(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: logged(dir, "always").Directives()})
 	client(t, srv).Do("SET", "k", strings.Repeat("x", 3_000_000))

@@ -15,6 +15,7 @@ import (
 // The log is switched on and off while the server runs: what is there then is its
 // base, and what comes is logged.
 func TestSwitchOnAndOff(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := inDir(dir)
 	cfg.DBFilename, cfg.AppendFsync = "", "always"
@@ -49,6 +50,7 @@ func startCopy(t testing.TB, dir string) *Server {
 
 // Whoever waits when the log is switched off, or to another policy, is answered.
 func TestSwitchWhileSomebodyWaits(t *testing.T) {
+	t.Parallel()
 	for _, words := range []string{"appendonly no", "appendfsync everysec", "appendfsync no"} {
 		t.Run(words, func(t *testing.T) {
 			d := newTestDisk()
@@ -73,6 +75,7 @@ func TestSwitchWhileSomebodyWaits(t *testing.T) {
 
 // Where the log cannot be opened the server goes on without.
 func TestSwitchOnFails(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	other := start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	cfg := inDir(dir)
@@ -95,6 +98,7 @@ func TestSwitchOnFails(t *testing.T) {
 
 // BGREWRITEAOF without a log writes what a log would begin with, as in Redis.
 func TestRewriteWithoutALog(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
@@ -107,6 +111,7 @@ func TestRewriteWithoutALog(t *testing.T) {
 
 // Only one of BGSAVE and BGREWRITEAOF runs at a time.
 func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cfg := logged(dir, "everysec")
 	cfg.DBFilename = "dump.rdb"
@@ -137,6 +142,7 @@ func TestSaveAndRewriteExcludeEachOther(t *testing.T) {
 
 // The log is rewritten by itself when it has grown enough.
 func TestRewriteBySize(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	cfg := logged(dir, "no")
@@ -167,6 +173,7 @@ func TestRewriteBySize(t *testing.T) {
 
 // A rewrite that runs when the server ends is called off and leaves nothing behind.
 func TestEndInARewrite(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: logged(dir, "everysec").Directives()})
 	c := client(t, srv)
@@ -188,6 +195,7 @@ func TestEndInARewrite(t *testing.T) {
 
 // With no-appendfsync-on-rewrite nothing waits for the disk while a rewrite runs.
 func TestNoSyncInARewrite(t *testing.T) {
+	t.Parallel()
 	d := newTestDisk()
 	cfg := logged(t.TempDir(), "always")
 	cfg.NoAppendFsyncOnRewrite = true
@@ -211,6 +219,7 @@ func TestNoSyncInARewrite(t *testing.T) {
 
 // A server whose log cannot be written has data that only memory has: it does not end unless that is meant.
 func TestEndWithABrokenLog(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{"NOSAVE", "FORCE"} {
 		t.Run(word, func(t *testing.T) {
 			d := newTestDisk()

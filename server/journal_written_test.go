@@ -22,6 +22,7 @@ func (d *testDisk) holdWrites() { d.set(func(d *testDisk) { d.writing = true }) 
 // Whatever the policy, nothing leaves that the system does not have: no reply of a write, no reply that shows
 // it to somebody else, none so long that it does not wait for the end of a round, no message.
 func TestRepliesWaitForTheWrite(t *testing.T) {
+	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		writer, reader, listener := w.client(t), w.client(t), w.client(t)
 		listener.Do("SUBSCRIBE", "news")
@@ -44,6 +45,7 @@ func TestRepliesWaitForTheWrite(t *testing.T) {
 
 // A lock that goes to a waiter is its own only once the system has that.
 func TestGrantsWaitForTheWrite(t *testing.T) {
+	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		holder, second := w.client(t), w.client(t)
 		require.Positive(t, holder.Do("LOCK", "l", "first", "PX", "600000").Int)
@@ -62,6 +64,7 @@ func TestGrantsWaitForTheWrite(t *testing.T) {
 // What an event loop answers in one round is written in one go. Without loops the log writes whenever it
 // finds something, which a busy machine makes often.
 func TestARoundIsWrittenOnce(t *testing.T) {
+	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		if !w.rounds {
 			return
@@ -83,6 +86,7 @@ func TestARoundIsWrittenOnce(t *testing.T) {
 
 // A write that fails is never acknowledged, whatever the policy: who waits for the answer is disconnected.
 func TestAWriteFails(t *testing.T) {
+	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		writer, reader, other := w.client(t), w.client(t), w.client(t)
 		require.Equal(t, "+OK", writer.Do("SET", "k", "old").String())
@@ -106,6 +110,7 @@ func TestAWriteFails(t *testing.T) {
 
 // While the log's file changes replies wait, event loops do not; everything is there afterwards, in order.
 func TestRepliesWaitWhileTheFileChanges(t *testing.T) {
+	t.Parallel()
 	onEveryWrittenLog(t, func(t *testing.T, w *logWorld) {
 		c, other := w.client(t), w.client(t)
 		for i := range 50 {

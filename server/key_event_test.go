@@ -41,6 +41,7 @@ func startListening(t *testing.T, classes string) (srv *Server, clock *ManualClo
 }
 
 func TestEventsOfLocks(t *testing.T) {
+	t.Parallel()
 	srv, clock, l, a := startListening(t, "EA")
 	b := client(t, srv)
 	require.Empty(t, eventsOf(t, l, a))
@@ -73,6 +74,7 @@ func TestEventsOfLocks(t *testing.T) {
 }
 
 func TestEventsOfSales(t *testing.T) {
+	t.Parallel()
 	_, _, l, c := startListening(t, "EA")
 	c.Do("SET", "seckill:stock:1", "1")
 	require.Equal(t, "0", c.Do("SECKILL", "1", "u", "o").String())
@@ -83,6 +85,7 @@ func TestEventsOfSales(t *testing.T) {
 
 // What is newer than Redis 7.0 has the events of the version that brought it, as its documentation has them.
 func TestEventsOfNewerCommands(t *testing.T) {
+	t.Parallel()
 	_, clock, l, c := startListening(t, "EA")
 	for _, step := range []struct{ command, events string }{
 		{"HSET h a 1 b 2 c 3 d 4", "hset h"},
@@ -121,6 +124,7 @@ func TestEventsOfNewerCommands(t *testing.T) {
 
 // Which classes are published, and in which form, follows CONFIG SET at once.
 func TestEventClasses(t *testing.T) {
+	t.Parallel()
 	srv, clock, l, c := startListening(t, "")
 	k := client(t, srv)
 	k.Do("PSUBSCRIBE", "__keyspace@*__:*")

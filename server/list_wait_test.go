@@ -18,6 +18,7 @@ import (
 
 // Of many who wait for a list, one element makes one try: those behind it know that there is nothing left.
 func TestWaitersBehindTheLastElementDoNotTry(t *testing.T) {
+	t.Parallel()
 	tries := 0
 	rows := []commands.Row{{Name: "take", Group: commands.List, Since: "1.0.0", Flags: commands.Write | commands.Blocking,
 		Summary: "Takes.", Complexity: "O(1)", Args: []commands.Arg{commands.Key("key", commands.RW|commands.Delete)},
@@ -60,6 +61,7 @@ func TestWaitersBehindTheLastElementDoNotTry(t *testing.T) {
 
 // Who has gone is not served, and what they would have got goes to the next.
 func TestListWaiterThatHasGoneTakesNothing(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, pusher := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("BLMOVE", "l", "d", "LEFT", "RIGHT", "0")
@@ -77,6 +79,7 @@ func TestListWaiterThatHasGoneTakesNothing(t *testing.T) {
 
 // Workers that wait for jobs get each of them once, whatever way they go.
 func TestEveryElementIsTakenOnce(t *testing.T) {
+	t.Parallel()
 	const jobs, workers = 2000, 6
 	srv := startWith(t, Options{}, nil)
 	var taken sync.Map

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -18,7 +17,7 @@ import (
 // reachable reports whether somebody answers at a port of 127.0.0.1, and requires that a refusal is one.
 func reachable(t *testing.T, port int) bool {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", port), time.Second)
+	conn, err := net.DialTimeout("tcp", fmt.Sprint("127.0.0.1:", port), soon)
 	if err != nil {
 		require.ErrorContains(t, err, "refused")
 		return false
@@ -53,6 +52,7 @@ func startProgram(t *testing.T, threads int, change func(c *config.Config)) *Ser
 
 // TestListenElsewhere: CONFIG SET port and bind move the server, and leave its connections.
 func TestListenElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, threads := range []int{0, 1, 3} {
 		t.Run(fmt.Sprint(threads), func(t *testing.T) {
 			first, second, taken := freePort(t), freePort(t), freePort(t)
@@ -107,6 +107,7 @@ func TestListenElsewhere(t *testing.T) {
 
 // TestEncryptElsewhere is the same for tls-port.
 func TestEncryptElsewhere(t *testing.T) {
+	t.Parallel()
 	for _, threads := range []int{0, 1} {
 		t.Run(fmt.Sprint(threads), func(t *testing.T) { encryptElsewhere(t, threads) })
 	}

@@ -3,9 +3,9 @@ package server
 import (
 	"fmt"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -16,10 +16,9 @@ import (
 // freePort is a port that nobody listens on.
 func freePort(t testing.TB) int {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := strconv.Atoi(testkit.FreePort(t))
 	require.NoError(t, err)
-	defer func() { require.NoError(t, ln.Close()) }()
-	return ln.Addr().(*net.TCPAddr).Port
+	return port
 }
 
 // hasIPv6 reports whether this machine has the address ::1.
@@ -33,6 +32,7 @@ func hasIPv6() bool {
 
 // Which addresses are listened on: those that bind names, and no more.
 func TestBind(t *testing.T) {
+	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		for _, tt := range []struct {
 			bind   []string
@@ -56,7 +56,7 @@ func TestBind(t *testing.T) {
 				srv := startWith(t, Options{EventLoops: loops}, func(c *config.Config) { c.Bind, c.Port = tt.bind, port })
 				require.Equal(t, strings.Join(tt.bind, " "), srv.Directives()["bind"])
 				for host, want := range map[string]bool{"127.0.0.1": tt.v4, "::1": tt.v6 && hasIPv6()} {
-					conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), time.Second)
+					conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), soon)
 					if !want {
 						require.Error(t, err, host)
 						continue
@@ -73,6 +73,7 @@ func TestBind(t *testing.T) {
 
 // A dash excuses an address that is not there, and nothing else.
 func TestBindThatFails(t *testing.T) {
+	t.Parallel()
 	taken, err := net.Listen("tcp4", "127.0.0.1:0")
 	require.NoError(t, err)
 	defer func() { _ = taken.Close() }()

@@ -13,6 +13,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -210,8 +211,8 @@ func (r *circleRun) step() {
 // TestNobodyWaitsInACircle: whatever changes who holds a lock, no circle of waiters
 // is left when the unit is over.
 func TestNobodyWaitsInACircle(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	t.Parallel()
+	seed := testkit.Seed(t)
 	refused := 0
 	for round := range 30 {
 		srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
@@ -239,6 +240,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 // TestManySuspects: SWAPDB gives every lock another holder. Looking at all who wait for something themselves
 // is more than one unit may do; the circle is found all the same.
 func TestManySuspects(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	r := &modelRun{t: t, srv: srv}
@@ -292,6 +294,7 @@ func TestManySuspects(t *testing.T) {
 // The search for circles looks at locks, and a lock whose lease has ended dies when it is looked at. Whoever
 // waits for it has their turn then, and is not forgotten because the search came last.
 func TestTheSearchForCirclesEndsALease(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	boss := client(t, srv)
@@ -314,6 +317,6 @@ func TestTheSearchForCirclesEndsALease(t *testing.T) {
 	eventually(t, waiting(3), "the third waits")
 	clock.Advance(time.Second)
 	require.Equal(t, resp.NullBulk, first.Receive().Kind)
-	require.NoError(t, third.Conn().SetReadDeadline(time.Now().Add(5*time.Second)))
+	require.NoError(t, third.Conn().SetReadDeadline(time.Now().Add(soon)))
 	require.Equal(t, resp.Integer, third.Receive().Kind)
 }

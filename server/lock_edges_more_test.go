@@ -16,6 +16,7 @@ import (
 
 // TestEdgesNameTestsThatExist: what a row of lockEdges leaves to other tests is there.
 func TestEdgesNameTestsThatExist(t *testing.T) {
+	t.Parallel()
 	var code strings.Builder
 	for _, file := range []string{"lock_race_test.go", "lock_edges_more_test.go"} {
 		text, err := os.ReadFile(file)
@@ -31,6 +32,7 @@ func TestEdgesNameTestsThatExist(t *testing.T) {
 
 // TestOwnersAreBytes: an owner may be any bytes, a zero byte, a line's end and what is no UTF-8 among them.
 func TestOwnersAreBytes(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	a, b := client(t, srv), client(t, srv)
 	for _, owner := range []string{"\x00", "\r\n", "\xff\xfe", " ", "$token\x00", "mode ", strings.Repeat("o", 100_000)} {
@@ -52,6 +54,7 @@ func TestOwnersAreBytes(t *testing.T) {
 // TestLeasesAfterARestart: a lock is data, its end an absolute time; who held it by
 // living does not live any more.
 func TestLeasesAfterARestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
@@ -109,6 +112,7 @@ func checkRestartToken(t *testing.T, c *testkit.Client, last int64) {
 // nor what Redisson keeps beside one; with nothing left to go, a lock is refused like any other key,
 // and who holds one can let go of it.
 func TestLocksSurviveEviction(t *testing.T) {
+	t.Parallel()
 	const locks = 300
 	for _, policy := range allPolicies {
 		t.Run(policy, func(t *testing.T) {

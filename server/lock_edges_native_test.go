@@ -216,6 +216,7 @@ var nativeEdges = []edgeScript{
 }
 
 func TestNativeLockEdges(t *testing.T) {
+	t.Parallel()
 	for _, s := range nativeEdges {
 		t.Run(s.name, func(t *testing.T) {
 			begin := time.UnixMilli(1_750_000_000_000)

@@ -397,6 +397,7 @@ var lockEdges = []struct {
 }
 
 func TestLockEdges(t *testing.T) {
+	t.Parallel()
 	for _, edge := range lockEdges {
 		require.True(t, len(edge.scripts) > 0 || len(edge.tests) > 0, edge.row)
 		for _, s := range edge.scripts {

@@ -32,6 +32,7 @@ func lockInfoOf(t *testing.T, c *testkit.Client, key string) map[string]resp.Val
 }
 
 func TestLockInfo(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		start := clock.NowUS() / 1000
@@ -112,6 +113,7 @@ func (srv *Server) waits(owner string) bool {
 
 // TestLockWaiters: those who wait for something else are no waiters of locks.
 func TestLockWaiters(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	asks := client(t, srv)
 	waiters := func(locks, all int) {
@@ -141,6 +143,7 @@ func TestLockWaiters(t *testing.T) {
 }
 
 func TestLockInfoOfALease(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	a, b := client(t, srv), client(t, srv)
@@ -169,6 +172,7 @@ func TestLockInfoOfALease(t *testing.T) {
 // Locks are listed, and their tokens are exceeded, after a restart, even if the file
 // that reserves tokens is lost.
 func TestTokensOfLoadedLocks(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	open := func() *Server {
@@ -203,6 +207,7 @@ func TestTokensOfLoadedLocks(t *testing.T) {
 
 // The server's checks apply to what GUARD runs, and both commands are counted.
 func TestGuardRunsAsIfSentAlone(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	srv := start(t, Options{Directives: saving(dir).Directives()})
@@ -228,6 +233,7 @@ func TestGuardRunsAsIfSentAlone(t *testing.T) {
 
 // A panic under GUARD is one of the command that it runs.
 func TestGuardOfAPanic(t *testing.T) {
+	t.Parallel()
 	srv := startWithRows(t, Options{}, panicRows())
 	a := client(t, srv)
 	token := fmt.Sprint(a.Do("LOCK", "k", "a").Int)
@@ -239,6 +245,7 @@ func TestGuardOfAPanic(t *testing.T) {
 }
 
 func TestLockInfoShowsSomeOfManyWaiters(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a := testkit.Dial(t, srv.Dial)
 	a.Do("LOCK", "k", "a")
@@ -255,6 +262,7 @@ func TestLockInfoShowsSomeOfManyWaiters(t *testing.T) {
 }
 
 func TestWaitersOfAllLocks(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a := testkit.Dial(t, srv.Dial)
 	a.Do("LOCK", "k1", "a")
@@ -301,6 +309,7 @@ func TestWaitersOfAllLocks(t *testing.T) {
 }
 
 func TestLockDeadlocks(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a, b := testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
 	require.Empty(t, a.Do("LOCK.DEADLOCKS").Elems)

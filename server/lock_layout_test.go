@@ -176,8 +176,9 @@ func (w *layoutWorld) shown(key string) string {
 // fields and the deadline that it should have, also in a copy, out of a payload, and after a start from the
 // log or a snapshot.
 func TestLayoutOfLocks(t *testing.T) {
+	t.Parallel()
 	const worlds, steps = 4, 300
-	first := uint64(time.Now().UnixNano())
+	first := testkit.Seed(t)
 	for seed := first; seed < first+worlds; seed++ {
 		w := newLayoutWorld(t, seed)
 		for range steps {

@@ -381,6 +381,7 @@ var lockManyScripts = []struct{ name, text string }{
 }
 
 func TestLockManyScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lockManyScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -393,6 +394,7 @@ func TestLockManyScripts(t *testing.T) {
 
 // A circle of many owners is found and spelled out in part.
 func TestLongCircle(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	const owners = 100
 	var all []*testkit.Client

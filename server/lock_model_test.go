@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -292,8 +293,8 @@ func (r *modelRun) compare() {
 
 // TestLocksAgainstAModel: who is granted, who waits and who is refused is what the model says.
 func TestLocksAgainstAModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	t.Parallel()
+	seed := testkit.Seed(t)
 	refused := 0
 	for round := range 20 {
 		srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)

@@ -341,6 +341,7 @@ var lockNativeScripts = []struct{ name, text string }{
 }
 
 func TestLockNativeScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lockNativeScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			start := time.UnixMilli(1_750_000_000_000)

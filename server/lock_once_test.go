@@ -107,6 +107,7 @@ var lockOnceScripts = []struct{ name, text string }{
 }
 
 func TestLockOnceScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lockOnceScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -120,6 +121,7 @@ func TestLockOnceScripts(t *testing.T) {
 // A grant that its client has not been told of is taken back when the client goes; but not if the same owner,
 // that has sent its LOCK ... ONCE over a second connection, is told that it holds the lock.
 func TestTakenBackOnce(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ first, second, next string }{
 		{"LOCK l b WAIT 0 ONCE", "LOCK l b WAIT 0 ONCE", "LOCK l c WAIT 0"},
 		{"LOCK l b WAIT 0", "LOCK l b WAIT 0 ONCE", "LOCK l c WAIT 0"},

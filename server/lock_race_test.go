@@ -17,6 +17,7 @@ import (
 )
 
 func TestHundredWaitersAreServedInOrder(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		holder := testkit.Dial(t, dial)
 		last := holder.Do("LOCK", "k", "holder").Int
@@ -46,6 +47,7 @@ func TestHundredWaitersAreServedInOrder(t *testing.T) {
 // A critical section that a lock guards over many connections and loops: the counter inside is read and
 // written by two commands, so that one lost turn shows.
 func TestLockExcludes(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		const clients, rounds = 12, 25
 		testkit.Dial(t, dial).Do("SET", "n", "0")
@@ -101,6 +103,7 @@ func equal[T comparable](t *testing.T, want, got T) bool {
 // The waiter's connection is closed, and the lock is released, in both orders and at once; whoever is behind
 // gets the lock at once, not when a lease that nobody uses runs out.
 func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range 40 {
 			key := fmt.Sprint("k", round)
@@ -123,7 +126,7 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 			time.Sleep(time.Duration(round%4) * 300 * time.Microsecond)
 			srv.executor.mu.Unlock()
 			require.EqualValues(t, 1, a.Receive().Int)
-			token, ok := c.ReceiveWithin(5 * time.Second)
+			token, ok := c.ReceiveWithin(soon)
 			require.True(t, ok, "round %d: the lock went to a client that had gone", round)
 			require.Positive(t, token.Int)
 			require.EqualValues(t, 1, c.Do("UNLOCK", key, "c").Int)
@@ -139,17 +142,22 @@ func TestWaiterGoesAsTheLockIsReleased(t *testing.T) {
 // that its next command has to wait.
 func leaveUnread(t testing.TB, srv *Server, c *testkit.Client, key string) {
 	t.Helper()
-	for id := c.Do("CLIENT", "ID").Int; srv.unreadBy(id) < mostUnsent/4; {
-		c.Send("GET", key)
-		awaitStill(t, srv)
-		c.Send("PING") // looks at what the socket has taken by now
-		awaitStill(t, srv)
+	runs := func(words ...string) {
+		before := srv.commandsRun()
+		c.Send(words...)
+		eventually(t, func() bool { return srv.commandsRun() > before }, "%v should run", words)
 	}
+	for id := c.Do("CLIENT", "ID").Int; srv.unreadBy(id) < mostUnsent/4; {
+		runs("GET", key)
+		runs("PING") // looks at what the socket has taken by now
+	}
+	awaitStill(t, srv)
 }
 
 // A client that has stopped reading is granted its lock behind replies that it has not taken: it
 // cannot have read the grant when it goes.
 func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
+	t.Parallel()
 	for _, tr := range transports {
 		t.Run(tr.name, func(t *testing.T) {
 			srv := startWith(t, Options{EventLoops: tr.options.EventLoops}, nil)
@@ -170,7 +178,7 @@ func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 			_, early := c.ReceiveWithin(20 * time.Millisecond)
 			require.False(t, early)
 			b.Close()
-			token, ok := c.ReceiveWithin(5 * time.Second)
+			token, ok := c.ReceiveWithin(soon)
 			require.True(t, ok, "a grant that was never read was kept")
 			require.Positive(t, token.Int)
 		})
@@ -179,6 +187,7 @@ func TestGrantBehindUnreadRepliesIsTakenBack(t *testing.T) {
 
 // What a client has read stays its own until the lease ends, however the connection ends.
 func TestGrantThatWasReadIsKept(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Do("LOCK", "k", "a")
@@ -205,10 +214,10 @@ func sever(conn net.Conn) {
 // A wait runs out at about the moment at which the lock is released: whoever is told a token holds the
 // lock, whoever is told nil does not.
 func TestTimeoutRacesRelease(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
+		seed := testkit.Seed(t)
 		random := rand.New(rand.NewPCG(seed, 0))
 		granted := 0
 		for range 200 {
@@ -234,9 +243,9 @@ func TestTimeoutRacesRelease(t *testing.T) {
 // Everything at once: waiters that time out, vanish, are unblocked and killed, while the lock goes round.
 // Those that stay are all served, and nothing is left behind.
 func TestWaitersInTurmoil(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
-		seed := rand.Uint64()
-		t.Logf("seed %d", seed)
+		seed := testkit.Seed(t)
 		const clients, rounds = 16, 30
 		var tokens sync.Map
 		var all sync.WaitGroup
@@ -252,7 +261,7 @@ func TestWaitersInTurmoil(t *testing.T) {
 		disturb.Wait()
 		// A client that went may have held the lock, so it is freed by its short lease at the latest.
 		c := testkit.Dial(t, dial)
-		require.Positive(t, c.Do("LOCK", "k", "last", "WAIT", "5000").Int)
+		require.Positive(t, c.Do("LOCK", "k", "last", "WAIT", "20000").Int)
 		c.Do("UNLOCK", "k", "last")
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")

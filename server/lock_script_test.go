@@ -584,6 +584,7 @@ var lockScripts = []struct{ name, text string }{
 }
 
 func TestLockScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lockScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

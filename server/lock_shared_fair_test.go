@@ -12,15 +12,16 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
 // TestReadersDoNotStarveWriters: with 128 readers that come again as soon as they have left, and 8 writers, a
 // writer waits for nobody but those who held the lock, or stood in its queue, when it came.
 func TestReadersDoNotStarveWriters(t *testing.T) {
+	t.Parallel()
 	const readers, writers, steps = 128, 8, 4000
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	srv := startWith(t, Options{Clock: NewManualClock(time.UnixMilli(1_750_000_000_000))}, nil)
 	var room batch

@@ -15,6 +15,7 @@ import (
 // A lock that is shared outlives the process in the log as it was, and goes into a dump and out of it, with
 // every holder's lease and token. What ended meanwhile is gone, and new tokens are above those.
 func TestSharedLocksAreCarried(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	dir := t.TempDir()
 	begin := func() *Server {

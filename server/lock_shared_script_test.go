@@ -382,6 +382,7 @@ var lockSharedScripts = []struct{ name, text string }{
 }
 
 func TestSharedLockScripts(t *testing.T) {
+	t.Parallel()
 	for _, tt := range lockSharedScripts {
 		t.Run(tt.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_750_000_000_000))

@@ -13,6 +13,7 @@ import (
 
 // TestLockStats: what happens to locks is counted, by database and in all.
 func TestLockStats(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) {
 		c.LatencyMonitorThresholdMS, c.CommandlogLockWaitLongerThanUS = 100, 2_000_000
@@ -93,6 +94,7 @@ func TestLockStats(t *testing.T) {
 // TestLockStatsOfSharedLocks: each who shares a lock holds one, and each lease that ends counts, whether the
 // others hold the lock on or not.
 func TestLockStatsOfSharedLocks(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	c := client(t, startWith(t, Options{Clock: clock}, nil))
 	figures := func() string {

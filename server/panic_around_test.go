@@ -88,6 +88,7 @@ func overSpoilt(t *testing.T, test func(t *testing.T, srv *Server, log *logOf, d
 // A panic around the commands of a connection, decoding, running or sending, costs that connection. Everybody
 // else goes on, with the data and the queues in order.
 func TestPanicAroundCommands(t *testing.T) {
+	t.Parallel()
 	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
 		for i, what := range []string{"decoder", "between", "sending"} {
 			holder, next := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -112,6 +113,7 @@ func TestPanicAroundCommands(t *testing.T) {
 
 // Looking ahead is no more than a help: should it panic, commands are run without.
 func TestPanicWhileLookingAhead(t *testing.T) {
+	t.Parallel()
 	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
 		c := testkit.Dial(t, dial)
 		require.Equal(t, "+OK", c.Do("SPOIL", "ahead").String())
@@ -126,6 +128,7 @@ func TestPanicWhileLookingAhead(t *testing.T) {
 
 // A lock whose grant could not be sent goes to who stands behind.
 func TestPanicWhileSendingAGrant(t *testing.T) {
+	t.Parallel()
 	overSpoilt(t, func(t *testing.T, srv *Server, log *logOf, dial func() (net.Conn, error)) {
 		holder, spoilt, next := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)
 		holder.Do("LOCK", "k", "holder")
@@ -150,6 +153,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 // Behind a panic in what all share nobody can tell what is whole: the process
 // ends, and nothing contains that.
 func TestPanicInWhatAllShare(t *testing.T) {
+	t.Parallel()
 	const child = "LOCKSERVER_TEST_SPOILT"
 	if os.Getenv(child) != "" {
 		srv := startWithRows(t, Options{Directives: quiet().Directives(), Log: slog.New(slog.NewTextHandler(os.Stdout, nil))}, []commands.Row{spoilRow()})

@@ -60,6 +60,7 @@ func panicRows() []commands.Row {
 
 // A command that only reads cannot have damaged anything: its client gets an error, everybody goes on.
 func TestPanicOfAReader(t *testing.T) {
+	t.Parallel()
 	srv := startWithRows(t, Options{}, panicRows())
 	a, b := client(t, srv), client(t, srv)
 	require.Equal(t, `[+PONG -ERR internal error, the server's log tells more +PONG]`,
@@ -75,6 +76,7 @@ func TestPanicOfAReader(t *testing.T) {
 // After one that writes the data may be damaged: the server ends, says so by its
 // exit code, and does not save.
 func TestPanicOfAWriter(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := startWithRows(t, Options{Directives: inDir(dir).Directives()}, panicRows())
 	a, b := client(t, srv), client(t, srv)

@@ -20,6 +20,7 @@ func requireSilence(t *testing.T, c *testkit.Client) {
 
 // TestPause: commands that write, or all of them, wait for its end, with those behind them in their order.
 func TestPause(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))
 	onEveryTransport(t, Options{Clock: clock}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		c, other := testkit.Dial(t, dial), testkit.Dial(t, dial)
@@ -64,6 +65,7 @@ func TestPause(t *testing.T) {
 // TestPauseAndScripts: a script that says that it does not write goes on while
 // writing is paused, as on Redis.
 func TestPauseAndScripts(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	a, b := client(t, srv), client(t, srv)
 	reads := "#!lua flags=no-writes\nreturn 7"
@@ -86,6 +88,7 @@ func TestPauseAndScripts(t *testing.T) {
 // TestNothingEndsUnderPause: what is overdue is not found and not removed, no lease is renewed, and all of it
 // goes on behind the pause.
 func TestNothingEndsUnderPause(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) { c.LockWatchdogTimeoutMS = 3000 })
 	c, other := client(t, srv), client(t, srv)

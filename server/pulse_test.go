@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/server/transport"
 )
 
@@ -72,8 +73,8 @@ func farServer(t *testing.T, lease time.Duration) (*Server, *ManualClock, func()
 
 // TestALockEndsOneLeaseAfterTheLastSignOfLife, and no moment earlier, whenever that sign was.
 func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	t.Parallel()
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 50 {
 		lease := time.Duration(1000+random.IntN(60_000)) * time.Millisecond
@@ -98,6 +99,7 @@ func TestALockEndsOneLeaseAfterTheLastSignOfLife(t *testing.T) {
 
 // TestManyLocksNeedFewLooks: how often one looks at a client does not depend on how many locks it holds.
 func TestManyLocksNeedFewLooks(t *testing.T) {
+	t.Parallel()
 	_, clock, open := farServer(t, 30*time.Second)
 	holder := open()
 	for i := range 2000 {
@@ -116,6 +118,7 @@ func TestManyLocksNeedFewLooks(t *testing.T) {
 // TestASilentWaiterLeaves: one that was silent for a lease is closed, and does not stand in
 // the way. One that lives waits on.
 func TestASilentWaiterLeaves(t *testing.T) {
+	t.Parallel()
 	srv, clock, open := farServer(t, 30*time.Second)
 	holder, dead, living := open(), open(), open()
 	require.Equal(t, ":", holder.says("LOCK", "k", "h", "PX", "100000")[:1])
@@ -140,6 +143,7 @@ func TestASilentWaiterLeaves(t *testing.T) {
 // TestAGrantThatIsNotAcknowledged goes to the next in line in time; one that is
 // acknowledged, however late, stays.
 func TestAGrantThatIsNotAcknowledged(t *testing.T) {
+	t.Parallel()
 	const lease = 30 * time.Second
 	for _, tt := range []struct {
 		name     string
@@ -192,6 +196,7 @@ func TestAGrantThatIsNotAcknowledged(t *testing.T) {
 // TestALateGrantOfALostClient: what its system has acknowledged is never taken back, though the
 // client is taken for dead later.
 func TestALateGrantOfALostClient(t *testing.T) {
+	t.Parallel()
 	_, clock, open := farServer(t, 30*time.Second)
 	holder, first, second := open(), open(), open()
 	require.Equal(t, ":", holder.says("LOCK", "k", "h", "PX", "100000")[:1])

@@ -79,6 +79,7 @@ func (l *logLines) String() string {
 // that takes it so. Who has no room says it; the link is down, what the replica had stays, and when there is
 // room again it comes up by itself. Nothing is left on either disk.
 func TestFullDiskInASynchronization(t *testing.T) {
+	t.Parallel()
 	for _, of := range []string{"master", "replica"} {
 		for _, room := range []int64{0, 1, 100, 5000} {
 			t.Run(of, func(t *testing.T) {
@@ -104,14 +105,14 @@ func TestFullDiskInASynchronization(t *testing.T) {
 				host, port, _ := strings.Cut(addr, ":")
 				replica.Do("REPLICAOF", host, port)
 				require.Eventually(t, func() bool { return strings.Count(logs[of].String(), errFull.Error()) > 0 && disks[of].seen.Load() > 1 },
-					20*time.Second, time.Millisecond)
+					time.Minute, time.Millisecond)
 				require.Contains(t, replica.Do("INFO", "replication").Str, "master_link_status:down")
 				require.Equal(t, `"1"`, replica.Do("GET", "mine").String())
 				disks[of].full.Store(false)
 				require.Eventually(t, func() bool {
 					return strings.Contains(replica.Do("INFO", "replication").Str, "master_link_status:up") &&
 						replica.Do("DEBUG", "DIGEST").String() == master.Do("DEBUG", "DIGEST").String()
-				}, 20*time.Second, time.Millisecond)
+				}, time.Minute, time.Millisecond)
 				for _, dir := range dirs {
 					files, err := os.ReadDir(dir)
 					require.NoError(t, err)

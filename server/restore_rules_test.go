@@ -22,6 +22,7 @@ func openWith(t *testing.T, clock Clock) *Server {
 
 // TestRestoreRefusals: what is wrong with a RESTORE is said in Redis' order, and nothing is changed by it.
 func TestRestoreRefusals(t *testing.T) {
+	t.Parallel()
 	c := testkit.Dial(t, openWith(t, nil).Dial)
 	c.Do("RPUSH", "l", "a", "b")
 	payload := c.Do("DUMP", "l").Str
@@ -56,6 +57,7 @@ func TestRestoreRefusals(t *testing.T) {
 
 // TestRestore: deadlines relative and absolute, one that is past, idle times, and a transaction.
 func TestRestore(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))
 	c := testkit.Dial(t, openWith(t, clock).Dial)
 	nowMS := time.Unix(1_700_000_000, 0).UnixMilli()
@@ -100,6 +102,7 @@ func TestRestoreAsking(t *testing.T) {
 
 // TestRestoreEvents are Redis' names for them.
 func TestRestoreEvents(t *testing.T) {
+	t.Parallel()
 	srv := openWith(t, nil)
 	c, listener := testkit.Dial(t, srv.Dial), testkit.Dial(t, srv.Dial)
 	c.Do("SET", "s", "v")

@@ -10,6 +10,7 @@ import (
 // TestRestoreServesWhoWaits: a restored list is one that has got elements, and a
 // restored lock one that is held.
 func TestRestoreServesWhoWaits(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	c, waiting := client(t, srv), client(t, srv)
 	c.Do("RPUSH", "l", "a", "b")

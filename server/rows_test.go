@@ -9,6 +9,7 @@ import (
 )
 
 func TestRowsLikeRedis(t *testing.T) {
+	t.Parallel()
 	table := commands.NewTable(append(commands.Families(), serverRows()...)...)
 	tabletest.Compare(t, func(args ...string) resp.Value {
 		return tabletest.Reply(t, 3, func(argv [][]byte, out *resp.Writer) error {

@@ -36,6 +36,7 @@ func want(t testing.TB, c *testkit.Client, lines ...[2]string) {
 
 // Nobody touches the sale, and its holds end at their times; those who wait for that are told.
 func TestHoldsEndByThemselves(t *testing.T) {
+	t.Parallel()
 	srv, clock, c := startSales(t, Options{})
 	worker := client(t, srv)
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 5 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
@@ -58,6 +59,7 @@ func TestHoldsEndByThemselves(t *testing.T) {
 
 // The same on the machine's clock: never early, and without anybody asking.
 func TestHoldsEndInTime(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	c, worker := client(t, srv), client(t, srv)
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 5 HOLD 40", "+OK"})
@@ -80,6 +82,7 @@ func TestHoldsEndInTime(t *testing.T) {
 
 // A command finds what is free by its time, however late the ticker is.
 func TestCommandsFindHoldsEnded(t *testing.T) {
+	t.Parallel()
 	_, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 1 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"}, [2]string{"SECKILL v ben o2", "1"})
 	clock.Set(time.UnixMilli(saleStart + 100)) // without the ticker
@@ -87,6 +90,7 @@ func TestCommandsFindHoldsEnded(t *testing.T) {
 }
 
 func TestConfirmAndExpiryHaveOneOutcome(t *testing.T) {
+	t.Parallel()
 	for _, late := range []bool{false, true} {
 		_, clock, c := startSales(t, Options{})
 		want(t, c, [2]string{"SECKILL.CREATE v STOCK 1 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
@@ -104,6 +108,7 @@ func TestConfirmAndExpiryHaveOneOutcome(t *testing.T) {
 
 // A hold ends exactly once also if the server was not there at its time.
 func TestHoldsEndAfterRestart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(saleStart))
 	run := func() (*Server, *testkit.Client) {
@@ -142,6 +147,7 @@ func saleNames(voucher string) []string {
 
 // Holds follow the keys wherever they go.
 func TestHoldsFollowTheKeys(t *testing.T) {
+	t.Parallel()
 	for name, tt := range map[string]struct {
 		move  func(c *testkit.Client)
 		db    string // where the sale is then
@@ -223,6 +229,7 @@ func (u *unitSizes) Append(unit []store.Effect) {
 // A hundred thousand holds that end in one millisecond are worked off in slices, between
 // which others have their turn.
 func TestManyHoldsEndTogether(t *testing.T) {
+	t.Parallel()
 	const orders = 10_000
 	journal := &unitSizes{}
 	srv, clock, c := startSales(t, Options{Journal: journal})
@@ -257,6 +264,7 @@ func TestManyHoldsEndTogether(t *testing.T) {
 }
 
 func TestSalesInTransactionsAndUnderGuard(t *testing.T) {
+	t.Parallel()
 	_, _, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"},
 		[2]string{"MULTI", "+OK"}, [2]string{"SECKILL v ann o1", "+QUEUED"}, [2]string{"SECKILL v ann o1", "+QUEUED"},
@@ -272,6 +280,7 @@ func TestSalesInTransactionsAndUnderGuard(t *testing.T) {
 
 // The time of an id does not go back with the clock, and no id is given twice.
 func TestNextIDRises(t *testing.T) {
+	t.Parallel()
 	_, clock, c := startSales(t, Options{})
 	last := int64(0)
 	for _, offset := range []time.Duration{0, time.Second, -time.Hour, -24 * time.Hour, 2 * time.Second, 48 * time.Hour, 0} {
@@ -286,6 +295,7 @@ func TestNextIDRises(t *testing.T) {
 
 // A full memory keeps nobody from paying, or from giving back.
 func TestSalesInFullMemory(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(saleStart))
 	srv := startWith(t, Options{Clock: clock}, func(c *config.Config) { c.MaxMemoryPolicy = "noeviction" })
 	c := client(t, srv)
@@ -299,6 +309,7 @@ func TestSalesInFullMemory(t *testing.T) {
 
 // How far the workers are stands in the sale's own words.
 func TestSaleTellsOfItsWorkers(t *testing.T) {
+	t.Parallel()
 	_, _, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 5 STREAM s", "+OK"}, [2]string{"XGROUP CREATE s db 0 MKSTREAM", "+OK"},
 		[2]string{"XGROUP CREATE s mail $", "+OK"}, [2]string{"SECKILL v ann o1", "0"}, [2]string{"SECKILL v ben o2", "0"},
@@ -313,6 +324,7 @@ func TestSaleTellsOfItsWorkers(t *testing.T) {
 
 // A script sells as a client does, and in one step with whatever else it does.
 func TestSalesInScripts(t *testing.T) {
+	t.Parallel()
 	_, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"})
 	script := `
@@ -328,6 +340,7 @@ return {answer, again, redis.call('GET', 'seckill:stock:v'), redis.call('SECKILL
 
 // While data is being loaded a sale is not whole: its holds wait.
 func TestHoldsWaitForTheLoad(t *testing.T) {
+	t.Parallel()
 	srv, clock, c := startSales(t, Options{})
 	want(t, c, [2]string{"SECKILL.CREATE v STOCK 2 HOLD 100", "+OK"}, [2]string{"SECKILL v ann o1", "0"})
 	clock.Set(time.UnixMilli(saleStart + 100))

@@ -44,6 +44,7 @@ func awaitBusy(t *testing.T, c *testkit.Client, want string) {
 }
 
 func TestBusyScript(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endless, "0")
@@ -71,6 +72,7 @@ func TestBusyScript(t *testing.T) {
 }
 
 func TestBusyScriptThatHasWritten(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
@@ -91,6 +93,7 @@ func TestBusyScriptThatHasWritten(t *testing.T) {
 }
 
 func TestBusyFunction(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, `"endless"`, a.Do("FUNCTION", "LOAD", endlessCode).String())
@@ -113,6 +116,7 @@ func TestBusyFunction(t *testing.T) {
 // TestBusyDisconnects: clients that go while a script is busy, the one whose script it is among them, leave
 // nothing behind, and what they held is given back when the script is over.
 func TestBusyDisconnects(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		waiters := make([]*testkit.Client, 3)
@@ -138,6 +142,7 @@ func TestBusyDisconnects(t *testing.T) {
 
 // TestBusyClientSendsOn: what the client of a busy script sends meanwhile is answered behind it.
 func TestBusyClientSendsOn(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		for _, alone := range []bool{true, false} {
@@ -167,11 +172,12 @@ func TestBusyClientSendsOn(t *testing.T) {
 // TestBusyTimeStands: while a script is busy nothing falls due, and the clock that
 // its commands see stands still.
 func TestBusyTimeStands(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		require.Equal(t, "+OK", a.Do("SET", "dies", "v", "PX", "40").String())
 		a.Send("EVAL", "local first = redis.call('time') local n = 0 "+
-			"while redis.call('exists', 'stop') == 0 and n < 60000000 do n = n + 1 if n % 1000000 == 0 then redis.call('get', 'dies') end end "+
+			"while redis.call('exists', 'stop') == 0 and n < 6000000000 do n = n + 1 if n % 1000000 == 0 then redis.call('get', 'dies') end end "+
 			"local last = redis.call('time') return {first[1] == last[1] and first[2] == last[2], redis.call('exists', 'dies')}", "0")
 		awaitBusy(t, b, busyReply)
 		time.Sleep(60 * time.Millisecond) // the key's time comes
@@ -183,6 +189,7 @@ func TestBusyTimeStands(t *testing.T) {
 
 // TestBusyClose: an embedding program ends a server whatever runs in it.
 func TestBusyClose(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := testkit.Dial(t, dial), testkit.Dial(t, dial)
 		a.Send("EVAL", endlessWrite, "0")
@@ -207,6 +214,7 @@ func TestBusyClose(t *testing.T) {
 // TestBusyRaces lets killing, hanging up and the script's own end meet, many times.
 // Whoever wins, the server goes on.
 func TestBusyRaces(t *testing.T) {
+	t.Parallel()
 	onEveryTransportBusy(t, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		for round := range 12 {
 			a, b, c := testkit.Dial(t, dial), testkit.Dial(t, dial), testkit.Dial(t, dial)

@@ -29,6 +29,7 @@ func (l *unitLog) Append(unit []store.Effect) {
 // TestScriptIsOneUnit: what a script does is handed on together, whoever waits is served behind it, and what
 // a script that fails in the middle has done stays.
 func TestScriptIsOneUnit(t *testing.T) {
+	t.Parallel()
 	journal := &unitLog{}
 	srv := startWith(t, Options{Journal: journal}, nil)
 	a, b := client(t, srv), client(t, srv)
@@ -52,6 +53,7 @@ func TestScriptIsOneUnit(t *testing.T) {
 // TestScriptCallsAreSeen: monitors, the counts of INFO, WATCH and those who track see a script's own
 // commands, and the slow log shows them as nobody's.
 func TestScriptCallsAreSeen(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.SlowlogSlowerThanUS = 0 })
 	a, monitor, watcher, tracker := client(t, srv), client(t, srv), client(t, srv), client(t, srv)
 	require.Equal(t, "+OK", watcher.Do("WATCH", "k").String())
@@ -90,6 +92,7 @@ func TestScriptCallsAreSeen(t *testing.T) {
 
 // TestScriptsDoNotMeet: nothing of one script is there for the next.
 func TestScriptsDoNotMeet(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	c := client(t, srv)
 	for _, body := range []string{"x = 1", "rawset(_G, 'x', 1)", "KEYS.x = 1", "string.x = 1", "getmetatable('').__index.x = 1", "redis.x = 1",
@@ -105,6 +108,7 @@ func TestScriptsDoNotMeet(t *testing.T) {
 // TestScriptMemoryFull: a script's first write is refused when memory is full, and a
 // script that has begun goes on.
 func TestScriptMemoryFull(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, nil)
 	c := client(t, srv)
 	c.Do("SET", "big", strings.Repeat("x", 1<<16))
@@ -120,6 +124,7 @@ func TestScriptMemoryFull(t *testing.T) {
 
 // TestHostileScripts: whatever a script tries, the server answers the next client.
 func TestHostileScripts(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.BusyReplyThresholdMS = 20 })
 	for _, body := range []string{
 		"while true do end", "repeat until false", "for i = 1, 1e18 do end", "local function f() return f() end f()", "while true do pcall(error) end",
@@ -168,6 +173,7 @@ func TestHostileScripts(t *testing.T) {
 // TestScriptPanics: a handler's panic is an error of the call, and one of a command that writes ends the
 // script, whatever it does about errors, and the server.
 func TestScriptPanics(t *testing.T) {
+	t.Parallel()
 	srv := startWithRows(t, Options{}, panicRows())
 	c := client(t, srv)
 	internal := "-ERR internal error, the server's log tells more"

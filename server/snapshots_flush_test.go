@@ -23,6 +23,7 @@ func killed(t *testing.T, dir string) *testkit.Client {
 
 // What FLUSHALL has removed does not come back when the server is killed behind it.
 func TestFlushAllOnDisk(t *testing.T) {
+	t.Parallel()
 	conversations := map[string]struct {
 		commands [][]string
 		changes  string // that the snapshot does not hold
@@ -57,6 +58,7 @@ func TestFlushAllOnDisk(t *testing.T) {
 
 // Without save points FLUSHALL leaves the file alone, as FLUSHDB does in any case.
 func TestFlushThatLeavesTheFile(t *testing.T) {
+	t.Parallel()
 	cfg := inDir(t.TempDir())
 	c := client(t, start(t, Options{Directives: cfg.Directives()}))
 	c.Do("SET", "k", "v")

@@ -36,6 +36,7 @@ func awaitSaved(t testing.TB, srv *Server) {
 }
 
 func TestSaveAndLoad(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := start(t, Options{Directives: inDir(dir).Directives(), Clock: clock})
@@ -66,6 +67,7 @@ func TestSaveAndLoad(t *testing.T) {
 }
 
 func TestBackgroundSave(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
@@ -82,6 +84,7 @@ func TestBackgroundSave(t *testing.T) {
 
 // While one background save runs there is no other, and no SAVE.
 func TestOneSaveAtATime(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{Directives: inDir(t.TempDir()).Directives()})
 	c := client(t, srv)
 	release := holdBackground(t, srv)
@@ -134,6 +137,7 @@ func holdBackground(t testing.TB, srv *Server) (release func()) {
 }
 
 func TestSavePoints(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	cfg := inDir(dir)
@@ -167,6 +171,7 @@ func TestSavePoints(t *testing.T) {
 // Saving fails: writes are refused as soon as a background save has, reads go on, and
 // a save that succeeds ends it.
 func TestSavingFails(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
@@ -206,6 +211,7 @@ func TestSavingFails(t *testing.T) {
 }
 
 func TestShutdownCommand(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		words string
 		save  bool // there are save points
@@ -241,6 +247,7 @@ func TestShutdownCommand(t *testing.T) {
 }
 
 func TestShutdownForce(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "data")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
@@ -253,6 +260,7 @@ func TestShutdownForce(t *testing.T) {
 }
 
 func TestDamagedSnapshotIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	path := filepath.Join(dir, "dump.rdb")
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
@@ -286,6 +294,7 @@ func TestDamagedSnapshotIsRefused(t *testing.T) {
 // A writer keeps two keys equal in one command, over many keys; whatever a
 // background save catches is one moment.
 func TestBackgroundSaveIsOneMoment(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{Directives: inDir(dir).Directives()})
 	c := client(t, srv)
@@ -332,6 +341,7 @@ func TestBackgroundSaveIsOneMoment(t *testing.T) {
 
 // A background save that began earlier must not put its file over that of the shutdown.
 func TestShutdownOverridesARunningSave(t *testing.T) {
+	t.Parallel()
 	for range 10 {
 		dir := t.TempDir()
 		srv := start(t, Options{Directives: inDir(dir).Directives()})
@@ -349,6 +359,7 @@ func TestShutdownOverridesARunningSave(t *testing.T) {
 }
 
 func TestStaleTemporaryFilesAreRemoved(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "a[b]*c")
 	require.NoError(t, os.Mkdir(dir, 0o755))
 	stale := []string{"temp-123-dump.rdb", "temp-9-" + tokenFile, "temp-sync-" + strings.Repeat("0a", 20) + ".rdb"}
@@ -366,6 +377,7 @@ func TestStaleTemporaryFilesAreRemoved(t *testing.T) {
 }
 
 func TestServerWithoutSnapshots(t *testing.T) {
+	t.Parallel()
 	c := client(t, startWith(t, Options{}, nil))
 	const none = "-ERR this server keeps no snapshots (dbfilename is empty)"
 	require.Equal(t, none, c.Do("SAVE").String())

@@ -14,6 +14,7 @@ import (
 // What a server says of modules is compared with Redis in
 // tests/differential; here is what differs.
 func TestNoModulesAreThere(t *testing.T) {
+	t.Parallel()
 	table := commands.NewTable(standalone.Rows())
 	ask := func(words ...string) string {
 		return tabletest.Reply(t, 2, func(argv [][]byte, out *resp.Writer) error {

@@ -10,6 +10,7 @@ import (
 // Those who wait in XREADGROUP ... CLAIM for the same stream are each served when what they ask for is due,
 // to the millisecond, whoever of them has come first.
 func TestClaimsAreServedWhenTheyAreDue(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_750_000_000_000))
 	srv := startWith(t, Options{Clock: clock}, nil)
 	c, patient, hasty := client(t, srv), client(t, srv), client(t, srv)

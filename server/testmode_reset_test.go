@@ -33,6 +33,7 @@ func TestClockRulesTheRest(t *testing.T) {
 
 // TEST.RESET leaves connections, and what their clients have said when they connected; nothing else.
 func TestReset(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{EventLoops: true, Seed: 5, Directives: map[string]string{"test-mode": "yes", "lock-watchdog-timeout": "40000", "requirepass": "first"}})
 	dial := func() *testkit.Client {
 		c := testkit.Dial(t, overPort(srv))
@@ -89,6 +90,7 @@ func draws(c *testkit.Client) (drawn string) {
 
 // Clients that work while everything is reset, and the clock moves, are answered, and nothing is left over.
 func TestResetUnderLoad(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))
 	done := make(chan struct{})

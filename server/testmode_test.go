@@ -24,6 +24,7 @@ func inTestMode(t testing.TB) *Server {
 
 // Without test mode there is nothing of it.
 func TestTestModeIsHidden(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	c := client(t, srv)
 	says(t, c, [][2]string{{"TEST.CLOCK GET", "-ERR unknown command 'TEST.CLOCK', with args beginning with: 'GET' "}, {"command info test.clock", "[$nil]"}})
@@ -33,6 +34,7 @@ func TestTestModeIsHidden(t *testing.T) {
 
 // Nothing that is kept, or that others depend on, may be near, at the start and later.
 func TestTestModeIsRefused(t *testing.T) {
+	t.Parallel()
 	refused := func(o Options, why string) {
 		t.Helper()
 		if o.Directives == nil {
@@ -74,6 +76,7 @@ func TestTestModeIsRefused(t *testing.T) {
 
 // It keeps no files, also where a configuration file says where they would be.
 func TestTestModeKeepsNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	srv := start(t, Options{ConfigFile: filepath.Join(dir, "lockserver.conf"), Directives: map[string]string{"test-mode": "yes", "dir": dir}})
 	c := client(t, srv)
@@ -89,6 +92,7 @@ func TestTestModeKeepsNothing(t *testing.T) {
 
 // A server whose clock stands still ends when it is told to, whoever waits.
 func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c, popper := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv))
 	says(t, c, [][2]string{{"TEST.CLOCK FREEZE 1000", "1000"}})
@@ -107,6 +111,7 @@ func TestFrozenClockDoesNotHoldTheEnd(t *testing.T) {
 
 // Everything that goes by time goes by the clock, and each thing happens at its own time.
 func TestClockAdvances(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c, popper, waiter, holder := testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv)), testkit.Dial(t, overPort(srv))
 	const begin = 1_000_000_000_000
@@ -141,6 +146,7 @@ func TestClockAdvances(t *testing.T) {
 
 // Each fault does what it says, to the commands that it is for, as often as it says, and LIST tells.
 func TestFaults(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))
 	dial := func() *testkit.Client { return testkit.Dial(t, overPort(srv)) }
@@ -194,6 +200,7 @@ func TestFaults(t *testing.T) {
 
 // The same from Go, and chance that repeats.
 func TestTestModeFromGo(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c := client(t, srv)
 	srv.TestClock().FreezeAt(time.UnixMilli(5000))
@@ -222,6 +229,7 @@ func TestTestModeFromGo(t *testing.T) {
 
 // Clients that move the clock at the same time do not stand in each other's way.
 func TestManyMoveTheClock(t *testing.T) {
+	t.Parallel()
 	srv := inTestMode(t)
 	c := testkit.Dial(t, overPort(srv))
 	c.Do("TEST.CLOCK", "FREEZE", "1000")

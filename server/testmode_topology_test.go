@@ -34,6 +34,7 @@ func members(c *testkit.Client) (addrs []string) {
 // A cluster of three, one of which has the slots. When another gets them, who waits and who is connected
 // with the old one loses its connection, and whoever asks the old one is sent on.
 func TestLooksLikeACluster(t *testing.T) {
+	t.Parallel()
 	srv := looksLike(t, "cluster")
 	first := srv.Addr().String()
 	c, waiter, other := at(t, first), at(t, first), at(t, first)
@@ -79,6 +80,7 @@ func TestLooksLikeACluster(t *testing.T) {
 
 // Three servers behind Sentinels, which they are themselves: who listens to one hears where the master is.
 func TestLooksLikeSentinels(t *testing.T) {
+	t.Parallel()
 	srv := looksLike(t, "sentinel")
 	first := srv.Addr().String()
 	c, other, listener := at(t, first), at(t, first), at(t, first)
@@ -99,6 +101,7 @@ func TestLooksLikeSentinels(t *testing.T) {
 
 // go-redis' clients of a cluster, and of Sentinels, find the leader, and the next one.
 func TestClientsFollowTheLeader(t *testing.T) {
+	t.Parallel()
 	for topology, dial := range map[string]func(addr string) redis.UniversalClient{
 		"cluster": func(addr string) redis.UniversalClient {
 			return redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{addr}})
@@ -151,6 +154,7 @@ func localPort(port int) string { return net.JoinHostPort("127.0.0.1", strconv.I
 // Whichever member's port somebody else has, the server says which it is, does not start, and leaves nothing
 // open; on those ports it starts when they are free.
 func TestTopologyPortIsTaken(t *testing.T) {
+	t.Parallel()
 	first := threePorts(t)
 	o := Options{EventLoops: true, Addr: localPort(first), Directives: map[string]string{"test-mode": "yes", "test-topology": "cluster"}}
 	for i, told := range []string{"TCP listening socket " + localPort(first), "test-topology: member 2: ", "test-topology: member 3: "} {
@@ -183,6 +187,7 @@ func TestTopologyPortIsTaken(t *testing.T) {
 // A further server looks like what was asked for, a server that stands alone has no leader to change, and
 // without test mode there is none of it.
 func TestTopologyIsAskedFor(t *testing.T) {
+	t.Parallel()
 	c := client(t, inTestMode(t))
 	says(t, c, [][2]string{{"TEST.FAILOVER", "-ERR there is no group: start the server with --test-topology cluster, or sentinel"}, {"TEST.SERVER NEW RING", "-ERR syntax error"}})
 	cluster := at(t, c.Do("TEST.SERVER", "NEW", "CLUSTER").Str)

@@ -47,6 +47,7 @@ func withClientCertificates(t *testing.T, loops bool, log *sharedLog, ca *testki
 // Who has no certificate, one that is over, or somebody else's, or speaks an old version, is refused, and the
 // log says why; who has one is served.
 func TestClientCertificates(t *testing.T) {
+	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		t.Run(fmt.Sprint("loops ", loops), func(t *testing.T) {
 			var log sharedLog
@@ -92,6 +93,7 @@ func TestClientCertificates(t *testing.T) {
 
 // CONFIG SET reads certificates again; who is connected stays so, and a mistake changes nothing.
 func TestCertificatesAreReplaced(t *testing.T) {
+	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		var log sharedLog
 		ca, next := testkit.NewAuthority(t), testkit.NewAuthority(t)
@@ -126,6 +128,7 @@ func TestCertificatesAreReplaced(t *testing.T) {
 
 // Without a good certificate of its own a server with a tls-port does not start.
 func TestNoCertificate(t *testing.T) {
+	t.Parallel()
 	srv, err := New(Options{Directives: map[string]string{"tls-port": fmt.Sprint(freePort(t))}})
 	require.NoError(t, err)
 	require.ErrorContains(t, srv.Start(), "tls-cert-file is not given")
@@ -135,6 +138,7 @@ func TestNoCertificate(t *testing.T) {
 // With tls-auth-clients-user CN a certificate is as good as a password, for a user that is on; others are as
 // without it.
 func TestCertificateNamesUser(t *testing.T) {
+	t.Parallel()
 	for _, loops := range []bool{false, true} {
 		var log sharedLog
 		ca := testkit.NewAuthority(t)

@@ -17,6 +17,7 @@ import (
 // behind: the next token is above every one that was given out before the backup, also those of
 // locks that nobody holds any more.
 func TestTokensRiseOverARestore(t *testing.T) {
+	t.Parallel()
 	now := time.UnixMilli(1_750_000_000_000)
 	snapshot := func(dir string) *config.Config { return inDir(dir) }
 	asRDB := func(dir string) *config.Config { return logged(dir, "everysec") }
@@ -71,6 +72,7 @@ func TestTokensRiseOverARestore(t *testing.T) {
 
 // The first log of a server that had snapshots begins with its limit.
 func TestFirstBaseStatesTheLimit(t *testing.T) {
+	t.Parallel()
 	from, to := t.TempDir(), t.TempDir()
 	now := time.UnixMilli(1_750_000_000_000)
 	srv := start(t, Options{Directives: inDir(from).Directives(), Clock: NewManualClock(now)})

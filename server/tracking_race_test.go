@@ -15,6 +15,7 @@ import (
 // TestTrackingManyLoops lets clients cache what others change, on all loops, while some of them come and go:
 // once all is quiet, what is cached is what there is.
 func TestTrackingManyLoops(t *testing.T) {
+	t.Parallel()
 	const writers, caches, rounds, keys = 3, 6, 300, 20
 	srv := startWith(t, Options{EventLoops: true}, func(c *config.Config) { c.IOThreads = 4 })
 	dial := overPort(srv)

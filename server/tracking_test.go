@@ -54,6 +54,7 @@ func follower(t testing.TB, dial func() (net.Conn, error), options ...string) *t
 }
 
 func TestTrackingOnEveryTransport(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		a, b := follower(t, dial), follower(t, dial, "BCAST", "PREFIX", "k")
 		c := testkit.Dial(t, dial)
@@ -92,6 +93,7 @@ func TestTrackingOnEveryTransport(t *testing.T) {
 }
 
 func TestTrackingRedirect(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	to, c := client(t, srv), client(t, srv)
 	id := to.Do("CLIENT", "ID").String()
@@ -133,6 +135,7 @@ func TestTrackingRedirect(t *testing.T) {
 
 // Prefixes that overlap are refused wherever they stand. D58.
 func TestTrackingPrefixesRefused(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	c := client(t, srv)
 	require.Equal(t, "-ERR Prefix 'ab' overlaps with another provided prefix 'abc'. Prefixes for a single client must not overlap.",
@@ -143,6 +146,7 @@ func TestTrackingPrefixesRefused(t *testing.T) {
 
 // SWAPDB changes keys, so it invalidates all. D57.
 func TestTrackingSwap(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a, c := follower(t, srv.Dial), client(t, srv)
 	a.Do("GET", "k")
@@ -152,6 +156,7 @@ func TestTrackingSwap(t *testing.T) {
 }
 
 func TestTrackedLocks(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	a, c, d := follower(t, srv.Dial), client(t, srv), client(t, srv)
@@ -188,6 +193,7 @@ func TestTrackedLocks(t *testing.T) {
 
 // A key that is evicted for memory is no longer what was read, whoever made it go.
 func TestTrackedEviction(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a := follower(t, srv.Dial, "NOLOOP")
 	a.Do("SET", "k", strings.Repeat("v", 1000))
@@ -199,6 +205,7 @@ func TestTrackedEviction(t *testing.T) {
 
 // What a command that another guards reads counts as read.
 func TestTrackedGuard(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	a, c := follower(t, srv.Dial), client(t, srv)
 	token := a.Do("LOCK", "lock", "a").String()
@@ -210,6 +217,7 @@ func TestTrackedGuard(t *testing.T) {
 // A command that waits reads when it begins and each time that it is tried; what CLIENT CACHING said holds
 // until it has been answered.
 func TestTrackedWait(t *testing.T) {
+	t.Parallel()
 	for _, options := range [][]string{nil, {"OPTIN"}, {"OPTOUT"}} {
 		srv := start(t, Options{})
 		a, c := follower(t, srv.Dial, options...), client(t, srv)
@@ -246,6 +254,7 @@ func TestTrackedWait(t *testing.T) {
 }
 
 func TestTrackingTableMaxKeys(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := startWith(t, Options{Seed: 7, Clock: clock}, func(c *config.Config) { c.TrackingTableMaxKeys = 10 })
 	a, c := follower(t, srv.Dial, "NOLOOP"), client(t, srv)
@@ -304,6 +313,7 @@ func TestTrackingTableMaxKeys(t *testing.T) {
 
 // Who leaves with many keys is forgotten bit by bit. D56.
 func TestTrackingLeave(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
 	srv := start(t, Options{Clock: clock})
 	a, b, c := follower(t, srv.Dial), follower(t, srv.Dial), client(t, srv)
@@ -343,6 +353,7 @@ func TestTrackingLeave(t *testing.T) {
 
 // One who tracks and does not read is closed.
 func TestTrackingOutputLimit(t *testing.T) {
+	t.Parallel()
 	srv := limitedOutput(t, nil, config.OutputLimit{HardBytes: 100_000})
 	follower(t, srv.Dial, "BCAST")
 	c := client(t, srv)
@@ -357,8 +368,8 @@ func TestTrackingOutputLimit(t *testing.T) {
 
 // TestTrackingModel compares who is told of what with a model, over random reads and changes.
 func TestTrackingModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	t.Parallel()
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	srv := start(t, Options{})
 	c := client(t, srv)

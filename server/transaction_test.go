@@ -135,6 +135,7 @@ var transactionScripts = []struct{ name, text string }{
 }
 
 func TestTransactions(t *testing.T) {
+	t.Parallel()
 	for _, s := range transactionScripts {
 		t.Run(s.name, func(t *testing.T) {
 			clock := NewManualClock(time.UnixMilli(1_700_000_000_000))
@@ -166,6 +167,7 @@ func checkWatching(t *testing.T, srv *Server) {
 
 // A transaction reaches the journal as one unit, together with what it let others do.
 func TestTransactionIsOneUnit(t *testing.T) {
+	t.Parallel()
 	journal := new(units)
 	srv := startWith(t, Options{Journal: journal}, nil)
 	a, b := client(t, srv), client(t, srv)
@@ -183,6 +185,7 @@ func TestTransactionIsOneUnit(t *testing.T) {
 // A transaction whose replies pass the limit costs its client the connection, runs to its end, and does
 // not gather all of the replies first.
 func TestTransactionOutputLimit(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.ClientOutputBufferLimit.Normal.HardBytes = 1 << 20 })
 	a, b := client(t, srv), client(t, srv)
 	a.Do("SET", "k", strings.Repeat("x", 1<<19))
@@ -198,6 +201,7 @@ func TestTransactionOutputLimit(t *testing.T) {
 
 // Many clients count in one key, each by WATCH: every EXEC that says it succeeded did.
 func TestWatchIsOptimisticLocking(t *testing.T) {
+	t.Parallel()
 	onEveryTransport(t, Options{}, func(t *testing.T, srv *Server, dial func() (net.Conn, error)) {
 		const clients, each = 8, 50
 		done := make(chan struct{})
@@ -233,6 +237,7 @@ func counted(text string) int {
 // CLIENT REPLY SKIP in a transaction is for the command behind EXEC, as in Redis; its own
 // place in the array stays empty.
 func TestReplySkipInATransaction(t *testing.T) {
+	t.Parallel()
 	c := client(t, startWith(t, Options{}, nil))
 	_, err := c.Conn().Write([]byte("MULTI\r\nCLIENT REPLY SKIP\r\nECHO a\r\nECHO b\r\nEXEC\r\nECHO x\r\nECHO y\r\n"))
 	require.NoError(t, err)

@@ -24,6 +24,7 @@ func as(t *testing.T, srv *Server, name string, rules ...string) *testkit.Client
 // Who waits for a lock and has lost the right to it meanwhile is told so when the turn comes, and the next
 // one gets the lock.
 func TestRightLostWhileWaiting(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	admin, next := client(t, srv), client(t, srv)
 	ann := as(t, srv, "ann", "~lock:*", "+@lock")
@@ -43,6 +44,7 @@ func TestRightLostWhileWaiting(t *testing.T) {
 
 // A user that is deleted is gone from the lock it waits for, and from everything else.
 func TestDeletedUser(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	admin := client(t, srv)
 	ann := as(t, srv, "ann", "~*", "+@all")
@@ -64,6 +66,7 @@ func TestDeletedUser(t *testing.T) {
 
 // Whoever listens to what is taken away is ended; others stay.
 func TestChannelsTakenAway(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	admin := client(t, srv)
 	gone, stays := as(t, srv, "ann", "&a*", "&b*", "+@all"), as(t, srv, "ann")
@@ -80,6 +83,7 @@ func TestChannelsTakenAway(t *testing.T) {
 }
 
 func TestUsersInFiles(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "users.acl")
 	require.NoError(t, os.WriteFile(file, []byte("user ann on >pw ~a +get\n"), 0o644))
@@ -106,6 +110,7 @@ func TestUsersInFiles(t *testing.T) {
 }
 
 func TestUsersInTheConfiguration(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "lock.conf")
 	require.NoError(t, os.WriteFile(file, []byte("user ann on nopass ~a +get\nuser default on >pw ~* &* +@all\n"), 0o644))
@@ -135,6 +140,7 @@ func TestUsersInTheConfiguration(t *testing.T) {
 }
 
 func TestPermitsSaysWhatAUserMayRun(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	c := testkit.Dial(t, srv.Dial)
 	c.Do("ACL", "SETUSER", "half", "on", "nopass", "+lock.info", "+client|id", "~k*")
@@ -150,6 +156,7 @@ func TestPermitsSaysWhatAUserMayRun(t *testing.T) {
 
 // A user may have rights to some databases only: where it is, or where a transaction or a script has gone.
 func TestSomeDatabases(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	admin := client(t, srv)
 	ann := as(t, srv, "ann", "~*", "&*", "+@all", "db=1,2")
@@ -205,6 +212,7 @@ func TestSomeDatabases(t *testing.T) {
 
 // A circle is spelt out without the names of locks that the user may not read.
 func TestHiddenLocksOfACircle(t *testing.T) {
+	t.Parallel()
 	srv := start(t, Options{})
 	admin := client(t, srv)
 	ann := as(t, srv, "ann", "~open:*", "+@lock")

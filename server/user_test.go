@@ -12,6 +12,7 @@ import (
 
 // Failed logins of all kinds are counted, and listed with the name that was tried.
 func TestFailedLogins(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })
 	stranger, admin := client(t, srv), client(t, srv)
 	for _, words := range [][]string{{"AUTH", "wrong"}, {"AUTH", "nobody", "secret"}, {"AUTH", "default", "secre"}, {"HELLO", "3", "AUTH", "eve", "x"}} {
@@ -35,6 +36,7 @@ func TestFailedLogins(t *testing.T) {
 // ACL tells of the password by its hash alone, at once when it changes; whoever is
 // not logged in hears nothing.
 func TestUser(t *testing.T) {
+	t.Parallel()
 	srv := startWith(t, Options{}, func(c *config.Config) { c.RequirePass = "secret" })
 	c := client(t, srv)
 	for _, sub := range []string{"WHOAMI", "LIST", "USERS", "CAT", "GENPASS"} {

@@ -12,6 +12,7 @@ import (
 
 // TestWait: there are no replicas, so nobody is ever done but who asks for none; and it can be cut short.
 func TestWait(t *testing.T) {
+	t.Parallel()
 	clock := NewManualClock(time.Unix(1_700_000_000, 0))
 	srv := start(t, Options{Clock: clock})
 	c, other := client(t, srv), client(t, srv)
@@ -50,6 +51,7 @@ func TestWait(t *testing.T) {
 
 // Whoever has given up WAITAOF, or has gone, is forgotten at once, also while the log is never synced.
 func TestWhoEndsWaitAOFIsForgotten(t *testing.T) {
+	t.Parallel()
 	d := newTestDisk()
 	srv := startOn(t, d, Options{Directives: logged(t.TempDir(), "everysec").Directives()})
 	c, gone := client(t, srv), client(t, srv)

@@ -401,6 +401,7 @@ var (
 // TestRenewals: the server renews those locks that it should, and no others, whatever becomes of them, of
 // who holds them, and of the keys around them.
 func TestRenewals(t *testing.T) {
+	t.Parallel()
 	seed := *renewalSeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

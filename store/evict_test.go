@@ -4,9 +4,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // keyOf is one of many keys of the same size.
@@ -16,8 +17,7 @@ func keyOf(i int) []byte { return fmt.Appendf(nil, "key:%06d", i) }
 // may take what share of what they take.
 func full(t *testing.T, p Policy, n int, share float64, ttl bool) *Store {
 	t.Helper()
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	chance := rand.New(rand.NewPCG(seed, 1))
 	s := New(2, Limits{})
 	s.SetMemory(Memory{Policy: p, Samples: 10, LogFactor: 10, DecayMinutes: 1}, chance)

@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // dyings is a witness of the keys that die.
@@ -38,8 +39,7 @@ func (d *dyings) KeyMissed(*DB, []byte)           {}
 // TestKeysDieInOrder: whatever is written, put off, removed and moved meanwhile, ExpireDue removes each key
 // whose time has come, the earliest first, none before its time, and NextDeadlineMS is not later than any.
 func TestKeysDieInOrder(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 20 {
 		s := New(3, Limits{})

@@ -5,9 +5,10 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func TestHoldMS(t *testing.T) {
@@ -140,8 +141,7 @@ func (m *holdsModel) due(t *testing.T) {
 
 // Whatever becomes of the keys, each hold is told at its time.
 func TestHoldsFollowTheData(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	m := &holdsModel{s: New(3, Limits{}), lists: map[[2]string]map[string]int64{}}
 	now := int64(1_700_000_000_000)

@@ -6,10 +6,10 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/hll"
 	"lockserver/store/list"
@@ -283,8 +283,7 @@ func (w *memoryWorld) stream(db *DB, key []byte) string {
 // TestUsedIsTheSum: after any history, cuts and deaths included, the running sum is
 // what a count from scratch gives.
 func TestUsedIsTheSum(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	for round := range 4 {
 		w := &memoryWorld{rng: rand.New(rand.NewPCG(seed, uint64(round))), s: New(3, tightLimits())}
 		var cut *Snapshot

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/list"
 	"lockserver/store/set"
@@ -38,8 +39,7 @@ func requireTogether(t *testing.T, s *Store) (together int) {
 // with cuts that are open meanwhile, keys that are renamed, moved and copied, and all again in a store that
 // was loaded. What a key holds is compared with a model, and each key is looked for where it should stand.
 func TestKeysInPieces(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := New(2, Limits{Hash: hash.Limits{Entries: 6, Value: 30}, Set: set.Limits{IntsetEntries: 5, Entries: 6, Value: 30},
 		List: list.Limits{Fill: 6}, ZSet: zset.Limits{Entries: 6, Value: 30}})

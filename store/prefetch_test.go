@@ -7,14 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 	"lockserver/store/renewals"
 )
 
 // Whatever is expected, and whenever keys are prefetched, the data are those of a map.
 func TestExpectIsOnlyAGuess(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 1))
 	s := New(1, Limits{})
 	s.SetNow(1_000_000)
@@ -68,8 +68,7 @@ func TestPrefetchOfRemovalsChangesNothing(t *testing.T) {
 		deadlineMS int64
 		renewed    bool
 	}
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 2))
 	s := New(1, Limits{Hash: hash.Limits{Entries: 128, Value: 64}})
 	s.SetNow(1_000_000)

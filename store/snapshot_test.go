@@ -5,17 +5,17 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestDrainIsExactWhateverHappens drains snapshots of two databases, one after the other, on a
 // goroutine of its own, while strings and hashes are written, keys go, databases change places and are
 // emptied. For the race detector, too.
 func TestDrainIsExactWhateverHappens(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	s := New(2, Limits{})
 	const keys = 40_000

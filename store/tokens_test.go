@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/hash"
 )
 
@@ -68,8 +68,7 @@ func requireTokens(t *testing.T, s *Store) {
 }
 
 func TestTokensFollowTheirKeys(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := New(3, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})
 	now := int64(1_000_000)
@@ -140,8 +139,7 @@ func TestTokensFollowTheirKeys(t *testing.T) {
 
 // Whatever goes and comes between two pieces, a lock that stays is in one of them.
 func TestPiecesMissNothingThatStays(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 200 {
 		s := New(1, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})

@@ -103,7 +103,7 @@ func TestEveryPageEmptyAndFull(t *testing.T) {
 	w.client.Do("SECKILL", "shoes", "ann", "1")
 	waits := testkit.Dial(t, w.srv.Dial)
 	waits.Send("LOCK", "a", "bob", "WAIT", "0")
-	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 1 }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return len(w.client.Do("LOCK.WAITERS").Elems) == 1 }, 30*time.Second, time.Millisecond)
 	for path, want := range map[string][]string{
 		"/locks":                {">a</a>", "ann", "bob", "&lt;b&gt;", `eve\xff`},
 		"/locks?q=a":            {">a</a>"},
@@ -357,7 +357,7 @@ func (w *world) stream(url, until string, after func()) string {
 	var got strings.Builder
 	piece := make([]byte, 4096)
 	for begun := time.Now(); !strings.Contains(got.String(), until); {
-		require.Less(w.t, time.Since(begun), 5*time.Second, got.String())
+		require.Less(w.t, time.Since(begun), time.Minute, got.String())
 		n, err := reply.Body.Read(piece)
 		require.NoError(w.t, err)
 		got.Write(piece[:n])

@@ -2,24 +2,14 @@ package main
 
 import (
 	"io"
-	"net"
 	"net/http"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
-)
 
-// freePort is a port of 127.0.0.1 that nobody uses.
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	require.NoError(t, err)
-	return port
-}
+	"lockserver/internal/testkit"
+)
 
 // page gets a page of the admin port; 0: nobody listens.
 func page(t *testing.T, port, path string) (int, string) {
@@ -36,7 +26,7 @@ func page(t *testing.T, port, path string) (int, string) {
 
 // TestAdminPort: it tells whether the server is ready, from before its data is loaded until it has ended.
 func TestAdminPort(t *testing.T) {
-	dir, port := t.TempDir(), freePort(t)
+	dir, port := t.TempDir(), testkit.FreePort(t)
 	c, addr := startReady(t, dir, "--admin-port", port, "--enable-debug-command", "yes")
 	require.Contains(t, c.Stdout.String(), "Admin port addr=127.0.0.1:"+port+"\n")
 	status, text := page(t, port, "/readyz")
@@ -59,7 +49,7 @@ func TestAdminPort(t *testing.T) {
 
 // TestAdminPortThatCannotBeHad keeps the server from starting, as any other address does.
 func TestAdminPortThatCannotBeHad(t *testing.T) {
-	c := start(t, t.TempDir(), "--port", "0", "--admin-port", freePort(t), "--admin-bind", "192.0.2.1")
+	c := start(t, t.TempDir(), "--port", "0", "--admin-port", testkit.FreePort(t), "--admin-bind", "192.0.2.1")
 	require.Equal(t, 1, c.exit(t))
 	require.Contains(t, c.Stdout.String(), "admin-port: listen tcp 192.0.2.1:")
 }

@@ -18,6 +18,7 @@ import (
 // counts: the machine may have more to do.
 const (
 	mostToBeReady   = 20 * time.Millisecond
+	busyToBeReady   = 50 * mostToBeReady // on a machine where the program has to wait for a processor
 	mostToBegin     = time.Millisecond
 	manyServers     = 1000
 	mostOfManyBytes = 100 << 20
@@ -36,13 +37,41 @@ func forParent(t *testing.T) (pid int, addr string, took time.Duration) {
 // mostAtTheStart is how much memory an empty server may have resident right after its start.
 const mostAtTheStart = 12 << 20
 
+// TestReadyAtOnce bounds what the program computes until it is ready, however busy the machine is. The long
+// form bounds the time on the wall as closely.
 func TestReadyAtOnce(t *testing.T) {
-	least := time.Hour
-	for try := 0; try < 100 && least > mostToBeReady; try++ {
-		_, _, took := forParent(t)
-		least = min(least, took)
+	most := busyToBeReady
+	if testkit.Long() {
+		most = mostToBeReady
 	}
-	require.LessOrEqual(t, least, mostToBeReady)
+	least, computed := time.Hour, time.Hour
+	for try := 0; try < 100 && (least > most || computed > mostToBeReady); try++ {
+		pid, _, took := forParent(t)
+		least, computed = min(least, took), min(computed, computedBy(t, pid))
+	}
+	t.Logf("it is ready after %v and has computed for %v", least, computed)
+	require.LessOrEqual(t, least, most)
+	require.LessOrEqual(t, computed, mostToBeReady)
+}
+
+// computedBy is how long a process has used processors.
+func computedBy(t *testing.T, pid int) (sum time.Duration) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	require.NoError(t, err)
+	for _, path := range threads {
+		text, err := os.ReadFile(path)
+		if os.IsNotExist(err) {
+			continue // the thread has ended
+		}
+		require.NoError(t, err)
+		var ns int64
+		_, err = fmt.Sscan(string(text), &ns)
+		require.NoError(t, err)
+		sum += time.Duration(ns)
+	}
+	require.Positive(t, sum)
+	return sum
 }
 
 // TestSmallAtTheStart: an empty server takes little memory at once, and not only after a rest.

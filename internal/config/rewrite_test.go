@@ -7,9 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func TestRewrite(t *testing.T) {
@@ -74,8 +75,7 @@ func TestRewriteOfNothing(t *testing.T) {
 
 // Any configuration, written over any file, must be what is read at the next start.
 func TestRewriteRoundTrip(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		old := randomFile(r)

@@ -204,7 +204,7 @@ func TestBomb(t *testing.T) {
 	require.False(t, glob.Match([]byte(strings.Repeat("*a", 500)+"*[b-z]"), s, false))
 	require.True(t, glob.Match([]byte(strings.Repeat("*a", 500)+"*"), s, false))
 	require.False(t, glob.Match([]byte("*"+strings.Repeat("a", 2000)+"b"), s, false))
-	require.Less(t, time.Since(start), 5*time.Second)
+	require.Less(t, time.Since(start), time.Minute)
 }
 
 // slowMatch is Match as one would first write it: a star tries every end. depth is how many stars there were.

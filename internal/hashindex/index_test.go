@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 type thing struct {
@@ -42,8 +44,7 @@ func check(t *testing.T, x *things) {
 
 // TestIndex does random things to an index and to a map, with good hashes and with such as collide.
 func TestIndex(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	secret := maphash.MakeSeed()
 	hashes := []func(key string) uint32{

@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // decoded is what came of a byte stream: its commands, each as printable text, the error and what is left.
@@ -301,8 +302,7 @@ func TestNextAppends(t *testing.T) {
 // TestRandomCommands: commands of random bytes, fed in random pieces with random
 // stops, come out as they were.
 func TestRandomCommands(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 300 {
 		var in []byte

@@ -92,15 +92,22 @@ func moduleRoot() (string, error) {
 }
 
 // FreePort is a port for a program that cannot choose one by itself, or needs the same one again. It lies
-// below the ports that the system gives to connections: none takes it while the program is down.
+// below the ports that the system gives to connections: none takes it while the program is down. Until the
+// test ends its UDP port is taken, so that no other test on this machine, in whatever process, gets the same.
 func FreePort(t testing.TB) string {
 	t.Helper()
 	for range 100 {
 		port := strconv.Itoa(12000 + rand.IntN(20000))
+		reserved, err := net.ListenPacket("udp", "127.0.0.1:"+port)
+		if err != nil {
+			continue
+		}
 		if l, err := net.Listen("tcp", "127.0.0.1:"+port); err == nil {
 			require.NoError(t, l.Close())
+			t.Cleanup(func() { _ = reserved.Close() })
 			return port
 		}
+		_ = reserved.Close()
 	}
 	require.Fail(t, "there is no free port")
 	return ""

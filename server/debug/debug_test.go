@@ -30,7 +30,7 @@ func says(t *testing.T, conn net.Conn, line, want string) {
 	t.Helper()
 	_, err := io.WriteString(conn, line+"\r\n")
 	require.NoError(t, err)
-	require.NoError(t, conn.SetReadDeadline(time.Now().Add(10*time.Second)))
+	require.NoError(t, conn.SetReadDeadline(time.Now().Add(30*time.Second)))
 	got := make([]byte, len(want))
 	n, err := io.ReadFull(conn, got)
 	require.NoErrorf(t, err, "%s: %q instead of %q", line, got[:n], want)
@@ -181,7 +181,7 @@ func TestWordsOfDebug(t *testing.T) {
 		_, err = io.ReadFull(c, b)
 		require.NoError(t, err)
 		return string(b) == ":0\r\n"
-	}, 10*time.Second, 10*time.Millisecond)
+	}, 30*time.Second, 10*time.Millisecond)
 	says(t, c, "DEBUG nosuch", "-ERR unknown subcommand or wrong number of arguments for 'nosuch'. Try DEBUG HELP.\r\n")
 	says(t, c, "DEBUG help x", "-ERR unknown subcommand or wrong number of arguments for 'help'. Try DEBUG HELP.\r\n")
 	says(t, c, "DEBUG HELP", "*")

@@ -194,7 +194,7 @@ func TestWhoWaitsOverAReload(t *testing.T) {
 		other, r := p.dial()
 		_, err := io.WriteString(other, "LOCK door bob WAIT 20000\r\n")
 		require.NoError(t, err)
-		require.Eventually(t, func() bool { return strings.Contains(p.do("INFO", "locks"), "lock_waiters:1") }, 10*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { return strings.Contains(p.do("INFO", "locks"), "lock_waiters:1") }, 30*time.Second, time.Millisecond)
 		require.Equal(t, "+OK", p.do("DEBUG", how))
 		info := p.do("INFO", "locks")
 		require.Contains(t, info, "lock_waiters:1")

@@ -117,5 +117,5 @@ func TestPauseCron(t *testing.T) {
 	require.Equal(t, "+OK", p.do("DEBUG", "PAUSE-CRON", "0"))
 	clock.Advance(3 * time.Second)
 	saved := func() bool { _, err := os.Stat(filepath.Join(dir, "dump.rdb")); return err == nil }
-	require.Eventually(t, saved, 10*time.Second, time.Millisecond)
+	require.Eventually(t, saved, 30*time.Second, time.Millisecond)
 }

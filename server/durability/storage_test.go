@@ -20,7 +20,7 @@ func logs(c *config.Config) { c.AppendOnly, c.AppendFsync, c.DBFilename = true, 
 // eventually waits until something is so.
 func eventually(t *testing.T, is func() bool, what string) {
 	t.Helper()
-	require.Eventually(t, is, 10*time.Second, time.Millisecond, what)
+	require.Eventually(t, is, 30*time.Second, time.Millisecond, what)
 }
 
 // Who wrote, and who got something of it, wait for the log up to where it stands; and who comes later for

@@ -16,8 +16,7 @@ type listener struct{ subs Subscriptions[*listener] }
 
 // TestRegistryModel compares who listens to what with a model, over random subscriptions.
 func TestRegistryModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var p Registry[*listener]
 	type wish struct {

@@ -249,7 +249,7 @@ func TestOneThatReadsNothing(t *testing.T) {
 		_, end := transfer.bytes.bounds()
 		return behind > mostAhead && peers[1].taken == end && peers[2].taken == end
 	}
-	require.Eventually(t, read, 10*time.Second, time.Millisecond)
+	require.Eventually(t, read, 30*time.Second, time.Millisecond)
 	_, end := transfer.bytes.bounds()
 	require.LessOrEqual(t, end, whole+mostAhead+int64(len(piece)))
 	require.LessOrEqual(t, transfer.bytes.held(), mostAhead+len(piece)+(spareBlocks+1)*blockBytes)
@@ -257,6 +257,6 @@ func TestOneThatReadsNothing(t *testing.T) {
 
 	n.Left(stuck.of)
 	whole += pieces * int64(len(piece))
-	require.Eventually(t, func() bool { read(); return peers[1].taken == whole && peers[2].taken == whole }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { read(); return peers[1].taken == whole && peers[2].taken == whole }, 30*time.Second, time.Millisecond)
 	require.NoError(t, <-written)
 }

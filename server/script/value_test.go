@@ -4,12 +4,12 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	lua "github.com/yuin/gopher-lua"
 
 	"lockserver/internal/resp"
+	"lockserver/internal/testkit"
 )
 
 // TestNumbersForCommands: the wanted texts are those that a redis-server 7.4.1 echoes.
@@ -86,8 +86,7 @@ func writeRandom(r *rand.Rand, w *resp.Writer, depth int) {
 
 // TestRepliesForScripts: whatever a command can write is read to its end, and nothing behind it.
 func TestRepliesForScripts(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	state := lua.NewState(lua.Options{SkipOpenLibs: true})
 	defer state.Close()

@@ -14,8 +14,7 @@ import (
 
 // TestTableModel compares who is told of which key with a model, over random reads, changes and departures.
 func TestTableModel(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var table Table[int]
 	const clients, keys = 5, 12

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 )
 
@@ -40,8 +41,7 @@ func fill(t *testing.T, f *Filter, start, n uint64) {
 // Whatever was added is there, and of what was not no more is found than was agreed upon,
 // however often the filter grew.
 func TestErrorRate(t *testing.T) {
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	for _, p := range []Params{{0.1, 100, 2}, {0.01, 1000, 2}, {0.01, 1000, 1}, {0.05, 50, 4}, {0.01, 5000, 0}, {0.3, 1000, 0}} {
 		f, err := New(new(cow.Epoch), p)

@@ -3,9 +3,10 @@ package due
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 func (b *Bounds) check(t *testing.T) {
@@ -28,8 +29,7 @@ func (b *Bounds) check(t *testing.T) {
 
 // TestBounds does random things to bounds and to a map.
 func TestBounds(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	rng := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		var b Bounds

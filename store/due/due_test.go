@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // check is the queue's invariants.
@@ -21,8 +23,7 @@ func (q *Queue[T]) check(t *testing.T) {
 }
 
 func TestAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var q Queue[int]
 	model := map[*Item[int]]int64{}

@@ -7,16 +7,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 )
 
 func newRand(t testing.TB) *rand.Rand {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	return rand.New(rand.NewPCG(seed, 0))
 }
 

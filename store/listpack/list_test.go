@@ -8,9 +8,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // collect walks forward and returns what it met, spelled.
@@ -198,8 +199,7 @@ func randomElement(r *rand.Rand) []byte {
 }
 
 func TestModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		l, model := New(), [][]byte{}

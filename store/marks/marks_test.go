@@ -6,9 +6,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // check verifies the invariants of a set against what it should hold.
@@ -50,8 +51,7 @@ func TestEmpty(t *testing.T) {
 }
 
 func TestAgainstMap(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, size := range []int{1, 64, 65, 4096, 4097, 300_000} {
 		var s Set
@@ -85,8 +85,7 @@ func TestAgainstMap(t *testing.T) {
 
 // The set follows a dict whose last entry moves into the place of a deleted one.
 func TestMovesWithADict(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	var s Set
 	var dict []bool // by slot: marked

@@ -3,9 +3,10 @@ package renewals
 import (
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // check says that the invariants of some tables, which are all that keepers stand in, hold.
@@ -89,8 +90,7 @@ func (m *model) due(dueMS, untilMS int64, nextMS func(key int) int64) map[int]bo
 
 // TestTables does random things to tables and to models.
 func TestTables(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	keepers := []*Keeper{nil, {Of: "a"}, {Of: "b"}, {Of: "c"}}
 	tables, models := []*Table{{}, {}}, []*model{{of: map[int]Renewal{}}, {of: map[int]Renewal{}}}

@@ -4,15 +4,15 @@ import (
 	"maps"
 	"math/rand/v2"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
 )
 
 // TestArray does random things to an array and to a map.
 func TestArray(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for range 30 {
 		var a Array[int]

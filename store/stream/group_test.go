@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 )
 
@@ -72,8 +72,7 @@ func describeGroup(t *testing.T, g *Group) string {
 
 // Groups do what a map does, and what a cut has seen stays as it was.
 func TestGroupsAgainstModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	ep := new(cow.Epoch)
 	s := New(ep)

@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 	"lockserver/store/listpack"
 
@@ -251,8 +251,7 @@ func step(t require.TestingT, r *rand.Rand, ep *cow.Epoch, lim Limits, s *Stream
 }
 
 func TestModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 10 {
 		var ep cow.Epoch
@@ -292,8 +291,7 @@ func reload(t require.TestingT, s *Stream) *Stream {
 // A snapshot's view stays what it was while the stream changes, and reading it races
 // with nothing (go test -race).
 func TestViewsOfSnapshots(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var ep cow.Epoch
 	s, m := New(&ep), &model{}

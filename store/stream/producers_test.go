@@ -5,10 +5,10 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/internal/testkit"
 	"lockserver/store/cow"
 )
 
@@ -79,8 +79,7 @@ func checkProducers(t *testing.T, p *Producers, m *modelProducers) {
 
 // TestProducersModel plays random messages, at times that also go back, on a stream that cuts share.
 func TestProducersModel(t *testing.T) {
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
+	seed := testkit.Seed(t)
 	r := rand.New(rand.NewPCG(seed, 0))
 	var ep cow.Epoch
 	s, m := New(&ep), &modelProducers{limits: ProducerLimits{DurationS: 1, MaxSize: 3}}

@@ -57,7 +57,7 @@ func (j *collector) Append(unit []store.Effect) {
 // seedOf prints the seed with which the test can be repeated, as far as goroutines allow.
 func seedOf(t *testing.T) uint64 {
 	t.Helper()
-	seed := testkit.Seed(*seedFlag)
+	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)
 	return seed
 }

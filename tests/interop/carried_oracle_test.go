@@ -32,7 +32,7 @@ func cutOf(s told, rnd *rand.Rand) (cut int, ok bool) {
 
 func chance(t *testing.T) *rand.Rand {
 	t.Helper()
-	from := testkit.Seed(*seed)
+	from := testkit.SeedOr(*seed)
 	t.Logf("-seed %d", from)
 	return rand.New(rand.NewPCG(from, 0))
 }

@@ -56,7 +56,7 @@ func TestGoldenIsRedis(t *testing.T) {
 
 // TestRandomSequences plays sequences that nobody has seen on both servers.
 func TestRandomSequences(t *testing.T) {
-	from := testkit.Seed(*seed)
+	from := testkit.SeedOr(*seed)
 	t.Logf("-seed %d", from)
 	redis := testkit.StartRedis(t)
 	for round := range uint64(liveRounds) {

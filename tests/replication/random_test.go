@@ -124,7 +124,7 @@ func seedOf(t *testing.T) uint64 {
 	t.Helper()
 	s := os.Getenv("SEED")
 	if s == "" {
-		return testkit.Seed(0)
+		return testkit.SeedOr(0)
 	}
 	seed, err := strconv.ParseUint(s, 10, 64)
 	require.NoError(t, err)

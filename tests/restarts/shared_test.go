@@ -17,7 +17,7 @@ const sharers = 12
 // Whoever shared a lock when the server was killed shares it after the start, with the same token, the same
 // holds and a lease that ends at the same moment; who had gone does not.
 func TestSharedHoldersOutliveKills(t *testing.T) {
-	seed := testkit.Seed(*seedFlag)
+	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := child{Dir: t.TempDir(), StartMS: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC).UnixMilli(), Speed: 0, AppendOnly: true}

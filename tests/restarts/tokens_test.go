@@ -35,7 +35,7 @@ func checkReserved(t *testing.T, dir string, highest int64) {
 // every few milliseconds, so that the kill meets that, too. Sometimes there is a snapshot, with locks in it
 // that seem to be held for years, and sometimes it is gone.
 func TestTokensRiseOverKillsAndClocksSetBack(t *testing.T) {
-	seed := testkit.Seed(*seedFlag)
+	seed := testkit.SeedOr(*seedFlag)
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	dir := t.TempDir()
