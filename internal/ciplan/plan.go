@@ -43,7 +43,7 @@ func plan(suites []suite, c change) (jobs []job) {
 		case s.fast == "":
 		case touches(s.paths, c.files):
 			why = "touched"
-		case slices.ContainsFunc(c.turns, func(turn int) bool { return turn%shares == share[s.name] }):
+		case hasTurn(share, s.name, c.turns):
 			why = "its turn"
 		}
 		if why != "" && command != "" {
@@ -51,6 +51,12 @@ func plan(suites []suite, c change) (jobs []job) {
 		}
 	}
 	return jobs
+}
+
+// hasTurn reports whether a suite belongs to the share of one of the turns.
+func hasTurn(share map[string]int, name string, turns []int) bool {
+	of, rotated := share[name]
+	return rotated && slices.ContainsFunc(turns, func(turn int) bool { return turn%shares == of })
 }
 
 // isCode reports whether a change of the file can change what a program does. Pages and pictures cannot.
