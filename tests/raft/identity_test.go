@@ -39,13 +39,6 @@ func giveDisk(t *testing.T, p *fleet.Process) {
 	require.NoError(t, os.Rename(filepath.Join(p.Dir(), "raft.lost"), filepath.Join(p.Dir(), "raft")))
 }
 
-// logOf is a process' log.
-func logOf(t *testing.T, p *fleet.Process) string {
-	text, err := os.ReadFile(filepath.Join(p.Dir(), "log"))
-	require.NoError(t, err)
-	return string(text)
-}
-
 // never fails if something is so within a time in which it would be if it could.
 func never(t *testing.T, what string, is func() bool) {
 	t.Helper()
@@ -85,7 +78,7 @@ func TestTwoDisksAreLost(t *testing.T) {
 			waits := p.Field("raft_waiting")
 			return strings.Contains(waits, "c (") && strings.Contains(waits, "has the data of a group (id "+group+")")
 		})
-		require.Contains(t, logOf(t, p), "has the data of a group")
+		require.Contains(t, p.Log(), "has the data of a group")
 		require.NotEqual(t, "0", p.Field("raft_alarms"))
 	}
 	never(t, "one leads", func() bool {
@@ -97,7 +90,7 @@ func TestTwoDisksAreLost(t *testing.T) {
 		return false
 	})
 	eventually(t, "the third says who is refused", func() bool { return strings.Contains(c.Field("raft_alarm"), "disk of this member is new") })
-	require.Contains(t, logOf(t, c), "a member cannot be called")
+	require.Contains(t, c.Log(), "a member cannot be called")
 
 	a.Kill()
 	giveDisk(t, a)
@@ -136,7 +129,7 @@ func TestOneDiskIsLost(t *testing.T) {
 	require.Contains(t, leader.Try("LOCK.INFO", "door").String(), "alice")
 	eventually(t, "it is a voter again", func() bool { return roles(g.Leader(a, b, c))["follower"] == 2 })
 	require.NotEqual(t, was, b.Field("raft_incarnation"))
-	require.Contains(t, logOf(t, a)+logOf(t, c), "the disk of a member is another than the group knows")
+	require.Contains(t, a.Log()+c.Log(), "the disk of a member is another than the group knows")
 	leader = g.Settled()
 	g.Same(leader)
 	leader.Kill()
@@ -161,7 +154,7 @@ func TestAnotherGroupsDisk(t *testing.T) {
 	leader := g.Leader(g.Members[:2]...)
 	for _, p := range []*fleet.Process{leader, c} {
 		eventually(t, "it says so", func() bool { return strings.Contains(p.Field("raft_alarm"), "another group") })
-		require.Contains(t, logOf(t, p), "another group")
+		require.Contains(t, p.Log(), "another group")
 	}
 	refused := ""
 	for _, e := range leader.Try("RAFT", "MEMBERS").Elems {
