@@ -127,9 +127,11 @@ func TestOneDiskIsLost(t *testing.T) {
 	a.Launch()
 	leader := g.Leader(a, c)
 	require.Contains(t, leader.Try("LOCK.INFO", "door").String(), "alice")
+	eventually(t, "the leader finds the new disk", func() bool {
+		return strings.Contains(a.Log()+c.Log(), "the disk of a member is another than the group knows")
+	})
 	eventually(t, "it is a voter again", func() bool { return roles(g.Leader(a, b, c))["follower"] == 2 })
 	require.NotEqual(t, was, b.Field("raft_incarnation"))
-	require.Contains(t, a.Log()+c.Log(), "the disk of a member is another than the group knows")
 	leader = g.Settled()
 	g.Same(leader)
 	leader.Kill()
