@@ -47,7 +47,7 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 
 // asking makes a row what Redis says of RESTORE-ASKING.
 func asking(row commands.Row) commands.Row {
-	row.Group, row.SysCmd, row.Flags = commands.Server, true, row.Flags|commands.Asking
+	row.Group, row.SysCmd, row.Flags, row.Cats = commands.Server, true, row.Flags|commands.Asking, row.Cats|commands.CatKeyspace
 	return row
 }
 

@@ -71,7 +71,7 @@ func (m *model) renew(after []state, s state, op *operation, sp span) []state {
 		} else {
 			h.watch = 0
 		}
-		h.begin(lease, sp)
+		m.begin(h, lease, sp)
 	}
 	return append(after, s)
 }

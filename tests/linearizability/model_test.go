@@ -53,11 +53,11 @@ type model struct {
 	watchdogMS int64
 	// lateMS is how late the server's timers may be.
 	lateMS int64
-	lives  []life // by the number of the connection
+	// roundMS is how much later a lease may end because its beginning is rounded up: 1 if operations begin between
+	// milliseconds, 0 if not.
+	roundMS int64
+	lives   []life // by the number of the connection
 }
-
-// roundMS is how much later a lease may end because its beginning is rounded up to a millisecond.
-const roundMS = 1
 
 // span is the range of moments at which an operation can take effect.
 type span struct {
@@ -106,7 +106,7 @@ func (m *model) step(s state, op *operation) []state {
 	s.clone()
 	for _, l := range s.locks { // every lease so far began before this operation can have ended
 		for i := range l {
-			l[i].endHigh = min(l[i].endHigh, sp.toMS+roundMS+l[i].leaseMS)
+			l[i].endHigh = min(l[i].endHigh, sp.toMS+m.roundMS+l[i].leaseMS)
 		}
 	}
 	// What the operation finds: each lease that it looks at has ended, or has not.
@@ -263,13 +263,13 @@ func (m *model) take(s *state, key int, op *operation, token int64, sp span) boo
 	if h.watch = 0; lease == 0 {
 		lease, h.watch = m.watchdogMS, op.conn
 	}
-	h.begin(lease, sp)
+	m.begin(h, lease, sp)
 	return true
 }
 
 // begin sets a lease of so many milliseconds at a moment of a span.
-func (h *holding) begin(leaseMS int64, sp span) {
-	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+roundMS+leaseMS
+func (m *model) begin(h *holding, leaseMS int64, sp span) {
+	h.leaseMS, h.endLow, h.endHigh = leaseMS, sp.fromMS+leaseMS, sp.toMS+m.roundMS+leaseMS
 }
 
 // give makes token a new one; false: it is not above every one before.

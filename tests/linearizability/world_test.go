@@ -229,7 +229,7 @@ func (w *world) failed() bool {
 
 // model is what the history is held against.
 func (w *world) model() *model {
-	m := &model{watchdogMS: w.pace.watchdogMS, lateMS: w.pace.lateMS, lives: []life{{ever, ever}}}
+	m := &model{watchdogMS: w.pace.watchdogMS, lateMS: w.pace.lateMS, roundMS: 1, lives: []life{{ever, ever}}}
 	for _, c := range w.conns {
 		m.lives = append(m.lives, c.life())
 	}
