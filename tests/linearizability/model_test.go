@@ -53,8 +53,8 @@ type model struct {
 	watchdogMS int64
 	// lateMS is how late the server's timers may be.
 	lateMS int64
-	// roundMS is how much later a lease may end because its beginning is rounded up: 1 if operations begin between
-	// milliseconds, 0 if not.
+	// roundMS is how much later a lease may end because its beginning is rounded up: 1 if operations
+	// begin between milliseconds, 0 if not.
 	roundMS int64
 	lives   []life // by the number of the connection
 }
