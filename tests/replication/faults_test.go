@@ -116,6 +116,74 @@ func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) 
 	}), asked
 }
 
+// TestMasterThatHangs: a master that takes a connection and says nothing, or no more after its answer to so
+// many commands of the handshake, is given up after repl-timeout, and tried again. A new repl-timeout is in
+// force at once.
+func TestMasterThatHangs(t *testing.T) {
+	for _, setLater := range []bool{false, true} {
+		for answers := range 5 {
+			t.Run(fmt.Sprintf("%v after %d answers", setLater, answers), func(t *testing.T) {
+				t.Parallel()
+				asked := make(chan struct{}, 100)
+				addr := hangs(t, answers, asked)
+				directives := map[string]string{"repl-timeout": "1"}
+				if setLater {
+					directives["repl-timeout"] = "60"
+				}
+				replica := start(t, server.Options{EventLoops: true, Directives: directives})
+				replica.follow(addr)
+				<-asked
+				began := time.Now()
+				if setLater {
+					require.Equal(t, "+OK", replica.do("CONFIG SET repl-timeout 1"))
+				}
+				for range 2 {
+					select {
+					case <-asked:
+					case <-time.After(patience):
+						require.Fail(t, "it is not tried again")
+					}
+				}
+				require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond, "each try has its time")
+				require.Equal(t, "down", replica.info("master_link_status"))
+				master := start(t, server.Options{EventLoops: true})
+				replica.follow(master.addr)
+				inStep(t, master, replica)
+			})
+		}
+	}
+}
+
+// hangs starts a master that answers so many commands of each connection, and then no more. It tells asked of
+// each connection that has come so far.
+func hangs(t *testing.T, answers int, asked chan struct{}) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				in := bufio.NewReader(conn)
+				for range answers {
+					if _, err := in.ReadString('*'); err != nil {
+						return
+					}
+					_, _ = conn.Write([]byte("+OK\r\n"))
+				}
+				asked <- struct{}{}
+				_, _ = io.Copy(io.Discard, in)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
 // TestMasterSendsScripts: Redis 6 and older send SCRIPT LOAD and SCRIPT FLUSH, also in transactions, and
 // scripts that write. A replica runs them although its clients may not write. The link stays up.
 func TestMasterSendsScripts(t *testing.T) {
@@ -145,7 +213,7 @@ func TestMasterSendsScripts(t *testing.T) {
 }
 
 // TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, as any other command does.
-// An error that a script returns of its own accord is logged.
+// An error that a script returns is logged.
 func TestMasterSendsScriptsThatFail(t *testing.T) {
 	for script, log := range map[string]string{
 		"redis.call('set','foo','bar') return redis.call('incr','foo')":  "what the master has sent cannot be applied, all is fetched anew: eval: ERR value is not an integer",
