@@ -212,8 +212,8 @@ func TestMasterSendsScripts(t *testing.T) {
 	}
 }
 
-// TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, as any other command does.
-// An error that a script returns is logged.
+// TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, as other commands do. An
+// error that a script returns is logged.
 func TestMasterSendsScriptsThatFail(t *testing.T) {
 	for script, log := range map[string]string{
 		"redis.call('set','foo','bar') return redis.call('incr','foo')":  "what the master has sent cannot be applied, all is fetched anew: eval: ERR value is not an integer",
