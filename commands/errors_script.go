@@ -14,6 +14,7 @@ const (
 	ErrBusyFunction   Error = "BUSY Redis is busy running a script. You can only call FUNCTION KILL or SHUTDOWN NOSAVE."
 	ErrNoScriptRuns   Error = "NOTBUSY No scripts in execution right now."
 	ErrUnkillable     Error = "UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script termination or kill the server in a hard way using the SHUTDOWN NOSAVE command."
+	ErrMasterScript   Error = "UNKILLABLE The busy script was sent by a master instance in the context of replication and cannot be killed."
 	ErrScriptFlush    Error = "ERR SCRIPT FLUSH only support SYNC|ASYNC option"
 	ErrScriptDebug    Error = "ERR Use SCRIPT DEBUG YES/SYNC/NO"
 	ErrNoDebugger     Error = "ERR scripts cannot be debugged here"           // ours

@@ -417,6 +417,9 @@ func (ex *executor) nextMS() (int64, bool) {
 		at, ok = renewal, true
 	}
 	if !ex.endsThings() {
+		if own, has := ex.store.NextOwnMS(); has && ex.pausing.untilMS == 0 && !ex.expiryPaused && (!ok || own < at) {
+			at, ok = own, true
+		}
 		return at, ok
 	}
 	if key, has := ex.store.NextDeadlineMS(); has && !ex.expiryPaused && (!ok || key < at) {

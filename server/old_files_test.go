@@ -105,7 +105,8 @@ func TestGroupsOfOldStreams(t *testing.T) {
 }
 
 // TestLogsOfOldVersions: SCRIPT LOAD and SCRIPT FLUSH stand in the logs of Redis 6. What fails or changes
-// nothing is passed over, as in Redis; what is not known stops the start.
+// nothing is passed over, as in Redis; what is not known stops the start. min-replicas-to-write refuses no
+// write of a script in the log.
 func TestLogsOfOldVersions(t *testing.T) {
 	var log bytes.Buffer
 	srv := startOnFile(t, "script-load.aof", &log)
@@ -121,7 +122,10 @@ func TestLogsOfOldVersions(t *testing.T) {
 		{"SCRIPT FLUSH|SET foo bar", 0, "bar"},
 		{"MULTI|SCRIPT LOAD " + strings.ReplaceAll(code, " ", "_") + "|SET foo bar|EXEC", 0, "bar"},
 		{"SET foo bar|LPUSH foo x|GET foo|PING|SET foo baz", 3, "baz"},
-		{"SET foo bar|INCR foo|EVAL return_redis.call('incr','foo') 0", 1, "bar"},
+		{"SET foo bar|INCR foo|EVAL return_redis.call('incr','foo') 0", 2, "bar"},
+		{"EVAL redis.call('set','foo','bar')return_redis.call('incr','foo') 0", 1, "bar"},
+		{"EVAL redis.call('set','foo','bar')return_redis.pcall('incr','foo') 0", 0, "bar"},
+		{"SET foo bar|EVAL return_redis.call('newcommand','foo') 0", 0, ""},
 		{"SET foo bar|FUNCTION LOAD LUA lib code", 1, "bar"},
 		{"SET foo bar|EVALSHA 2fa2b029f72572e803ff55a09b1282699aecae6a 0", 0, ""},
 		{"SET foo bar NEWWORD", 0, ""},
@@ -146,8 +150,11 @@ func TestLogsOfOldVersions(t *testing.T) {
 			continue
 		}
 		log.Reset()
-		srv := startLogged(t, logged(dir, "always"), &log)
+		settings := logged(dir, "always")
+		settings.Replication.MinToWrite = 1
+		srv := startLogged(t, settings, &log)
 		require.Equal(t, c.want, client(t, srv).Do("GET", "foo").Str, c.log)
 		require.Equal(t, c.passed, strings.Count(log.String(), "a command was passed over"), "%s\n%s", c.log, log.String())
+		require.Equal(t, strings.Contains(c.log, "pcall"), strings.Contains(log.String(), "a script has replied an error"), "%s\n%s", c.log, log.String())
 	}
 }

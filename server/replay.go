@@ -49,7 +49,7 @@ type replayer struct {
 }
 
 func (ex *executor) newReplayer() *replayer {
-	s := &session{executor: ex, conn: nobody{}, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
+	s := &session{executor: ex, conn: nobody{}, obeyed: true, db: ex.store.DB(0), authenticated: true, loggedIn: true, user: acl.Everyone()}
 	s.out.Proto = 2
 	return &replayer{executor: ex, session: s,
 		settings: commands.Settings{MaxStringBytes: math.MaxInt64, LockWatchdogMS: ex.settings.LockWatchdogMS}}
@@ -86,7 +86,8 @@ func failsInRedis(row *commands.Row, err error) bool {
 		return row.Group == commands.Scripting
 	}
 	switch {
-	case text == commands.ErrSyntax, text == commands.ErrInternal, text == commands.ErrNoSuchScript:
+	case text == commands.ErrSyntax, text == commands.ErrInternal, text == commands.ErrNoSuchScript,
+		strings.HasPrefix(string(text), string(commands.ErrCallUnknown)):
 		return false
 	case strings.HasPrefix(string(text), "ERR wrong number of arguments"), strings.HasPrefix(string(text), "ERR unknown"):
 		return row.Group == commands.Scripting && row.Name == "load" // FUNCTION LOAD as 7.0's release candidates had it
@@ -125,6 +126,9 @@ func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 	ex.prepare(c, s, row, argv)
 	c.Settings, c.MayBlock = &r.settings, false
 	err := ex.contain(row, func() error { return row.Run(c) })
+	if err == nil && row.Group == commands.Scripting {
+		r.lookAtReply(row)
+	}
 	s.out.Buf = s.out.Buf[:0]
 	if cap(s.out.Buf) > batchOutput {
 		s.out.Buf = nil
@@ -133,6 +137,16 @@ func (r *replayer) run(row *commands.Row, argv [][]byte) error {
 		return fmt.Errorf("%s: %w", row.FullName(), err)
 	}
 	return nil
+}
+
+// lookAtReply logs that a script has replied an error of its own accord. The script has run to its end, as it
+// did when the command was written.
+func (r *replayer) lookAtReply(row *commands.Row) {
+	if reply := r.session.out.Buf; len(reply) > 0 && reply[0] == '-' {
+		if r.passed++; r.passed <= mostPassed {
+			r.executor.log.Warn("a script has replied an error", "command", row.FullName(), "reply", fmt.Sprintf("%.200q", reply[1:]))
+		}
+	}
 }
 
 // nobody is the connection of a session without a client.

@@ -96,6 +96,9 @@ func (h scriptHost) Lifts(row *commands.Row, argv [][]byte) bool {
 // RefusesWrites implements script.Host.
 func (h scriptHost) RefusesWrites() error { return h.executor.refusesWrite(commands.Write) }
 
+// Obeys implements script.Host.
+func (h scriptHost) Obeys(c *commands.Ctx) bool { return sessionOf(c).obeyed }
+
 // CountError implements script.Host.
 func (h scriptHost) CountError(text string) { h.executor.stats.Errors.Count(text) }
 

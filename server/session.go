@@ -98,6 +98,7 @@ type session struct {
 	confirmed  []byte
 	inboxBytes int
 	class      clientClass
+	obeyed     bool     // its commands come from the master or a log, and run whatever the state of the server
 	isMaster   bool     // it is no client, but the link to the master
 	monitors   bool     // MONITOR
 	tracker    *tracker // CLIENT TRACKING, nil while it is off

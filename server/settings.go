@@ -43,6 +43,7 @@ func (ex *executor) applyConfig() {
 	if ex.member != nil {
 		ex.guarded, ex.mayBeStale, ex.needsAcks = false, ex.follows, !ex.follows
 	}
+	ex.store.SetOwnDeadlines(ex.follows && ex.member == nil)
 	ex.gauge.Configure(ex.timing, c.SlowlogSlowerThanUS, c.LatencyMonitorThresholdMS)
 	ex.stats.Tracking, ex.stats.Percentiles = c.LatencyTracking, nil
 	for _, p := range c.LatencyPercentiles {

@@ -58,7 +58,12 @@ func (ex *executor) dueSlice() (more bool) {
 		ex.evict()
 		more = more || ex.evicting
 	}
-	if !ex.expiryPaused && ex.endsThings() {
+	switch {
+	case ex.expiryPaused || ex.pausing.untilMS != 0:
+	case ex.follows:
+		more = ex.store.ExpireOwn(dueBudget) || more
+		ex.endUnit()
+	default:
 		more = ex.expireDue(dueBudget) || more
 		ex.endUnit()
 	}

@@ -260,6 +260,7 @@ func (db *DB) drop() int {
 		q.RemoveAll(func(d *deadline) bool { return d.Of.space == old })
 	}
 	old.forgetAllHolds()
+	old.forgetOwn()
 	db.attach(db.store.newSpace())
 	if db.store.observer != nil {
 		db.store.observer.DatabaseChanged(db.id)

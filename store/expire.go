@@ -87,6 +87,9 @@ func (sp *space) expireFirst(budget int) (cost int) {
 
 // setDeadline gives the key of a slot its time; 0 takes it away.
 func (sp *space) setDeadline(slot int, atMS int64) {
+	if sp.ownKeys != nil || sp.store.ownDeadlines {
+		sp.noteOwn(slot, atMS)
+	}
 	wasMS := sp.keys.Side(slot)
 	if wasMS == atMS {
 		return

@@ -100,6 +100,9 @@ type Store struct {
 	frozenTime bool
 	// follows: overdue keys and fields are gone for who looks, and stay: see SetFollows.
 	follows bool
+	// own are the keys that have their deadlines from clients of a writable replica: see own.go.
+	ownDeadlines bool
+	own          due.Queue[timedKey]
 }
 
 // New returns an empty store of n databases (at least 1).
@@ -151,7 +154,8 @@ type space struct {
 	recent      int       // the slot of the key that was found last, or is expected next; may be any number
 	// holds are the alarms of the keys whose names begin with HoldsPrefix, each of which
 	// stands in the store's queue.
-	holds map[string]*deadline
+	holds   map[string]*deadline
+	ownKeys map[string]*deadline // the keys that stand in the store's queue own; nil: none
 }
 
 func (s *Store) newSpace() *space {

@@ -9,16 +9,19 @@ import (
 	"net"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"lockserver/internal/resp"
 )
 
-// dialled is a connection to the master, of which every read and write has its time.
+// dialled is a connection to the master. Every read and write has a deadline.
 type dialled struct {
 	net.Conn
-	in      *bufio.Reader
-	timeout time.Duration
+	in *bufio.Reader
+
+	mu      sync.Mutex
+	timeout time.Duration // repl-timeout
 }
 
 // readBytes is how much is read from the master at once.
@@ -26,8 +29,20 @@ const readBytes = 64 << 10
 
 // Read implements io.Reader: silence ends it.
 func (c *dialled) Read(b []byte) (int, error) {
+	c.mu.Lock()
 	_ = c.Conn.SetReadDeadline(time.Now().Add(c.timeout))
+	c.mu.Unlock()
 	return c.Conn.Read(b)
+}
+
+// setTimeout changes how long a read may wait, also for the read that waits now.
+func (c *dialled) setTimeout(timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timeout != timeout {
+		c.timeout = timeout
+		_ = c.Conn.SetReadDeadline(time.Now().Add(timeout))
+	}
 }
 
 // line reads a line without its end. Empty ones are signs of life.
@@ -111,7 +126,8 @@ func (l *link) try() error {
 	l.mu.Unlock()
 	n.host.Do(func() {
 		if stopped = l.stopped; !stopped {
-			l.state = handshake
+			l.state, l.dialled = handshake, c
+			l.retime()
 		}
 	})
 	if stopped {

@@ -45,6 +45,7 @@ type link struct {
 	failover  bool  // the next PSYNC is to make the other server a master
 	lastError string
 	disk      diskMarks
+	dialled   *dialled // the connection; nil: there is none
 
 	asks  bool          // the master asks replicas for us what they know (features.go)
 	wants atomic.Uint32 // what of that, as Features
@@ -128,12 +129,19 @@ func (l *link) down(err error) (ended bool) {
 	if l.downSince == 0 {
 		l.downSince = now
 	}
-	l.state = idle
+	l.state, l.dialled = idle, nil
 	if err != nil && err.Error() != l.lastError {
 		l.lastError = err.Error()
 		l.node.host.Log().Warn("the link to the master is down", "master", l.name(), "cause", err)
 	}
 	return false
+}
+
+// retime puts a new repl-timeout in force.
+func (l *link) retime() {
+	if l.dialled != nil {
+		l.dialled.setTimeout(time.Duration(l.node.config().TimeoutMS) * time.Millisecond)
+	}
 }
 
 func (l *link) name() string { return fmt.Sprintf("%s:%d", l.host, l.port) }

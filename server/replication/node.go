@@ -111,6 +111,9 @@ func (n *Node) Reconfigured() {
 	if n.recording {
 		n.stream.setKeep(n.config().BacklogBytes)
 	}
+	if n.link != nil {
+		n.link.retime()
+	}
 	n.countGood()
 }
 

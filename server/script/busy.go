@@ -72,6 +72,8 @@ func (e *Engine) kill(c *commands.Ctx, eval bool) error {
 	switch {
 	case run == nil:
 		return commands.ErrNoScriptRuns
+	case run.obeyed:
+		return commands.ErrMasterScript
 	case run.wrote:
 		return commands.ErrUnkillable
 	case run.eval != eval:

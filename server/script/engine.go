@@ -70,8 +70,9 @@ func (e *Engine) BusyError() error {
 	return commands.ErrBusyFunction
 }
 
-// KillUnlessWrote ends the busy script as SCRIPT KILL does. One that has written goes on to its end.
-func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote }
+// KillUnlessWrote ends the busy script as SCRIPT KILL does. A script that has written goes on to its end, and
+// so does one from the master or a log.
+func (e *Engine) KillUnlessWrote() { e.running.killed = !e.running.wrote && !e.running.obeyed }
 
 // Stop ends the running script at once, and every later one, for the server ends. It needs no lock.
 func (e *Engine) Stop() { e.stop.Store(true) }
@@ -93,7 +94,7 @@ func (e *Engine) admitEffect(row *commands.Row) error {
 	case run.wrote: // it goes on writing, whatever happens, so that it is never left half done
 		return nil
 	}
-	if flags&commands.Write != 0 {
+	if flags&commands.Write != 0 && !run.obeyed {
 		if err := e.host.RefusesWrites(); err != nil {
 			return err
 		}

@@ -33,6 +33,9 @@ type Host interface {
 
 	// RefusesWrites returns what keeps everybody from writing, nil if nothing does.
 	RefusesWrites() error
+	// Obeys reports whether the command comes from the master or from a log: what its script writes is not
+	// refused for the state of this server, and the script's failure is returned.
+	Obeys(c *commands.Ctx) bool
 	// Full reports whether memory was full, and no room could be made, when the client's command began.
 	Full() bool
 	// Loading reports whether the data is still being read from files.

@@ -66,6 +66,9 @@ func (h *testHost) Call(c *commands.Ctx) (failed bool, err error) {
 	return h.failed, err
 }
 
+// Obeys implements Host.
+func (h *testHost) Obeys(*commands.Ctx) bool { return false }
+
 // End implements Host.
 func (h *testHost) End(_ *commands.Ctx, stopped bool) {
 	h.ended++

@@ -21,6 +21,7 @@ type execution struct {
 	allowOOM bool
 	full     bool // memory was full at the start
 	wrote    bool // a command that writes was called
+	obeyed   bool // the master or a log has sent it
 
 	started time.Time // when the hook was first called, a moment after the beginning
 	yielded time.Time // when others last had their turn; zero: it is not busy
@@ -60,7 +61,7 @@ func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.LV
 	returned = true
 	if err != nil {
 		failure, counted := failureOf(run, err)
-		if !counted {
+		if !counted || run.obeyed {
 			return failure
 		}
 		c.Out.Error(failure.Error())
@@ -74,12 +75,15 @@ func (e *Engine) run(c *commands.Ctx, inv invocation, do func(vm *luaVM) (lua.LV
 
 // begin checks whether the script may run, and makes it the one that does.
 func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
-	full := e.host.Full()
-	if err := e.mayBegin(inv, full); err != nil {
-		return nil, err
+	obeyed := e.host.Obeys(c)
+	full := !obeyed && e.host.Full()
+	if !obeyed {
+		if err := e.mayBegin(inv, full); err != nil {
+			return nil, err
+		}
 	}
 	run := &e.spare
-	*run = execution{vm: inv.vm, ctx: c, name: inv.name, eval: inv.eval, full: full,
+	*run = execution{vm: inv.vm, ctx: c, name: inv.name, eval: inv.eval, full: full, obeyed: obeyed,
 		readOnly: inv.readOnly || inv.flags&noWrites != 0,
 		allowOOM: inv.flags&noShebang == 0 && inv.flags&allowOOM != 0}
 	caller := &e.caller

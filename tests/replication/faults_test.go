@@ -97,30 +97,155 @@ func TestMastersThatLie(t *testing.T) {
 	}
 }
 
-// TestMasterSendsScripts: Redis 6 and older send SCRIPT LOAD and SCRIPT FLUSH, also in transactions. The link
-// goes on, and the scripts are known.
-func TestMasterSendsScripts(t *testing.T) {
-	replica := start(t, server.Options{EventLoops: true})
-	var asked atomic.Int32
-	command := func(args ...string) (b string) {
-		b = fmt.Sprintf("*%d\r\n", len(args))
-		for _, a := range args {
-			b += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
-		}
-		return b
+// request is a command as a master sends it.
+func request(args ...string) (b string) {
+	b = fmt.Sprintf("*%d\r\n", len(args))
+	for _, a := range args {
+		b += fmt.Sprintf("$%d\r\n%s\r\n", len(a), a)
 	}
-	replica.follow(liar(t, func(conn net.Conn) {
+	return b
+}
+
+// sends starts a master that answers each synchronization with no data and these requests. asked counts the
+// synchronizations.
+func sends(t *testing.T, requests ...string) (addr string, asked *atomic.Int32) {
+	t.Helper()
+	asked = new(atomic.Int32)
+	return liar(t, func(conn net.Conn) {
 		asked.Add(1)
-		const code = "return redis.call('set','foo','bar')"
-		_, _ = conn.Write([]byte(empty + command("SELECT", "0") + command("SCRIPT", "LOAD", "return 1") + command("SCRIPT", "FLUSH") +
-			command("MULTI") + command("SCRIPT", "LOAD", code) + command("EXEC") +
-			command("SET", "foo", "bar")))
+		_, _ = conn.Write([]byte(empty + request("SELECT", "0") + strings.Join(requests, "")))
 		_, _ = io.Copy(io.Discard, conn)
-	}))
-	eventually(t, "all has come", func() bool { return replica.Do("GET", "foo").Str == "bar" })
-	require.EqualValues(t, 1, replica.Do("SCRIPT", "EXISTS", "2fa2b029f72572e803ff55a09b1282699aecae6a").Elems[0].Int)
+	}), asked
+}
+
+// TestMasterThatHangs: a master that takes a connection and says nothing, or no more after its answer to so
+// many commands of the handshake, is given up after repl-timeout, and tried again. A new repl-timeout is in
+// force at once.
+func TestMasterThatHangs(t *testing.T) {
+	for _, setLater := range []bool{false, true} {
+		for answers := range 5 {
+			t.Run(fmt.Sprintf("%v after %d answers", setLater, answers), func(t *testing.T) {
+				t.Parallel()
+				asked := make(chan struct{}, 100)
+				addr := hangs(t, answers, asked)
+				directives := map[string]string{"repl-timeout": "1"}
+				if setLater {
+					directives["repl-timeout"] = "60"
+				}
+				replica := start(t, server.Options{EventLoops: true, Directives: directives})
+				replica.follow(addr)
+				<-asked
+				began := time.Now()
+				if setLater {
+					require.Equal(t, "+OK", replica.do("CONFIG SET repl-timeout 1"))
+				}
+				for range 2 {
+					select {
+					case <-asked:
+					case <-time.After(patience):
+						require.Fail(t, "it is not tried again")
+					}
+				}
+				require.GreaterOrEqual(t, time.Since(began), 1900*time.Millisecond, "each try has its time")
+				require.Equal(t, "down", replica.info("master_link_status"))
+				master := start(t, server.Options{EventLoops: true})
+				replica.follow(master.addr)
+				inStep(t, master, replica)
+			})
+		}
+	}
+}
+
+// hangs starts a master that answers so many commands of each connection, and then no more. It tells asked of
+// each connection that has come so far.
+func hangs(t *testing.T, answers int, asked chan struct{}) (addr string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				in := bufio.NewReader(conn)
+				for range answers {
+					if _, err := in.ReadString('*'); err != nil {
+						return
+					}
+					_, _ = conn.Write([]byte("+OK\r\n"))
+				}
+				asked <- struct{}{}
+				_, _ = io.Copy(io.Discard, in)
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestMasterSendsScripts: Redis 6 and older send SCRIPT LOAD and SCRIPT FLUSH, also in transactions, and
+// scripts that write. A replica runs them although its clients may not write. The link stays up.
+func TestMasterSendsScripts(t *testing.T) {
+	const code = "return redis.call('set',KEYS[1],'bar')"
+	for name, directives := range map[string]map[string]string{
+		"read-only":    {},
+		"few replicas": {"replica-read-only": "no", "min-replicas-to-write": "1"},
+		"full":         {"replica-read-only": "no", "maxmemory": "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			replica := start(t, server.Options{EventLoops: true, Directives: directives})
+			require.Contains(t, []string{"+OK", "-NOREPLICAS Not enough good replicas to write.",
+				"-OOM command not allowed when used memory > 'maxmemory'."}, replica.do("SET mine 1"))
+			sha := "ee900cde039afee50faa62fd3387c19c9683d359"
+			addr, asked := sends(t, request("SCRIPT", "LOAD", "return 1"), request("SCRIPT", "FLUSH"),
+				request("MULTI"), request("SCRIPT", "LOAD", code), request("EXEC"),
+				request("EVALSHA", sha, "1", "foo"), request("EVAL", code, "1", "second"),
+				request("EVAL", "#!lua\n"+code, "1", "third"))
+			replica.follow(addr)
+			eventually(t, "all has come", func() bool { return replica.Do("GET", "third").Str == "bar" })
+			require.Equal(t, []string{`"bar"`, `"bar"`}, []string{replica.do("GET foo"), replica.do("GET second")})
+			require.EqualValues(t, 1, replica.Do("SCRIPT", "EXISTS", sha).Elems[0].Int)
+			require.Equal(t, "up", replica.info("master_link_status"))
+			require.EqualValues(t, 1, asked.Load(), "one synchronization")
+		})
+	}
+}
+
+// TestMasterSendsScriptsThatFail: a script that fails on the replica ends the link, as other commands do. An
+// error that a script returns is logged.
+func TestMasterSendsScriptsThatFail(t *testing.T) {
+	for script, log := range map[string]string{
+		"redis.call('set','foo','bar') return redis.call('incr','foo')":  "what the master has sent cannot be applied, all is fetched anew: eval: ERR value is not an integer",
+		"redis.call('set','foo','bar') return redis.pcall('incr','foo')": "a script has replied an error",
+		"redis.call('set','foo','bar') return nil + 1":                   "what the master has sent cannot be applied, all is fetched anew: eval: ERR user_script",
+	} {
+		replica, lines := startLogged(t)
+		addr, asked := sends(t, request("EVAL", script, "0"))
+		replica.follow(addr)
+		eventually(t, "it is logged", func() bool { return lines.times(log) > 0 })
+		if strings.Contains(script, "pcall") {
+			require.Equal(t, []string{`"bar"`, "up"}, []string{replica.do("GET foo"), replica.info("master_link_status")})
+			require.EqualValues(t, 1, asked.Load())
+		} else {
+			eventually(t, "it asks again", func() bool { return asked.Load() > 1 })
+		}
+	}
+}
+
+// TestMasterSendsSlowScript: clients are served while a script of the master is busy, and cannot end it.
+func TestMasterSendsSlowScript(t *testing.T) {
+	replica := start(t, server.Options{EventLoops: true, Directives: map[string]string{"busy-reply-threshold": "10"}})
+	const slow = "local from = os.clock() while os.clock() - from < 1 do end redis.call('set','foo','bar')"
+	addr, asked := sends(t, request("EVAL", slow, "0"))
+	replica.follow(addr)
+	const refusal = "-UNKILLABLE The busy script was sent by a master instance in the context of replication and cannot be killed."
+	eventually(t, "the script is busy", func() bool { return replica.do("SCRIPT KILL") == refusal })
+	eventually(t, "the script has ended", func() bool { return replica.Do("GET", "foo").Str == "bar" })
 	require.Equal(t, "up", replica.info("master_link_status"))
-	require.EqualValues(t, 1, asked.Load(), "one synchronization")
+	require.EqualValues(t, 1, asked.Load())
 }
 
 // empty is a synchronization with no data, behind which commands may stand.

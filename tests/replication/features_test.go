@@ -3,44 +3,13 @@
 package replication
 
 import (
-	"bytes"
-	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"lockserver/internal/testkit"
-	"lockserver/server"
 )
-
-// written is a log to look at.
-type written struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-// Write implements io.Writer.
-func (w *written) Write(b []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(b)
-}
-
-// times is how often a text stands there.
-func (w *written) times(text string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return bytes.Count(w.text.Bytes(), []byte(text))
-}
-
-// startLogged starts a lockserver whose log is looked at.
-func startLogged(t *testing.T) (*node, *written) {
-	t.Helper()
-	w := &written{}
-	return start(t, server.Options{EventLoops: true, Log: slog.New(slog.NewTextHandler(w, nil))}), w
-}
 
 // What a server writes when it ends a link for what its replica does not know.
 const notKnown = "closing a replica that does not know"

@@ -1,8 +1,10 @@
 package replication
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"strconv"
@@ -38,6 +40,33 @@ func start(t *testing.T, o server.Options) *node {
 	require.NoError(t, srv.Start())
 	t.Cleanup(func() { _ = srv.Close() })
 	return reach(t, srv.Addr().String())
+}
+
+// written is a log to look at.
+type written struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (w *written) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.text.Write(b)
+}
+
+// times is how often a text stands there.
+func (w *written) times(text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return bytes.Count(w.text.Bytes(), []byte(text))
+}
+
+// startLogged starts a lockserver whose log is looked at.
+func startLogged(t *testing.T) (*node, *written) {
+	t.Helper()
+	w := &written{}
+	return start(t, server.Options{EventLoops: true, Log: slog.New(slog.NewTextHandler(w, nil))}), w
 }
 
 // reach is a server at an address.

@@ -1,0 +1,40 @@
+package replication
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/server"
+)
+
+// TestOwnKeysExpire: keys that clients made in a writable replica are removed when their time comes. It does
+// not matter which command gave them their deadlines. Keys of the master stay until the master removes them,
+// also one that had its deadline from a client of the replica before.
+func TestOwnKeysExpire(t *testing.T) {
+	master := start(t, server.Options{EventLoops: true})
+	require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 0"))
+	replica := start(t, server.Options{EventLoops: true, Directives: map[string]string{"replica-read-only": "no"}})
+	replica.follow(master.addr)
+	inStep(t, master, replica)
+	for _, line := range []string{"SET set 1 PX 300", "SET expired 1", "PEXPIRE expired 300", "SADD old a", "PEXPIRE old 300", "RENAME old renamed",
+		"LOCK lock me PX 300", "SET later 1 PX 100", "PEXPIRE later 100000", "SET kept 1 PX 100", "PERSIST kept", "SET both 1 PX 300",
+		"SET copied 1 PX 300", "COPY copied copy", "SELECT 3", "SET elsewhere 1 PX 300", "SELECT 0"} {
+		require.False(t, strings.HasPrefix(replica.do(line), "-"), line)
+	}
+	require.Equal(t, "+OK", master.do("SET masters 1 PX 200"))
+	require.Equal(t, "+OK", master.do("SET both 1 PX 600"))
+	require.Equal(t, "1", master.do("WAIT 1 10000"))
+	keys := func() string {
+		return replica.do("DBSIZE") + replica.info("db3")
+	}
+	eventually(t, "the keys have gone", func() bool { return keys() == "4" })
+	require.Equal(t, "2", replica.do("EXISTS later kept"))
+	time.Sleep(400 * time.Millisecond)
+	require.Equal(t, "4", keys(), "the master's keys stay")
+	require.Equal(t, "0", replica.do("EXISTS masters both"), "and are not found")
+	require.Equal(t, "+OK", master.do("DEBUG SET-ACTIVE-EXPIRE 1"))
+	eventually(t, "the master has removed them", func() bool { return keys() == "2" })
+}
