@@ -35,6 +35,7 @@ type native struct {
 // a snapshot and saves its own.
 func startNative(t *testing.T, dir string, now time.Time) *native {
 	t.Helper()
+	now = now.Truncate(time.Millisecond) // between milliseconds the end of a lease is rounded up
 	n := &native{t: t, clock: server.NewManualClock(now), owners: map[string]*testkit.Client{}, ids: map[string]string{}}
 	c := config.Default()
 	c.Port, c.Save, c.DBFilename = 0, nil, ""
