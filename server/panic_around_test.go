@@ -60,6 +60,12 @@ func (l *logOf) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
+func (l *logOf) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 func (l *logOf) count(what string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -100,7 +106,7 @@ func TestPanicAroundCommands(t *testing.T) {
 			require.NoError(t, holder.Conn().SetReadDeadline(time.Now().Add(soon)))
 			_, err := io.Copy(io.Discard, holder.Conn())
 			require.NotErrorIs(t, err, os.ErrDeadlineExceeded, "it is closed")
-			require.Equal(t, i+1, log.count("a connection panicked"), log.text.String())
+			require.Equal(t, i+1, log.count("a connection panicked"), log.String())
 			testkit.Dial(t, dial).Do("LOCK.FORCE", "k")
 			require.Positive(t, next.Receive().Int)
 			require.Equal(t, "+OK", next.Do("SET", "a", "2").String())
@@ -122,7 +128,7 @@ func TestPanicWhileLookingAhead(t *testing.T) {
 				arrayOf(c.Pipeline([][]string{{"SELECT", "1"}, {"SET", "k", "v"}, {"GET", "l"}, {"GET"}, {"GET", "l"}, {"DEL", "k"}})))
 			require.Equal(t, "+OK", c.Do("SPOIL", "ahead").String())
 		}
-		require.Equal(t, 1, log.count("a connection panicked"), log.text.String())
+		require.Equal(t, 1, log.count("a connection panicked"), log.String())
 	})
 }
 
@@ -146,7 +152,7 @@ func TestPanicWhileSendingAGrant(t *testing.T) {
 		require.EqualValues(t, 1, holder.Do("UNLOCK", "k", "holder").Int)
 		require.Positive(t, next.Receive().Int)
 		awaitClosed(t, spoilt.Conn())
-		require.Equal(t, 1, log.count("a connection panicked"), log.text.String())
+		require.Equal(t, 1, log.count("a connection panicked"), log.String())
 	})
 }
 
