@@ -87,8 +87,9 @@ type Clock = clock.Clock
 // do nothing by themselves: Advance carries out what falls due, in order, before it returns.
 type ManualClock = clock.Manual
 
-// NewManualClock returns a clock that shows t.
-func NewManualClock(t time.Time) *ManualClock { return clock.NewManual(t) }
+// NewManualClock returns a clock that shows t, cut to whole milliseconds. A lease that begins at a whole
+// millisecond ends exactly when its time has passed; the end of others is rounded up.
+func NewManualClock(t time.Time) *ManualClock { return clock.NewManual(t.Truncate(time.Millisecond)) }
 
 // errNoDir is returned where something is to be kept, but not where.
 var errNoDir = errors.New("AppendOnly and Save need a Dir to keep files in")

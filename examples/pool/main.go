@@ -90,6 +90,19 @@ func run(ctx context.Context, args []string, out io.Writer) int {
 	return 0
 }
 
+// connect returns a client of the group. A group that elects another leader at this moment answers
+// CLUSTERDOWN, so it tries again, for up to a minute.
+func connect(ctx context.Context, rdb *redis.ClusterClient) (*client.Client, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		c, err := client.NewCluster(rdb, client.Name("pool"))
+		if err == nil || !pause(ctx, lookEvery) {
+			return c, err
+		}
+	}
+}
+
 // play has the workers work while servers are killed.
 func (o options) play(ctx context.Context, h *history) error {
 	var own *group
@@ -113,7 +126,7 @@ func (o options) play(ctx context.Context, h *history) error {
 	// It finds the leader as that of a cluster; package client does the rest.
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addresses, ReadTimeout: 3 * time.Second, ClusterStateReloadInterval: time.Second})
 	defer func() { _ = rdb.Close() }()
-	c, err := client.NewCluster(rdb, client.Name("pool"))
+	c, err := connect(ctx, rdb)
 	if err != nil {
 		return err
 	}

@@ -32,7 +32,10 @@ func main() {
 	}
 	for _, j := range plan(table(), c) {
 		place := "beside"
-		if j.alone {
+		switch {
+		case j.left:
+			place = "left"
+		case j.alone:
 			place = "alone"
 		}
 		fmt.Printf("%s\t%s\t%s\n", place, j.command, j.why)

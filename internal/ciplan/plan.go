@@ -8,11 +8,24 @@ import (
 // shares is how many consecutive runs of the fast tier take to run every suite at least once.
 const shares = 5
 
+// budget bounds the fast tier: about how many seconds it takes on two cores. A change that touches more suites than
+// fit leaves the last ones of the table to the full tier.
+const budget = 1800
+
 // job is one command of a run.
 type job struct {
 	name, command string
 	alone         bool
 	why           string
+	left          bool // it does not fit into the budget, and does not run
+}
+
+// cost is about how many seconds a suite takes of a run: two run at a time, unless it runs alone.
+func (s *suite) cost() int {
+	if s.alone {
+		return s.seconds
+	}
+	return (s.seconds + 1) / 2
 }
 
 // change is what a run is for.
@@ -24,6 +37,12 @@ type change struct {
 
 // plan returns the commands to run for a change, in the order of the table.
 func plan(suites []suite, c change) (jobs []job) {
+	spent := 0
+	for _, s := range suites {
+		if s.always {
+			spent += s.cost()
+		}
+	}
 	docsOnly := c.files != nil && !slices.ContainsFunc(c.files, isCode)
 	share := deal(suites)
 	for _, s := range suites {
@@ -46,9 +65,17 @@ func plan(suites []suite, c change) (jobs []job) {
 		case hasTurn(share, s.name, c.turns):
 			why = "its turn"
 		}
-		if why != "" && command != "" {
-			jobs = append(jobs, job{name: s.name, command: command, alone: s.alone, why: why})
+		if why == "" || command == "" {
+			continue
 		}
+		j := job{name: s.name, command: command, alone: s.alone, why: why}
+		if !c.full && !s.always && !docsOnly {
+			j.left = spent+s.cost() > budget
+		}
+		if !j.left && !s.always {
+			spent += s.cost()
+		}
+		jobs = append(jobs, j)
 	}
 	return jobs
 }

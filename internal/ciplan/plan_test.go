@@ -35,7 +35,7 @@ func TestPlanOfAChange(t *testing.T) {
 		{"a page in testdata is code", change{files: []string{"internal/config/testdata/a.txt"}}, append(always, "diff")},
 		{"the console", change{files: []string{"admin/console/page.go"}}, append(always, "race", "metrics", "console")},
 		{"the raft engine", change{files: []string{"server/raft/engine/log.go"}},
-			append(always, "race", "busy", "simulation", "diff", "clients-go", "hostile", "raft")},
+			append(always, "race", "busy", "simulation", "diff", "raft", "clients-go", "hostile")},
 	} {
 		require.Equal(t, c.want, names(plan(table(), c.change)), c.name)
 	}
@@ -46,13 +46,41 @@ func TestPlanOfAChange(t *testing.T) {
 	require.Contains(t, names(plan(table(), change{})), "migration", "with nothing known of the change everything runs")
 }
 
+// TestBudget: a change of everything does not run everything. What does not fit is named, and it is never what
+// every change runs.
+func TestBudget(t *testing.T) {
+	spent, left := 0, 0
+	of := map[string]suite{}
+	for _, s := range table() {
+		of[s.name] = s
+	}
+	for _, j := range plan(table(), change{}) {
+		s := of[j.name]
+		if j.left {
+			left++
+			require.False(t, s.always, j.name)
+			continue
+		}
+		spent += s.cost()
+	}
+	require.Positive(t, left)
+	require.LessOrEqual(t, spent, budget)
+	require.Greater(t, spent, budget*9/10)
+	for _, j := range plan(table(), change{full: true}) {
+		require.False(t, j.left, "the full tier runs %s", j.name)
+	}
+}
+
 // TestFiveRunsCoverEverySuite: whichever five turns follow each other, each suite of the fast tier has
 // its turn.
 func TestFiveRunsCoverEverySuite(t *testing.T) {
 	for first := range 12 {
 		var ran []string
 		for turn := first; turn < first+shares; turn++ {
-			ran = append(ran, names(plan(table(), change{files: []string{"LICENSE"}, turns: []int{turn}}))...)
+			for _, j := range plan(table(), change{files: []string{"LICENSE"}, turns: []int{turn}}) {
+				require.False(t, j.left, "share %d is too long: %s", turn%shares, j.name)
+				ran = append(ran, j.name)
+			}
 		}
 		for _, s := range table() {
 			if s.fast != "" && !s.docs {

@@ -38,7 +38,8 @@ func (c *Adjustable) Attach(w Watcher) { Attach(&c.stepped, w) }
 // Detach ends what Attach began.
 func (c *Adjustable) Detach(w Watcher) { Detach(&c.stepped, w) }
 
-// Freeze makes it stand still, where it is.
+// Freeze makes it stand still at the next whole millisecond. A lease that begins then ends exactly when its
+// time has passed: between milliseconds its end would be rounded up.
 func (c *Adjustable) Freeze() {
 	c.change.Lock()
 	defer c.change.Unlock()
@@ -47,7 +48,7 @@ func (c *Adjustable) Freeze() {
 
 func (c *Adjustable) freeze() {
 	if !c.frozen.Load() {
-		c.stepped.Set(time.UnixMicro(c.NowUS()))
+		c.stepped.Set(time.UnixMilli((c.NowUS() + 999) / 1000))
 		c.frozen.Store(true)
 	}
 }
