@@ -8,8 +8,8 @@ import (
 // shares is how many consecutive runs of the fast tier take to run every suite at least once.
 const shares = 5
 
-// budget bounds the fast tier: about how many seconds it takes on two cores. A change that touches more suites than
-// fit leaves the last ones of the table to the full tier.
+// budget bounds the fast tier: about how many seconds it takes on two cores. A change that touches more
+// suites than fit leaves the last ones of the table to the full tier.
 const budget = 1800
 
 // job is one command of a run.

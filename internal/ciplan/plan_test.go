@@ -46,8 +46,8 @@ func TestPlanOfAChange(t *testing.T) {
 	require.Contains(t, names(plan(table(), change{})), "migration", "with nothing known of the change everything runs")
 }
 
-// TestBudget: a change of everything does not run everything. What does not fit is named, and it is never what
-// every change runs.
+// TestBudget: a change of everything does not run everything. What does not fit is named, and it is never
+// what every change runs.
 func TestBudget(t *testing.T) {
 	spent, left := 0, 0
 	of := map[string]suite{}
