@@ -91,8 +91,8 @@ func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
 	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping"  // which Sentinels are asked, to see whether they live
-	if s.executor.member != nil && flags.Has(commands.MayReplicate) { // a script without keys may touch any
-		call.Reads, call.Stale = true, false
+	if s.executor.member != nil && row.Flags.Has(commands.MayReplicate) { // a script without keys may touch any
+		call.Reads, call.Write, call.Stale = true, false, false
 	}
 	if !row.Flags.Has(commands.RunsQueue) {
 		if s.executor.member != nil && row.Flags.Has(commands.UsesPubSub|commands.MayReplicate) && len(argv) > 1 {
