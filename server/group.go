@@ -90,7 +90,7 @@ func (s *session) redirectInScript(row *commands.Row, argv [][]byte) error {
 // callOf is a command as the group looks at it.
 func (s *session) callOf(row *commands.Row, argv [][]byte, flags commands.Flags) (call topology.Call) {
 	call.Write, call.Reads = flags.Has(commands.Write), flags.Has(commands.ReadOnly)
-	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping"  // which Sentinels are asked, to see whether they live
+	call.Stale = row.Flags.Has(commands.Stale) || row.Name == "ping"      // which Sentinels are asked, to see whether they live
 	if s.executor.member != nil && row.Flags.Has(commands.MayReplicate) { // a script without keys may touch any
 		call.Reads, call.Write, call.Stale = true, false, false
 	}
