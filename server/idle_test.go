@@ -95,6 +95,7 @@ func TestSlowReaderIsNotIdle(t *testing.T) {
 		admin := client(t, srv)
 		admin.Do("CONFIG", "SET", "timeout", "10")
 		admin.Close()
+		eventually(t, func() bool { return srv.connected() == 1 }, "the server has seen that the admin is gone")
 		// Of small records, which those of TLS are, systems hold megabytes more than were read.
 		told := srv.SecureAddr() == nil
 		for round := 0; round < 4 && (told || round == 0); round++ {
