@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -61,17 +63,57 @@ var build = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "lockserver")
+	name := "lockserver"
 	if runtime.GOOS == "windows" {
-		path += ".exe"
+		name += ".exe"
 	}
-	cmd := exec.Command("go", "build", "-o", path, "./cmd/lockserver")
-	cmd.Dir = root
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	path := filepath.Join(dir, name)
+	if err := buildOnce(root, filepath.Join(root, "bin", "testkit"), name, path); err != nil {
+		return "", fmt.Errorf("build the program: %w", err)
 	}
 	return path, nil
 })
+
+// buildOnce builds the program in the directory shared, which all test binaries of a checkout use, and links
+// it to path. The go command sees from the build ID of the file there that it is up to date, and does not
+// link it again: only the first test binary waits for the linker. A later build replaces the file in shared
+// and leaves path alone.
+func buildOnce(root, shared, name, path string) error {
+	if err := os.MkdirAll(shared, 0o755); err != nil {
+		return err
+	}
+	defer inTurn(root)()
+	built := filepath.Join(shared, name)
+	cmd := exec.Command("go", "build", "-o", built, "./cmd/lockserver")
+	cmd.Dir = root
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w\n%s", err, out)
+	}
+	if os.Link(built, path) == nil {
+		return nil
+	}
+	program, err := os.ReadFile(built) // the file system of temporary files is another one
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, program, 0o755)
+}
+
+// inTurn waits until no other test binary builds the program of this checkout, and returns a function that
+// lets the next one build. The lock is a UDP port that follows from the name of the checkout. A port is free
+// when the process that holds it has ended. If an unrelated program has the port, the build
+// goes on after two minutes: it may then happen twice.
+func inTurn(root string) (done func()) {
+	name := fnv.New32a()
+	_, _ = name.Write([]byte(root))
+	address := fmt.Sprintf("127.0.0.1:%d", 11000+name.Sum32()%1000)
+	for began := time.Now(); time.Since(began) < 2*time.Minute; time.Sleep(20 * time.Millisecond) {
+		if lock, err := net.ListenPacket("udp", address); err == nil {
+			return func() { _ = lock.Close() }
+		}
+	}
+	return func() {}
+}
 
 // moduleRoot is the directory of this module, above that of the test, which may belong to another module.
 func moduleRoot() (string, error) {
