@@ -21,8 +21,7 @@ const maxFew = 32
 // and at and order hold the same.
 type times struct {
 	few   []fieldTime // by time
-	at    *btree.Map[string, int64]
-	order *btree.BTreeG[fieldTime]
+	trees any         // a *timeTrees, nil with few; package stream says why the field has no type
 	alarm any
 	quiet bool // SetQuiet
 	// room is few's for the one deadline that most hashes with any have, and name that of its field, which
@@ -30,6 +29,23 @@ type times struct {
 	room [1]fieldTime
 	name [32]byte
 }
+
+// timeTrees are the deadlines of many fields: at by field, order by time.
+type timeTrees struct {
+	at    *btree.Map[string, int64]
+	order *btree.BTreeG[fieldTime]
+}
+
+// byField returns the deadlines by field, nil if they are few.
+func byField(t *times) *btree.Map[string, int64] {
+	if trees, many := t.trees.(*timeTrees); many {
+		return trees.at
+	}
+	return nil
+}
+
+// byTime returns the deadlines by time. They are many.
+func byTime(t *times) *btree.BTreeG[fieldTime] { return t.trees.(*timeTrees).order }
 
 // first makes the field, if its name fits, the first of times without any: a view of the name that stays.
 func (t *times) first(field []byte) (name string) {
@@ -62,7 +78,7 @@ func (s *Spare) take() *times {
 // Keep takes what a hash that has gone has no use for any more. No snapshot may hold it.
 func (s *Spare) Keep(h *Hash) {
 	t := h.times()
-	if t == nil || t.at != nil || t.alarm != nil || len(s.times) >= mostSpare {
+	if t == nil || t.trees != nil || t.alarm != nil || len(s.times) >= mostSpare {
 		return
 	}
 	if h.full().times = nil; cap(t.few) == len(t.room) {
@@ -90,16 +106,16 @@ func (a fieldTime) compare(b fieldTime) int {
 func earlier(a, b fieldTime) bool { return a.compare(b) < 0 }
 
 func (t *times) len() int {
-	if t.at != nil {
-		return t.at.Len()
+	if t.trees != nil {
+		return byField(t).Len()
 	}
 	return len(t.few)
 }
 
 // get returns the deadline of a field, 0 if it has none.
 func (t *times) get(field string) int64 {
-	if t.at != nil {
-		atMS, _ := t.at.Get(field)
+	if t.trees != nil {
+		atMS, _ := byField(t).Get(field)
 		return atMS
 	}
 	if i := t.find(field); i >= 0 {
@@ -116,44 +132,43 @@ func (t *times) find(field string) int {
 // set gives a field a deadline. The string is kept.
 func (t *times) set(field string, atMS int64) {
 	switch {
-	case t.at == nil && len(t.few) == 0:
+	case t.trees == nil && len(t.few) == 0:
 		t.few = append(t.few, fieldTime{atMS, field})
 		return
-	case t.at == nil && len(t.few) < maxFew, t.find(field) >= 0:
+	case t.trees == nil && len(t.few) < maxFew, t.find(field) >= 0:
 		t.removeFew(field)
 		e := fieldTime{atMS, field}
 		i, _ := slices.BinarySearchFunc(t.few, e, fieldTime.compare)
 		t.few = slices.Insert(t.few, i, e)
 		return
 	}
-	if t.at == nil {
+	if t.trees == nil {
 		t.plant()
 	}
-	if old, had := t.at.Set(field, atMS); had {
-		t.order.Delete(fieldTime{old, field})
+	if old, had := byField(t).Set(field, atMS); had {
+		byTime(t).Delete(fieldTime{old, field})
 	}
-	t.order.Set(fieldTime{atMS, field})
+	byTime(t).Set(fieldTime{atMS, field})
 }
 
 // plant turns the slice into trees.
 func (t *times) plant() {
-	t.at = btree.NewMap[string, int64](0)
-	t.order = btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})
+	t.trees = &timeTrees{btree.NewMap[string, int64](0), btree.NewBTreeGOptions(earlier, btree.Options{NoLocks: true})}
 	for _, e := range t.few {
-		t.at.Set(e.field, e.atMS)
-		t.order.Set(e)
+		byField(t).Set(e.field, e.atMS)
+		byTime(t).Set(e)
 	}
 	t.few = nil
 }
 
 // remove takes a field's deadline away and reports whether it had one.
 func (t *times) remove(field string) bool {
-	if t.at == nil {
+	if t.trees == nil {
 		return t.removeFew(field)
 	}
-	atMS, had := t.at.Delete(field)
+	atMS, had := byField(t).Delete(field)
 	if had {
-		t.order.Delete(fieldTime{atMS, field})
+		byTime(t).Delete(fieldTime{atMS, field})
 	}
 	return had
 }
@@ -169,8 +184,8 @@ func (t *times) removeFew(field string) bool {
 
 // earliest returns the field that dies first; false if none has a deadline.
 func (t *times) earliest() (fieldTime, bool) {
-	if t.at != nil {
-		return t.order.Min()
+	if t.trees != nil {
+		return byTime(t).Min()
 	}
 	if len(t.few) == 0 {
 		return fieldTime{}, false
@@ -180,8 +195,8 @@ func (t *times) earliest() (fieldTime, bool) {
 
 // latest returns the field that dies last; false if none has a deadline.
 func (t *times) latest() (fieldTime, bool) {
-	if t.at != nil {
-		return t.order.Max()
+	if t.trees != nil {
+		return byTime(t).Max()
 	}
 	if len(t.few) == 0 {
 		return fieldTime{}, false
@@ -195,8 +210,8 @@ func (t *times) each(fn func(field string, atMS int64)) {
 	for _, e := range t.few {
 		fn(e.field, e.atMS)
 	}
-	if t.at != nil {
-		t.at.Scan(func(field string, atMS int64) bool {
+	if t.trees != nil {
+		byField(t).Scan(func(field string, atMS int64) bool {
 			fn(field, atMS)
 			return true
 		})
@@ -205,9 +220,9 @@ func (t *times) each(fn func(field string, atMS int64)) {
 
 // clone returns the times for writing; t remains for a snapshot.
 func (t *times) clone() *times {
-	c := &times{few: slices.Clone(t.few), order: t.order, alarm: t.alarm, quiet: t.quiet}
-	if t.at != nil {
-		c.at = t.at.Copy()
+	c := &times{few: slices.Clone(t.few), alarm: t.alarm, quiet: t.quiet}
+	if t.trees != nil {
+		c.trees = &timeTrees{byField(t).Copy(), byTime(t)}
 	}
 	return c
 }

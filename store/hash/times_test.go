@@ -54,8 +54,8 @@ func checkTimes(t testing.TB, h *Edit, want map[string]int64) {
 	}
 	require.Equal(t, len(want) > 0 && len(want) == h.Len(), h.AllOverdue(last))
 	require.False(t, h.AllOverdue(last-1))
-	if ts := h.times(); ts != nil && ts.at != nil {
-		require.Equal(t, ts.at.Len(), ts.order.Len())
+	if ts := h.times(); ts != nil && ts.trees != nil {
+		require.Equal(t, byField(ts).Len(), byTime(ts).Len())
 		require.Empty(t, ts.few)
 	}
 }
@@ -120,7 +120,7 @@ func TestManyTimes(t *testing.T) {
 		name := fmt.Append(nil, "f", i)
 		h.Set(limits, name, []byte("v"))
 		require.True(t, h.SetDeadline(name, int64(1000-i)))
-		require.Equal(t, i < maxFew, h.times().at == nil)
+		require.Equal(t, i < maxFew, h.times().trees == nil)
 		field, atMS, _ := h.FirstDeadline()
 		require.Equal(t, string(name), field)
 		require.Equal(t, int64(1000-i), atMS)

@@ -20,16 +20,22 @@ type Group struct {
 	epoch *cow.Epoch
 	stamp uint64
 
-	name      string
-	last      ID
-	read      int64 // entries of the stream's whole history up to last, or UnknownRead
-	pending   *btree.BTreeG[Pending]
-	byTime    *btree.BTreeG[heldSince] // nil until OrderByTime
-	consumers []*Consumer              // by name
-	byNumber  map[uint32]*Consumer
-	number    uint32 // the last consumer's that was added
+	name        string
+	last        ID
+	read        int64       // entries of the stream's whole history up to last, or UnknownRead
+	pendingTree any         // see pendingOf
+	timeTree    any         // see timesOf; nil until OrderByTime
+	consumers   []*Consumer // by name
+	byNumber    map[uint32]*Consumer
+	number      uint32 // the last consumer's that was added
 	hints
 }
+
+// pendingOf returns the tree of what is pending, by ID. nodesOf says why the field has no type.
+func pendingOf(g *Group) *btree.BTreeG[Pending] { return g.pendingTree.(*btree.BTreeG[Pending]) }
+
+// timesOf returns the tree of what is pending, delivered longest ago first.
+func timesOf(g *Group) *btree.BTreeG[heldSince] { return g.timeTree.(*btree.BTreeG[heldSince]) }
 
 // hints are where in a tree of what is pending the last entry was put and taken out: the next one is mostly
 // beside it, which spares most of the search.
@@ -37,14 +43,17 @@ type hints struct{ given, acked btree.PathHint }
 
 // Consumer is a member of a group.
 type Consumer struct {
-	name    string
-	number  uint32 // what Pending names it by
-	pending *btree.BTreeG[ID]
+	name        string
+	number      uint32 // what Pending names it by
+	pendingTree any    // see ownOf
 	hints
 	// SeenMS is when the consumer last asked for something, ActiveMS when it last got something (-1:
 	// never), in milliseconds since 1970.
 	SeenMS, ActiveMS int64
 }
+
+// ownOf returns the tree of what is pending of the consumer, by ID.
+func ownOf(c *Consumer) *btree.BTreeG[ID] { return c.pendingTree.(*btree.BTreeG[ID]) }
 
 // Pending is an entry that was delivered and not acknowledged. The entry itself may be gone from the stream.
 type Pending struct {
@@ -68,7 +77,7 @@ func newTree[T any](less func(a, b T) bool) *btree.BTreeG[T] {
 }
 
 func newGroup(ep *cow.Epoch, name string, last ID, read int64) *Group {
-	return &Group{epoch: ep, stamp: ep.Now(), name: name, last: last, read: read, pending: newTree(pendingLess),
+	return &Group{epoch: ep, stamp: ep.Now(), name: name, last: last, read: read, pendingTree: newTree(pendingLess),
 		byNumber: make(map[uint32]*Consumer)}
 }
 
@@ -77,15 +86,15 @@ func newGroup(ep *cow.Epoch, name string, last ID, read int64) *Group {
 func (g *Group) clone() *Group {
 	c := *g
 	c.stamp = g.epoch.Now()
-	c.pending = g.pending.Copy()
-	if g.byTime != nil {
-		c.byTime = g.byTime.Copy()
+	c.pendingTree = pendingOf(g).Copy()
+	if g.timeTree != nil {
+		c.timeTree = timesOf(g).Copy()
 	}
 	c.consumers = slices.Clone(g.consumers)
 	c.byNumber = make(map[uint32]*Consumer, len(g.consumers))
 	for i, one := range c.consumers {
 		own := *one
-		own.pending = one.pending.Copy()
+		own.pendingTree = ownOf(one).Copy()
 		c.consumers[i], c.byNumber[own.number] = &own, &own
 	}
 	return &c
@@ -150,7 +159,7 @@ func (g *Group) EntriesRead() int64 { return g.read }
 func (g *Group) SetID(last ID, read int64) { g.last, g.read = last, read }
 
 // PendingLen returns how many entries are pending.
-func (g *Group) PendingLen() int { return g.pending.Len() }
+func (g *Group) PendingLen() int { return pendingOf(g).Len() }
 
 // Consumers returns the consumers by name. The slice must not be changed.
 func (g *Group) Consumers() []*Consumer { return g.consumers }
@@ -176,7 +185,7 @@ func (g *Group) AddConsumer(name []byte, nowMS int64) *Consumer {
 	}
 	g.number++
 	c := &Consumer{name: string(name), number: g.number, SeenMS: nowMS, ActiveMS: -1,
-		pending: newTree(func(a, b ID) bool { return a.Less(b) })}
+		pendingTree: newTree(func(a, b ID) bool { return a.Less(b) })}
 	g.consumers = slices.Insert(g.consumers, i, c)
 	g.byNumber[c.number] = c
 	return c
@@ -190,22 +199,22 @@ func (g *Group) RemoveConsumer(name []byte) (pending int, ok bool) {
 		return 0, false
 	}
 	c := g.consumers[i]
-	c.pending.Scan(func(id ID) bool {
-		if p, ok := g.pending.Delete(Pending{ID: id}); ok {
+	ownOf(c).Scan(func(id ID) bool {
+		if p, ok := pendingOf(g).Delete(Pending{ID: id}); ok {
 			g.retime(&p, nil)
 		}
 		return true
 	})
 	g.consumers = slices.Delete(g.consumers, i, i+1)
 	delete(g.byNumber, c.number)
-	return c.pending.Len(), true
+	return ownOf(c).Len(), true
 }
 
 // SetPending makes p pending for consumer c of this group, whomever it was pending for before.
 func (g *Group) SetPending(p Pending, c *Consumer) {
 	p.consumer = c.number
-	old, was := g.pending.SetHint(p, &g.given)
-	if g.byTime != nil {
+	old, was := pendingOf(g).SetHint(p, &g.given)
+	if g.timeTree != nil {
 		if was {
 			g.retime(&old, nil)
 		}
@@ -215,26 +224,26 @@ func (g *Group) SetPending(p Pending, c *Consumer) {
 		return
 	}
 	if was {
-		g.Owner(old).pending.Delete(p.ID)
+		ownOf(g.Owner(old)).Delete(p.ID)
 	}
-	c.pending.SetHint(p.ID, &c.given)
+	ownOf(c).SetHint(p.ID, &c.given)
 }
 
 // Acknowledge makes an entry no longer pending and reports whether it was.
 func (g *Group) Acknowledge(id ID) bool {
-	p, ok := g.pending.DeleteHint(Pending{ID: id}, &g.acked)
+	p, ok := pendingOf(g).DeleteHint(Pending{ID: id}, &g.acked)
 	if ok {
-		if g.byTime != nil {
+		if g.timeTree != nil {
 			g.retime(&p, nil)
 		}
 		c := g.Owner(p)
-		c.pending.DeleteHint(id, &c.acked)
+		ownOf(c).DeleteHint(id, &c.acked)
 	}
 	return ok
 }
 
 // Pending returns what is pending under an ID.
-func (g *Group) Pending(id ID) (Pending, bool) { return g.pending.Get(Pending{ID: id}) }
+func (g *Group) Pending(id ID) (Pending, bool) { return pendingOf(g).Get(Pending{ID: id}) }
 
 // Owner returns the consumer for whom p, which this group returned, is pending.
 func (g *Group) Owner(p Pending) *Consumer {
@@ -248,12 +257,12 @@ func (g *Group) Owner(p Pending) *Consumer {
 // EachPending calls fn for what is pending from start on, by ID, until fn returns false.
 // fn must not change the group.
 func (g *Group) EachPending(start ID, fn func(p Pending) bool) {
-	g.pending.Ascend(Pending{ID: start}, fn)
+	pendingOf(g).Ascend(Pending{ID: start}, fn)
 }
 
 // PendingOf is EachPending for one consumer of this group.
 func (g *Group) PendingOf(c *Consumer, start ID, fn func(p Pending) bool) {
-	c.pending.Ascend(start, func(id ID) bool {
+	ownOf(c).Ascend(start, func(id ID) bool {
 		p, _ := g.Pending(id)
 		return fn(p)
 	})
@@ -261,8 +270,8 @@ func (g *Group) PendingOf(c *Consumer, start ID, fn func(p Pending) bool) {
 
 // PendingEnds returns the least and the greatest ID that is pending, zeros if none is.
 func (g *Group) PendingEnds() (first, last ID) {
-	a, _ := g.pending.Min()
-	b, _ := g.pending.Max()
+	a, _ := pendingOf(g).Min()
+	b, _ := pendingOf(g).Max()
 	return a.ID, b.ID
 }
 
@@ -270,7 +279,7 @@ func (g *Group) PendingEnds() (first, last ID) {
 func (c *Consumer) Name() string { return c.name }
 
 // PendingLen returns how many entries are pending for the consumer.
-func (c *Consumer) PendingLen() int { return c.pending.Len() }
+func (c *Consumer) PendingLen() int { return ownOf(c).Len() }
 
 // Read notes that the group got the entry id, which is above its last one: LastID and
 // EntriesRead go on. s is the group's stream.

@@ -6,7 +6,7 @@ import "testing"
 func BenchmarkPending(b *testing.B) {
 	const entries = 100_000
 	for b.Loop() {
-		g := &Group{pending: newTree(pendingLess), byNumber: map[uint32]*Consumer{}}
+		g := &Group{pendingTree: newTree(pendingLess), byNumber: map[uint32]*Consumer{}}
 		c := g.AddConsumer([]byte("c"), 0)
 		for i := range uint64(entries) {
 			g.SetPending(Pending{ID: ID{MS: i}}, c)

@@ -20,12 +20,12 @@ func heldLonger(a, b heldSince) bool {
 
 // OrderByTime makes EachByTime possible.
 func (g *Group) OrderByTime() {
-	if g.byTime != nil {
+	if g.timeTree != nil {
 		return
 	}
-	g.byTime = newTree(heldLonger)
-	g.pending.Scan(func(p Pending) bool {
-		g.byTime.Set(p.since())
+	g.timeTree = newTree(heldLonger)
+	pendingOf(g).Scan(func(p Pending) bool {
+		timesOf(g).Set(p.since())
 		return true
 	})
 }
@@ -35,7 +35,7 @@ func (p *Pending) since() heldSince { return heldSince{p.DeliveredMS, p.ID} }
 // EachByTime calls fn for what is pending, delivered longest ago first, until fn returns false. fn must not
 // change the group.
 func (g *Group) EachByTime(fn func(p Pending) bool) {
-	g.byTime.Scan(func(h heldSince) bool {
+	timesOf(g).Scan(func(h heldSince) bool {
 		p, _ := g.Pending(h.id)
 		return fn(p)
 	})
@@ -43,13 +43,13 @@ func (g *Group) EachByTime(fn func(p Pending) bool) {
 
 // retime keeps the order when fresh takes the place of old, either of which may be nil.
 func (g *Group) retime(old, fresh *Pending) {
-	if g.byTime == nil {
+	if g.timeTree == nil {
 		return
 	}
 	if old != nil {
-		g.byTime.Delete(old.since())
+		timesOf(g).Delete(old.since())
 	}
 	if fresh != nil {
-		g.byTime.Set(fresh.since())
+		timesOf(g).Set(fresh.since())
 	}
 }

@@ -119,7 +119,7 @@ func check(t require.TestingT, s *Stream, m *model) {
 func checkNodes(t require.TestingT, s *Stream) {
 	live, nodes, bytes := 0, 0, 0
 	var tail *node
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		require.Equal(t, sl.master, sl.node.master)
 		if tail != nil {
 			require.True(t, tail.master.Less(sl.master))

@@ -61,13 +61,21 @@ type Producers struct {
 	limits            ProducerLimits
 	added, duplicates uint64
 	turn              uint64
-	byName            *btree.BTreeG[*remembered] // by producer and name
-	byTurn            *btree.BTreeG[*remembered] // by producer and turn
-	byAge             *btree.BTreeG[*remembered] // by time, then turn
-	tallies           *btree.BTreeG[tally]       // by producer
-	bytes             int                        // of the names of messages and producers
+	trees             any // a *producerTrees; nodesOf says why the field has no type
+	bytes             int // of the names of messages and producers
 	alarm             any
 }
+
+// producerTrees are the trees of Producers. A header that is cloned gets new ones.
+type producerTrees struct {
+	byName  *btree.BTreeG[*remembered] // by producer and name
+	byTurn  *btree.BTreeG[*remembered] // by producer and turn
+	byAge   *btree.BTreeG[*remembered] // by time, then turn
+	tallies *btree.BTreeG[tally]       // by producer
+}
+
+// treesOf returns the trees of p.
+func treesOf(p *Producers) *producerTrees { return p.trees.(*producerTrees) }
 
 func nameLess(a, b *remembered) bool {
 	if c := cmp.Compare(a.Producer, b.Producer); c != 0 {
@@ -110,8 +118,8 @@ func (s *Stream) LimitProducers(l ProducerLimits) bool {
 }
 
 func (p *Producers) forgetAll() {
-	p.byName, p.byTurn, p.byAge = newTree(nameLess), newTree(turnLess), newTree(ageLess)
-	p.tallies = newTree(func(a, b tally) bool { return a.producer < b.producer })
+	p.trees = &producerTrees{newTree(nameLess), newTree(turnLess), newTree(ageLess),
+		newTree(func(a, b tally) bool { return a.producer < b.producer })}
 	p.bytes = 0
 }
 
@@ -121,7 +129,7 @@ func (p *Producers) clone() *Producers {
 		return nil
 	}
 	c := *p
-	c.byName, c.byTurn, c.byAge, c.tallies = p.byName.Copy(), p.byTurn.Copy(), p.byAge.Copy(), p.tallies.Copy()
+	c.trees = &producerTrees{treesOf(p).byName.Copy(), treesOf(p).byTurn.Copy(), treesOf(p).byAge.Copy(), treesOf(p).tallies.Copy()}
 	return &c
 }
 
@@ -138,11 +146,13 @@ func (p *Producers) SetCounts(added, duplicates uint64) { p.added, p.duplicates 
 func (p *Producers) Refused() { p.duplicates++ }
 
 // Tracked returns how many producers have messages that are remembered, and how many those are.
-func (p *Producers) Tracked() (producers, messages int) { return p.tallies.Len(), p.byName.Len() }
+func (p *Producers) Tracked() (producers, messages int) {
+	return treesOf(p).tallies.Len(), treesOf(p).byName.Len()
+}
 
 // Find returns the entry that a message became, if that is remembered and not overdue.
 func (p *Producers) Find(producer, name []byte, nowMS int64) (id ID, ok bool) {
-	m, ok := p.byName.Get(&remembered{Message: Message{Producer: string(producer), Name: string(name)}})
+	m, ok := treesOf(p).byName.Get(&remembered{Message: Message{Producer: string(producer), Name: string(name)}})
 	if !ok || p.endMS(m) <= nowMS {
 		return ID{}, false
 	}
@@ -163,20 +173,20 @@ func (p *Producers) Added(m Message) {
 func (p *Producers) Remember(m Message) {
 	p.turn++
 	r := &remembered{Message: m, turn: p.turn}
-	if old, ok := p.byName.Get(r); ok {
+	if old, ok := treesOf(p).byName.Get(r); ok {
 		p.forget(old)
 	}
-	t, _ := p.tallies.Get(tally{producer: m.Producer})
+	t, _ := treesOf(p).tallies.Get(tally{producer: m.Producer})
 	if t.n == 0 {
 		t.producer = m.Producer
 		p.bytes += len(m.Producer)
 	}
 	r.Producer = t.producer // one copy for all of them
 	t.n++
-	p.tallies.Set(t)
-	p.byName.Set(r)
-	p.byTurn.Set(r)
-	p.byAge.Set(r)
+	treesOf(p).tallies.Set(t)
+	treesOf(p).byName.Set(r)
+	treesOf(p).byTurn.Set(r)
+	treesOf(p).byAge.Set(r)
 	p.bytes += len(m.Name)
 	for ; t.n > p.limits.MaxSize; t.n-- {
 		p.forget(p.oldest(t.producer))
@@ -185,7 +195,7 @@ func (p *Producers) Remember(m Message) {
 
 // oldest returns the message of a producer that was remembered first. There has to be one.
 func (p *Producers) oldest(producer string) (first *remembered) {
-	p.byTurn.Ascend(&remembered{Message: Message{Producer: producer}}, func(r *remembered) bool {
+	treesOf(p).byTurn.Ascend(&remembered{Message: Message{Producer: producer}}, func(r *remembered) bool {
 		first = r
 		return false
 	})
@@ -193,22 +203,22 @@ func (p *Producers) oldest(producer string) (first *remembered) {
 }
 
 func (p *Producers) forget(r *remembered) {
-	p.byName.Delete(r)
-	p.byTurn.Delete(r)
-	p.byAge.Delete(r)
+	treesOf(p).byName.Delete(r)
+	treesOf(p).byTurn.Delete(r)
+	treesOf(p).byAge.Delete(r)
 	p.bytes -= len(r.Name)
-	t, _ := p.tallies.Get(tally{producer: r.Producer})
+	t, _ := treesOf(p).tallies.Get(tally{producer: r.Producer})
 	if t.n--; t.n > 0 {
-		p.tallies.Set(t)
+		treesOf(p).tallies.Set(t)
 		return
 	}
-	p.tallies.Delete(t)
+	treesOf(p).tallies.Delete(t)
 	p.bytes -= len(r.Producer)
 }
 
 // FirstEndMS returns when the first message is to be forgotten, false if none is remembered.
 func (p *Producers) FirstEndMS() (int64, bool) {
-	first, ok := p.byAge.Min()
+	first, ok := treesOf(p).byAge.Min()
 	if !ok {
 		return 0, false
 	}
@@ -217,14 +227,14 @@ func (p *Producers) FirstEndMS() (int64, bool) {
 
 // ForgetFirst forgets the message that FirstEndMS tells of.
 func (p *Producers) ForgetFirst() {
-	if first, ok := p.byAge.Min(); ok {
+	if first, ok := treesOf(p).byAge.Min(); ok {
 		p.forget(first)
 	}
 }
 
 // Each visits what is remembered, those of one producer in their order, until visit returns false.
 func (p *Producers) Each(visit func(Message) bool) {
-	p.byTurn.Scan(func(r *remembered) bool { return visit(r.Message) })
+	treesOf(p).byTurn.Scan(func(r *remembered) bool { return visit(r.Message) })
 }
 
 // Alarm returns what SetAlarm has hung on the producers, nil if nothing.

@@ -63,8 +63,8 @@ func checkProducers(t *testing.T, p *Producers, m *modelProducers) {
 	require.Equal(t, len(perProducer), producers)
 	require.Equal(t, len(m.messages), messages)
 	require.Equal(t, producersBytes+bytes+producerBytes*producers+messageBytes*messages, p.Size())
-	require.Equal(t, messages, p.byTurn.Len())
-	require.Equal(t, messages, p.byAge.Len())
+	require.Equal(t, messages, treesOf(p).byTurn.Len())
+	require.Equal(t, messages, treesOf(p).byAge.Len())
 	got := map[string][]Message{}
 	p.Each(func(o Message) bool {
 		got[o.Producer] = append(got[o.Producer], o)

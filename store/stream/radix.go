@@ -17,7 +17,7 @@ func (s *Stream) RadixNodes() int {
 	var prev [radixKeySize]byte
 	var forks [radixKeySize]int // depths at which others part from prev's path, ascending
 	depth, first := 0, true
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		var key [radixKeySize]byte
 		binary.BigEndian.PutUint64(key[:], sl.master.MS)
 		binary.BigEndian.PutUint64(key[8:], sl.master.Seq)

@@ -45,7 +45,7 @@ func (w *walk) forward(s *Stream) {
 		}
 		from = n.master.Next()
 	}
-	s.nodes.Ascend(slot{master: from}, func(sl slot) bool { return w.nodeForward(sl.node) })
+	nodesOf(s).Ascend(slot{master: from}, func(sl slot) bool { return w.nodeForward(sl.node) })
 }
 
 // reverse is forward from the end.
@@ -54,7 +54,7 @@ func (w *walk) reverse(s *Stream) {
 	if n == nil || !w.nodeReverse(n) || n.master.IsZero() {
 		return
 	}
-	s.nodes.Descend(slot{master: n.master.Prev()}, func(sl slot) bool { return w.nodeReverse(sl.node) })
+	nodesOf(s).Descend(slot{master: n.master.Prev()}, func(sl slot) bool { return w.nodeReverse(sl.node) })
 }
 
 // nodeForward visits one node and says whether to go on to the next. Only living

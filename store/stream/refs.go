@@ -32,7 +32,7 @@ func (s *Stream) Referenced(id ID) bool {
 // approximate trims count whole nodes against their limit, but remove single entries.
 func (s *Stream) Trimmable(lim Limits, t Strategy) (ids []ID) {
 	limit := t.limit(lim)
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		n := sl.node
 		live, length := n.live(), s.length-len(ids)
 		if t.By == ByMaxLen && length <= t.MaxLen || limit > 0 && len(ids)+live > limit {

@@ -34,9 +34,9 @@ func (s *Stream) EntriesSize() int { return headerBytes + s.bytes }
 
 // Size returns about how many bytes the group takes: O(1).
 func (g *Group) Size() int {
-	n := groupBytes + len(g.name) + consumerBytes*len(g.consumers) + pendingBytes*g.pending.Len()
-	if g.byTime != nil {
-		n += timeBytes * g.byTime.Len()
+	n := groupBytes + len(g.name) + consumerBytes*len(g.consumers) + pendingBytes*pendingOf(g).Len()
+	if g.timeTree != nil {
+		n += timeBytes * timesOf(g).Len()
 	}
 	return n
 }

@@ -31,10 +31,8 @@ type Stream struct {
 	epoch *cow.Epoch
 	stamp uint64
 
-	// nodes is ordered by master ID. A node's pointer is replaced, never changed in
-	// place, once the node is shared.
-	nodes *btree.BTreeG[slot]
-	tail  *node // the last of nodes, nil if there are none
+	nodeTree any   // see nodesOf
+	tail     *node // the last of nodes, nil if there are none
 
 	length     int // living entries; the sum of the nodes' counts
 	bytes      int // what the nodes weigh; see size.go
@@ -46,6 +44,14 @@ type Stream struct {
 	groups    []*Group   // by name
 	producers *Producers // nil: it never had any
 }
+
+// nodesOf returns the tree of nodes, ordered by master ID. A node's pointer is replaced, never changed in
+// place, once the node is shared.
+//
+// Fields hold their trees as values of type any, and functions give them their type. If a field, or a
+// method of an exported type, named the type of the tree, each package that imports this one, directly or
+// not, would compile all methods of the tree again.
+func nodesOf(s *Stream) *btree.BTreeG[slot] { return s.nodeTree.(*btree.BTreeG[slot]) }
 
 // slot is a node in the index. The ID stands beside the pointer so that a search
 // needs no node to compare with and touches only the index.
@@ -59,9 +65,9 @@ func slotLess(a, b slot) bool { return a.master.Less(b.master) }
 // New returns an empty stream whose parts are shared and copied by ep.
 func New(ep *cow.Epoch) *Stream {
 	return &Stream{
-		epoch: ep,
-		stamp: ep.Now(),
-		nodes: btree.NewBTreeGOptions(slotLess, btree.Options{NoLocks: true}),
+		epoch:    ep,
+		stamp:    ep.Now(),
+		nodeTree: btree.NewBTreeGOptions(slotLess, btree.Options{NoLocks: true}),
 	}
 }
 
@@ -73,7 +79,7 @@ func (s *Stream) Stamp() uint64 { return s.stamp }
 func (s *Stream) Clone() *Stream {
 	c := *s
 	c.stamp = s.epoch.Now()
-	c.nodes = s.nodes.Copy()
+	c.nodeTree = nodesOf(s).Copy()
 	c.groups = slices.Clone(s.groups)
 	c.producers = s.producers.clone()
 	return &c
@@ -85,7 +91,7 @@ func (s *Stream) Copy() *Stream {
 	d := New(s.epoch)
 	d.length, d.firstID, d.lastID = s.length, s.firstID, s.lastID
 	d.maxDeleted, d.added = s.maxDeleted, s.added
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		d.push(sl.node.clone(d.stamp, 0))
 		return true
 	})
@@ -146,7 +152,7 @@ func (s *Stream) own(n *node, room int) *node {
 		return n
 	}
 	c := n.clone(s.epoch.Now(), room)
-	s.nodes.Set(slot{c.master, c})
+	nodesOf(s).Set(slot{c.master, c})
 	if n == s.tail {
 		s.tail = c
 	}
@@ -155,17 +161,17 @@ func (s *Stream) own(n *node, room int) *node {
 
 // push appends a node to the index. Its master ID is above all others.
 func (s *Stream) push(n *node) {
-	s.nodes.Load(slot{n.master, n})
+	nodesOf(s).Load(slot{n.master, n})
 	s.bytes += n.size()
 	s.tail = n
 }
 
 // drop takes a node from the index.
 func (s *Stream) drop(n *node) {
-	s.nodes.Delete(slot{master: n.master})
+	nodesOf(s).Delete(slot{master: n.master})
 	s.bytes -= n.size()
 	if n == s.tail {
-		last, _ := s.nodes.Max()
+		last, _ := nodesOf(s).Max()
 		s.tail = last.node
 	}
 }
@@ -177,7 +183,7 @@ func (s *Stream) floor(id ID) *node {
 		return s.tail
 	}
 	var n *node
-	s.nodes.Descend(slot{master: id}, func(sl slot) bool {
+	nodesOf(s).Descend(slot{master: id}, func(sl slot) bool {
 		n = sl.node
 		return false
 	})
@@ -190,7 +196,7 @@ func (s *Stream) setFirst() {
 	if s.length == 0 {
 		return
 	}
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		id, ok := sl.node.firstLive()
 		if ok {
 			s.firstID = id
@@ -203,9 +209,9 @@ func (s *Stream) setFirst() {
 // order, for snapshot files. The bytes alias the stream and must not be written to.
 func (s *Stream) Nodes() func(yield func(ID, listpack.List) bool) {
 	return func(yield func(ID, listpack.List) bool) {
-		s.nodes.Scan(func(sl slot) bool { return yield(sl.master, sl.node.list) })
+		nodesOf(s).Scan(func(sl slot) bool { return yield(sl.master, sl.node.list) })
 	}
 }
 
 // NodeCount returns the number of nodes.
-func (s *Stream) NodeCount() int { return s.nodes.Len() }
+func (s *Stream) NodeCount() int { return nodesOf(s).Len() }

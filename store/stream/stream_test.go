@@ -118,7 +118,7 @@ func TestCopyIsSeparate(t *testing.T) {
 func TestNodesDoNotWasteMemory(t *testing.T) {
 	s := filled(2000)
 	size, capacity := 0, 0
-	s.nodes.Scan(func(sl slot) bool {
+	nodesOf(s).Scan(func(sl slot) bool {
 		size, capacity = size+len(sl.node.list), capacity+cap(sl.node.list)
 		return true
 	})

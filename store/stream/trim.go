@@ -53,7 +53,7 @@ func (s *Stream) Trim(lim Limits, t Strategy) (removed int) {
 		if t.By == ByMaxLen && s.length <= t.MaxLen {
 			break
 		}
-		first, ok := s.nodes.Min()
+		first, ok := nodesOf(s).Min()
 		if !ok {
 			break
 		}
