@@ -24,6 +24,8 @@ type page struct {
 	// foreign are the files that have its blocks of other languages, by language; each is run by
 	// make clients.
 	foreign map[string]string
+	// original is the page that this one translates: each of its blocks is a block of the original.
+	original string
 }
 
 // pages are all that have blocks. TestEveryPageIsListed finds one that is missing here.
@@ -32,6 +34,7 @@ var pages = []page{
 		"java":   "tests/clients/java/current/src/test/java/lockserver/clients/jedis/ReadmeTest.java",
 		"python": "tests/clients/python/test_readme.py",
 	}},
+	{path: "README.zh-CN.md", original: "README.md"},
 	{path: "docs/CLIENTS.md", code: "clients_example_test.go"},
 	{path: "docs/CONFIGURATION.md"},
 	{path: "docs/DURABILITY.md"},
@@ -42,6 +45,9 @@ var pages = []page{
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
+	{path: "docs/zh-CN/LOCKS.md", original: "docs/LOCKS.md"},
+	{path: "docs/zh-CN/MIGRATION.md"},
+	{path: "docs/zh-CN/SECKILL.md", original: "docs/SECKILL.md"},
 }
 
 // byHand are the pages whose blocks no test of this package runs, each with the reason.
