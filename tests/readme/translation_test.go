@@ -7,9 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestTranslations: commands, outputs and code are the same in both languages. The blocks of a translated page are
-// blocks of its original, word for word and in its order; it may leave some out. The transcripts of both are
-// played by TestTranscripts.
+// TestTranslations: commands, outputs and code are the same in both languages. The blocks of a translated
+// page are blocks of its original, word for word and in its order; it may leave some out. TestTranscripts
+// plays the transcripts of both.
 func TestTranslations(t *testing.T) {
 	translated := 0
 	for _, p := range pages {
