@@ -31,7 +31,7 @@ func underTheLock(ctx context.Context, addr string) error {
 	if err != nil {
 		return err
 	}
-	defer lock.Unlock(ctx)
+	defer lock.Unlock(context.WithoutCancel(ctx))
 	return charge(lock.Context(), lock.Token())
 	// end
 }
