@@ -189,11 +189,13 @@ func TestReadmeIsAFrontPage(t *testing.T) {
 	require.LessOrEqual(t, len(text), limit)
 	require.Equal(t, []string{"sh server", "console alice"}, []string{blocks[0].use(), blocks[1].use()})
 	require.Len(t, steps(blocks[1]), 3, "the first lock takes three commands")
+	translated, _ := page{path: "README.zh-CN.md"}.read(t)
 	_, table, found := strings.Cut(text, "\n## Pages\n")
 	require.True(t, found)
 	for _, path := range markdown(t) {
 		if name, is := strings.CutPrefix(path, "docs/"); is && !strings.Contains(name, "/") {
 			require.Contains(t, table, "]("+path+")", "the table of pages")
+			require.Regexp(t, `\]\(docs/(zh-CN/)?`+regexp.QuoteMeta(name)+`\)`, translated, "README.zh-CN.md")
 		}
 	}
 }
