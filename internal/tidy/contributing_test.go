@@ -60,3 +60,32 @@ func TestContributing(t *testing.T) {
 		}
 	}
 }
+
+// TestFollowOneLock: the path of a LOCK that CONTRIBUTING.md names is that of the code. In its list a file
+// stands before the functions in it, `file.go`: `function()`.
+func TestFollowOneLock(t *testing.T) {
+	_, list, found := strings.Cut(page(t, "CONTRIBUTING.md"), "\n## Follow one LOCK\n")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n## ")
+	steps := regexp.MustCompile(`(?m)^\d+\. `).Split(list, -1)[1:]
+	require.Greater(t, len(steps), 8)
+	functions := 0
+	for i, step := range steps {
+		path, code := "", ""
+		for _, m := range inBackquotes.FindAllStringSubmatch(step, -1) {
+			if strings.HasSuffix(m[1], ".go") {
+				path, code = m[1], page(t, strings.Split(m[1], "/")...)
+				continue
+			}
+			name, is := strings.CutSuffix(m[1], "()")
+			if !is {
+				continue
+			}
+			require.NotEmpty(t, path, "step %d: %s stands before its file", i+1, m[1])
+			require.Regexp(t, `(?m)^func (\(\w+ \*?\w+\) )?`+name+`\(`, code, "step %d: %s has no %s", i+1, path, m[1])
+			functions++
+		}
+		require.NotEmpty(t, path, "step %d names no file", i+1)
+	}
+	require.Greater(t, functions, 20)
+}

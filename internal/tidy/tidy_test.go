@@ -312,14 +312,6 @@ func TestCommentsAreNarrow(t *testing.T) {
 	}
 }
 
-// TestReadmeIsAFrontPage: reference and figures have pages of their own in docs.
-func TestReadmeIsAFrontPage(t *testing.T) {
-	const limit = 12 << 10
-	text, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
-	require.NoError(t, err)
-	require.LessOrEqual(t, len(text), limit, "README.md has %d bytes", len(text))
-}
-
 func TestEveryPackageSaysWhatItOwns(t *testing.T) {
 	documented := make(map[string]bool)
 	for _, s := range sources(t) {

@@ -19,22 +19,35 @@ var root = filepath.Join("..", "..")
 // page is a text whose blocks are tested.
 type page struct {
 	path string // from the root
-	// code is the file of this package in which its Go stands; empty: it has none.
+	// code is the file of this package that has its Go; empty: it has none.
 	code string
+	// foreign are the files that have its blocks of other languages, by language; each is run by
+	// make clients.
+	foreign map[string]string
+	// original is the page that this one translates: each of its blocks is a block of the original.
+	original string
 }
 
 // pages are all that have blocks. TestEveryPageIsListed finds one that is missing here.
 var pages = []page{
-	{path: "README.md", code: "readme_example_test.go"},
+	{path: "README.md", code: "readme_example_test.go", foreign: map[string]string{
+		"java":   "tests/clients/java/current/src/test/java/lockserver/clients/jedis/ReadmeTest.java",
+		"python": "tests/clients/python/test_readme.py",
+	}},
+	{path: "README.zh-CN.md", original: "README.md"},
 	{path: "docs/CLIENTS.md", code: "clients_example_test.go"},
 	{path: "docs/CONFIGURATION.md"},
 	{path: "docs/DURABILITY.md"},
 	{path: "docs/EMBEDDING.md", code: "embedding_example_test.go"},
+	{path: "docs/FIRST-STEPS.md", code: "first_steps_example_test.go"},
 	{path: "docs/HA.md"},
 	{path: "docs/LOCKS.md", code: "locks_example_test.go"},
 	{path: "docs/NATIVE.md"},
 	{path: "docs/SECURITY.md"},
 	{path: "docs/SECKILL.md", code: "sales_example_test.go"},
+	{path: "docs/zh-CN/LOCKS.md", original: "docs/LOCKS.md"},
+	{path: "docs/zh-CN/MIGRATION.md"},
+	{path: "docs/zh-CN/SECKILL.md", original: "docs/SECKILL.md"},
 }
 
 // byHand are the pages whose blocks no test of this package runs, each with the reason.
@@ -63,6 +76,8 @@ var uses = map[string]string{
 	"sh restart":    "TestTranscripts",
 	"go":            "TestGoSnippets",
 	"go comparison": "tests/comparison has it, and compares",
+	"java":          "TestForeignSnippets, and make clients-java",
+	"python":        "TestForeignSnippets, and make clients-python",
 	"sh demo":       "TestDemo",
 	"text demo":     "TestDemo",
 	"sh build":      "TestBuildAndHelp",

@@ -2,44 +2,51 @@ package readme
 
 import (
 	"context"
-	"net"
-	"testing"
+	"fmt"
+	"log"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/server"
 )
 
 // The code between "snippet" and "end" stands in README.md, word for word; TestGoSnippets compares them.
 
-// snippet
-func TestTheNextWorkerTakesOver(t *testing.T) {
-	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
-	srv, err := server.New(server.Options{Clock: clock, Seed: 1})
-	require.NoError(t, err)
-	require.NoError(t, srv.Start())
-	defer srv.Close()
-	client := redis.NewClient(&redis.Options{
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return srv.Dial() },
-	})
-	defer client.Close()
-
-	lock := func(owner string) (int64, error) {
-		return client.Do(t.Context(), "LOCK", "job", owner, "PX", 10_000).Int64()
-	}
-	first, err := lock("worker-1")
-	require.NoError(t, err)
-
-	clock.Advance(9_999 * time.Millisecond)
-	_, err = lock("worker-2")
-	require.ErrorIs(t, err, redis.Nil)
-
-	clock.Advance(time.Millisecond)
-	second, err := lock("worker-2")
-	require.NoError(t, err)
-	require.Greater(t, second, first)
+// charge is the reader's own work.
+func charge(ctx context.Context, token int64) error {
+	fmt.Println("charged under the lock:", ctx.Err() == nil && token > 0)
+	return nil
 }
 
-// end
+func underTheLock(ctx context.Context, addr string) error {
+	// snippet
+	rdb := redis.NewClient(&redis.Options{Addr: addr})
+	locks, err := client.New(rdb)
+	if err != nil {
+		return err
+	}
+	lock, err := locks.Lock(ctx, "order:42", client.Wait(5*time.Second))
+	if err != nil {
+		return err
+	}
+	defer lock.Unlock(context.WithoutCancel(ctx))
+	return charge(lock.Context(), lock.Token())
+	// end
+}
+
+func Example_withTheClient() {
+	srv, err := server.New(server.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err = srv.Start(); err != nil {
+		log.Fatal(err)
+	}
+	defer srv.Close()
+	if err = underTheLock(context.Background(), srv.Addr().String()); err != nil {
+		log.Fatal(err)
+	}
+	// Output: charged under the lock: true
+}

@@ -18,24 +18,61 @@ import (
 // TestGoSnippets: each block of Go stands in a file of this package, which is compiled and run.
 func TestGoSnippets(t *testing.T) {
 	for _, p := range pages {
+		if p.original != "" { // TestTranslations
+			continue
+		}
 		if p.code == "" {
 			require.Empty(t, p.blocksOf(t, "go"), "%s: no file has its Go", p.path)
 			continue
 		}
-		code, err := os.ReadFile(p.code)
-		require.NoError(t, err)
-		var snippets []string
-		for _, part := range strings.Split(string(code), "// snippet\n")[1:] {
-			snippet, _, closed := strings.Cut(part, "// end\n")
-			require.True(t, closed, "%s: a snippet without its end", p.code)
-			snippets = append(snippets, unindent(snippet))
-		}
+		snippets := snippetsOf(t, p.code, "//")
 		blocks := p.blocksOf(t, "go")
 		require.Len(t, blocks, len(snippets), "every snippet stands in %s", p.path)
 		for i, b := range blocks {
 			// The only word that differs: an example needs a port of its own.
 			text := strings.ReplaceAll(b.text, `"127.0.0.1:6379"`, "addr")
 			require.Equal(t, snippets[i], text, b.where())
+		}
+	}
+}
+
+// snippetsOf returns what stands in a file between the comments "snippet" and "end".
+func snippetsOf(t *testing.T, path, comment string) (snippets []string) {
+	t.Helper()
+	code, err := os.ReadFile(path)
+	require.NoError(t, err)
+	text := strings.ReplaceAll(string(code), "\r\n", "\n") // as Windows may check it out
+	for _, part := range strings.Split(text, comment+" snippet\n")[1:] {
+		snippet, _, closed := strings.Cut(part, comment+" end\n")
+		require.True(t, closed, "%s: a snippet without its end", path)
+		snippets = append(snippets, unindent(snippet))
+	}
+	return snippets
+}
+
+// TestForeignSnippets: each block in another language stands in a test of tests/clients, which make clients
+// runs.
+func TestForeignSnippets(t *testing.T) {
+	languages := map[string]struct{ comment, shown, run string }{
+		// The only words that differ: a test has a server of its own.
+		"java":   {"//", `"127.0.0.1", 6379`, `SERVER.host(), SERVER.port()`},
+		"python": {"#", `port=6379`, `port=server.port`},
+	}
+	for _, p := range pages {
+		for language, how := range languages {
+			if p.original != "" { // TestTranslations
+				continue
+			}
+			blocks := p.blocksOf(t, language)
+			if p.foreign[language] == "" {
+				require.Empty(t, blocks, "%s: no file has its %s", p.path, language)
+				continue
+			}
+			snippets := snippetsOf(t, filepath.Join(root, filepath.FromSlash(p.foreign[language])), how.comment)
+			require.Len(t, blocks, len(snippets), "every snippet of %s stands in %s", p.foreign[language], p.path)
+			for i, b := range blocks {
+				require.Equal(t, snippets[i], strings.ReplaceAll(b.text, how.shown, how.run), b.where())
+			}
 		}
 	}
 }
@@ -59,14 +96,12 @@ func TestLocksOverAPoolHaveALease(t *testing.T) {
 	require.Greater(t, seen, 5)
 }
 
-// unindent takes away the tab that a function's body is indented by, and blank lines at the ends.
+// unindent takes away what the first line is indented by, and blank lines at the ends.
 func unindent(code string) string {
-	indented := strings.HasPrefix(code, "\t")
-	code = strings.Trim(code, "\n\t")
-	if indented {
-		code = strings.ReplaceAll(code, "\n\t", "\n")
-	}
-	return code + "\n"
+	code = strings.TrimLeft(code, "\n")
+	indent := code[:len(code)-len(strings.TrimLeft(code, " \t"))]
+	code = strings.TrimRight(code, " \t\n")
+	return strings.ReplaceAll(strings.TrimPrefix(code, indent), "\n"+indent, "\n") + "\n"
 }
 
 // TestBuildAndHelp: TestMain has built the program by the first line that a page
@@ -140,9 +175,29 @@ func TestReadmeQuotesNoFiguresOfItsOwn(t *testing.T) {
 	text, _ := page{path: "README.md"}.read(t)
 	written, err := marked.Between(text, "bench")
 	require.NoError(t, err)
-	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(strings.ReplaceAll(text, written, ""), "")
+	translated, _ := page{path: "README.zh-CN.md"}.read(t)
+	prose := regexp.MustCompile("(?s)```.*?```").ReplaceAllString(strings.ReplaceAll(text, written, "")+translated, "")
 	figure := regexp.MustCompile(`\d[\d,.]*(x| ?(µs|ms|ns|s|KiB|MiB|GiB|KB|MB|GB|bytes|%|times|requests|a second|microseconds|milliseconds)\b)`)
 	require.Empty(t, figure.FindAllString(prose, -1))
+}
+
+// TestReadmeIsAFrontPage: a reader has it running in a minute, and finds one table of all pages. Everything
+// else has a page of its own.
+func TestReadmeIsAFrontPage(t *testing.T) {
+	const limit = 8 << 10
+	text, blocks := page{path: "README.md"}.read(t)
+	require.LessOrEqual(t, len(text), limit)
+	require.Equal(t, []string{"sh server", "console alice"}, []string{blocks[0].use(), blocks[1].use()})
+	require.Len(t, steps(blocks[1]), 3, "the first lock takes three commands")
+	translated, _ := page{path: "README.zh-CN.md"}.read(t)
+	_, table, found := strings.Cut(text, "\n## Pages\n")
+	require.True(t, found)
+	for _, path := range markdown(t) {
+		if name, is := strings.CutPrefix(path, "docs/"); is && !strings.Contains(name, "/") {
+			require.Contains(t, table, "]("+path+")", "the table of pages")
+			require.Regexp(t, `\]\(docs/(zh-CN/)?`+regexp.QuoteMeta(name)+`\)`, translated, "README.zh-CN.md")
+		}
+	}
 }
 
 // TestLinks: what the texts link to is there, and where they name a heading, the page has it.
