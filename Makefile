@@ -42,7 +42,7 @@ GOTESTFLAGS ?=
 # PKGS narrows test, race and invariants down: make race PKGS=./server/...
 PKGS ?= ./...
 
-.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check workflows vulnerabilities ci ci-full
+.PHONY: help build run demo test race busy planted planted-long invariants fmt vet cross lint tidy deps diff snapshots linearizability vanish strangers sessions crash hostile bench bench-list bench-aof bench-locks bench-sales bench-memory bench-replication bench-raft hazelcast bench-testing oracle oracle-tls replication replication-versions simulation migration fuzz docs examples comparison console need-chromium metrics need-prometheus release release-check test-docs test-time race-all flaky bench-check rename rename-check workflows vulnerabilities ci ci-full
 
 help: ## list the targets
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18
@@ -58,12 +58,13 @@ demo: ## play a flash sale on a server of its own, and check what is left of it
 
 test: ## the tests; they need nothing but Go
 	$(GO) test $(PKGS)
+	$(if $(filter ./...,$(PKGS)),cd client && $(GO) test ./...)
 
 test-docs: ## the tests of what the pages say and show
 	$(GO) test ./tests/readme ./internal/tidy ./internal/gendocs
 
 # RACE are the packages in which things happen at the same time. The costly self-checks run in the same programs.
-RACE = ./server/... ./client/... ./persistence/... ./admin/... ./lockservertest/...
+RACE = ./server/... ./tests/client ./persistence/... ./admin/... ./lockservertest/...
 race: ## the server's tests under the race detector, with costly self-checks on
 	$(GO) test -race -tags invariants -timeout 30m $(GOTESTFLAGS) $(or $(filter-out ./...,$(PKGS)),$(RACE))
 
@@ -72,6 +73,13 @@ ALL = $(shell $(GO) list ./...)
 race-all: ## all tests under the race detector, but for those of busy
 	$(GO) test -race -timeout 30m $(GOTESTFLAGS) $(filter-out $(BUSY) $(SEQUENTIAL),$(ALL))
 	$(GO) test -race -run '^($(CONCURRENT))$$' $(GOTESTFLAGS) $(SEQUENTIAL)
+
+# MODULE is the new path of the module.
+rename: ## rename the module everywhere (MODULE=github.com/you/lockserver)
+	bash .ci/rename $(if $(MODULE),$(MODULE),$(error MODULE is the new path of the module))
+
+rename-check: ## rename a clone, build it, and import it from another program by go get from a local proxy
+	bash .ci/rename-check
 
 # FLAKY is how often make flaky runs the tests of a package, HOGS how many busy processes run beside them.
 FLAKY ?= 20
@@ -116,6 +124,7 @@ endef
 vet: ## go vet, with every build tag
 	$(GO) vet ./...
 	$(call with_tags,$(GO) vet)
+	cd client && $(GO) vet ./...
 
 cross: ## vet for macOS and Windows
 	GOOS=darwin $(GO) vet ./...
@@ -124,9 +133,11 @@ cross: ## vet for macOS and Windows
 lint: ## staticcheck, with every build tag
 	$(GO) run $(STATICCHECK) ./...
 	$(call with_tags,$(GO) run $(STATICCHECK))
+	cd client && $(GO) run $(STATICCHECK) ./...
 
 tidy: ## fail if go mod tidy would change go.mod or go.sum
 	$(GO) mod tidy -diff
+	cd client && $(GO) mod tidy -diff
 
 deps: ## install what the targets below need: redis-server 7.0 and its tools, strace, openssl, ip, Node 20, Python 3, a JDK, Maven, rpm, zsh, fish, mandoc, systemd, buildah, Chromium, Prometheus and redis_exporter (Debian, Ubuntu); build Redis 7.4.1 from ORACLE_TARBALL
 	@missing=; for p in $(PROGRAMS)$(if $(wildcard $(ORACLE_TARBALL)), $(COMPILER)); do command -v $${p%:*} >/dev/null || missing="$$missing $${p#*:}"; done; \
@@ -254,7 +265,7 @@ clients-cli: build need-redis need-python need-openssl $(VENV)/ready ## redis-cl
 	cd tests/clients/cli && $(call pytest,$(VENV))
 
 # WITH_ORACLE are the packages beside tests/ that have tests with a real Redis.
-WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' client commands internal persistence))))
+WITH_ORACLE = $(addprefix ./,$(sort $(dir $(shell grep -rlE '^//go:build.*oracle' --include='*_test.go' commands internal persistence tests/client))))
 
 snapshots: need-redis need-oracle ## snapshots both ways with ORACLE and with the redis-server in PATH (SEED=n), and the README by a real redis-cli
 	$(GO) test -tags oracle -count=1 $(GOTESTFLAGS) ./tests/snapshots $(if $(SEED),-seed $(SEED))

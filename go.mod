@@ -19,6 +19,7 @@ require (
 	github.com/yuin/gopher-lua v1.1.2
 	github.com/zeebo/xxh3 v1.1.0
 	golang.org/x/sys v0.48.0
+	lockserver/client v0.1.0
 )
 
 require (
@@ -71,5 +72,9 @@ require (
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
 )
+
+// The client is a module of its own, so that a program that imports it gets go-redis and nothing else. It lives
+// in this repository: a checkout is built with its own copy.
+replace lockserver/client => ./client
 
 exclude github.com/hashicorp/go-metrics v0.7.0

@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"lockserver/internal/resp"
 )
 
 // acquire takes a lock, or says why not.
@@ -256,10 +254,10 @@ func (c *Client) await(ctx context.Context, words []string) ([]int64, error) {
 		return nil, ended(ctx)
 	case err != nil:
 		return nil, err
-	case v.IsNull():
+	case v == nil:
 		return nil, notAcquired(ctx)
 	}
-	return tokensOf(plain(v)), nil
+	return tokensOf(v), nil
 }
 
 // listen calls away when the server has not answered the client for as long as leases are sure to last, if
@@ -308,21 +306,6 @@ func pastDeadline(ctx context.Context) (context.Context, context.CancelCauseFunc
 	}
 	timed, free := context.WithDeadline(later, end.Add(lateReply))
 	return timed, func(why error) { stop(); cancel(why); free() }
-}
-
-// plain is a reply as Server.Do would return it, as far as locks go.
-func plain(v resp.Value) any {
-	switch v.Kind {
-	case resp.Integer:
-		return v.Int
-	case resp.Array:
-		list := make([]any, len(v.Elems))
-		for i, e := range v.Elems {
-			list[i] = plain(e)
-		}
-		return list
-	}
-	return nil
 }
 
 // tokensOf takes the reply of LOCK or MLOCK apart; nil: the lock was not had.

@@ -11,25 +11,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"lockserver/client"
-	"lockserver/server"
 )
-
-// serve runs a server in the process. A program has the address of one instead: "host:6379".
-func serve() (address string, end func()) {
-	srv, err := server.New(server.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err = srv.Start(); err != nil {
-		log.Fatal(err)
-	}
-	return srv.Addr().String(), func() { _ = srv.Close() }
-}
 
 // connect is what the first example begins with.
 func connect(settings ...client.Setting) (*client.Client, *redis.Client, func()) {
-	address, end := serve()
-	rdb := redis.NewClient(&redis.Options{Addr: address})
+	rdb := redis.NewClient(reach())
 	c, err := client.New(rdb, settings...)
 	if err != nil {
 		log.Fatal(err)
@@ -37,14 +23,11 @@ func connect(settings ...client.Setting) (*client.Client, *redis.Client, func())
 	return c, rdb, func() {
 		c.Close()
 		_ = rdb.Close()
-		end()
 	}
 }
 
 func Example() {
-	address, end := serve() // "host:6379"
-	defer end()
-	rdb := redis.NewClient(&redis.Options{Addr: address})
+	rdb := redis.NewClient(reach()) // &redis.Options{Addr: "host:6379"}
 	defer rdb.Close()
 	c, err := client.New(rdb)
 	if err != nil {

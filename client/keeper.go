@@ -2,13 +2,12 @@ package client
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"sync"
 	"time"
-
-	"lockserver/internal/resp"
 )
 
 // keeper has the connection that vouches for the client's owners: it makes it, makes it anew, and hears of
@@ -76,9 +75,9 @@ func newKeeper(c *Client) (*keeper, error) {
 		k.end()
 		return nil, err
 	}
-	v, err := w.do(limited, "CONFIG", "GET", "lock-watchdog-timeout")
-	if err == nil && len(v.Elems) == 2 {
-		if ms, err := strconv.Atoi(v.Elems[1].Str); err == nil {
+	reply, err := w.do(limited, "CONFIG", "GET", "lock-watchdog-timeout")
+	if setting, _ := reply.([]any); err == nil && len(setting) == 2 {
+		if ms, err := strconv.Atoi(fmt.Sprint(setting[1])); err == nil {
 			k.lease = time.Duration(ms) * time.Millisecond
 		}
 	}
@@ -238,25 +237,23 @@ func (k *keeper) hear() {
 }
 
 // told takes what the server says unasked.
-func (k *keeper) told(push []resp.Value) {
-	if len(push) != 4 || push[0].Str != "lock-lost" {
+func (k *keeper) told(message push) {
+	if len(message) != 4 || message[0] != "lock-lost" {
 		return
 	}
-	token := push[2].Int
-	if push[2].Kind != resp.Integer {
-		token, _ = strconv.ParseInt(push[2].Str, 10, 64)
-	}
+	key, reason := fmt.Sprint(message[1]), fmt.Sprint(message[3])
+	token, _ := strconv.ParseInt(fmt.Sprint(message[2]), 10, 64)
 	k.mu.Lock()
 	h := k.holds[token]
 	if h == nil {
 		if len(k.strays) >= mostStrays {
 			clear(k.strays)
 		}
-		k.strays[token] = push[3].Str
+		k.strays[token] = reason
 	}
 	k.mu.Unlock()
 	if h != nil {
-		h.lose(push[1].Str, token, push[3].Str)
+		h.lose(key, token, reason)
 	}
 }
 

@@ -329,7 +329,7 @@ func (h *hold) check(ctx context.Context, w *wire) error {
 		if !isReply(err) {
 			return err
 		}
-		if err == nil && v.Int == 0 {
+		if err == nil && v == int64(0) {
 			h.lose(key, h.tokens[i], stale)
 		}
 	}

@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"sync"
 	"time"
-
-	"lockserver/internal/resp"
 )
 
 // loginTimeout is how long a connection may take to be one, and writeTimeout how long one write may.
@@ -28,7 +26,7 @@ var errBroken = errors.New("the connection is broken")
 // come back in their order, and pushes between them.
 type wire struct {
 	nc   net.Conn
-	told func(push []resp.Value) // called by the goroutine that reads
+	told func(push) // called by the goroutine that reads
 	// broke is closed when the connection is of no use any more.
 	broke chan struct{}
 
@@ -41,12 +39,12 @@ type wire struct {
 }
 
 type answer struct {
-	value resp.Value
+	value any
 	err   error
 }
 
 // dialWire opens a connection and logs in. told hears what the server says unasked.
-func dialWire(ctx context.Context, s Server, name string, told func([]resp.Value)) (*wire, error) {
+func dialWire(ctx context.Context, s Server, name string, told func(push)) (*wire, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	nc, login, err := s.Dial(ctx)
@@ -83,14 +81,14 @@ func dialWire(ctx context.Context, s Server, name string, told func([]resp.Value
 func (w *wire) read() {
 	in := bufio.NewReader(w.nc)
 	for {
-		v, err := resp.ReadValue(in)
+		reply, err := readReply(in)
 		if err != nil {
 			w.close(fmt.Errorf("%w: %w", errBroken, err))
 			return
 		}
-		if v.Kind == resp.Push {
+		if message, unasked := reply.(push); unasked {
 			if w.told != nil {
-				w.told(v.Elems)
+				w.told(message)
 			}
 			continue
 		}
@@ -103,10 +101,10 @@ func (w *wire) read() {
 		first := w.awaited[0]
 		w.awaited = w.awaited[1:]
 		w.mu.Unlock()
-		if v.IsError() {
-			first <- answer{err: ReplyError(v.Str)}
+		if refused, isError := reply.(ReplyError); isError {
+			first <- answer{err: refused}
 		} else {
-			first <- answer{value: v}
+			first <- answer{value: reply}
 		}
 	}
 }
@@ -121,9 +119,9 @@ func (w *wire) send(words ...string) <-chan answer {
 		return came
 	}
 	w.awaited = append(w.awaited, came)
-	w.out = resp.AppendArray(w.out, len(words))
+	w.out = fmt.Appendf(w.out, "*%d\r\n", len(words))
 	for _, word := range words {
-		w.out = resp.AppendBulk(w.out, word)
+		w.out = fmt.Appendf(w.out, "$%d\r\n%s\r\n", len(word), word)
 	}
 	select {
 	case w.wrote <- struct{}{}:
@@ -155,13 +153,13 @@ func (w *wire) write() {
 
 // do is send for who waits for the answer. When the context ends first the connection is closed: the server
 // gives up what it was doing for it.
-func (w *wire) do(ctx context.Context, words ...string) (resp.Value, error) {
+func (w *wire) do(ctx context.Context, words ...string) (any, error) {
 	select {
 	case a := <-w.send(words...):
 		return a.value, a.err
 	case <-ctx.Done():
 		w.close(errBroken)
-		return resp.Value{}, ended(ctx)
+		return nil, ended(ctx)
 	}
 }
 

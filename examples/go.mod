@@ -6,6 +6,7 @@ require (
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stretchr/testify v1.12.1
 	lockserver v0.0.0
+	lockserver/client v0.1.0
 	modernc.org/sqlite v1.50.0
 )
 
@@ -33,3 +34,5 @@ require (
 )
 
 replace lockserver => ../
+
+replace lockserver/client => ../client

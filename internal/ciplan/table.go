@@ -43,14 +43,14 @@ func checks() []suite {
 		{name: "vet", fast: "make vet", always: true, alone: true, seconds: 60},
 		{name: "test", fast: "make test", always: true, alone: true, seconds: 250, paths: []string{
 			"admin/", "client/", "cmd/", "commands/", "internal/", "lockservertest/", "persistence/", "server/", "store/",
-			"tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
+			"tests/client/", "tests/effects/", "tests/embedded/", "tests/fairness/", "tests/grammar/", "tests/hostile/", "tests/interop/",
 			"tests/linearizability/", "tests/readme/", "tests/restarts/", "tests/sales/", "tests/sessions/"}},
 		{name: "lint", fast: "make lint", always: true, alone: true, seconds: 150},
 		{name: "cross", fast: "make cross", seconds: 90, paths: []string{"cmd/", "server/transport/", "internal/rusage/",
 			"go.mod"}},
 
 		{name: "race", fast: "make race", full: "make race race-all", alone: true, seconds: 360, paths: []string{
-			"admin/", "client/", "internal/testkit/", "lockservertest/", "persistence/", "server/", "store/", "commands/"}},
+			"admin/", "client/", "tests/client/", "internal/testkit/", "lockservertest/", "persistence/", "server/", "store/", "commands/"}},
 		{name: "busy", fast: "make busy", alone: true, seconds: 100, paths: []string{
 			"server/", "commands/", "tests/linearizability/", "tests/fairness/", "tests/restarts/"}},
 		{name: "simulation", fast: "make simulation RUNS=300 SEED=802000", full: "make simulation RUNS=4000", seconds: 200,
@@ -118,6 +118,7 @@ func others() []suite {
 		{name: "console", fast: "make console", seconds: 60, paths: []string{"admin/console/", "admin/history/", "tests/console/"}},
 		{name: "fuzz", fast: "make fuzz FUZZTIME=4s", full: "make fuzz FUZZTIME=20s", alone: true, seconds: 180,
 			paths: []string{"internal/resp/", "persistence/", "store/listpack/", "internal/luavm/"}},
+		{name: "rename-check", fast: "make rename-check", seconds: 120, paths: []string{"client/go.mod", "go.mod", ".ci/rename", ".ci/rename-check"}},
 		{name: "bench-check", fast: "make bench-check", seconds: 90, paths: []string{"tests/bench/", "docs/benchmarks.json"}},
 		{name: "workflows", fast: "make workflows", seconds: 10, paths: []string{".github/"}},
 	}

@@ -1,7 +1,6 @@
 package testkit
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"hash/fnv"
@@ -122,12 +121,11 @@ func moduleRoot() (string, error) {
 		return "", err
 	}
 	for {
-		text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
-		if err == nil && bytes.HasPrefix(text, []byte("module lockserver\n")) {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "lockserver")); err == nil {
 			return dir, nil
 		}
 		if dir == filepath.Dir(dir) {
-			return "", errors.New("the test does not run inside of module lockserver")
+			return "", errors.New("the test does not run inside of the repository")
 		}
 		dir = filepath.Dir(dir)
 	}

@@ -69,7 +69,7 @@ func TestEveryPackageIsOnTheMap(t *testing.T) {
 
 // modules are the directories of the tree that are modules of their own.
 func modules() []string {
-	return []string{".", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
+	return []string{".", "client", "examples", "packaging", "tests/bench", "tests/clients/go", "tests/comparison", "tests/console"}
 }
 
 // TestEveryDependencyIsJustified: what a go.mod of the tree requires itself stands in the decision about
@@ -141,15 +141,18 @@ func directDependencies(text string) (names []string) {
 			line = one
 		}
 		words := strings.Fields(line)
-		if (inside || single) && len(words) >= 2 && words[0] != module && !strings.HasSuffix(line, "// indirect") {
+		if (inside || single) && len(words) >= 2 && !ours(words[0]) && !strings.HasSuffix(line, "// indirect") {
 			names = append(names, words[0])
 		}
 	}
 	return names
 }
 
+// ours reports whether a module is one of this tree.
+func ours(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
+
 func TestDirectDependencies(t *testing.T) {
 	require.Equal(t, []string{"a.b/c", "d.e/f", "g.h/i"}, directDependencies(
-		"module x\n\ngo 1.26\n\nrequire a.b/c v1.0.0\nrequire (\n\td.e/f v1 // why\n\tg.h/i v2\n\tj.k/l v3 // indirect\n\tlockserver v0\n)\n"+
-			"require (\n\tm.n/o v1 // indirect\n)\nreplace lockserver => ../\n"))
+		"module x\n\ngo 1.26\n\nrequire a.b/c v1.0.0\nrequire (\n\td.e/f v1 // why\n\tg.h/i v2\n\tj.k/l v3 // indirect\n\t"+module+" v0\n\t"+module+"/client v0\n)\n"+
+			"require (\n\tm.n/o v1 // indirect\n)\nreplace "+module+" => ../\n"))
 }

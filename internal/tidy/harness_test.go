@@ -27,6 +27,7 @@ var readyTexts = map[string]string{
 // starters are the tests that may start a program by os/exec that runs beside the test. None but those of
 // modules without testkit start a server.
 var starters = map[string]string{
+	"client/main_test.go":                   "a server for the examples, in a module that does not import the root",
 	"examples/flashsale/worker_test.go":     "the example itself, in a process that is killed",
 	"packaging/check/root_test.go":          "servers in a root of their own, in a module that does not import the root",
 	"packaging/check/systemd_linux_test.go": "systemd",

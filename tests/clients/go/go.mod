@@ -4,6 +4,8 @@ go 1.26.8
 
 replace lockserver => ../../..
 
+replace lockserver/client => ../../../client
+
 require (
 	github.com/bsm/redislock v0.9.4
 	github.com/go-redis/redis v6.15.9+incompatible
@@ -14,6 +16,7 @@ require (
 	github.com/redis/rueidis v1.0.79
 	github.com/stretchr/testify v1.12.1
 	lockserver v0.0.0
+	lockserver/client v0.1.0
 )
 
 require (

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/call"
 	"lockserver/server"
 )
 
 func TestLock(t *testing.T) {
 	srv, n := start(t, time.Minute)
-	c, other := n.client(t, Name("shop")), n.client(t)
+	c, other := n.client(t, client.Name("shop")), n.client(t)
 	l, err := c.Lock(ctx, "order:42")
 	require.NoError(t, err)
 	require.Positive(t, l.Token())
@@ -21,15 +22,15 @@ func TestLock(t *testing.T) {
 	require.NoError(t, l.Context().Err())
 
 	_, err = other.TryLock(ctx, "order:42")
-	require.ErrorIs(t, err, ErrNotAcquired)
+	require.ErrorIs(t, err, client.ErrNotAcquired)
 	began := time.Now()
-	_, err = other.Lock(ctx, "order:42", Wait(30*time.Millisecond))
-	require.ErrorIs(t, err, ErrNotAcquired)
+	_, err = other.Lock(ctx, "order:42", client.Wait(30*time.Millisecond))
+	require.ErrorIs(t, err, client.ErrNotAcquired)
 	require.GreaterOrEqual(t, time.Since(began), 29*time.Millisecond) // the server counts whole ones
 
-	had := make(chan *Lock)
+	had := make(chan *client.Lock)
 	go func() {
-		next, err := other.Lock(ctx, "order:42", Wait(time.Minute))
+		next, err := other.Lock(ctx, "order:42", client.Wait(time.Minute))
 		require.NoError(t, err)
 		had <- next
 	}()
@@ -37,7 +38,7 @@ func TestLock(t *testing.T) {
 	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 30*time.Second, time.Millisecond)
 	require.NoError(t, l.Unlock(ctx))
 	require.NoError(t, l.Unlock(ctx), "it was")
-	require.ErrorIs(t, context.Cause(l.Context()), ErrReleased)
+	require.ErrorIs(t, context.Cause(l.Context()), client.ErrReleased)
 	next := <-had
 	require.Greater(t, next.Token(), l.Token())
 	require.NoError(t, next.Unlock(ctx))
@@ -77,15 +78,15 @@ func TestLoss(t *testing.T) {
 		"expired":     {"PEXPIRE", "k", "1"},
 	} {
 		t.Run(reason, func(t *testing.T) {
-			told := make(chan *LostError, 2)
+			told := make(chan *client.LostError, 2)
 			srv, n := start(t, time.Minute)
-			c := n.client(t, Observe(Hooks{Lost: func(lost *LostError) { told <- lost }}))
+			c := n.client(t, client.Observe(client.Hooks{Lost: func(lost *client.LostError) { told <- lost }}))
 			l, err := c.Lock(ctx, "k")
 			require.NoError(t, err)
 			operator(t, srv).Do(command...)
 			cause := ends(t, l)
-			require.ErrorIs(t, cause, ErrLost)
-			require.Equal(t, &LostError{"k", l.Token(), reason}, cause)
+			require.ErrorIs(t, cause, client.ErrLost)
+			require.Equal(t, lostError("k", l.Token(), reason), cause)
 			require.Equal(t, cause, l.Unlock(ctx))
 			require.Equal(t, cause, <-told)
 			require.Empty(t, told)
@@ -107,11 +108,11 @@ func TestReentrance(t *testing.T) {
 	require.NoError(t, inner.Unlock(ctx))
 	require.NoError(t, outer.Context().Err())
 	_, err = c.TryLock(ctx, "k")
-	require.ErrorIs(t, err, ErrNotAcquired, "another task")
+	require.ErrorIs(t, err, client.ErrNotAcquired, "another task")
 	require.NoError(t, outer.Unlock(ctx))
 	require.Equal(t, int64(0), op.Do("EXISTS", "k").Int)
 	_, err = c.Lock(outer.Context(), "k")
-	require.ErrorIs(t, err, ErrReleased)
+	require.ErrorIs(t, err, client.ErrReleased)
 }
 
 // TestDeadlock: two tasks that each wait for what the other has.
@@ -133,7 +134,7 @@ func TestDeadlock(t *testing.T) {
 	op := operator(t, srv)
 	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 30*time.Second, time.Millisecond)
 	_, err = c.Lock(b.Context(), "a")
-	require.ErrorIs(t, err, ErrDeadlock)
+	require.ErrorIs(t, err, client.ErrDeadlock)
 	require.NoError(t, b.Unlock(ctx))
 	require.NoError(t, <-got)
 	require.NoError(t, a.Unlock(ctx))
@@ -148,12 +149,12 @@ func TestMLock(t *testing.T) {
 	require.Len(t, tokens, 2)
 	require.Equal(t, tokens["a"], l.Token())
 	_, err = c.TryLock(ctx, "b")
-	require.ErrorIs(t, err, ErrNotAcquired)
+	require.ErrorIs(t, err, client.ErrNotAcquired)
 	part, err := c.Lock(l.Context(), "b")
 	require.NoError(t, err)
 	require.Equal(t, tokens["b"], part.Token())
 	_, err = c.MLock(l.Context(), []string{"b", "c"})
-	require.ErrorIs(t, err, ErrHeldOtherwise)
+	require.ErrorIs(t, err, client.ErrHeldOtherwise)
 	_, err = l.Guard(ctx, "SET", "data", "v")
 	require.ErrorContains(t, err, "a lock of 2 keys")
 	reply, err := part.Guard(ctx, "SET", "data", "v")
@@ -163,10 +164,10 @@ func TestMLock(t *testing.T) {
 	op := operator(t, srv)
 	require.Equal(t, int64(2), op.Do("EXISTS", "a", "b").Int)
 	require.Equal(t, int64(1), op.Do("LOCK.FORCE", "b").Int)
-	require.ErrorIs(t, ends(t, l), ErrLost)
+	require.ErrorIs(t, ends(t, l), client.ErrLost)
 	require.Eventually(t, func() bool { return op.Do("EXISTS", "a").Int == 0 }, 30*time.Second, time.Millisecond, "all or nothing")
 	_, err = part.Guard(ctx, "SET", "data", "w")
-	require.ErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, err, client.ErrLost)
 	require.Equal(t, "v", op.Do("GET", "data").Str)
 }
 
@@ -179,7 +180,7 @@ func TestGuardIsSentOnce(t *testing.T) {
 	n.loseAnswer()
 	_, err = l.Guard(ctx, "INCR", "n")
 	require.Error(t, err)
-	require.NotErrorIs(t, err, ErrLost)
+	require.NotErrorIs(t, err, client.ErrLost)
 	require.Equal(t, "1", op.Do("GET", "n").Str)
 	reply, err := l.Guard(ctx, "INCR", "n")
 	require.NoError(t, err)
@@ -221,12 +222,12 @@ func TestReadersAndWriters(t *testing.T) {
 	two, err := c.RLock(ctx, "k")
 	require.NoError(t, err)
 	_, err = c.TryLock(ctx, "k")
-	require.ErrorIs(t, err, ErrNotAcquired)
+	require.ErrorIs(t, err, client.ErrNotAcquired)
 	require.NoError(t, one.Unlock(ctx))
 	require.NoError(t, two.Unlock(ctx))
 	writer, err := c.TryLock(ctx, "k")
 	require.NoError(t, err)
-	_, err = c.RLock(ctx, "k", Wait(10*time.Millisecond))
-	require.ErrorIs(t, err, ErrNotAcquired)
+	_, err = c.RLock(ctx, "k", client.Wait(10*time.Millisecond))
+	require.ErrorIs(t, err, client.ErrNotAcquired)
 	require.NoError(t, writer.Unlock(ctx))
 }

@@ -1,6 +1,6 @@
 //go:build oracle
 
-package client
+package client_test
 
 import (
 	"context"

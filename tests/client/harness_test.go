@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/testkit"
 	"lockserver/server"
 )
@@ -156,9 +157,9 @@ func (n *network) library(t *testing.T) *redis.Client {
 }
 
 // client is a client of the package.
-func (n *network) client(t *testing.T, settings ...Setting) *Client {
+func (n *network) client(t *testing.T, settings ...client.Setting) *client.Client {
 	t.Helper()
-	c, err := New(n.library(t), settings...)
+	c, err := client.New(n.library(t), settings...)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	return c
@@ -168,7 +169,7 @@ func (n *network) client(t *testing.T, settings ...Setting) *Client {
 func operator(t *testing.T, srv *server.Server) *testkit.Client { return testkit.Dial(t, srv.Dial) }
 
 // ends fails unless the lock's context ends soon, and returns why.
-func ends(t *testing.T, l *Lock) error {
+func ends(t *testing.T, l *client.Lock) error {
 	t.Helper()
 	select {
 	case <-l.Context().Done():
@@ -176,4 +177,9 @@ func ends(t *testing.T, l *Lock) error {
 		require.Fail(t, "the lock does not end")
 	}
 	return context.Cause(l.Context())
+}
+
+// lostError is the error of a lock that was lost.
+func lostError(key string, token int64, reason string) *client.LostError {
+	return &client.LostError{Key: key, Token: token, Reason: reason}
 }

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/call"
 	"lockserver/internal/resp"
 )
@@ -23,7 +24,7 @@ import (
 func TestBrokenConnections(t *testing.T) {
 	srv, n := start(t, 10*time.Second)
 	const workers, rounds = 8, 30
-	programs := []*Client{n.client(t), n.client(t)}
+	programs := []*client.Client{n.client(t), n.client(t)}
 	var inside [3]atomic.Int32
 	var done, lost atomic.Int32
 	stop := make(chan struct{})
@@ -53,7 +54,7 @@ func TestBrokenConnections(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				inside[key].Add(-1)
 				done.Add(1)
-				if err := l.Unlock(ctx); errors.Is(err, ErrLost) {
+				if err := l.Unlock(ctx); errors.Is(err, client.ErrLost) {
 					t.Log(err)
 					lost.Add(1)
 				}
@@ -130,11 +131,11 @@ func TestSale(t *testing.T) {
 	for range 2 {
 		outcome, err := sale.Buy(ctx, "ann", "o1", 3)
 		require.NoError(t, err)
-		require.Equal(t, Sold, outcome)
+		require.Equal(t, client.Sold, outcome)
 	}
 	outcome, err := sale.Buy(ctx, "ann", "o2")
 	require.NoError(t, err)
-	require.Equal(t, BoughtAlready, outcome)
+	require.Equal(t, client.BoughtAlready, outcome)
 	require.Equal(t, "bought already", outcome.String())
 	for range 2 {
 		done, err := sale.Cancel(ctx, "ann", "o1")
@@ -144,7 +145,7 @@ func TestSale(t *testing.T) {
 	done, err := sale.Confirm(ctx, "ann", "o1")
 	require.NoError(t, err)
 	require.False(t, done)
-	for i, expected := range []Outcome{Sold, SoldOut} {
+	for i, expected := range []client.Outcome{client.Sold, client.SoldOut} {
 		outcome, err = sale.Buy(ctx, "user"+strconv.Itoa(i), "order"+strconv.Itoa(i), 3)
 		require.NoError(t, err)
 		require.Equal(t, expected, outcome)
@@ -184,7 +185,7 @@ func TestSaleOverBrokenConnections(t *testing.T) {
 				outcome, err := sale.Buy(ctx, user, order)
 				for ; err != nil; outcome, err = sale.Buy(ctx, user, order) {
 				}
-				if outcome != Sold {
+				if outcome != client.Sold {
 					continue
 				}
 				sold.Add(1)
@@ -233,6 +234,6 @@ func TestAnotherServer(t *testing.T) {
 		return near, nil
 	}})
 	t.Cleanup(func() { _ = rdb.Close() })
-	_, err := New(rdb)
-	require.ErrorIs(t, err, ErrNotLockserver)
+	_, err := client.New(rdb)
+	require.ErrorIs(t, err, client.ErrNotLockserver)
 }

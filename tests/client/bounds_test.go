@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/testkit"
 )
 
@@ -25,12 +26,12 @@ func TestGuardAfterUnlock(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, inner.Unlock(ctx))
 	_, err = inner.Guard(ctx, "SET", "data", "inner")
-	require.ErrorIs(t, err, ErrReleased)
+	require.ErrorIs(t, err, client.ErrReleased)
 	_, err = outer.Guard(ctx, "SET", "data", "outer")
 	require.NoError(t, err)
 	require.NoError(t, outer.Unlock(ctx))
 	_, err = outer.Guard(ctx, "SET", "data", "late")
-	require.ErrorIs(t, err, ErrReleased)
+	require.ErrorIs(t, err, client.ErrReleased)
 	require.Equal(t, "outer", op.Do("GET", "data").Str)
 
 	lost, err := c.Lock(ctx, "k")
@@ -38,10 +39,10 @@ func TestGuardAfterUnlock(t *testing.T) {
 	op.Do("LOCK.FORCE", "k")
 	ends(t, lost)
 	_, err = lost.Guard(ctx, "SET", "data", "lost")
-	require.Equal(t, &LostError{"k", lost.Token(), "forced"}, err)
+	require.Equal(t, lostError("k", lost.Token(), "forced"), err)
 	require.Equal(t, err, lost.Unlock(ctx))
 	_, err = lost.Guard(ctx, "SET", "data", "lost")
-	require.ErrorIs(t, err, ErrLost)
+	require.ErrorIs(t, err, client.ErrLost)
 	require.Equal(t, "outer", op.Do("GET", "data").Str)
 }
 
@@ -72,15 +73,15 @@ func TestClosed(t *testing.T) {
 	c.Close()
 	for range 200 {
 		_, err := c.Lock(ctx, "k")
-		require.ErrorIs(t, err, ErrClosed)
+		require.ErrorIs(t, err, client.ErrClosed)
 	}
 	_, err := c.TryLock(ctx, "k")
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
 	_, err = c.MLock(ctx, []string{"a", "b"})
-	require.ErrorIs(t, err, ErrClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
 	_, err = c.Sale("v").Buy(ctx, "ann", "1")
-	require.ErrorIs(t, err, ErrClosed)
-	require.ErrorIs(t, c.Campaign(ctx, "k", func(context.Context) error { return nil }), ErrClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
+	require.ErrorIs(t, c.Campaign(ctx, "k", func(context.Context) error { return nil }), client.ErrClosed)
 	require.Equal(t, int64(0), op.Do("DBSIZE").Int)
 }
 
@@ -89,13 +90,13 @@ func TestClosed(t *testing.T) {
 func TestCloseReleases(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	rdb, op := n.library(t), operator(t, srv)
-	c, err := New(rdb)
+	c, err := client.New(rdb)
 	require.NoError(t, err)
 	one, err := c.Lock(ctx, "one")
 	require.NoError(t, err)
 	many, err := c.MLock(ctx, []string{"a", "b"})
 	require.NoError(t, err)
-	leased, err := c.Lock(ctx, "leased", Lease(time.Hour))
+	leased, err := c.Lock(ctx, "leased", client.Lease(time.Hour))
 	require.NoError(t, err)
 	shared, err := c.RLock(ctx, "shared")
 	require.NoError(t, err)
@@ -107,20 +108,20 @@ func TestCloseReleases(t *testing.T) {
 	require.Eventually(t, func() bool { return len(op.Do("LOCK.WAITERS").Elems) > 0 }, 10*time.Second, time.Millisecond)
 	c.Close()
 	require.Equal(t, int64(0), op.Do("EXISTS", "one", "a", "b", "leased", "shared").Int)
-	for _, l := range []*Lock{one, many, leased, shared} {
+	for _, l := range []*client.Lock{one, many, leased, shared} {
 		require.Equal(t, "closed", lossOf(t, context.Cause(l.Context())).Reason)
-		require.ErrorIs(t, context.Cause(l.Context()), ErrClosed)
-		require.ErrorIs(t, l.Unlock(ctx), ErrClosed)
+		require.ErrorIs(t, context.Cause(l.Context()), client.ErrClosed)
+		require.ErrorIs(t, l.Unlock(ctx), client.ErrClosed)
 	}
 	_, err = one.Guard(ctx, "SET", "data", "v")
-	require.ErrorIs(t, err, ErrClosed)
-	require.ErrorIs(t, <-waiting, ErrClosed)
+	require.ErrorIs(t, err, client.ErrClosed)
+	require.ErrorIs(t, <-waiting, client.ErrClosed)
 	require.Eventually(t, func() bool { return op.Do("DBSIZE").Int == 0 }, 10*time.Second, time.Millisecond)
 }
 
-func lossOf(t *testing.T, err error) *LostError {
+func lossOf(t *testing.T, err error) *client.LostError {
 	t.Helper()
-	var lost *LostError
+	var lost *client.LostError
 	require.ErrorAs(t, err, &lost)
 	return lost
 }
@@ -130,7 +131,7 @@ func TestCloseWhileLocking(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	op := operator(t, srv)
 	for i := range 40 {
-		c, err := New(n.library(t))
+		c, err := client.New(n.library(t))
 		require.NoError(t, err)
 		over := make(chan error)
 		go func() {
@@ -140,7 +141,7 @@ func TestCloseWhileLocking(t *testing.T) {
 					over <- err
 					return
 				}
-				if err = l.Unlock(ctx); err != nil && !errors.Is(err, ErrClosed) {
+				if err = l.Unlock(ctx); err != nil && !errors.Is(err, client.ErrClosed) {
 					over <- err
 					return
 				}
@@ -148,24 +149,24 @@ func TestCloseWhileLocking(t *testing.T) {
 		}()
 		time.Sleep(time.Duration(i) * 100 * time.Microsecond)
 		c.Close()
-		require.ErrorIs(t, <-over, ErrClosed)
+		require.ErrorIs(t, <-over, client.ErrClosed)
 		require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
 	}
 }
 
 // TestDeadlines: what ended a wait can be told apart.
 func TestDeadlines(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		_, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
 		reason := errors.New("the request's time is over")
 		limited, cancel := context.WithTimeoutCause(ctx, time.Second, reason)
 		defer cancel()
-		for name, options := range map[string][]Option{"alone": nil, "with a longer wait": {Wait(time.Minute)}} {
+		for name, options := range map[string][]client.Option{"alone": nil, "with a longer wait": {client.Wait(time.Minute)}} {
 			limited, cancel := context.WithTimeout(ctx, time.Second)
 			_, err = c.Lock(limited, "k", options...)
 			require.ErrorIs(t, err, context.DeadlineExceeded, name)
-			require.NotErrorIs(t, err, ErrNotAcquired, name)
+			require.NotErrorIs(t, err, client.ErrNotAcquired, name)
 			cancel()
 		}
 		_, err = c.Lock(limited, "k")
@@ -173,8 +174,8 @@ func TestDeadlines(t *testing.T) {
 		require.ErrorIs(t, err, reason)
 		long, cancel := context.WithTimeout(ctx, time.Hour)
 		defer cancel()
-		_, err = c.Lock(long, "k", Wait(time.Second))
-		require.ErrorIs(t, err, ErrNotAcquired)
+		_, err = c.Lock(long, "k", client.Wait(time.Second))
+		require.ErrorIs(t, err, client.ErrNotAcquired)
 		require.NotErrorIs(t, err, context.DeadlineExceeded)
 		time.AfterFunc(time.Second, cancel)
 		_, err = c.Lock(long, "k")
@@ -184,13 +185,13 @@ func TestDeadlines(t *testing.T) {
 
 // TestWaitOfNothing: a wait that is over before it begins is a try.
 func TestWaitOfNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		for _, d := range []time.Duration{0, -time.Hour} {
-			l, err := c.Lock(ctx, "k", Wait(d))
+			l, err := c.Lock(ctx, "k", client.Wait(d))
 			require.NoError(t, err)
 			began := time.Now()
-			_, err = c.Lock(ctx, "k", Wait(d))
-			require.ErrorIs(t, err, ErrNotAcquired)
+			_, err = c.Lock(ctx, "k", client.Wait(d))
+			require.ErrorIs(t, err, client.ErrNotAcquired)
 			require.Less(t, time.Since(began), time.Second)
 			require.NoError(t, l.Unlock(ctx))
 		}
@@ -203,32 +204,35 @@ func TestStoppedServer(t *testing.T) {
 	const limit = 2 * time.Second
 	calls := map[string]struct {
 		bound time.Duration
-		do    func(c *Client, l *Lock) error
+		do    func(c *client.Client, l *client.Lock) error
 	}{
-		"TryLock": {limit, func(c *Client, _ *Lock) error { _, err := c.TryLock(ctx, "other"); return err }},
-		"Lock":    {limit, func(c *Client, _ *Lock) error { _, err := c.Lock(ctx, "other"); return err }},
-		"RLock":   {limit, func(c *Client, _ *Lock) error { _, err := c.RLock(ctx, "other"); return err }},
-		"MLock":   {limit, func(c *Client, _ *Lock) error { _, err := c.MLock(ctx, []string{"x", "y"}); return err }},
-		"Guard":   {limit, func(_ *Client, l *Lock) error { _, err := l.Guard(ctx, "SET", "data", "v"); return err }},
-		"Unlock":  {limit, func(_ *Client, l *Lock) error { return l.Unlock(ctx) }},
-		"Buy":     {limit, func(c *Client, _ *Lock) error { _, err := c.Sale("v").Buy(ctx, "ann", "1"); return err }},
-		"Confirm": {2 * limit, func(c *Client, _ *Lock) error { _, err := c.Sale("v").Confirm(ctx, "ann", "1"); return err }},
-		"a deadline": {time.Second, func(c *Client, _ *Lock) error {
+		"TryLock": {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.TryLock(ctx, "other"); return err }},
+		"Lock":    {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.Lock(ctx, "other"); return err }},
+		"RLock":   {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.RLock(ctx, "other"); return err }},
+		"MLock":   {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.MLock(ctx, []string{"x", "y"}); return err }},
+		"Guard":   {limit, func(_ *client.Client, l *client.Lock) error { _, err := l.Guard(ctx, "SET", "data", "v"); return err }},
+		"Unlock":  {limit, func(_ *client.Client, l *client.Lock) error { return l.Unlock(ctx) }},
+		"Buy":     {limit, func(c *client.Client, _ *client.Lock) error { _, err := c.Sale("v").Buy(ctx, "ann", "1"); return err }},
+		"Confirm": {2 * limit, func(c *client.Client, _ *client.Lock) error {
+			_, err := c.Sale("v").Confirm(ctx, "ann", "1")
+			return err
+		}},
+		"a deadline": {time.Second, func(c *client.Client, _ *client.Lock) error {
 			limited, cancel := context.WithTimeout(ctx, time.Second)
 			defer cancel()
 			_, err := c.TryLock(limited, "other")
 			require.ErrorIs(t, err, context.DeadlineExceeded)
-			return ErrNoAnswer
+			return client.ErrNoAnswer
 		}},
-		"Wait": {time.Second, func(c *Client, _ *Lock) error {
-			_, err := c.Lock(ctx, "other", Wait(time.Second))
-			require.ErrorIs(t, err, ErrNotAcquired)
-			return ErrNoAnswer
+		"Wait": {time.Second, func(c *client.Client, _ *client.Lock) error {
+			_, err := c.Lock(ctx, "other", client.Wait(time.Second))
+			require.ErrorIs(t, err, client.ErrNotAcquired)
+			return client.ErrNoAnswer
 		}},
-		"Close": {limit, func(c *Client, l *Lock) error {
+		"Close": {limit, func(c *client.Client, l *client.Lock) error {
 			c.Close()
-			require.ErrorIs(t, context.Cause(l.Context()), ErrClosed)
-			return ErrNoAnswer
+			require.ErrorIs(t, context.Cause(l.Context()), client.ErrClosed)
+			return client.ErrNoAnswer
 		}},
 	}
 	for name, call := range calls {
@@ -236,12 +240,12 @@ func TestStoppedServer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, n := start(t, lease)
 				t.Cleanup(func() { time.Sleep(time.Minute) }) // what Close has left is tried once more
-				c := n.client(t, Timeout(limit))
+				c := n.client(t, client.Timeout(limit))
 				l, err := c.Lock(ctx, "k")
 				require.NoError(t, err)
 				n.silence()
 				began := time.Now()
-				require.ErrorIs(t, call.do(c, l), ErrNoAnswer)
+				require.ErrorIs(t, call.do(c, l), client.ErrNoAnswer)
 				require.LessOrEqual(t, time.Since(began), call.bound)
 			})
 		})
@@ -250,13 +254,13 @@ func TestStoppedServer(t *testing.T) {
 
 // TestStoppedWhileWaiting: a wait without an end ends when the server answers nothing any more.
 func TestStoppedWhileWaiting(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		_, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
 		time.AfterFunc(time.Hour, n.silence)
 		began := time.Now()
 		_, err = c.Lock(ctx, "k")
-		require.ErrorIs(t, err, ErrNoAnswer)
+		require.ErrorIs(t, err, client.ErrNoAnswer)
 		require.Greater(t, time.Since(began), time.Hour+lease/3)
 		require.Less(t, time.Since(began), time.Hour+lease)
 	})
@@ -265,7 +269,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 // TestLateAnswer: a lock that the server gives after its call has ended is given back, and not one that the
 // same task has taken since.
 func TestLateAnswer(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		l, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
 		n.delay(time.Second)
@@ -291,13 +295,13 @@ func TestPoolOfOne(t *testing.T) {
 	_, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1})
 	t.Cleanup(func() { _ = rdb.Close() })
-	c, err := New(rdb)
+	c, err := client.New(rdb)
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	had := make(chan error)
 	for range 30 {
 		go func() {
-			l, err := c.Lock(ctx, "k", Wait(30*time.Second))
+			l, err := c.Lock(ctx, "k", client.Wait(30*time.Second))
 			if err == nil {
 				_, err = l.Guard(ctx, "INCR", "n")
 			}
@@ -319,7 +323,7 @@ func TestBusyPool(t *testing.T) {
 	srv, n := start(t, time.Minute)
 	rdb := redis.NewClient(&redis.Options{Dialer: n.dial, Addr: "192.0.2.1:1", PoolSize: 1, PoolTimeout: time.Hour})
 	t.Cleanup(func() { _ = rdb.Close() })
-	c, err := New(rdb, Timeout(100*time.Millisecond))
+	c, err := client.New(rdb, client.Timeout(100*time.Millisecond))
 	require.NoError(t, err)
 	t.Cleanup(c.Close)
 	l, err := c.Lock(ctx, "k")
@@ -330,8 +334,8 @@ func TestBusyPool(t *testing.T) {
 	require.Eventually(t, func() bool { return strings.Contains(op.Do("INFO", "clients").Str, "blocked_clients:1") },
 		10*time.Second, time.Millisecond)
 	_, err = c.TryLock(ctx, "other")
-	require.ErrorIs(t, err, ErrNoAnswer)
-	require.ErrorIs(t, l.Unlock(ctx), ErrNoAnswer)
+	require.ErrorIs(t, err, client.ErrNoAnswer)
+	require.ErrorIs(t, l.Unlock(ctx), client.ErrNoAnswer)
 	require.Eventually(t, func() bool { return op.Do("EXISTS", "k").Int == 0 }, 10*time.Second, time.Millisecond)
 	op.Do("RPUSH", "list", "v")
 	require.NoError(t, <-busy)
@@ -345,9 +349,9 @@ func TestNewIsBounded(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: deaf.Addr().String()})
 	t.Cleanup(func() { _ = rdb.Close() })
 	began := time.Now()
-	_, err = New(rdb, Timeout(200*time.Millisecond))
-	require.ErrorIs(t, err, ErrNoAnswer)
+	_, err = client.New(rdb, client.Timeout(200*time.Millisecond))
+	require.ErrorIs(t, err, client.ErrNoAnswer)
 	require.Less(t, time.Since(began), 3*time.Second)
-	_, err = New(rdb, Timeout(0))
+	_, err = client.New(rdb, client.Timeout(0))
 	require.ErrorContains(t, err, "is no time")
 }

@@ -1,4 +1,4 @@
-package client
+package client_test
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"lockserver/client"
 	"lockserver/internal/testkit"
 )
 
@@ -18,7 +19,7 @@ import (
 // anything left to do, and an hour takes as long as what happens in it.
 
 // inBubble runs a test with a server whose leases last for half a minute, as they do by default.
-func inBubble(t *testing.T, test func(t *testing.T, n *network, c *Client, op *testkit.Client)) {
+func inBubble(t *testing.T, test func(t *testing.T, n *network, c *client.Client, op *testkit.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		t.Cleanup(func() { time.Sleep(time.Minute) }) // what Close has left is tried once more
@@ -32,7 +33,7 @@ const lease = 30 * time.Second
 // TestRenewal: a lock outlives its lease as long as the program lives, whatever becomes of single
 // connections.
 func TestRenewal(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		l, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
 		for range 500 {
@@ -57,13 +58,13 @@ func TestUnreachable(t *testing.T) {
 	} {
 		t.Run(gone.how, func(t *testing.T) {
 			for since := time.Duration(0); since < lease; since += 700 * time.Millisecond {
-				inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+				inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 					l, err := c.Lock(ctx, "k")
 					require.NoError(t, err)
 					time.Sleep(since)
 					gone.take(n)
 					began := time.Now()
-					require.Equal(t, &LostError{"k", l.Token(), "unreachable"}, ends(t, l))
+					require.Equal(t, lostError("k", l.Token(), "unreachable"), ends(t, l))
 					require.Equal(t, int64(1), op.Do("EXISTS", "k").Int, "%v: somebody else may have it", since)
 					require.Greater(t, time.Since(began), lease/3, "%v: the server would have renewed it", since)
 				})
@@ -74,7 +75,7 @@ func TestUnreachable(t *testing.T) {
 
 // TestGoneForAWhile: a server that is there again within a third of a lease has lost nothing.
 func TestGoneForAWhile(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		srv := n.srv
 		l, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
@@ -93,13 +94,13 @@ func TestGoneForAWhile(t *testing.T) {
 
 // TestUnreachableAndBack: a lock that was given up is not taken up again, and nobody waits for its end.
 func TestUnreachableAndBack(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		srv := n.srv
 		l, err := c.Lock(ctx, "k")
 		require.NoError(t, err)
 		n.connect(nil)
 		n.breakSome(1)
-		require.ErrorIs(t, ends(t, l), ErrLost)
+		require.ErrorIs(t, ends(t, l), client.ErrLost)
 		n.connect(srv)
 		began := time.Now()
 		next, err := c.Lock(ctx, "k")
@@ -157,20 +158,20 @@ func TestOneLeader(t *testing.T) {
 
 // TestFixedLease: a lock that nobody renews ends in time, to the moment, and its holder knows.
 func TestFixedLease(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
-		_, err := c.Lock(ctx, "k", Lease(time.Microsecond))
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
+		_, err := c.Lock(ctx, "k", client.Lease(time.Microsecond))
 		require.Error(t, err)
-		first, err := c.Lock(ctx, "k", Lease(time.Hour))
+		first, err := c.Lock(ctx, "k", client.Lease(time.Hour))
 		require.NoError(t, err)
 		began := time.Now()
 		<-first.Context().Done()
-		require.Equal(t, &LostError{"k", first.Token(), "expired"}, context.Cause(first.Context()))
+		require.Equal(t, lostError("k", first.Token(), "expired"), context.Cause(first.Context()))
 		require.Equal(t, time.Hour, time.Since(began))
 
 		// One that was waited for begins when it is had, not when it was asked for.
-		_, err = c.Lock(ctx, "k", Lease(time.Minute))
+		_, err = c.Lock(ctx, "k", client.Lease(time.Minute))
 		require.NoError(t, err)
-		second, err := c.Lock(ctx, "k", Lease(time.Hour))
+		second, err := c.Lock(ctx, "k", client.Lease(time.Hour))
 		require.NoError(t, err)
 		had := time.Now()
 		require.NoError(t, second.Context().Err())
@@ -178,7 +179,7 @@ func TestFixedLease(t *testing.T) {
 		require.Equal(t, time.Hour, time.Since(had))
 
 		// The holder needs nobody to tell.
-		third, err := c.Lock(ctx, "k", Lease(time.Hour))
+		third, err := c.Lock(ctx, "k", client.Lease(time.Hour))
 		require.NoError(t, err)
 		had = time.Now()
 		n.silence()
@@ -190,14 +191,14 @@ func TestFixedLease(t *testing.T) {
 
 // TestWaiting: a wait ends when it was to, or with the other's lease.
 func TestWaiting(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
-		_, err := c.Lock(ctx, "k", Lease(time.Minute))
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
+		_, err := c.Lock(ctx, "k", client.Lease(time.Minute))
 		require.NoError(t, err)
 		began := time.Now()
-		_, err = c.Lock(ctx, "k", Wait(40*time.Second))
-		require.ErrorIs(t, err, ErrNotAcquired)
+		_, err = c.Lock(ctx, "k", client.Wait(40*time.Second))
+		require.ErrorIs(t, err, client.ErrNotAcquired)
 		require.Equal(t, 40*time.Second, time.Since(began).Round(10*time.Millisecond))
-		l, err := c.Lock(ctx, "k", Wait(40*time.Second))
+		l, err := c.Lock(ctx, "k", client.Wait(40*time.Second))
 		require.NoError(t, err)
 		require.Equal(t, time.Minute, time.Since(began).Round(10*time.Millisecond))
 		require.NoError(t, l.Unlock(ctx))
@@ -206,7 +207,7 @@ func TestWaiting(t *testing.T) {
 
 // TestReaderLoses: a shared holder hears of its loss, too, and is renewed like any other.
 func TestReaderLoses(t *testing.T) {
-	inBubble(t, func(t *testing.T, n *network, c *Client, op *testkit.Client) {
+	inBubble(t, func(t *testing.T, n *network, c *client.Client, op *testkit.Client) {
 		one, err := c.RLock(ctx, "k")
 		require.NoError(t, err)
 		two, err := c.RLock(ctx, "k")
@@ -215,10 +216,10 @@ func TestReaderLoses(t *testing.T) {
 		require.NoError(t, one.Context().Err())
 		require.Equal(t, int64(1), op.Do("EXISTS", "k").Int)
 		op.Do("HPEXPIRE", "k", "1", "FIELDS", "1", one.Owner())
-		require.Equal(t, &LostError{"k", one.Token(), "expired"}, ends(t, one))
+		require.Equal(t, lostError("k", one.Token(), "expired"), ends(t, one))
 		require.NoError(t, two.Context().Err())
 		op.Do("LOCK.FORCE", "k")
-		require.Equal(t, &LostError{"k", two.Token(), "forced"}, ends(t, two))
+		require.Equal(t, lostError("k", two.Token(), "forced"), ends(t, two))
 	})
 }
 
@@ -233,11 +234,11 @@ func TestHooks(t *testing.T) {
 			defer mu.Unlock()
 			told = append(told, fmt.Sprintf(format, args...))
 		}
-		c := n.client(t, Observe(Hooks{
+		c := n.client(t, client.Observe(client.Hooks{
 			Acquired:  func(key string, waited time.Duration) { tell("%s: had after %v", key, waited.Round(time.Second)) },
 			Refused:   func(key string, _ time.Duration, err error) { tell("%s: not had, %v", key, err) },
 			Released:  func(key string, held time.Duration) { tell("%s: let go after %v", key, held.Round(time.Second)) },
-			Lost:      func(lost *LostError) { tell("%s: lost, %s", lost.Key, lost.Reason) },
+			Lost:      func(lost *client.LostError) { tell("%s: lost, %s", lost.Key, lost.Reason) },
 			Connected: func(err error) { tell("connected: %v", err) },
 		}))
 		heard := func(expected ...string) {
@@ -257,7 +258,7 @@ func TestHooks(t *testing.T) {
 		require.NoError(t, err)
 		heard("a: let go after 10s", "a: had after 10s")
 		_, err = c.TryLock(ctx, "a")
-		require.ErrorIs(t, err, ErrNotAcquired)
+		require.ErrorIs(t, err, client.ErrNotAcquired)
 		heard("a: not had, somebody else holds the lock")
 		operator(t, srv).Do("LOCK.FORCE", "a")
 		heard("a: lost, forced")
