@@ -33,20 +33,10 @@ func (srv *Server) mostUnread() (most int) {
 	return most
 }
 
-// awaitStill waits until no more commands run. The test sleeps between two looks, so the number of looks
-// counts the turns that the process had on a busy machine.
+// awaitStill waits until no more commands run.
 func awaitStill(t testing.TB, srv *Server) (ran int64) {
 	t.Helper()
-	const enough = 60
-	looks, since := 0, time.Now()
-	eventually(t, func() bool {
-		looks++
-		if n := srv.commandsRun(); n != ran {
-			ran, looks, since = n, 0, time.Now()
-		}
-		return ran > 0 && looks >= enough && time.Since(since) > 15*time.Millisecond
-	}, "commands still run")
-	return ran
+	return int64(awaitSame(t, func() int { return int(srv.commandsRun()) }))
 }
 
 // A pipeline asks for far more than is kept for a client, and gets it. Meanwhile memory is
