@@ -143,7 +143,7 @@ var rooms = map[string][]string{
 	"server/debug": {"commands", "internal/ascii", "internal/config", "internal/decimal", "internal/glob", "internal/resp", "persistence", "persistence/digest", "store",
 		"store/list", "store/listpack"},
 	"server/durability": {"commands", "internal/background", "internal/config", "internal/histogram", "internal/resp", "persistence", "persistence/aof",
-		"persistence/disk", "server/clock", "server/gate", "server/info", "store"},
+		"persistence/digest", "persistence/disk", "server/clock", "server/gate", "server/info", "store"},
 	"server/dump":        {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
 	"server/gate":        {},
 	"server/info":        {"commands", "internal/ascii"},
