@@ -80,6 +80,9 @@ func decodeHello(text string) (h Hello, err error) {
 // errNoMember is returned for something that is not the raft port of a lockserver.
 var errNoMember = errors.New("what answers there is not the raft port of a lockserver: is the address another's, or the client address in its place?")
 
+// errOlder is returned for a lockserver that knows no Hello.
+var errOlder = errors.New("it is a lockserver of an older version: all members need this one")
+
 // Hello asks the server at an address who it is, for Options.Hello.
 func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeout)
@@ -100,7 +103,7 @@ func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error
 	case strings.HasPrefix(answer, "+"):
 		return decodeHello(answer[1:])
 	case strings.Contains(answer, "a member begins with '"+greeting):
-		return h, errors.New("it is a lockserver of an older version: all members need this one")
+		return h, errOlder
 	case strings.HasPrefix(answer, "-it "):
 		return h, errors.New(answer[1:])
 	}
