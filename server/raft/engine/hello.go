@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	hraft "github.com/hashicorp/raft"
@@ -23,6 +24,9 @@ type Hello struct {
 	Empty    bool // its disk has nothing of any group
 	Founders []raft.Peer
 	Version  string
+	// Checksums are the newest of its data; Checks says that it makes any.
+	Checksums []raft.Checksum
+	Checks    bool
 }
 
 // expects reports whether a server is set up to be in one group with one of these.
@@ -39,7 +43,8 @@ func (h *Hello) expects(members []raft.Peer) bool {
 func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation
-	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version}, err
+	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
+		Checksums: y.checks.told(), Checks: true}, err
 }
 
 // The question for a Hello, do not change: these words, the group's name, who asks, and whom, with spaces
@@ -53,6 +58,12 @@ func (h *Hello) encode() string {
 		"version": {h.Version}}
 	if h.Empty {
 		v.Set("empty", "yes")
+	}
+	if h.Checks {
+		v.Set("checks", "yes")
+	}
+	for _, c := range h.Checksums {
+		v.Add("check", fmt.Sprint(c.Index, " ", c.Sum))
 	}
 	for _, p := range h.Founders {
 		v.Add("founder", p.ID+"="+string(Address(p)))
@@ -68,6 +79,14 @@ func decodeHello(text string) (h Hello, err error) {
 	}
 	h = Hello{Peer: raft.Peer{ID: v.Get("id"), Raft: v.Get("raft"), Client: v.Get("client"), Incarnation: v.Get("incarnation")},
 		Group: v.Get("group"), Charter: v.Get("charter"), Version: v.Get("version"), Empty: v.Get("empty") == "yes"}
+	h.Checks = v.Get("checks") == "yes"
+	for _, word := range v["check"] {
+		index, sum, _ := strings.Cut(word, " ")
+		n, err := strconv.ParseUint(index, 10, 64)
+		if err == nil {
+			h.Checksums = append(h.Checksums, raft.Checksum{Index: n, Sum: sum})
+		}
+	}
 	for _, f := range v["founder"] {
 		id, at, _ := strings.Cut(f, "=")
 		p, _ := parseAddress(hraft.ServerAddress(at))

@@ -73,6 +73,9 @@ var errOtherDisk = errors.New("the disk of this member is not the one that the g
 
 // stands is why this member does not stand for election; nil: it does.
 func (r *running) stands() error {
+	if r.of.Verdict().Finding == raft.Differs {
+		return errOtherData
+	}
 	s, _ := r.find(string(r.self))
 	if known := peerOf(s.ID, s.Address).Incarnation; known != "" && known != r.of.options.Identity.incarnation {
 		return errOtherDisk
