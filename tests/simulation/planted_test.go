@@ -40,13 +40,15 @@ var faults = []plant.Fault{
 var lostFaults = []plant.Fault{
 	plant.New("a member whose disk is new votes", plant.Or("called-disk", "true"), plant.And("answered-disk", "false")),
 	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(others)/2")),
+	plant.New("a member is removed that the others need", plant.Or("remove-check", "true")),
+	plant.New("a learner votes that has nothing", plant.And("promote-behind", "s.Suffrage == hraft.Voter")),
 	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 	plant.New("a member that starts does not know that it has other data", plant.And("check-keep", "false")),
 	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
 }
 
 // scenes are those that find lostFaults.
-const scenes = "Lost|NothingIsAdded|OtherData"
+const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData"
 
 // plantedRuns is within how many runs a fault must be found.
 const plantedRuns = "1000"

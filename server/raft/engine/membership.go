@@ -140,6 +140,7 @@ func (e *Engine) Remove(id string) error {
 	begun, late, question := time.Now(), r.reachableFor(), r.witness.ask()
 	for {
 		voters, away := r.left(id, question)
+		// plant:remove-check
 		if voters-len(away) > voters/2 || voters == 0 {
 			break
 		}

@@ -96,6 +96,7 @@ func (r *running) promote(all []hraft.Server) {
 	}
 	for _, s := range all {
 		seen := r.witness.seenOf(s.Address)
+		// plant:promote-behind
 		if s.Suffrage == hraft.Voter || seen.matched < before.index || time.Since(seen.at) > silentFor {
 			continue
 		}
