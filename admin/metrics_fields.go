@@ -137,7 +137,10 @@ var fields = []field{
 	{info: "raft_rebuilds", metric: counter("lockserver_raft_rebuilds_total", "How often this member has built all its data anew, because it had done what the group does not know.")},
 	{info: "raft_elections_won", metric: counter("lockserver_raft_elections_won_total", "How often this member has become the leader.")},
 	{info: "raft_snapshots_failed", metric: counter("lockserver_raft_snapshots_failed_total", "Snapshots for the group's log that could not be made.")},
-	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at, which INFO raft names: a member that is refused or has stopped, a server that is in no group yet.")},
+	{info: "raft_alarms", metric: gauge("lockserver_raft_alarms", "What an operator has to look at, which INFO raft names: a member that is refused or has stopped, one that has other data, a server that is in no group yet.")},
+	{info: "raft_members_differ", metric: gauge("lockserver_raft_members_differ", "Members whose data is not that of a majority, for all that this member knows.")},
+	{info: "raft_check_index", metric: gauge("lockserver_raft_check_index", "The entry behind which this member's data was last compared with that of the others.")},
+	{info: "raft_checks", metric: counter("lockserver_raft_checks_total", "Digests of this member's data that were compared with those of the others.")},
 	{info: "raft_snapshots", metric: counter("lockserver_raft_snapshots_total", "Snapshots for the group's log.")},
 }
 

@@ -88,7 +88,7 @@ func (h raftHost) Replace(from io.Reader) (at persistence.History, err error) {
 }
 
 // Cut implements raft.Host.
-func (h raftHost) Cut(at persistence.History) raft.Cut { return h.durable.Copy(at, true, true) }
+func (h raftHost) Cut(at persistence.History) raft.DataCut { return h.durable.Copy(at, true, true) }
 
 // Followed implements raft.Host.
 func (h raftHost) Followed(follows bool) {
@@ -201,13 +201,14 @@ type raftAsked struct{ session *session }
 func (a raftAsked) Member() *raft.Member { return a.session.executor.member }
 
 // Later implements raft.Asked.
-func (a raftAsked) Later(c *commands.Ctx, work func() error) error {
+func (a raftAsked) Later(c *commands.Ctx, work func() (raft.Reply, error)) error {
 	s, ex := a.session, a.session.executor
 	over := false
+	var answer raft.Reply
 	var err error
 	reply := func(c *commands.Ctx) {
 		if over && err == nil {
-			c.Out.OK()
+			answer(c)
 		}
 	}
 	cause := c.Block(commands.Wait{TimedOut: reply, Try: func(c *commands.Ctx) (bool, error) {
@@ -219,9 +220,9 @@ func (a raftAsked) Later(c *commands.Ctx, work func() error) error {
 	}})
 	if w := s.waiter; w != nil {
 		ex.host.background(func() {
-			failed := work()
+			is, failed := work()
 			ex.do(func() {
-				if over, err = true, failed; s.waiter == w {
+				if over, answer, err = true, is, failed; s.waiter == w {
 					ex.try(w)
 				}
 			})
@@ -251,13 +252,11 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 	case m.Serves(), flags&keyspace == 0 && (row.Group != commands.Scripting || len(row.Keys()) == 0): // SCRIPT LOAD
 		return nil
 	case m.Failed() != nil:
-		word := "CLUSTERDOWN"
-		if ex.group.IsSentinel() {
-			word = "MASTERDOWN"
-		}
-		return commands.Error(word + " This member of the raft group has stopped, see its log: " + m.Failed().Error())
+		return commands.Error(ex.downWord() + " This member of the raft group has stopped, see its log: " + m.Failed().Error())
 	case m.Rebuilding():
 		return commands.ErrLoading
+	case m.Undecided() != nil:
+		return commands.Error(ex.downWord() + " No member of the raft group serves: " + m.Undecided().Error())
 	}
 	leader, ok := m.Leader()
 	switch { // or this one was elected and does not serve yet
@@ -267,6 +266,14 @@ func (ex *executor) refusedByGroup(row *commands.Row, flags commands.Flags) erro
 		return errNoLeader
 	}
 	return commands.Error("READONLY This member of the raft group does not lead: " + leader.ID + " does, at " + leader.Client)
+}
+
+// downWord begins an error of a group that does not serve.
+func (ex *executor) downWord() string {
+	if ex.group.IsSentinel() {
+		return "MASTERDOWN"
+	}
+	return "CLUSTERDOWN"
 }
 
 // notInTouch is why a member of a group is not ready to serve, or to send clients on.
@@ -279,6 +286,8 @@ func (ex *executor) notInTouch() error {
 		return fmt.Errorf("stopped as a member of the raft group: %w", m.Failed())
 	case m.Rebuilding():
 		return errLoading
+	case m.Undecided() != nil:
+		return m.Undecided()
 	}
 	if _, ok := m.Leader(); !ok {
 		return m.Unknowing()

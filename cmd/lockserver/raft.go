@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"lockserver/internal/config"
 	"lockserver/server"
@@ -52,7 +53,8 @@ func (p *process) joinGroup(o *server.Options) (leave func(), err error) {
 	}
 	id := topology.NodeID(c.ID)
 	e := engine.New(eo)
-	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease"}
+	o.Raft, o.RaftOptions = e, raft.Options{SnapshotBytes: c.SnapshotBytes, LeaseReads: c.Reads == "lease",
+		CheckEvery: time.Duration(c.CheckEveryS) * time.Second}
 	o.Group = topology.New(topology.Options{Form: form, Self: func(net.Addr) string { return id }})
 	return func() {
 		if err := e.Release(); err != nil {

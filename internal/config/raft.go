@@ -17,6 +17,8 @@ type Raft struct {
 	ElectionMS int64
 	// SnapshotBytes is after how much of the log a snapshot is made.
 	SnapshotBytes int64
+	// CheckEveryS is how often members compare their data, in seconds; 0: only when they are asked to.
+	CheckEveryS int64
 	// TLS encrypts what members send each other.
 	TLS bool
 }
@@ -43,6 +45,9 @@ var raftTopic = topic{"A raft group", []directive{
 	{Name: "raft-snapshot-bytes", Default: "64mb", When: atStart, Redis: notInRedis,
 		Kind: memory(1<<20, math.MaxInt64, func(c *Config) *int64 { return &c.Raft.SnapshotBytes }),
 		Doc:  "how much of the group's log there may be before a snapshot is made and it is cut off"},
+	{Name: "raft-check-interval", Default: "600", When: atStart, Redis: notInRedis,
+		Kind: integer(0, 7*24*3600, func(c *Config) *int64 { return &c.Raft.CheckEveryS }),
+		Doc:  "seconds between two comparisons of the members' data (see [HA.md](HA.md#members-that-differ)); 0: only by `RAFT CHECK`"},
 	{Name: "raft-tls", Default: "no", When: atStart, Redis: notInRedis, Kind: boolean(func(c *Config) *bool { return &c.Raft.TLS }),
 		Doc: "encrypt what members send each other, with the certificates of `tls-*`"},
 }}

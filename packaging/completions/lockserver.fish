@@ -143,6 +143,7 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l raft-reads -x -a 'proved lease' -d 'proved'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l raft-election-ms -x -d 'milliseconds of silence after which another leader is elected'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l raft-snapshot-bytes -x -d 'how much of the group\'s log there may be before a snapshot is made and it is cut off'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l raft-check-interval -x -d 'seconds between two comparisons of the members\' data (see HA.md)'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l raft-tls -x -a 'yes no' -d 'encrypt what members send each other, with the certificates of tls-*'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l daemonize -x -a 'yes no' -d 'go into the background'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l supervised -x -a 'upstart systemd auto no' -d 'tell systemd (by sd_notify) or upstart when the server is ready, and ends'

@@ -3,7 +3,11 @@
 // DIGEST-VALUE, so that data can be compared with that of a Redis. The order of what has none (keys, fields,
 // members) does not matter; neither does when a deadline ends, nor who reads a stream.
 //
-// It knows the store, and neither files nor clients. A new kind of value needs a case in Value.
+// The exact digest (exact.go) is ours: members of a raft group compare with it all that they must have in
+// common.
+//
+// It knows the store, and neither files nor clients. A new kind of value needs a case in Digest.value and in
+// exact.value.
 package digest
 
 import (

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"lockserver/persistence"
+	"lockserver/persistence/digest"
 	"lockserver/store"
 )
 
@@ -41,6 +42,17 @@ func (c *Copy) Write(w io.Writer) error {
 		_, err := persistence.Save(w, c.snap, c.options)
 		return err
 	})
+}
+
+// Digest returns the exact digest of the cut, which can only be released afterwards; false: off has called it
+// off. It needs no lock, and gives way to what cannot wait.
+func (c *Copy) Digest(off func() bool) (d digest.Digest, ok bool) {
+	bg := newBackgroundSave(c.snap)
+	_ = bg.work(func() error {
+		d, ok = digest.Exact(c.snap, digest.ExactOptions{Functions: c.options.Functions, Breathe: bg.breathe, Off: off})
+		return nil
+	})
+	return d, ok
 }
 
 // Release lets go of the cut.

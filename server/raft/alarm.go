@@ -2,6 +2,7 @@ package raft
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -23,6 +24,14 @@ func (m *Member) alarms(s *Status) (all []string) {
 	}
 	if s.Waiting != "" {
 		all = append(all, "this server is in no group yet: "+s.Waiting)
+	}
+	if err := m.Undecided(); err != nil {
+		all = append(all, "no member serves: "+err.Error())
+	}
+	for _, c := range s.Checks {
+		if p, is := Find(s.Peers, c.ID); is && p.Incarnation == c.Incarnation && c.Finding == Differs {
+			all = append(all, fmt.Sprintf("'%s' has other data than the group, at the index %d", c.ID, c.Index))
+		}
 	}
 	for _, r := range s.Refusals {
 		if r.ID != "" {

@@ -22,7 +22,7 @@ var _ Machine = machine{}
 var errVoid = errors.New("the entry does not go on where the history has come to")
 
 // Apply implements Machine.
-func (a machine) Apply(b []byte, again bool) (err error) {
+func (a machine) Apply(index uint64, b []byte, again bool) (err error) {
 	m := a.member
 	e, bad := parseEntry(b)
 	var in *replication.Input
@@ -37,6 +37,10 @@ func (a machine) Apply(b []byte, again bool) (err error) {
 			return
 		}
 		m.logBytes += int64(len(b))
+		if at, ok := e.marks(); ok {
+			a.meetMark(index, at, again)
+			return
+		}
 		// plant:raft-entry-place
 		if e.after != m.applied {
 			err = errVoid
@@ -100,6 +104,7 @@ func (m *Member) applyUnit(u *replication.Unit, again bool) error {
 		if again && isMessage(c.Argv) {
 			continue
 		}
+		// plant:raft-follow
 		if err := m.host.Apply(c.DB, c.Argv); err != nil {
 			return err
 		}

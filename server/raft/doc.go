@@ -17,6 +17,7 @@
 // become a part of the history, whatever the timing of elections. This is the invariant that all else rests
 // on; Member.applied is that place.
 //
-// member.go has the roles, entry.go the formats, raft_cmd.go what operators ask, behind.go and removed.go
-// what the log is told of this member. To put something else into an entry: entry.go, with a new version.
+// member.go has the roles, entry.go the formats, raft_cmd.go what operators ask, check.go compares the data
+// of the members, behind.go and removed.go say what the log is told of this member. To put something else
+// into an entry: entry.go, with a new version.
 package raft

@@ -32,13 +32,18 @@ type Engine interface {
 	Add(m Peer) error
 	Remove(id string) error
 	Transfer(id string) error
+
+	// Checked compares a checksum of this member's data with those of the others. The machine is told what
+	// was found. Verdict is what was found last, which a start does not change.
+	Checked(c Checksum)
+	Verdict() Verdict
 }
 
 // Machine is what the log is about.
 type Machine interface {
-	// Apply takes the next entry. again: it was in the log when the engine was opened, so this member may
-	// have been given it before. The error is for who proposed it.
-	Apply(entry []byte, again bool) error
+	// Apply takes the next entry, which has an index in the log. again: it was in the log when the engine was
+	// opened, so this member may have been given it before. The error is for who proposed it.
+	Apply(index uint64, entry []byte, again bool) error
 	// Cut takes the state for a snapshot.
 	Cut() (Cut, error)
 	// Restore takes the state of a snapshot in place of what there is.
@@ -49,6 +54,8 @@ type Machine interface {
 	Anew()
 	// Changed is told that another leads, or others are members.
 	Changed()
+	// Judge is told what comparing this member's data with that of the others has found.
+	Judge(v Verdict)
 }
 
 // Cut is a state as it was.
@@ -87,6 +94,10 @@ type Status struct {
 	State    string // "leader", "follower", "candidate" or "shutdown"
 	Leader   Peer   // without an ID: none is known
 	Peers    []Peer
+	// Checks are the newest checksums of the members that are known, and what was found of each. Compared is
+	// the newest index at which all members were compared that can be reached.
+	Checks   []Check
+	Compared uint64
 	Term     uint64
 	// The newest entry of the log, the newest that is known to be committed, the newest that the machine was
 	// given, and the newest in a snapshot.

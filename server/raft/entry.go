@@ -50,6 +50,20 @@ func (e *entry) appendTo(dst []byte) []byte {
 	return append(dst, e.bytes...)
 }
 
+// A mark is an entry that changes nothing, and names a place in the history: members that have come to just
+// that place when they are given it compare their data (check.go). It is an entry of version 1 that goes on
+// from a history that nobody has, so that it is void for a lockserver that knows no marks. Its format, do not
+// change: the name of that history is markID, offset and id are those of the place.
+const markID = "mark"
+
+// markOf makes a mark.
+func markOf(at place, clockMS, token int64) *entry {
+	return &entry{after: place{markID, at.offset}, id: at.id, clockMS: clockMS, token: token}
+}
+
+// marks is the place that a mark names; false: the entry is none.
+func (e *entry) marks() (at place, ok bool) { return place{e.id, e.after.offset}, e.after.id == markID }
+
 var errShort = errors.New("it is cut off")
 
 // parseEntry reads an entry, whose bytes are those of b.

@@ -27,6 +27,21 @@ func TestEntryFormat(t *testing.T) {
 	require.ErrorContains(t, err, "version 2")
 }
 
+// TestMarkFormat: what stands in logs does not change. A version that knows no marks takes one for an entry
+// that does not go on from where the log has come to, and changes nothing.
+func TestMarkFormat(t *testing.T) {
+	b := markOf(place{"new", 258}, 3, 4).appendTo(nil)
+	require.Equal(t, "\x01\x04mark\x03new\x02\x01\x00\x00\x00\x00\x00\x00\x03\x00\x00\x00\x00\x00\x00\x00\x04\x00\x00\x00\x00\x00\x00\x00", string(b))
+	e, err := parseEntry(b)
+	require.NoError(t, err)
+	at, ok := e.marks()
+	require.True(t, ok)
+	require.Equal(t, place{"new", 258}, at)
+	require.NotEqual(t, at, e.after)
+	_, ok = new(entry).marks()
+	require.False(t, ok)
+}
+
 // TestSnapshotHead: what stands in snapshots does not change, and damage is found.
 func TestSnapshotHead(t *testing.T) {
 	var w bytes.Buffer

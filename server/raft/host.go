@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"lockserver/persistence"
+	"lockserver/persistence/digest"
 	"lockserver/server/gate"
 	"lockserver/store"
 )
@@ -38,7 +39,7 @@ type Host interface {
 	Apply(db int, argv [][]byte) error
 	EndUnit()
 	// Cut takes the data, at a place of the history.
-	Cut(at persistence.History) Cut
+	Cut(at persistence.History) DataCut
 	// Followed is told that this member follows from now on, and does nothing by itself, or leads.
 	Followed(follows bool)
 	// HoldWrites makes clients that write wait, and ends nothing, or goes on with that.
@@ -54,6 +55,14 @@ type Host interface {
 	Seen(s Status)
 	// DropClients closes all connections.
 	DropClients()
+}
+
+// DataCut is a cut of the data, which is written or digested.
+type DataCut interface {
+	Cut
+	// Digest returns the digest of what all members have in common; false: off has called it off. The cut can
+	// only be released afterwards.
+	Digest(off func() bool) (d digest.Digest, ok bool)
 }
 
 // Effects is what a unit has changed.

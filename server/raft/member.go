@@ -30,6 +30,8 @@ type Options struct {
 	// LeaseReads answers reads without asking the others whether this member leads still, on the strength of
 	// their having said so a moment ago.
 	LeaseReads bool
+	// CheckEvery is how often the leader has all members compare their data; 0: only when it is asked to.
+	CheckEvery time.Duration
 }
 
 // Member is a server that is one of a group. Make it with New. Its methods are called under the host's lock,
@@ -80,6 +82,7 @@ type Member struct {
 	// this server is no member any more.
 	saidBehind time.Time
 	saidOut    bool
+	check      checking
 
 	closing sync.Once
 	closed  chan struct{}
@@ -92,7 +95,7 @@ type unproposed struct {
 }
 
 // counts are what INFO tells of.
-type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots int64 }
+type counts struct{ entries, proofs, rebuilds, elections, snapshots, failedSnapshots, checks int64 }
 
 // New makes a member of a group. It does nothing before Start.
 func New(engine Engine, o Options) *Member {
@@ -110,6 +113,13 @@ func (m *Member) Start() error {
 	})
 	m.host.Background(m.agree)
 	m.host.Background(m.tell)
+	switch v := m.engine.Verdict(); v.Finding {
+	case Differs:
+		m.host.Slice(func() { m.stop(otherDataError{v.Index}) })
+		return nil
+	case Undecided:
+		m.host.Slice(func() { m.suspend(v.Index) })
+	}
 	return m.open()
 }
 
@@ -194,7 +204,7 @@ func (m *Member) tell() {
 		m.host.Slice(func() {
 			m.notice()
 			m.lookForSelf(&s)
-			if s.Leader.ID == s.ID && !m.Serves() { // not yet, or no more
+			if s.Leader.ID == s.ID && !m.Serves() || m.check.undecided > 0 { // not yet, or no more
 				s.Leader = Peer{}
 			}
 			m.host.EndUnit()
@@ -223,7 +233,7 @@ func (m *Member) lead(run int) {
 		time.Sleep(barrierEvery) // the lead was to be handed on meanwhile, say, which may come to nothing
 	}
 	m.host.Slice(func() {
-		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() {
+		if m.run != run || m.state != following && m.state != rebuilding || !m.engine.Leads() || m.check.undecided > 0 {
 			return
 		}
 		gap := int64(0)
@@ -235,6 +245,7 @@ func (m *Member) lead(run int) {
 		m.unproposed = unproposed{after: m.applied}
 		m.encoder.Select(-1)
 		m.state = leading
+		m.check.last = time.Time{}
 		m.counts.elections++
 		m.host.SeeToken(m.token)
 		m.host.Records(true)
@@ -336,9 +347,12 @@ func (m *Member) stop(cause error) {
 	m.run++
 	m.host.DropClients()
 	m.host.EndUnit()
-	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. Start it again with a lockserver of the others' "+
-		"version; if that does not help remove its directory raft, and RAFT REMOVE and RAFT ADD it", "cause", cause)
-	m.host.Background(func() { _ = m.engine.Close() })
+	what := "Start it again with a lockserver of the others' version; if that does not help remove its directory raft, and RAFT REMOVE and RAFT ADD it"
+	if errors.As(cause, new(otherDataError)) {
+		what = "End its process, move its directory raft away, and start it: the member that leads gives it the data anew"
+	}
+	m.host.Log().Error("raft: this member has stopped, its data is not what the group has. "+what, "cause", cause)
+	m.host.Background(func() { m.part(cause) })
 }
 
 // errForeign is returned for what was given to a machine that is nobody's any more.

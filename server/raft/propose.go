@@ -100,6 +100,7 @@ func (m *Member) Tick() {
 		m.tick = true
 		m.EndSlice()
 	}
+	m.checkNow()
 	if (m.state == leading || m.state == following) && m.logBytes > m.options.SnapshotBytes {
 		m.Snapshot()
 	}
@@ -115,7 +116,18 @@ func (m *Member) agree() {
 		}
 		var f flight
 		var entries [][]byte
-		m.host.Locked(func() { f, entries = m.begin() })
+		marked := false
+		m.host.Locked(func() {
+			if marked = m.check.wantsMark; !marked {
+				f, entries = m.begin()
+			}
+		})
+		if marked {
+			m.host.Slice(func() {
+				f, entries = m.beginMarked()
+				m.host.EndUnit()
+			})
+		}
 		if f.round == 0 {
 			continue
 		}

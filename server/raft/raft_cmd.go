@@ -13,8 +13,14 @@ type Asked interface {
 	// Member is its part in a group; nil: it is in none.
 	Member() *Member
 	// Later answers the client when work is done, which runs without the lock.
-	Later(c *commands.Ctx, work func() error) error
+	Later(c *commands.Ctx, work func() (Reply, error)) error
 }
+
+// Reply writes what a client is answered. Under the host's lock.
+type Reply func(c *commands.Ctx)
+
+// ok is the reply to what was done.
+func ok(c *commands.Ctx) { c.Out.OK() }
 
 // Of finds the server that runs a command.
 type Of func(c *commands.Ctx) Asked
@@ -40,9 +46,10 @@ func Rows(of Of) []commands.Row {
 			for _, w := range c.Argv[2:] {
 				words = append(words, string(w))
 			}
-			return of(c).Later(c, func() error { return run(m, words) })
+			return of(c).Later(c, func() (Reply, error) { return ok, run(m, words) })
 		})
 	}
+	checks := with(func(m *Member, c *commands.Ctx) error { return of(c).Later(c, m.Check) })
 	row := func(name, summary, complexity string, run func(*commands.Ctx) error, args ...commands.Arg) commands.Row {
 		return commands.Row{Name: name, Group: commands.Server, Since: "1.0.0", Flags: flags, Run: run, Summary: summary, Complexity: complexity, Args: args}
 	}
@@ -55,6 +62,7 @@ func Rows(of Of) []commands.Row {
 			row("info", "Tells how this member of the group is.", "O(1)", with(infoCmd)),
 			row("members", "Lists the members of the group.", "O(N) for N members", with(membersCmd)),
 			waits(row("snapshot", "Makes a snapshot, and cuts the log off behind it; answers when it is on the disk.", "O(N) for N keys", later(snapshot))),
+			waits(row("check", "Compares the data of all members, and tells what was found; answers when those that can be reached were compared.", "O(N) for N keys", checks)),
 			waits(row("add", "Makes a server a member of the group: a learner first, and a voter when it has caught up. Of a member that cannot be reached it changes the addresses.", "O(1)", later(add),
 				commands.Str("id"), commands.Str("raft-address"), commands.Str("client-address"))),
 			waits(row("remove", "Takes a member out of the group.", "O(1)", later(remove), commands.Str("id"))),
@@ -73,7 +81,7 @@ func membersCmd(m *Member, c *commands.Ctx) error {
 	s := m.Status()
 	c.Out.Array(len(s.Peers))
 	for _, p := range s.Peers {
-		c.Out.Map(6)
+		c.Out.Map(9)
 		role := "follower"
 		switch {
 		case p.ID == s.Leader.ID:
@@ -85,6 +93,7 @@ func membersCmd(m *Member, c *commands.Ctx) error {
 			"refused", s.refused(p)} {
 			c.Out.BulkString(w)
 		}
+		s.check(p).writeTo(c)
 	}
 	return nil
 }
@@ -265,6 +274,7 @@ func (m *Member) WriteInfo(t *info.Text) {
 	t.Line("raft_rebuilds", m.counts.rebuilds)
 	t.Line("raft_elections_won", m.counts.elections)
 	t.Line("raft_snapshots", m.counts.snapshots)
+	m.writeChecks(t, &s)
 	t.Line("raft_snapshots_failed", m.counts.failedSnapshots)
 	t.Line("raft_last_snapshot_error", strings.Map(oneLine, m.snapshotFailed))
 }

@@ -249,6 +249,11 @@ func (m *member) stop() {
 	m.srv = nil
 }
 
+// wipe gives a member that has ended an empty disk.
+func (m *member) wipe() {
+	m.logs, m.snaps = hraft.NewInmemStore(), hraft.NewInmemSnapshotStore()
+}
+
 // dial connects a client.
 func (m *member) dial() *testkit.Client {
 	conn, err := m.srv.Dial()
@@ -381,4 +386,13 @@ func (g *group) place() (at string, ok bool) {
 		}
 	}
 	return at, true
+}
+
+// allVote waits until no member is a learner.
+func (g *group) allVote() {
+	g.t.Helper()
+	eventually(g.t, "all are voters", func() bool {
+		members := g.leader().ask("RAFT", "MEMBERS").String()
+		return strings.Contains(members, "leader") && !strings.Contains(members, "learner")
+	})
 }

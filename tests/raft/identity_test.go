@@ -3,8 +3,11 @@
 package raft
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +57,56 @@ func roles(p *fleet.Process) map[string]int {
 		n[e.Elems[3].Str]++
 	}
 	return n
+}
+
+// TestFormingWaitsForAll: two of three listed members form no group. They say for what they wait, to
+// operators and to probes, and form it when the third is there.
+func TestFormingWaitsForAll(t *testing.T) {
+	program := testkit.Lockserver(t)
+	g := fleet.Prepare(t, "", program, program, program)
+	admin := withAdminPort(t, g.Members[0])
+	for _, p := range g.Members[:2] {
+		p.Launch()
+	}
+	for _, p := range g.Members[:2] {
+		eventually(t, "it says what it waits for", func() bool {
+			return strings.Contains(p.Field("raft_waiting"), "no group is formed before all of raft-members are there, with empty disks: c (")
+		})
+		require.Contains(t, p.Log(), "no group is formed before all of raft-members are there")
+		require.NotEqual(t, "0", p.Field("raft_alarms"))
+	}
+	status, text := readyz(t, admin)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, text, "c (")
+	never(t, "one leads", func() bool {
+		return g.Members[0].Field("raft_role") == "leader" || g.Members[1].Field("raft_role") == "leader"
+	})
+	g.Members[2].Launch()
+	g.Settled()
+	eventually(t, "it is ready", func() bool {
+		status, _ := readyz(t, admin)
+		return status == http.StatusOK
+	})
+}
+
+// withAdminPort gives a member that does not run yet a port for probes.
+func withAdminPort(t *testing.T, p *fleet.Process) (port string) {
+	port = testkit.FreePort(t)
+	f, err := os.OpenFile(filepath.Join(p.Dir(), "members"), os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = fmt.Fprintf(f, "admin-port %s\n", port)
+	require.NoError(t, errors.Join(err, f.Close()))
+	return port
+}
+
+// readyz is what a probe hears.
+func readyz(t *testing.T, port string) (status int, text string) {
+	answer, err := http.Get("http://127.0.0.1:" + port + "/readyz")
+	require.NoError(t, err)
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(answer.Body)
+	require.NoError(t, err)
+	return answer.StatusCode, string(body)
 }
 
 // TestTwoDisksAreLost: two of three members whose disks are new form no group beside the third, which has
@@ -152,6 +205,7 @@ func TestAnotherGroupsDisk(t *testing.T) {
 	c.Kill()
 	takeDisk(t, c)
 	require.NoError(t, os.CopyFS(filepath.Join(c.Dir(), "raft"), os.DirFS(theirs)))
+	admin := withAdminPort(t, c)
 	c.Launch()
 	leader := g.Leader(g.Members[:2]...)
 	for _, p := range []*fleet.Process{leader, c} {
@@ -165,6 +219,9 @@ func TestAnotherGroupsDisk(t *testing.T) {
 		}
 	}
 	require.Contains(t, refused, "another group")
+	status, text := readyz(t, admin)
+	require.Equal(t, http.StatusServiceUnavailable, status)
+	require.Contains(t, text, "another group")
 	never(t, "it leads or follows", func() bool { return c.Field("raft_leader_id") != "" })
 	require.Equal(t, "+OK", leader.Try("SET", "key0", "2").String())
 	c.Kill()

@@ -24,9 +24,9 @@ type heldMachine struct {
 }
 
 // Apply implements raft.Machine.
-func (h heldMachine) Apply(entry []byte, again bool) error {
+func (h heldMachine) Apply(index uint64, entry []byte, again bool) error {
 	<-h.let
-	return h.Machine.Apply(entry, again)
+	return h.Machine.Apply(index, entry, again)
 }
 
 // hears waits for a message, and returns what it says.

@@ -26,10 +26,11 @@ var faults = []plant.Fault{
 	plant.New("the limit of tokens is not logged", plant.Insert("raft-entry", `e.token = 0`),
 		plant.Instead("raft-snapshot", `cut = &headedCut{m.host.Cut(at), m.host, m.clockMS, 0}`),
 		plant.Insert("save-token-limit", `o.TokenLimit = 0`)),
+	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
 }
 
 // finders are the tests that notice them.
-var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WhoseDiskFails", "TokensOfLocks"}
+var finders = []string{"Deposed", "Proved", "Deposed", "Void", "TimeAndTokens", "Majority", "WhoseDiskFails", "TokensOfLocks", "OneMemberDiffers"}
 
 // TestPlantedFaults: the tests of this package notice each mistake, and nothing else.
 func TestPlantedFaults(t *testing.T) {
@@ -40,7 +41,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-test.timeout", "5m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WhoseDiskFails|TokensOfLocks")
+	out, err := run(plant.None, "Majority|Deposed|Proved|TimeAndTokens|Void|WhoseDiskFails|TokensOfLocks|OneMemberDiffers")
 	require.NoError(t, err, "%s", out)
 	for i, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {

@@ -27,8 +27,8 @@ type olderMachine struct {
 	change func(entry []byte) []byte
 }
 
-func (o olderMachine) Apply(entry []byte, again bool) error {
-	return o.Machine.Apply(o.change(bytes.Clone(entry)), again)
+func (o olderMachine) Apply(index uint64, entry []byte, again bool) error {
+	return o.Machine.Apply(index, o.change(bytes.Clone(entry)), again)
 }
 
 // lines are those of a log.

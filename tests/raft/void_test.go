@@ -57,11 +57,11 @@ func TestVoidEntries(t *testing.T) {
 	g.same()
 	follower := g.others(g.leader())[0]
 	digest := follower.ask("DEBUG", "DIGEST").String()
-	require.Error(t, spies[follower.peer.ID].machine.Apply(old, false))
+	require.Error(t, spies[follower.peer.ID].machine.Apply(0, old, false))
 	require.Equal(t, digest, follower.ask("DEBUG", "DIGEST").String())
 
 	newer := append([]byte{9}, old[1:]...)
-	require.ErrorContains(t, spies[follower.peer.ID].machine.Apply(newer, false), "version 9")
+	require.ErrorContains(t, spies[follower.peer.ID].machine.Apply(0, newer, false), "version 9")
 	eventually(t, "it has stopped", func() bool { return follower.field("raft_role") == "stopped" })
 	require.Contains(t, follower.ask("GET", "x").Str, "has stopped")
 	require.ErrorContains(t, follower.srv.Ready(), "stopped")

@@ -11,7 +11,7 @@ import (
 func (w *world) befall() {
 	kinds := []func(*chaos){(*chaos).partition, (*chaos).slowLinks, (*chaos).crash, (*chaos).crashLeader, (*chaos).clocks, (*chaos).slowDisk,
 		(*chaos).fullDisk, (*chaos).brokenDisk, (*chaos).transfer, (*chaos).snapshot, (*chaos).isolateLeader, (*chaos).calm, (*chaos).crashAll,
-		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember, (*chaos).loseDisk}
+		(*chaos).lateAnswers, (*chaos).addMember, (*chaos).removeMember, (*chaos).loseDisk, (*chaos).check}
 	var drawn []func(*chaos)
 	for _, k := range kinds {
 		if w.chance.oneIn(2) {
@@ -237,6 +237,14 @@ func (c *chaos) snapshot() {
 	m := c.member()
 	c.say("snapshot on %s", m.peer.ID)
 	c.later(m, "RAFT", "SNAPSHOT")
+}
+
+// check has all members compare their data.
+func (c *chaos) check() {
+	if m := c.leader(); m != nil {
+		c.say("check by %s", m.peer.ID)
+		c.later(m, "RAFT", "CHECK")
+	}
 }
 
 // later sends a command, whose reply nobody waits for.

@@ -24,15 +24,31 @@ var faults = []plant.Fault{
 	plant.New("followers answer", plant.Or("raft-serves", "m.state == following")),
 	plant.New("a lease ends by a follower's clock", plant.Instead("raft-followed", `replicationHost(h).Followed(false)`)),
 	plant.New("a member acknowledges what it could not write", plant.Insert("raft-store", `err = nil`)),
+	plant.New("a follower keeps another deadline", plant.Insert("raft-follow", `if len(c.Argv) == 3 && string(c.Argv[0]) == "PEXPIREAT" {
+		c.Argv = [][]byte{c.Argv[0], c.Argv[1], append(append([]byte(nil), c.Argv[2][:len(c.Argv[2])-1]...), '0')}
+	}`)),
+	plant.New("a leader's cut is ahead of its mark", plant.Instead("check-mark", `at := m.after
+	if f, entries = m.begin(); len(entries) > 0 {
+		m.cutAt(at)
+		return f, append([][]byte{markOf(at, 0, 0).appendTo(nil)}, entries...)
+	}`)),
 	plant.New("neither time nor the limit of tokens is logged", plant.Insert("raft-entry", `e.clockMS, e.token = 0, 0`)),
 }
 
-// lostFaults are mistakes about disks that are lost, and servers that are not there. A scene finds each.
+// lostFaults are mistakes about disks that are lost, servers that are not there, and members that have other
+// data. A scene finds each.
 var lostFaults = []plant.Fault{
 	plant.New("a member whose disk is new votes", plant.Or("called-disk", "true"), plant.And("answered-disk", "false")),
 	plant.New("a majority forms a group", plant.And("form-missing", "len(missing) > len(others)/2")),
+	plant.New("a member is removed that the others need", plant.Or("remove-check", "true")),
+	plant.New("a learner votes that has nothing", plant.And("promote-behind", "s.Suffrage == hraft.Voter")),
+	plant.New("a member that has other data goes on", plant.And("check-judge", "false")),
+	plant.New("a member that starts does not know that it has other data", plant.And("check-keep", "false")),
 	plant.New("a server is added that nobody has asked", plant.And("add-check", "false")),
 }
+
+// scenes are those that find lostFaults.
+const scenes = "Lost|NothingIsAdded|NothingIsRemoved|LearnerHasNoVote|OtherData"
 
 // plantedRuns is within how many runs a fault must be found.
 const plantedRuns = "1000"
@@ -48,7 +64,7 @@ func TestPlantedFaults(t *testing.T) {
 	run := func(fault, tests, runs string) ([]byte, error) {
 		return plant.Command(program, fault, "-test.run", tests, "-test.failfast", "-runs", runs, "-test.timeout", "20m").CombinedOutput()
 	}
-	out, err := run(plant.None, "Simulation|Lost|NothingIsAdded", "100")
+	out, err := run(plant.None, "Simulation|"+scenes, "100")
 	require.NoError(t, err, "%s", out)
 	for _, f := range faults {
 		t.Run(f.Name, func(t *testing.T) {
@@ -58,7 +74,7 @@ func TestPlantedFaults(t *testing.T) {
 	}
 	for _, f := range lostFaults {
 		t.Run(f.Name, func(t *testing.T) {
-			out, err := run(f.Name, "Lost|NothingIsAdded", "1")
+			out, err := run(f.Name, scenes, "1")
 			require.Error(t, err, "nobody noticed: %s", out)
 		})
 	}

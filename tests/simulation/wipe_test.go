@@ -3,6 +3,7 @@
 package simulation
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -136,6 +137,57 @@ func TestTwoLostDisksFormNoGroup(t *testing.T) {
 		}
 		require.Equal(s.t, last, s.all[2].fields()["raft_last_index"])
 		require.NotEqual(s.t, "0", s.all[0].fields()["raft_alarms"])
+	})
+}
+
+// TestNothingIsRemoved: of three members one is away, so that the other two are needed. None of these is
+// removed, and the group goes on.
+func TestNothingIsRemoved(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		away, needed := s.others(leader)[0], s.others(leader)[1]
+		away.crash()
+		require.Contains(s.t, leader.ask("RAFT", "REMOVE", needed.peer.ID).Str, "of the 2 voters that would be left 1 can be reached")
+		require.Contains(s.t, leader.ask("RAFT", "REMOVE", leader.peer.ID).Str, "this member leads")
+		require.Len(s.t, leader.ask("RAFT", "MEMBERS").Elems, 3)
+		require.Equal(s.t, "OK", leader.ask("SET", "x", "1").Str)
+		require.Equal(s.t, "OK", leader.ask("RAFT", "REMOVE", away.peer.ID).Str)
+		require.Equal(s.t, "OK", leader.ask("SET", "x", "2").Str)
+	})
+}
+
+// TestLearnerHasNoVote: a server that is added and cannot be reached from then on is no voter, however long
+// that takes. It is one when it has caught up.
+func TestLearnerHasNoVote(t *testing.T) {
+	play(t, 3, func(s *scene) {
+		leader := s.leader()
+		d := s.add()
+		require.NoError(s.t, d.start())
+		for i := range 50 {
+			require.Equal(s.t, "OK", leader.ask("SET", fmt.Sprint("key", i), "1").Str)
+		}
+		role := func() string {
+			for _, e := range leader.ask("RAFT", "MEMBERS").Elems {
+				if e.Elems[1].Str == d.peer.ID {
+					return e.Elems[3].Str
+				}
+			}
+			return ""
+		}
+		added := leader.later("RAFT", "ADD", d.peer.ID, d.peer.Raft, d.peer.Client)
+		for role() == "" {
+			time.Sleep(time.Millisecond)
+		}
+		require.Equal(s.t, "learner", role())
+		s.network.set(link{d.at(), leader.at()}, lost, 0)
+		for range 100 {
+			time.Sleep(100 * time.Millisecond)
+			require.Equal(s.t, "learner", role())
+		}
+		<-added // it does not wait for as long
+		s.network.calm()
+		s.eventually("it is a voter", func() bool { return role() == "follower" })
+		s.same()
 	})
 }
 

@@ -146,7 +146,10 @@ func (w *world) heal() (err error) {
 	}
 	for begun := time.Now(); time.Since(begun) < mostHealing; time.Sleep(100 * time.Millisecond) {
 		if err = w.settle(); err == nil {
-			if err = w.same(); err == nil || errors.As(err, new(otherData)) {
+			if err = w.same(); err == nil {
+				err = w.compared()
+			}
+			if err == nil || errors.As(err, new(otherData)) {
 				return err
 			}
 		}

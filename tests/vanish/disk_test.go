@@ -4,6 +4,9 @@ package vanish
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,6 +86,43 @@ func diskIsFull(t *testing.T, leads bool) {
 	// One that led has its engine built anew, which may first find that it cannot write down its vote.
 	require.Regexp(t, "can write to its (log|directory) again", g.logs[full]())
 	t.Logf("%d megabytes were written", written)
+}
+
+// TestSnapshotOnAFullDisk: RAFT SNAPSHOT at a member that has no room for it answers with an error, and
+// nothing is left of it. When there is room it is made.
+func TestSnapshotOnAFullDisk(t *testing.T) {
+	t.Parallel()
+	dirs := tempDirs(t)
+	const full = 2
+	dirs[full], _ = smallDisk(t, 100) // a part of the log has 64
+	g := newGroup(t, dirs)
+	g.leader(0, 1, 2)
+	noise := make([]byte, 4<<20) // which cannot be compressed
+	_, _ = rand.NewChaCha8([32]byte{}).Read(noise)
+	g.write(0, string(noise))
+	g.eventually("it has that", func() bool {
+		first := g.ask(full, "DEBUG", "DIGEST").Str
+		return len(first) == 40 && first == g.ask(0, "DEBUG", "DIGEST").Str
+	})
+	fill := filepath.Join(dirs[full], "fill")
+	f, err := os.Create(fill)
+	require.NoError(t, err)
+	for err == nil {
+		_, err = f.Write(noise[:64<<10])
+	}
+	require.ErrorIs(t, err, unix.ENOSPC)
+	require.NoError(t, f.Close())
+	snapshots := func() []string {
+		all, err := filepath.Glob(filepath.Join(dirs[full], "raft", "snapshots", "*"))
+		require.NoError(t, err)
+		return all
+	}
+	require.Contains(t, g.ask(full, "RAFT", "SNAPSHOT").Str, "no snapshot was made")
+	require.Empty(t, snapshots())
+	require.Contains(t, g.ask(full, "RAFT", "INFO").Str, "raft_snapshots_failed:1")
+	require.NoError(t, os.Remove(fill))
+	require.Equal(t, "OK", g.ask(full, "RAFT", "SNAPSHOT").Str)
+	require.Len(t, snapshots(), 1)
 }
 
 // TestAnIDThatIsUsedTwice: a server has the configuration of a member, on another host, and no data. It

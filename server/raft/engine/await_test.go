@@ -17,7 +17,7 @@ import (
 // stuck is a machine that takes the first entry, and does not come back from it before the test lets it.
 type stuck struct{ taken, let chan struct{} }
 
-func (s stuck) Apply([]byte, bool) error {
+func (s stuck) Apply(uint64, []byte, bool) error {
 	select {
 	case s.taken <- struct{}{}:
 	default:
@@ -30,6 +30,7 @@ func (stuck) Restore(io.Reader) error { return nil }
 func (stuck) Leads(bool)              {}
 func (stuck) Anew()                   {}
 func (stuck) Changed()                {}
+func (stuck) Judge(raft.Verdict)      {}
 
 // alone is the engine of a group of one.
 func alone() *Engine {

@@ -7,8 +7,8 @@
 // engine.go drives the library, await.go waits for its answers, disk.go has its directory, files.go its log,
 // stable.go what becomes of those on a disk that is full, anchor.go where a log meets a snapshot, network.go
 // its connections, receive.go what comes on them, back.go who is back, vote.go whose votes count, charter.go
-// which group this is, transport.go breaks these off, handover.go hands the lead on. In tests transport and
-// stores are the library's own, in memory.
+// which group this is, check.go compares data, transport.go breaks these off, handover.go hands the lead on.
+// In tests transport and stores are the library's own, in memory.
 package engine
 
 import (
@@ -172,6 +172,7 @@ func (e *Engine) Open(m raft.Machine) error {
 	e.running = r
 	e.mu.Unlock()
 	r.watching.Go(r.tend)
+	r.watching.Go(func() { r.compare(m) })
 	return nil
 }
 
@@ -335,6 +336,7 @@ func (e *Engine) Status() raft.Status {
 	if last := r.raft.LastContact(); !last.IsZero() && r.raft.State() != hraft.Leader {
 		s.ContactMS = time.Since(last).Milliseconds()
 	}
+	y.checks.status(&s)
 	f := r.raft.GetConfiguration()
 	if f.Error() == nil {
 		for _, m := range f.Configuration().Servers {
@@ -362,7 +364,7 @@ var _ hraft.FSM = machine{}
 
 // Apply implements hraft.FSM.
 func (m machine) Apply(l *hraft.Log) any {
-	if err := m.of.Apply(l.Data, l.Index <= m.last); err != nil {
+	if err := m.of.Apply(l.Index, l.Data, l.Index <= m.last); err != nil {
 		return err
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	hraft "github.com/hashicorp/raft"
@@ -23,6 +24,9 @@ type Hello struct {
 	Empty    bool // its disk has nothing of any group
 	Founders []raft.Peer
 	Version  string
+	// Checksums are the newest of its data; Checks says that it makes any.
+	Checksums []raft.Checksum
+	Checks    bool
 }
 
 // expects reports whether a server is set up to be in one group with one of these.
@@ -39,7 +43,8 @@ func (h *Hello) expects(members []raft.Peer) bool {
 func (y *Identity) Tell(self raft.Peer) (Hello, error) {
 	empty, err := y.isEmpty()
 	self.ID, self.Incarnation = y.id, y.incarnation
-	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version}, err
+	return Hello{Peer: self, Group: y.Group(), Charter: y.charter.said(), Empty: empty, Founders: y.founders, Version: y.version,
+		Checksums: y.checks.told(), Checks: true}, err
 }
 
 // The question for a Hello, do not change: these words, the group's name, who asks, and whom, with spaces
@@ -53,6 +58,12 @@ func (h *Hello) encode() string {
 		"version": {h.Version}}
 	if h.Empty {
 		v.Set("empty", "yes")
+	}
+	if h.Checks {
+		v.Set("checks", "yes")
+	}
+	for _, c := range h.Checksums {
+		v.Add("check", fmt.Sprint(c.Index, " ", c.Sum))
 	}
 	for _, p := range h.Founders {
 		v.Add("founder", p.ID+"="+string(Address(p)))
@@ -68,6 +79,14 @@ func decodeHello(text string) (h Hello, err error) {
 	}
 	h = Hello{Peer: raft.Peer{ID: v.Get("id"), Raft: v.Get("raft"), Client: v.Get("client"), Incarnation: v.Get("incarnation")},
 		Group: v.Get("group"), Charter: v.Get("charter"), Version: v.Get("version"), Empty: v.Get("empty") == "yes"}
+	h.Checks = v.Get("checks") == "yes"
+	for _, word := range v["check"] {
+		index, sum, _ := strings.Cut(word, " ")
+		n, err := strconv.ParseUint(index, 10, 64)
+		if err == nil {
+			h.Checksums = append(h.Checksums, raft.Checksum{Index: n, Sum: sum})
+		}
+	}
 	for _, f := range v["founder"] {
 		id, at, _ := strings.Cut(f, "=")
 		p, _ := parseAddress(hraft.ServerAddress(at))
@@ -79,6 +98,9 @@ func decodeHello(text string) (h Hello, err error) {
 
 // errNoMember is returned for something that is not the raft port of a lockserver.
 var errNoMember = errors.New("what answers there is not the raft port of a lockserver: is the address another's, or the client address in its place?")
+
+// errOlder is returned for a lockserver that knows no Hello.
+var errOlder = errors.New("it is a lockserver of an older version: all members need this one")
 
 // Hello asks the server at an address who it is, for Options.Hello.
 func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error) {
@@ -100,7 +122,7 @@ func (n *Network) Hello(ctx context.Context, address string) (h Hello, err error
 	case strings.HasPrefix(answer, "+"):
 		return decodeHello(answer[1:])
 	case strings.Contains(answer, "a member begins with '"+greeting):
-		return h, errors.New("it is a lockserver of an older version: all members need this one")
+		return h, errOlder
 	case strings.HasPrefix(answer, "-it "):
 		return h, errors.New(answer[1:])
 	}

@@ -39,6 +39,8 @@ type Identity struct {
 	group   string // under mu; empty: it is not known
 	taking  bool   // under mu: it is being written
 	refused map[string]*refusal
+
+	checks checks
 }
 
 // The keys of the stable store, do not change.
@@ -74,6 +76,9 @@ func (o *Options) Identify() error {
 		if err := y.readGroup(); err != nil {
 			return err
 		}
+	}
+	if err := y.readVerdict(); err != nil {
+		return err
 	}
 	o.Identity = y
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // Errors of changes of the group.
 var (
-	errNoGroupID = errors.New("the group has no id yet: its leader makes one when all members are there and have this version")
+	errNoGroupID = errors.New("the group has no id yet: its leader makes one when a majority of the members is there with its data, and none of them is of an older version")
 	errIsLeader  = errors.New("this member leads, and is reached where it is: to move it have another lead (RAFT TRANSFER), stop it, start it there, and add it there")
 )
 
@@ -140,6 +140,7 @@ func (e *Engine) Remove(id string) error {
 	begun, late, question := time.Now(), r.reachableFor(), r.witness.ask()
 	for {
 		voters, away := r.left(id, question)
+		// plant:remove-check
 		if voters-len(away) > voters/2 || voters == 0 {
 			break
 		}

@@ -20,7 +20,7 @@ type history struct {
 	told []string
 }
 
-func (h *history) Apply(entry []byte, _ bool) error {
+func (h *history) Apply(_ uint64, entry []byte, _ bool) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.told = append(h.told, string(entry))
@@ -31,6 +31,7 @@ func (h *history) Restore(io.Reader) error { return nil }
 func (h *history) Leads(bool)              {}
 func (h *history) Anew()                   {}
 func (h *history) Changed()                {}
+func (h *history) Judge(raft.Verdict)      {}
 
 // formedBefore is the first entry of a group that a version without identities has formed.
 func formedBefore(members []raft.Peer) *hraft.Log {

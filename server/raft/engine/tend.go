@@ -64,6 +64,7 @@ func (r *running) look(ctx context.Context) {
 	}
 	r.promote(all)
 	r.replaceNew(ctx, all)
+	r.nameRest(ctx, all)
 }
 
 // errOtherDisk is why a member does not stand for election that the group knows by another disk. What it has
@@ -72,6 +73,9 @@ var errOtherDisk = errors.New("the disk of this member is not the one that the g
 
 // stands is why this member does not stand for election; nil: it does.
 func (r *running) stands() error {
+	if r.of.Verdict().Finding == raft.Differs {
+		return errOtherData
+	}
 	s, _ := r.find(string(r.self))
 	if known := peerOf(s.ID, s.Address).Incarnation; known != "" && known != r.of.options.Identity.incarnation {
 		return errOtherDisk
@@ -92,6 +96,7 @@ func (r *running) promote(all []hraft.Server) {
 	}
 	for _, s := range all {
 		seen := r.witness.seenOf(s.Address)
+		// plant:promote-behind
 		if s.Suffrage == hraft.Voter || seen.matched < before.index || time.Since(seen.at) > silentFor {
 			continue
 		}
@@ -145,44 +150,94 @@ func (r *running) replace(p raft.Peer) error {
 	return r.await(r.raft.AddNonvoter(id, configured(p, r.of.options.Identity.Group()), 0, patience))()
 }
 
-// name gives the group an id: an older version has formed it. All members have to be there, and be of this
-// version: an older one does not know addresses with more than two parts.
+// name gives the group an id: an older version has formed it. A majority of the voters has to be there with
+// their data, and no member may be of an older version: that one does not know addresses with more than two
+// parts. Members that are away keep the addresses that they have (nameRest). A member whose disk is new is
+// found when there is an id (replaceNew).
 func (r *running) name(ctx context.Context, all []hraft.Server) {
 	if time.Since(r.asked) < silentFor {
 		return
 	}
 	r.asked = time.Now()
 	var peers []raft.Peer
-	group := ""
+	group, voters, there := "", 0, 1
 	for _, s := range all {
 		p, known := parseAddress(s.Address)
 		if known != "" {
 			group = known // a leader before this one has begun
 		}
-		p.ID = string(s.ID)
-		if s.ID != r.self {
+		if p.ID = string(s.ID); s.ID != r.self {
 			peers = append(peers, p)
+		}
+		if s.Suffrage == hraft.Voter {
+			voters++
 		}
 	}
 	y := r.of.options.Identity
-	answers := r.of.ask(ctx, peers)
-	for i := range answers {
-		h := &answers[i]
-		if h.err != nil || h.ID != h.peer.ID || h.Empty || h.Charter != y.charter.said() {
+	var named []raft.Peer
+	for _, h := range r.of.ask(ctx, peers) {
+		switch {
+		case errors.Is(h.err, errOlder):
 			return
+		case h.err != nil || h.ID != h.peer.ID || h.Empty || h.Charter != y.charter.said():
+			continue
 		}
 		h.peer.Incarnation = h.Incarnation
+		named = append(named, h.peer)
+		if s, is := r.find(h.ID); is && s.Suffrage == hraft.Voter {
+			there++
+		}
+	}
+	if there <= voters/2 {
+		return
 	}
 	if group == "" {
 		group = newID()
 	}
 	self, _ := raft.Find(r.of.Status().Peers, string(r.self))
 	self.Incarnation = y.incarnation
-	answers = append(answers, heardOf{peer: self})
-	for _, h := range answers {
-		if r.await(r.raft.AddVoter(hraft.ServerID(h.peer.ID), configured(h.peer, group), 0, patience))() != nil {
-			return
+	if r.rename(append(named, self), group) {
+		r.of.options.Log.Info("raft: the group has an id from now on", "group", group, "named", len(named)+1, "members", len(all))
+	}
+}
+
+// rename writes the incarnations of members into the configuration, and the id of the group.
+func (r *running) rename(all []raft.Peer, group string) bool {
+	for _, p := range all {
+		s, is := r.find(p.ID)
+		if !is || s.Address == configured(p, group) {
+			continue
+		}
+		change := r.raft.AddVoter
+		if s.Suffrage != hraft.Voter {
+			change = r.raft.AddNonvoter
+		}
+		if r.await(change(s.ID, configured(p, group), 0, patience))() != nil {
+			return false
 		}
 	}
-	r.of.options.Log.Info("raft: the group has an id from now on", "group", group)
+	return true
+}
+
+// nameRest notes the incarnations of members that were away when the group got its id, and have come back
+// with their data.
+func (r *running) nameRest(ctx context.Context, all []hraft.Server) {
+	var peers []raft.Peer
+	for _, s := range all {
+		p := peerOf(s.ID, s.Address)
+		if p.Incarnation == "" && s.ID != r.self && time.Since(r.witness.seenOf(s.Address).at) <= silentFor {
+			peers = append(peers, p)
+		}
+	}
+	if len(peers) == 0 || time.Since(r.asked) < silentFor {
+		return
+	}
+	r.asked = time.Now()
+	y := r.of.options.Identity
+	for _, h := range r.of.ask(ctx, peers) {
+		if h.err == nil && h.ID == h.peer.ID && !h.Empty && h.Group == y.Group() {
+			h.peer.Incarnation = h.Incarnation
+			r.rename([]raft.Peer{h.peer}, y.Group())
+		}
+	}
 }

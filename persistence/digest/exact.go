@@ -1,0 +1,258 @@
+package digest
+
+import (
+	"crypto/sha1"
+	"encoding/binary"
+	"hash"
+	"math"
+	"slices"
+	"strings"
+
+	"lockserver/persistence"
+	"lockserver/store"
+	hashes "lockserver/store/hash"
+	"lockserver/store/list"
+	"lockserver/store/stream"
+	"lockserver/store/zset"
+)
+
+// The exact digest covers what servers that apply one history must have in common: databases, keys, types,
+// values, the deadlines of keys and fields to the millisecond, streams with their groups, pending entries and
+// limits of producers, and the libraries of functions. Locks and their tokens are such values.
+//
+// It does not depend on encodings, on the order of what has none, or on where things lie in memory. What may
+// differ between such servers is left out: when a key or a consumer was used last, who keeps a lease alive,
+// which messages of producers are remembered, and the sign of a zero score, which a compact sorted set does
+// not keep.
+
+// ExactVersion is counted up when the exact digest of the same data changes: digests of two versions cannot
+// be compared.
+const ExactVersion = 1
+
+// ExactOptions say what belongs to the data beside the keys.
+type ExactOptions struct {
+	// Functions is the code of the function libraries.
+	Functions [][]byte
+	// Breathe, if not nil, is called now and then, so that others have the processor.
+	Breathe func(keys int)
+	// Off, if not nil, reports whether the digest is not needed any more.
+	Off func() bool
+}
+
+// Exact returns the exact digest of a snapshot; false: it was called off. It drains the snapshot, which can
+// only be released afterwards.
+func Exact(snap *store.Snapshot, o ExactOptions) (d Digest, ok bool) {
+	e := &exact{sum: sha1.New(), breathe: o.Breathe}
+	for _, code := range o.Functions {
+		e.begin('f')
+		e.text(code)
+		e.endIn(&d)
+	}
+	off := false
+	for db := range snap.DBs() {
+		snap.Drain(db, func(key string, r store.Ref) bool {
+			e.begin('k')
+			e.number(uint64(db))
+			e.room = append(e.room[:0], key...)
+			e.text(e.room)
+			e.number(uint64(r.DeadlineMS()))
+			e.value(r)
+			e.endIn(&d)
+			e.keys++
+			off = off || o.Off != nil && o.Off()
+			return !off
+		})
+	}
+	return d, !off
+}
+
+// exact makes the digest of one thing after the other. Each part has its length before it, so that no two
+// things have the same bytes.
+type exact struct {
+	sum     hash.Hash
+	bytes   []byte // of the thing, and not in sum yet
+	room    []byte
+	keys    int
+	since   int // bytes since the last breath
+	breathe func(keys int)
+}
+
+const (
+	// mostGathered is how many bytes are gathered before they are added to the sum.
+	mostGathered = 4 << 10
+	// breathBytes is how much is digested between two breaths: some tenths of a millisecond's work.
+	breathBytes = 64 << 10
+)
+
+// begin begins a thing of a kind.
+func (e *exact) begin(kind byte) {
+	e.sum.Reset()
+	e.bytes = append(e.bytes[:0], kind)
+}
+
+// endIn folds the thing into d, regardless of the order of things.
+func (e *exact) endIn(d *Digest) {
+	e.flush()
+	var one Digest
+	e.sum.Sum(one[:0])
+	d.mix(&one)
+}
+
+// mix folds one digest in, regardless of the order.
+func (d *Digest) mix(one *Digest) {
+	for i := range d {
+		d[i] ^= one[i]
+	}
+}
+
+func (e *exact) flush() {
+	_, _ = e.sum.Write(e.bytes)
+	e.worked(len(e.bytes))
+	e.bytes = e.bytes[:0]
+}
+
+// worked lets others have the processor now and then.
+func (e *exact) worked(bytes int) {
+	if e.since += bytes; e.since >= breathBytes && e.breathe != nil {
+		e.since = 0
+		e.breathe(e.keys)
+	}
+}
+
+func (e *exact) number(n uint64) {
+	if e.bytes = binary.BigEndian.AppendUint64(e.bytes, n); len(e.bytes) >= mostGathered {
+		e.flush()
+	}
+}
+
+func (e *exact) text(b []byte) {
+	e.number(uint64(len(b)))
+	if e.bytes = append(e.bytes, b...); len(e.bytes) >= mostGathered {
+		e.flush()
+	}
+}
+
+func (e *exact) id(id stream.ID) {
+	e.number(id.MS)
+	e.number(id.Seq)
+}
+
+// unordered adds n things that have no order. each calls add with the bytes of each of them.
+func (e *exact) unordered(n int, each func(add func(b []byte))) {
+	var all Digest
+	each(func(b []byte) {
+		one := Digest(sha1.Sum(b))
+		all.mix(&one)
+		e.worked(len(b))
+	})
+	e.number(uint64(n))
+	e.text(all[:])
+}
+
+// value adds a value.
+func (e *exact) value(r store.Ref) {
+	e.number(uint64(kinds[r.Kind()]))
+	switch r.Kind() {
+	case store.String:
+		e.text(r.Bytes())
+	case store.List:
+		e.list(r.List())
+	case store.Set:
+		e.unordered(r.Set().Len(), func(add func([]byte)) {
+			r.Set().Each(func(member []byte) bool {
+				add(member)
+				return true
+			})
+		})
+	case store.ZSet:
+		e.zset(r.ZSet())
+	case store.Hash:
+		e.hash(r.Hash())
+	case store.Stream:
+		e.stream(r.Stream())
+	case store.Bloom:
+		e.text(persistence.Dump(nil, r, false))
+	}
+}
+
+func (e *exact) list(l *list.List) {
+	e.number(uint64(l.Len()))
+	l.Range(0, l.Len(), list.Right, func(v list.Value) bool {
+		e.room = v.Append(e.room[:0])
+		e.text(e.room)
+		return true
+	})
+}
+
+// zset adds members with their scores. Members of one score have their own order.
+func (e *exact) zset(z *zset.ZSet) {
+	e.unordered(z.Len(), func(add func([]byte)) {
+		z.Range(0, z.Len(), func(member []byte, score float64) bool {
+			if score == 0 {
+				score = 0 // no sign
+			}
+			e.room = binary.BigEndian.AppendUint64(e.room[:0], math.Float64bits(score))
+			e.room = append(e.room, member...)
+			add(e.room)
+			return true
+		})
+	})
+}
+
+func (e *exact) hash(h *hashes.Hash) {
+	e.unordered(h.Len(), func(add func([]byte)) {
+		h.EachTimed(func(field, value []byte, atMS int64) bool {
+			e.room = binary.BigEndian.AppendUint64(e.room[:0], uint64(atMS))
+			e.room = binary.BigEndian.AppendUint64(e.room, uint64(len(field)))
+			e.room = append(append(e.room, field...), value...)
+			add(e.room)
+			return true
+		})
+	})
+}
+
+func (e *exact) stream(s *stream.Stream) {
+	e.number(uint64(s.Len()))
+	s.Range(stream.ID{}, stream.MaxID(), false, func(id stream.ID, fv stream.FieldValues) bool {
+		e.id(id)
+		e.number(uint64(fv.Len()))
+		for field, value, ok := fv.Next(); ok; field, value, ok = fv.Next() {
+			e.text(field)
+			e.text(value)
+		}
+		return true
+	})
+	e.id(s.LastID())
+	e.id(s.MaxDeletedID())
+	e.number(s.EntriesAdded())
+	groups := slices.SortedFunc(slices.Values(s.Groups()), func(a, b *stream.Group) int { return strings.Compare(a.Name(), b.Name()) })
+	e.number(uint64(len(groups)))
+	for _, g := range groups {
+		e.group(g)
+	}
+	if p := s.Producers(); p != nil {
+		added, _ := p.Counts()
+		e.number(uint64(p.Limits().DurationS))
+		e.number(uint64(p.Limits().MaxSize))
+		e.number(added)
+	}
+}
+
+func (e *exact) group(g *stream.Group) {
+	e.text([]byte(g.Name()))
+	e.id(g.LastID())
+	e.number(uint64(g.EntriesRead()))
+	e.unordered(len(g.Consumers()), func(add func([]byte)) {
+		for _, c := range g.Consumers() {
+			add([]byte(c.Name()))
+		}
+	})
+	e.number(uint64(g.PendingLen()))
+	g.EachPending(stream.ID{}, func(p stream.Pending) bool {
+		e.id(p.ID)
+		e.text([]byte(g.Owner(p).Name()))
+		e.number(uint64(p.DeliveredMS))
+		e.number(p.Deliveries)
+		return true
+	})
+}

@@ -1,0 +1,355 @@
+package raft
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"lockserver/commands"
+	"lockserver/persistence"
+	"lockserver/persistence/digest"
+	"lockserver/server/info"
+)
+
+// Members compare their data now and then. The leader puts a mark into the log. Each member takes a cut of
+// its data when it comes to the mark, and digests it in the background. The engine tells the others of the
+// result, and the machine what was found.
+//
+// The leader's data runs ahead of the log, so it takes its cut when it makes the mark, behind all that it has
+// executed. The cut is of the place that the mark names, and counts if the mark comes back from the log.
+//
+// A member whose data is not that of the majority stops, for good: see Member.stop. If no data is that of a
+// majority nobody knows which is right: no member serves until a later check finds one, see Member.undecided.
+
+// Checksum is a digest of a member's data at an entry of the log. Sums of two versions of the digest cannot
+// be compared.
+type Checksum struct {
+	Index uint64 // 0: there is none
+	Sum   string // the version, a hyphen, and the digest in hexadecimal digits
+}
+
+// Comparable reports whether two checksums are of one entry and one version.
+func (c Checksum) Comparable(with Checksum) bool {
+	version, _, _ := strings.Cut(c.Sum, "-")
+	other, _, _ := strings.Cut(with.Sum, "-")
+	return c.Index == with.Index && c.Index > 0 && version == other
+}
+
+// Finding is what comparing checksums has found of a member's data.
+type Finding string
+
+// The findings, as they are kept on disk and told: do not change.
+const (
+	Unchecked Finding = ""          // too few others have told theirs
+	Same      Finding = "same"      // a majority has the same data
+	Differs   Finding = "differs"   // a majority has the same data, and this member has other data
+	Undecided Finding = "undecided" // members have different data, and none of it is that of a majority
+)
+
+// Verdict is what was found of this member's data at an index.
+type Verdict struct {
+	Finding Finding
+	Index   uint64
+}
+
+// Check is the newest checksum of a member's that is known.
+type Check struct {
+	ID, Incarnation string
+	Checksum
+	Finding Finding
+}
+
+// check is the one of a member, of the disk that it has now.
+func (s *Status) check(p Peer) (c Check) {
+	for _, c := range s.Checks {
+		if c.ID == p.ID && c.Incarnation == p.Incarnation {
+			return c
+		}
+	}
+	return c
+}
+
+// writeTo writes the fields that RAFT MEMBERS and RAFT CHECK tell.
+func (c Check) writeTo(to *commands.Ctx) {
+	to.Out.BulkString("check-index")
+	to.Out.Int(int64(c.Index))
+	for _, w := range []string{"check-sum", c.Sum, "data", string(c.Finding)} {
+		to.Out.BulkString(w)
+	}
+}
+
+// checking is where a member is with its check.
+type checking struct {
+	// wantsMark: the leader is to make a mark in the next round. running: a cut is being digested.
+	wantsMark, running bool
+	// at is the place of the newest cut, index that of its mark in the log, and sum its digest, when they are
+	// known.
+	at    place
+	index uint64
+	sum   string
+	// cut counts the cuts that were taken.
+	cut int64
+	// last is when this member, as the leader, wanted a check last.
+	last time.Time
+	// undecided is the index at which members had different data, and none of it was that of a majority. It
+	// keeps the member from leading until a check finds a majority; 0: there is none.
+	undecided uint64
+}
+
+// Undecided is why no member serves though one may lead; nil: that is not so.
+func (m *Member) Undecided() error {
+	if m.check.undecided == 0 {
+		return nil
+	}
+	return fmt.Errorf("the data of the members differs at the index %d, and none of it is that of a majority", m.check.undecided)
+}
+
+// againUndecided is how soon the leader checks again if members differ and nobody knows which is right.
+const againUndecided = 3 * time.Second
+
+// checkNow begins a check if it is time for one. It is called about once a second.
+func (m *Member) checkNow() {
+	every := m.options.CheckEvery
+	if m.check.undecided > 0 {
+		every = againUndecided
+	}
+	switch {
+	case every <= 0 || m.check.running || m.check.wantsMark || m.snapping || m.holding || !m.engine.Leads():
+	case m.check.last.IsZero():
+		m.check.last = time.Now() // the first one is due when the time is over
+	case time.Since(m.check.last) >= every:
+		m.beginCheck()
+	}
+}
+
+// beginCheck has the leader make a mark.
+func (m *Member) beginCheck() {
+	m.check.last = time.Now()
+	if m.state == leading {
+		m.check.wantsMark, m.tick = true, true // an entry of this leader's is before the mark
+		m.EndSlice()
+		return
+	}
+	if m.state != following || !m.engine.Leads() {
+		return
+	}
+	mark := markOf(m.applied, m.clockMS, m.token).appendTo(nil) // nothing is executed: the data is that of the log
+	m.host.Background(func() { _ = m.engine.Propose(mark)() })
+}
+
+// beginMarked is begin, and adds a mark behind all that was executed. The data is cut there.
+func (m *Member) beginMarked() (f flight, entries [][]byte) {
+	m.check.wantsMark = false
+	m.host.HandOn()
+	// plant:check-mark
+	f, entries = m.begin()
+	if len(entries) == 0 {
+		return f, entries
+	}
+	e := markOf(m.after, m.host.NowMS(), m.host.LastToken())
+	entries = append(entries, e.appendTo(nil))
+	m.cutAt(m.after)
+	return f, entries
+}
+
+// meetMark is given a mark of the log. Under the host's lock.
+func (a machine) meetMark(index uint64, at place, again bool) {
+	m := a.member
+	switch {
+	case again, at != m.applied: // the others have digested theirs long ago; or the mark is void
+	case m.check.at == at && m.check.index == 0: // this member has made the mark
+		m.check.index = index
+		m.tellSum()
+	case m.state == following && (m.input == nil || m.input.Whole()):
+		if m.cutAt(at) {
+			m.check.index = index
+		}
+		m.host.EndUnit()
+	}
+}
+
+// cutAt takes a cut of the data, which is that of a place, and begins to digest it; false: another is being
+// digested.
+func (m *Member) cutAt(at place) bool {
+	if m.check.running {
+		return false
+	}
+	cut := m.host.Cut(persistence.History{ID: at.id, Offset: at.offset})
+	m.check.at, m.check.index, m.check.sum, m.check.running = at, 0, "", true
+	m.check.cut++
+	m.host.Background(func() {
+		d, ok := cut.Digest(m.ending)
+		m.host.Slice(func() {
+			cut.Release()
+			m.check.running = false
+			if ok && m.check.at == at {
+				m.check.sum = fmt.Sprintf("%d-%x", digest.ExactVersion, d)
+				m.tellSum()
+			}
+			m.host.EndUnit()
+		})
+	})
+	return true
+}
+
+// tellSum gives the engine the checksum, when index and sum are known.
+func (m *Member) tellSum() {
+	if m.check.index == 0 || m.check.sum == "" {
+		return
+	}
+	m.counts.checks++
+	m.engine.Checked(Checksum{m.check.index, m.check.sum})
+}
+
+// otherDataError is why a member has stopped whose data is not that of the majority.
+type otherDataError struct{ index uint64 }
+
+func (e otherDataError) Error() string {
+	return fmt.Sprintf("at the index %d it had other data than a majority of the members, which have the same", e.index)
+}
+
+// Judge implements Machine.
+func (a machine) Judge(v Verdict) {
+	m := a.member
+	resumes := false
+	m.host.Slice(func() {
+		if m.run != a.run || m.state == stopped {
+			return
+		}
+		switch v.Finding {
+		case Differs:
+			m.stop(otherDataError{v.Index})
+			return
+		case Undecided:
+			m.suspend(v.Index)
+		case Same:
+			resumes, m.check.undecided = m.check.undecided > 0, 0
+			m.changed()
+		}
+		m.host.EndUnit()
+	})
+	if resumes {
+		m.host.Log().Info("raft: this member has the data of a majority again, and serves when it leads", "index", v.Index)
+		m.host.Background(func() { // it may lead already, and serve nobody
+			if m.engine.Leads() {
+				m.lead(a.run)
+			}
+		})
+	}
+}
+
+// suspend keeps the member from serving.
+func (m *Member) suspend(index uint64) {
+	if m.check.undecided == 0 {
+		m.host.Log().Error("raft: the data of the members differs, and none of it is that of a majority: no member serves. RAFT MEMBERS says which differ. "+
+			"Start those that are away; or have the one lead whose data is to stay (RAFT TRANSFER), stop another, remove its directory raft, and start it", "index", index)
+	}
+	m.check.undecided = index
+	m.check.last = time.Now()
+	m.depose("the data of the members differs")
+	m.changed()
+}
+
+// stayFor is for how long a member that has stopped for its data tells the others of its checksum.
+const stayFor = 3 * time.Second
+
+// part ends taking part of a member that has stopped. One that has other data than the others has another
+// lead first, and tells them of its checksum.
+func (m *Member) part(cause error) {
+	if errors.As(cause, new(otherDataError)) {
+		if m.engine.Leads() {
+			_ = m.engine.Transfer("")
+		}
+		select {
+		case <-time.After(stayFor):
+		case <-m.closed:
+		}
+	}
+	_ = m.engine.Close()
+}
+
+const (
+	// mostChecking is for how long RAFT CHECK waits for the digest.
+	mostChecking = time.Minute
+	// mostComparing is for how long it waits for the others then.
+	mostComparing = 20 * time.Second
+	// lookEvery is how often it looks.
+	lookEvery = 10 * time.Millisecond
+)
+
+// Check compares the data of all members, and returns when those that can be reached were compared.
+func (m *Member) Check() (Reply, error) {
+	if !m.engine.Leads() {
+		return nil, m.errNotHere()
+	}
+	before, busy := int64(0), false
+	m.host.Slice(func() {
+		if busy = m.check.running || m.check.wantsMark; !busy {
+			before = m.check.cut
+			m.beginCheck()
+		}
+		m.host.EndUnit()
+	})
+	if busy {
+		return nil, commands.Error("ERR a check is being made")
+	}
+	index := uint64(0)
+	if err := m.look(mostChecking, func() bool {
+		m.host.Locked(func() {
+			if m.check.cut > before && !m.check.running {
+				index = m.check.index
+			}
+		})
+		return index > 0
+	}); err != nil {
+		return nil, err
+	}
+	if err := m.look(mostComparing, func() bool { return m.Status().Compared >= index }); err != nil && m.ending() {
+		return nil, err
+	}
+	s := m.Status()
+	return func(c *commands.Ctx) {
+		c.Out.Array(len(s.Peers))
+		for _, p := range s.Peers {
+			is := s.check(p)
+			if is.Index != index && is.Finding != Differs {
+				is = Check{}
+			}
+			c.Out.Map(4)
+			c.Out.BulkString("id")
+			c.Out.BulkString(p.ID)
+			is.writeTo(c)
+		}
+	}, nil
+}
+
+// look waits until something is so, as long as this member leads.
+func (m *Member) look(atMost time.Duration, is func() bool) error {
+	for begun := time.Now(); !is(); time.Sleep(lookEvery) {
+		switch {
+		case m.ending() || !m.engine.Leads():
+			return commands.Error("ERR this member leads no more: ask the one that does")
+		case time.Since(begun) > atMost:
+			return commands.Error("ERR the check goes on: RAFT MEMBERS will have what it finds")
+		}
+	}
+	return nil
+}
+
+// writeChecks writes the fields of INFO about checks.
+func (m *Member) writeChecks(t *info.Text, s *Status) {
+	self, _ := Find(s.Peers, s.ID)
+	own, differ := s.check(self), 0
+	for _, p := range s.Peers {
+		if f := s.check(p).Finding; f == Differs || f == Undecided {
+			differ++
+		}
+	}
+	t.Line("raft_check_index", own.Index)
+	t.Line("raft_check_sum", own.Sum)
+	t.Line("raft_check_data", string(own.Finding))
+	t.Flag("raft_check_in_progress", m.check.running)
+	t.Line("raft_checks", m.counts.checks)
+	t.Line("raft_members_differ", differ)
+}

@@ -1,0 +1,283 @@
+package raft
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+
+	hraft "github.com/hashicorp/raft"
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// forge changes what a member that has ended has in its log, so that it has other data from then on.
+func (m *member) forge(from, to string) {
+	require.Nil(m.group.t, m.srv)
+	last, err := m.logs.LastIndex()
+	require.NoError(m.group.t, err)
+	for i := uint64(1); i <= last; i++ {
+		var l hraft.Log
+		if m.logs.GetLog(i, &l) == nil {
+			l.Data = bytes.ReplaceAll(l.Data, []byte(from), []byte(to))
+			require.NoError(m.group.t, m.logs.StoreLog(&l))
+		}
+	}
+}
+
+// checked is what RAFT CHECK tells: the index, and of each member by its id what was found, and its sum.
+type checked struct {
+	index     int64
+	data, sum map[string]string
+}
+
+// check has the leader compare the members' data.
+func (g *group) check() (c checked) {
+	g.t.Helper()
+	c.data, c.sum = map[string]string{}, map[string]string{}
+	for _, e := range g.do("RAFT", "CHECK").Elems {
+		c.index = max(c.index, e.Elems[3].Int)
+		c.sum[e.Elems[1].Str], c.data[e.Elems[1].Str] = e.Elems[5].Str, e.Elems[7].Str
+	}
+	return c
+}
+
+// allSame has the members' data compared until all were, and found to be the same. One that digests its data
+// for another check is left out.
+func (g *group) allSame() (c checked) {
+	g.t.Helper()
+	eventually(g.t, "all were compared", func() bool {
+		c = g.check()
+		same := 0
+		for id, found := range c.data {
+			require.Contains(g.t, []string{"", "same"}, found, id)
+			if found == "same" {
+				same++
+			}
+		}
+		return same == len(g.all)
+	})
+	return c
+}
+
+// found is what a member knows of another's data.
+func (m *member) found(id string) string {
+	for _, e := range m.ask("RAFT", "MEMBERS").Elems {
+		if e.Elems[1].Str == id {
+			return e.Elems[17].Str
+		}
+	}
+	return ""
+}
+
+// busy has clients write everything that there is until the test ends them.
+func (g *group) busy(r *rand.Rand) (end func()) {
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	for id := range 3 {
+		seed := r.Uint64()
+		clients.Go(func() {
+			r := rand.New(rand.NewPCG(seed, uint64(id)))
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				for _, m := range g.all {
+					conn, err := m.srv.Dial()
+					if err != nil {
+						continue
+					}
+					c := testkit.NewClient(g.t, conn)
+					c.Timeout = patience
+					for range 200 {
+						words := anything(r, fmt.Sprint("client", id))
+						if v, err := c.Call(words...); err != nil || v.Kind == '-' && strings.HasPrefix(v.Str, "MOVED") {
+							break
+						}
+					}
+					c.Close()
+				}
+			}
+		})
+	}
+	return func() {
+		close(stop)
+		clients.Wait()
+	}
+}
+
+// anything is a command that writes.
+func anything(r *rand.Rand, owner string) []string {
+	n := fmt.Sprint(r.IntN(20))
+	soon := fmt.Sprint(1 + r.IntN(50))
+	all := []string{
+		"SET s" + n + " v" + soon, "SET s" + n + " v PX " + soon, "APPEND s" + n + " more", "INCR n" + n, "DEL s" + n,
+		"RPUSH l" + n + " a b c", "LPOP l" + n, "SADD m" + n + " " + soon + " x", "SREM m" + n + " x", "SPOP m" + n,
+		"ZADD z" + n + " " + soon + " one -0 two", "ZREM z" + n + " one", "ZINCRBY z" + n + " 1.5 three", "HSET h" + n + " f " + soon + " g y",
+		"HPEXPIRE h" + n + " " + soon + " FIELDS 1 f", "HDEL h" + n + " g", "PEXPIRE h" + n + " 20", "XADD x" + n + " * f v", "XTRIM x" + n + " MAXLEN 5",
+		"XGROUP CREATE x" + n + " g 0 MKSTREAM", "XREADGROUP GROUP g " + owner + " COUNT 2 STREAMS x" + n + " >", "XAUTOCLAIM x" + n + " g " + owner + " 0 0",
+		"XREADGROUP GROUP g " + owner + " COUNT 1 STREAMS x" + n + " 0", "XREADGROUP GROUP g " + owner + " NOACK STREAMS x" + n + " >",
+		"XACK x" + n + " g 1-1", "XDEL x" + n + " 1-1", "XSETID x" + n + " 9999999999999-0", "XGROUP DELCONSUMER x" + n + " g " + owner,
+		"LOCK k" + n + " " + owner + " PX " + soon, "LOCK k" + n + " " + owner, "UNLOCK k" + n + " " + owner, "LOCK k" + n + " " + owner + " PX 1000 WAIT 5",
+		"LOCK r" + n + " " + owner + " SHARED PX " + soon, "UNLOCK r" + n + " " + owner, "BF.ADD b" + n + " " + soon, "PFADD p" + n + " " + soon,
+		"RENAME s" + n + " s1", "COPY h" + n + " h1 REPLACE", "SETRANGE s" + n + " 3 x", "SETBIT t" + n + " 7 1", "GETEX s" + n + " PX " + soon,
+		"SECKILL.CREATE sale" + n + " STOCK 10 HOLD 20", "SECKILL sale" + n + " " + owner + soon + " order" + soon,
+	}
+	return strings.Fields(all[r.IntN(len(all))])
+}
+
+// TestCheck: members that have the same data are told so, while clients write, wait for locks, and let things
+// expire, and another leads each time.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(testkit.Seed(t), 1))
+	g := newGroup(t, 3, nil)
+	g.same()
+	end := g.busy(r)
+	before := int64(0)
+	for range 12 {
+		c := g.allSame()
+		require.Greater(t, c.index, before)
+		before = c.index
+		require.Equal(t, c.sum["a"], c.sum["b"])
+		require.Equal(t, c.sum["a"], c.sum["c"])
+		if r.IntN(3) == 0 {
+			g.leader().ask("RAFT", "TRANSFER")
+		}
+	}
+	end()
+	leader := g.leader()
+	for _, m := range g.others(leader) {
+		require.Contains(t, m.ask("RAFT", "CHECK").Str, "does not lead")
+		eventually(t, "it knows", func() bool { return m.field("raft_check_data") == "same" })
+		require.Equal(t, "0", m.field("raft_members_differ"))
+		require.Equal(t, "0", m.field("raft_alarms"))
+	}
+}
+
+// TestOneMemberDiffers: a member that has other data than the others is found, says so, and stops, also over
+// a start; the others go on. With an empty disk it is taken in again.
+func TestOneMemberDiffers(t *testing.T) {
+	t.Parallel()
+	for name, leads := range map[string]bool{"it follows": false, "it leads": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t, 3, nil)
+			require.Equal(t, "OK", g.do("SET", "x", "honest").Str)
+			g.same()
+			out := g.others(g.leader())[0]
+			out.stop()
+			out.forge("honest", "forged")
+			out.start()
+			eventually(t, "it is back", func() bool { return out.field("raft_applied_index") == g.leader().field("raft_applied_index") })
+			eventually(t, "it leads, or follows", func() bool {
+				if g.leader() != out && leads {
+					g.leader().ask("RAFT", "TRANSFER", out.peer.ID)
+				}
+				return (g.leader() == out) == leads
+			})
+			g.leader().ask("RAFT", "CHECK") // which has no answer if it is the leader that stops
+			eventually(t, "it has stopped", func() bool { return out.field("raft_role") == "stopped" })
+			require.Contains(t, out.ask("GET", "x").Str, "has stopped")
+			require.ErrorContains(t, out.srv.Ready(), "other data than a majority")
+			require.Contains(t, out.field("raft_alarm"), "other data than a majority")
+			for _, m := range g.others(out) {
+				eventually(t, "the others know", func() bool { return m.found(out.peer.ID) == "differs" })
+				require.Contains(t, m.field("raft_alarm"), "'"+out.peer.ID+"' has other data than the group")
+				require.Equal(t, "1", m.field("raft_members_differ"))
+			}
+			require.Equal(t, "honest", g.do("GET", "x").Str)
+			out.stop()
+			out.start()
+			require.Equal(t, "stopped", out.field("raft_role"))
+			require.Equal(t, "OK", g.do("SET", "y", "1").Str)
+
+			out.stop()
+			out.wipe()
+			out.start()
+			g.same()
+			g.allVote()
+			g.allSame()
+			for _, m := range g.all {
+				require.Equal(t, "0", m.field("raft_members_differ"))
+			}
+			require.Equal(t, "honest", g.do("GET", "x").Str)
+		})
+	}
+}
+
+// TestNobodyKnowsWhichIsRight: if no data is that of a majority no member serves, also after a start, until
+// an operator has decided. The one that leads then gives its data to those that come with empty disks.
+func TestNobodyKnowsWhichIsRight(t *testing.T) {
+	t.Parallel()
+	for _, members := range []int{2, 3} {
+		t.Run(fmt.Sprint(members), func(t *testing.T) {
+			t.Parallel()
+			g := newGroup(t, members, nil)
+			require.Equal(t, "OK", g.do("SET", "x", "honest").Str)
+			g.same()
+			for _, m := range g.all {
+				m.stop()
+			}
+			for i, m := range g.all[1:] {
+				m.forge("honest", fmt.Sprint("forge", i))
+			}
+			for _, m := range g.all {
+				m.start()
+			}
+			g.leader().ask("RAFT", "CHECK")
+			refuses := func() bool {
+				for _, m := range g.all {
+					if !strings.Contains(m.ask("GET", "x").Str, "none of it is that of a majority") || m.srv.Ready() == nil {
+						return false
+					}
+				}
+				return true
+			}
+			eventually(t, "no member serves", refuses)
+			for _, m := range g.all {
+				require.Contains(t, m.field("raft_alarm"), "no member serves")
+				eventually(t, "it knows of all", func() bool { return m.field("raft_members_differ") == fmt.Sprint(members) })
+			}
+			for _, m := range g.all {
+				m.stop()
+			}
+			for _, m := range g.all {
+				m.start()
+			}
+			eventually(t, "no member serves", refuses)
+			right := g.all[0]
+			eventually(t, "the right one leads the log", func() bool {
+				for _, m := range g.all {
+					if m.field("raft_state") == "leader" {
+						m.ask("RAFT", "TRANSFER", right.peer.ID)
+					}
+				}
+				return right.field("raft_state") == "leader"
+			})
+			if members == 2 {
+				require.Equal(t, "OK", right.ask("RAFT", "REMOVE", "b").Str)
+			} else {
+				g.all[1].stop()
+				g.all[1].wipe()
+				g.all[1].start()
+			}
+			eventually(t, "it serves", func() bool { return right.ask("GET", "x").Str == "honest" })
+			require.NoError(t, right.srv.Ready())
+			if members == 3 {
+				eventually(t, "the third has stopped", func() bool { return g.all[2].field("raft_role") == "stopped" })
+				g.all[2].stop()
+				g.all[2].wipe()
+				g.all[2].start()
+				g.allVote()
+				g.same()
+			}
+			require.Equal(t, "OK", g.do("SET", "x", "new").Str)
+		})
+	}
+}
