@@ -1,6 +1,7 @@
 package tidy
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -114,7 +115,28 @@ func lastName(e ast.Expr) string {
 	return text[strings.LastIndexByte(text, '.')+1:]
 }
 
-// TestStartsAreSeen holds what the check above finds.
+// TestStartsAreSeen holds what the check above finds. TestProgramsAreRemoved: a package whose tests build
+// the program has a TestMain that removes it. Without it the tests fail, which would be seen only when
+// their suite runs.
+func TestProgramsAreRemoved(t *testing.T) {
+	builds, main := map[string]bool{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if !s.test || s.pkg == module+"/internal/tidy" || s.pkg == module+"/internal/testkit" {
+			continue
+		}
+		if bytes.Contains(s.text, []byte("testkit.Lockserver(")) || bytes.Contains(s.text, []byte("testkit.StartLockserver(")) {
+			builds[s.pkg] = true
+		}
+		if bytes.Contains(s.text, []byte("testkit.Main(")) {
+			main[s.pkg] = true
+		}
+	}
+	require.NotEmpty(t, builds)
+	for pkg := range builds {
+		require.True(t, main[pkg], "the tests of %s call testkit.Lockserver; their TestMain has to call testkit.Main", pkg)
+	}
+}
+
 func TestStartsAreSeen(t *testing.T) {
 	for text, want := range map[string]bool{
 		`func f() { cmd := exec.Command("x"); _ = cmd.Start() }`:             true,

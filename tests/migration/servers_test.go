@@ -4,6 +4,7 @@ package migration
 
 import (
 	"net"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,8 @@ import (
 
 	"lockserver/internal/testkit"
 )
+
+func TestMain(m *testing.M) { os.Exit(testkit.Main(m.Run)) }
 
 const password = "secret"
 
