@@ -92,7 +92,7 @@ var fields = []field{
 	{info: "sync_partial_err", metric: gauge("redis_replica_partial_resync_denied", "Replicas that could not.")},
 	{info: "cluster_enabled", metric: gauge("redis_cluster_enabled", "0: there are no clusters.")},
 	{info: "slave_expires_tracked_keys", metric: gauge("redis_slave_expires_tracked_keys", "0: there are no replicas.")},
-	{info: "migrate_cached_sockets", metric: gauge("redis_migrate_cached_sockets_total", "0: there is no MIGRATE.")},
+	{info: "migrate_cached_sockets", metric: gauge("redis_migrate_cached_sockets_total", "Connections that MIGRATE keeps.")},
 	{info: "active_defrag_hits", metric: gauge("redis_defrag_hits", "0: memory is not defragmented.")},
 	{info: "active_defrag_misses", metric: gauge("redis_defrag_misses", "0: memory is not defragmented.")},
 	{info: "active_defrag_key_hits", metric: gauge("redis_defrag_key_hits", "0: memory is not defragmented.")},

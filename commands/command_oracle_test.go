@@ -19,9 +19,6 @@ func TestInfoAgainstRedis(t *testing.T) {
 	for _, proto := range []int{2, 3} {
 		redis.do("HELLO", string(rune('0'+proto)))
 		for _, r := range table.Rows() {
-			if r.Name == "migrate" {
-				continue // see underivable
-			}
 			for _, r := range append(slices.Clone(r.Subcommands()), r) {
 				want := redis.do("COMMAND", "INFO", r.FullName())
 				if len(r.Subcommands()) > 0 {

@@ -11,7 +11,8 @@ type KeySpec struct {
 	Flags KeyFlags
 
 	// Where the search begins: at word Index; or, if Keyword is not empty, behind that word, which is looked
-	// for from StartFrom on; or, if Unknown, nobody can tell.
+	// for from StartFrom on (negative: backwards, from that place counted from the end); or, if Unknown,
+	// nobody can tell.
 	Index     int
 	Keyword   string
 	StartFrom int
@@ -282,6 +283,10 @@ func (k *keyFinder) keySpec(a, before *Arg, pos, start position, behind follower
 			contradiction(k.row, "key %q stands nowhere in particular", a.Name)
 		}
 		s.Keyword, s.StartFrom = a.Token, pos.at
+		if a.fromEnd {
+			s.StartFrom = -2
+			s.Flags |= Incomplete
+		}
 		if a.Multiple {
 			s.LastKey = -1
 		}

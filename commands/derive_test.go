@@ -94,7 +94,8 @@ func redisArgs(t testing.TB, lines *tabletest.Facts, depth int, access []KeyFlag
 			case "spec":
 				n, err := strconv.Atoi(v)
 				require.NoError(t, err)
-				a.Access = access[n]
+				a.Access = access[n] &^ Incomplete
+				a.fromEnd = access[n]&Incomplete != 0 && a.Kind == KindKey
 			default:
 				kind := slices.Index(kindNames[:], w)
 				require.GreaterOrEqual(t, kind, 0, w)
@@ -164,7 +165,6 @@ func state(row *Row, name string) {
 
 // underivable are the facts that the table cannot say, whatever a row states.
 var underivable = map[string]struct{ lines, why string }{
-	"migrate":     {"keys", "Redis looks for KEYS from the end; a grammar knows the first place only"},
 	"pubsub|help": {"categories", "not @pubsub, unlike the help of other groups"},
 }
 

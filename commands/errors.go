@@ -55,6 +55,13 @@ const (
 	ErrRestoreIdle Error = "ERR Invalid IDLETIME value, must be >= 0"
 	ErrRestoreFreq Error = "ERR Invalid FREQ value, must be >= 0 and <= 255"
 
+	// MIGRATE. The last one is ours.
+	ErrMigrateKeys    Error = "ERR When using MIGRATE KEYS option, the key argument must be set to the empty string"
+	ErrMigrateConnect Error = "IOERR error or timeout connecting to the client"
+	ErrMigrateWrite   Error = "IOERR error or timeout writing to target instance"
+	ErrMigrateRead    Error = "IOERR error or timeout reading to target instance"
+	ErrMigrateKept    Error = "ERR the target has got all keys, but some changed meanwhile or could not be removed: they are here as well, and newer"
+
 	// Numbers in values.
 	ErrOverflow      Error = "ERR increment or decrement would overflow"
 	ErrDecrOverflow  Error = "ERR decrement would overflow"

@@ -26,6 +26,7 @@ type Arg struct {
 	Args []Arg
 
 	noToken bool // a pure token that is the empty word
+	fromEnd bool // set by FromEnd
 	keySpec int  // derived: index into the row's key specs plus one, 0 for none
 }
 
@@ -177,6 +178,13 @@ func (a Arg) Until(version string) Arg {
 // (SORT ... STORE key); the row then needs FindKeys.
 func (a Arg) Anywhere() Arg {
 	a.Access |= unknownPlace
+	return a
+}
+
+// FromEnd says that the word before the key is looked for from the end of the call (MIGRATE ... KEYS key...),
+// where it may be a key as well: the row then needs FindKeys.
+func (a Arg) FromEnd() Arg {
+	a.fromEnd = true
 	return a
 }
 

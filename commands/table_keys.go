@@ -160,7 +160,7 @@ func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 		return dst, false
 	}
 	s := &r.keys[counted]
-	n, first := leadingInt(args[s.Index]), s.Index+s.FirstKey
+	n, first := LeadingInt(args[s.Index]), s.Index+s.FirstKey
 	if n < 1 || n > (len(args)-first)/s.Step {
 		return dst, false
 	}
@@ -176,8 +176,8 @@ func (r *Row) looseRefs(args [][]byte, dst []KeyRef) ([]KeyRef, bool) {
 	return refs, true
 }
 
-// leadingInt is the number with which a text begins, as C's atoi reads it; 0: none.
-func leadingInt(text []byte) int {
+// LeadingInt is the number with which a text begins, as C's atoi reads it; 0: none.
+func LeadingInt(text []byte) int {
 	text = bytes.TrimLeft(text, " \t\n\v\f\r")
 	end := 0
 	for end < len(text) && ('0' <= text[end] && text[end] <= '9' || end == 0 && (text[0] == '-' || text[0] == '+')) {
@@ -189,6 +189,14 @@ func leadingInt(text []byte) int {
 
 // behindKeyword is the place behind the spec's word, or 0 if the call does not have it.
 func (s *KeySpec) behindKeyword(args [][]byte) int {
+	if s.StartFrom < 0 {
+		for i := len(args) + s.StartFrom; i > 1; i-- {
+			if ascii.EqualFold(args[i], s.Keyword) {
+				return i + 1
+			}
+		}
+		return 0
+	}
 	for i := s.StartFrom; i < len(args)-1; i++ {
 		if ascii.EqualFold(args[i], s.Keyword) {
 			return i + 1

@@ -241,6 +241,11 @@ func (ex *executor) unpause() {
 		}
 	}
 	p.held = nil
+	after := p.after
+	p.after = nil
+	for _, f := range after { // units of their own, when what ends the pause is done
+		ex.host.background(func() { ex.do(f) })
+	}
 }
 
 // holdWrites holds commands that write until it is called again.

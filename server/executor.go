@@ -13,6 +13,7 @@ import (
 	"lockserver/internal/resp"
 	"lockserver/server/acl"
 	"lockserver/server/clock"
+	"lockserver/server/dump"
 	"lockserver/server/durability"
 	"lockserver/server/gate"
 	"lockserver/server/pubsub"
@@ -68,6 +69,8 @@ type executor struct {
 	lastID       int64
 	parking      *parking
 	watching     watching
+	moving       moving
+	targets      dump.Targets // of MIGRATE; has its own lock
 	pubsub       pubsub.Registry[*session]
 	tracking     trackers
 	eventChannel []byte // room for the channels of key events
@@ -372,6 +375,7 @@ type pausing struct {
 	// failover and shutdown: writes are held for as long as it takes, whatever CLIENT UNPAUSE says.
 	failover, shutdown bool
 	held               []*session
+	after              []func() // units that wait for the end
 	timer              timer
 }
 

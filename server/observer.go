@@ -10,6 +10,9 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	if ex.watching.count > 0 {
 		ex.watching.keyChanged(db, key)
 	}
+	if len(ex.moving) > 0 {
+		ex.moving.keyChanged(db, key)
+	}
 	if ex.tracking.InUse() {
 		ex.trackedKeyChanged(key)
 	}
@@ -25,6 +28,7 @@ func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key
 func (ex *executor) DatabaseChanged(db int) {
 	ex.parking.databaseChanged(db)
 	ex.watching.databaseChanged(db)
+	ex.moving.databaseChanged(db)
 	if ex.tracking.InUse() {
 		ex.trackedFlushed()
 	}
@@ -33,7 +37,7 @@ func (ex *executor) DatabaseChanged(db int) {
 
 // observe makes the store tell of changed keys while anybody wants to know.
 func (ex *executor) observe() {
-	if ex.parking.count > 0 || ex.watching.count > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
+	if ex.parking.count > 0 || ex.watching.count > 0 || len(ex.moving) > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
 		ex.store.SetObserver(ex)
 	} else {
 		ex.store.SetObserver(nil)

@@ -262,6 +262,12 @@ func (h dumpHost) Warn(text string) {
 	}
 }
 
+// InCluster implements dump.Host.
+func (h dumpHost) InCluster() bool { return h.executor.group.IsCluster() }
+
+// Carry implements dump.Host.
+func (h dumpHost) Carry(c *commands.Ctx, m *dump.Migration) error { return h.executor.carry(c, m) }
+
 // TrustsChecksums implements dump.Host.
 func (h dumpHost) TrustsChecksums() bool { return h.executor.durable.Trusts() }
 

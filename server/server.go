@@ -323,6 +323,7 @@ func (srv *Server) tearDown() {
 		srv.executor.member.Close()
 	}
 	srv.group.Wait()
+	srv.executor.targets.Close()
 	srv.executor.mu.Lock()
 	end := srv.executor.durable.Close()
 	srv.executor.mu.Unlock()
@@ -408,7 +409,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
 	ex.syncing.waiters = make(map[*waiter]struct{})
 	ex.parking = newParking(c.Databases, &ex.timers)
-	ex.watching = newWatching(c.Databases)
+	ex.watching, ex.moving = newWatching(c.Databases), moving{}
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)
 	ex.watchdog.open(c.Databases)

@@ -129,6 +129,7 @@ func (ex *executor) keepHouse() {
 	}
 	ex.durable.Tick()
 	ex.replication.Tick()
+	ex.targets.Tick()
 	ex.goOnShuttingDown() // the last replica may have gone
 	if ex.member != nil {
 		ex.member.Tick()

@@ -144,7 +144,7 @@ var rooms = map[string][]string{
 		"store/list", "store/listpack"},
 	"server/durability": {"commands", "internal/background", "internal/config", "internal/histogram", "internal/resp", "persistence", "persistence/aof",
 		"persistence/digest", "persistence/disk", "server/clock", "server/gate", "server/info", "store"},
-	"server/dump":   {"commands", "internal/decimal", "internal/keyevent", "persistence", "persistence/rdb", "store"},
+	"server/dump":   {"commands", "internal/ascii", "internal/decimal", "internal/keyevent", "internal/resp", "persistence", "persistence/rdb", "store"},
 	"server/gate":   {},
 	"server/info":   {"commands", "internal/ascii"},
 	"server/memory": {"commands", "internal/rusage", "server/info"},

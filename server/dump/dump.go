@@ -1,9 +1,12 @@
-// Package dump has DUMP and RESTORE, which carry a single value as a payload.
+// Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which has another
+// server restore it.
 //
-// It owns these commands. What a payload looks like is persistence's, and what becomes of a key is the
-// store's. It must not know anything of the server but how payloads are made and taken: Host.
+// It owns these commands, and the connections of MIGRATE. What a payload looks like is persistence's, and what
+// becomes of a key is the store's. It must not know anything of the server but how payloads are made and
+// taken, and how a client waits for a MIGRATE: Host.
 //
-// To add an option: a word in the row of RESTORE, and a field of restoreCall.
+// To add an option: a word in the row of RESTORE, and a field of restoreCall; for MIGRATE a field of
+// Migration.
 package dump
 
 import (
@@ -27,6 +30,11 @@ type Host interface {
 	TrustsChecksums() bool
 	// Warn logs what was wrong in a payload and was put right.
 	Warn(text string)
+	// InCluster reports whether clients find the server as a member of a Redis Cluster.
+	InCluster() bool
+	// Carry calls m.Send, removes the keys that it has moved, and replies. The client waits for that if it
+	// can. A key that has changed since m was made stays.
+	Carry(c *commands.Ctx, m *Migration) error
 }
 
 // Rows are the commands of this package. hostOf finds the server that runs one.
@@ -42,6 +50,7 @@ func Rows(hostOf func(c *commands.Ctx) Host) []commands.Row {
 			Args:       []commands.Arg{commands.Key("key", commands.RO|commands.Access)}},
 		restoreRow("restore", "2.6.0", "Makes a key out of a payload of DUMP.", with(restore)),
 		asking(restoreRow("restore-asking", "3.0.0", "RESTORE, as a node of a Redis Cluster sends it when a key is migrated.", with(restore))),
+		migrateRow(with(migrate)),
 	}
 }
 

@@ -50,7 +50,7 @@ func harmless(row *commands.Row, args []string) []string {
 				args[i] = "STORE"
 			}
 		case "getkeys", "getkeysandflags": // D14
-			if i == 0 && slices.Contains([]string{"failover", "migrate", "psync", "replconf", "sync"}, strings.ToLower(arg)) {
+			if i == 0 && slices.Contains([]string{"failover", "psync", "replconf", "sync"}, strings.ToLower(arg)) {
 				args[i] = "NOSUCH"
 			}
 		case "setinfo", "setname": // D115

@@ -43,10 +43,22 @@ func specials() map[string]func(g *Generator) []string {
 		"guard": func(g *Generator) []string {
 			return append([]string{g.Key(commands.Lock), g.Pick("0", "1", g.integer())}, g.inner()...)
 		},
+		"migrate":                 (*Generator).migrate,
 		"command|getkeys":         func(g *Generator) []string { return g.inner() },
 		"command|getkeysandflags": func(g *Generator) []string { return g.inner() },
 		"client|reply":            func(g *Generator) []string { return g.pickLine("SKIP", "SKIP", "SKIP", "OFF", "ON", "x") },
 	}
+}
+
+// migrate makes calls to ports where no server listens: to wait for one that says nothing is a hang.
+func (g *Generator) migrate() []string {
+	call := []string{"127.0.0.1", g.Pick("1", "1", "x"), g.Pick(g.Key(commands.String), g.Key(commands.Lock), "", "gone"),
+		g.Pick("0", "0", "3", g.integer()), g.Pick("1", "20", "x")}
+	call = append(call, g.pickLine("", "COPY", "COPY REPLACE", "AUTH p", "AUTH2 u p", "AUTH", "x")...)
+	if g.Chance(30) {
+		call = append(call, "KEYS", g.Key(commands.Hash), g.Key(commands.List))
+	}
+	return call
 }
 
 func (g *Generator) pickLine(lines ...string) []string { return strings.Fields(g.Pick(lines...)) }
