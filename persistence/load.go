@@ -38,6 +38,9 @@ type LoadOptions struct {
 	Functions func(code [][]byte) error
 	// Warn, if not nil, is told what the file says that is not so and was put right.
 	Warn func(text string)
+	// Overdue, if not nil, is told what was left out because its time had come: a field of a hash, or, with a
+	// nil field, the key. The slices are valid during the call.
+	Overdue func(db int, key, field []byte)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
 }
@@ -164,6 +167,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
 		l.got.Expired++
+		l.o.overdue(e, nil)
 		seeDead(l.st, e)
 		return nil
 	}
@@ -179,10 +183,11 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if l.ahead.add(e, l.in.Offset()) { // there is room now
 		return nil
 	}
-	fresh, err := loadKey(l.in, db, e, l.o.Warn)
+	fresh, err := loadKey(l.in, db, e, &l.o)
 	switch {
 	case errors.Is(err, errExpired):
 		l.got.Expired++
+		l.o.overdue(e, nil)
 	case err != nil:
 		return err
 	case !fresh:
@@ -211,15 +216,22 @@ type input interface {
 	Offset() int64
 }
 
+// overdue tells that something was left out because its time had come.
+func (o *LoadOptions) overdue(e *rdb.Entry, field []byte) {
+	if o.Overdue != nil {
+		o.Overdue(e.DB, e.Key, field)
+	}
+}
+
 // loadKey puts an entry into a database; fresh is false, and nothing was changed, if it has the key already.
-// After an error the key may be there, with a part of its value. warn may be nil.
-func loadKey(in input, db *store.DB, e *rdb.Entry, warn func(text string)) (fresh bool, err error) {
+// After an error the key may be there, with a part of its value.
+func loadKey(in input, db *store.DB, e *rdb.Entry, o *LoadOptions) (fresh bool, err error) {
 	st := db.Store()
 	switch e.Kind {
 	case rdb.String:
 		fresh = db.LoadString(e.Key, e.Bytes, e.ExpireAtMS)
 	case rdb.Hash:
-		h, err := loadHash(st, e)
+		h, err := loadHash(st, e, o)
 		if err != nil {
 			return false, err
 		}
@@ -248,7 +260,7 @@ func loadKey(in input, db *store.DB, e *rdb.Entry, warn func(text string)) (fres
 		}
 		fresh = db.LoadZSet(e.Key, z, e.ExpireAtMS)
 	case rdb.Stream:
-		s, err := loadStream(in, st, e, warn)
+		s, err := loadStream(in, st, e, o.Warn)
 		if err != nil {
 			return false, err
 		}
@@ -280,11 +292,12 @@ func seeDead(st *store.Store, e *rdb.Entry) {
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
 // loadHash reads a hash; fields whose time has come are not kept.
-func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
+func loadHash(st *store.Store, e *rdb.Entry, o *LoadOptions) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
 		if f.ExpireAtMS != 0 && st.Past(f.ExpireAtMS) {
 			st.SeeField(f.Name, f.Value)
+			o.overdue(e, f.Name)
 			continue
 		}
 		if !h.Set(st.Limits().Hash, f.Name, f.Value) {

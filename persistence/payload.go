@@ -40,7 +40,7 @@ func ReadPayloadWarn(st *store.Store, payload []byte, warn func(text string)) (*
 	}
 	apart := st.Apart()
 	p.Key = apartKey
-	_, err = loadKey(p, apart, &p.Entry, warn)
+	_, err = loadKey(p, apart, &p.Entry, &LoadOptions{Warn: warn})
 	overdue := errors.Is(err, errExpired)
 	if err == nil {
 		err = loadBehind(p, apart)

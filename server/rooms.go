@@ -217,8 +217,11 @@ func (h durabilityHost) LogClosed() {
 }
 
 // Placed implements durability.Host.
-func (h durabilityHost) Placed(at persistence.History) {
+func (h durabilityHost) Placed(at persistence.History, overdue []store.Effect) {
 	h.executor.replication.Resume(replication.Place(at))
+	for i := range overdue { // a replica's own does nothing: its snapshot was loaded with all that was in it
+		h.executor.replication.Append(overdue[i : i+1])
+	}
 }
 
 // NewReplayer implements durability.Host.

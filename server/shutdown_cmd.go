@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"lockserver/commands"
+	"lockserver/persistence"
 )
 
 // How a server ends that is told to: it waits for its replicas (shutdown-timeout) while writes are held,
@@ -194,6 +195,9 @@ func (ex *executor) saveAndEnd(o ShutdownOptions) error {
 func (ex *executor) keepAll(o ShutdownOptions) error {
 	if ex.durable.Log() != nil {
 		ex.log.Info("Calling fsync() on the AOF file.")
+		if at := ex.replication.Place(); at.ID != "" {
+			ex.durable.NotePlace(persistence.History(at)) // so that replicas can go on after the next start
+		}
 	}
 	if err := ex.durable.SyncLog(); err != nil && !o.Force && !o.NoSave {
 		return err

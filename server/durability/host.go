@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"lockserver/persistence"
+	"lockserver/store"
 )
 
 // Host is what the server does for what it keeps.
@@ -30,8 +31,8 @@ type Host interface {
 	LogClosed()
 
 	// Placed is told, when what is on disk has been read, at which place of a history of replication the data
-	// stands.
-	Placed(at persistence.History)
+	// stands. overdue are removals that lead there: of what was not loaded, because its time had come.
+	Placed(at persistence.History, overdue []store.Effect)
 
 	// NewReplayer returns what runs the commands of a log.
 	NewReplayer() Replayer

@@ -230,4 +230,4 @@ func (h *testHost) Wait(f func()) error {
 }
 
 // Placed implements Host.
-func (h *testHost) Placed(persistence.History) {}
+func (h *testHost) Placed(persistence.History, []store.Effect) {}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"lockserver/commands"
 	"lockserver/persistence"
 	"lockserver/persistence/aof"
 	"lockserver/store"
@@ -77,9 +78,34 @@ func (s *Storage) EndLoad() error {
 
 // TellPlace tells the host where what was loaded stands in a history of replication, if that is known.
 func (s *Storage) TellPlace() {
-	if s.found.ID != "" {
-		s.host.Placed(s.found)
+	if s.found.ID != "" && !s.overdue.tooMuch {
+		s.host.Placed(s.found, s.overdue.effects)
 	}
+	s.overdue = overdue{}
+}
+
+// overdue is what a snapshot has and is not loaded, because its time has come: replicas that go on have it
+// still, and are told, as by Redis.
+type overdue struct {
+	effects []store.Effect
+	bytes   int64 // of keys and fields
+	tooMuch bool  // there is more than a history keeps: replicas begin anew
+}
+
+// note adds a key, or, unless it is nil, a field of its.
+func (o *overdue) note(db int, key, field []byte, most int64) {
+	if o.tooMuch {
+		return
+	}
+	if o.bytes += int64(len(key) + len(field)); o.bytes > most {
+		*o = overdue{tooMuch: true}
+		return
+	}
+	args := [][]byte{[]byte("DEL"), key}
+	if field != nil {
+		args = [][]byte{[]byte("HDEL"), key, field}
+	}
+	o.effects = append(o.effects, store.Effect{DB: db, Args: commands.CloneAll(args)})
 }
 
 // disown leaves the directory as it was found: a server that does not start leaves nothing behind.
@@ -150,13 +176,19 @@ func (s *Storage) loadOptions(replace bool) persistence.LoadOptions {
 			s.logger.Warn(text, "file", s.loading.file)
 		}
 	}
-	return persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad, Warn: warn,
+	o := persistence.LoadOptions{NoChecksum: !s.config.RDBChecksum || s.trusting, Replace: replace, EachKey: s.delayLoad, Warn: warn,
 		Functions: func(code [][]byte) error {
 			if err := s.host.LoadLibraries(code, replace); err != nil {
 				return &libraryError{err}
 			}
 			return nil
 		}}
+	if !replace {
+		o.Overdue = func(db int, key, field []byte) {
+			s.overdue.note(db, key, field, s.config.Replication.BacklogBytes)
+		}
+	}
+	return o
 }
 
 // loadTook is how long the load has taken, in the words in which Redis logs it.

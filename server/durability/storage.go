@@ -57,6 +57,7 @@ type Storage struct {
 
 	history   Journal             // of replication; nil: none is written
 	found     persistence.History // where what was loaded stands in such a history
+	overdue   overdue             // what the snapshot had and was not loaded at the start
 	rewrites  rewrites
 	snapshots snapshots
 	own       *claim   // of config.Dir; nil: nothing may be written there

@@ -73,6 +73,9 @@ func (p *Process) Launch() {
 // Kill is kill -9, of a process that is paused as well.
 func (p *Process) Kill() { p.p.Kill() }
 
+// Terminate ends the process as planned, by SIGTERM, and returns its exit code.
+func (p *Process) Terminate() (int, error) { return p.p.Terminate() }
+
 // Pause is kill -STOP. What is sent to the process from then on is not read.
 func (p *Process) Pause() { require.NoError(p.t, p.p.Pause()) }
 

@@ -1,0 +1,89 @@
+//go:build oracle
+
+package replication
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+	"lockserver/tests/fleet"
+)
+
+// TestPlannedRestart: one of the two is told to end, and started again. They go on where they were, whatever
+// kind they are of, and although keys have died meanwhile.
+func TestPlannedRestart(t *testing.T) {
+	ours, redis := testkit.Lockserver(t), string(testkit.Oracle(t))
+	for _, c := range []struct {
+		master, replica string
+		restarted       string
+		log             string // appendonly of the one that is restarted
+		partial         bool   // a Redis with a log forgets where it was (D171)
+	}{
+		{ours, ours, "master", "no", true}, {ours, ours, "master", "yes", true},
+		{ours, redis, "master", "no", true}, {ours, redis, "master", "yes", true},
+		{redis, ours, "master", "no", true}, {redis, ours, "master", "yes", false},
+		{ours, ours, "replica", "no", true}, {ours, ours, "replica", "yes", true},
+		{redis, ours, "replica", "no", true}, {redis, ours, "replica", "yes", true},
+		{ours, redis, "replica", "no", true},
+	} {
+		kind := map[string]string{ours: "lockserver", redis: "redis"}
+		t.Run(fmt.Sprintf("%s,%s,%s restarts,appendonly=%s", kind[c.master], kind[c.replica], c.restarted, c.log), func(t *testing.T) {
+			plannedRestart(t, c.master, c.replica, c.restarted == "master", c.log, c.partial)
+		})
+	}
+}
+
+func plannedRestart(t *testing.T, master, replica string, restartsMaster bool, log string, partial bool) {
+	keeps := "appendonly " + log + "\nsave 3600 100000\n"
+	conf := func(restarts bool) string {
+		if restarts {
+			return killConf + keeps
+		}
+		return killConf + "save \"\"\n"
+	}
+	m := fleet.NewProcess(t, master, conf(restartsMaster))
+	r := fleet.NewProcess(t, replica, conf(!restartsMaster)+"replicaof 127.0.0.1 "+m.Port+"\n")
+	m.Start()
+	r.Start()
+	leads, follows := reach(t, m.Addr()), reach(t, r.Addr())
+	plain(leads)
+	inStep(t, leads, follows)
+	require.Equal(t, "+OK", leads.do("SELECT 3")) // what follows is for that database, and does not say so again
+	require.Equal(t, "+OK", leads.do("SET last before"))
+	dies := time.Now().Add(time.Second)
+	require.Equal(t, "+OK", leads.do(fmt.Sprintf("SET dies meanwhile PXAT %d", dies.UnixMilli())))
+	require.Equal(t, "2", leads.do("HSET fields dies 1 stays 2"))
+	require.Equal(t, "[1]", leads.do(fmt.Sprintf("HPEXPIREAT fields %d FIELDS 1 dies", dies.UnixMilli())))
+	inStep(t, leads, follows)
+	if restartsMaster {
+		code, err := m.Terminate()
+		require.NoError(t, err)
+		require.Zero(t, code)
+		eventually(t, "what dies meanwhile has died", func() bool { return time.Now().After(dies) })
+		m.Start()
+		leads = reach(t, m.Addr())
+	} else {
+		code, err := r.Terminate()
+		require.NoError(t, err)
+		require.Zero(t, code)
+		require.Equal(t, "+OK", leads.do("SET while away"))
+		r.Start()
+		follows = reach(t, r.Addr())
+	}
+	require.Equal(t, "+OK", leads.do("SELECT 3"))
+	require.Equal(t, "+OK", leads.do("SET more after"))
+	inStep(t, leads, follows)
+	full := int64(0) // of the master that was restarted
+	if !restartsMaster {
+		full = 1
+	}
+	if partial {
+		require.Equal(t, []int64{full, 1}, []int64{leads.number("sync_full"), leads.number("sync_partial_ok")})
+	} else {
+		require.Equal(t, []int64{full + 1, 0}, []int64{leads.number("sync_full"), leads.number("sync_partial_ok")})
+	}
+}
