@@ -78,14 +78,19 @@ func (ex *executor) boundMemory() {
 		LogFactor: c.LFULogFactor, DecayMinutes: c.LFUDecayMinutes}, ex.rand)
 	ex.store.SetLazy(store.Lazy{Eviction: c.LazyEviction, Expire: c.LazyExpire, ServerDel: c.LazyServerDel, UserDel: c.LazyUserDel,
 		UserFlush: c.LazyUserFlush})
-	ex.evicting = ex.store.Full() && policies[c.MaxMemoryPolicy] != store.NoEviction
+	ex.evicting = ex.mustEvict()
 	ex.memory.clientLimit = clientLimitOf(c)
 	ex.memory.mostEvictions = evictionKeys(c.EvictionTenacity)
 }
 
-// memoryBound is maxmemory. On a replica there is none: its master decides what goes.
+// mustEvict reports whether memory is full, and keys go then.
+func (ex *executor) mustEvict() bool {
+	return ex.store.Full() && policies[ex.config.MaxMemoryPolicy] != store.NoEviction
+}
+
+// memoryBound is maxmemory. On a replica there is none unless it is told so: its master decides what goes.
 func (ex *executor) memoryBound() int {
-	if ex.follows {
+	if ex.follows && (ex.config.Replication.IgnoreMaxMemory || ex.member != nil) {
 		return 0
 	}
 	return int(ex.config.MaxMemory)

@@ -115,7 +115,6 @@ const keptTable = `
 	rdb-save-incremental-fsync             - bool                  yes
 	repl-disable-tcp-nodelay               - bool                  no
 	replica-ignore-disk-write-errors       - bool                  no
-	replica-ignore-maxmemory               slave-ignore-maxmemory bool yes
 	replica-lazy-flush                     slave-lazy-flush bool   no
 	sanitize-dump-payload                  - enum:no,yes,clients   no
 	server-cpulist                         server_cpulist text/s

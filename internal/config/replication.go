@@ -17,6 +17,8 @@ type Replication struct {
 	// TLS says that the link to the master is encrypted.
 	TLS bool
 
+	// IgnoreMaxMemory: a replica evicts nothing.
+	IgnoreMaxMemory bool
 	// ReadOnly refuses writes on a replica; ServeStale answers while there is no link to the master.
 	ReadOnly, ServeStale bool
 	// TimeoutMS is for how long a link may be silent. PingPeriodMS is how often a master says something.
@@ -60,6 +62,9 @@ var replicationTopic = topic{"Replication", []directive{
 	{Name: "replica-read-only", Aliases: []string{"slave-read-only"}, Default: "yes",
 		Kind: boolean(func(c *Config) *bool { return &c.Replication.ReadOnly }),
 		Doc:  "refuse writes on a replica"},
+	{Name: "replica-ignore-maxmemory", Aliases: []string{"slave-ignore-maxmemory"}, Default: "yes",
+		Kind: boolean(func(c *Config) *bool { return &c.Replication.IgnoreMaxMemory }),
+		Doc:  "`yes`: a replica evicts nothing, its master decides what goes. `no`: it evicts any key that the policy names, the master's as well"},
 	{Name: "replica-serve-stale-data", Aliases: []string{"slave-serve-stale-data"}, Default: "yes",
 		Kind: boolean(func(c *Config) *bool { return &c.Replication.ServeStale }),
 		Doc:  "answer with old data while there is no link to the master"},

@@ -112,6 +112,8 @@ complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks 
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l tls-replication -x -a 'yes no' -d 'encrypt the link to the master'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l replica-read-only -x -a 'yes no' -d 'refuse writes on a replica'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l slave-read-only -x -a 'yes no' -d 'refuse writes on a replica'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l replica-ignore-maxmemory -x -a 'yes no' -d 'yes'
+complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l slave-ignore-maxmemory -x -a 'yes no' -d 'yes'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l replica-serve-stale-data -x -a 'yes no' -d 'answer with old data while there is no link to the master'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l slave-serve-stale-data -x -a 'yes no' -d 'answer with old data while there is no link to the master'
 complete -c lockserver -n 'not __fish_seen_subcommand_from demo check top locks why health' -l repl-timeout -x -d 'seconds of silence after which a link is taken for broken, on both ends'

@@ -1,7 +1,7 @@
 // Package dump has DUMP and RESTORE, which carry a single value as a payload, and MIGRATE, which has another
 // server restore it.
 //
-// It owns these commands, and the connections of MIGRATE. What a payload looks like is persistence's, and what
+// It owns these commands, and the connections of MIGRATE. What a payload looks like is persistence's. What
 // becomes of a key is the store's. It must not know anything of the server but how payloads are made and
 // taken, and how a client waits for a MIGRATE: Host.
 //

@@ -43,8 +43,8 @@ const (
 	migrateOptions
 )
 
-// migrateKeys finds the keys of a call. Like Redis it looks for KEYS before it checks the other options, and not
-// at the end of the call.
+// migrateKeys finds the keys of a call. Like Redis it looks for KEYS before it checks the other options, and
+// not at the end of the call.
 func migrateKeys(args [][]byte, dst []commands.KeyRef) ([]commands.KeyRef, bool) {
 	const use = commands.RW | commands.Access | commands.Delete
 	for i := migrateOptions; i < len(args)-1; i++ {

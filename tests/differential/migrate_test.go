@@ -112,7 +112,7 @@ func TestMigrateToBadTargets(t *testing.T) {
 	}
 }
 
-// listenBadly answers every connection by serve, when a SELECT and two RESTOREs have been read, and closes it.
+// listenBadly answers each connection by serve, when a SELECT and two RESTOREs have been read, and closes it.
 func listenBadly(t *testing.T, serve func(c net.Conn, asked int)) (addr string) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
