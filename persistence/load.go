@@ -36,7 +36,8 @@ type LoadOptions struct {
 	// Functions is given the code of the function libraries, in the order of the file, before the first key.
 	// Its error ends the load. nil: they are passed over.
 	Functions func(code [][]byte) error
-	// Warn, if not nil, is told what the file says that is not so and was put right.
+	// Warn, if not nil, is told what the file says that is not so and was put right, and what was passed
+	// over.
 	Warn func(text string)
 	// Overdue, if not nil, is told what was left out because its time had come: a field of a hash, or, with a
 	// nil field, the key. The slices are valid during the call.
@@ -99,6 +100,12 @@ func (l *loader) load() error {
 		return err
 	}
 	l.got.Bytes, l.got.Version = l.in.Offset(), l.in.Version()
+	if l.o.Warn != nil {
+		skipped := l.in.Skipped()
+		for _, text := range skipped.Texts() {
+			l.o.Warn(text)
+		}
+	}
 	return nil
 }
 

@@ -75,6 +75,24 @@ func TestStreamThatClaimsTooMany(t *testing.T) {
 	require.Equal(t, 1, strings.Count(log.String(), "RESTORE"), "one line a second")
 }
 
+// TestCheckOfOldFiles: what loads is reported as sound, and what a start passes over as a warning.
+func TestCheckOfOldFiles(t *testing.T) {
+	for file, want := range map[string]string{
+		"stream-groups-6.2.rdb": "1 key in 1 database, 0 with a deadline: 1 stream\n",
+		"script-load.aof":       "3 commands in 3 units: 1 EVALSHA, 1 SCRIPT, 1 SELECT\n",
+		"passed-over.rdb":       "1 string\n  warning: keys without elements, passed over: 1\n  warning: data of the module \"J25DOi2xy\" that belongs to no key, passed over\n",
+	} {
+		var report bytes.Buffer
+		require.NoError(t, Check(filepath.Join("testdata", file), &report), file)
+		require.Contains(t, report.String(), want)
+	}
+	var log bytes.Buffer
+	c := client(t, startOnFile(t, "passed-over.rdb", &log))
+	require.EqualValues(t, 1, c.Do("DBSIZE").Int)
+	require.Contains(t, log.String(), "keys without elements, passed over: 1")
+	require.Contains(t, log.String(), "J25DOi2xy")
+}
+
 // payloadOf is the stream s of a file as DUMP would give it. typ is the byte of its form.
 func payloadOf(t *testing.T, file string, typ byte) string {
 	t.Helper()

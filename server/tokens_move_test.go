@@ -109,6 +109,14 @@ func tokenWays() []tokenWay {
 		{"RESTORE", func(m *mover, from, to int, key string) {
 			m.do(to, "RESTORE", key, "0", m.do(from, "DUMP", key).Str, "REPLACE")
 		}},
+		{"RESTORE-ASKING", func(m *mover, from, to int, key string) {
+			m.do(to, "RESTORE-ASKING", key, "0", m.do(from, "DUMP", key).Str, "REPLACE")
+		}},
+		{"MIGRATE", func(m *mover, from, to int, key string) {
+			_, port, err := net.SplitHostPort(m.servers[to].Addr().String())
+			require.NoError(m.t, err)
+			m.do(from, "MIGRATE", "127.0.0.1", port, key, "0", "60000", "COPY", "REPLACE")
+		}},
 		{"RESTORE of what is over", func(m *mover, from, to int, key string) {
 			m.do(to, "RESTORE", key, "1", m.do(from, "DUMP", key).Str, "REPLACE", "ABSTTL")
 		}},

@@ -266,6 +266,8 @@ func checkSnapshot(src io.Reader) (*CheckedSnapshot, error) {
 	}
 	got.Version, got.Bytes, got.Aux = in.Version(), in.Offset(), in.Aux()
 	got.Databases, got.Functions = len(databases), len(in.Functions())
+	skipped := in.Skipped()
+	got.Warnings = append(got.Warnings, skipped.Texts()...)
 	return got, nil
 }
 

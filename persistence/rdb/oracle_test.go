@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -181,4 +182,27 @@ func TestOraclePayloads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestOracleRefusals has redis-server start on each file that is refused here. Most of what it loads, it
+// refuses, too, if it is told to look (sanitize-dump-payload yes).
+func TestOracleRefusals(t *testing.T) {
+	for _, h := range append(slices.Clone(handmades), storeRefuses...) {
+		if h.err == nil {
+			continue
+		}
+		t.Run(h.name, func(t *testing.T) {
+			require.Equal(t, h.redisLoads, startsOn(t, h.data()), "does Redis load it?")
+			require.Equal(t, h.unseen, startsOn(t, h.data(), "--sanitize-dump-payload", "yes"), "does it if it looks?")
+		})
+	}
+}
+
+// startsOn reports whether redis-server starts on a snapshot.
+func startsOn(t *testing.T, snapshot []byte, args ...string) bool {
+	p := testkit.Prepare(t, testkit.Command{Program: string(testkit.Oracle(t))})
+	p.Addr = filepath.Join(p.Dir, "s")
+	p.Args = append([]string{"--port", "0", "--unixsocket", p.Addr, "--dir", p.Dir}, args...)
+	require.NoError(t, os.WriteFile(filepath.Join(p.Dir, "dump.rdb"), snapshot, 0o644))
+	return p.Start() == nil
 }

@@ -3,6 +3,7 @@ package rdb
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 )
@@ -62,6 +63,23 @@ type Skipped struct {
 	EmptyKeys  int      // containers without elements, which Redis drops too
 	ModuleKeys int      // see ReaderOptions.SkipModuleKeys
 	ModuleAux  []string // modules whose data beside the keys was passed over, at most 1024 names
+}
+
+// Texts says what was read past, in a line each, for a person.
+func (s *Skipped) Texts() (lines []string) {
+	if s.EmptyKeys > 0 {
+		lines = append(lines, fmt.Sprintf("keys without elements, passed over: %d", s.EmptyKeys))
+	}
+	if s.ModuleKeys > 0 {
+		lines = append(lines, fmt.Sprintf("keys of modules, passed over: %d", s.ModuleKeys))
+	}
+	counts := map[string]int{}
+	for _, name := range s.ModuleAux {
+		if counts[name]++; counts[name] == 1 {
+			lines = append(lines, fmt.Sprintf("data of the module %q that belongs to no key, passed over", name))
+		}
+	}
+	return lines
 }
 
 // Reader reads a snapshot entry by entry. It reads ahead of what it has handed out.
