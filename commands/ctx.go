@@ -24,6 +24,7 @@ type Ctx struct {
 	// Session is who is asking. The server's own commands know its concrete type; others use the interface.
 	Session Session
 	Host    Host
+	Queues  Queues
 	// Settings are the limits in force for this unit.
 	Settings *Settings
 	// MayBlock is false where nothing waits: in a transaction, a script, a replay.
@@ -62,26 +63,25 @@ type Settings struct {
 // Host is what the server does for the commands that need more than data.
 type Host interface {
 	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
-	// The error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
+	// The error, after which nothing waits, says that the wait would close a deadlock cycle.
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
 	// which it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
 	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
 	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,
-	// and owner holds the lock with this token; otherwise not. The server copies key and owner.
-	Held(c *Ctx, key, owner []byte, token int64, renewed bool)
+	// and owner holds the lock with this token; otherwise not. The server copies key and owner. It returns
+	// what the lock remembers of this session: see store.HashEdit.SetNote. was is the note of the hold that
+	// is confirmed to it; 0: it is a new one.
+	Held(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
 	// StopRenewing makes the lease of a lock end by itself, whoever asked for its renewal.
 	StopRenewing(c *Ctx, key []byte)
 	// Released is told that a lock is held no more: its owner has released it, or LOCK.FORCE has.
 	Released(c *Ctx, key []byte, forced bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
-	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool)
+	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
-	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks:
-	// what becomes free is theirs. One that is in no queue asks from behind all of them.
-	Awaited(c *Ctx, key []byte) bool
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
@@ -111,12 +111,16 @@ type Host interface {
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
-	// HolderNote returns what a lock that this session acquires now remembers of that:
-	// see store.HashEdit.SetNote. was is the note of the hold that is confirmed to it; 0: it is a new one.
-	HolderNote(c *Ctx, was uint64) uint64
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
 	StaleToken(c *Ctx)
+}
+
+// Queues are those of the commands that wait; *waiting.Queues is one.
+type Queues interface {
+	// Awaited reports whether a call stands in the queue (Wait.Queue) of the key before the one that asks:
+	// what becomes free is theirs. One that is in no queue asks from behind all of them.
+	Awaited(db int, key []byte) bool
 }
 
 // Wait is what a command that cannot be answered yet waits for.
@@ -129,11 +133,11 @@ type Wait struct {
 	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
 	// served keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
-	// Owner is, for locks, who waits: the server then sees to it that owners do not
-	// wait for each other in a circle.
+	// Owner is, for locks, the owner that waits: the server then sees to it that owners do not wait for each
+	// other in a deadlock cycle.
 	Owner []byte
-	// Shared: the owner waits to hold the lock beside others who do so as well.
-	Shared bool
+	// Units is how many units of each lock the owner wants: see lock_units.go.
+	Units int32
 	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
 	// for a list, those who come behind the last element need not even try.
 	Kind store.Kind

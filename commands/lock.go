@@ -17,24 +17,24 @@ type lockCall struct {
 	many   bool // MLOCK: the reply is an array
 	once   bool // a lock that the owner holds already is not counted once more
 	waits  bool
-	waitMS int64   // 0: without limit
-	grants []grant // of the keys, once they are locked; kept after a wait only
+	waitMS int64       // 0: without limit
+	grants []lockGrant // of the keys, once they are locked; kept after a wait only
 }
 
 // WaitingLock is what is kept of a call that waits. Keys and owner it finds in the words of the command.
 type WaitingLock struct {
-	leaseMS            int64    // as lease.ms
-	grants             *[]grant // nil: it has none
+	leaseMS            int64        // as lease.ms
+	grants             *[]lockGrant // nil: it has none
 	keys               int32
 	renewed            bool // the lease has no time of its own
 	shared, many, once bool
 }
 
-// grant is what a call was given of one key.
-type grant struct {
+// lockGrant is what a call was given of one key.
+type lockGrant struct {
 	token   int64
 	counted bool   // it is a hold more
-	note    uint64 // HolderNote: another one if the hold was confirmed to somebody since
+	note    uint64 // Host.Held: another one if the hold was confirmed to somebody since
 }
 
 // read takes what follows the keys and checks it.
@@ -159,7 +159,7 @@ func (l *lockCall) allows(c *Ctx, key []byte, held heldLock, first bool) (bool, 
 	if !held.taken && !store.TokenCanRise(c.NowMS()*1000, held.token) { // it is nobody's, or a new token would have to exceed it
 		return false, ErrTokenRange
 	}
-	return held.holds > 0 || !held.taken && (first || !c.Host.Awaited(c, key)), nil
+	return held.holds > 0 || !held.taken && (first || !c.Queues.Awaited(c.DB.ID(), key)), nil
 }
 
 // takeAt takes a lock that admits has found to be the owner's to take.
@@ -200,12 +200,14 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 	l.lease.mark(held, edit)
 	endMS, _ := l.lease.endMS(c) // checked before
 	edit.Expire(endMS)
-	if held.holds == 0 {
-		edit.SetNote(c.Host.HolderNote(c, 0))
-	} else if l.once {
-		edit.SetNote(c.Host.HolderNote(c, c.DB.Note(key)))
+	was := uint64(0)
+	if held.holds > 0 {
+		was = c.DB.Note(key)
 	}
-	c.Host.Held(c, key, l.owner, token, l.lease.unit == "")
+	note := c.Host.Held(c, key, l.owner, token, l.lease.unit == "", was)
+	if held.holds == 0 || l.once {
+		edit.SetNote(note)
+	}
 	if held.holds == 0 {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {
@@ -217,7 +219,7 @@ func (l *lockCall) take(c *Ctx, key []byte, held heldLock, edit store.HashEdit, 
 // park makes the client wait its turn.
 func (l *lockCall) park(c *Ctx) error {
 	own := WaitingLock{leaseMS: l.lease.ms, keys: int32(len(l.keys)), renewed: l.lease.unit == "", shared: l.shared, many: l.many, once: l.once}
-	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Shared: l.shared, Lock: own})
+	err := c.Block(Wait{Keys: l.keys, DeadlineMS: c.WaitEndMS(l.waitMS), Queue: true, Owner: l.owner, Units: l.units(), Lock: own})
 	if err == nil {
 		l.tryAgain(c)
 	}

@@ -9,8 +9,8 @@ package commands
 // cannot: a waiter enters all its queues in one moment and keeps its places until it leaves them all in one
 // moment. All queues therefore have the order of arrival, and a waiter stands only behind those that came
 // before it. The one that came first of all stands first in each of its queues; it waits for holders alone,
-// and what they release is kept for it. A circle must go through a holder that waits itself, and that the
-// server refuses (server/deadlock.go).
+// and what they release is kept for it. A deadlock cycle must go through a holder that waits itself, and that
+// one the server refuses (internal/waiting/deadlock.go).
 
 // mlock acquires all keys, or waits for all, or answers nil.
 func mlock(c *Ctx) error {
@@ -45,14 +45,14 @@ func (l *lockCall) acquireAll(c *Ctx) (bool, error) {
 	if !all {
 		return false, nil
 	}
-	l.grants = make([]grant, len(l.keys))
+	l.grants = make([]lockGrant, len(l.keys))
 	if l.many {
 		c.Out.Array(len(l.keys))
 	}
 	for i, key := range l.keys {
 		counts := l.countsAt(c, key)
 		token := l.takeAt(c, key)
-		l.grants[i] = grant{token, counts, c.DB.Note(key)}
+		l.grants[i] = lockGrant{token, counts, c.DB.Note(key)}
 		c.Out.Int(token)
 	}
 	return true, nil

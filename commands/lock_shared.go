@@ -75,7 +75,7 @@ func (l *lockCall) allowsShare(c *Ctx, key []byte, v lockView, first bool) (bool
 	}
 	free := v.owners == 0 || l.shared && !v.exclusive
 	// plant:share-free
-	return free && (first || !c.Host.Awaited(c, key)), nil
+	return free && (first || !c.Queues.Awaited(c.DB.ID(), key)), nil
 }
 
 // needsToken reports whether the owner becomes a holder, or a new exclusive one.
@@ -140,14 +140,14 @@ func (l *lockCall) takeView(c *Ctx, key []byte, v lockView, edit store.HashEdit,
 	}
 	endMS, _ := l.lease.endMS(c) // checked before
 	moveLease(c.DB, key, l.owner, endMS, v, edit)
-	if !counts { // what was given over another connection is not to be given back: see giveBack
-		lock := c.DB.EditHash(key)
-		lock.SetNote(c.Host.HolderNote(c, c.DB.Note(key)))
-	}
 	if was != 0 && s.token != was {
 		c.Host.ReleasedShare(c, key, l.owner, true) // it is another hold now, and none was lost
 	}
-	c.Host.HeldShare(c, key, l.owner, s.token, s.watched)
+	note := c.Host.HeldShare(c, key, l.owner, s.token, s.watched, c.DB.Note(key))
+	if !counts { // what was given over another connection is not to be given back: see giveBack
+		lock := c.DB.EditHash(key)
+		lock.SetNote(note)
+	}
 	if fresh {
 		c.Notify(keyevent.Generic, "lock", key)
 	} else {

@@ -170,7 +170,7 @@ func (cl *fakeClient) run(argv [][]byte) resp.Value {
 func (cl *fakeClient) context(argv [][]byte, row *Row) *Ctx {
 	f := cl.f
 	return &Ctx{Argv: argv, Row: row, Table: f.table, Out: &resp.Writer{Proto: cl.proto}, DB: cl.db, Rand: f.rand,
-		Session: cl, Host: f, Settings: &f.settings, MayBlock: !cl.noBlock}
+		Session: cl, Host: f, Queues: f, Settings: &f.settings, MayBlock: !cl.noBlock}
 }
 
 // reply reads what a command has written, or was refused with.
@@ -359,15 +359,16 @@ func (h *fakeHost) NextToken(floor int64) int64 {
 	return h.lastToken
 }
 
-func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool) {
+func (h *fakeHost) Held(c *Ctx, key, owner []byte, token int64, renewed bool, _ uint64) (note uint64) {
 	if !renewed {
 		h.StopRenewing(c, key)
-		return
+		return uint64(c.Session.ID())
 	}
 	if h.renewals == nil {
 		h.renewals = map[string]renewal{}
 	}
 	h.renewals[string(key)] = renewal{c.Session.ID(), string(owner), token}
+	return uint64(c.Session.ID())
 }
 
 func (h *fakeHost) Released(c *Ctx, key []byte, _ bool) { h.StopRenewing(c, key) }
@@ -409,22 +410,21 @@ func (h *fakeHost) ReadsEverything(*Ctx) bool { return !h.restricted }
 
 func (h *fakeHost) MayRead(_ *Ctx, key []byte) bool { return !h.restricted || key[0] == 'm' }
 
-func (h *fakeHost) StaleToken(*Ctx)                    { h.staleTokens++ }
-func (h *fakeHost) HolderNote(c *Ctx, _ uint64) uint64 { return uint64(c.Session.ID()) }
+func (h *fakeHost) StaleToken(*Ctx) { h.staleTokens++ }
 
 func (h *fakeHost) StopRenewing(_ *Ctx, key []byte) { delete(h.renewals, string(key)) }
 
-func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool) {
-	h.Held(c, append(append(Clone(key), ' '), owner...), owner, token, renewed)
+func (h *fakeHost) HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {
+	return h.Held(c, append(append(Clone(key), ' '), owner...), owner, token, renewed, was)
 }
 
 func (h *fakeHost) ReleasedShare(_ *Ctx, key, owner []byte, _ bool) {
 	delete(h.renewals, string(key)+" "+string(owner))
 }
 
-func (h *fakeHost) Awaited(c *Ctx, key []byte) bool {
+func (h *fakeHost) Awaited(db int, key []byte) bool {
 	for _, p := range h.parked {
-		if p.db == c.DB && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+		if p.db.ID() == db && slices.ContainsFunc(p.wait.Keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
 			return p != h.trying
 		}
 	}

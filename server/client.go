@@ -121,7 +121,7 @@ func (s *session) leave() {
 	s.uncount()
 	// plant:leave-queue
 	if s.waiter != nil {
-		ex.unpark(s.waiter)
+		ex.unpark(s.waiter, false)
 	}
 	if s.replica != nil {
 		ex.replication.Left(s.replica)

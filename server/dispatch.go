@@ -81,7 +81,9 @@ func (ex *executor) count(s *session, row *commands.Row, argv [][]byte) error {
 	}
 	if w := s.waiter; w != nil {
 		of.Uncalled()
-		w.timed, w.took = timed, took
+		if w.timed = timed; timed {
+			w.take(took)
+		}
 		return nil
 	}
 	if timed {
@@ -102,7 +104,8 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 	if s != nil && s.waiter != nil {
 		w := s.waiter
 		of.Uncalled()
-		w.timed, w.took = true, took
+		w.timed = true
+		w.take(took)
 		return nil
 	}
 	of.Took(took)
@@ -115,18 +118,18 @@ func (ex *executor) countMeasured(s *session, row *commands.Row, argv [][]byte, 
 }
 
 // countWaited counts a command that has waited, when it is answered. It took what its attempts did.
-func (ex *executor) countWaited(w *waiter, failed bool) {
+func (ex *executor) countWaited(w *parkedCall, failed bool) {
 	of := ex.stats.Of(w.row)
 	of.Called()
 	if w.timed {
-		of.Took(w.took)
+		of.Took(time.Duration(w.tookNS))
 	}
 	ex.total++
 	if failed {
 		of.Failed++
 	}
 	if ex.gauge.Timed[w.row.Index()] {
-		ex.noteSlow(w.session, w.row, w.words.Argv(), w.took)
+		ex.noteSlow(w.session, w.row, w.words.Argv(), time.Duration(w.tookNS))
 	}
 }
 
@@ -189,8 +192,8 @@ func (ex *executor) runAny(s *session, row *commands.Row, err error, argv [][]by
 		if s.noTouch {
 			ex.store.SetNoTouch(true)
 		}
-		if ex.faults.Some() {
-			err = ex.countFaulty(s, row, argv)
+		if ex.hook != nil {
+			err = ex.hook.run(s, row, argv)
 		} else {
 			err = ex.count(s, row, argv)
 		}

@@ -11,6 +11,7 @@ import (
 	"lockserver/commands"
 	"lockserver/internal/config"
 	"lockserver/internal/resp"
+	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/clock"
 	"lockserver/server/dump"
@@ -58,6 +59,7 @@ type executor struct {
 	outputLimits [clientClasses]outputLimit
 	rand         *rand.Rand
 	chance       *rand.PCG        // of rand
+	hook         hook             // around each command; nil: there is none
 	faults       *testmode.Faults // nil: not in test mode
 	servers      testServers      // that test mode has started
 	begun        asNew            // what TEST.RESET goes back to
@@ -67,7 +69,10 @@ type executor struct {
 	rights       *acl.Checker
 	clients      map[int64]*session
 	lastID       int64
-	parking      *parking
+	queues       *waiting.Queues // of those that wait
+	waits        waits
+	goOn         timer // for suspects of a deadlock that a unit had no time for
+	refused      refusals
 	watching     watching
 	moving       moving
 	targets      dump.Targets // of MIGRATE; has its own lock
@@ -132,10 +137,11 @@ type executor struct {
 
 	stopping atomic.Bool // a shutdown saves what there is to save: see Server.Ready
 
-	gate gate.Gate // of the log; has its own lock, as has acks
-	// acks is the gate of what replicas have to acknowledge before it is told (min-replicas-ack). Its
-	// positions are those of the history, ackBase further on, so that they only rise.
-	acks    gate.Gate
+	gate gate.Gate // of the log; has its own lock, as has copied
+	// copied is the gate of what other servers must have before it is told of: in a raft group a majority,
+	// which the member says (the commit gate); otherwise so many replicas (min-replicas-ack). Positions are
+	// then those of the history, ackBase further on, so that they only rise.
+	copied  gate.Gate
 	ackBase int64
 	served  atomic.Uint64 // waiters that have been served, in all
 	// coalesceUS is the directive io-coalesce-usec, which event loops read once a round.
@@ -160,6 +166,14 @@ type host interface {
 	places() [3]transport.Place
 	// move listens elsewhere: see transport.Endpoint.
 	move(bind []string, port int, secure *transport.Secure) error
+}
+
+// hook stands around the commands of clients. Test mode has one.
+type hook interface {
+	// run runs a command that was admitted, by count, or does something else.
+	run(s *session, row *commands.Row, argv [][]byte) error
+	// answered is told that a command that has waited was answered. Its reply begins at mark.
+	answered(w *parkedCall, mark int)
 }
 
 // begin opens a slice: the caller holds mu. Every unit of the slice sees the same time.
@@ -225,7 +239,7 @@ func (ex *executor) touch(s *session) {
 // endUnit ends who was condemned in the unit, serves who waited for what it
 // changed, and hands its effects on.
 func (ex *executor) endUnit() {
-	if len(ex.parking.ready)+len(ex.condemned)+ex.watchdog.attached.Doubts() > 0 {
+	if ex.queues.Ready()+len(ex.condemned)+ex.watchdog.attached.Doubts() > 0 {
 		ex.serve()
 	}
 	if ex.durable.Records() {
@@ -254,7 +268,7 @@ func (ex *executor) handOn() {
 func (ex *executor) prepare(c *commands.Ctx, s *session, row *commands.Row, argv [][]byte) {
 	c.Argv, c.Row, c.Table = argv, row, ex.table
 	c.Out, c.DB = &s.out, s.db
-	c.Rand, c.Session, c.Host, c.Settings = ex.rand, s, ex, &ex.settings
+	c.Rand, c.Session, c.Host, c.Queues, c.Settings = ex.rand, s, ex, ex.queues, &ex.settings
 	c.MayBlock, c.FromScript = true, false
 }
 

@@ -16,7 +16,7 @@ const dueBudget = 256
 // command that found one first would be answered between the end of a lease and the grant to who
 // stands next, a moment that nobody is to see.
 func (ex *executor) endLeases() {
-	if ex.parking.count == 0 || ex.expiryPaused || !ex.endsThings() {
+	if ex.queues.Len() == 0 || ex.expiryPaused || !ex.endsThings() {
 		return
 	}
 	if at, ok := ex.store.NextDeadlineMS(); ok && at <= ex.store.NowMS() {
@@ -33,7 +33,7 @@ func (ex *executor) endHolds() (more bool) {
 	}
 	// To contain a panic it is the command that does the same for a client.
 	_ = ex.contain(ex.original.Lookup([]byte("seckill.cancel")), func() error {
-		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Settings: &ex.settings}
+		c := &commands.Ctx{Table: ex.table, DB: ex.store.DB(0), Rand: ex.rand, Host: ex, Queues: ex.queues, Settings: &ex.settings}
 		more = commands.EndHolds(c, ex.store, holdsBudget)
 		return nil
 	})

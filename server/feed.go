@@ -202,9 +202,9 @@ func (s *session) endWork(w *work, ran int) (again bool) {
 // result is what a slice leaves for its session's owner to do when the executor's lock is let go.
 type result struct {
 	out       []byte
-	granted   *waiter // whose answer stands in out
-	needs     needs   // what out has to wait for
-	before    int     // bytes of output that were already on their way
+	granted   *parkedCall // whose answer stands in out
+	needs     needs       // what out has to wait for
+	before    int         // bytes of output that were already on their way
 	condemned bool
 	hangUp    bool
 	touched   []*session

@@ -132,7 +132,7 @@ func overTLS(srv *Server, c *tls.Config) func() (net.Conn, error) {
 func (srv *Server) parked() int {
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	return srv.executor.parking.count
+	return srv.executor.queues.Len()
 }
 
 // connected returns how many sessions there are.
@@ -174,10 +174,10 @@ func checkParking(t testing.TB, srv *Server) {
 	t.Helper()
 	srv.executor.mu.Lock()
 	defer srv.executor.mu.Unlock()
-	require.Zero(t, srv.executor.parking.count)
-	require.Zero(t, srv.executor.parking.ofLocks)
-	require.Zero(t, srv.executor.parking.numQueues())
-	require.Empty(t, srv.executor.parking.ready)
+	require.Zero(t, srv.executor.queues.Len())
+	require.Zero(t, srv.executor.queues.LenAllLocks())
+	require.Zero(t, srv.executor.queues.LenQueues())
+	require.Zero(t, srv.executor.queues.Ready())
 	for id, s := range srv.executor.clients {
 		require.Nil(t, s.waiter, "client %d", id)
 	}

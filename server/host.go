@@ -17,15 +17,13 @@ func (ex *executor) Park(c *commands.Ctx, w commands.Wait) error { return ex.par
 // TryAgainAt implements commands.Host.
 func (ex *executor) TryAgainAt(c *commands.Ctx, key []byte, atMS int64) { ex.tryAgainAt(c, key, atMS) }
 
-// Awaited implements commands.Host.
-func (ex *executor) Awaited(c *commands.Ctx, key []byte) bool { return ex.awaited(c, key) }
-
 // NextToken implements commands.Host.
 func (ex *executor) NextToken(floor int64) int64 { return ex.durable.NextToken(floor) }
 
 // Held implements commands.Host.
-func (ex *executor) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+func (ex *executor) Held(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {
 	ex.held(c, key, owner, token, renewed)
+	return holderNote(c, was)
 }
 
 // Released implements commands.Host.
@@ -35,17 +33,15 @@ func (ex *executor) Released(c *commands.Ctx, key []byte, forced bool) { ex.rele
 func (ex *executor) StopRenewing(c *commands.Ctx, key []byte) { ex.stopRenewing(c, key) }
 
 // HeldShare implements commands.Host.
-func (ex *executor) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool) {
+func (ex *executor) HeldShare(c *commands.Ctx, key, owner []byte, token int64, renewed bool, was uint64) (note uint64) {
 	ex.heldShare(c, key, owner, token, renewed)
+	return holderNote(c, was)
 }
 
 // ReleasedShare implements commands.Host.
 func (ex *executor) ReleasedShare(c *commands.Ctx, key, owner []byte, released bool) {
 	ex.releasedShare(c, key, owner, released)
 }
-
-// HolderNote implements commands.Host.
-func (ex *executor) HolderNote(c *commands.Ctx, was uint64) uint64 { return ex.holderNote(c, was) }
 
 // Publish implements commands.Host.
 func (ex *executor) Publish(channel, message []byte) int64 {

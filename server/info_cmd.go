@@ -140,14 +140,14 @@ func (ex *executor) infoClients(t *info.Text) {
 	t.Line("maxclients", ex.config.MaxClients)
 	t.Line("client_recent_max_input_buffer", in)
 	t.Line("client_recent_max_output_buffer", out)
-	t.Line("blocked_clients", ex.parking.count+len(ex.pausing.held))
+	t.Line("blocked_clients", ex.queues.Len()+len(ex.pausing.held))
 	t.Line("tracking_clients", len(ex.tracking.Trackers()))
 	t.Line("pubsub_clients", ex.pubsub.Subscribers())
 	t.Line("watching_clients", ex.watching.clients)
-	t.Line("clients_in_timeout_table", ex.parking.timed)
+	t.Line("clients_in_timeout_table", ex.waits.timed)
 	t.Line("total_watched_keys", lengths(ex.watching.watches))
-	t.Line("total_blocking_keys", ex.parking.numQueues())
-	t.Line("total_blocking_keys_on_nokey", ex.parking.keysThatEnd())
+	t.Line("total_blocking_keys", ex.queues.LenQueues())
+	t.Line("total_blocking_keys_on_nokey", ex.keysThatEnd())
 }
 
 // lengths is how many entries maps have together.
@@ -246,7 +246,7 @@ func infoCPU(t *info.Text) {
 // infoLocks is ours.
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
-	t.Line("lock_waiters", ex.parking.ofLocks)
+	t.Line("lock_waiters", ex.queues.LenAllLocks())
 	tokens := ex.durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
 	status := "ok"
@@ -310,8 +310,8 @@ func (srv *Server) Figures() (f Figures) {
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
 			Watchdogs: ex.renewing()}
-		if oldest := ex.parking.longest; oldest != nil {
-			f.OldestWaitUS = max(0, ex.store.NowUS()-oldest.sinceUS)
+		if oldest := ex.queues.Oldest(); oldest != nil {
+			f.OldestWaitUS = max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
 		}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()

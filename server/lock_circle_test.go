@@ -102,7 +102,7 @@ func (r *circleRun) check(what string) {
 		}
 		return ok
 	})
-	require.Len(r.t, r.waiting, r.srv.executor.parking.count, what)
+	require.Len(r.t, r.waiting, r.srv.executor.queues.Len(), what)
 	for i, w := range r.waiting {
 		require.False(r.t, r.inCircle(r.waiting, i), "%v waits in a circle since %s; all: %v", w, what, r.waiting)
 	}
@@ -231,7 +231,7 @@ func TestNobodyWaitsInACircle(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.parking.claimants.Len())
+		require.Zero(t, srv.executor.queues.LenOwners())
 	}
 	require.Positive(t, refused, "no circle arose behind anybody's back")
 	t.Logf("%d were refused while they waited", refused)
@@ -283,9 +283,9 @@ func TestManySuspects(t *testing.T) {
 	do("SELECT", "1")
 	do("LOCK", "ky", "y")
 	do("SWAPDB", "0", "1")
-	require.NotEmpty(t, srv.executor.parking.suspects, "one unit does not look at all of them")
+	require.NotZero(t, srv.executor.queues.Suspects(), "one unit does not look at all of them")
 	clock.Advance(time.Millisecond)
-	require.Empty(t, srv.executor.parking.suspects)
+	require.Zero(t, srv.executor.queues.Suspects())
 	reply, answered := r.hear(youngest)
 	require.True(t, answered)
 	require.Equal(t, "DEADLOCK x -> ky -> y -> kx -> x", reply.Str)
@@ -305,7 +305,7 @@ func TestTheSearchForCirclesEndsALease(t *testing.T) {
 		return func() bool {
 			srv.executor.mu.Lock()
 			defer srv.executor.mu.Unlock()
-			return srv.executor.parking.count == n
+			return srv.executor.queues.Len() == n
 		}
 	}
 	first, second, third := client(t, srv), client(t, srv), client(t, srv)

@@ -2,10 +2,12 @@ package server
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/internal/waiting"
 	"lockserver/server/acl"
 	"lockserver/server/attach"
 	"lockserver/server/stats"
@@ -97,12 +99,19 @@ func lockInfo(c *commands.Ctx) error {
 
 // writeQueue writes the fields that tell of those who wait for a lock.
 func writeQueue(c *commands.Ctx, key []byte, most int64) {
-	q := sessionOf(c).executor.parking.queueOf(c.DB.ID(), key)
+	q := sessionOf(c).executor.queues.Of(c.DB.ID(), key)
+	n := 0
+	if q != nil {
+		n = q.OfLocks()
+	}
 	if most >= 0 {
 		c.Out.BulkString("waiting")
-		c.Out.Int(int64(q.numClaims()))
+		c.Out.Int(int64(n))
+		n = min(n, int(min(most, math.MaxInt)))
 	}
-	writeWaiters(c, q, most)
+	c.Out.BulkString("waiters")
+	c.Out.Array(n)
+	writeWaiters(c, q, n)
 }
 
 // writeShares is the reply of LOCK.INFO for a lock that has had shared holders; of those, too, only the
@@ -204,57 +213,41 @@ func writeClientInfo(out *resp.Writer, id int64, info *clientInfo) {
 	out.BulkString(info.name)
 }
 
-// numClaims is how many stand in a queue for a lock; nil: there is no queue.
-func (q *queue) numClaims() int {
-	if q == nil {
-		return 0
-	}
-	return int(q.claims)
-}
-
-// writeWaiters writes those who stand in a queue for a lock, in order: all of them, or the first.
-func writeWaiters(c *commands.Ctx, q *queue, most int64) {
-	n := int64(q.numClaims())
-	if most >= 0 {
-		n = min(n, most)
-	}
-	c.Out.BulkString("waiters")
-	c.Out.Array(int(n))
+// writeWaiters writes the first n of those that wait for a lock in a queue, in order.
+func writeWaiters(c *commands.Ctx, q *waiting.Queue, n int) {
 	if n == 0 {
 		return
 	}
-	for pl := q.first; n > 0; pl = pl.next {
-		w := pl.waiter
-		if w.claimant == nil {
-			continue // it waits for something else than a lock
+	for pl := q.First(); n > 0; pl = pl.Next() {
+		if w := pl.Waiter(); w.OfLocks() { // the others wait for something else than a lock
+			c.Out.Map(4)
+			w.Call().(*parkedCall).write(c.Out)
+			n--
 		}
-		c.Out.Map(4)
-		w.write(c.Out)
-		n--
 	}
 }
 
 // write writes the four fields that tell of a waiter.
-func (w *waiter) write(out *resp.Writer) {
+func (w *parkedCall) write(out *resp.Writer) {
 	out.BulkString("owner")
-	out.BulkString(w.owner())
+	out.BulkString(w.Owner())
 	writeClient(out, w.session)
 	writeKnown(out, "waiting-since", w.sinceUS/1000)
 	writeKnown(out, "deadline", w.deadlineMS())
 }
 
 // lockWaiters tells of those who wait for locks of the database that the client may read, all or those of an
-// owner. It looks at no more than searchLimit of them.
+// owner. It looks at no more than waiting.SearchLimit of them.
 func lockWaiters(c *commands.Ctx) error {
-	p, user := sessionOf(c).executor.parking, sessionOf(c).user
-	w, next := p.longest, func(w *waiter) *waiter { return w.behind }
+	qs, user := sessionOf(c).executor.queues, sessionOf(c).user
+	w, next := qs.Oldest(), (*waiting.Waiter).Later
 	most := int64(-1)
 	for a := c.Args(); a.More(); {
 		switch a.Option() {
 		case "OWNER":
-			w, next = nil, (*waiter).younger
-			if of := p.claimantOf(a.Bytes()); of != nil {
-				w = of.first
+			w, next = nil, (*waiting.Waiter).Younger
+			if of := qs.Owner(a.Bytes()); of != nil {
+				w = of.First()
 			}
 		case "COUNT":
 			if most = a.IntOr(commands.ErrNotPositive); most < 1 {
@@ -265,11 +258,11 @@ func lockWaiters(c *commands.Ctx) error {
 			return err
 		}
 	}
-	var found []*waiter
-	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < searchLimit; w = next(w) {
-		looked += w.places()
-		if w.db == c.DB && w.readable(user) {
-			found = append(found, w)
+	var found []*parkedCall
+	for looked := 0; w != nil && len(found) < commands.PieceOf(most) && looked < waiting.SearchLimit; w = next(w) {
+		looked += w.Places()
+		if call := w.Call().(*parkedCall); w.DB() == c.DB.ID() && call.readable(user) {
+			found = append(found, call)
 		}
 	}
 	c.Out.Array(len(found))
@@ -283,9 +276,9 @@ func lockWaiters(c *commands.Ctx) error {
 }
 
 // readable reports whether a user may read all keys that a waiter waits for.
-func (w *waiter) readable(u *acl.User) bool {
-	for pl := w.first(); pl != nil; pl = pl.sibling() {
-		if !u.MayRead(w.db.ID(), []byte(pl.key())) {
+func (w *parkedCall) readable(u *acl.User) bool {
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		if !u.MayRead(w.DB(), []byte(pl.Key())) {
 			return false
 		}
 	}
@@ -294,14 +287,14 @@ func (w *waiter) readable(u *acl.User) bool {
 
 // writeLocks writes what a waiter waits for: for each lock its key and its owner, nil if it is free; of
 // shared ones the owners, up to some.
-func (w *waiter) writeLocks(c *commands.Ctx) {
+func (w *parkedCall) writeLocks(c *commands.Ctx) {
 	const most = 64
-	left := min(w.places(), most)
+	left := min(w.Places(), most)
 	c.Out.Array(left)
-	for pl := w.first(); left > 0; pl, left = pl.sibling(), left-1 {
+	for pl := w.First(); left > 0; pl, left = pl.Sibling(), left-1 {
 		pair, n := c.Out.DeferArray(), 1
-		c.Out.BulkString(pl.key())
-		if r := c.DB.Peek([]byte(pl.key())); r.Kind() == store.Hash {
+		c.Out.BulkString(pl.Key())
+		if r := c.DB.Peek([]byte(pl.Key())); r.Kind() == store.Hash {
 			commands.EachHolder(r, func(h commands.Holder) bool {
 				c.Out.Bulk(h.Owner)
 				n++
@@ -316,69 +309,12 @@ func (w *waiter) writeLocks(c *commands.Ctx) {
 	}
 }
 
-// lockDeadlocks tells of the circles whose locks the client may read.
-func lockDeadlocks(c *commands.Ctx) error {
-	most, err := countOption(c.Args())
-	if err != nil {
-		return err
-	}
-	refused, user := &sessionOf(c).executor.parking.refused, sessionOf(c).user
-	var found []*refusal
-	for i := range min(refused.total, refusalsKept) {
-		r := &refused.last[(refused.total-1-i)%refusalsKept]
-		if len(found) < commands.PieceOf(most) && r.readable(user) {
-			found = append(found, r)
-		}
-	}
-	out := c.Out
-	out.Array(len(found))
-	for _, r := range found {
-		out.Map(5)
-		writeKnown(out, "time", r.atMS)
-		out.BulkString("db")
-		out.Int(int64(r.db))
-		out.BulkString("client")
-		writeClientInfo(out, r.id, &r.client)
-		out.BulkString("cut")
-		out.Bool(r.cut)
-		out.BulkString("circle")
-		out.Array(len(r.words))
-		for _, word := range r.words {
-			out.BulkString(word)
-		}
-	}
-	return nil
-}
-
-// readable reports whether a user may read all locks of a circle. Of one that is cut that is not known.
-func (r *refusal) readable(u *acl.User) bool {
-	if u.Unrestricted {
-		return true
-	}
-	for i := 1; i < len(r.words); i += 2 {
-		if !u.MayRead(r.db, []byte(r.words[i])) {
-			return false
-		}
-	}
-	return !r.cut
-}
-
-// noteLockWait counts a wait for a lock that ends, and keeps it if it was long, for LATENCY and COMMANDLOG.
-func (ex *executor) noteLockWait(w *waiter) {
-	us := ex.store.NowUS() - w.sinceUS
-	ex.stats.LocksOf(w.db.ID()).Waits.Add(us)
-	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
-	if us >= ex.gauge.LockWaitUS {
-		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
-	}
-}
-
 // lockFigures are the figures of each database that has any.
 func (ex *executor) lockFigures() map[int]*stats.LockFigures {
 	all := make(map[int]*stats.LockFigures)
 	for id := range ex.store.Len() {
 		db := ex.store.DB(id)
-		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.parking.locks[id]), db.LeasesExpired())
+		f := ex.stats.NewLockFigures(id, int64(db.Holders()), int64(ex.queues.LenOfLocks(id)), db.LeasesExpired())
 		if f.Any() {
 			all[id] = &f
 		}
@@ -430,40 +366,4 @@ func writeLockFigures(out *resp.Writer, f *stats.LockFigures) {
 		out.BulkString(count.name)
 		out.Int(count.n)
 	}
-}
-
-// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
-// all that is worth eight bytes of each lock.
-const (
-	noteTimeBits = 42 // milliseconds since 1970, until 2109
-	noteTimeMask = 1<<noteTimeBits - 1
-	noteIDs      = 1 << (64 - noteTimeBits)
-)
-
-// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
-func (ex *executor) holderNote(c *commands.Ctx, was uint64) uint64 {
-	since := c.NowMS()
-	if was != 0 {
-		since = int64(was & noteTimeMask)
-	}
-	if since <= 0 || since > noteTimeMask {
-		return 0
-	}
-	return uint64(c.Session.ID())<<noteTimeBits | uint64(since)
-}
-
-// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
-// has gone. Of several clients with the same low bits it is the last one that was there already.
-func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
-	if note == 0 {
-		return nil, 0
-	}
-	sinceMS = int64(note & noteTimeMask)
-	low := int64(note >> noteTimeBits)
-	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
-		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
-			return s, sinceMS
-		}
-	}
-	return nil, sinceMS
 }

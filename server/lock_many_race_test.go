@@ -45,7 +45,7 @@ func TestManyKeysInTurmoil(t *testing.T) {
 		c.Close()
 		eventually(t, func() bool { return srv.connected() == 0 }, "all connections end")
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.parking.claimants.Len())
+		require.Zero(t, srv.executor.queues.LenOwners())
 	})
 }
 

@@ -288,7 +288,7 @@ func (r *modelRun) compare() {
 	}
 	slices.Sort(granted)
 	require.Equal(r.t, granted, got)
-	require.Len(r.t, m.waiters, r.srv.executor.parking.count)
+	require.Len(r.t, m.waiters, r.srv.executor.queues.Len())
 }
 
 // TestLocksAgainstAModel: who is granted, who waits and who is refused is what the model says.
@@ -314,7 +314,7 @@ func TestLocksAgainstAModel(t *testing.T) {
 			s.Close()
 		}
 		checkParking(t, srv)
-		require.Zero(t, srv.executor.parking.claimants.Len())
+		require.Zero(t, srv.executor.queues.LenOwners())
 	}
 	t.Logf("%d were refused while they waited", refused)
 }

@@ -6,6 +6,7 @@ import (
 
 	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/waiting"
 	"lockserver/server/info"
 	"lockserver/server/memory"
 )
@@ -46,8 +47,8 @@ const (
 	// waiterBytes is what a waiter takes beside its command and its places: the structs, its owner and that
 	// one's pointer in the index, and the watch over its client. placeBytes is what each of its places takes,
 	// if nobody else waits there.
-	waiterBytes = int(unsafe.Sizeof(waiter{})-unsafe.Sizeof(place{})+unsafe.Sizeof(claimant{})+unsafe.Sizeof(pulse{})) + 8
-	placeBytes  = int(unsafe.Sizeof(place{})+unsafe.Sizeof(queue{})) + 8
+	waiterBytes = int(unsafe.Sizeof(parkedCall{})-unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Owner{})+unsafe.Sizeof(pulse{})) + 8
+	placeBytes  = int(unsafe.Sizeof(waiting.Place{})+unsafe.Sizeof(waiting.Queue{})) + 8
 	// wordBytes is what a word of a command takes beside its text: the slice.
 	wordBytes = 24
 )
@@ -103,19 +104,16 @@ func (s *session) bytes() int {
 }
 
 // bytes is what a waiter takes, with what there is for its sake.
-func (w *waiter) bytes() int {
+func (w *parkedCall) bytes() int {
 	n := waiterBytes + len(w.words)
-	for pl := w.first(); pl != nil; pl = pl.sibling() {
-		n += placeBytes
-		if pl.extra != nil {
-			n += int(unsafe.Sizeof(placeExtra{})) + len(pl.extra.key)
+	first := w.First()
+	for pl := first; pl != nil; pl = pl.Sibling() {
+		if n += placeBytes + pl.ExtraBytes(); pl != first {
+			n += len(pl.Key())
 		}
 	}
 	if w.extra != nil {
-		n += int(unsafe.Sizeof(waiterExtra{}))
-		if w.extra.rare != nil {
-			n += int(unsafe.Sizeof(waiterRare{})) + len(w.extra.rare.owner)
-		}
+		n += int(unsafe.Sizeof(parkedExtra{}))
 	}
 	return n
 }

@@ -19,7 +19,7 @@ type move struct {
 	db      *store.DB
 	dbID    int // when it began: SWAPDB changes it
 	session *session
-	waiter  *waiter         // how the client waits
+	waiter  *parkedCall     // how the client waits
 	changed map[string]bool // keys that are not any more as they were sent
 }
 

@@ -1,11 +1,16 @@
 package server
 
+import (
+	"lockserver/commands"
+	"lockserver/store"
+)
+
 // What the store tells of changed keys: to those who wait for one, who watch it, who keep a copy.
 
 // KeyChanged implements store.Observer.
 func (ex *executor) KeyChanged(db int, key []byte) {
-	if ex.parking.count > 0 {
-		ex.parking.keyChanged(db, key)
+	if ex.queues.Len() > 0 {
+		ex.wake(db, key)
 	}
 	if ex.watching.count > 0 {
 		ex.watching.keyChanged(db, key)
@@ -21,12 +26,25 @@ func (ex *executor) KeyChanged(db int, key []byte) {
 	}
 }
 
+// wake makes the queue of a key ready, if there is one, and that of the lock which the key belongs to.
+func (ex *executor) wake(db int, key []byte) {
+	ex.queues.Changed(db, key)
+	if store.IsCompanion(key) {
+		bare, whole := commands.LocksOf(key)
+		for _, lock := range [][]byte{bare, whole} {
+			if len(lock) > 0 {
+				ex.queues.Changed(db, lock)
+			}
+		}
+	}
+}
+
 // KeyReady implements store.Observer.
-func (ex *executor) KeyReady(db int, key []byte) { ex.parking.keyChanged(db, key) }
+func (ex *executor) KeyReady(db int, key []byte) { ex.wake(db, key) }
 
 // DatabaseChanged implements store.Observer.
 func (ex *executor) DatabaseChanged(db int) {
-	ex.parking.databaseChanged(db)
+	ex.queues.DatabaseChanged(db)
 	ex.watching.databaseChanged(db)
 	ex.moving.databaseChanged(db)
 	if ex.tracking.InUse() {
@@ -37,7 +55,7 @@ func (ex *executor) DatabaseChanged(db int) {
 
 // observe makes the store tell of changed keys while anybody wants to know.
 func (ex *executor) observe() {
-	if ex.parking.count > 0 || ex.watching.count > 0 || len(ex.moving) > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
+	if ex.queues.Len() > 0 || ex.watching.count > 0 || len(ex.moving) > 0 || ex.tracking.InUse() || ex.watchdog.attached.InUse() {
 		ex.store.SetObserver(ex)
 	} else {
 		ex.store.SetObserver(nil)

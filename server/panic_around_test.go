@@ -37,7 +37,7 @@ func spoilRow() commands.Row {
 			case "sending":
 				s.conn = deafConn{s.conn}
 			case "shared":
-				s.executor.parking.ready = append(s.executor.parking.ready, nil)
+				s.executor.condemned = append(s.executor.condemned, nil)
 			}
 			return nil
 		}}

@@ -1,69 +1,172 @@
 package server
 
 import (
+	"math"
 	"time"
 
 	"lockserver/commands"
 	"lockserver/internal/resp"
+	"lockserver/internal/waiting"
 	"lockserver/server/acl"
-	"lockserver/store"
 )
 
-// How a command waits. A handler that cannot answer yet calls Ctx.Block, which lands in park: the
-// command's arguments are kept, and a waiter stands in the queue of each of its keys. While anybody
-// waits, the store tells parking about every key that changes; a changed key with a queue becomes
-// ready. After the unit that changed it, and before any other command, serve lets the waiters of the
-// ready keys try, first come first served. A waiter leaves all its queues at once when it is answered,
-// times out, is unblocked, or its client goes.
+// How a client's command waits. A handler that cannot answer yet calls Ctx.Block, which leads to park: the
+// command is kept, and enters the queues of its keys (package waiting). While anybody waits, the store tells
+// the queues of every key that changes. After the unit that changed it, and before any other command, serve
+// lets the waiters try, the oldest first. A command leaves all its queues at once when it is answered, times
+// out, is unblocked, or its client goes.
 //
 // To add a blocking command: write its handler so that one function tries (and does nothing if it cannot),
 // call it once, and hand it to Ctx.Block. Nothing here needs to know the command.
 
+// parkedCall is a client's command that waits. There may be as many as there are connections, so it is kept
+// small: what few have is in parkedExtra, and texts are read out of its command.
+type parkedCall struct {
+	waiting.Waiter
+	session *session
+	row     *commands.Row
+	words   commands.Words       // its command
+	lock    commands.WaitingLock // what waits, if that is for locks; for anything else see call
+	extra   *parkedExtra         // nil: it has none
+	sinceUS int64
+
+	tookNS      uint32 // what its attempts took, if timed; at most four seconds fit
+	endsWithKey bool   // as commands.Wait.EndsWithKey
+	timed       bool   // what its attempts take is measured
+	muted       bool   // CLIENT REPLY OFF or SKIP was in force when the command came
+}
+
+var _ waiting.Call = (*parkedCall)(nil)
+
+// parkedExtra is what a waiter for a lock does not have without a deadline.
+type parkedExtra struct {
+	timer timer            // of its deadline
+	call  commands.Waiting // what waits, if that is not for locks
+}
+
+// extras is the call's extra, which exists from now on.
+func (w *parkedCall) extras() *parkedExtra {
+	if w.extra == nil {
+		w.extra = &parkedExtra{}
+		w.extra.timer.Of = w
+	}
+	return w.extra
+}
+
+// take adds what an attempt took.
+func (w *parkedCall) take(d time.Duration) {
+	w.tookNS = uint32(min(int64(w.tookNS)+int64(d), math.MaxUint32))
+}
+
+// call is what waits.
+func (w *parkedCall) call() commands.Waiting {
+	if w.OfLocks() {
+		return &w.lock
+	}
+	return w.extra.call
+}
+
+// deadlineMS is when the wait is over, in milliseconds since 1970; 0: never.
+func (w *parkedCall) deadlineMS() int64 {
+	if w.extra == nil {
+		return 0
+	}
+	return w.extra.timer.AtMS()
+}
+
+// textOf returns a word of the call's command, which keeps it alive; a copy, if it is none.
+func (w *parkedCall) textOf(word []byte) string {
+	if at := w.words.Find(word); at >= 0 {
+		return w.words.At(at)
+	}
+	return string(word)
+}
+
 // park lets a command wait, at the end of its handler, which wrote nothing.
 func (ex *executor) park(c *commands.Ctx, wait commands.Wait) error {
 	s := c.Session.(*session)
-	w := &waiter{session: s, row: c.Row, db: c.DB, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
-		kind: wait.Kind, queues: wait.Queue, shared: wait.Shared, endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
+	w := &parkedCall{session: s, row: c.Row, lock: wait.Lock, words: commands.PackWords(c.Argv), sinceUS: ex.store.NowUS(),
+		endsWithKey: wait.EndsWithKey, muted: s.replies.isMuted()}
+	r := waiting.Request{DB: c.DB.ID(), Keys: wait.Keys, Owner: wait.Owner, Units: wait.Units, Reentrant: true, Strict: wait.Queue, Kind: uint8(wait.Kind)}
+	if len(wait.Keys) > 0 {
+		r.First = w.textOf(wait.Keys[0])
+	}
 	if wait.Owner == nil {
-		w.rarely().call = wait.Waits()
+		w.extras().call = wait.Waits()
+	} else {
+		r.Name = w.textOf(wait.Owner)
 	}
 	if wait.DeadlineMS != 0 {
 		ex.timers.set(&w.extras().timer, wait.DeadlineMS)
 	}
-	ex.parking.enter(w, wait.Keys, wait.Owner)
-	if w.claimant != nil {
-		if circle := ex.circleFrom(w); circle != nil {
-			ex.parking.leave(w)
-			w.stopTimer(ex)
-			return ex.refuseCircle(circle)
-		}
+	ex.queues.Enter(&w.Waiter, w, &r)
+	if cycle := ex.queues.Deadlock(&w.Waiter); cycle != nil {
+		ex.queues.Leave(&w.Waiter, false)
+		w.stopTimer(ex)
+		return ex.refuseDeadlock(cycle)
 	}
 	s.waiter = w
+	ex.waits.tally(w, 1)
 	if wait.Queue {
 		ex.watchOver(s)
 	}
-	if ex.parking.count == 1 {
+	if ex.queues.Len() == 1 {
 		ex.observe()
 	}
 	return nil
 }
 
+// waits counts what INFO tells of the calls that wait.
+type waits struct {
+	timed       int // those whose wait has an end
+	endWithKeys int // those that also end when the key goes (XREADGROUP)
+}
+
+// tally counts a call that comes (1) or goes (-1).
+func (n *waits) tally(w *parkedCall, by int) {
+	if w.deadlineMS() != 0 {
+		n.timed += by
+	}
+	if w.endsWithKey {
+		n.endWithKeys += by
+	}
+}
+
+// keysThatEnd is the number of keys with a waiter whose wait also ends when the key goes.
+func (ex *executor) keysThatEnd() (n int) {
+	if ex.waits.endWithKeys == 0 {
+		return 0
+	}
+	ex.queues.Each(func(q *waiting.Queue) bool {
+		for pl := q.First(); pl != nil; pl = pl.Next() {
+			if w, ok := pl.Waiter().Call().(*parkedCall); ok && w.endsWithKey {
+				n++
+				break
+			}
+		}
+		return true
+	})
+	return n
+}
+
 // stopTimer makes the wait have no end in time any more.
-func (w *waiter) stopTimer(ex *executor) {
+func (w *parkedCall) stopTimer(ex *executor) {
 	if w.extra != nil {
 		ex.timers.stop(&w.extra.timer)
 	}
 }
 
-// unpark ends a wait, however it ended; the session goes on with its next command.
-func (ex *executor) unpark(w *waiter) {
-	ex.parking.leave(w)
-	if ex.parking.count == 0 {
+// unpark ends a wait, however it ended; the session goes on with its next command. granted: the call got what
+// it waited for.
+func (ex *executor) unpark(w *parkedCall, granted bool) {
+	ex.waits.tally(w, -1)
+	ex.queues.Leave(&w.Waiter, granted)
+	if ex.queues.Len() == 0 {
 		ex.observe()
 	}
 	w.stopTimer(ex)
-	if w.ofLocks {
-		ex.noteLockWait(w)
+	if w.OfLocks() {
+		ex.countLockWait(w)
 	}
 	if len(ex.syncing.waiters) > 0 {
 		ex.syncing.forget(w)
@@ -77,11 +180,21 @@ func (ex *executor) unpark(w *waiter) {
 	ex.touch(w.session)
 }
 
+// countLockWait counts a wait for a lock that ends, and keeps it if it was long, for LATENCY and COMMANDLOG.
+func (ex *executor) countLockWait(w *parkedCall) {
+	us := ex.store.NowUS() - w.sinceUS
+	ex.stats.LocksOf(w.DB()).Waits.Add(us)
+	ex.stats.Events.Add("lock-wait", ex.store.NowUS()/1_000_000, us/1000)
+	if us >= ex.gauge.LockWaitUS {
+		ex.note(&ex.stats.Waits, w.session, us, w.row.Redact(w.words.Argv()))
+	}
+}
+
 // fire implements firer: the waiter's time is up.
-func (w *waiter) fire(ex *executor) { ex.timeOut(w) }
+func (w *parkedCall) fire(ex *executor) { ex.timeOut(w) }
 
 // timeOut answers a waiter whose time is up.
-func (ex *executor) timeOut(w *waiter) {
+func (ex *executor) timeOut(w *parkedCall) {
 	ex.answer(w, func(c *commands.Ctx) error {
 		w.call().TimedOut(c)
 		return nil
@@ -89,7 +202,7 @@ func (ex *executor) timeOut(w *waiter) {
 }
 
 // answer ends a wait with what reply writes.
-func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
+func (ex *executor) answer(w *parkedCall, reply func(c *commands.Ctx) error) {
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	err := ex.contain(w.row, func() error { return reply(&c.Ctx) })
@@ -100,11 +213,11 @@ func (ex *executor) answer(w *waiter, reply func(c *commands.Ctx) error) {
 	}
 	ex.countWaited(w, err != nil)
 	ex.spareCtx(c)
-	ex.answered(w, mark)
+	ex.answered(w, mark, false)
 }
 
 // answered is the end of a wait whose reply stands behind mark.
-func (ex *executor) answered(w *waiter, mark int) {
+func (ex *executor) answered(w *parkedCall, mark int, granted bool) {
 	// plant:waiter-muted
 	if w.muted {
 		w.session.out.Rollback(mark)
@@ -112,18 +225,18 @@ func (ex *executor) answered(w *waiter, mark int) {
 		ex.noteReply(w.session, w.row, w.words.Argv(), mark)
 	}
 	w.session.tells = true
-	if w.extra != nil && w.extra.fault != nil {
-		w.strike(mark)
+	if ex.hook != nil {
+		ex.hook.answered(w, mark)
 	}
 	w.session.checkOutput()
-	ex.unpark(w)
+	ex.unpark(w, granted)
 }
 
-// serve ends who was condemned and lets the waiters of every ready key try, until nothing more happens. It is
-// the end of each unit. Nobody who is condemned ever stands in a queue that is served.
+// serve ends the sessions that were condemned and lets the waiters of every ready key try, until nothing more
+// happens. It is the end of each unit. A condemned session never has a waiter in a queue that is served.
 func (ex *executor) serve() {
 	defer ex.damaging()
-	p, looked := ex.parking, 0
+	looked := 0
 	// Nobody is served while the log cannot be written: what a waiter takes is a write.
 	// plant:may-serve
 	mayServe := ex.durable.Broken() == nil
@@ -135,116 +248,42 @@ func (ex *executor) serve() {
 			ex.settleDoubts()
 		case !mayServe:
 			return
-		case len(p.ready) > 0:
-			q := p.ready[0]
-			p.ready = p.ready[1:]
-			q.ready = false
-			ex.serveQueue(q)
-		case ex.breakCircles(&looked): // those who stood behind the one that was refused have their turn
-		case len(p.ready)+len(ex.condemned) > 0: // it may have come across a lock whose lease has ended
+		case ex.queues.Serve(&looked):
+		case len(ex.condemned) > 0: // it may have come across a lock whose lease has ended
 		default:
-			p.ready = p.ready[:0]
+			if ex.queues.Suspects() > 0 {
+				ex.timers.set(&ex.goOn, ex.store.NowMS())
+			}
 			return
 		}
 	}
 }
 
-// unknownKind stands for the kind of a value that has not been looked at since it may have changed.
-const unknownKind = ^store.Kind(0)
+// deadlockSearch is what falls due when the last unit had no time for all suspects.
+type deadlockSearch struct{}
 
-// serveQueue lets the waiters of one key try, oldest first; of those that stand in the strict queue, up to
-// the first that cannot go, and then whoever waits for a lock that its own owner holds by now.
-func (ex *executor) serveQueue(q *queue) {
-	// plant:serve-queue
-	var head *waiter // the one that could not go
-	var granted []*claimant
-	held := unknownKind
-	for pl := q.first; pl != nil; {
-		w, next := pl.waiter, pl.next
-		if w.kind != store.None {
-			if held == unknownKind {
-				held = w.db.Peek([]byte(pl.key())).Kind()
-			}
-			if held != w.kind { // another key of its may be ready, and then has its own turn
-				pl = next
-				continue
-			}
-		}
-		if head == nil || !w.queues {
-			if ex.try(w) {
-				// plant:waiter-served
-				held = unknownKind
-				if w.granted && w.claimant != nil && w.claimant.first != nil {
-					granted = append(granted, w.claimant)
-				}
-			} else if w.queues {
-				head = w
-			}
-			if len(ex.condemned) > 0 { // perhaps one of those that are left: they have their turn when it has gone
-				ex.parking.makeReady(q)
-				return
-			}
-		}
-		if head != nil && (next == nil || next.waiter.queues) {
-			break
-		}
-		pl = next
-	}
-	if head == nil || head.claimant == nil {
-		return
-	}
-	owner, c, l := ex.holder(q)
-	if q.shared || l.Shares > 0 {
-		ex.parking.branching(q)
-	}
-	if q.shared = l.Shares > 0; q.shared {
-		ex.serveSharers(q, head, &l, granted)
-		return
-	}
-	if c == nil || ex.serveOwner(q, head, c) {
-		ex.parking.heldBy(q, owner, c)
-	}
+// fire implements firer.
+func (deadlockSearch) fire(ex *executor) { ex.queues.GoOn() }
+
+// Try implements waiting.Call.
+func (w *parkedCall) Try() (done, stop bool) {
+	ex := w.session.executor
+	// plant:call-tries
+	done = ex.try(w)
+	return done, len(ex.condemned) > 0
 }
 
-// serveOwner lets those waiters in a queue try whose owner holds the lock, but for its head, which has
-// tried. False: somebody was condemned, and it is to be done again.
-func (ex *executor) serveOwner(q *queue, head *waiter, c *claimant) bool {
-	for w := c.first; w != nil; {
-		next := w.younger()
-		if w != head && w.standsIn(q) {
-			if ex.try(w); len(ex.condemned) > 0 {
-				ex.parking.makeReady(q)
-				return false
-			}
-		}
-		w = next
-	}
-	return true
-}
-
-// serveSharers is the end of serveQueue for a lock that has shared holders: those who have just become
-// such may have asked more than once, and the only one may get the lock for itself alone.
-func (ex *executor) serveSharers(q *queue, head *waiter, l *commands.LockState, granted []*claimant) {
-	ex.eachSharer(q, l, func(c *claimant) bool {
-		ex.parking.suspect(c)
-		if l.Shares == 1 {
-			granted = append(granted, c)
-		}
-		return true
-	})
-	for _, c := range granted {
-		if !ex.serveOwner(q, head, c) {
-			return
-		}
-	}
+// Refuse implements waiting.Call.
+func (w *parkedCall) Refuse(cycle waiting.Cycle) {
+	ex := w.session.executor
+	ex.answer(w, func(*commands.Ctx) error { return ex.refuseDeadlock(cycle) })
 }
 
 // try gives a waiter its chance and says whether it has been answered.
-func (ex *executor) try(w *waiter) bool {
+func (ex *executor) try(w *parkedCall) bool {
 	c := ex.ctxOf(w)
 	mark := c.Out.Mark()
 	done := false
-	ex.parking.serving = w
 	ex.tracking.act(w.session)                           // not whoever made the key ready
 	err := w.session.permit(w.row, c.Argv, acl.TopLevel) // it may have lost the right while it waited
 	if err == nil {
@@ -257,11 +296,10 @@ func (ex *executor) try(w *waiter) bool {
 			return err
 		})
 		if w.timed {
-			w.took += time.Since(start)
+			w.take(time.Since(start))
 		}
 		ex.noteReads(w.session, w.row, c.Argv)
 	}
-	ex.parking.serving = nil
 	ex.tellOwn()
 	ex.tracking.act(nil)
 	ex.spareCtx(c)
@@ -274,15 +312,15 @@ func (ex *executor) try(w *waiter) bool {
 		return false
 	}
 	ex.countWaited(w, err != nil)
-	w.granted = err == nil
-	if w.granted && w.ofLocks {
-		ex.stats.LocksOf(w.db.ID()).Handoffs++
+	granted := err == nil
+	if granted && w.OfLocks() {
+		ex.stats.LocksOf(w.DB()).Handoffs++
 	}
-	if _, undoes := w.call().(commands.Undoer); undoes && err == nil {
+	if _, undoes := w.call().(commands.Undoer); undoes && granted {
 		w.session.granted = w
 		ex.watchGrant(w.session)
 	}
-	ex.answered(w, mark)
+	ex.answered(w, mark, granted)
 	return true
 }
 
@@ -290,7 +328,7 @@ func (ex *executor) try(w *waiter) bool {
 // every change it may condemn others and make queues ready: it is called where no command is
 // running, and endUnit comes after it. Who follows another by now changes nothing by itself: what was
 // granted is a part of the history, and ends with its lease.
-func (ex *executor) undo(w *waiter) {
+func (ex *executor) undo(w *parkedCall) {
 	// plant:undo-grant
 	if ex.follows {
 		return
@@ -319,7 +357,7 @@ type waiterCtx struct {
 const mostSpareRoom = 4 << 10
 
 // ctxOf is the context of a waiter's own command, until it is given to spareCtx.
-func (ex *executor) ctxOf(w *waiter) *waiterCtx {
+func (ex *executor) ctxOf(w *parkedCall) *waiterCtx {
 	if len(w.session.inbox) > 0 {
 		w.session.takeInbox()
 	}
@@ -327,7 +365,7 @@ func (ex *executor) ctxOf(w *waiter) *waiterCtx {
 }
 
 // freeCtx returns a context for a waiter's command that nobody else uses.
-func (ex *executor) freeCtx(w *waiter) *waiterCtx {
+func (ex *executor) freeCtx(w *parkedCall) *waiterCtx {
 	var c *waiterCtx
 	if n := len(ex.spareCtxs); n > 0 {
 		c = ex.spareCtxs[n-1]
@@ -337,7 +375,7 @@ func (ex *executor) freeCtx(w *waiter) *waiterCtx {
 	}
 	c.words, c.room = w.words.Append(c.words[:0], c.room)
 	ex.prepare(&c.Ctx, w.session, w.row, c.words)
-	c.DB, c.MayBlock = w.db, false
+	c.DB, c.MayBlock = ex.store.DB(w.DB()), false
 	// plant:waiter-context
 	return c
 }
@@ -350,39 +388,32 @@ func (ex *executor) spareCtx(c *waiterCtx) {
 	ex.spareCtxs = append(ex.spareCtxs, c)
 }
 
+// retry makes a queue ready at a time.
+type retry struct {
+	queue    *waiting.Queue
+	executor *executor
+	timer    timer
+}
+
+// QueueEnded implements waiting.Attachment.
+func (r *retry) QueueEnded() { r.executor.timers.stop(&r.timer) }
+
+// fire implements firer: the queue has its turn.
+func (r *retry) fire(ex *executor) { ex.queues.MakeReady(r.queue) }
+
 // tryAgainAt makes the queue of a key ready at a time, or before, if another waiter has asked for that.
 func (ex *executor) tryAgainAt(c *commands.Ctx, key []byte, atMS int64) {
-	q := ex.parking.queueOf(c.DB.ID(), key)
+	q := ex.queues.Of(c.DB.ID(), key)
 	if q == nil {
 		return
 	}
-	e := q.extras()
-	if e.again == nil {
-		e.again = &retry{queue: q}
-		e.again.timer.Of = e.again
+	r, ok := q.Attached().(*retry)
+	if !ok {
+		r = &retry{queue: q, executor: ex}
+		r.timer.Of = r
+		q.Attach(r)
 	}
-	if t := &e.again.timer; !t.Queued() || atMS < t.AtMS() {
+	if t := &r.timer; !t.Queued() || atMS < t.AtMS() {
 		ex.timers.set(t, atMS)
 	}
 }
-
-// awaited reports whether somebody stands in the queue of a key before who asks.
-func (ex *executor) awaited(c *commands.Ctx, key []byte) bool {
-	if ex.parking.count == 0 {
-		return false
-	}
-	q := ex.parking.queueOf(c.DB.ID(), key)
-	if q == nil {
-		return false
-	}
-	for pl := q.first; pl != nil; pl = pl.next {
-		if pl.waiter.queues {
-			// plant:first-in-line
-			return pl.waiter != ex.parking.serving
-		}
-	}
-	return false
-}
-
-// fire implements firer: the queue has its turn.
-func (r *retry) fire(ex *executor) { ex.parking.makeReady(r.queue) }

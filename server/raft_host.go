@@ -56,7 +56,7 @@ func (h raftHost) EndUnit() { h.endUnit() }
 func (h raftHost) Apply(db int, argv [][]byte) error { return replicationHost(h).Apply(db, argv) }
 
 // Gate implements raft.Host.
-func (h raftHost) Gate() *gate.Gate { return &h.acks }
+func (h raftHost) Gate() *gate.Gate { return &h.copied }
 
 // SetTime implements raft.Host.
 func (h raftHost) SetTime(leastMS int64) {

@@ -117,7 +117,7 @@ func (ex *executor) ackDue(s *session) int64 {
 		return 0
 	}
 	position := ex.ackBase + ex.replication.Offset()
-	if position <= ex.acks.Safe() {
+	if position <= ex.copied.Safe() {
 		return 0
 	}
 	return position
@@ -136,16 +136,16 @@ func (ex *executor) openAcks() {
 		return
 	}
 	if n := ex.config.Replication.MinAck; n > 0 {
-		ex.acks.Open(ex.ackBase + ex.replication.AckedBy(n))
-	} else if ex.acks.Waiting() > 0 {
-		ex.acks.Open(ex.ackBase + ex.replication.Offset())
+		ex.copied.Open(ex.ackBase + ex.replication.AckedBy(n))
+	} else if ex.copied.Waiting() > 0 {
+		ex.copied.Open(ex.ackBase + ex.replication.Offset())
 	}
 }
 
 // loseAcks ends those who wait: what they were to be told may be gone with what this server did on its own.
 func (ex *executor) loseAcks() {
-	if ex.member == nil && ex.acks.Waiting() > 0 {
-		ex.acks.Lose(ex.ackBase + ex.replication.Offset())
+	if ex.member == nil && ex.copied.Waiting() > 0 {
+		ex.copied.Lose(ex.ackBase + ex.replication.Offset())
 	}
 }
 
@@ -154,7 +154,7 @@ func (ex *executor) raiseAcks() {
 	if ex.member != nil {
 		return // the member counts them
 	}
-	if below := ex.acks.End() + 1 - ex.ackBase - ex.replication.Offset(); below > 0 {
+	if below := ex.copied.End() + 1 - ex.ackBase - ex.replication.Offset(); below > 0 {
 		ex.ackBase += below
 	}
 }

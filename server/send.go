@@ -18,7 +18,7 @@ func (s *session) Release() { s.conn.Kick(nil) }
 
 // sendLater is how output leaves that has to wait for the log, or stands behind what has. hangUp says that
 // the connection is to be closed behind it, and is returned when it is time to. Only the owner calls it.
-func (s *session) sendLater(out []byte, granted *waiter, n needs, hangUp bool) bool {
+func (s *session) sendLater(out []byte, granted *parkedCall, n needs, hangUp bool) bool {
 	if len(out) > 0 || granted != nil {
 		s.pending.layAside(out, granted, n)
 	}
@@ -29,18 +29,18 @@ func (s *session) sendLater(out []byte, granted *waiter, n needs, hangUp bool) b
 // sendPending sends what may leave by now and says whether the connection is to be
 // closed. Only the owner calls it.
 func (s *session) sendPending() (hangUp bool) {
-	g, acks, o := &s.executor.gate, &s.executor.acks, &s.pending
+	g, copied, o := &s.executor.gate, &s.executor.copied, &s.pending
 	for len(o.marks) > 0 {
 		first := o.marks[0].needs
 		switch {
-		case g.Lost(first.log), acks.Lost(first.replicas):
+		case g.Lost(first.log), copied.Lost(first.replicas):
 			return true
 		case !g.Passes(first.log):
 			if g.Wait(s, &o.place, first.log) {
 				return false
 			} // otherwise it has just opened
-		case !acks.Passes(first.replicas):
-			if acks.Wait(s, &o.ackPlace, first.replicas) {
+		case !copied.Passes(first.replicas):
+			if copied.Wait(s, &o.ackPlace, first.replicas) {
 				return false
 			}
 		default:
@@ -54,7 +54,7 @@ func (s *session) sendPending() (hangUp bool) {
 
 // mayLeave reports whether what output has to wait for is safe.
 func (ex *executor) mayLeave(n needs) bool {
-	return ex.gate.Passes(n.log) && !ex.gate.Lost(n.log) && ex.acks.Passes(n.replicas) && !ex.acks.Lost(n.replicas)
+	return ex.gate.Passes(n.log) && !ex.gate.Lost(n.log) && ex.copied.Passes(n.replicas) && !ex.copied.Lost(n.replicas)
 }
 
 // sendPieces sends the first pieces, as many as may leave together.
@@ -89,7 +89,7 @@ func (s *session) sendPieces() error {
 // hand sends the answer of a waiter that was granted what it waited for, or gives the grant back.
 // What can be taken back is sent at once, not at the end of a round: only then is it known whether it
 // has to be. Only the owner calls it.
-func (s *session) hand(out []byte, w *waiter) {
+func (s *session) hand(out []byte, w *parkedCall) {
 	gone, err := s.offer(out)
 	switch {
 	case gone:
@@ -203,7 +203,7 @@ func (s *session) Lingers(unsent bool) bool {
 		if !busy {
 			ex.begin()
 		}
-		ex.unpark(w)
+		ex.unpark(w, false)
 		if !busy {
 			ex.endUnit()
 			touched = ex.end()

@@ -11,7 +11,9 @@ import (
 	"sync"
 	"time"
 
+	"lockserver/commands"
 	"lockserver/internal/config"
+	"lockserver/internal/waiting"
 	"lockserver/persistence"
 	"lockserver/persistence/disk"
 	"lockserver/server/acl"
@@ -388,6 +390,7 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.rand = rand.New(ex.chance)
 	if c.TestMode {
 		ex.faults = new(testmode.Faults)
+		ex.hook = &faultHook{executor: ex, struck: make(map[*parkedCall]testmode.Fault)}
 	}
 	if o.Raft == nil && c.Raft.ID != "" {
 		return errors.New("server: raft-id needs Options.Raft, an engine of package server/raft/engine: the program has it")
@@ -407,8 +410,9 @@ func (ex *executor) setUp(o Options, c *config.Config, files disk.FS, h host) er
 	ex.durable.Init(durability.Options{Host: durabilityHost{ex}, Store: ex.store, Gate: &ex.gate, Config: c, Files: files, Log: o.Log,
 		Clock: o.Clock, Progress: o.Progress, Journal: o.Journal, Version: compatibleVersion, Configured: o.ConfigFile != "" && !c.TestMode,
 		Place: func() persistence.History { return persistence.History(ex.replication.Place()) }})
-	ex.syncing.waiters = make(map[*waiter]struct{})
-	ex.parking = newParking(c.Databases, &ex.timers)
+	ex.syncing.waiters = make(map[*parkedCall]struct{})
+	ex.queues = waiting.New(c.Databases, commands.QueuedLocks(ex.store))
+	ex.goOn.Of = deadlockSearch{}
 	ex.watching, ex.moving = newWatching(c.Databases), moving{}
 	ex.scripts = script.New(script.Options{Host: scriptHost{ex}, Log: ex.log, Version: compatibleVersion})
 	ex.busy.over = sync.NewCond(&ex.mu)

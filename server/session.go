@@ -46,9 +46,9 @@ type session struct {
 
 	out    resp.Writer
 	db     *store.DB
-	waiter *waiter // the command that waits, nil if none
+	waiter *parkedCall // the command that waits, nil if none
 	// granted is the waiter whose answer stands in out, if what it was given can be taken back.
-	granted *waiter
+	granted *parkedCall
 	touched bool            // stands in executor.touched
 	mark    durability.Mark // what the log knows of the session
 	// tells: what was replied since the slice began may tell of data.
@@ -287,7 +287,7 @@ type pending struct {
 type pendingPiece struct {
 	end int // in pending.out
 	needs
-	granted *waiter // whose grant it is, if it can be taken back
+	granted *parkedCall // whose grant it is, if it can be taken back
 }
 
 // needs is what output has to wait for: a position of the log, and one of the history that replicas have to
@@ -305,7 +305,7 @@ func (o *pending) bytes() int { return len(o.out) - o.from }
 
 // layAside keeps output until what it has to wait for is safe, behind what is pending already. Only the owner
 // calls it.
-func (o *pending) layAside(out []byte, granted *waiter, n needs) {
+func (o *pending) layAside(out []byte, granted *parkedCall, n needs) {
 	if last := len(o.marks) - 1; last >= 0 {
 		n.log, n.replicas = max(n.log, o.marks[last].log), max(n.replicas, o.marks[last].replicas)
 	}
@@ -327,7 +327,7 @@ func (o *pending) drop() []grant {
 
 // grant is an answer that can be taken back.
 type grant struct {
-	waiter *waiter
+	waiter *parkedCall
 	end    int64 // what session.sent was when the answer had been sent
 }
 

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 
 	"lockserver/commands"
@@ -106,8 +107,18 @@ func (ex *executor) frozen() bool {
 	return ok && c.Frozen()
 }
 
-// countFaulty is count where there are faults: what strikes the command is done.
-func (ex *executor) countFaulty(s *session, row *commands.Row, argv [][]byte) error {
+// faultHook is the hook by which faults strike.
+type faultHook struct {
+	executor *executor
+	struck   map[*parkedCall]testmode.Fault // what becomes of the replies of calls that wait
+}
+
+// run implements hook: the fault that strikes the command is done.
+func (h *faultHook) run(s *session, row *commands.Row, argv [][]byte) error {
+	ex := h.executor
+	if !ex.faults.Some() {
+		return ex.count(s, row, argv)
+	}
 	call := testmode.Call{Command: row.FullName(), Client: s.id, Keys: func() (keys [][]byte) {
 		refs, _ := ex.table.KeyRefs(row, argv, nil)
 		for _, ref := range refs {
@@ -131,7 +142,8 @@ func (ex *executor) countFaulty(s *session, row *commands.Row, argv [][]byte) er
 	mark := s.out.Mark()
 	err := ex.count(s, row, argv)
 	if s.waiter != nil {
-		s.waiter.extras().fault = &f
+		maps.DeleteFunc(h.struck, func(w *parkedCall, _ testmode.Fault) bool { return w.session.waiter != w }) // its client has gone
+		h.struck[s.waiter] = f
 		return err
 	}
 	switch f.Kind {
@@ -159,10 +171,14 @@ func (ex *executor) delayReply(c *commands.Ctx, mark int, delayMS int64) error {
 		TimedOut: func(c *commands.Ctx) { c.Out.Raw(late) }})
 }
 
-// strike does to the reply of a command that has waited, which begins at mark, what its fault says. What
-// has waited is not delayed any more.
-func (w *waiter) strike(mark int) {
-	switch w.extra.fault.Kind {
+// answered implements hook. What has waited is not delayed any more.
+func (h *faultHook) answered(w *parkedCall, mark int) {
+	f, ok := h.struck[w]
+	if !ok {
+		return
+	}
+	delete(h.struck, w)
+	switch f.Kind {
 	case testmode.DropAfter:
 		w.session.out.Rollback(mark)
 		w.session.closing = true

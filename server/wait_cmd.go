@@ -142,18 +142,18 @@ func (s *session) await(c *commands.Ctx, deadlineMS int64, done func() bool, rep
 
 // syncWaiters are those who wait in WAIT and WAITAOF for what they wrote to be with replicas, and on disk.
 type syncWaiters struct {
-	waiters map[*waiter]struct{}
+	waiters map[*parkedCall]struct{}
 	count   atomic.Int64 // how many they are, for who does not have the executor
 }
 
 // enter makes one who waits try again whenever the log has been synced, or a replica has told how far it is.
-func (sw *syncWaiters) enter(w *waiter) {
+func (sw *syncWaiters) enter(w *parkedCall) {
 	sw.waiters[w] = struct{}{}
 	sw.count.Store(int64(len(sw.waiters)))
 }
 
 // forget is told that a wait is over, however it ended.
-func (sw *syncWaiters) forget(w *waiter) {
+func (sw *syncWaiters) forget(w *parkedCall) {
 	delete(sw.waiters, w)
 	sw.count.Store(int64(len(sw.waiters)))
 }

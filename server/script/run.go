@@ -89,7 +89,7 @@ func (e *Engine) begin(c *commands.Ctx, inv invocation) (*execution, error) {
 	caller := &e.caller
 	caller.out = resp.Writer{Buf: caller.out.Buf[:0], Proto: 2}
 	inner := &caller.ctx
-	inner.Table, inner.Rand, inner.Session, inner.Host, inner.Settings = c.Table, c.Rand, c.Session, c.Host, c.Settings
+	inner.Table, inner.Rand, inner.Session, inner.Host, inner.Queues, inner.Settings = c.Table, c.Rand, c.Session, c.Host, c.Queues, c.Settings
 	inner.Out, inner.MayBlock, inner.FromScript = &caller.out, false, true
 	e.running = run
 	return run, nil

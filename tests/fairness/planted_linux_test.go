@@ -14,14 +14,16 @@ var faults = []struct {
 	tests []string
 }{
 	{plant.New("the newest waiter is first",
-		plant.Insert("serve-queue", `if q.first != nil && q.first != q.last && ex.try(q.last.waiter) {
-		return
+		plant.Insert("serve-queue", `if q.first != nil && q.first != q.last {
+		if done, _ := qs.try(q.last.waiter); done {
+			return
+		}
 	}`), plant.And("first-in-line", "false")),
 		[]string{"TestHundredWaitersGetItInOrder", "TestOrderOfThoseWhoStay"}},
 	{plant.New("all are woken and asked to try again", plant.Insert("waiter-served", `for next != nil {
 		other := next.waiter
 		next = next.next
-		ex.timeOut(other)
+		other.call.Refuse(Cycle{{Waiter: other}})
 	}`)), []string{"TestReleaseWakesOneOfAThousand"}},
 	{plant.New("the next holder is told in a later turn", plant.And("same-loop", "false")),
 		[]string{"TestNextHolderIsToldInTheSameTurn"}},

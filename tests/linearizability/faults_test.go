@@ -13,13 +13,13 @@ var faults = []plant.Fault{
 	plant.New("UNLOCK ignores TOKEN", plant.Insert("unlock-token", `token = 0`)),
 	plant.New("UNLOCK forgets re-entry", plant.And("release-hold", "false")),
 	plant.New("LOCK.FORCE does nothing", plant.Omit("lock-force")),
-	plant.New("two waiters are woken", plant.Insert("waiter-served", `if next != nil && next.waiter.row.Name == "lock" {
-		second := next.waiter
-		next = next.next
-		ex.answer(second, func(c *commands.Ctx) error {
+	plant.New("two waiters are woken", plant.Insert("call-tries", `l, err := commands.FindLock(ex.store.DB(w.DB()), []byte(w.First().Key()))
+	if w.row.Name == "lock" && err == nil && l.Holds > 0 && string(l.Owner) != w.Owner() {
+		ex.answer(w, func(c *commands.Ctx) error {
 			c.Out.Int(c.Host.NextToken(0))
 			return nil
 		})
+		return true, false
 	}`)),
 	plant.New("a release wakes nobody", plant.And("wake-queue", "false")),
 	plant.New("a waiter is told nil and has the lock", plant.Insert("lock-try", `mark := c.Out.Mark()

@@ -19,7 +19,7 @@ var faults = []plant.Fault{
 	plant.New("HTTP ends what was granted before it untold", plant.Insert("refuse-http", `s.out.Rollback(0)
 	s.closing = true
 	return`)),
-	plant.New("a waiter's database is its client's", plant.Insert("waiter-context", `if q := w.place.queue; q != nil {
-		c.DB = ex.store.DB((w.db.ID() + q.db().ID() + 1) % 3)
+	plant.New("a waiter's database is its client's", plant.Insert("waiter-context", `if w.First() != nil {
+		c.DB = ex.store.DB((2*w.DB() + 1) % 3)
 	}`)),
 }

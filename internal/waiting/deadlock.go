@@ -1,0 +1,400 @@
+package waiting
+
+import "slices"
+
+// A deadlock is a set of owners that wait for each other, so that none of them can ever go on. An owner is a
+// name: whatever calls use it hold and wait together. It can go on when each of its waiters can. A waiter can
+// go when at each of its keys
+//
+//   - there are as many units as it lacks, not counting those that are held by owners that cannot go on; and
+//   - each strict waiter before it can go first, and leaves enough units: all that it takes, unless its owner
+//     can go on, which releases them.
+//
+// An owner need not queue for a lock that it holds, if the wait is reentrant. If it has several such waiters
+// in one queue, only the first one queues: the others can go when that one has gone. Whether they then come
+// before those that stand between them is left open. A deadlock that depends on it is found when it is there.
+//
+// So for locks that are held exclusively a deadlock is a cycle of owners. For semaphores it need not be: a
+// holder that is stuck does no harm where the permits of the others are enough. The search is in two steps:
+//
+//  1. Follow the owners that a waiter may have to wait for, from owner to owner, back to where it began.
+//     Where nobody that is met waits, which is nearly always, that is all. A cycle is a deadlock if each
+//     owner in it blocks the one before it alone, by the units that it has or asks for.
+//  2. If there are only cycles in which that is not sure, find out which of the owners that were met can go
+//     on: assume that none can, and take out the ones that can until nothing changes. Those that are left
+//     are stuck. If the target is among them the shortest cycle through stuck owners is shown.
+//
+// In all, a search looks at no more than SearchLimit places. A larger deadlock is not found, and ends with
+// the deadline of a wait or with a lease.
+
+// SearchLimit bounds the places that one search looks at: about a millisecond.
+const SearchLimit = 10_000
+
+// Link is a part of a cycle: a waiter, and the key at which it waits for the owner of the next link's waiter.
+type Link struct {
+	Waiter *Waiter
+	Key    string
+}
+
+// Cycle is owners that wait for each other, beginning with the one whose wait began last. The last link waits
+// for the first.
+type Cycle []Link
+
+// search looks for a deadlock with one owner in it.
+type search struct {
+	qs      *Queues
+	target  *Owner
+	reached map[*Owner]edge
+	todo    []*Owner
+	looked  int
+	show    bool // only what is stuck is followed
+	unsure  bool // an owner was met that does not block alone
+	// stuck are the waiters that cannot go, and stuckOf how many of them an owner has, in the steps that
+	// need it.
+	stuck   map[*Waiter]bool
+	stuckOf map[*Owner]int
+}
+
+// edge is how an owner was reached.
+type edge struct {
+	link  Link
+	alone bool // the owner that was reached blocks the link's waiter alone
+}
+
+// Deadlock returns the cycle that a waiter closes, which has just entered; nil: it closes none.
+func (qs *Queues) Deadlock(w *Waiter) Cycle {
+	if w.owner == nil {
+		return nil
+	}
+	cycle, _ := qs.find(w.owner, w)
+	return cycle
+}
+
+// refuseOne looks for a deadlock among the suspects and refuses the youngest wait of it. True: there was one.
+// The waiters behind it have their turn before it is called again.
+func (qs *Queues) refuseOne(looked *int) bool {
+	for len(qs.suspects) > 0 && *looked < SearchLimit {
+		last := len(qs.suspects) - 1
+		o := qs.suspects[last]
+		cycle, n := qs.find(o, nil)
+		*looked += 1 + n
+		if cycle != nil {
+			cycle[0].Waiter.call.Refuse(cycle)
+			return true // the suspect may be in another one
+		}
+		qs.suspects[last], qs.suspects = nil, qs.suspects[:last]
+		o.suspected = false
+	}
+	return false
+}
+
+// find looks for a deadlock with an owner in it: see run. looked is the number of places that were looked at.
+func (qs *Queues) find(target *Owner, from *Waiter) (c Cycle, looked int) {
+	s := &qs.search // a new one would cost each wait an allocation
+	*s = search{qs: qs, target: target}
+	c, looked = s.run(from), s.looked
+	*s = search{}
+	return c, looked
+}
+
+// run is the search from one waiter of the target, or, if that is nil, from all of them.
+func (s *search) run(from *Waiter) Cycle {
+	if cycle := s.walk(from); cycle != nil || !s.unsure || s.looked > SearchLimit {
+		return cycle
+	}
+	if _, cyclic := s.reached[s.target]; !cyclic {
+		return nil
+	}
+	if !s.reduce(from) {
+		return nil
+	}
+	s.show, s.reached, s.todo = true, nil, nil
+	return s.walk(from)
+}
+
+// walk follows owners until the target is reached for sure, and returns the way. Those that were reached
+// first are followed first, so it is a shortest one.
+func (s *search) walk(from *Waiter) Cycle {
+	if from != nil {
+		if s.follow(from) {
+			return s.cycle()
+		}
+	} else if s.walkOwner(s.target) {
+		return s.cycle()
+	}
+	for len(s.todo) > 0 && s.looked < SearchLimit {
+		o := s.todo[0]
+		s.todo = s.todo[1:]
+		if s.walkOwner(o) {
+			return s.cycle()
+		}
+	}
+	return nil
+}
+
+func (s *search) walkOwner(o *Owner) (end bool) {
+	for w := o.first; w != nil && s.looked < SearchLimit; w = w.Younger() {
+		if (!s.show || s.stuck[w]) && s.follow(w) {
+			return true
+		}
+	}
+	return false
+}
+
+// follow goes to every owner that a waiter may have to wait for. True: the search is over.
+func (s *search) follow(w *Waiter) bool {
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		if s.looked++; s.looked > SearchLimit {
+			return false
+		}
+		l := s.qs.locks.Find(int(w.db), pl.key)
+		if l.Holders > 0 {
+			pl.queue.several = true
+			end, queues := s.followHolders(w, pl, &l)
+			if end {
+				return true
+			}
+			if !queues {
+				continue
+			}
+		} else if w.reentrant && l.Owner != nil && string(l.Owner) == w.name {
+			pl.queue.setHolder(w.name)
+			continue
+		} else if o := s.qs.holderOf(&l); o != nil && s.reach(o, w, pl, true) {
+			return true
+		}
+		if pl.queue.branches() != nil && s.followBefore(w, pl, &l) {
+			return true
+		}
+	}
+	return false
+}
+
+// lacks is how many units of a lock with several holders a waiter lacks, and how many its owner holds.
+func (s *search) lacks(w *Waiter, pl *Place) (lacking, held int32) {
+	held = s.qs.locks.Held(int(w.db), pl.key, w.name)
+	if w.reentrant {
+		return max(0, w.units-held), held
+	}
+	return w.units, held
+}
+
+// followHolders goes to the holders of a lock with several ones. queues: the waiter also waits for those that
+// stand before it.
+func (s *search) followHolders(w *Waiter, pl *Place, l *Lock) (end, queues bool) {
+	lacking, held := s.lacks(w, pl)
+	if lacking == 0 {
+		return false, false
+	}
+	s.qs.eachWaitingHolder(pl.queue, l, func(o *Owner, units int32) bool {
+		s.looked++
+		if o != w.owner {
+			end = s.reach(o, w, pl, l.Limit-held-units < lacking)
+		} else if !w.reentrant { // w, or one that stands before it, may lack what only w's owner can release
+			end = s.reach(o, w, pl, l.Limit-held < lacking)
+		}
+		return !end && s.looked < SearchLimit
+	})
+	return end, held == 0 || !w.reentrant
+}
+
+// followBefore goes to the owners that stand before a waiter. Only branching ones matter: see branch.
+func (s *search) followBefore(w *Waiter, pl *Place, l *Lock) (end bool) {
+	limit := l.Limit
+	if l.Holders == 0 {
+		limit = All
+	}
+	first := s.firstIn(pl.queue, w)
+	for b := pl.queue.branches(); b != nil && s.looked < SearchLimit; b = b.next {
+		s.looked++
+		if other := b.place.waiter; other.number < first.number && s.reach(other.owner, w, pl, limit-other.units < w.units) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstIn returns the waiter of an owner that came first of those in a queue, if one of them is enough.
+func (s *search) firstIn(q *Queue, w *Waiter) *Waiter {
+	if !w.reentrant {
+		return w
+	}
+	for other := w.owner.first; other != w; other = other.Younger() {
+		if s.looked++; s.looked > SearchLimit || other.standsIn(q) {
+			return other
+		}
+	}
+	return w
+}
+
+// reach records that a waiter may have to wait for an owner at a place. alone: that owner blocks it alone.
+// True: the search is over.
+func (s *search) reach(o *Owner, w *Waiter, pl *Place, alone bool) bool {
+	if s.show && s.stuckOf[o] == 0 {
+		return false
+	}
+	if s.unsure = s.unsure || !alone; s.show {
+		alone = true
+	}
+	if _, known := s.reached[o]; known {
+		return false
+	}
+	if s.reached == nil {
+		s.reached = make(map[*Owner]edge)
+	}
+	s.reached[o] = edge{Link{w, pl.key}, alone}
+	s.todo = append(s.todo, o)
+	return o == s.target && s.sure()
+}
+
+// sure reports whether each owner on the way to the target blocks the one before it alone.
+func (s *search) sure() bool {
+	for o := s.target; ; {
+		e := s.reached[o]
+		if !e.alone {
+			return false
+		}
+		if o = e.link.Waiter.owner; o == s.target {
+			return true
+		}
+	}
+}
+
+// cycle is how the target was reached, beginning with the youngest waiter on the way.
+func (s *search) cycle() (c Cycle) {
+	youngest := 0
+	for o := s.target; ; {
+		l := s.reached[o].link
+		c = append(c, l)
+		if l.Waiter.number > c[youngest].Waiter.number {
+			youngest = len(c) - 1
+		}
+		if o = l.Waiter.owner; o == s.target {
+			break
+		}
+	}
+	slices.Reverse(c)
+	youngest = len(c) - 1 - youngest
+	return slices.Concat(c[youngest:], c[:youngest])
+}
+
+// reduce finds the waiters that can never go, of all owners that were reached. It reports whether one of the
+// target's is among them: from, if that is not nil.
+func (s *search) reduce(from *Waiter) bool {
+	s.stuck, s.stuckOf = make(map[*Waiter]bool), make(map[*Owner]int)
+	for o := range s.reached {
+		for w := o.first; w != nil; w = w.Younger() {
+			s.stuck[w] = true
+			s.stuckOf[o]++
+		}
+	}
+	for s.takeOut() {
+		if s.looked > SearchLimit {
+			return false
+		}
+	}
+	return from != nil && s.stuck[from] || from == nil && s.stuckOf[s.target] > 0
+}
+
+// takeOut takes the waiters out of stuck that can go, and reports whether there were any.
+func (s *search) takeOut() (any bool) {
+	for w := range s.stuck {
+		if s.canGo(w) {
+			delete(s.stuck, w)
+			s.stuckOf[w.owner]--
+			any = true
+		}
+		if s.looked > SearchLimit {
+			break
+		}
+	}
+	return any
+}
+
+// canGo reports whether a waiter can go when all those have gone, and have released what they can, that are
+// not stuck.
+func (s *search) canGo(w *Waiter) bool {
+	for pl := w.First(); pl != nil; pl = pl.Sibling() {
+		if !s.canGoAt(w, pl) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *search) canGoAt(w *Waiter, pl *Place) bool {
+	s.looked++
+	l := s.qs.locks.Find(int(w.db), pl.key)
+	free, lacking, held := int64(All), w.units, int32(0)
+	switch {
+	case l.Holders > 0:
+		if lacking, held = s.lacks(w, pl); lacking == 0 {
+			return true
+		}
+		free = int64(l.Limit) - int64(held)
+		s.qs.eachWaitingHolder(pl.queue, &l, func(o *Owner, units int32) bool {
+			s.looked++
+			if o != w.owner && s.stuckOf[o] > 0 {
+				free -= int64(units)
+			}
+			return true
+		})
+	case l.Owner == nil:
+	case w.reentrant && string(l.Owner) == w.name:
+		return true
+	default:
+		if o := s.qs.holderOf(&l); o != nil && s.stuckOf[o] > 0 {
+			return false
+		}
+	}
+	if w.reentrant && held > 0 { // it need not queue
+		return free >= int64(lacking)
+	}
+	return s.queueMoves(w, pl, &l, free, lacking)
+}
+
+// queueMoves is canGoAt for a waiter that queues for what it lacks, where so many units are free or will be.
+func (s *search) queueMoves(w *Waiter, pl *Place, l *Lock, free int64, lacking int32) bool {
+	first := s.firstIn(pl.queue, w)
+	at := pl.queue.first
+	for ; at.waiter != first; at = at.next {
+		s.looked++
+		other := at.waiter
+		if other.owner == nil || !other.strict {
+			continue
+		}
+		queues, taken := s.wouldTake(pl.queue, l, other)
+		if s.stuck[other] || queues && free < int64(taken) {
+			return false
+		}
+		if s.stuckOf[other.owner] > 0 {
+			free -= int64(taken)
+		}
+	}
+	if first == w {
+		return free >= int64(lacking)
+	}
+	// When the first one has gone, w need not queue.
+	free, lacking = free-int64(first.units), max(0, w.units-first.units)
+	return !s.stuck[first] && free >= int64(lacking)
+}
+
+// wouldTake is how many units a waiter takes when it goes, beside those that its owner has by then. queues:
+// it queues for them.
+func (s *search) wouldTake(q *Queue, l *Lock, w *Waiter) (queues bool, units int32) {
+	if !w.reentrant {
+		return true, w.units
+	}
+	if l.Owner != nil && string(l.Owner) == w.name {
+		return false, 0
+	}
+	if l.Holders > 0 {
+		if held := s.qs.locks.Held(int(w.db), q.key(), w.name); held > 0 {
+			return false, max(0, w.units-held)
+		}
+	}
+	if first := s.firstIn(q, w); first != w {
+		return false, max(0, w.units-first.units)
+	}
+	return true, w.units
+}

@@ -1,0 +1,36 @@
+// Package waiting decides who waits for what, whose turn it is, and which waits can never end. It is the core
+// of every command that waits: locks, semaphores, lists, streams.
+//
+// It owns the queues of the keys, the places in them, the owners of the waits, and the search for deadlocks.
+// It must not know sessions, connections, commands, the clock or the data. What waits is a Call. Who holds a
+// lock is asked through Locks, a struct of functions.
+//
+// The words:
+//
+//   - A Waiter is one wait. It has a place in the queue of each of its keys, enters all of them in one moment
+//     and leaves all of them in one moment.
+//   - An owner is a name on whose behalf somebody waits for locks. It may have several waiters, of several
+//     connections or of none. Only waiters with an owner take part in the search for deadlocks.
+//   - A lock has a number of units. An exclusive hold takes all of them, a shared hold one, and a semaphore's
+//     holder as many as it has permits. There is no other difference between these for this package.
+//   - A queue is ready when its key has changed. Serve lets its waiters try, the oldest first.
+//
+// The protocol:
+//
+//   - Enter puts a waiter at the end of its queues. If it has an owner, the caller asks Deadlock for the
+//     cycle that the wait closes, and refuses the wait with Leave.
+//   - Changed makes a queue ready. At the end of each unit the caller calls Serve until there is no more to
+//     do.
+//   - Serve calls Call.Try for each waiter whose turn it is. A call that can go takes what it waited for,
+//     calls Leave with granted set, and reports that it is done.
+//   - Of the strict waiters of a queue those behind the first that cannot go do not try: nobody overtakes.
+//   - Awaited tells a call that does not wait whether somebody stands before it.
+//
+// A deadlock is a set of owners of which none can go on, whatever the others do: see deadlock.go.
+//
+// To add a command that waits: implement Call, fill a Request, call Enter. A new kind of lock also needs its
+// case in the functions of Locks, which say how many units there are and who has how many.
+//
+// The scripts in testdata show the protocol step by step. TestHistories compares it with a model that looks
+// at everything.
+package waiting

@@ -1,0 +1,317 @@
+package waiting
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"lockserver/internal/testkit"
+)
+
+// history is a random history of a table, and what a model that looks at everything says of it.
+type history struct {
+	*testing.T
+	table   *table
+	random  *rand.Rand
+	log     []string
+	refused int // waits that had begun
+	cycles  int // waits that would have closed one
+}
+
+// future is what a history can still become: who holds what, and which calls are left.
+type future struct {
+	*table
+	left []*call
+}
+
+func (f *future) clone() *future {
+	keys := make(map[string]*value, len(f.keys))
+	for key, v := range f.keys {
+		copied := &value{limit: v.limit, holds: make(map[string]*hold, len(v.holds))}
+		for owner, has := range v.holds {
+			own := *has
+			copied.holds[owner] = &own
+		}
+		keys[key] = copied
+	}
+	return &future{&table{keys: keys, qs: f.qs}, slices.Clone(f.left)}
+}
+
+// waits reports whether an owner has a call that is left.
+func (f *future) waits(owner string) bool {
+	return slices.ContainsFunc(f.left, func(c *call) bool { return c.owner == owner })
+}
+
+// play lets everybody go who can. Owners that do not wait release what they have, and a call goes whose owner
+// waits for nothing else: that harms nobody. The other calls that can go are tried in every order. gone is
+// told who goes.
+func (f *future) play(gone map[*call]bool, seen map[string]bool) {
+	for again := true; again; {
+		again = false
+		for _, v := range f.keys {
+			maps.DeleteFunc(v.holds, func(owner string, _ *hold) bool { return !f.waits(owner) })
+		}
+		for i, c := range f.left {
+			if !f.canGo(i) {
+				continue
+			}
+			gone[c] = true
+			if rest := slices.Delete(slices.Clone(f.left), i, i+1); !(&future{left: rest}).waits(c.owner) {
+				f.give(c)
+				f.left, again = rest, true
+				break
+			}
+		}
+	}
+	if state := fmt.Sprint(f.table, len(f.left)); !seen[state] {
+		seen[state] = true
+		for i, c := range f.left {
+			if f.canGo(i) {
+				next := f.clone()
+				next.give(c)
+				next.left = slices.Delete(next.left, i, i+1)
+				next.play(gone, seen)
+			}
+		}
+	}
+}
+
+func (f *future) canGo(i int) bool { return canGo(f.table, f.left[i], f.left[:i]) }
+
+// stuck returns the calls for locks that can never go, whatever happens.
+func (h *history) stuck(calls []*call) []*call {
+	all := &future{h.table, slices.DeleteFunc(slices.Clone(calls), func(c *call) bool { return c.owner == "" })}
+	f := all.clone()
+	f.qs = New(1, Locks{})
+	gone := map[*call]bool{}
+	f.play(gone, map[string]bool{})
+	return slices.DeleteFunc(all.left, func(c *call) bool { return gone[c] })
+}
+
+// canGo reports whether a call that stands behind others can have what it waits for.
+func canGo(t *table, c *call, before []*call) bool {
+	for _, key := range c.keys {
+		ok, ahead := t.at(key).admits(c)
+		queues := slices.ContainsFunc(before, func(b *call) bool { return b.owner != "" && slices.Contains(b.keys, key) })
+		if !ok || !ahead && queues {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *history) describe(c *call) string {
+	return fmt.Sprintf("%s(%s %v shared=%v permits=%d)", c.name, c.owner, c.keys, c.shared, c.permits)
+}
+
+func (h *history) fail(format string, args ...any) {
+	h.Helper()
+	for _, line := range h.log {
+		h.Log(line)
+	}
+	h.Log("\n" + h.table.String())
+	h.Fatalf(format, args...)
+}
+
+// wait lets a new call wait, and requires that it is refused if, and only if, it could never go.
+func (h *history) wait(c *call) {
+	t := h.table
+	got := t.begin(c)
+	h.log = append(h.log, h.describe(c)+": "+got)
+	if got == "granted" {
+		return
+	}
+	calls := t.calls
+	refused := got != "waits"
+	if refused {
+		calls = append(slices.Clone(calls), c)
+	}
+	left := h.stuck(calls)
+	if !refused && h.open() {
+		return
+	}
+	if refused != (len(left) > 0) || refused && !slices.Contains(left, c) {
+		for _, c := range calls {
+			h.log = append(h.log, h.describe(c))
+		}
+		h.log = append(h.log, "stuck:")
+		for _, c := range left {
+			h.log = append(h.log, h.describe(c))
+		}
+		h.fail("refused: %v, and %d could never go", refused, len(left))
+	}
+	if refused {
+		h.cycles++
+	}
+}
+
+// settle serves the waiters. Then nobody waits who could go, and nobody who could never go.
+func (h *history) settle() {
+	h.log = append(h.log, h.table.endUnit()...)
+	h.table.check(h.fail)
+	for i, c := range h.table.calls {
+		if c.owner == "" {
+			for _, key := range c.keys {
+				if h.table.at(key).elements > 0 {
+					h.fail("%s waits, and there is an element", h.describe(c))
+				}
+			}
+		} else if canGo(h.table, c, h.table.calls[:i]) {
+			h.fail("%s waits and could go", h.describe(c))
+		}
+	}
+	if left := h.stuck(h.table.calls); len(left) > 0 && !h.open() {
+		h.fail("%s and %d others can never go", h.describe(left[0]), len(left)-1)
+	}
+}
+
+func (h *history) pick(names string, n int) string { return fmt.Sprint(names, h.random.IntN(n)) }
+
+// open reports whether a waiting owner has, or waits for, a lock shared that it also waits for exclusively.
+// What becomes of it depends on who comes first of those that may share it meanwhile. If that leads into a
+// deadlock it is refused then.
+func (h *history) open() bool {
+	for _, c := range h.table.calls {
+		for _, key := range c.keys {
+			if has := h.table.at(key).holds[c.owner]; c.owner == "" || c.shared || c.permits > 0 {
+				continue
+			} else if has != nil && has.exclusive == 0 {
+				return true
+			}
+			if slices.ContainsFunc(h.table.calls, func(other *call) bool {
+				return other.owner == c.owner && other.shared && slices.Contains(other.keys, key)
+			}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// drain lets every owner that does not wait release what it has, until nothing changes: then nobody waits.
+func (h *history) drain() {
+	t := h.table
+	for again := true; again; {
+		again = false
+		for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+			for _, owner := range slices.Sorted(maps.Keys(t.at(key).holds)) {
+				if (&future{left: t.calls}).waits(owner) {
+					continue
+				}
+				again = true
+				delete(t.at(key).holds, owner)
+				h.log = append(h.log, fmt.Sprintf("drain %s of %s", key, owner))
+				t.qs.Changed(0, []byte(key))
+				h.settle()
+			}
+		}
+	}
+	for _, c := range t.calls {
+		if c.owner != "" {
+			h.fail("%s waits for ever", h.describe(c))
+		}
+	}
+}
+
+// step does one thing, or in one unit a few.
+func (h *history) step(owners, number int, semaphores bool) {
+	t := h.table
+	kinds := 12
+	if !semaphores {
+		kinds = 9
+	}
+	switch what := h.random.IntN(20); {
+	case what < 9:
+		c := &call{name: fmt.Sprint("w", number), owner: h.pick("o", owners)}
+		switch kind := h.random.IntN(kinds); {
+		case kind == 0:
+			c.owner, c.keys = "", []string{h.pick("l", 2), h.pick("l", 2)}
+		case kind < 9:
+			for range 1 + h.random.IntN(3)/2 + h.random.IntN(4)/3 {
+				c.keys = append(c.keys, h.pick("k", 4))
+			}
+			c.shared = h.random.IntN(2) == 0
+		default:
+			c.keys = []string{h.pick("s", 2)}
+			t.at(c.keys[0]).limit = 4
+			c.permits = 1 + int32(h.random.IntN(4))
+		}
+		h.wait(c)
+	case what < 16:
+		for range 1 + h.random.IntN(2) {
+			key := h.pick("k", 4)
+			if semaphores && h.random.IntN(3) == 0 {
+				key = h.pick("s", 2)
+			}
+			if holders := slices.Sorted(maps.Keys(t.at(key).holds)); len(holders) > 0 {
+				owner := holders[h.random.IntN(len(holders))]
+				permits := t.at(key).holds[owner].permits
+				if permits > 0 {
+					permits = 1 + int32(h.random.IntN(int(permits)))
+				}
+				shared := t.at(key).holds[owner].shared > 0 && h.random.IntN(2) == 0
+				h.log = append(h.log, fmt.Sprintf("release %s by %s shared=%v permits=%d", key, owner, shared, permits))
+				t.release(key, owner, shared, permits)
+			}
+		}
+	case what < 17:
+		key := h.pick("l", 2)
+		h.log = append(h.log, "push "+key)
+		t.at(key).elements++
+		t.qs.Changed(0, []byte(key))
+	case what < 18:
+		key, v := h.pick("k", 4), &value{holds: map[string]*hold{}}
+		for range h.random.IntN(3) {
+			v.holds[h.pick("o", owners)] = &hold{shared: 1}
+		}
+		if len(v.holds) < 2 && h.random.IntN(2) == 0 {
+			for _, has := range v.holds {
+				*has = hold{exclusive: 1}
+			}
+		}
+		h.log = append(h.log, fmt.Sprintf("%s is given to %v", key, slices.Sorted(maps.Keys(v.holds))))
+		t.keys[key] = v
+		t.qs.Changed(0, []byte(key))
+	case len(t.calls) > 0:
+		c := t.calls[h.random.IntN(len(t.calls))]
+		h.log = append(h.log, c.name+" leaves")
+		c.end(false)
+	}
+	h.settle()
+}
+
+// TestHistories: in random histories of locks, shared locks, semaphores and lists every refusal is a real
+// deadlock, every deadlock is refused, whoever can go goes, and in the end nobody waits for ever.
+func TestHistories(t *testing.T) {
+	seed := testkit.Seed(t)
+	var sum history
+	for round := range testkit.Steps(100, 2000) {
+		h := &history{T: t, table: newTable(), random: rand.New(rand.NewPCG(seed, uint64(round)))}
+		h.table.refused = func(c *call) {
+			h.refused++
+			if !slices.Contains(h.stuck(h.table.calls), c) {
+				h.fail("%s is refused and could go", h.describe(c))
+			}
+		}
+		owners, semaphores := 3+h.random.IntN(4), round%2 == 1
+		for step := range 150 {
+			h.step(owners, step, semaphores)
+		}
+		h.drain()
+		for len(h.table.calls) > 0 {
+			h.table.calls[0].end(false)
+		}
+		h.settle()
+		require.Zero(t, h.table.qs.LenOwners())
+		require.Zero(t, h.table.qs.LenQueues())
+		sum.refused += h.refused
+		sum.cycles += h.cycles
+	}
+	t.Logf("%d waits would have closed a cycle, and %d were refused later", sum.cycles, sum.refused)
+	require.Positive(t, sum.cycles)
+	require.Positive(t, sum.refused)
+}

@@ -1,0 +1,215 @@
+package waiting
+
+// Serve lets the waiters of one ready queue try. If none is ready, it looks for deadlocks among the suspects,
+// and refuses the youngest wait of one. more: the caller is to call it again. looked bounds how much one unit
+// searches: the caller sets it to 0 at the beginning.
+func (qs *Queues) Serve(looked *int) (more bool) {
+	if qs.served == len(qs.ready) {
+		qs.ready, qs.served = qs.ready[:0], 0
+		return qs.refuseOne(looked) || len(qs.ready) > 0 // to ask about a lock may have ended its lease
+	}
+	q := qs.ready[qs.served]
+	qs.ready[qs.served] = nil
+	qs.served++
+	q.ready = false
+	if qs.served == len(qs.ready) {
+		qs.ready, qs.served = qs.ready[:0], 0
+	}
+	qs.serveQueue(q)
+	return true
+}
+
+// unknownKind stands for the kind of a value that was not looked at since it may have changed.
+const unknownKind = -1
+
+// serveQueue lets the waiters of one key try, the oldest first. Of the strict ones those try up to the first
+// that cannot go, and then the waiters of owners that hold the lock by now.
+func (qs *Queues) serveQueue(q *Queue) {
+	// plant:serve-queue
+	var head *Waiter // the strict waiter that could not go
+	kind := unknownKind
+	for pl := q.first; pl != nil; {
+		w, next := pl.waiter, pl.next
+		if w.kind != 0 {
+			if kind == unknownKind {
+				kind = int(qs.locks.Kind(int(w.db), pl.key))
+			}
+			if kind != int(w.kind) { // another key of its may be ready, and then has its own turn
+				pl = next
+				continue
+			}
+		}
+		if head == nil || !w.strict {
+			done, stop := qs.try(w)
+			if done {
+				// plant:waiter-served
+				kind = unknownKind
+			} else if w.strict {
+				head = w
+			}
+			if stop { // perhaps one of those that are left is to leave
+				qs.MakeReady(q)
+				return
+			}
+		}
+		if head != nil && (next == nil || next.waiter.strict) {
+			break
+		}
+		pl = next
+	}
+	if head != nil && head.owner != nil {
+		qs.serveHolders(q, head)
+	}
+}
+
+// try lets a waiter try.
+func (qs *Queues) try(w *Waiter) (done, stop bool) {
+	qs.trying = w
+	done, stop = w.call.Try()
+	qs.trying = nil
+	return done, stop
+}
+
+// serveHolders is the end of serveQueue: an owner that holds the lock need not queue for it, if its wait is
+// reentrant. head has tried. The owners that the change of the lock may have brought into a deadlock become
+// suspects.
+func (qs *Queues) serveHolders(q *Queue, head *Waiter) {
+	l := qs.locks.Find(q.db(), q.key())
+	several := l.Holders > 0
+	if q.several || several {
+		qs.suspectBranches(q)
+	}
+	if q.several = several; several {
+		var holders []*Owner
+		qs.eachWaitingHolder(q, &l, func(o *Owner, _ int32) bool {
+			qs.suspect(o)
+			holders = append(holders, o)
+			return true
+		})
+		for _, o := range holders {
+			if !qs.serveOwner(q, head, o) {
+				return
+			}
+		}
+		return
+	}
+	same, o := q.holder() == string(l.Owner), qs.holderOf(&l)
+	if o == nil || qs.serveOwner(q, head, o) {
+		qs.suspectHolder(q, same, o)
+	}
+}
+
+// serveOwner lets the reentrant waiters of an owner in a queue try, but for its head. False: they were
+// stopped, and it is to be done again.
+func (qs *Queues) serveOwner(q *Queue, head *Waiter, o *Owner) bool {
+	for w := o.first; w != nil; {
+		next := w.Younger()
+		if w != head && w.reentrant && w.standsIn(q) {
+			if _, stop := qs.try(w); stop {
+				qs.MakeReady(q)
+				return false
+			}
+		}
+		w = next
+	}
+	return true
+}
+
+// holderOf returns the only holder of a lock, if it waits for something itself.
+func (qs *Queues) holderOf(l *Lock) *Owner {
+	if l.Owner == nil {
+		return nil
+	}
+	return qs.Owner(l.Owner)
+}
+
+// eachWaitingHolder visits the holders of a lock with several holders that wait for something themselves,
+// until visit returns false.
+func (qs *Queues) eachWaitingHolder(q *Queue, l *Lock, visit func(o *Owner, units int32) bool) {
+	db, key := q.db(), q.key()
+	if qs.owners.Len() >= l.Holders {
+		qs.locks.EachHolder(db, key, func(owner []byte, units int32) bool {
+			o := qs.Owner(owner)
+			return o == nil || visit(o, units)
+		})
+		return
+	}
+	qs.owners.Each(func(o *Owner) bool {
+		units := qs.locks.Held(db, key, o.first.name)
+		return units == 0 || visit(o, units)
+	})
+}
+
+// Suspects: no deadlock outlives the unit in which it arose. One that arises without a new wait leads through
+// a suspect, whose waiters are followed at the end of the unit:
+//
+//   - The lock has another holder, for whatever reason. Everybody in its queue waits for that one now.
+//   - The former holder has a waiter in the queue. It did not have to queue, and now waits for those before
+//     it.
+//   - A waiter left without its lock, and its owner has another one in the same queue, which counts now.
+//
+// Of a lock with several holders all that wait become suspects at each change, and all owners whose places in
+// its queue branch.
+
+// suspect makes an owner a suspect.
+func (qs *Queues) suspect(o *Owner) {
+	if o != nil && !o.suspected {
+		o.suspected = true
+		qs.suspects = append(qs.suspects, o)
+	}
+}
+
+// suspectHolder makes suspects of the owners that depend on who holds a lock. o is the holder, if it waits.
+// same: it is the holder that was recorded.
+func (qs *Queues) suspectHolder(q *Queue, same bool, o *Owner) {
+	if was := q.holder(); was != "" && !same {
+		qs.suspect(qs.Owner([]byte(was)))
+		q.extra.holder = ""
+	}
+	if o == nil {
+		return
+	}
+	qs.suspect(o)
+	for w := o.first; w != nil && q.holder() == ""; w = w.Younger() {
+		if w.standsIn(q) {
+			q.setHolder(w.name)
+		}
+	}
+}
+
+// suspectBranches makes suspects of the owners whose places in a queue branch.
+func (qs *Queues) suspectBranches(q *Queue) {
+	for b := q.branches(); b != nil; b = b.next {
+		qs.suspect(b.place.waiter.owner)
+	}
+}
+
+// leftBehind makes a suspect of the owner of a waiter that leaves without the lock, if a younger one of its
+// waiters stands in one of the same queues.
+func (qs *Queues) leftBehind(w *Waiter) {
+	for other, looked := w.Younger(), 0; other != nil && looked < SearchLimit; other = other.Younger() {
+		looked += other.Places()
+		for pl := w.First(); pl != nil; pl = pl.Sibling() {
+			if other.standsIn(pl.queue) {
+				qs.suspect(w.owner)
+				qs.MakeReady(pl.queue) // the end of the unit looks for deadlocks then
+				return
+			}
+		}
+	}
+}
+
+// Suspects is the number of suspects that are left: the last unit had no time for them. A later unit goes on
+// after GoOn.
+func (qs *Queues) Suspects() int { return len(qs.suspects) }
+
+// GoOn makes the end of this unit go on with the suspects that are left.
+func (qs *Queues) GoOn() {
+	for _, o := range qs.suspects {
+		if o.first != nil {
+			qs.MakeReady(o.first.place.queue)
+			return
+		}
+	}
+	qs.suspects = qs.suspects[:0] // none of them waits any more
+}

@@ -1,0 +1,352 @@
+package waiting
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// table is locks, semaphores and lists as simple as can be, with the queues in front of them. It stands for
+// the server: the calls that wait are its own.
+type table struct {
+	qs     *Queues
+	keys   map[string]*value
+	calls  []*call // those that wait, in the order in which they began
+	events []string
+	// refused is called before a wait is refused that had begun.
+	refused func(c *call)
+}
+
+// value is what is at a key.
+type value struct {
+	limit    int32 // of a semaphore; 0: it is none
+	holds    map[string]*hold
+	elements int // of a list
+}
+
+// hold is what an owner has of a lock.
+type hold struct{ exclusive, shared, permits int32 }
+
+func (h *hold) units() int32 {
+	switch {
+	case h == nil:
+		return 0
+	case h.exclusive > 0:
+		return All
+	case h.shared > 0:
+		return 1
+	}
+	return h.permits
+}
+
+// call is a command that can wait.
+type call struct {
+	Waiter
+	t       *table
+	name    string // of the wait
+	keys    []string
+	owner   string // empty: it waits for an element of a list
+	shared  bool
+	permits int32 // 0: it wants locks
+}
+
+func newTable() *table {
+	t := &table{keys: map[string]*value{}, refused: func(*call) {}}
+	t.qs = New(1, Locks{Find: t.find, Held: t.held, EachHolder: t.eachHolder, Kind: t.kind})
+	return t
+}
+
+func (t *table) at(key string) *value {
+	if t.keys[key] == nil {
+		t.keys[key] = &value{holds: map[string]*hold{}}
+	}
+	return t.keys[key]
+}
+
+// severally reports whether several owners can hold a lock.
+func (v *value) severally() bool {
+	for _, h := range v.holds {
+		if h.shared > 0 {
+			return true
+		}
+	}
+	return v.limit > 0
+}
+
+func (t *table) find(_ int, key string) (l Lock) {
+	v := t.at(key)
+	if !v.severally() {
+		for owner := range v.holds {
+			l.Owner = []byte(owner)
+		}
+		return l
+	}
+	l.Holders, l.Limit = len(v.holds), All
+	if v.limit > 0 {
+		l.Limit = v.limit
+	}
+	return l
+}
+
+func (t *table) held(_ int, key, owner string) int32 { return t.at(key).holds[owner].units() }
+
+func (t *table) eachHolder(_ int, key string, visit func(owner []byte, units int32) bool) {
+	v := t.at(key)
+	for _, owner := range slices.Sorted(maps.Keys(v.holds)) {
+		if !visit([]byte(owner), v.holds[owner].units()) {
+			return
+		}
+	}
+}
+
+// kindList is the kind of a list that has elements.
+const kindList = 1
+
+func (t *table) kind(_ int, key string) uint8 {
+	if t.at(key).elements > 0 {
+		return kindList
+	}
+	return 0
+}
+
+// admits reports whether a lock's units are there for a call, but for the queue; ahead: it need not queue.
+func (v *value) admits(c *call) (ok, ahead bool) {
+	if c.permits > 0 {
+		free := v.limit
+		for _, h := range v.holds {
+			free -= h.permits
+		}
+		return free >= c.permits, false
+	}
+	mine := v.holds[c.owner]
+	if mine != nil {
+		return mine.exclusive > 0 || c.shared || len(v.holds) == 1, true
+	}
+	if !c.shared {
+		return len(v.holds) == 0, false
+	}
+	for _, h := range v.holds {
+		if h.exclusive > 0 {
+			return false, false
+		}
+	}
+	return true, false
+}
+
+// take lets a call take what it wants, if that is possible now.
+func (t *table) take(c *call) bool {
+	if c.owner == "" {
+		for _, key := range c.keys {
+			if v := t.at(key); v.elements > 0 {
+				v.elements--
+				return true
+			}
+		}
+		return false
+	}
+	for _, key := range c.keys {
+		if ok, ahead := t.at(key).admits(c); !ok || !ahead && t.qs.Awaited(0, []byte(key)) {
+			return false
+		}
+	}
+	t.give(c)
+	return true
+}
+
+func (t *table) give(c *call) {
+	for _, key := range c.keys {
+		v := t.at(key)
+		h := v.holds[c.owner]
+		if h == nil {
+			h = &hold{}
+			v.holds[c.owner] = h
+		}
+		switch {
+		case c.permits > 0:
+			h.permits += c.permits
+		case c.shared:
+			h.shared++
+		default:
+			h.exclusive++
+		}
+		t.qs.Changed(0, []byte(key))
+	}
+}
+
+// release gives back one hold, or some permits.
+func (t *table) release(key, owner string, shared bool, permits int32) bool {
+	v := t.at(key)
+	h := v.holds[owner]
+	switch {
+	case h == nil:
+		return false
+	case permits > 0:
+		h.permits -= permits
+	case shared || h.exclusive == 0:
+		h.shared--
+	default:
+		h.exclusive--
+	}
+	if *h == (hold{}) {
+		delete(v.holds, owner)
+	}
+	t.qs.Changed(0, []byte(key))
+	return true
+}
+
+// Try implements Call.
+func (c *call) Try() (done, stop bool) {
+	if !c.t.take(c) {
+		return false, false
+	}
+	c.end(true)
+	c.t.events = append(c.t.events, fmt.Sprintf("%s is granted", c.name))
+	return true, false
+}
+
+// Refuse implements Call.
+func (c *call) Refuse(cycle Cycle) {
+	c.t.refused(c)
+	c.end(false)
+	c.t.events = append(c.t.events, fmt.Sprintf("%s is refused: %s", c.name, cycle))
+}
+
+func (c *call) end(granted bool) {
+	c.t.qs.Leave(&c.Waiter, granted)
+	c.t.calls = slices.DeleteFunc(c.t.calls, func(other *call) bool { return other == c })
+}
+
+// String spells a cycle out.
+func (c Cycle) String() string {
+	var b strings.Builder
+	for _, l := range c {
+		fmt.Fprintf(&b, "%s -> %s -> ", l.Waiter.Owner(), l.Key)
+	}
+	return b.String() + c[0].Waiter.Owner()
+}
+
+// request is what a call asks the queues for.
+func (c *call) request() Request {
+	r := Request{First: c.keys[0], Units: c.permits, Reentrant: true, Strict: c.owner != ""}
+	for _, key := range c.keys {
+		r.Keys = append(r.Keys, []byte(key))
+	}
+	switch {
+	case c.owner == "":
+		r.Kind = kindList
+		return r
+	case c.permits > 0:
+		r.Reentrant = false
+	case c.shared:
+		r.Units = 1
+	default:
+		r.Units = All
+	}
+	r.Owner, r.Name = []byte(c.owner), c.owner
+	return r
+}
+
+// begin runs a call; without a name it does not wait. It returns what became of it.
+func (t *table) begin(c *call) string {
+	c.t = t
+	if t.take(c) {
+		return "granted"
+	}
+	if c.name == "" {
+		return "not now"
+	}
+	r := c.request()
+	t.qs.Enter(&c.Waiter, c, &r)
+	if cycle := t.qs.Deadlock(&c.Waiter); cycle != nil {
+		t.qs.Leave(&c.Waiter, false)
+		return "refused: " + cycle.String()
+	}
+	t.calls = append(t.calls, c)
+	return "waits"
+}
+
+// endUnit serves the waiters, and returns what happened.
+func (t *table) endUnit() []string {
+	for looked := 0; t.qs.Serve(&looked); {
+		continue
+	}
+	events := t.events
+	t.events = nil
+	return events
+}
+
+// String shows the keys that are held or awaited.
+func (t *table) String() string {
+	var b strings.Builder
+	for _, key := range slices.Sorted(maps.Keys(t.keys)) {
+		v := t.keys[key]
+		var parts []string
+		for _, owner := range slices.Sorted(maps.Keys(v.holds)) {
+			switch h := v.holds[owner]; {
+			case h.permits > 0:
+				parts = append(parts, fmt.Sprintf("%s has %d of %d", owner, h.permits, v.limit))
+			case h.exclusive > 0:
+				parts = append(parts, owner+" holds it")
+			default:
+				parts = append(parts, owner+" shares it")
+			}
+		}
+		if v.elements > 0 {
+			parts = append(parts, fmt.Sprintf("%d elements", v.elements))
+		}
+		if q := t.qs.Of(0, []byte(key)); q != nil {
+			var names []string
+			for pl := q.First(); pl != nil; pl = pl.Next() {
+				names = append(names, pl.Waiter().Call().(*call).name)
+			}
+			parts = append(parts, "queue: "+strings.Join(names, " "))
+		}
+		if parts == nil {
+			parts = []string{"free"}
+		}
+		fmt.Fprintf(&b, "%s: %s\n", key, strings.Join(parts, ", "))
+	}
+	return b.String()
+}
+
+// check fails unless the queues are as they should be: their invariants hold, and they have those that wait.
+func (t *table) check(fail func(format string, args ...any)) {
+	qs := t.qs
+	if qs.count != len(t.calls) || qs.served != 0 || len(qs.ready) != 0 {
+		fail("%d waiters for %d calls, %d queues ready", qs.count, len(t.calls), len(qs.ready))
+	}
+	ofLocks, places := 0, 0
+	for _, c := range t.calls {
+		if c.Waiter.owner != nil {
+			ofLocks++
+		}
+		places += c.Places()
+		branches := c.Places() > 1 || c.older() != nil || c.Younger() != nil
+		for pl := c.First(); pl != nil; pl = pl.Sibling() {
+			if has := pl.extra != nil && pl.extra.branch != nil; c.Waiter.owner != nil && has != branches {
+				fail("%s branches: %v, and is on the list: %v", c.name, branches, has)
+			}
+		}
+	}
+	qs.Each(func(q *Queue) bool {
+		last := uint64(0)
+		for pl := q.first; pl != nil; pl = pl.next {
+			if places--; pl.queue != q || pl.waiter.number <= last || pl.next == nil && q.last != pl {
+				fail("the queue of %s is out of order", q.key())
+			}
+			last = pl.waiter.number
+		}
+		return true
+	})
+	listed, last := 0, uint64(0)
+	for w := qs.oldest; w != nil; w = w.later {
+		if listed++; w.number <= last {
+			fail("the list of all waiters is out of order")
+		}
+		last = w.number
+	}
+	if listed != ofLocks || qs.LenOfLocks(0) != ofLocks || places != 0 {
+		fail("%d waiters for locks, %d listed, %d counted, %d places too many", ofLocks, listed, qs.LenOfLocks(0), -places)
+	}
+}

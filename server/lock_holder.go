@@ -1,0 +1,39 @@
+package server
+
+import "lockserver/commands"
+
+// A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
+// all that is worth eight bytes of each lock.
+const (
+	noteTimeBits = 42 // milliseconds since 1970, until 2109
+	noteTimeMask = 1<<noteTimeBits - 1
+	noteIDs      = 1 << (64 - noteTimeBits)
+)
+
+// holderNote is the note of a lock that is acquired now, or was then by another client of the same owner.
+func holderNote(c *commands.Ctx, was uint64) uint64 {
+	since := c.NowMS()
+	if was != 0 {
+		since = int64(was & noteTimeMask)
+	}
+	if since <= 0 || since > noteTimeMask {
+		return 0
+	}
+	return uint64(sessionOf(c).id)<<noteTimeBits | uint64(since)
+}
+
+// holderOf reads a note: when the lock was acquired, 0 if that is not known, and by whom, nil if that client
+// has gone. Of several clients with the same low bits it is the last one that was there already.
+func (ex *executor) holderOf(note uint64) (s *session, sinceMS int64) {
+	if note == 0 {
+		return nil, 0
+	}
+	sinceMS = int64(note & noteTimeMask)
+	low := int64(note >> noteTimeBits)
+	for id := ex.lastID - (ex.lastID-low)&(noteIDs-1); id > 0; id -= noteIDs {
+		if s := ex.clients[id]; s != nil && s.info.createdUS/1000 <= sinceMS {
+			return s, sinceMS
+		}
+	}
+	return nil, sinceMS
+}
