@@ -245,6 +245,8 @@ func infoCPU(t *info.Text) {
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.parking.ofLocks)
+	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
+	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
 	tokens := ex.durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
 	status := "ok"
@@ -255,6 +257,28 @@ func (ex *executor) infoLocks(t *info.Text) {
 		status = "none"
 	}
 	t.Line("lock_token_reservation", status)
+}
+
+// oldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+func (ex *executor) oldestWaitUS() int64 {
+	oldest := ex.parking.longest
+	if oldest == nil {
+		return 0
+	}
+	return max(0, ex.store.NowUS()-oldest.sinceUS)
+}
+
+// heldGroups is how many groups of 64 keys one search for the longest hold looks at: below half a millisecond.
+// A search that does not come to its end is continued by the next, of which keepHouse makes one a second.
+const heldGroups = 64
+
+// longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
+func (ex *executor) longestHoldMS() int64 {
+	sinceMS := ex.store.HeldSince(heldGroups)
+	if sinceMS == 0 {
+		return 0
+	}
+	return max(0, ex.store.NowMS()-sinceMS)
 }
 
 func (ex *executor) infoKeyspace(t *info.Text) {
@@ -276,6 +300,8 @@ type Figures struct {
 	Watchdogs int
 	// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
 	OldestWaitUS int64
+	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
+	LongestHoldMS int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -307,10 +333,7 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing()}
-		if oldest := ex.parking.longest; oldest != nil {
-			f.OldestWaitUS = max(0, ex.store.NowUS()-oldest.sinceUS)
-		}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS()}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}
