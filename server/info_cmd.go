@@ -164,8 +164,9 @@ func (ex *executor) infoStats(t *info.Text) {
 	t.Line("rejected_connections", ex.counts.refused)
 	ex.replication.WriteStats(t)
 	ex.infoEnds(t)
-	t.Zeros("latest_fork_usec", "total_forks", "migrate_cached_sockets", "slave_expires_tracked_keys", "active_defrag_hits",
-		"active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
+	t.Zeros("latest_fork_usec", "total_forks", "migrate_cached_sockets")
+	t.Line("slave_expires_tracked_keys", ex.store.OwnKeys())
+	t.Zeros("active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
 		"current_active_defrag_time")
 	t.Line("tracking_total_keys", ex.tracking.Keys())
 	t.Line("tracking_total_items", ex.tracking.Readings())
