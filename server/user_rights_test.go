@@ -261,8 +261,8 @@ func TestPasswordAndUsersFile(t *testing.T) {
 	}
 }
 
-// TestLoadKeepsThePassword: where requirepass is set, ACL LOAD of a file that would leave the user default open
-// changes nothing, and says what to do.
+// TestLoadKeepsThePassword: where requirepass is set, ACL LOAD of a file that would leave the user default
+// open changes nothing, and says what to do.
 func TestLoadKeepsThePassword(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "users.acl")

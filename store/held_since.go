@@ -14,16 +14,16 @@ import (
 // Since when a lock is held is in its note. Without a note, as after a start and on a replica, the token says
 // it: a token is the time in microseconds at which it was made, or more.
 
-// NoteTimeBits is how many low bits of a note (HashEdit.SetNote) are a time, in milliseconds since 1970: since
-// when the lock is held.
+// NoteTimeBits is how many low bits of a note (HashEdit.SetNote) are a time, in milliseconds since 1970:
+// since when the lock is held.
 const NoteTimeBits = 42
 
 // noteTimeMS returns the time of a note that is not 0.
 func noteTimeMS(note uint64) int64 { return int64(note & (1<<NoteTimeBits - 1)) }
 
-// HeldSince returns since when the lock has been held that was acquired first, in milliseconds since 1970; 0:
-// no lock is held. It sees what EachToken visits. It looks at 64 keys at a time, at most groups times, and then
-// returns the earliest lock that it has found: the next call goes on from there.
+// HeldSince returns since when the lock has been held that was acquired first, in milliseconds since 1970;
+// 0: no lock is held. It sees what EachToken visits. It looks at 64 keys at a time, at most groups times,
+// and then returns the earliest lock that it has found: the next call goes on from there.
 func (s *Store) HeldSince(groups int) (sinceMS int64) {
 	earliest := int64(due.Never)
 	for range groups {
@@ -65,8 +65,8 @@ func (sp *space) heldIn(group int) (earliestMS int64) {
 	return earliestMS
 }
 
-// heldMS returns since when the lock of a slot has been held; due.Never: it is no lock. Of shared holders it is
-// the one that came first.
+// heldMS returns since when the lock of a slot has been held; due.Never: it is no lock. Of shared holders
+// it is the one that came first.
 func (sp *space) heldMS(slot int, v *value) int64 {
 	if !v.hasToken() {
 		return due.Never

@@ -32,7 +32,8 @@ func earliestHold(t *testing.T, s *Store) int64 {
 	return earliest
 }
 
-// TestHeldSince lets locks come, go and move in every way, and compares HeldSince with a walk through all of them.
+// TestHeldSince lets locks come, go and move in every way, and compares HeldSince with a walk through all
+// of them.
 func TestHeldSince(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	s := New(2, Limits{Hash: hash.Limits{Entries: 8, Value: 16}})

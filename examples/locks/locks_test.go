@@ -227,7 +227,8 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 	require.ErrorContains(t, WriteGuarded(ctx, client, "shoe:lock", quick, "INCR", "shoe:lock"), "WRONGTYPE")
 }
 
-// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go and of docs/LOCKS.md.
+// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go and of
+// docs/LOCKS.md.
 func TestFencedOnPostgres(t *testing.T) {
 	script, err := os.ReadFile("fenced_postgres.sql")
 	require.NoError(t, err)
@@ -265,8 +266,8 @@ func pageFence(t *testing.T) (raise, write string) {
 	return statements[0], statements[1]
 }
 
-// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B, whose token is higher, reads; A
-// writes in vain, B writes.
+// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B, whose token is higher,
+// reads; A writes in vain, B writes.
 func TestThePagesFence(t *testing.T) {
 	raise, write := pageFence(t)
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "accounts.db"))

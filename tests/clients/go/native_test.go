@@ -121,8 +121,9 @@ func TestNativeLockEndsWithItsHolder(t *testing.T) {
 	require.NoError(t, c.Do(ctx, "LOCK", "door", "bob", "WAIT", patience.Milliseconds()).Err())
 }
 
-// TestNativeImpatient: go-redis gives up a LOCK that waits for longer than ReadTimeout, and closes the connection:
-// the waiter leaves the queue, and the lock is granted to nobody. It sends the LOCK again as often as MaxRetries says.
+// TestNativeImpatient: go-redis gives up a LOCK that waits for longer than ReadTimeout, and closes the
+// connection: the waiter leaves the queue, and the lock is granted to nobody. It sends the LOCK again as
+// often as MaxRetries says.
 func TestNativeImpatient(t *testing.T) {
 	s := start(t)
 	protocols(t, func(t *testing.T, p int) {
