@@ -22,6 +22,7 @@ var (
 	lockWaits   = metric{"lockserver_lock_wait_seconds", dto.MetricType_HISTOGRAM,
 		"How long commands waited for locks, however their waits ended.", []string{"db"}}
 	oldestWait    = gauge("lockserver_lock_oldest_wait_seconds", "For how long the oldest wait for a lock has been under way; 0: there is none.")
+	longestHold   = gauge("lockserver_lock_longest_hold_seconds", "For how long the lock has been held that has been held longest; 0: none is held.")
 	handoffs      = counter("lockserver_lock_handoffs_total", "Locks that were granted to who had waited for them.", "db")
 	leasesExpired = counter("lockserver_leases_expired_total", "Leases that ran out while their lock was held.", "db")
 	deadlocks     = counter("lockserver_deadlocks_total", "Waits that were refused because they closed a circle.", "db")
@@ -39,7 +40,7 @@ var (
 )
 
 func nativeMetrics() []*metric {
-	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
+	return []*metric{&locksHeld, &lockWaiters, &lockWaits, &oldestWait, &longestHold, &handoffs, &leasesExpired, &deadlocks, &staleTokens, &watchdogs, &salesCount,
 		&saleStock, &saleSold, &saleReturned, &saleHeld, &saleConfirmed, &saleLag, &salePending, &syncSeconds}
 }
 
@@ -61,6 +62,7 @@ func (s *scrape) locks(f *server.Figures) {
 	}
 	s.send(&watchdogs, float64(f.Watchdogs))
 	s.send(&oldestWait, float64(f.OldestWaitUS)/1e6)
+	s.send(&longestHold, float64(f.LongestHoldMS)/1e3)
 	if f.Syncs != nil {
 		s.sendTimes(&syncSeconds, f.Syncs)
 	}

@@ -132,3 +132,38 @@ func TestOldestWait(t *testing.T) {
 	c.Do("UNLOCK", "k", "a")
 	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_oldest_wait_seconds 0\n")
 }
+
+// TestLongestHold: the lock that is held longest is seen, also after a start, which forgets who took it.
+func TestLongestHold(t *testing.T) {
+	clock := server.NewManualClock(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
+	options := server.Options{Clock: clock, Dir: t.TempDir()}
+	srv, err := server.New(options)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	p, c := open(t, srv), testkit.Dial(t, srv.Dial)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 0\n")
+	c.Do("LOCK", "first", "a", "PX", "86400000")
+	clock.Advance(time.Minute)
+	c.Do("LOCK", "second", "a", "PX", "86400000")
+	c.Do("LOCK", "read", "r1", "SHARED", "PX", "60000")
+	clock.Advance(10 * time.Second)
+	c.Do("LOCK", "read", "r2", "SHARED", "PX", "86400000")
+	clock.Advance(10*time.Minute - 10*time.Second)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 660\n")
+	require.Contains(t, c.Do("INFO", "locks").String(), "lock_longest_hold_ms:660000")
+	c.Do("UNLOCK", "first", "a")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 600\n")
+	require.Equal(t, "+OK", c.Do("SAVE").String())
+	require.NoError(t, srv.Close())
+
+	srv, err = server.New(options)
+	require.NoError(t, err)
+	require.NoError(t, srv.Start())
+	t.Cleanup(func() { _ = srv.Close() })
+	p, c = open(t, srv), testkit.Dial(t, srv.Dial)
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 600\n")
+	c.Do("UNLOCK", "second", "a")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 590\n", "of the readers one is left")
+	c.Do("UNLOCK", "read", "r2", "SHARED")
+	require.Contains(t, metricsOf(t, p), "\nlockserver_lock_longest_hold_seconds 0\n")
+}

@@ -11,7 +11,8 @@ var (
 	ErrNotAcquired = errors.New("somebody else holds the lock")
 	// ErrLost says that a lock is not held any more, though nobody has released it: see [LostError].
 	ErrLost = errors.New("the lock is lost")
-	// ErrReleased is why the context of a lock ended that was unlocked.
+	// ErrReleased says that a lock was unlocked. It is the cause of its context's end, and what Guard and a
+	// second Unlock return.
 	ErrReleased = errors.New("the lock was released")
 	// ErrDeadlock says that waiting would have closed a circle of owners that wait for each other. The
 	// error's text has it.

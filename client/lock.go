@@ -159,11 +159,11 @@ func (l *Lock) over() error {
 	return nil
 }
 
-// Unlock releases the lock, once for each time that it was taken; a second call for the same Lock does
-// nothing. It fails with a [*LostError] if the lock was lost before, and with the error of the connection if
-// nobody answered: then it is done as soon as the server can be reached. It returns at the end of ctx.
-// Without a deadline it waits for other calls of the same owner for the same key, which are bounded
-// themselves, and then for up to [Timeout].
+// Unlock releases the lock, once for each time that it was taken. It fails with a [*LostError] if the lock
+// was lost before, and with [ErrReleased], having done nothing, if Unlock was called for this Lock before. It
+// fails with the error of the connection if nobody answered: then it is done as soon as the server can be
+// reached. It returns at the end of ctx. Without a deadline it waits for other calls of the same owner for
+// the same key, which are bounded themselves, and then for up to [Timeout].
 func (l *Lock) Unlock(ctx context.Context) error {
 	h := l.hold
 	if err := h.task.enter(ctx, h.keys); err != nil {
@@ -177,7 +177,7 @@ func (l *Lock) Unlock(ctx context.Context) error {
 		if lost != nil {
 			return lost
 		}
-		return nil
+		return ErrReleased
 	}
 	delete(h.locks, l)
 	last := len(h.locks) == 0

@@ -166,8 +166,8 @@ func (ex *executor) infoStats(t *info.Text) {
 	ex.infoEnds(t)
 	t.Zeros("latest_fork_usec", "total_forks")
 	t.Line("migrate_cached_sockets", ex.targets.Len())
-	t.Zeros("slave_expires_tracked_keys", "active_defrag_hits",
-		"active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
+	t.Line("slave_expires_tracked_keys", ex.store.OwnKeys())
+	t.Zeros("active_defrag_hits", "active_defrag_misses", "active_defrag_key_hits", "active_defrag_key_misses", "total_active_defrag_time",
 		"current_active_defrag_time")
 	t.Line("tracking_total_keys", ex.tracking.Keys())
 	t.Line("tracking_total_items", ex.tracking.Readings())
@@ -247,6 +247,8 @@ func infoCPU(t *info.Text) {
 func (ex *executor) infoLocks(t *info.Text) {
 	t.Line("lock_watchdogs", ex.renewing())
 	t.Line("lock_waiters", ex.queues.LenAllLocks())
+	t.Line("lock_oldest_wait_ms", ex.oldestWaitUS()/1000)
+	t.Line("lock_longest_hold_ms", ex.longestHoldMS())
 	tokens := ex.durable.TokenInfo()
 	t.Line("lock_last_token", tokens.Last)
 	status := "ok"
@@ -257,6 +259,29 @@ func (ex *executor) infoLocks(t *info.Text) {
 		status = "none"
 	}
 	t.Line("lock_token_reservation", status)
+}
+
+// oldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
+func (ex *executor) oldestWaitUS() int64 {
+	oldest := ex.queues.Oldest()
+	if oldest == nil {
+		return 0
+	}
+	return max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
+}
+
+// heldGroups is how many groups of 64 keys one search for the longest hold looks at: below half a
+// millisecond. A search that does not come to its end is continued by the next, of which keepHouse makes
+// one a second.
+const heldGroups = 64
+
+// longestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
+func (ex *executor) longestHoldMS() int64 {
+	sinceMS := ex.store.HeldSince(heldGroups)
+	if sinceMS == 0 {
+		return 0
+	}
+	return max(0, ex.store.NowMS()-sinceMS)
 }
 
 func (ex *executor) infoKeyspace(t *info.Text) {
@@ -278,6 +303,8 @@ type Figures struct {
 	Watchdogs int
 	// OldestWaitUS is for how long the oldest wait for a lock has been under way; 0: there is none.
 	OldestWaitUS int64
+	// LongestHoldMS is for how long the lock has been held that has been held longest; 0: none is held.
+	LongestHoldMS int64
 	// Sales is how many keys there are that make a sale: see Server.EachSale.
 	Sales int
 	// Syncs is how long the log's syncs took since it was opened; nil: there is no log.
@@ -309,10 +336,7 @@ func (srv *Server) Figures() (f Figures) {
 		at := ex.group.PlaceOf(nil)
 		f = Figures{Info: info.All(ex.infoSections(&at)), Locks: ex.lockFigures(), Syncs: ex.durable.SyncTimes(), SlowLen: ex.stats.Slow.Len(),
 			MaxClients: c.MaxClients, IOThreads: c.IOThreads, MaxMemory: c.MaxMemory,
-			Watchdogs: ex.renewing()}
-		if oldest := ex.queues.Oldest(); oldest != nil {
-			f.OldestWaitUS = max(0, ex.store.NowUS()-oldest.Call().(*parkedCall).sinceUS)
-		}
+			Watchdogs: ex.renewing(), OldestWaitUS: ex.oldestWaitUS(), LongestHoldMS: ex.longestHoldMS()}
 		for id := range ex.store.Len() {
 			f.Sales += ex.store.DB(id).Stocks()
 		}

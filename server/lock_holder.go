@@ -1,11 +1,14 @@
 package server
 
-import "lockserver/commands"
+import (
+	"lockserver/commands"
+	"lockserver/store"
+)
 
 // A holder's note is the low bits of its client's number and the millisecond in which it acquired the lock:
 // all that is worth eight bytes of each lock.
 const (
-	noteTimeBits = 42 // milliseconds since 1970, until 2109
+	noteTimeBits = store.NoteTimeBits // milliseconds since 1970, until 2109
 	noteTimeMask = 1<<noteTimeBits - 1
 	noteIDs      = 1 << (64 - noteTimeBits)
 )

@@ -137,6 +137,7 @@ func (ex *executor) keepHouse() {
 	nowS := ex.store.NowUS() / 1_000_000
 	ex.stats.Events.Add("aof-sync", nowS, ex.durable.SlowestSync().Milliseconds())
 	ex.stats.Events.Add("gc", nowS, ex.stats.Pauses.Longest().Milliseconds())
+	ex.store.HeldSince(heldGroups)
 	ex.askUnsent()
 	ex.stats.Buffers.Tick()
 	ex.closeIdle()

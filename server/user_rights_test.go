@@ -260,3 +260,33 @@ func TestPasswordAndUsersFile(t *testing.T) {
 		require.NoError(t, srv.Close())
 	}
 }
+
+// TestLoadKeepsThePassword: where requirepass is set, ACL LOAD of a file that would leave the user default
+// open changes nothing, and says what to do.
+func TestLoadKeepsThePassword(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "users.acl")
+	write := func(text string) { require.NoError(t, os.WriteFile(file, []byte(text), 0o600)) }
+	const closed = "user default on >pw ~* &* +@all\n"
+	write(closed)
+	srv := startWith(t, Options{}, func(c *config.Config) { c.ACLFile, c.RequirePass = file, "hush" })
+	c := client(t, srv)
+	require.Equal(t, "+OK", c.Do("AUTH", "pw").String())
+	for _, text := range []string{"", "user ann on >pw ~* +@all\n", "user default on nopass ~* +@all\nuser ann on nopass\n"} {
+		write(text)
+		reply := c.Do("ACL", "LOAD").String()
+		require.Contains(t, reply, "-ERR requirepass is set, but by the aclfile "+file+" the user default needs no password", text)
+		require.Contains(t, reply, "user default off", text)
+		require.NotContains(t, reply, "hush")
+		require.Contains(t, client(t, srv).Do("PING").String(), "-NOAUTH", text)
+		require.True(t, c.Do("ACL", "GETUSER", "ann").IsNull(), "none of the file is taken")
+	}
+	write(closed + "user ann on nopass\n")
+	require.Equal(t, "+OK", c.Do("ACL", "LOAD").String())
+	require.False(t, c.Do("ACL", "GETUSER", "ann").IsNull())
+
+	write("user default on nopass ~* &* +@all\n")
+	require.Equal(t, "+OK", c.Do("CONFIG", "SET", "requirepass", "").String())
+	require.Equal(t, "+OK", c.Do("ACL", "LOAD").String(), "without requirepass the file says it all")
+	require.Equal(t, "+PONG", client(t, srv).Do("PING").String())
+}

@@ -121,14 +121,8 @@ func (ex *executor) loadUsers() error {
 	if err != nil {
 		return acl.ErrOpen(c.ACLFile, err)
 	}
-	if _, err = ex.users.Load(c.ACLFile, text); err != nil {
-		return err
-	}
-	if c.RequirePass != "" && ex.users.DefaultIsOpen() {
-		return fmt.Errorf("requirepass is set, but by the aclfile %s the user default needs no password, and the aclfile decides: "+
-			"add a line such as \"user default on >PASSWORD ~* &* +@all\" or \"user default off\" to it, or remove requirepass", c.ACLFile)
-	}
-	return nil
+	_, err = ex.users.Load(c.ACLFile, text, h.PasswordSet())
+	return err
 }
 
 // Permits reports whether a user may run a command on database 0, which the user does not hear of, nor the
@@ -231,6 +225,9 @@ func (s *session) listensBeyond(allowed *acl.Channels) bool {
 
 // File implements acl.Host.
 func (h usersHost) File() string { return h.executor.config.ACLFile }
+
+// PasswordSet implements acl.Host.
+func (h usersHost) PasswordSet() bool { return h.executor.config.RequirePass != "" }
 
 // aclPath is where the ACL file lies: relative to the directory of the server, as Redis, which goes there,
 // has it.

@@ -102,7 +102,7 @@ func (e *HashEdit) Set(field, val []byte) bool {
 		e.rewatch()
 	}
 	if mayBeToken(field, val) {
-		e.db.store.SeeField(field, val)
+		e.seeField(field, val)
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.db.store.recordMember(e.db, "HSET", e.key, field, val)
@@ -122,7 +122,7 @@ func (e *HashEdit) Update(field, val []byte) bool {
 		e.noteToken(field)
 	}
 	if mayBeToken(field, val) {
-		e.db.store.SeeField(field, val)
+		e.seeField(field, val)
 	}
 	e.db.space.doubtRenewal(e.slot)
 	e.recordUpdate(field, val)
@@ -142,7 +142,7 @@ func (e *HashEdit) SetInt(field []byte, n int64) bool {
 		e.noteToken(field)
 	}
 	if mayBeToken(field, nil) && string(field) == TokenField {
-		e.db.store.seeToken(n)
+		e.seeToken(n)
 	}
 	e.db.space.doubtRenewal(e.slot)
 	if e.db.store.effects != nil {

@@ -22,6 +22,9 @@ func (sp *space) setNote(slot int, note uint64) {
 		return
 	}
 	*n.of.Make(slot) = note
+	if note != 0 {
+		sp.held(slot, noteTimeMS(note))
+	}
 	switch {
 	case was == 0:
 		n.n++

@@ -79,3 +79,6 @@ func (s *Store) ExpireOwn(budget int) (more bool) {
 	}
 	return budget <= 0
 }
+
+// OwnKeys returns how many keys have deadlines that the store remembers because a client gave them.
+func (s *Store) OwnKeys() int { return s.own.Len() }

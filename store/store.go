@@ -136,6 +136,8 @@ type space struct {
 	// bounds has, for each 64 slots, a time before which none of their keys dies.
 	bounds due.Bounds
 	notes  notes // of slots: see SetNote
+	// heldSince has the same for the times at which their locks were acquired: see held_since.go.
+	heldSince due.Bounds
 	// renewals are of slots as well: see renew.go.
 	renewals renewals.Table
 	// deadlineSum is the sum of their deadlines, in milliseconds since 1970: the low half first.

@@ -72,6 +72,7 @@ func (sp *space) delete(h uint64, slot int) {
 	}
 	sp.forgetHolds(name)
 	last := sp.keys.Len() - 1
+	sp.moveHeld(slot, last)
 	sp.tokens.Moved(slot, last)
 	sp.stocks.Moved(slot, last)
 	sp.moveNote(slot, last)
@@ -92,6 +93,7 @@ func (sp *space) markToken(slot int) (marked bool) {
 	_, v := sp.keys.At(slot)
 	if marked = v.hasToken(); marked {
 		sp.tokens.Add(slot)
+		sp.held(slot, tokenTimeMS(v.hash()))
 	}
 	return marked
 }
@@ -267,14 +269,7 @@ func (db *DB) noteLease(slot int) {
 		return
 	}
 	key, v := db.space.keys.At(slot)
-	if !v.hasToken() {
-		return
-	}
-	owners := v.hash().Len() - 1
-	if owners > 0 && v.hash().Has([]byte(WatchdogField)) {
-		owners--
-	}
-	if owners > 0 {
+	if owners(v) > 0 {
 		db.leasesExpired += int64(max(1, v.hash().Timed()))
 		if db.store.leaseEnded != nil {
 			db.store.leaseEnded(db, []byte(key))

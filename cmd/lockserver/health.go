@@ -78,14 +78,15 @@ func (r *remote) askHealth() error {
 	return servesData(c)
 }
 
-// servesData returns nil if the server answers a command on data, or sends it on to the one that does: a
-// member of a group without a leader answers PING and serves no client. A user without rights is answered.
+// servesData returns nil if the server answers a command on data, or sends it on to the one that does (with
+// READONLY if clients find the leader by Sentinels): a member of a group without a leader answers PING and
+// serves no client. A user without rights is answered.
 func servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")
 	if err == nil {
 		return nil
 	}
-	for _, served := range []string{"MOVED ", "NOPERM ", "NOAUTH "} {
+	for _, served := range []string{"MOVED ", "READONLY ", "NOPERM ", "NOAUTH "} {
 		if strings.HasPrefix(err.Error(), served) {
 			return nil
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"fmt"
 	"net"
 	"testing"
 
@@ -73,8 +74,8 @@ func TestHealthOfNoServer(t *testing.T) {
 }
 
 // member is a listener that answers as a member of a group does that does not lead. data is what it says to a
-// command on data.
-func member(t *testing.T, data string) string {
+// command on data, leader whom it knows as the leader, by RAFT INFO.
+func member(t *testing.T, data, leader string) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -103,6 +104,9 @@ func member(t *testing.T, data string) string {
 						reply = "*1\r\n*1\r\n:1"
 					case "EXISTS":
 						reply = data
+					case "RAFT":
+						info := "# Raft\r\nraft_role:follower\r\nraft_leader_address:" + leader + "\r\n"
+						reply = fmt.Sprintf("$%d\r\n%s", len(info), info)
 					}
 					_, _ = conn.Write([]byte(reply + "\r\n"))
 				}
@@ -115,11 +119,11 @@ func member(t *testing.T, data string) string {
 // TestHealthOfAMember: one without a leader serves no client; one that sends on is well.
 func TestHealthOfAMember(t *testing.T) {
 	t.Setenv("REDISCLI_AUTH", "")
-	code, _, errs := health("--addr", member(t, "-CLUSTERDOWN The cluster is down"))
+	code, _, errs := health("--addr", member(t, "-CLUSTERDOWN The cluster is down", ""))
 	require.Equal(t, 1, code)
 	require.Equal(t, "lockserver health: CLUSTERDOWN The cluster is down\n", errs)
-	for _, data := range []string{"-MOVED 1 192.0.2.1:1", "-NOPERM no", ":0"} {
-		code, _, errs = health("--addr", member(t, data))
+	for _, data := range []string{"-MOVED 1 192.0.2.1:1", "-READONLY You can't write against a read only replica.", "-NOPERM no", ":0"} {
+		code, _, errs = health("--addr", member(t, data, "192.0.2.1:1"))
 		require.Zero(t, code, errs)
 	}
 }
@@ -129,9 +133,11 @@ func TestHealthOfAMember(t *testing.T) {
 func TestInspectionFollows(t *testing.T) {
 	_, addr := startReady(t, t.TempDir(), "--save", "")
 	ask(t, addr, "LOCK order:42 alice PX 60000")
-	follower := member(t, "-MOVED 1 "+addr)
+	follower := member(t, "-MOVED 1 "+addr, "")
+	bySentinels := member(t, "-READONLY You can't write against a read only replica.", addr)
 	for _, args := range [][]string{{"why", "order:42", "--addr", follower}, {"why", "--addr", follower, "order:42"},
-		{"why", "--addr", follower, "--", "order:42"}, {"locks", "--addr", follower}} {
+		{"why", "--addr", follower, "--", "order:42"}, {"locks", "--addr", follower},
+		{"why", "order:42", "--addr", bySentinels}, {"locks", "--addr", bySentinels}} {
 		code, out, errs := inspected(t, args...)
 		require.Zero(t, code, errs)
 		require.Contains(t, out, "alice", args)

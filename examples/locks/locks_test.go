@@ -8,6 +8,8 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -225,13 +227,74 @@ func TestWhoSleptCannotWrite(t *testing.T) {
 	require.ErrorContains(t, WriteGuarded(ctx, client, "shoe:lock", quick, "INCR", "shoe:lock"), "WRONGTYPE")
 }
 
-// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go.
+// TestFencedOnPostgres: the script that make fence-postgres plays has the statements of fenced.go and of
+// docs/LOCKS.md.
 func TestFencedOnPostgres(t *testing.T) {
 	script, err := os.ReadFile("fenced_postgres.sql")
 	require.NoError(t, err)
 	for _, statement := range []string{raiseFence, writeFenced} {
 		require.Contains(t, string(script), strings.TrimSpace(statement)+";\n")
 	}
+	raise, write := pageFence(t)
+	require.Contains(t, string(script), "\n"+raise+";\n")
+	require.Contains(t, string(script), "\n"+write+";\n")
 	_, columns, _ := strings.Cut(FencedSchema, "prices (")
 	require.Contains(t, string(script), "TABLE prices ("+columns+"\n")
+}
+
+// pageFence are the statements of docs/LOCKS.md for data elsewhere: the fence that is raised, and the write.
+func pageFence(t *testing.T) (raise, write string) {
+	page, err := os.ReadFile("../../docs/LOCKS.md")
+	require.NoError(t, err)
+	_, block, ok := strings.Cut(string(page), "```sql\n")
+	require.True(t, ok)
+	block, _, _ = strings.Cut(block, "```")
+	var statements []string
+	for line := range strings.Lines(block) {
+		statement, _, ok := strings.Cut(line, ";")
+		require.True(t, ok, line)
+		// SQLite numbers $1, $2, ... in the order in which they appear, whatever their names are.
+		seen := 0
+		for _, m := range regexp.MustCompile(`\$(\d)`).FindAllStringSubmatch(statement, -1) {
+			n, _ := strconv.Atoi(m[1])
+			require.LessOrEqual(t, n, seen+1, line)
+			seen = max(seen, n)
+		}
+		statements = append(statements, statement)
+	}
+	require.Len(t, statements, 2)
+	return statements[0], statements[1]
+}
+
+// TestThePagesFence: the SQL of docs/LOCKS.md, word for word, on SQLite. A reads; B, whose token is higher,
+// reads; A writes in vain, B writes.
+func TestThePagesFence(t *testing.T) {
+	raise, write := pageFence(t)
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "accounts.db"))
+	require.NoError(t, err)
+	defer db.Close()
+	for _, statement := range []string{"CREATE TABLE account (id INTEGER PRIMARY KEY, balance INTEGER, fence BIGINT NOT NULL DEFAULT 0)",
+		"INSERT INTO account (id, balance) VALUES (7, 100), (8, 100)"} {
+		_, err = db.ExecContext(t.Context(), statement)
+		require.NoError(t, err)
+	}
+	const a, b = 1795226281904471, 1795226281904472
+	changes := func(statement string, args ...any) int64 {
+		done, err := db.ExecContext(t.Context(), statement, args...)
+		require.NoError(t, err)
+		n, err := done.RowsAffected()
+		require.NoError(t, err)
+		return n
+	}
+	require.EqualValues(t, 1, changes(raise, a, 7))
+	require.EqualValues(t, 1, changes(raise, b, 7))
+	require.Zero(t, changes(write, 110, 7, a), "A is stale")
+	require.Zero(t, changes(raise, a, 7), "A may not even read")
+	require.EqualValues(t, 1, changes(write, 120, 7, b))
+	require.EqualValues(t, 1, changes(raise, b, 7), "the same holder again")
+	var balance, fence, others int64
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT balance, fence FROM account WHERE id = 7").Scan(&balance, &fence))
+	require.EqualValues(t, []int64{120, b}, []int64{balance, fence})
+	require.NoError(t, db.QueryRowContext(t.Context(), "SELECT count(*) FROM account WHERE id <> 7 AND (balance <> 100 OR fence <> 0)").Scan(&others))
+	require.Zero(t, others, "other rows are as they were")
 }

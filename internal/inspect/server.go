@@ -73,6 +73,9 @@ func (s *Server) sentOn() string {
 		return ""
 	}
 	words := strings.Fields(err.Error())
+	if words[0] == "READONLY" { // which no replica answers to a read
+		return s.leader()
+	}
 	if len(words) != 3 || words[0] != "MOVED" {
 		return "" // what it is will be told by the command that was asked for
 	}
@@ -81,6 +84,21 @@ func (s *Server) sentOn() string {
 		return net.JoinHostPort(host, port)
 	}
 	return words[2]
+}
+
+// leader is the address of the leader, as a member of a group tells it whose clients ask Sentinels; empty:
+// it does not tell.
+func (s *Server) leader() string {
+	info, err := s.conn.Do("RAFT", "INFO")
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(info.Str) {
+		if addr, ok := strings.CutPrefix(strings.TrimSpace(line), "raft_leader_address:"); ok {
+			return addr
+		}
+	}
+	return ""
 }
 
 // Dial opens a connection as the options say, without logging in.

@@ -49,6 +49,7 @@ func (h *house) Asking() *User             { return h.asking }
 func (h *house) Move(c Change)             { h.moved = append(h.moved, c) }
 func (h *house) Lookup() *commands.Table   { return h.table }
 func (h *house) File() string              { return h.path }
+func (h *house) PasswordSet() bool         { return false }
 func (h *house) ReadFile() (string, error) { return h.file, h.fault }
 func (h *house) WriteFile(s string) error {
 	if h.fault == nil {

@@ -20,15 +20,19 @@ type Change struct {
 }
 
 // Load makes the users be those of an ACL file: all of them, or, with an error that names what is wrong with
-// which line, none. path is what the error calls the file. The changes are for the connections that are
-// there.
-func (us *Users) Load(path, text string) ([]Change, error) {
+// which line, none. path is what the error calls the file. passwordSet says that requirepass is set: then the
+// file must not leave the user default open. The changes are for the connections that are there.
+func (us *Users) Load(path, text string, passwordSet bool) ([]Change, error) {
 	named, faults := us.readLines(path, text)
 	if faults != "" {
 		return nil, commands.ErrACLLoad(faults + "WARNING: ACL errors detected, no change to the previously active ACL rules was performed")
 	}
 	if named[DefaultName] == nil {
 		named[DefaultName] = us.maker.defaultRules()
+	}
+	if passwordSet && named[DefaultName].open() {
+		return nil, commands.ErrACLLoad(fmt.Sprintf("requirepass is set, but by the aclfile %s the user default needs no password, and the aclfile decides: "+
+			"add a line such as \"user default on >PASSWORD ~* &* +@all\" or \"user default off\" to it, or remove requirepass. The users are as they were", path))
 	}
 	var changes []Change
 	old := us.named

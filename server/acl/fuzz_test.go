@@ -50,12 +50,12 @@ func FuzzFile(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		h := newHouse()
 		before := h.users.Encode()
-		if _, err := h.users.Load("f", text); err != nil {
+		if _, err := h.users.Load("f", text, false); err != nil {
 			require.Equal(t, before, h.users.Encode())
 			return
 		}
 		saved := h.users.Encode()
-		_, err := h.users.Load("f", saved)
+		_, err := h.users.Load("f", saved, false)
 		require.NoError(t, err, "%q", saved)
 		require.Equal(t, saved, h.users.Encode())
 	})

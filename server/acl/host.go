@@ -17,6 +17,8 @@ type Host interface {
 
 	// File is the path of the ACL file (aclfile), empty if there is none.
 	File() string
+	// PasswordSet reports whether requirepass is set.
+	PasswordSet() bool
 	// ReadFile returns the text of the ACL file. The error names the cause alone: "No such file or
 	// directory".
 	ReadFile() (string, error)

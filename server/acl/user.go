@@ -32,6 +32,9 @@ type rules struct {
 	shortcuts    []shortcut // by the number of a row; they follow from the selectors
 }
 
+// open is User.Open.
+func (r *rules) open() bool { return r.on && r.noPass }
+
 func (r *rules) clone() *rules {
 	n := *r
 	n.passwords = slices.Clone(r.passwords)
@@ -47,7 +50,7 @@ func (u *User) Name() string { return u.name }
 
 // Open reports whether a connection is the user's without logging in, if it is the default user: it is on
 // and has no password.
-func (u *User) Open() bool { return u.rules.on && u.rules.noPass }
+func (u *User) Open() bool { return u.rules.open() }
 
 // NoPass reports whether every password is good.
 func (u *User) NoPass() bool { return u.rules.noPass }

@@ -122,7 +122,7 @@ func load(c *commands.Ctx, h Host) error {
 	if err != nil {
 		return commands.ErrACLLoad(ErrOpen(h.File(), err).Error())
 	}
-	changes, err := h.Users().Load(h.File(), text)
+	changes, err := h.Users().Load(h.File(), text, h.PasswordSet())
 	if err != nil {
 		return err
 	}

@@ -91,9 +91,6 @@ func (us *Users) Vouched(name string) *User {
 	return nil
 }
 
-// DefaultIsOpen reports whether the user default is on and needs no password.
-func (us *Users) DefaultIsOpen() bool { return us.standard.rules.on && us.standard.rules.noPass }
-
 // SetDefaultPassword obeys requirepass: the user default has this password and no other; empty: none.
 func (us *Users) SetDefaultPassword(password string) {
 	r := us.standard.rules.clone()

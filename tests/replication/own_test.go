@@ -32,6 +32,7 @@ func TestOwnKeysExpire(t *testing.T) {
 	}
 	eventually(t, "the keys have gone", func() bool { return keys() == "4" })
 	require.Equal(t, "2", replica.do("EXISTS later kept"))
+	require.Equal(t, "1", replica.info("slave_expires_tracked_keys"), "of those that are left one has a deadline of its own")
 	time.Sleep(400 * time.Millisecond)
 	require.Equal(t, "4", keys(), "the master's keys stay")
 	require.Equal(t, "0", replica.do("EXISTS masters both"), "and are not found")

@@ -1,7 +1,9 @@
 package clients
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -117,4 +119,38 @@ func TestNativeLockEndsWithItsHolder(t *testing.T) {
 	}
 	require.NoError(t, holder.Close())
 	require.NoError(t, c.Do(ctx, "LOCK", "door", "bob", "WAIT", patience.Milliseconds()).Err())
+}
+
+// TestNativeImpatient: go-redis gives up a LOCK that waits for longer than ReadTimeout, and closes the
+// connection: the waiter leaves the queue, and the lock is granted to nobody. It sends the LOCK again as
+// often as MaxRetries says.
+func TestNativeImpatient(t *testing.T) {
+	s := start(t)
+	protocols(t, func(t *testing.T, p int) {
+		ctx := within(t)
+		holder := s.connect(t, protocol(p))
+		require.NoError(t, holder.Do(ctx, "LOCK", "late", "bob", "PX", 60_000).Err())
+		for retries, want := range map[int]int32{-1: 1, 0: 4} {
+			var dials atomic.Int32
+			c := s.connect(t, protocol(p), func(o *redis.Options) {
+				o.MaxRetries = retries
+				o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+					dials.Add(1)
+					return new(net.Dialer).DialContext(ctx, network, addr)
+				}
+			})
+			require.NoError(t, c.Ping(ctx).Err())
+			var timeout interface{ Timeout() bool }
+			err := c.WithTimeout(300*time.Millisecond).Do(ctx, "LOCK", "late", "alice", "WAIT", 0, "ONCE").Err()
+			require.ErrorAs(t, err, &timeout)
+			require.True(t, timeout.Timeout())
+			eventually(t, func() bool {
+				waiters, err := holder.Do(ctx, "LOCK.WAITERS").Slice()
+				return err == nil && len(waiters) == 0
+			}, "the waiters have left the queue")
+			require.Equal(t, want, dials.Load(), "a connection for each time that it was sent")
+		}
+		require.EqualValues(t, 1, holder.Do(ctx, "UNLOCK", "late", "bob").Val())
+		require.Equal(t, redis.Nil, holder.Do(ctx, "LOCK.INFO", "late").Err(), "nobody has it")
+	})
 }

@@ -43,6 +43,54 @@ test('the watchdog follows the connection', async () => {
   other.disconnect();
 });
 
+// waitersOf is how many wait for the lock, as another client sees it.
+const waitersOf = async (redis, key) => (await redis.call('LOCK.WAITERS')).filter((waiter) => JSON.stringify(waiter).includes(`["${key}",`)).length;
+
+test('ioredis gives up a LOCK by commandTimeout and keeps the connection: the lock is granted to a caller that has gone', async () => {
+  const holder = new Redis({ port: server.port });
+  await holder.call('LOCK', 'late', 'bob', 'PX', 60_000);
+  const impatient = new Redis({ port: server.port, commandTimeout: 200 });
+  const unlock = () => impatient.call('UNLOCK', 'late', 'alice').catch((error) => assert.equal(error.message, 'Command timed out')); // on a busy machine
+  await assert.rejects(impatient.call('LOCK', 'late', 'alice', 'WAIT', 0, 'ONCE'), { message: 'Command timed out' });
+  await eventually(async () => await waitersOf(holder, 'late') === 1, 'it waits still');
+  assert.equal(await holder.call('UNLOCK', 'late', 'bob'), 1);
+  const [, owner, , , , , , , , renewed] = await eventually(() => holder.call('LOCK.INFO', 'late'), 'the lock is granted');
+  assert.deepEqual([owner, renewed], ['alice', 1], 'and renewed as long as the connection lives');
+  await unlock();
+  await eventually(async () => await holder.call('LOCK.INFO', 'late') === null, 'it is released');
+
+  // An UNLOCK over the same connection, sent at once, runs as soon as the LOCK is answered.
+  await holder.call('LOCK', 'late', 'bob', 'PX', 60_000);
+  await assert.rejects(impatient.call('LOCK', 'late', 'alice', 'PX', 60_000, 'WAIT', 0, 'ONCE'), { message: 'Command timed out' });
+  await assert.rejects(impatient.call('UNLOCK', 'late', 'alice'), { message: 'Command timed out' }, 'it stands behind the LOCK');
+  assert.equal(await holder.call('UNLOCK', 'late', 'bob'), 1);
+  await eventually(async () => await holder.call('LOCK.INFO', 'late') === null, 'what was granted is released');
+
+  // To give up at once, end the connection.
+  await holder.call('LOCK', 'late', 'bob', 'PX', 60_000);
+  await assert.rejects(impatient.call('LOCK', 'late', 'alice', 'WAIT', 0, 'ONCE'), { message: 'Command timed out' });
+  impatient.disconnect();
+  await eventually(async () => await waitersOf(holder, 'late') === 0, 'the waiter has left the queue');
+  holder.disconnect();
+});
+
+test('node-redis waits for a LOCK that was sent, whatever timeout the command has; socketTimeout ends the connection', async () => {
+  const holder = new Redis({ port: server.port });
+  await holder.call('LOCK', 'slow', 'bob', 'PX', 60_000);
+  const patient = await createClient({ socket: { port: server.port }, commandOptions: { timeout: 100 } }).connect();
+  assert.equal(await patient.sendCommand(['LOCK', 'slow', 'alice', 'WAIT', '1000', 'ONCE']), null, 'the server ends the wait');
+  const impatient = createClient({ socket: { port: server.port, socketTimeout: 200 } });
+  const told = [];
+  impatient.on('error', (error) => told.push(error));
+  await impatient.connect();
+  await assert.rejects(impatient.sendCommand(['LOCK', 'slow', 'alice', 'WAIT', '0', 'ONCE']), /Socket timeout/);
+  await eventually(async () => await waitersOf(holder, 'slow') === 0, 'the waiter has left the queue');
+  assert.ok(told.length > 0);
+  patient.destroy();
+  impatient.destroy();
+  holder.disconnect();
+});
+
 for (const RESP of [2, 3]) {
   test(`SECKILL, node-redis, RESP${RESP}`, async () => {
     const redis = await createClient({ socket: { port: server.port }, RESP }).connect();

@@ -1,12 +1,13 @@
 """The native commands through redis-py, which has no methods for them."""
 
+import socket
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import redis
 
 import sale
-from conftest import ONCE
+from conftest import EARLIER, ONCE
 from server import Server, eventually
 
 
@@ -56,3 +57,53 @@ def test_the_watchdog_follows_the_connection():
         holder.connection_pool.disconnect()
         eventually(lambda: r.execute_command("LOCK", "door", "bob", "WAIT", 1000), "the lease ends")
         r.close()
+
+
+def test_a_wait_that_is_longer_than_the_timeout(server):
+    """redis-py gives up after socket_timeout, closes the connection and sends the LOCK again, as often as retry says."""
+    if not EARLIER:
+        plain = redis.Redis(port=server.port)
+        assert plain.connection_pool.connection_kwargs["socket_timeout"] == 5
+        plain.close()
+    sent = []  # what each connection brought to a server that never answers a LOCK
+
+    def listen(connection):
+        with connection:
+            while words := connection.recv(4096):
+                sent.append(words)
+
+    def accept():
+        while True:
+            try:
+                connection, _ = silent.accept()
+            except OSError:
+                return
+            threading.Thread(target=listen, args=(connection,), daemon=True).start()
+
+    options = {} if EARLIER else {"protocol": 2, "redis_connect_func": lambda c: c._parser.on_connect(c)}  # it says nothing first
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        threading.Thread(target=accept, daemon=True).start()
+        r = redis.Redis(port=silent.getsockname()[1], socket_timeout=0.2, **options)
+        try:
+            r.execute_command("LOCK", "gate", "alice", "WAIT", 20_000, "ONCE")
+            raise AssertionError("nobody answers")
+        except redis.TimeoutError:
+            pass
+        r.close()
+        calls = 1 if EARLIER else 11
+        eventually(lambda: len(sent) >= calls, "all that was sent has come")
+        assert len(sent) == calls
+
+    holder = redis.Redis(port=server.port, decode_responses=True)
+    holder.execute_command("LOCK", "gate", "bob", "PX", 60_000)
+    late = redis.Redis(port=server.port, socket_timeout=0.2, **options)
+    try:
+        late.execute_command("LOCK", "gate", "alice", "WAIT", 0, "ONCE")
+        raise AssertionError("bob has the lock")
+    except redis.TimeoutError:
+        pass
+    eventually(lambda: not holder.execute_command("LOCK.WAITERS"), "the closed connection has left the queue")
+    assert holder.execute_command("UNLOCK", "gate", "bob") == 1
+    assert holder.execute_command("LOCK.INFO", "gate") is None, "nobody has it"
+    late.close()
+    holder.close()
