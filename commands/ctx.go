@@ -34,8 +34,8 @@ type Ctx struct {
 
 	scanner Scanner
 	scratch [32]byte
-	// names are rooms for the names of keys that a command makes up itself, so that
-	// they need not be allocated.
+	// names are buffers for the names of keys that a command makes up itself, so that they need not be
+	// allocated.
 	names [2][64]byte
 }
 
@@ -61,35 +61,36 @@ type Settings struct {
 
 // Host is what the server does for the commands that need more than data.
 type Host interface {
-	// Park puts the command aside until one of its keys is ready, the deadline passes or the client goes.
-	// The error, after which nothing waits, says that the wait would close a circle of owners (Wait.Owner).
+	// Park suspends the command until one of its keys is ready, the deadline passes or the client
+	// disconnects. It returns an error, and does not suspend, if the wait would close a deadlock cycle of
+	// owners (Wait.Owner).
 	Park(c *Ctx, w Wait) error
 	// NextToken returns the next fencing token: above every one before, and above floor, from
 	// which it can rise (store.TokenCanRise).
 	NextToken(floor int64) int64
-	// Held is told that owner holds a lock with this token, which this session has acquired. If it is to be
-	// renewed, the server renews the lease as long as the session lives, or one that vouches for the owner,
-	// and owner holds the lock with this token; otherwise not. The server copies key and owner.
+	// Held reports that this session has acquired a lock for owner with this token. If renewed is set, the
+	// server renews the lease while owner holds the lock with this token, and while the session, or one that
+	// has attached the owner, lives. The server copies key and owner.
 	Held(c *Ctx, key, owner []byte, token int64, renewed bool)
-	// StopRenewing makes the lease of a lock end by itself, whoever asked for its renewal.
+	// StopRenewing ends the renewal of a lock's lease, regardless of the session that requested it.
 	StopRenewing(c *Ctx, key []byte)
-	// Released is told that a lock is held no more: its owner has released it, or LOCK.FORCE has.
+	// Released reports that a lock is free: released by its owner, or by LOCK.FORCE.
 	Released(c *Ctx, key []byte, forced bool)
 	// HeldShare is Held for one of the owners that hold a lock together.
 	HeldShare(c *Ctx, key, owner []byte, token int64, renewed bool)
 	// ReleasedShare is StopRenewing for one of them; released: it holds the lock no more.
 	ReleasedShare(c *Ctx, key, owner []byte, released bool)
-	// Awaited reports whether a client stands in the queue (Wait.Queue) of the key before the one that asks:
-	// what becomes free is theirs. One that is in no queue asks from behind all of them.
+	// Awaited reports whether a client is in the queue (Wait.Queue) of the key ahead of this one, and so has
+	// a claim to it. A client that is in no queue counts as the last one.
 	Awaited(c *Ctx, key []byte) bool
 	// Publish sends a message to everyone who listens to the channel, and returns how many it reached. They
 	// get it after the reply of the running unit; neither slice is kept.
 	Publish(channel, message []byte) int64
-	// TellFirst lets the client hear of what the running command has changed before the reply, which must
-	// not have begun: a database that is emptied is told first, as Redis lets the client wait until it is.
+	// TellFirst sends the client its invalidation messages (CLIENT TRACKING) for the running command before
+	// the reply, which must not have begun. It is for commands that empty a database, as in Redis.
 	TellFirst(c *Ctx)
-	// Emptied is told that the running command has removed all keys of all databases: what is on disk must
-	// not bring them back.
+	// Emptied reports that the running command has removed all keys of all databases. The data on disk must
+	// not restore them.
 	Emptied()
 	// KeyEvent publishes an event of a key of db; see Ctx.Notify. The key is not kept.
 	KeyEvent(db *store.DB, event string, key []byte)
@@ -99,20 +100,19 @@ type Host interface {
 	// TryAgainAt lets those who stand in the queue of the key try at a time (milliseconds since
 	// 1970), as if the key had changed then.
 	TryAgainAt(c *Ctx, key []byte, atMS int64)
-	// Nested runs a command inside another, as if its client had sent it, but that nothing
-	// waits: the client must be allowed to, it is counted, and its reply, or the error, is the
-	// outer command's. argv is not kept.
+	// Nested runs a command inside another as if its client had sent it, but without waiting. Permissions are
+	// checked, the command is counted, and its reply or error becomes the outer command's. argv is not kept.
 	Nested(c *Ctx, row *Row, argv [][]byte) error
-	// RisingSecond returns nowS, the time in seconds since 1970, or the highest that it was ever called with
-	// if that is later: what is made of it does not go back with a clock that is set back.
+	// RisingSecond returns nowS, the time in seconds since 1970, or the highest value of all calls if that is
+	// later. So results that use it do not go back when the clock is set back.
 	RisingSecond(nowS int64) int64
 	// ReadsEverything reports whether the client may run the command and read every key: one that names keys
 	// by patterns (SORT) asks.
 	ReadsEverything(c *Ctx) bool
 	// MayRead reports whether the client may read a key that the call does not name.
 	MayRead(c *Ctx, key []byte) bool
-	// HolderNote returns what a lock that this session acquires now remembers of that:
-	// see store.HashEdit.SetNote. was is the note of the hold that is confirmed to it; 0: it is a new one.
+	// HolderNote returns eight bytes to store with a lock that this session acquires: see
+	// store.HashEdit.SetNote. was holds those of the hold that is confirmed to it, or 0 for a new hold.
 	HolderNote(c *Ctx, was uint64) uint64
 	// StaleToken counts a command that was refused, or did nothing, because its token was not that of the
 	// lock.
@@ -129,13 +129,12 @@ type Wait struct {
 	// Queue: the waiters of a key are served strictly one after the other, as for a lock; one that is not
 	// served keeps those behind it from trying. Otherwise each waiter tries.
 	Queue bool
-	// Owner is, for locks, who waits: the server then sees to it that owners do not
-	// wait for each other in a circle.
+	// Owner is the waiting owner, for locks. The server uses it to detect deadlock cycles.
 	Owner []byte
 	// Shared: the owner waits to hold the lock beside others who do so as well.
 	Shared bool
-	// Kind, unless None, is what one of Keys must hold for Try to find anything to do: of the many who wait
-	// for a list, those who come behind the last element need not even try.
+	// Kind, unless None, is the kind of value that one of Keys must hold for Try to succeed. So when many
+	// clients wait for a list, only as many try as there are elements.
 	Kind store.Kind
 	// EndsWithKey: Try also answers when one of Keys has gone. INFO counts the keys of such waits.
 	EndsWithKey bool
@@ -156,8 +155,7 @@ type Waiting interface {
 	TimedOut(c *Ctx)
 }
 
-// Undoer is a Waiting that can take back what a successful Try did, for a client that was gone before it
-// could be told.
+// Undoer is a Waiting that can undo a successful Try, for a client that disconnected before it got the reply.
 type Undoer interface {
 	Undo(c *Ctx)
 }
@@ -199,11 +197,11 @@ func CloneAll(list [][]byte) [][]byte {
 	for _, b := range list {
 		total += len(b)
 	}
-	own, room := make([][]byte, len(list)), make([]byte, 0, total)
+	own, buf := make([][]byte, len(list)), make([]byte, 0, total)
 	for i, b := range list {
-		at := len(room)
-		room = append(room, b...)
-		own[i] = room[at:len(room):len(room)]
+		at := len(buf)
+		buf = append(buf, b...)
+		own[i] = buf[at:len(buf):len(buf)]
 	}
 	return own
 }
