@@ -17,7 +17,7 @@ import (
 // Loaded says what a snapshot held.
 type Loaded struct {
 	Keys    int
-	Expired int // keys whose time had come before the load; they are not kept
+	Expired int // keys that were overdue before the load; they are not kept
 	Bytes   int64
 	Version int // of the format
 	// TokenLimit is SaveOptions'; 0: the file does not state it.
@@ -36,7 +36,7 @@ type LoadOptions struct {
 	// Functions is given the code of the function libraries, in the order of the file, before the first key.
 	// Its error ends the load. nil: they are passed over.
 	Functions func(code [][]byte) error
-	// Warn, if not nil, is told what the file says that is not so and was put right.
+	// Warn, if not nil, is called with wrong statements of the file that were corrected.
 	Warn func(text string)
 	// EachKey, if not nil, is called before each key. Its error ends the load.
 	EachKey func() error
@@ -67,7 +67,7 @@ type loader struct {
 	o          LoadOptions
 	functions  int // how many libraries have been handed on
 	got        Loaded
-	reservable uint64 // keys: those that the input has room for, less those that room was reserved for
+	reservable uint64 // number of keys that the input may still hold, less those already reserved
 	db         int    // of the last entry, -1: there was none
 	ahead      stringsAhead
 	stream     bool // the last entry is a stream, and was put into the store
@@ -159,7 +159,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 		l.db = e.DB
 		keys, _ := l.in.SizeHint()
 		keys = min(keys, l.reservable)
-		l.reservable -= keys // a file may come back to a database, of which nothing may have been kept, any number of times
+		l.reservable -= keys // a file may return to the same database any number of times, and none of its keys may have been kept
 		db.Reserve(int(keys))
 	}
 	if e.ExpireAtMS != 0 && l.st.Past(e.ExpireAtMS) {
@@ -176,7 +176,7 @@ func (l *loader) entry(e *rdb.Entry) error {
 	if err := l.ahead.load(l.in, l.st, &l.got); err != nil {
 		return err
 	}
-	if l.ahead.add(e, l.in.Offset()) { // there is room now
+	if l.ahead.add(e, l.in.Offset()) { // there is space now
 		return nil
 	}
 	fresh, err := loadKey(l.in, db, e, l.o.Warn)
@@ -279,7 +279,7 @@ func seeDead(st *store.Store, e *rdb.Entry) {
 // errExpired says that the times of all fields of a hash had come.
 var errExpired = errors.New("persistence: every field of the hash is overdue")
 
-// loadHash reads a hash; fields whose time has come are not kept.
+// loadHash reads a hash; fields that are due are not kept.
 func loadHash(st *store.Store, e *rdb.Entry) (*hash.Hash, error) {
 	h := st.NewHash(e.Key)
 	for f, ok := e.NextField(); ok; f, ok = e.NextField() {
