@@ -17,7 +17,7 @@ import (
 const healthTimeout = 3 * time.Second
 
 // runHealth is `lockserver health` from its arguments, without that word, to its exit code: 0 if the server
-// answers, 1 if not, for containers that have no other program to ask with.
+// answers, 1 if not. It is for containers without another client.
 func runHealth(args []string, stdout, stderr io.Writer) int {
 	var r remote
 	f := flag.NewFlagSet("health", flag.ContinueOnError)
@@ -78,7 +78,7 @@ func (r *remote) askHealth() error {
 	return servesData(c)
 }
 
-// servesData returns nil if the server answers a command on data, or sends it on to the one that does: a
+// servesData returns nil if the server answers a command on data, or redirects it to the one that does. A
 // member of a group without a leader answers PING and serves no client. A user without rights is answered.
 func servesData(c *call.Conn) error {
 	_, err := c.Do("EXISTS", "lockserver-health")

@@ -28,13 +28,13 @@ type language struct{ indirect, private, long int }
 // faults holds the highest number of faults that each directory may have. The numbers may only fall: a commit
 // that removes faults also lowers the number.
 var faults = map[string]language{
-	"admin":          {26, 12, 8},
+	"admin":          {0, 0, 2},
 	"client":         {46, 44, 9},
-	"cmd":            {15, 8, 11},
+	"cmd":            {0, 0, 1},
 	"commands":       {32, 8, 12},
-	"examples":       {37, 9, 7},
+	"examples":       {0, 0, 2},
 	"internal":       {3, 0, 11},
-	"lockservertest": {0, 0, 2},
+	"lockservertest": {0, 0, 0},
 	"packaging":      {3, 2, 4},
 	"persistence":    {1, 1, 10},
 	"server":         {569, 424, 132},

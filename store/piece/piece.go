@@ -48,8 +48,8 @@ const (
 // HeadBytes is what a piece takes beside its bytes.
 const HeadBytes = wordBytes
 
-// New returns a piece with a capacity of at least capacity zero bytes. It has the name unless that is nil or the
-// capacity is large.
+// New returns a piece with a capacity of at least capacity zero bytes. It has the name unless that is nil or
+// the capacity is large.
 func New(stamp uint64, form Form, capacity int, name []byte) *Head {
 	behind := 0
 	if capacity = max(capacity, 1); name != nil && capacity <= mostNamed {
