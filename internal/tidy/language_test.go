@@ -39,7 +39,7 @@ var faults = map[string]language{
 	"persistence":    {1, 1, 10},
 	"server":         {569, 424, 132},
 	"store":          {2, 14, 15},
-	"tests":          {337, 159, 126},
+	"tests":          {37, 35, 117},
 }
 
 // count adds the faults of one file.
