@@ -31,7 +31,7 @@ var faults = map[string]language{
 	"admin":          {0, 0, 2},
 	"client":         {32, 36, 10},
 	"cmd":            {0, 0, 1},
-	"commands":       {32, 8, 12},
+	"commands":       {11, 3, 12},
 	"examples":       {0, 0, 2},
 	"internal":       {3, 0, 11},
 	"lockservertest": {0, 0, 0},
